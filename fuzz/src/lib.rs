@@ -8,6 +8,7 @@ pub mod machines;
 pub mod neighborhood;
 pub mod queues;
 pub mod scenario;
+pub mod sealed;
 pub mod secure;
 pub mod transfer;
 pub mod wire;
@@ -75,6 +76,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "secure_opener", run: secure::secure_opener },
     Target { name: "secure_answerer", run: secure::secure_answerer },
     Target { name: "secure_datagram", run: secure::secure_datagram },
+    Target { name: "sealed_host", run: sealed::sealed_host },
     Target { name: "secure_files", run: secure::secure_files },
     Target { name: "scenario", run: scenario::scenario },
     Target { name: "world", run: scenario::world },

@@ -8,6 +8,7 @@ use crate::half_open::{Awaits, HalfOpen, Proven, Table};
 use crate::keys::PublicKey;
 use crate::noise::{Handshake, Role, Setup};
 use crate::opener::{Answer, draw_id, prologue};
+use crate::reset::Announcement;
 use crate::session::{Agreed, Established, Session};
 use crate::stats::{Refusals, Refused};
 use bytes::Bytes;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 pub struct Answerer {
     config: AnswererConfig,
     credentials: Arc<Credentials>,
-    parameters: Bytes,
+    announcement: Announcement,
     entropy: Entropy,
     baker: Baker,
     table: Table,
@@ -57,8 +58,17 @@ pub struct Accepted {
     pub address: SocketAddr,
     /// Where the datagram came from that completed the handshake: nearly always the same address. If it is another, [`Paths`](crate::Paths) has to be told.
     pub from: SocketAddr,
-    /// What was in the first sealed datagram, if it was that which completed the handshake.
-    pub first: Option<Bytes>,
+    /// The first sealed datagram, if it was that which completed the handshake.
+    pub first: Option<Initial>,
+}
+
+/// A sealed datagram that completed a handshake.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Initial {
+    /// Its number: not always zero, since earlier ones may be lost.
+    pub number: u64,
+    /// What was sealed.
+    pub payload: Bytes,
 }
 
 /// A first message as it came.
@@ -78,19 +88,18 @@ impl Answerer {
     pub fn new(
         config: AnswererConfig,
         credentials: Credentials,
-        parameters: Bytes,
+        parameters: impl Into<Announcement>,
         seed: &Seed,
     ) -> Result<Self, ConfigError> {
         config.validate()?;
-        if parameters.len() > PARAMETERS_MAX {
-            return Err(ConfigError::Parameters(parameters.len()));
-        }
+        let announcement = parameters.into();
+        announcement.validate()?;
         let mut entropy = Entropy::new(seed);
         let baker = Baker::new(entropy.bytes());
         Ok(Self {
             config,
             credentials: Arc::new(credentials),
-            parameters,
+            announcement,
             entropy,
             baker,
             table: Table::default(),
@@ -104,6 +113,12 @@ impl Answerer {
     #[must_use]
     pub fn half_open(&self) -> usize {
         self.table.len()
+    }
+
+    /// Whether a handshake is under way whose opener sends to this id.
+    #[must_use]
+    pub fn awaits(&self, id: ConnectionId) -> bool {
+        self.table.contains(id)
     }
 
     /// What was made nothing of, and why.
@@ -228,7 +243,7 @@ impl Answerer {
             return Err(Refused::Improper);
         }
         let id = self.unused_id();
-        let answer = Answer { version, id, parameters: self.parameters.clone() };
+        let answer = Answer { version, id, parameters: self.announcement.of(id) };
         let noise = handshake.write(answer.emit()).map_err(|_| Refused::Unauthentic)?;
         let second = Message::Second { opener: first.opener, noise }.to_bytes();
         let awaits = match first.suite.method {
@@ -282,7 +297,8 @@ impl Answerer {
         let half_open = self.table.get_mut(id).ok_or(Refused::Unknown)?;
         let Awaits::Sealed(established) = &mut half_open.awaits else { return Err(Refused::Early) };
         let opened = established.session.unsealer.open(datagram).map_err(|_| Refused::Unauthentic)?;
-        let first = Some(Bytes::copy_from_slice(opened.payload));
+        let payload = Bytes::copy_from_slice(opened.payload);
+        let first = Some(Initial { number: opened.number, payload });
         let Some(HalfOpen { address, awaits: Awaits::Sealed(established), .. }) =
             self.table.accept(id, self.config.half_open.into())
         else {

@@ -6,6 +6,9 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 /// What separates our use of a seed from all others (`blake3::derive_key`).
 const CONTEXT: &str = "hopline 2026-11-25 encryption layer, randomness";
 
+/// The same of seeds that follow from a seed.
+const CHILD_CONTEXT: &str = "hopline 2026-11-25 encryption layer, seed of a seed";
+
 /// 32 bytes that nobody can predict, each seed used once: equal seeds give equal keys. Wiped when dropped, not shown.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Seed([u8; 32]);
@@ -15,6 +18,15 @@ impl Seed {
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
+    }
+
+    /// The seed number `number` of those that follow from this one. This one is then used for nothing else.
+    #[must_use]
+    pub fn child(&self, number: u64) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key(CHILD_CONTEXT);
+        let child = Self(*hasher.update(&self.0).update(&number.to_be_bytes()).finalize().as_bytes());
+        hasher.zeroize();
+        child
     }
 }
 
@@ -77,6 +89,14 @@ mod tests {
         assert_ne!(draw(1), draw(2));
         let [a, b, c] = draw(1);
         assert!(a != b && b != c && a != c);
+    }
+
+    #[test]
+    fn children_of_a_seed_differ_from_it_and_from_each_other() {
+        let seed = Seed::new([1; 32]);
+        assert_eq!(seed.child(3).0, seed.child(3).0);
+        assert!(seed.child(3).0 != seed.child(4).0 && seed.child(3).0 != seed.0);
+        assert_ne!(seed.child(3).0, Seed::new([2; 32]).child(3).0);
     }
 
     #[test]

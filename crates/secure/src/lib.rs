@@ -29,7 +29,7 @@
 //! established.session.sealer.seal(&mut datagram)?;
 //! answerer.handle(now, from, &mut datagram);
 //! let Some(AnswererEvent::Accepted(mut accepted)) = answerer.poll_event() else { panic!("not accepted") };
-//! assert_eq!(accepted.first.as_deref(), Some(&b"hello"[..]));
+//! assert_eq!(accepted.first.map(|first| first.payload).as_deref(), Some(&b"hello"[..]));
 //!
 //! let mut datagram = [&[0; 12][..], b"welcome", &[0; 16]].concat();
 //! accepted.established.session.sealer.seal(&mut datagram)?;
@@ -51,13 +51,14 @@ mod number;
 mod opener;
 mod path;
 mod replay;
+mod reset;
 mod session;
 mod stats;
 
 #[cfg(test)]
 mod tests;
 
-pub use answerer::{Accepted, Answerer, AnswererEvent};
+pub use answerer::{Accepted, Answerer, AnswererEvent, Initial};
 pub use config::{AnswererConfig, ConfigError, OpenerConfig, PARAMETERS_MAX, PathConfig, SessionConfig};
 pub use credentials::{Credentials, Trust};
 pub use entropy::Seed;
@@ -65,5 +66,6 @@ pub use hopline_wire::secure::{Cipher, ConnectionId, Control, Kind, Method, Reas
 pub use keys::{Fingerprint, PreSharedKey, PrivateKey, PublicKey};
 pub use opener::{Failure, Opener, OpenerEvent};
 pub use path::{Abandoned, PathEvent, Paths};
+pub use reset::{Announcement, ResetKey};
 pub use session::{Established, Opened, Order, SealError, Sealer, Session, Unsealer};
 pub use stats::{Cause, Counts, Refusals, Refused, Rejection, Rejections};

@@ -5,6 +5,7 @@ use crate::credentials::Credentials;
 use crate::entropy::{Entropy, Seed};
 use crate::keys::PublicKey;
 use crate::noise::{Handshake, Role, Setup};
+use crate::reset::Announcement;
 use crate::session::{Agreed, Established, Session};
 use crate::stats::{Refusals, Refused};
 use bytes::{Buf, Bytes};
@@ -102,16 +103,16 @@ impl Opener {
         now: Instant,
         config: OpenerConfig,
         credentials: Credentials,
-        parameters: Bytes,
+        parameters: impl Into<Announcement>,
         seed: &Seed,
     ) -> Result<Self, ConfigError> {
         config.validate()?;
-        if parameters.len() > PARAMETERS_MAX {
-            return Err(ConfigError::Parameters(parameters.len()));
-        }
+        let announcement = parameters.into();
+        announcement.validate()?;
         let mut entropy = Entropy::new(seed);
         let credentials = Arc::new(credentials);
         let local = draw_id(&mut entropy);
+        let parameters = announcement.of(local);
         let suite = Suite { method: credentials.method(), cipher: config.cipher };
         let prologue = prologue(suite, config.versions, local, config.session.rekey_after);
         let setup = Setup {
@@ -239,7 +240,9 @@ impl Opener {
             Message::Retry { opener, .. }
             | Message::Second { opener, .. }
             | Message::Refusal { opener, .. } => opener,
-            Message::First { .. } | Message::Third { .. } => return Err(Refused::Malformed),
+            Message::First { .. } | Message::Third { .. } | Message::Gone { .. } => {
+                return Err(Refused::Malformed);
+            }
         };
         if opener != self.local {
             return Err(Refused::Unknown);
@@ -254,7 +257,9 @@ impl Opener {
                 self.suspect(Failure::Refused { reason, versions });
                 Ok(())
             }
-            Message::First { .. } | Message::Third { .. } => unreachable!("refused above"),
+            Message::First { .. } | Message::Third { .. } | Message::Gone { .. } => {
+                unreachable!("refused above")
+            }
         }
     }
 

@@ -42,6 +42,8 @@ struct Candidate {
     wait: Duration,
     /// When it is challenged (again), or given up.
     due: Instant,
+    /// When it was challenged last.
+    challenged_at: Option<Instant>,
     /// When it was challenged, if it was once.
     challenged_once_at: Option<Instant>,
 }
@@ -116,6 +118,9 @@ impl Paths {
         } else if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.address == from)
         {
             candidate.received += len as u64;
+            if order == Order::Newest {
+                candidate.hurry(self.config.first_wait);
+            }
         } else if order == Order::Newest {
             self.consider(now, from, len);
         }
@@ -173,6 +178,7 @@ impl Paths {
             candidate.due <= now && candidate.tries_left > 0 && candidate.allowance() >= LEAST
         };
         let candidate = self.candidates.iter_mut().find(ready)?;
+        candidate.challenged_at = Some(now);
         candidate.challenged_once_at = (candidate.tries_left == tries).then_some(now);
         candidate.wait =
             if candidate.tries_left == tries { candidate.wait } else { candidate.wait.saturating_mul(2) };
@@ -216,6 +222,7 @@ impl Paths {
             tries_left: self.config.tries,
             wait: self.config.first_wait,
             due: now,
+            challenged_at: None,
             challenged_once_at: None,
         });
     }
@@ -235,6 +242,14 @@ impl Paths {
 }
 
 impl Candidate {
+    /// The peer goes on speaking from there, so that the way from it is good: only the challenge or the response is lost, not the path.
+    fn hurry(&mut self, first_wait: Duration) {
+        self.wait = first_wait;
+        if let Some(challenged) = self.challenged_at {
+            self.due = self.due.min(challenged + first_wait);
+        }
+    }
+
     fn allowance(&self) -> u64 {
         self.received.saturating_mul(AMPLIFICATION).saturating_sub(self.sent)
     }

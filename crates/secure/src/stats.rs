@@ -31,7 +31,8 @@ impl<D: Cause, const N: usize> Counts<D, N> {
         self.counts.iter().sum()
     }
 
-    pub(crate) fn add(&mut self, reason: D) {
+    /// It occurred once more.
+    pub fn add(&mut self, reason: D) {
         self.counts[reason.index()] += 1;
     }
 }

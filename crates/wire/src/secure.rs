@@ -11,6 +11,7 @@
 //! second     | TPAW | 3 | opener's id, 8 | Noise message … |
 //! third      | TPAW | 4 | answerer's id, 8 | Noise message … |
 //! refusal    | TPAW | 5 | opener's id, 8 | reason | newest | oldest |
+//! gone       | TPAW | 6 | id in the datagram that nobody knows, 8 | token, 16 |
 //!
 //! challenge  | 1 | 8 bytes |
 //! response   | 2 | 8 bytes |
@@ -31,6 +32,10 @@ pub const HEADER_LEN: usize = 12;
 pub const TAG_LEN: usize = 16;
 /// Length of a cookie.
 pub const COOKIE_LEN: usize = 16;
+/// Length of a [`Token`].
+pub const TOKEN_LEN: usize = 16;
+/// Length of a [`Message::Gone`]: not more than the shortest datagram that it answers to.
+pub const GONE_LEN: usize = MESSAGE_LEN + TOKEN_LEN;
 /// A first message is padded to this length, so that its answer is not more than three times as long.
 pub const FIRST_LEN: usize = 192;
 /// Length of a control frame.
@@ -46,6 +51,7 @@ const RETRY: u8 = 2;
 const SECOND: u8 = 3;
 const THIRD: u8 = 4;
 const REFUSAL: u8 = 5;
+const GONE: u8 = 6;
 
 const CHALLENGE: u8 = 1;
 const RESPONSE: u8 = 2;
@@ -167,6 +173,9 @@ impl Versions {
 /// What proves that its bearer receives what is sent to its address.
 pub type Cookie = [u8; COOKIE_LEN];
 
+/// What proves that a connection is not known any more.
+pub type Token = [u8; TOKEN_LEN];
+
 /// Why an answerer refuses. Nothing proves that it said so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
@@ -222,6 +231,38 @@ pub enum Message {
         /// What the answerer speaks.
         versions: Versions,
     },
+    /// The connection is not known here any more.
+    Gone {
+        /// What the datagram bore that led nowhere: the id that whoever says this had chosen.
+        id: ConnectionId,
+        /// Only who had the connection, and its peer, can know this.
+        token: Token,
+    },
+}
+
+/// A message of a handshake by its kind, without a look at the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addressee {
+    /// A first or third message: for an answerer.
+    Answerer,
+    /// For the opener with this id.
+    Opener(ConnectionId),
+    /// For whoever sends to this id.
+    Sender(ConnectionId),
+}
+
+impl Addressee {
+    /// Whom a datagram that [belongs to a handshake](Kind::Handshake) is for; none if that cannot be said.
+    #[must_use]
+    pub fn of(datagram: &[u8]) -> Option<Self> {
+        let id = || ConnectionId::new(*datagram.get(5..)?.first_chunk()?);
+        match datagram.get(4)? {
+            &FIRST | &THIRD => Some(Self::Answerer),
+            &RETRY | &SECOND | &REFUSAL => id().map(Self::Opener),
+            &GONE => id().map(Self::Sender),
+            _ => None,
+        }
+    }
 }
 
 /// What a datagram is, by its first bytes.
@@ -278,6 +319,10 @@ impl Message {
                 let versions = Versions::parse(bytes, MESSAGE_LEN + 1)?;
                 Ok(Self::Refusal { opener: ConnectionId::parse(bytes, 5)?, reason, versions })
             }
+            GONE => {
+                exactly(bytes, GONE_LEN)?;
+                Ok(Self::Gone { id: ConnectionId::parse(bytes, 5)?, token: array(bytes, MESSAGE_LEN) })
+            }
             other => Err(ParseError::Unsupported { what: "kind of message", value: other.into() }),
         }
     }
@@ -327,6 +372,11 @@ impl Message {
                     Reason::Method => 2,
                 };
                 out.extend_from_slice(&[reason, versions.newest, versions.oldest]);
+            }
+            Self::Gone { id, token } => {
+                out.push(GONE);
+                out.extend_from_slice(&id.0);
+                out.extend_from_slice(token);
             }
         }
     }

@@ -16,11 +16,13 @@
 //!
 //! and what follows is encrypted, with a tag of 16 bytes at the end: one byte of flags (`A`CK, `D`ata, `F`IN, `O`pening, `R`eset, `P`ing, `L`ate),
 //! then, each if its flag is set: the opening (8 bytes), the acknowledgment (31 bytes and its spans), and as the last the data: their
-//! offset in the stream (6 bytes) and they themselves. This module reads and writes what is encrypted.
+//! offset in the stream (6 bytes) and they themselves. Instead of a packet there may be a question or answer about a path
+//! ([`Content::Path`]), or nothing. This module reads and writes what is encrypted.
 
 use crate::emit::{Emit, array, be16, be32};
 use crate::error::{ParseError, require};
 use crate::ipv4::Ecn;
+use crate::secure;
 use bytes::Bytes;
 use hopline_core::Payload;
 use smallvec::SmallVec;
@@ -52,6 +54,11 @@ const OPENING: u8 = 8;
 const RESET: u8 = 16;
 const PING: u8 = 32;
 const LATE: u8 = 128;
+/// No packet, but a frame of the encryption layer, whose kind is in the other bits.
+const PATH: u8 = 64;
+
+/// Length of [`Parameters`] without what may follow them.
+const PARAMETERS_LEN: usize = OPENING_LEN;
 
 /// Consecutive packet numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -96,6 +103,58 @@ pub struct Opening {
     pub mss: u16,
     /// Bytes that it has room for.
     pub limit: u32,
+}
+
+impl Opening {
+    fn bytes(self) -> [u8; OPENING_LEN] {
+        let [mss, limit] = [&self.mss.to_be_bytes()[..], &self.limit.to_be_bytes()];
+        let mut bytes = [0; OPENING_LEN];
+        bytes[0] = VERSION;
+        bytes[2..4].copy_from_slice(mss);
+        bytes[4..].copy_from_slice(limit);
+        bytes
+    }
+
+    fn parse(bytes: &[u8], at: usize) -> Result<Self, ParseError> {
+        require(bytes, at + OPENING_LEN)?;
+        if bytes[at] != VERSION {
+            return Err(unsupported("tpa-wide version", bytes[at].into()));
+        }
+        Ok(Self { mss: be16(bytes, at + 2), limit: be32(bytes, at + 4) })
+    }
+}
+
+/// What shows that whoever says it has lost a connection that it had: the peer of that connection was given it in the handshake.
+pub type ResetToken = secure::Token;
+
+/// What each end tells the other within the encryption's handshake, so that no packet of the transport has to be spent on it: the opening
+/// and, if it has one, the token by which a later life of this end can end the connection (16 bytes). More may follow one day; it is ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Parameters {
+    /// What the transports tell each other.
+    pub opening: Opening,
+    /// What a [`Message::Gone`](crate::secure::Message::Gone) will bear.
+    pub reset: Option<ResetToken>,
+}
+
+impl Parameters {
+    /// As bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Bytes {
+        let opening = self.opening.bytes();
+        let reset = self.reset.as_ref().map_or(&[][..], |token| token);
+        [&opening, reset].concat().into()
+    }
+
+    /// Parses them.
+    ///
+    /// # Errors
+    /// `Truncated`; `Unsupported` of another version.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
+        let opening = Opening::parse(bytes, 0)?;
+        let reset = bytes.get(PARAMETERS_LEN..).and_then(<[u8]>::first_chunk);
+        Ok(Self { opening, reset: reset.copied() })
+    }
 }
 
 /// What ends or keeps alive a connection.
@@ -200,9 +259,7 @@ impl<P: Emit> Packet<P> {
     pub fn emit_inner(&self, out: &mut Vec<u8>) {
         out.push(self.flags());
         if let Some(opening) = self.opening {
-            out.extend([VERSION, 0]);
-            out.extend(opening.mss.to_be_bytes());
-            out.extend(opening.limit.to_be_bytes());
+            out.extend(opening.bytes());
         }
         if let Some(ack) = &self.ack {
             emit_ack(ack, out);
@@ -226,11 +283,7 @@ impl Packet<Bytes> {
         let mut packet = Self { number, control: control_of(flags)?, answer, ..Self::default() };
         let mut at = FLAGS_LEN;
         if flags & OPENING != 0 {
-            require(bytes, at + OPENING_LEN)?;
-            if bytes[at] != VERSION {
-                return Err(unsupported("tpa-wide version", bytes[at].into()));
-            }
-            packet.opening = Some(Opening { mss: be16(bytes, at + 2), limit: be32(bytes, at + 4) });
+            packet.opening = Some(Opening::parse(bytes, at)?);
             at += OPENING_LEN;
         }
         if flags & ACK != 0 {
@@ -246,6 +299,56 @@ impl Packet<Bytes> {
         }
         Ok(packet)
     }
+}
+
+/// What a sealed datagram may hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content<P> {
+    /// No bytes: it only shows that its sender has the keys.
+    Nothing,
+    /// A question or answer about a path: one byte, 64 and the frame's kind, and the 8 bytes of the frame. It asks for no acknowledgment.
+    Path(secure::Control),
+    /// A packet of the transport.
+    Packet(Packet<P>),
+}
+
+impl Content<Bytes> {
+    /// Parses what was encrypted in the datagram `number`.
+    ///
+    /// # Errors
+    /// As [`Packet::parse_inner`]; `Unsupported` frames; `BadLength` of what follows one.
+    pub fn parse(number: u64, bytes: &Bytes) -> Result<Self, ParseError> {
+        match bytes.first() {
+            None => Ok(Self::Nothing),
+            Some(first) if first & PATH != 0 => parse_path(bytes).map(Self::Path),
+            Some(_) => Packet::parse_inner(number, bytes).map(Self::Packet),
+        }
+    }
+}
+
+impl<P: Emit> Content<P> {
+    /// Appends what is to be encrypted.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Nothing => {}
+            Self::Path(frame) => {
+                let mut bytes = frame.bytes();
+                bytes[0] |= PATH;
+                out.extend(bytes);
+            }
+            Self::Packet(packet) => packet.emit_inner(out),
+        }
+    }
+}
+
+fn parse_path(bytes: &[u8]) -> Result<secure::Control, ParseError> {
+    require(bytes, secure::CONTROL_LEN)?;
+    if bytes.len() > secure::CONTROL_LEN {
+        return Err(ParseError::BadLength { what: "path frame", value: bytes.len() });
+    }
+    let mut frame: [u8; secure::CONTROL_LEN] = array(bytes, 0);
+    frame[0] &= !PATH;
+    secure::Control::parse(&frame)
 }
 
 fn control_of(flags: u8) -> Result<Control, ParseError> {

@@ -78,6 +78,26 @@ fn challenges_are_repeated_at_growing_intervals_and_then_given_up() {
 }
 
 #[test]
+fn an_address_from_which_the_peer_goes_on_speaking_is_not_waited_for_ever_longer() {
+    let mut paths = paths();
+    let mut sent = Vec::new();
+    for millis in (0..5000).step_by(100) {
+        // The newest every second; what is late tells nothing.
+        let order = if millis % 1000 == 0 { Order::Newest } else { Order::Older };
+        paths.heard(at(millis), address(NEW), 1000, order);
+        paths.handle_timeout(at(millis));
+        if let Some((_, Control::Challenge(_))) = paths.poll_control(at(millis)) {
+            sent.push(millis);
+        }
+    }
+    assert_eq!(
+        sent,
+        [0, 300, 900, 1200, 1800, 3000, 3300, 3900, 4200, 4800],
+        "given up after five tries, and begun again"
+    );
+}
+
+#[test]
 fn a_wrong_response_moves_nobody() {
     let mut paths = paths();
     paths.heard(at(0), address(NEW), 100, Order::Newest);

@@ -184,7 +184,7 @@ fn under_a_shared_key_a_connection_is_accepted_with_its_first_sealed_datagram() 
     answerer.handle(now, there, &mut data.to_vec());
     let Some(AnswererEvent::Accepted(accepted)) = answerer.poll_event() else { panic!("not accepted") };
     assert_eq!((accepted.address, accepted.from), (here, there));
-    assert_eq!(accepted.first.as_deref(), Some(&b"data"[..]));
+    assert_eq!(accepted.first.unwrap().payload, "data");
     answerer.handle(now, here, &mut first.to_vec());
     assert!(answerer.poll_transmit().is_none(), "a first message that is late begins nothing");
     assert_eq!(answerer.refusals().of(Refused::Late), 1);

@@ -204,7 +204,7 @@ impl World {
     fn on_event(&mut self, event: AnswererEvent) {
         let id = match event {
             AnswererEvent::Accepted(accepted) => {
-                assert!(accepted.first.as_deref().is_none_or(|first| first == b"ping"));
+                assert!(accepted.first.as_ref().is_none_or(|first| first.payload == "ping"));
                 let id = accepted.established.session.unsealer.local_id();
                 assert!(self.accepted.insert(id, accepted).is_none(), "accepted twice");
                 id

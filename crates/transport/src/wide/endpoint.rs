@@ -201,6 +201,61 @@ impl<P: Payload> Endpoint<P> {
         self.open(Role::Passive, State::Listen)
     }
 
+    /// Waits for a handshake beneath to be over, that of the encryption: it carries what [`connect`](Self::connect) and
+    /// [`listen`](Self::listen) would say in packets. Data may be handed over.
+    ///
+    /// # Errors
+    /// Already open.
+    pub fn await_handshake(&mut self) -> Result<(), OpenError> {
+        self.open(Role::Active, State::SynSent)
+    }
+
+    /// The connection is open at once: a handshake beneath has told each end the other's [`opening`](Self::opening). Whoever has
+    /// [waited](Self::await_handshake) for it shows with the first packet that it is over, be it with data or without any. `round_trip`:
+    /// that of the handshake, if it was measured.
+    ///
+    /// # Errors
+    /// Already open.
+    pub fn handshake_done(
+        &mut self,
+        now: Instant,
+        peer: Opening,
+        round_trip: Option<Duration>,
+    ) -> Result<(), OpenError> {
+        match (self.role, self.state) {
+            (Role::NotYet, State::Closed) => self.role = Role::Passive,
+            (Role::Active, State::SynSent) if self.openings == 0 => self.owed.probe = true,
+            _ => return Err(OpenError::AlreadyOpen),
+        }
+        self.heard = now;
+        self.take_opening(peer);
+        if let Some(round_trip) = round_trip {
+            self.times.sample(now, round_trip, Duration::ZERO);
+        }
+        self.establish(now);
+        Ok(())
+    }
+
+    /// Packets go another way from now on: what was learnt of the old one is as after a long outage, and it is found out at once whether the new
+    /// one answers.
+    pub fn path_changed(&mut self, now: Instant) {
+        if !self.state.is_synchronized() || self.state == State::TimeWait {
+            return;
+        }
+        self.times.forget();
+        self.snd.release = now;
+        self.control.begin_anew(now, self.snd.outstanding.upcoming());
+        if let Path::Silent { since, .. } = &mut self.path {
+            *since = now;
+            self.owed.probe = true;
+        }
+    }
+
+    /// Leaves out the number of the next packet, since something else has it; returns it. The peer's endpoint is to be told of an empty packet with it.
+    pub fn skip_number(&mut self) -> u64 {
+        self.snd.outstanding.next_number()
+    }
+
     fn open(&mut self, role: Role, state: State) -> Result<(), OpenError> {
         if self.role != Role::NotYet {
             return Err(OpenError::AlreadyOpen);
@@ -298,6 +353,12 @@ impl<P: Payload> Endpoint<P> {
         self.control.describe()
     }
 
+    /// What the peer has to know of us before it sends.
+    #[must_use]
+    pub fn opening(&self) -> Opening {
+        Opening { mss: self.config.mss, limit: self.config.receive_buffer as u32 }
+    }
+
     /// Smoothed round-trip time, once there is a sample.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
@@ -350,6 +411,7 @@ impl<P: Payload> Endpoint<P> {
                 self.state = State::TimeWait;
                 self.timers.stop_all();
                 self.timers.set(Timer::TimeWait, now + self.config.time_wait);
+                self.set_keep_alive(now);
             }
             _ => self.state = state,
         }
@@ -380,10 +442,6 @@ impl<P: Payload> Endpoint<P> {
         self.openings += 1;
         let patience = self.config.open_again.saturating_mul(1 << (self.openings - 1).min(8));
         self.timers.set(Timer::Open, now + patience);
-    }
-
-    pub(super) fn opening(&self) -> Opening {
-        Opening { mss: self.config.mss, limit: self.config.receive_buffer as u32 }
     }
 }
 

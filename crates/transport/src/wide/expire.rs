@@ -68,7 +68,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     fn probe(&mut self, now: Instant) {
-        if !self.state.may_transmit() {
+        if !self.may_ask() {
             return;
         }
         self.stats.timeouts += 1;
@@ -92,10 +92,19 @@ impl<P: Payload> Endpoint<P> {
 
     fn keep_alive(&mut self, now: Instant) {
         let Some(interval) = self.config.keep_alive else { return };
-        if now.since(self.heard) >= interval {
-            self.owed.probe = self.state.may_transmit();
+        if self.state == State::TimeWait {
+            // The peer may not know that we have everything, nor where we are.
+            self.owed.ack = true;
+        } else if now.since(self.heard) >= interval {
+            self.owed.probe = self.may_ask();
         }
-        self.timers.set(Timer::KeepAlive, now + interval);
+        self.set_keep_alive(now);
+    }
+
+    pub(super) fn set_keep_alive(&mut self, now: Instant) {
+        if let Some(interval) = self.config.keep_alive {
+            self.timers.set(Timer::KeepAlive, now + interval);
+        }
     }
 
     fn on_silence(&mut self, now: Instant) {

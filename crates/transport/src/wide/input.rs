@@ -74,20 +74,18 @@ impl<P: Payload> Endpoint<P> {
         self.on_packet_in_connection(now, packet);
     }
 
-    fn take_opening(&mut self, opening: Opening) {
+    pub(super) fn take_opening(&mut self, opening: Opening) {
         self.snd.mss = self.config.mss.min(opening.mss.max(LEAST_MSS));
         self.snd.limit = self.snd.limit.max(opening.limit.into());
     }
 
-    fn establish(&mut self, now: Instant) {
+    pub(super) fn establish(&mut self, now: Instant) {
         self.state = State::Established;
         self.timers.stop(Timer::Open);
         self.control.established();
         self.event(Event::Connected);
         self.enter_closing();
-        if let Some(interval) = self.config.keep_alive {
-            self.timers.set(Timer::KeepAlive, now + interval);
-        }
+        self.set_keep_alive(now);
     }
 
     fn on_packet_in_connection(&mut self, now: Instant, packet: Packet<P>) {
@@ -115,7 +113,9 @@ impl<P: Payload> Endpoint<P> {
 
     fn take_content(&mut self, now: Instant, packet: Packet<P>) {
         if self.state == State::TimeWait {
-            return self.owed.ack |= packet.asks_for_answer();
+            self.owed.ack |= packet.asks_for_answer();
+            self.rcv.take(now, packet);
+            return;
         }
         if packet.data.is_some() && !self.state.is_synchronized() {
             return self.drop_packet(DropReason::Unexpected);

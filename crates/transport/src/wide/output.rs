@@ -26,12 +26,12 @@ impl<P: Payload> Endpoint<P> {
             let packet = Packet { opening, ack, ..self.bare(Control::None) };
             return Some(self.noted(now, packet, Chunk::NOTHING));
         }
-        if !self.state.may_transmit() {
-            return self.pure_ack(now);
-        }
-        if core::mem::take(&mut self.owed.probe) {
+        if self.may_ask() && core::mem::take(&mut self.owed.probe) {
             let chunk = self.choose_probe();
             return Some(self.with_chunk(now, chunk));
+        }
+        if !self.state.may_transmit() {
+            return self.pure_ack(now);
         }
         if let Some(chunk) = self.choose(now) {
             if self.owed.ack && u64::from(chunk.len) + ROOM_FOR_ACK > self.snd.mss.into() {
@@ -41,6 +41,11 @@ impl<P: Payload> Endpoint<P> {
             return Some(self.with_chunk(now, chunk));
         }
         self.pure_ack(now)
+    }
+
+    /// Whether the peer may be asked for a sign of life: also where only its own end is waited for.
+    pub(super) fn may_ask(&self) -> bool {
+        self.state.may_transmit() || self.state == State::FinWait2
     }
 
     fn pure_ack(&mut self, now: Instant) -> Option<Packet<P>> {

@@ -22,6 +22,7 @@ fn messages() -> Vec<Message> {
         Message::Third { answerer: id(8), noise },
         Message::Refusal { opener: id(9), reason: Reason::Version, versions },
         Message::Refusal { opener: id(9), reason: Reason::Method, versions },
+        Message::Gone { id: id(8), token: [6; 16] },
     ]
 }
 
@@ -30,6 +31,14 @@ fn what_is_written_is_read() {
     for message in messages() {
         let bytes = message.to_bytes();
         assert_eq!(Kind::of(&bytes), Some(Kind::Handshake));
+        let addressee = match &message {
+            Message::First { .. } | Message::Third { .. } => Addressee::Answerer,
+            Message::Gone { id, .. } => Addressee::Sender(*id),
+            Message::Retry { opener, .. }
+            | Message::Second { opener, .. }
+            | Message::Refusal { opener, .. } => Addressee::Opener(*opener),
+        };
+        assert_eq!(Addressee::of(&bytes), Some(addressee));
         assert_eq!(Message::parse(&bytes), Ok(message));
     }
     let header = Header { id: id(9), number: 0xfeed_beef };
@@ -56,7 +65,7 @@ fn a_message_of_known_length_has_no_prefix_and_no_tail() {
         let least = if open_end { MESSAGE_LEN } else { message.to_bytes().len() };
         let bytes = message.to_bytes();
         assert!((0..least).all(|len| Message::parse(&bytes.slice(..len)).is_err()), "{message:?}");
-        if matches!(message, Message::Retry { .. } | Message::Refusal { .. }) {
+        if matches!(message, Message::Retry { .. } | Message::Refusal { .. } | Message::Gone { .. }) {
             let longer = Bytes::from([&bytes[..], &[0]].concat());
             assert!(matches!(Message::parse(&longer), Err(ParseError::BadLength { .. })), "{message:?}");
         }
@@ -70,7 +79,7 @@ fn what_makes_no_sense_is_refused() {
         bytes[at] = value;
         Message::parse(&bytes.into()).is_err()
     };
-    assert!(with(0, 0, b'X') && with(0, 4, 0) && with(0, 4, 6), "magic, kind");
+    assert!(with(0, 0, b'X') && with(0, 4, 0) && with(0, 4, 7), "magic, kind");
     assert!(with(0, 5, 0x00) && with(0, 5, 0x13) && with(0, 5, 0x31), "suite");
     assert!(with(0, 7, 0) && with(0, 7, 4), "versions");
     assert!(with(0, 32, 1), "a Noise message longer than the datagram");

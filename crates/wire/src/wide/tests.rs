@@ -65,7 +65,48 @@ fn what_makes_no_sense_is_refused() {
     assert!(parse(&[&spans[..], &[65]].concat()).is_err(), "more spans than allowed");
 }
 
+#[test]
+fn frames_about_paths_and_nothing_have_their_place_among_packets() {
+    let through = |content: &Content<Bytes>| {
+        let mut out = Vec::new();
+        content.emit(&mut out);
+        (out.len(), Content::parse(77, &Bytes::from(out)).expect("what was emitted can be parsed"))
+    };
+    let frames = [secure::Control::Challenge(*b"whereami"), secure::Control::Response([0xff; 8])];
+    for content in frames.map(Content::Path) {
+        assert_eq!(through(&content), (9, content));
+    }
+    assert_eq!(through(&Content::Nothing), (0, Content::Nothing));
+    assert_eq!(through(&Content::Packet(everything())).1, Content::Packet(everything()));
+    let parse = |bytes: &[u8]| Content::parse(1, &Bytes::copy_from_slice(bytes));
+    assert!(parse(&[PATH | 1; 8]).is_err(), "cut short");
+    assert!(parse(&[PATH | 1; 10]).is_err(), "something behind it");
+    assert!(parse(&[PATH; 9]).is_err() && parse(&[PATH | 3; 9]).is_err(), "another frame");
+}
+
+#[test]
+fn parameters_are_the_same_behind_the_handshake_and_may_grow() {
+    let opening = Opening { mss: 1437, limit: 4_000_000 };
+    for parameters in [Parameters { opening, reset: None }, Parameters { opening, reset: Some([7; 16]) }] {
+        let bytes = parameters.to_bytes();
+        assert_eq!(Parameters::parse(&bytes), Ok(parameters));
+        assert!((0..8).all(|len| Parameters::parse(&bytes[..len]).is_err()));
+        let longer = [&parameters.to_bytes()[..], &[1; 3]].concat();
+        assert_eq!(Parameters::parse(&longer).unwrap().opening, opening);
+    }
+    assert!(Parameters::parse(&[9; 8]).is_err(), "another version");
+}
+
 proptest! {
+    #[test]
+    fn any_content_is_parsed_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+        if let Ok(content) = Content::parse(3, &Bytes::from(bytes)) {
+            let mut out = Vec::new();
+            content.emit(&mut out);
+            prop_assert_eq!(Content::parse(3, &Bytes::from(out)), Ok(content));
+        }
+    }
+
     #[test]
     fn any_bytes_are_parsed_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         if let Ok(packet) = Packet::parse_inner(3, &Bytes::from(bytes)) {

@@ -1,1 +1,3 @@
 //! Timed dialogues.
+
+mod beneath;

@@ -1,0 +1,131 @@
+//! Settings of a [`Host`](crate::Host), and what is wrong with them.
+
+use hopline_core::Duration;
+use hopline_secure::{AnswererConfig, OpenerConfig, PathConfig, ResetKey, SessionConfig};
+use thiserror::Error;
+
+/// Of a host.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    /// Most connections, those that are being opened and those that are closing included. 1 to 1,048,576; default 4096. What one may take is said by its
+    /// transport's buffers.
+    pub connections: usize,
+    /// Of every session, whatever [`opener`](Self::opener) and [`answerer`](Self::answerer) say of it. Peers must have the same `rekey_after`.
+    pub session: SessionConfig,
+    /// Of handshakes that we begin.
+    pub opener: OpenerConfig,
+    /// Of handshakes that others begin; how many may be under way.
+    pub answerer: AnswererConfig,
+    /// How a new address of a peer is validated.
+    pub paths: PathConfig,
+    /// How long whoever opened a connection waits for the first sealed datagram: only that shows that the answerer has accepted it. 1 s to 300 s;
+    /// default 25 s.
+    pub proof: Duration,
+    /// How long a connection may take to close after its user has let go of it. 1 s to an hour; default 60 s. Then the peer is told that it is over.
+    pub linger: Duration,
+    /// Datagrams of one connection in a row, while others wait: what can leave with one call to the system. 1 to 1024; default 16.
+    pub burst: u32,
+    /// What tells peers that we have lost our connections, after a restart: see [`ResetKey`]. Default none: peers then find out by silence.
+    pub resets: Option<ResetKey>,
+}
+
+impl Default for HostConfig {
+    fn default() -> Self {
+        Self {
+            connections: 4096,
+            session: SessionConfig::default(),
+            opener: OpenerConfig::default(),
+            answerer: AnswererConfig::default(),
+            paths: PathConfig::default(),
+            proof: Duration::from_secs(25),
+            linger: Duration::from_secs(60),
+            burst: 16,
+            resets: None,
+        }
+    }
+}
+
+impl HostConfig {
+    /// Whether all is within its range.
+    ///
+    /// # Errors
+    /// What is not.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let second = Duration::from_secs(1);
+        if !(1..=1 << 20).contains(&self.connections) {
+            return Err(ConfigError::Connections(self.connections));
+        }
+        if !(second..=second.saturating_mul(300)).contains(&self.proof) {
+            return Err(ConfigError::Proof(self.proof));
+        }
+        if !(second..=second.saturating_mul(3600)).contains(&self.linger) {
+            return Err(ConfigError::Linger(self.linger));
+        }
+        if !(1..=1024).contains(&self.burst) {
+            return Err(ConfigError::Burst(self.burst));
+        }
+        self.of_openers().validate()?;
+        self.of_answerers().validate()?;
+        self.paths.validate()?;
+        Ok(())
+    }
+
+    pub(crate) const fn of_openers(&self) -> OpenerConfig {
+        OpenerConfig { session: self.session, ..self.opener }
+    }
+
+    pub(crate) const fn of_answerers(&self) -> AnswererConfig {
+        AnswererConfig { session: self.session, ..self.answerer }
+    }
+}
+
+/// A setting of a host that is out of its range.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// [`HostConfig::connections`].
+    #[error("a host has 1 to 1048576 connections at most, not {0}")]
+    Connections(usize),
+    /// [`HostConfig::proof`].
+    #[error("an answerer may take 1 s to 300 s to show that it has accepted, not {0}")]
+    Proof(Duration),
+    /// [`HostConfig::linger`].
+    #[error("a connection may take 1 s to 3600 s to close, not {0}")]
+    Linger(Duration),
+    /// [`HostConfig::burst`].
+    #[error("1 to 1024 datagrams of a connection leave in a row, not {0}")]
+    Burst(u32),
+    /// Of the encryption.
+    #[error(transparent)]
+    Secure(#[from] hopline_secure::ConfigError),
+}
+
+/// Why a host does not listen.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ListenError {
+    /// It does already.
+    #[error("the host listens already")]
+    AlreadyListening,
+    /// No connection could wait.
+    #[error("a backlog of no connection accepts none; 1 is the least")]
+    Backlog,
+    /// Of the encryption.
+    #[error(transparent)]
+    Secure(#[from] hopline_secure::ConfigError),
+    /// Of the transport.
+    #[error(transparent)]
+    Transport(#[from] hopline_transport::ConfigError),
+}
+
+/// Why a connection is not even being opened.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConnectError {
+    /// There are as many as there may be.
+    #[error("the host has {0} connections, and more are not allowed")]
+    Full(usize),
+    /// Of the encryption.
+    #[error(transparent)]
+    Secure(#[from] hopline_secure::ConfigError),
+    /// Of the transport.
+    #[error(transparent)]
+    Transport(#[from] hopline_transport::ConfigError),
+}

@@ -1,0 +1,395 @@
+//! One connection: the transport's endpoint, and the encryption around it.
+
+use crate::event::{ConnectionKey, HostEvent, OpenFailure, Path};
+use crate::link::{Link, Proof};
+use crate::schedule::Standing;
+use crate::stats::Dropped;
+use bytes::Bytes;
+use core::net::SocketAddr;
+use hopline_core::{Duration, Instant, LinkId, Machine};
+use hopline_secure::{Failure, Fingerprint, Opener, OpenerEvent, Order, PathEvent, PublicKey, Rejections};
+use hopline_transport::Signal;
+use hopline_transport::wide::{CloseError, CloseReason, Endpoint, Event, SendError, State, Stats};
+use hopline_wire::ipv4::Ecn;
+use hopline_wire::secure::{ConnectionId, Token};
+use hopline_wire::wide::{self, Content, Packet};
+
+/// How long somebody whose connection we have ended is told so whenever it says something.
+pub(crate) const TELLS_END: Duration = Duration::from_secs(10);
+
+/// A connection of a [`Host`](crate::Host).
+#[derive(Debug)]
+pub struct Conn {
+    pub(crate) endpoint: Endpoint<Bytes>,
+    pub(crate) link: Link,
+    /// Our name for it.
+    pub(crate) id: ConnectionId,
+    /// Where the peer is, and who we are there.
+    pub(crate) path: Path,
+    pub(crate) owner: Owner,
+    pub(crate) owed: Owed,
+    news: News,
+    closed: Option<CloseReason>,
+    pub(crate) places: Places,
+    /// What the host has not counted yet.
+    pub(crate) moves: u64,
+    pub(crate) failures: u64,
+}
+
+/// Where a host has noted it.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    pub(crate) ready: Standing,
+    pub(crate) noisy: Standing,
+    pub(crate) alarm: Option<Instant>,
+    /// Datagrams that have left in this turn.
+    pub(crate) turn: u32,
+}
+
+/// Whose a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Nobody has asked for it yet.
+    Backlog,
+    /// It has a user.
+    User,
+    /// Its user has let go of it; it may take so long to end.
+    Nobody { until: Instant },
+}
+
+/// What is to be sealed beside the transport's packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owed {
+    Nothing,
+    /// A datagram, whatever is in it: the opener waits for one.
+    Proof,
+    /// That it is over: the peer does not know.
+    End,
+}
+
+/// What the user has not been told yet. Each thing once.
+#[derive(Debug, Default)]
+struct News {
+    accepted: bool,
+    moved: Option<Path>,
+    events: Vec<Event>,
+    failed: Option<OpenFailure>,
+}
+
+/// Who is at the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Where.
+    pub address: SocketAddr,
+    /// Its public key, which it has proved to have; none with a shared key, and before the handshake is over.
+    pub key: Option<PublicKey>,
+    /// What people compare of that key.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+impl Conn {
+    pub(crate) fn new(
+        endpoint: Endpoint<Bytes>,
+        link: Link,
+        id: ConnectionId,
+        path: Path,
+        owner: Owner,
+    ) -> Self {
+        let news = News { accepted: owner == Owner::Backlog, ..News::default() };
+        Self {
+            endpoint,
+            link,
+            id,
+            path,
+            owner,
+            owed: Owed::Nothing,
+            news,
+            closed: None,
+            places: Places::default(),
+            moves: 0,
+            failures: 0,
+        }
+    }
+
+    /// Takes data to send, all of it or none. They may be handed over while the connection is being opened.
+    ///
+    /// # Errors
+    /// Not open for sending, or no room.
+    pub fn send(&mut self, now: Instant, data: Bytes) -> Result<(), SendError> {
+        self.endpoint.send(now, data)
+    }
+
+    /// The next piece of received data, in order.
+    pub fn recv(&mut self) -> Option<Bytes> {
+        self.endpoint.recv()
+    }
+
+    /// Closes our direction once all data handed over is sent; data of the peer is still received.
+    ///
+    /// # Errors
+    /// Not open, or already closed by the user.
+    pub fn close(&mut self, now: Instant) -> Result<(), CloseError> {
+        self.endpoint.close(now)
+    }
+
+    /// Ends the connection at once; the peer is told.
+    pub fn abort(&mut self, now: Instant) {
+        self.endpoint.abort(now);
+    }
+
+    /// State of the transport. `SynSent` while the handshake lasts.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.endpoint.state()
+    }
+
+    /// Counters of the transport.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.endpoint.stats()
+    }
+
+    /// Bytes that [`send`](Self::send) would take now.
+    #[must_use]
+    pub fn send_capacity(&self) -> u64 {
+        self.endpoint.send_capacity()
+    }
+
+    /// Bytes taken from the user and not yet acknowledged.
+    #[must_use]
+    pub fn unacknowledged(&self) -> u64 {
+        self.endpoint.unacknowledged()
+    }
+
+    /// Bytes received and kept, read or not in order.
+    #[must_use]
+    pub fn received_unread(&self) -> u64 {
+        self.endpoint.received_unread()
+    }
+
+    /// The transport itself, for what else it can tell: round trips, rate, what is in flight.
+    #[must_use]
+    pub const fn endpoint(&self) -> &Endpoint<Bytes> {
+        &self.endpoint
+    }
+
+    /// Where datagrams go.
+    #[must_use]
+    pub const fn path(&self) -> Path {
+        self.path
+    }
+
+    /// Who is at the other end.
+    #[must_use]
+    pub fn peer(&self) -> Peer {
+        let key = match &self.link {
+            Link::Open(open) => open.peer,
+            Link::Opening(_) | Link::Over => None,
+        };
+        Peer { address: self.path.peer, key, fingerprint: key.map(|key| key.fingerprint()) }
+    }
+
+    /// Sealed datagrams that were not opened, by reason.
+    #[must_use]
+    pub fn rejections(&self) -> Rejections {
+        match &self.link {
+            Link::Open(open) => *open.session.unsealer.rejections(),
+            Link::Opening(_) | Link::Over => Rejections::default(),
+        }
+    }
+
+    // ---- for the host ----
+
+    /// Takes a sealed datagram.
+    pub(crate) fn on_sealed(
+        &mut self,
+        now: Instant,
+        path: Path,
+        ecn: Ecn,
+        datagram: &mut [u8],
+    ) -> Result<(), Dropped> {
+        let len = datagram.len();
+        let open = self.link.open().ok_or(Dropped::Early)?;
+        let opened = open.session.unsealer.open(datagram).map_err(|_| Dropped::Unopened)?;
+        let (number, order) = (opened.number, opened.order);
+        let payload = Bytes::copy_from_slice(opened.payload);
+        self.on_opened(now, path, (number, order, payload), ecn, len)
+    }
+
+    /// Takes what was sealed.
+    pub(crate) fn on_opened(
+        &mut self,
+        now: Instant,
+        path: Path,
+        (number, order, payload): (u64, Order, Bytes),
+        ecn: Ecn,
+        len: usize,
+    ) -> Result<(), Dropped> {
+        let open = self.link.open().ok_or(Dropped::Early)?;
+        open.heard(now, path, len, order);
+        if order == Order::Newest && path.peer == self.path.peer {
+            self.path.local = path.local;
+        }
+        let content = Content::parse(number, &payload).map_err(|_| Dropped::Senseless)?;
+        let packet = match content {
+            Content::Packet(packet) => Packet { ecn, ..packet },
+            Content::Path(frame) => {
+                open.paths.handle(now, path.peer, frame);
+                Packet { number, ecn, ..Packet::default() }
+            }
+            Content::Nothing => Packet { number, ecn, ..Packet::default() },
+        };
+        self.follow_peer(now);
+        let ends = packet.control == wide::Control::Reset;
+        if self.is_dead() && !ends {
+            self.owed = Owed::End;
+        }
+        self.endpoint.handle_packet(now, LinkId::ONLY, packet);
+        Ok(())
+    }
+
+    /// Takes a message of the handshake; then the opener may have something to say.
+    pub(crate) fn on_message(&mut self, now: Instant, datagram: &Bytes) -> Result<(), Dropped> {
+        let opener = self.link.opener().ok_or(Dropped::Late)?;
+        let before = opener.refusals().total();
+        opener.handle(now, datagram);
+        if opener.refusals().total() > before { Err(Dropped::Late) } else { Ok(()) }
+    }
+
+    /// The peer has shown that it does not know the connection any more.
+    pub(crate) fn on_gone(&mut self, now: Instant) {
+        // Whoever has everything may forget us.
+        if !matches!(self.state(), State::TimeWait | State::Closed) {
+            let packet = Packet { control: wide::Control::Reset, ..Packet::default() };
+            self.endpoint.handle_packet(now, LinkId::ONLY, packet);
+        }
+    }
+
+    /// Whether `token` is what the peer would show.
+    pub(crate) fn is_reset_by(&self, token: &Token) -> bool {
+        let Link::Open(open) = &self.link else { return false };
+        open.reset.as_ref().is_some_and(|reset| hopline_secure::ResetKey::same(reset, token))
+    }
+
+    /// Takes the passing of time.
+    pub(crate) fn on_time(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        if let Some(opener) = self.link.opener() {
+            opener.handle_timeout(now);
+        }
+        let Some(open) = self.link.open() else { return };
+        open.paths.handle_timeout(now);
+        if matches!(open.proof, Proof::Awaited { until, .. } if until <= now) {
+            open.proof = Proof::Given;
+            self.fail(now, Failure::Unproven.into());
+        }
+        self.follow_peer(now);
+    }
+
+    /// What the opener has to say of the handshake.
+    pub(crate) fn poll_opener(&mut self) -> Option<OpenerEvent> {
+        self.link.opener().and_then(Opener::poll_event)
+    }
+
+    /// There will be no connection. The peer is told, if it can be.
+    pub(crate) fn fail(&mut self, now: Instant, failure: OpenFailure) {
+        if self.news.failed.is_some() || self.closed.is_some() {
+            return;
+        }
+        self.failures += 1;
+        self.endpoint.abort(now);
+        self.gather();
+        self.news = News { failed: Some(failure), ..News::default() };
+        match &mut self.link {
+            Link::Open(open) => open.proof = Proof::Given,
+            Link::Opening(_) | Link::Over => self.link = Link::Over,
+        }
+    }
+
+    /// Notes what the endpoint has to tell.
+    pub(crate) fn gather(&mut self) {
+        while let Some(event) = self.endpoint.poll_event() {
+            if let Event::Closed(reason) = event {
+                self.closed = Some(reason);
+            }
+            if !self.news.events.contains(&event) {
+                self.news.events.push(event);
+            }
+        }
+        if self.closed.is_some() && matches!(self.link, Link::Opening(_)) {
+            self.link = Link::Over;
+        }
+    }
+
+    /// Whether there is something that the user has to know.
+    pub(crate) fn has_news(&self) -> bool {
+        let news = &self.news;
+        let any = news.accepted || news.moved.is_some() || !news.events.is_empty() || news.failed.is_some();
+        any && !matches!(self.owner, Owner::Nobody { .. })
+    }
+
+    /// The next thing that the user has to know.
+    pub(crate) fn poll_event(&mut self, key: ConnectionKey) -> Option<HostEvent> {
+        let news = &mut self.news;
+        if matches!(self.owner, Owner::Nobody { .. }) {
+            *news = News::default();
+        }
+        if core::mem::take(&mut news.accepted) {
+            return Some(HostEvent::Accepted(key));
+        }
+        if let Some(path) = news.moved.take() {
+            return Some(HostEvent::Moved(key, path));
+        }
+        if !news.events.is_empty() {
+            return Some(HostEvent::Connection(key, news.events.remove(0)));
+        }
+        news.failed.take().map(|failure| HostEvent::Failed(key, failure))
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let until = match self.owner {
+            Owner::Nobody { until } => Some(until),
+            Owner::Backlog | Owner::User => None,
+        };
+        let endpoint = self.endpoint.poll_timeout().map(|(at, _)| at);
+        [until, endpoint, self.link.deadline()].into_iter().flatten().min()
+    }
+
+    /// Whether nothing more can come of it, for the user or the peer.
+    pub(crate) fn is_spent(&self) -> bool {
+        matches!(self.owner, Owner::Nobody { .. })
+            && (matches!(self.link, Link::Over) || self.has_ended_well())
+    }
+
+    /// Whether the peer knows that it is over.
+    fn has_ended_well(&self) -> bool {
+        matches!(self.closed, Some(CloseReason::Finished | CloseReason::Reset | CloseReason::Refused))
+    }
+
+    /// Whether we have ended it, and the peer may not know.
+    fn is_dead(&self) -> bool {
+        self.state() == State::Closed && !self.has_ended_well()
+    }
+
+    /// Whether it is over, one way or another.
+    pub(crate) const fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
+    fn follow_peer(&mut self, now: Instant) {
+        let Link::Open(open) = &mut self.link else { return };
+        while let Some(event) = open.paths.poll_event() {
+            if let PathEvent::Moved { from, to, .. } = event {
+                self.path = open.path_to(to);
+                self.moves += 1;
+                self.news.moved = Some(self.path);
+                // Another port is another mood of an address translator, on the same path (RFC 9000 §9.4).
+                if from.ip() == to.ip() {
+                    self.endpoint.handle_signal(now, Signal::RouteFound);
+                } else {
+                    self.endpoint.path_changed(now);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What goes in and out of a host, beside datagrams.
+
+use core::net::{IpAddr, SocketAddr};
+use hopline_secure::{Failure, PublicKey};
+use hopline_transport::wide::Event;
+use hopline_wire::ipv4::Ecn;
+use thiserror::Error;
+
+/// A connection of a [`Host`](crate::Host): never used again for another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionKey(pub(crate) u64);
+
+/// Between whom a datagram travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Path {
+    /// Where the peer is.
+    pub peer: SocketAddr,
+    /// Our address by which the peer knows us, if the host has several: whatever came is answered from it.
+    pub local: Option<IpAddr>,
+}
+
+impl Path {
+    /// To that peer, from whatever address the system chooses.
+    #[must_use]
+    pub const fn to(peer: SocketAddr) -> Self {
+        Self { peer, local: None }
+    }
+}
+
+/// A datagram that was appended to a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Where it goes, and from which address.
+    pub path: Path,
+    /// Its length, in bytes.
+    pub len: usize,
+    /// What its IP header says of congestion.
+    pub ecn: Ecn,
+    /// The connection that it belongs to; none of an answer to who has none yet.
+    pub key: Option<ConnectionKey>,
+}
+
+/// What a host tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostEvent {
+    /// Somebody has opened a connection. It waits in the backlog until [`connection_mut`](crate::Host::connection_mut) first asks for it.
+    Accepted(ConnectionKey),
+    /// The transport says so of a connection. Behind `Closed` nothing more comes; what was received can still be read.
+    Connection(ConnectionKey, Event),
+    /// A connection was not opened. Nothing more comes of it.
+    Failed(ConnectionKey, OpenFailure),
+    /// The peer is somewhere else, and has shown that it receives there.
+    Moved(ConnectionKey, Path),
+    /// Somebody called whose key is not among those that are trusted. Told of the last few only.
+    Stranger(SocketAddr, PublicKey),
+}
+
+impl HostEvent {
+    /// Whether nothing more is told of the connection after this.
+    #[must_use]
+    pub const fn is_last(&self) -> bool {
+        matches!(self, Self::Connection(_, Event::Closed(_)) | Self::Failed(..))
+    }
+}
+
+/// Why a connection was not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum OpenFailure {
+    /// The handshake came to nothing.
+    #[error(transparent)]
+    Handshake(#[from] Failure),
+    /// The answerer speaks of its transport in a way that is not known here.
+    #[error("the answerer's transport is of a kind that is not known here")]
+    Transport,
+}

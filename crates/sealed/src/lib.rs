@@ -1,0 +1,65 @@
+//! What stands behind one UDP port that speaks TPA-wide: the connections of the transport, each with its encryption.
+//!
+//! [`Host`] takes datagrams as they come and makes those that leave. It does no I/O: times, bytes and a [`Seed`] are handed in. How the
+//! opening of the transport rides on the handshake of the encryption is in `docs/protocols/secure.md`, "The transport behind it".
+//!
+//! ```
+//! # use bytes::Bytes;
+//! # use core::net::SocketAddr;
+//! # use hopline_core::Instant;
+//! # use hopline_sealed::*;
+//! let seed = |byte| Seed::new([byte; 32]); // From the system's generator, not like this.
+//! let shared = || Credentials::Shared(PreSharedKey::new([7; 32]));
+//! let [here, there] = [4000, 7174].map(|port| SocketAddr::from(([10, 0, 0, 1], port)));
+//! let now = Instant::ZERO;
+//! let mut opener = Host::new(HostConfig::default(), seed(1))?;
+//! let mut answerer = Host::new(HostConfig::default(), seed(2))?;
+//! answerer.listen(shared(), TransportConfig::DEFAULT, 16)?;
+//!
+//! let key = opener.connect(now, Path::to(there), shared(), TransportConfig::DEFAULT)?;
+//! let connection = opener.connection_mut(key).expect("it was just made");
+//! connection.send(now, Bytes::from("hello"))?;
+//!
+//! // A network without delays.
+//! let carry = |from: &mut Host, to: &mut Host, address| {
+//!     let mut buffer = Vec::new();
+//!     while let Some(transmit) = from.poll_transmit(now, &mut buffer) {
+//!         to.handle_datagram(now, Path::to(address), transmit.ecn, &mut buffer);
+//!         buffer.clear();
+//!     }
+//! };
+//! carry(&mut opener, &mut answerer, here);
+//! carry(&mut answerer, &mut opener, there);
+//! carry(&mut opener, &mut answerer, here);
+//! let Some(HostEvent::Accepted(key)) = answerer.poll_event() else { panic!("nobody came") };
+//! let accepted = answerer.connection_mut(key).expect("it was just accepted");
+//! assert_eq!(accepted.recv().as_deref(), Some(&b"hello"[..]));
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
+
+mod config;
+mod conn;
+mod event;
+mod host;
+mod input;
+mod link;
+mod output;
+mod schedule;
+mod stats;
+
+#[cfg(test)]
+mod tests;
+
+pub use config::{ConfigError, ConnectError, HostConfig, ListenError};
+pub use conn::{Conn, Peer};
+pub use event::{ConnectionKey, HostEvent, OpenFailure, Path, Transmit};
+pub use hopline_secure::{
+    AnswererConfig, Cipher, Credentials, Failure, Fingerprint, OpenerConfig, PathConfig, PreSharedKey,
+    PrivateKey, PublicKey, Refusals, Rejections, ResetKey, Seed, SessionConfig, Trust,
+};
+pub use hopline_transport::wide::{
+    CloseError, CloseReason, Config as TransportConfig, Event, SendError, State, Stats as TransportStats,
+};
+pub use hopline_wire::ipv4::Ecn;
+pub use host::Host;
+pub use stats::{Dropped, Drops, HostStats};

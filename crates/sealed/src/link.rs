@@ -1,0 +1,123 @@
+//! The encryption of one connection: its handshake, then its session and where the peer is.
+
+use crate::event::Path;
+use bytes::Bytes;
+use core::net::{IpAddr, SocketAddr};
+use hopline_core::Instant;
+use hopline_secure::{Opener, Order, Paths, PublicKey, Session};
+use hopline_wire::secure::{ConnectionId, HEADER_LEN, TAG_LEN, Token};
+use hopline_wire::wide::Content;
+
+/// The encryption of a connection.
+#[derive(Debug)]
+pub(crate) enum Link {
+    /// We open it.
+    Opening(Box<Opener>),
+    /// Datagrams can be sealed and opened.
+    Open(Box<Open>),
+    /// There are no keys, and will be none.
+    Over,
+}
+
+/// A connection with keys.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) session: Session,
+    pub(crate) paths: Paths,
+    /// By which of our addresses the peer knows us where it is or may be.
+    pub(crate) locals: Vec<(SocketAddr, Option<IpAddr>)>,
+    pub(crate) proof: Proof,
+    pub(crate) peer: Option<PublicKey>,
+    /// What the peer would show after it has lost its state.
+    pub(crate) reset: Option<Token>,
+}
+
+/// Whether the peer is known to have the connection.
+#[derive(Debug)]
+pub(crate) enum Proof {
+    /// It is: we have accepted it, or something was opened.
+    Given,
+    /// Nothing has come yet. The opener repeats its last message, if it has one.
+    Awaited { opener: Box<Opener>, until: Instant },
+}
+
+impl Link {
+    pub(crate) fn open(&mut self) -> Option<&mut Open> {
+        match self {
+            Self::Open(open) => Some(open),
+            Self::Opening(_) | Self::Over => None,
+        }
+    }
+
+    /// What may still send messages of the handshake, and take some.
+    pub(crate) fn opener(&mut self) -> Option<&mut Opener> {
+        match self {
+            Self::Opening(opener) => Some(opener),
+            Self::Open(open) => match &mut open.proof {
+                Proof::Awaited { opener, .. } => Some(opener),
+                Proof::Given => None,
+            },
+            Self::Over => None,
+        }
+    }
+
+    /// The peer's name for the connection.
+    pub(crate) fn remote_id(&self) -> Option<ConnectionId> {
+        match self {
+            Self::Open(open) => Some(open.session.sealer.remote_id()),
+            Self::Opening(_) | Self::Over => None,
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Opening(opener) => opener.poll_timeout(),
+            Self::Open(open) => {
+                let proof = match &open.proof {
+                    Proof::Given => None,
+                    Proof::Awaited { opener, until } => {
+                        Some(opener.poll_timeout().map_or(*until, |at| at.min(*until)))
+                    }
+                };
+                [proof, open.paths.poll_timeout()].into_iter().flatten().min()
+            }
+            Self::Over => None,
+        }
+    }
+}
+
+impl Open {
+    /// Something from there was opened.
+    pub(crate) fn heard(&mut self, now: Instant, path: Path, len: usize, order: Order) {
+        self.proof = Proof::Given;
+        self.paths.heard(now, path.peer, len, order);
+        match self.locals.iter_mut().find(|(peer, _)| *peer == path.peer) {
+            Some((_, local)) if order == Order::Newest => *local = path.local,
+            Some(_) => {}
+            None => {
+                let (active, paths) = (self.paths.active(), &self.paths);
+                self.locals.retain(|(peer, _)| *peer == active || paths.candidates().any(|one| one == *peer));
+                self.locals.push((path.peer, path.local));
+            }
+        }
+    }
+
+    /// The path to this address of the peer.
+    pub(crate) fn path_to(&self, peer: SocketAddr) -> Path {
+        let local = self.locals.iter().find(|(known, _)| *known == peer).and_then(|(_, local)| *local);
+        Path { peer, local }
+    }
+
+    /// Appends a datagram with `content`. Returns its number and length; none if all numbers are used up.
+    pub(crate) fn seal(&mut self, content: &Content<Bytes>, buffer: &mut Vec<u8>) -> Option<(u64, usize)> {
+        let start = buffer.len();
+        buffer.resize(start + HEADER_LEN, 0);
+        content.emit(buffer);
+        buffer.resize(buffer.len() + TAG_LEN, 0);
+        let Ok(number) = self.session.sealer.seal(&mut buffer[start..]) else {
+            buffer.truncate(start);
+            return None;
+        };
+        Some((number, buffer.len() - start))
+    }
+}

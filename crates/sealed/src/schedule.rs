@@ -1,0 +1,105 @@
+//! Which connections have something to do, and when: nobody looks through all of them.
+
+use crate::event::ConnectionKey;
+use hopline_core::Instant;
+use std::collections::{BTreeSet, VecDeque};
+
+/// Connections in a row, each there once. A connection knows by a flag whether it is; one that is gone may still be named.
+#[derive(Debug, Default)]
+pub(crate) struct Line(VecDeque<ConnectionKey>);
+
+/// Whether a connection stands in a [`Line`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Standing {
+    /// It does not.
+    #[default]
+    Out,
+    /// It does.
+    In,
+}
+
+impl Line {
+    pub(crate) fn join(&mut self, key: ConnectionKey, standing: &mut Standing) {
+        if *standing == Standing::Out {
+            *standing = Standing::In;
+            self.0.push_back(key);
+        }
+    }
+
+    pub(crate) fn first(&self) -> Option<ConnectionKey> {
+        self.0.front().copied()
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.0.pop_front();
+    }
+
+    /// The first goes behind all others.
+    pub(crate) fn rotate(&mut self) {
+        if self.0.len() > 1 {
+            self.0.rotate_left(1);
+        }
+    }
+}
+
+/// When each connection wants to be woken.
+#[derive(Debug, Default)]
+pub(crate) struct Alarms(BTreeSet<(Instant, ConnectionKey)>);
+
+impl Alarms {
+    /// `set`: what it was set to before, and is afterwards.
+    pub(crate) fn set(&mut self, key: ConnectionKey, set: &mut Option<Instant>, at: Option<Instant>) {
+        if *set == at {
+            return;
+        }
+        if let Some(before) = core::mem::replace(set, at) {
+            self.0.remove(&(before, key));
+        }
+        if let Some(at) = at {
+            self.0.insert((at, key));
+        }
+    }
+
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.0.first().map(|(at, _)| *at)
+    }
+
+    /// All that are due. They stay set until they are set anew.
+    pub(crate) fn due(&self, now: Instant) -> Vec<ConnectionKey> {
+        self.0.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| *key).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_stands_in_line_stands_there_once() {
+        let mut line = Line::default();
+        let [one, other] = [1, 2].map(ConnectionKey);
+        let mut standing = [Standing::Out; 2];
+        for _ in 0..3 {
+            line.join(one, &mut standing[0]);
+            line.join(other, &mut standing[1]);
+        }
+        line.rotate();
+        assert_eq!(line.first(), Some(other));
+        line.leave();
+        line.leave();
+        assert_eq!(line.first(), None);
+    }
+
+    #[test]
+    fn an_alarm_that_is_set_anew_rings_once() {
+        let (mut alarms, mut set) = (Alarms::default(), None);
+        let key = ConnectionKey(7);
+        for at in [3, 5, 5, 4].map(Instant::from_secs) {
+            alarms.set(key, &mut set, Some(at));
+        }
+        assert_eq!((alarms.next(), alarms.due(Instant::from_secs(3))), (Some(Instant::from_secs(4)), vec![]));
+        assert_eq!(alarms.due(Instant::from_secs(9)), [key]);
+        alarms.set(key, &mut set, None);
+        assert_eq!((alarms.next(), set), (None, None));
+    }
+}

@@ -1,0 +1,89 @@
+//! Counters of a host.
+
+use hopline_secure::{Cause, Counts, Refusals};
+
+/// Why a host made nothing of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dropped {
+    /// Shorter than anything that has a meaning, or of a kind that is not known.
+    Malformed,
+    /// For no connection that is there. If we have a [`ResetKey`](crate::ResetKey), its sender was told, unless too many were.
+    Unknown,
+    /// Sealed, for a connection whose handshake is not over.
+    Early,
+    /// It could not be opened: forged, damaged, repeated, too old. [`Conn::rejections`](crate::Conn::rejections) knows which.
+    Unopened,
+    /// The peer has sealed what makes no sense.
+    Senseless,
+    /// The answerer has refused it: [`HostStats::refusals`] knows why.
+    Refused,
+    /// A handshake's message for an opener that is done, or of which it made nothing.
+    Late,
+    /// Somebody calls, and we do not listen.
+    NotListening,
+    /// Somebody calls, and as many accepted connections wait as may.
+    Backlog,
+    /// Somebody calls, and there are as many connections as there may be.
+    Connections,
+    /// It says that a connection is not known any more, without the token that would show it.
+    Unproven,
+    /// Its answer found no room among those that nobody has fetched.
+    Unfetched,
+}
+
+impl Cause for Dropped {
+    const ALL: &'static [Self] = &[
+        Self::Malformed,
+        Self::Unknown,
+        Self::Early,
+        Self::Unopened,
+        Self::Senseless,
+        Self::Refused,
+        Self::Late,
+        Self::NotListening,
+        Self::Backlog,
+        Self::Connections,
+        Self::Unproven,
+        Self::Unfetched,
+    ];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// How often datagrams were dropped, by reason.
+pub type Drops = Counts<Dropped, { Dropped::ALL.len() }>;
+
+/// What a host has counted since it was made, and what it has now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct HostStats {
+    /// Connections, whatever their state.
+    pub connections: usize,
+    /// Handshakes that others have begun and that are not over.
+    pub half_open: usize,
+    /// Accepted connections that nobody has asked for yet.
+    pub waiting: usize,
+    /// Connections that others have opened.
+    pub accepted: u64,
+    /// Connections that we have opened.
+    pub opened: u64,
+    /// Connections that we have not been able to open.
+    pub failed: u64,
+    /// Moves of peers to other addresses.
+    pub moved: u64,
+    /// Peers that were told that a connection is not known any more.
+    pub gone: u64,
+    /// Datagrams that came.
+    pub datagrams_received: u64,
+    /// Bytes in them.
+    pub bytes_received: u64,
+    /// Datagrams that left.
+    pub datagrams_sent: u64,
+    /// Bytes in them.
+    pub bytes_sent: u64,
+    /// Datagrams of which nothing was made.
+    pub drops: Drops,
+    /// What the answerer refused, and why.
+    pub refusals: Refusals,
+}

@@ -1,0 +1,252 @@
+//! Whatever the network and the hosts do: what arrives is what was sent, and nobody waits for ever.
+
+use super::net::{A, App, B, Net, transport};
+use super::{keys, shared};
+use crate::{
+    AnswererConfig, CloseReason, Credentials, Event, HostConfig, HostEvent, OpenerConfig, ResetKey,
+    TransportConfig,
+};
+use hopline_core::{Duration, Instant, Purpose, Stream};
+use hopline_link::{Emulation, OldPorts};
+
+/// How long a peer may be silent, and how often it is asked.
+const SILENCE: Duration = Duration::from_secs(20);
+const ASKED: Duration = Duration::from_secs(2);
+/// After the last accident everything is over within this: a handshake's tries, or silence, and TIME-WAIT.
+const LIMIT: Duration = Duration::from_secs(120);
+
+#[derive(Clone, Copy, Debug)]
+enum Accident {
+    Rebind { node: usize, old: OldPorts },
+    Outage(Duration),
+    Restart { node: usize },
+}
+
+#[derive(Debug)]
+struct Schedule {
+    seed: u64,
+    credentials: [Credentials; 2],
+    emulation: Emulation,
+    bytes: [u64; 2],
+    /// By time, from the beginning of the connection.
+    accidents: Vec<(Duration, Accident)>,
+    resets: bool,
+}
+
+impl Schedule {
+    fn draw(seed: u64) -> Self {
+        let mut random = Stream::keyed(seed, 0, 7, Purpose::Emulation);
+        let mut share = |most: f64| if random.bernoulli(0.6) { random.uniform(0.0, most) } else { 0.0 };
+        let emulation = Emulation {
+            loss: share(0.3),
+            reorder: share(0.3),
+            duplicate: share(0.2),
+            corrupt: share(0.2),
+            mark: 0.0,
+            ..Emulation::default()
+        };
+        let ms = |random: &mut Stream, most: u32| Duration::from_millis(u64::from(1 + random.below(most)));
+        let emulation = Emulation {
+            latency: ms(&mut random, 60),
+            extra_delay: ms(&mut random, 80),
+            rate: random.bernoulli(0.8).then(|| 200_000 + 100_000 * u64::from(random.below(40))),
+            queue: Some(20),
+            ..emulation
+        };
+        let bytes = [0, 1].map(|_| u64::from(random.below(250_000)) * u64::from(random.below(8) > 0));
+        let credentials = if random.bernoulli(0.5) { shared() } else { keys() };
+        // If both forget where they were, they never find each other again.
+        let forgetful = random.below(2) as usize;
+        let mut accidents: Vec<(Duration, Accident)> = (0..random.below(4))
+            .map(|_| {
+                let node = random.below(2) as usize;
+                let old = if node == forgetful && random.bernoulli(0.7) {
+                    OldPorts::Forgotten
+                } else {
+                    OldPorts::Kept
+                };
+                let accident = match random.below(10) {
+                    0..5 => Accident::Rebind { node, old },
+                    5..9 => Accident::Outage(ms(&mut random, 5000)),
+                    _ => Accident::Restart { node },
+                };
+                (ms(&mut random, 2500), accident)
+            })
+            .collect();
+        accidents.sort_by_key(|(at, _)| *at);
+        Self { seed, credentials, emulation, bytes, accidents, resets: random.bernoulli(0.5) }
+    }
+
+    fn config(&self) -> HostConfig {
+        HostConfig {
+            opener: OpenerConfig { tries: 30, ..OpenerConfig::default() },
+            answerer: AnswererConfig { patience: Duration::from_secs(60), ..AnswererConfig::default() },
+            proof: Duration::from_secs(60),
+            resets: self.resets.then(|| ResetKey::new([3; 32])),
+            ..HostConfig::default()
+        }
+    }
+
+    fn transport() -> TransportConfig {
+        let mut config = TransportConfig { keep_alive: Some(ASKED), ..transport() };
+        config.silence.limit = Some(SILENCE);
+        config
+    }
+
+    fn restarts(&self) -> bool {
+        self.accidents.iter().any(|(_, accident)| matches!(accident, Accident::Restart { .. }))
+    }
+
+    fn run(&self) -> Run<'_> {
+        let mut net = Net::new(2, &self.config(), &self.emulation, self.seed);
+        net.nodes[B].host.listen(self.credentials[B].clone(), Self::transport(), 16).unwrap();
+        let key = net.connect(&self.credentials, Self::transport());
+        let mut run = Run { schedule: self, apps: vec![App::new(A, key, self.bytes[A])], net, heard: 0 };
+        let start = run.net.now;
+        for (at, accident) in &self.accidents {
+            // Where an answerer is must be known before it can move away.
+            if matches!(accident, Accident::Rebind { node: B, .. }) {
+                let accepted = |run: &Run| run.net.accepted(B).is_some();
+                run.until(run.net.now + LIMIT, accepted);
+            }
+            run.until((start + *at).max(run.net.now), |_| false);
+            run.suffer(*accident);
+        }
+        // What is under way may still open a connection whose opener is gone.
+        run.until(run.net.now + Duration::from_secs(1), |_| false);
+        run.until(run.net.now + LIMIT, Run::is_over);
+        run
+    }
+}
+
+struct Run<'s> {
+    schedule: &'s Schedule,
+    net: Net,
+    apps: Vec<App>,
+    /// Events that applications have been told of.
+    heard: usize,
+}
+
+impl Run<'_> {
+    fn until(&mut self, limit: Instant, done: impl Fn(&Self) -> bool) {
+        self.act();
+        while !done(self) && self.net.step(limit) {
+            self.act();
+        }
+    }
+
+    fn act(&mut self) {
+        while let Some((node, event)) = self.net.told.get(self.heard) {
+            if let HostEvent::Accepted(key) = event {
+                self.apps.push(App::new(*node, *key, self.schedule.bytes[*node]));
+            }
+            self.heard += 1;
+        }
+        self.apps.iter_mut().for_each(|app| app.act(&mut self.net));
+        self.net.settle();
+    }
+
+    fn suffer(&mut self, accident: Accident) {
+        self.act();
+        match accident {
+            Accident::Rebind { node, old } => self.net.rebind(node, old),
+            Accident::Outage(time) => {
+                let blackouts = vec![(self.net.now, self.net.now + time)];
+                let emulation = Emulation { blackouts, ..self.schedule.emulation.clone() };
+                self.net.change_way(A, emulation.clone());
+                self.net.change_way(B, emulation);
+            }
+            Accident::Restart { node } => {
+                self.net.restart(node);
+                self.apps.retain(|app| app.node != node);
+                self.net.told.retain(|(of, _)| *of != node);
+                self.heard = self.net.told.len();
+                if node == B {
+                    let credentials = self.schedule.credentials[B].clone();
+                    self.net.nodes[B].host.listen(credentials, Schedule::transport(), 16).unwrap();
+                }
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.apps.iter().all(|app| self.net.end_of(app.node, app.key).is_some())
+    }
+
+    /// What happened while it could still do harm.
+    fn tally(&self, tally: &mut Tally) {
+        let moved: u64 = self.net.nodes.iter().map(|node| node.host.stats().moved).sum();
+        let ends = |reason| {
+            let is = |event: &HostEvent| matches!(event, HostEvent::Connection(_, Event::Closed(why)) if *why == reason);
+            self.net.told.iter().any(|(_, event)| is(event))
+        };
+        tally.moved += u64::from(moved > 0);
+        tally.reset += u64::from(ends(CloseReason::Reset));
+        tally.timed_out += u64::from(ends(CloseReason::TimedOut));
+    }
+
+    fn check(&mut self) {
+        let said = format!("{:?}\n{:?}\n{:?}", self.schedule, self.apps, self.net.told);
+        assert!(self.is_over(), "somebody waits still at {}: {said}", self.net.now);
+        if !self.schedule.restarts() {
+            assert_eq!(self.apps.len(), 2, "{said}");
+            for app in &self.apps {
+                let finished = HostEvent::Connection(app.key, Event::Closed(CloseReason::Finished));
+                assert_eq!(self.net.end_of(app.node, app.key), Some(finished), "{said}");
+                assert_eq!(app.got.received(), self.schedule.bytes[1 - app.node], "{said}");
+            }
+        }
+        for app in &self.apps {
+            self.net.nodes[app.node].host.remove(app.key);
+        }
+        self.net.run_for(Duration::from_secs(120));
+        for node in [A, B] {
+            let stats = self.net.nodes[node].host.stats();
+            assert_eq!((stats.connections, stats.half_open, stats.waiting), (0, 0, 0), "left over: {said}");
+        }
+        assert_eq!(self.net.next_time(), None, "something goes on: {said}");
+    }
+}
+
+/// In how many schedules something happened that they are for.
+#[derive(Debug, Default)]
+struct Tally {
+    moved: u64,
+    reset: u64,
+    timed_out: u64,
+}
+
+fn run_all(seeds: core::ops::Range<u64>) -> Tally {
+    let mut tally = Tally::default();
+    for seed in seeds {
+        let schedule = Schedule::draw(seed);
+        let mut run = schedule.run();
+        run.check();
+        run.tally(&mut tally);
+    }
+    println!("{tally:?}");
+    tally
+}
+
+/// They are worth something only if what they are about happens in them.
+fn are_hard(tally: &Tally) {
+    assert!(tally.moved > 100 && tally.reset > 10 && tally.timed_out > 10, "{tally:?}");
+}
+
+#[test]
+fn a_thousand_schedules_of_faults_corrupt_nothing_and_end_1() {
+    are_hard(&run_all(0..500));
+}
+
+#[test]
+fn a_thousand_schedules_of_faults_corrupt_nothing_and_end_2() {
+    are_hard(&run_all(500..1000));
+}
+
+/// As many as `HOPLINE_SCHEDULES` says, or 20,000.
+#[test]
+#[ignore = "minutes"]
+fn many_schedules_of_faults_corrupt_nothing_and_end() {
+    let count = std::env::var("HOPLINE_SCHEDULES").ok().and_then(|count| count.parse().ok());
+    run_all(1000..1000 + count.unwrap_or(20_000));
+}

@@ -1,0 +1,115 @@
+//! How an end that has lost its connections tells their peers: by a token that it gave each of them in the handshake, and can compute again
+//! (RFC 9000 §10.3 has the idea).
+
+use crate::config::{ConfigError, PARAMETERS_MAX};
+use crate::keys::PrivateKey;
+use bytes::Bytes;
+use core::fmt;
+use hopline_wire::secure::{ConnectionId, TOKEN_LEN, Token};
+use zeroize::{Zeroize, ZeroizeOnDrop};
+
+/// What separates keys of tokens from all other hashes (`blake3::derive_key`).
+const CONTEXT: &str = "hopline 2026-11-25 tokens of lost connections";
+
+/// What tokens follow from: the same before and after the loss, and known to one end alone, at one port. Whoever else has it can end connections. Not
+/// shown, and wiped when dropped.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct ResetKey([u8; 32]);
+
+impl ResetKey {
+    /// The key of these bytes: of a file, or of a generator.
+    #[must_use]
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The key of whoever has this private key, at this UDP port. Not for keys that several machines share, nor for a port that is another after a
+    /// restart. There is none of a shared key: the peer has that too.
+    #[must_use]
+    pub fn of(private: &PrivateKey, port: u16) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+        let key = Self(*hasher.update(private.bytes()).update(&port.to_be_bytes()).finalize().as_bytes());
+        hasher.zeroize();
+        key
+    }
+
+    /// What shows that the connection with this id, of our choice, is not known any more.
+    #[must_use]
+    pub fn token(&self, id: ConnectionId) -> Token {
+        let hash = blake3::keyed_hash(&self.0, &id.bytes());
+        *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")
+    }
+
+    /// Whether two tokens are the same. Time tells nothing of where they differ.
+    #[must_use]
+    pub fn same(one: &Token, other: &Token) -> bool {
+        (0..TOKEN_LEN).fold(0, |differs, at| differs | (one[at] ^ other[at])) == 0
+    }
+}
+
+impl fmt::Debug for ResetKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ResetKey(…)")
+    }
+}
+
+/// What an end tells the peer's transport in the handshake: parameters, and behind them, where there is a key, the token of the connection.
+#[derive(Clone, Debug)]
+pub struct Announcement {
+    /// Parameters of the transport.
+    pub parameters: Bytes,
+    /// What tokens follow from.
+    pub resets: Option<ResetKey>,
+}
+
+impl Announcement {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        let len = self.parameters.len() + if self.resets.is_some() { TOKEN_LEN } else { 0 };
+        if len > PARAMETERS_MAX { Err(ConfigError::Parameters(len)) } else { Ok(()) }
+    }
+
+    /// The same for the connection that is known to us by `id`.
+    pub(crate) fn of(&self, id: ConnectionId) -> Bytes {
+        match &self.resets {
+            None => self.parameters.clone(),
+            Some(key) => [&self.parameters[..], &key.token(id)].concat().into(),
+        }
+    }
+}
+
+impl From<Bytes> for Announcement {
+    fn from(parameters: Bytes) -> Self {
+        Self { parameters, resets: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_belongs_to_a_key_a_port_and_a_connection() {
+        let private = PrivateKey::new([1; 32]);
+        let [one, other] = [[5; 8], [6; 8]].map(|id| ConnectionId::new(id).expect("an id"));
+        let token = ResetKey::of(&private, 7174).token(one);
+        assert!(ResetKey::same(&ResetKey::of(&private, 7174).token(one), &token));
+        for strange in [
+            ResetKey::of(&private, 7174).token(other),
+            ResetKey::of(&private, 7175).token(one),
+            ResetKey::of(&PrivateKey::new([2; 32]), 7174).token(one),
+            ResetKey::new([1; 32]).token(one),
+        ] {
+            assert!(!ResetKey::same(&strange, &token));
+        }
+        assert_eq!(format!("{:?}", ResetKey::of(&private, 1)), "ResetKey(…)");
+    }
+
+    #[test]
+    fn parameters_and_token_have_256_bytes_together() {
+        let resets = Some(ResetKey::new([1; 32]));
+        let of_len = |len| Announcement { parameters: vec![0; len].into(), resets: resets.clone() };
+        assert_eq!(of_len(240).validate(), Ok(()));
+        assert_eq!(of_len(241).validate(), Err(ConfigError::Parameters(257)));
+        assert!(Announcement::from(Bytes::from(vec![0; 256])).validate().is_ok());
+    }
+}
