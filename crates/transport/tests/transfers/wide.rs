@@ -34,7 +34,11 @@ fn patient(config: Config) -> Config {
 fn any_config() -> impl Strategy<Value = Config> {
     (64u16..1438, 1u32..9, 0u64..60, 1u32..20, 4u64..60).prop_map(|(mss, every, delay, share, room)| Config {
         mss,
-        ack: AckConfig { every, delay: Duration::from_millis(delay), late: Duration::from_millis(delay + 95) },
+        ack: AckConfig {
+            every,
+            delay: Duration::from_millis(delay),
+            late: Duration::from_millis(delay + 95),
+        },
         detect: DetectConfig { share },
         receive_buffer: room * u64::from(mss).max(512),
         send_buffer: Some(30_000),

@@ -25,6 +25,12 @@ const PROOF_HOLDS: (u64, u64) = (256, 15);
 const CREDIT: (u64, u64) = (64, 3);
 /// From one credit to the next.
 const NO_CREDIT: (u64, u64) = (64, 3);
+/// Losses that a rate below the limit still has: share of those before, and of all packets.
+const SOME: f64 = 0.1;
+const FEW: f64 = 0.002;
+/// A test goes on until the logarithm of how much likelier one cause is than the other is this, or for so many packets.
+const DECIDED: f64 = 0.5;
+const MOST_TESTED: f64 = 300.0;
 /// Variance of the losses at the start, against that of independent ones: bursts are nothing special on a radio.
 const BURSTY: f64 = 4.0;
 
@@ -189,7 +195,7 @@ impl Losses {
         let [n, lost] = self.drained;
         if n >= LEAST {
             let share = lost / n;
-            match self.cause(self.usual, share, factor) {
+            match self.cause(self.usual, [n, lost], factor) {
                 Cause::Rate => self.usual = share.min(self.usual),
                 Cause::Path => self.learn(share, n),
             }
@@ -198,24 +204,33 @@ impl Losses {
         }
     }
 
-    /// A test is over: less was sent, by `factor`, than when `before` was lost. Whether it was the rate's; `None`: too few packets
-    /// to say; with the share that is lost now.
+    /// Less was sent, by `factor`, than when a share of `before` was lost: whose losses they were, and the share that is lost now. `None`: too
+    /// little was seen to say.
     pub(super) fn test(&mut self, before: f64, factor: f64) -> Option<(Cause, f64)> {
-        if self.settled < LEAST * (self.spread / BURSTY).max(1.0) {
+        let [n, lost] = [self.settled, self.lost];
+        let likelier = self.likelier_ours(before, [n, lost], factor);
+        if n < LEAST || (likelier.abs() < DECIDED && n < MOST_TESTED) {
             return None;
         }
-        let share = self.lost / self.settled;
-        let cause = self.cause(before, share, factor);
+        let share = lost / n;
+        let cause = if likelier > 0.0 { Cause::Rate } else { Cause::Path };
         self.usual = if cause == Cause::Path { share.min(MOST) } else { share.min(self.usual) };
         self.begin_anew();
         Some((cause, share))
     }
 
-    /// Whose losses they are if a share of `before` became `after` when less was sent, by `factor`.
-    fn cause(&self, before: f64, after: f64, factor: f64) -> Cause {
+    /// Whose losses they are if a share of `before` was lost, and `lost` of `n` packets when less was sent, by `factor`.
+    fn cause(&self, before: f64, seen: [f64; 2], factor: f64) -> Cause {
+        if self.likelier_ours(before, seen, factor) > 0.0 { Cause::Rate } else { Cause::Path }
+    }
+
+    /// Of Poisson's law: the logarithm of how much likelier it is that they are the rate's than that they are the path's. Bursts count once.
+    fn likelier_ours(&self, before: f64, [n, lost]: [f64; 2], factor: f64) -> f64 {
         // If what goes through stays the same.
-        let ours = (1.0 - (1.0 - before) / factor).max(0.0);
-        if before > 0.0 && after < (before + ours) / 2.0 { Cause::Rate } else { Cause::Path }
+        let ours = 1.0 - (1.0 - before) / factor;
+        let if_ours = n * ours.max(before * SOME).max(FEW);
+        let if_theirs = n * before.max(FEW);
+        (if_theirs - if_ours + lost * libm::log(if_ours / if_theirs)) / self.spread.clamp(1.0, BURSTY)
     }
 
     /// What is under way belongs to another rate: it says nothing of this one.
