@@ -48,6 +48,8 @@ pub enum Purpose {
     OwnLaw = 17,
     /// When a transport that goes by rates looks for more.
     Probing = 18,
+    /// Which packets of a link come late.
+    Lateness = 19,
 }
 
 /// One stream of random numbers.

@@ -153,6 +153,7 @@ impl Drops {
             DropReason::Unresolved | DropReason::NoNeighbour => &mut self.unresolved,
             DropReason::NoRoute | DropReason::OtherCell | DropReason::Routing(_) => &mut self.no_route,
             DropReason::Ttl => &mut self.ttl,
+            DropReason::Policed => &mut self.policed,
             DropReason::LinkError => &mut self.link_error,
             DropReason::Outage => &mut self.outage,
         };

@@ -1,6 +1,7 @@
 //! What to simulate: a fully resolved, validated description. Scenario files are parsed into it by the lab.
 
 mod cells;
+pub mod links;
 mod proxies;
 
 pub use crate::draw::Draw;
@@ -332,6 +333,8 @@ pub struct LinkSpec {
     pub errors: [ErrorModel; 2],
     /// How it repairs its losses itself. `None`: it does not.
     pub arq: Option<arq::Config>,
+    /// What it does beyond that.
+    pub quirks: links::LinkQuirks,
 }
 
 /// A time during which nothing gets through from one node to another, over the air or over a wire. The way back is not

@@ -31,6 +31,8 @@ pub enum DropReason {
     NoRoute,
     /// Hop limit exceeded.
     Ttl,
+    /// Too much for a policer in front of a wired link.
+    Policed,
     /// Damaged on a wired link.
     LinkError,
     /// Came from a node that is not heard at the time ([`OutageSpec`](crate::spec::OutageSpec)).
@@ -54,6 +56,7 @@ impl DropReason {
             Self::NoNeighbour => "next hop is no neighbour",
             Self::NoRoute => "no route",
             Self::Ttl => "hop limit exceeded",
+            Self::Policed => "over the policer's rate",
             Self::LinkError => "damaged on the link",
             Self::Outage => "link outage",
             Self::OtherCell => "of another cell",

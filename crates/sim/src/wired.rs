@@ -1,18 +1,22 @@
 //! Wired point-to-point links.
 
+mod bucket;
+
+use self::bucket::Bucket;
 use crate::event::Event;
 use crate::fingerprint::Observed;
 use crate::kernel::Kernel;
 use crate::outage::Schedule;
 use crate::packet::Handle;
 use crate::queueing::{Owner, queue};
+use crate::spec::links::Late;
 use crate::spec::{LinkSpec, Machines, Spec};
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
-use hopline_core::{Duration, NodeId, Purpose, Stream};
+use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_queue::InterfaceQueue;
 use hopline_queue::drop_tail::Class;
 use hopline_radio::phy::errors::ErrorProcess;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// One end of a wired link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +38,8 @@ pub(crate) struct Wires {
 #[derive(Debug)]
 struct Wire {
     rate_bps: u64,
+    /// Other rates, the latest first.
+    rates: Vec<(Instant, u64)>,
     delay: Duration,
     directions: [Direction; 2],
 }
@@ -43,11 +49,23 @@ struct Wire {
 struct Direction {
     from: NodeId,
     queue: InterfaceQueue<(Handle, Class)>,
-    sending: Option<Handle>,
+    sending: Option<Sending>,
     /// On the way, oldest first; the delay is constant.
     travelling: VecDeque<Handle>,
+    /// The same of those that take longer, by when they arrive, and in their order.
+    delayed: BTreeMap<(Instant, u64), Handle>,
+    late: Option<(Late, Stream)>,
+    policer: Option<Bucket>,
     errors: ErrorProcess,
     stream: Stream,
+}
+
+/// A packet that leaves.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    handle: Handle,
+    /// How much longer than others it will take.
+    extra: Duration,
 }
 
 impl Wire {
@@ -58,14 +76,26 @@ impl Wire {
             queue: queue(&spec.queue, machines, || stream(side, Purpose::Queue)),
             sending: None,
             travelling: VecDeque::new(),
+            delayed: BTreeMap::new(),
+            late: spec.quirks.late[side as usize].map(|late| (late, stream(side, Purpose::Lateness))),
+            policer: spec.quirks.policer[side as usize].map(Bucket::new),
             errors: ErrorProcess::new(spec.errors[side as usize]),
             stream: stream(side, Purpose::Errors),
         };
         Self {
             rate_bps: spec.rate_bps,
+            rates: spec.quirks.rates.iter().rev().copied().collect(),
             delay: spec.delay,
             directions: [direction(spec.a, 0), direction(spec.b, 1)],
         }
+    }
+
+    /// The rate from now on.
+    fn rate_at(&mut self, now: Instant) -> u64 {
+        while let Some((_, rate_bps)) = self.rates.pop_if(|(at, _)| *at <= now) {
+            self.rate_bps = rate_bps;
+        }
+        self.rate_bps
     }
 }
 
@@ -89,7 +119,12 @@ impl Wires {
         handle: Handle,
         class: Class,
     ) {
+        let (now, len_bytes) = (kernel.now, kernel.packets.len(handle));
         let direction = self.direction(end);
+        if direction.policer.as_mut().is_some_and(|policer| !policer.admits(now, len_bytes)) {
+            kernel.drop_at(Place::Wire, direction.from, handle, DropReason::Policed);
+            return;
+        }
         let before = direction.queue.len();
         let mut owner = Owner::new(&kernel.packets);
         let enqueued = direction.queue.enqueue(kernel.now, (handle, class), &mut owner);
@@ -104,8 +139,14 @@ impl Wires {
     pub(crate) fn sent<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) {
         let arrival = kernel.now + self.links[end.link as usize].delay;
         let direction = self.direction(end);
-        if let Some(handle) = direction.sending.take() {
-            direction.travelling.push_back(handle);
+        if let Some(Sending { handle, extra }) = direction.sending.take() {
+            let arrival = arrival + extra;
+            if extra.is_zero() {
+                direction.travelling.push_back(handle);
+            } else {
+                let order = direction.delayed.last_key_value().map_or(0, |((_, order), _)| order + 1);
+                direction.delayed.insert((arrival, order), handle);
+            }
             kernel.schedule(arrival, Event::WireArrived { end });
         }
         self.start(kernel, end);
@@ -117,7 +158,7 @@ impl Wires {
         let Wire { rate_bps, ref mut directions, .. } = self.links[end.link as usize];
         let to = directions[usize::from(1 - end.side)].from;
         let direction = &mut directions[usize::from(end.side)];
-        let (handle, from) = (direction.travelling.pop_front()?, direction.from);
+        let (handle, from) = (direction.next_arrival(now)?, direction.from);
         let len_bytes = kernel.packets.len(handle);
         let bits = 8 * u64::from(len_bytes);
         let lost =
@@ -140,7 +181,9 @@ impl Wires {
 
     /// Sends the next packet if the link is free.
     fn start<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) {
-        let Wire { rate_bps, delay, ref directions } = self.links[end.link as usize];
+        let link = &mut self.links[end.link as usize];
+        let rate_bps = link.rate_at(kernel.now);
+        let Wire { delay, ref directions, .. } = *link;
         let to = directions[usize::from(1 - end.side)].from;
         let direction = self.direction(end);
         if direction.sending.is_some() {
@@ -155,19 +198,35 @@ impl Wires {
         kernel.note_own(from, &mut direction.queue);
         kernel.note_told((Place::Wire, from), told);
         let Some((handle, _)) = next else { return };
-        direction.sending = Some(handle);
+        let extra = direction.draw_lateness();
+        direction.sending = Some(Sending { handle, extra });
         let len_bytes = kernel.packets.len(handle);
         kernel.observe(Observed::WiredSent, from, len_bytes);
         let sent = kernel.now + Duration::of_bits(8 * u64::from(len_bytes), rate_bps);
         kernel.note(from, |packets| {
             let packet = packets.view(handle);
-            TraceEvent::PacketSent { packet, to, arrives: sent + delay }
+            TraceEvent::PacketSent { packet, to, arrives: sent + delay + extra }
         });
         kernel.schedule(sent, Event::WireSent { end });
     }
 
     fn direction(&mut self, end: WireEnd) -> &mut Direction {
         &mut self.links[end.link as usize].directions[usize::from(end.side)]
+    }
+}
+
+impl Direction {
+    /// Which packet has arrived.
+    fn next_arrival(&mut self, now: Instant) -> Option<Handle> {
+        match self.delayed.first_entry() {
+            Some(first) if first.key().0 <= now => Some(first.remove()),
+            _ => self.travelling.pop_front(),
+        }
+    }
+
+    fn draw_lateness(&mut self) -> Duration {
+        let Some((late, stream)) = &mut self.late else { return Duration::ZERO };
+        if stream.bernoulli(late.share) { late.by } else { Duration::ZERO }
     }
 }
 

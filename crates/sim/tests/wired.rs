@@ -5,6 +5,7 @@ mod support;
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::outcome::{Connected, Drops};
+use hopline_sim::spec::links::{Late, Policer};
 use hopline_sim::trace::DropReason;
 use hopline_sim::{Spec, simulate};
 use support::recorder::{What, record};
@@ -147,4 +148,43 @@ fn a_tcp_transfer_fills_a_link() {
     // 1460 of 1500 bytes are payload; the handshake and slow start cost about a tenth of a second of ten.
     let goodput = simulate(&spec, 1).flows[0].goodput_bps();
     assert!((9.5e6..9.734e6).contains(&goodput), "{goodput}");
+}
+
+#[test]
+fn some_packets_are_overtaken_by_those_behind_them() {
+    let late = Late { share: 0.2, by: Duration::from_millis(30) };
+    let spec = row(1).change(|spec| spec.links[0].quirks.late = [Some(late), None]);
+    let (outcome, notes) = record(&spec.cbr(0, 1, PAYLOAD, Duration::from_millis(2)).until(1.0), 1);
+    let times = notes.times(1, What::WireReceived);
+    assert_eq!((times.len(), outcome.nodes[1].drops), (500, Drops::default()), "none is lost");
+    let after = |at: Instant| (at.as_nanos() / 1_000_000) % 2;
+    assert!(times.iter().all(|&at| after(at) == 0), "6 ms, or 36 ms, after it was sent");
+    let mean = outcome.flows[0].data.delays.mean_s().expect("some arrived") * 1e3;
+    assert!((10.0..14.0).contains(&mean), "a fifth takes 30 ms more: {mean} ms in the mean");
+}
+
+#[test]
+fn a_policer_drops_what_is_beyond_its_rate_one_way() {
+    let policer = Policer { rate_bps: 1_000_000, burst_bytes: 12_500 };
+    let spec = row(1).change(|spec| spec.links[0].quirks.policer = [Some(policer), None]);
+    // 5 Mb/s each way for a second: ten packets at once, then a fifth of them.
+    let every = Duration::from_millis(2);
+    let outcome =
+        simulate(&spec.cbr(0, 1, PAYLOAD, every).until(1.0).cbr(1, 0, PAYLOAD, every).until(1.0), 1);
+    assert_eq!(outcome.nodes[0].drops, Drops { policed: 500 - 10 - 99, ..Drops::default() });
+    assert_eq!(
+        [0, 1].map(|flow: usize| outcome.flows[flow].segments_received),
+        [109, 497],
+        "three are under way at the end"
+    );
+}
+
+#[test]
+fn from_a_moment_on_a_link_has_another_rate() {
+    let rates = vec![(Instant::from_millis(10), 1_000_000), (Instant::from_millis(50), 10_000_000)];
+    let spec = row(1).change(|spec| spec.links[0].quirks.rates = rates);
+    let sent = [0.0, 0.010, 0.049, 0.060];
+    let spec = sent.into_iter().fold(spec, |spec, at| spec.cbr(0, 1, PAYLOAD, ONCE).from(at));
+    let (_, notes) = record(&spec, 1);
+    assert_eq!(notes.times(1, What::WireReceived), [6, 25, 64, 66].map(Instant::from_millis));
 }

@@ -134,7 +134,7 @@ const fn count(title: &'static str, metric: &'static str, shown: Shown) -> NodeC
     NodeColumn { title, metric, digits: 0, shown }
 }
 
-const NODE_COLUMNS: [NodeColumn; 16] = [
+const NODE_COLUMNS: [NodeColumn; 17] = [
     airtime("sending %", "transmitting_pct"),
     airtime("receiving %", "receiving_pct"),
     airtime("sensing %", "sensing_pct"),
@@ -149,6 +149,7 @@ const NODE_COLUMNS: [NodeColumn; 16] = [
     count("address", "drops_unresolved", Shown::IfAny),
     count("no route", "drops_no_route", Shown::Always),
     count("hop limit", "drops_ttl", Shown::IfAny),
+    count("policed", "drops_policed", Shown::IfAny),
     count("link error", "drops_link_error", Shown::Always),
     count("outage", "drops_outage", Shown::IfAny),
 ];

@@ -33,7 +33,35 @@ pub const LINK: &[Key] = &[
     link::DELAY_MS.key,
     Key::table("queue", QUEUE, "queue in front of each direction"),
     Key::table("arq", ARQ, "retransmission by the link itself"),
+    Key::table("late", LATE, "packets that take longer than others, as over another path"),
+    Key::table("policer", POLICER, "what drops packets beyond a rate, in front of the queue"),
+    Key::tables("rate", RATE, "other rates, from a moment on"),
     Key::table("errors", LINK_ERRORS, "errors on each direction, or on one; drawn independently"),
+];
+
+/// `link.late.direction`, `link.policer.direction`.
+pub const DIRECTION: Field<field::Word> = Field::word(
+    Key::word("direction", &["both", "a-to-b", "b-to-a"], "of what is sent which way").or(Word("both")),
+);
+
+/// `link.late`.
+pub const LATE: &[Key] = &[
+    Key::number("share", 0.0, 1.0, "share of the packets, drawn for each").required(),
+    Key::number("by_ms", 0.001, 1e6, "how much longer they take").required(),
+    DIRECTION.key,
+];
+
+/// `link.policer`.
+pub const POLICER: &[Key] = &[
+    Key::number("rate_mbps", 1e-6, 1e6, "rate at which its tokens come").required(),
+    Key::integer("burst_bytes", 1, 1 << 40, "tokens that it holds at most, and at first").required(),
+    DIRECTION.key,
+];
+
+/// `link.rate`.
+pub const RATE: &[Key] = &[
+    Key::number("from_s", 0.0, LONGEST_S, "from when on").required(),
+    Key::number("rate_mbps", 1e-6, 1e6, "rate of each direction").required(),
 ];
 
 /// Whether a link repairs its losses.

@@ -32,6 +32,13 @@ pub const WIDE: &[Key] = &[
     Key::number("keep", 0.01, 1.0, "what congestion leaves of the rate; default: 0.95"),
     Key::number("drain", 0.01, 1.0, "share of that rate while a queue drains; default: 0.75"),
     Key::integer("drain_rounds", 1, 100, "most round trips for that; default: 6"),
+    Key::integer(
+        "undrained",
+        1,
+        1_000_000_000,
+        "queues in a row that do not drain before it competes with those that fill them; default: 4",
+    ),
+    Key::number("ahead", 1.0, 100.0, "how much more than what arrived of late is sent at most; default: 1.5"),
     Key::number(
         "growth_ms",
         0.001,

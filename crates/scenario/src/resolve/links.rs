@@ -6,9 +6,10 @@ use super::super::own::Whole;
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{Names, Owned, node_named, queue, refuse_foreign, seconds};
-use hopline_core::Duration;
+use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, GilbertElliott, GilbertPackets, Probability};
 use hopline_sim::own::Machines;
+use hopline_sim::spec::links::{Late, LinkQuirks, Policer};
 use hopline_sim::spec::{LinkSpec, arq};
 use std::num::NonZeroU32;
 
@@ -30,12 +31,62 @@ fn link(section: &Section<'_>, names: &Names, own: &Machines) -> Result<LinkSpec
     Ok(LinkSpec {
         a,
         b,
-        rate_bps: libm::round(rate_mbps * 1e6) as u64,
+        rate_bps: bps(rate_mbps),
         delay: Duration::from_secs_f64(delay_ms * 1e-3),
         queue: queue::resolve(queue::PLAIN, section.section("queue"), own)?,
         errors: by_direction(section.section("errors"))?,
         arq: arq(&section.section("arq")),
+        quirks: quirks(section)?,
     })
+}
+
+/// What a link does beyond carrying packets at one rate.
+fn quirks(section: &Section<'_>) -> Result<LinkQuirks, Problem> {
+    let late = section.section("late");
+    let policer = section.section("policer");
+    let late_each = late
+        .number("share")
+        .zip(late.number("by_ms"))
+        .map(|(share, by_ms)| Late { share, by: Duration::from_secs_f64(by_ms * 1e-3) });
+    let policer_each = policer
+        .number("rate_mbps")
+        .zip(policer.integer("burst_bytes"))
+        .map(|(rate_mbps, burst_bytes)| Policer { rate_bps: bps(rate_mbps), burst_bytes });
+    Ok(LinkQuirks {
+        late: each_way(&late, late_each),
+        policer: each_way(&policer, policer_each),
+        rates: rates(section)?,
+    })
+}
+
+/// In which directions it is.
+fn each_way<T: Copy>(section: &Section<'_>, what: Option<T>) -> [Option<T>; 2] {
+    match section.get(keys::DIRECTION) {
+        "a-to-b" => [what, None],
+        "b-to-a" => [None, what],
+        _both => [what; 2],
+    }
+}
+
+fn rates(section: &Section<'_>) -> Result<Vec<(Instant, u64)>, Problem> {
+    let mut rates = Vec::new();
+    for step in section.sections("rate") {
+        let (Some(from_s), Some(rate_mbps)) = (step.number("from_s"), step.number("rate_mbps")) else {
+            continue;
+        };
+        let from = Instant::ZERO + Duration::from_secs_f64(from_s);
+        if rates.last().is_some_and(|&(before, _)| before >= from) {
+            return Err(Problem::new("a rate from a moment that is not after the one before")
+                .at(step.origin_of("from_s"))
+                .help("rates stand in the order of their times"));
+        }
+        rates.push((from, bps(rate_mbps)));
+    }
+    Ok(rates)
+}
+
+fn bps(mbps: f64) -> u64 {
+    libm::round(mbps * 1e6).max(1.0) as u64
 }
 
 /// How a link repairs its losses.

@@ -38,6 +38,7 @@ fn apply_control(config: &mut Config, section: Section<'_>) {
     let control = &mut config.control;
     control.initial_window = section.small("initial_window").unwrap_or(control.initial_window);
     control.drain_rounds = section.small("drain_rounds").unwrap_or(control.drain_rounds);
+    control.undrained = section.small("undrained").unwrap_or(control.undrained);
     set_ms(section, "queue_high_ms", &mut control.queue_high);
     set_ms(section, "growth_ms", &mut control.growth);
     for (key, field) in [
@@ -46,6 +47,7 @@ fn apply_control(config: &mut Config, section: Section<'_>) {
         ("keep", &mut control.keep),
         ("drain", &mut control.drain),
         ("growth_max", &mut control.growth_max),
+        ("ahead", &mut control.ahead),
         ("spare", &mut control.spare),
         ("in_flight", &mut control.in_flight),
         ("excess", &mut control.excess),

@@ -239,6 +239,8 @@ pub struct Drops {
     pub no_route: u64,
     /// Hop limit exceeded.
     pub ttl: u64,
+    /// Too much for a policer in front of a wired link.
+    pub policed: u64,
     /// Damaged on a wired link.
     pub link_error: u64,
     /// Came in an outage over a wired link, or over the air in one that blocks packets. Frames that an outage blocks are
@@ -265,6 +267,7 @@ impl Drops {
             + self.unresolved
             + self.no_route
             + self.ttl
+            + self.policed
             + self.link_error
             + self.outage
     }

@@ -143,6 +143,7 @@ fn run(machines: Vec<Box<dyn InPath>>) -> (Packets, NodeOutcome) {
     };
     let link = |a, b| LinkSpec {
         arq: None,
+        quirks: crate::spec::links::LinkQuirks::default(),
         a: NodeId(a),
         b: NodeId(b),
         rate_bps: 10_000_000,

@@ -329,6 +329,7 @@ const fn names(reason: DropReason) -> (&'static str, &'static str) {
         DropReason::QueueFull | DropReason::Early | DropReason::Neighborhood => ("IFQ", "---"),
         DropReason::RetryLimit => ("MAC", "RET"),
         DropReason::LinkError | DropReason::Outage => ("MAC", "ERR"),
+        DropReason::Policed => ("IFQ", "POL"),
         DropReason::Ttl => ("RTR", "TTL"),
         DropReason::Unresolved => ("IFQ", "ARP"),
         DropReason::NoNeighbour | DropReason::NoRoute | DropReason::OtherCell => ("RTR", "NRTE"),

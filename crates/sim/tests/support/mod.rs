@@ -143,6 +143,7 @@ pub(crate) fn wired(count: usize) -> Spec {
 pub(crate) fn link(a: u32, b: u32, rate_bps: u64, delay: Duration, capacity: u16) -> LinkSpec {
     LinkSpec {
         arq: None,
+        quirks: hopline_sim::spec::links::LinkQuirks::default(),
         a: NodeId(a),
         b: NodeId(b),
         rate_bps,

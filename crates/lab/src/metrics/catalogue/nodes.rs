@@ -69,6 +69,13 @@ pub(super) const NODES: &[MetricInfo] = &[
         dropped(n, |d| d.no_route)
     }),
     node("drops_ttl", "1", Lower, "packets dropped: hop limit exceeded", |n| dropped(n, |d| d.ttl)),
+    node(
+        "drops_policed",
+        "1",
+        Lower,
+        "packets dropped: too much for a policer in front of a wired link",
+        |n| dropped(n, |d| d.policed),
+    ),
     node("drops_link_error", "1", Lower, "packets dropped: damaged on a wired link", |n| {
         dropped(n, |d| d.link_error)
     }),

@@ -181,6 +181,13 @@ pub(super) const RUNS: &[MetricInfo] = &[
     run("drops_ttl", "1", Lower, "packets dropped: hop limit exceeded", |o| {
         Some(over_nodes(o, |n| n.drops.ttl))
     }),
+    run(
+        "drops_policed",
+        "1",
+        Lower,
+        "packets dropped: too much for a policer in front of a wired link",
+        |o| Some(over_nodes(o, |n| n.drops.policed)),
+    ),
     run("drops_link_error", "1", Lower, "packets dropped: damaged on a wired link", |o| {
         Some(over_nodes(o, |n| n.drops.link_error))
     }),

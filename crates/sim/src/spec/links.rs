@@ -1,0 +1,32 @@
+//! What wired links do beyond carrying packets at one rate.
+
+use hopline_core::{Duration, Instant};
+
+/// Of each direction: what `a` sends, and what `b` sends.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkQuirks {
+    /// Some packets are overtaken.
+    pub late: [Option<Late>; 2],
+    /// What is beyond a rate is dropped in front of the queue.
+    pub policer: [Option<Policer>; 2],
+    /// Other rates from these moments on, bits per second, not 0; the earliest first. Of both directions.
+    pub rates: Vec<(Instant, u64)>,
+}
+
+/// Packets that take longer than others, as over another path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Late {
+    /// Share of the packets, 0–1; drawn for each.
+    pub share: f64,
+    /// How much longer they take.
+    pub by: Duration,
+}
+
+/// A token bucket: packets that find too few tokens are dropped. It is full at first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policer {
+    /// Bits per second, not 0.
+    pub rate_bps: u64,
+    /// Size of the bucket, bytes. A packet that is longer never passes.
+    pub burst_bytes: u64,
+}
