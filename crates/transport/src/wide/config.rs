@@ -70,7 +70,8 @@ pub struct SilenceConfig {
 pub struct ControlConfig {
     /// Packets sent before anything is known of the path. 1–100, default 10 (RFC 6928).
     pub initial_window: u32,
-    /// Standing queue above which the path is congested, apart from [`queue_packets`](Self::queue_packets). Above zero, default 6 ms.
+    /// Standing queue above which the path is congested, apart from [`queue_packets`](Self::queue_packets). Above zero, default 2 ms: with the
+    /// packets it stays below what CoDel bears (5 ms), so that CoDel need not drop the packets of others.
     pub queue_high: Duration,
     /// To it come so many packets of the flow, in the time between them: a slow flow bears more of a queue than a fast one, and so
     /// they become equal. Default 2.5.
@@ -110,7 +111,7 @@ impl Config {
         detect: DetectConfig { share: 8 },
         control: ControlConfig {
             initial_window: 10,
-            queue_high: Duration::from_millis(6),
+            queue_high: Duration::from_millis(2),
             queue_packets: 2.5,
             queue_low: 0.2,
             keep: 0.95,
