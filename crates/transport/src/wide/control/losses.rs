@@ -274,3 +274,74 @@ pub(super) enum Cause {
     /// Of a rate that is too high.
     Rate,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SRTT: Duration = Duration::from_millis(50);
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_secs(seconds)
+    }
+
+    /// A ledger that believes a share of 30 % to be usual.
+    fn lossy() -> Losses {
+        let mut losses = Losses::new(2.5);
+        losses.age(at(0), SRTT);
+        for _ in 0..4 {
+            losses.take(70, 30, 0);
+            losses.growing(Learns::Yes);
+        }
+        losses
+    }
+
+    #[test]
+    fn much_is_believed_for_a_while_and_then_only_once_a_queue_has_drained() {
+        let mut losses = lossy();
+        assert!((losses.usual() - 0.3).abs() < 1e-9);
+        losses.age(at(3), SRTT);
+        assert!((losses.usual() - 0.3).abs() < 1e-9, "64 round trips are 3.2 s");
+        losses.age(at(4), SRTT);
+        assert!((losses.usual() - MOST_UNPROVEN).abs() < 1e-9);
+        losses.take(70, 30, 0);
+        losses.drained(0.7);
+        losses.age(at(4), SRTT);
+        assert!(losses.usual() > 0.25, "{}", losses.usual());
+        losses.age(at(16), SRTT);
+        assert!(losses.usual() > 0.25, "a proof holds for 15 s");
+        losses.age(at(20), SRTT);
+        assert!((losses.usual() - MOST_UNPROVEN).abs() < 1e-9);
+        losses.age(at(24), SRTT);
+        assert!(losses.usual() > 0.25, "from time to time a proof may be looked for");
+    }
+
+    #[test]
+    fn a_test_finds_a_policer_and_goes_on_while_both_causes_are_as_likely() {
+        // A fifth was too much, and a fifth less is sent.
+        let mut policed = lossy();
+        policed.take(100, 0, 0);
+        assert_eq!(policed.test(0.2, 0.8), Some((Cause::Rate, 0.0)));
+        let mut radio = lossy();
+        radio.take(80, 20, 0);
+        assert_eq!(radio.test(0.2, 0.8), Some((Cause::Path, 0.2)));
+        // A thirtieth was lost: one of 60 says little.
+        let mut open = lossy();
+        open.take(59, 1, 0);
+        assert_eq!(open.test(0.033, 0.8), None);
+        open.take(250, 9, 0);
+        assert!(matches!(open.test(0.033, 0.8), Some((Cause::Path, _))), "it comes to a verdict");
+    }
+
+    #[test]
+    fn who_alone_loses_nothing_takes_an_overflow_for_one() {
+        let mut losses = Losses::new(2.5);
+        losses.take_waiting(500, 0);
+        assert!(!losses.overflowed());
+        losses.take_waiting(500, 1);
+        assert!(losses.overflowed() && !losses.overflowed(), "asked once");
+        let mut lossy = lossy();
+        lossy.take_waiting(100, 32);
+        assert!(!lossy.overflowed(), "as usual");
+    }
+}

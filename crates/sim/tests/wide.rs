@@ -1,0 +1,100 @@
+//! TPA-wide over links that it shares, and over a mesh.
+
+mod support;
+
+use hopline_core::Duration;
+use hopline_queue::CoDelConfig;
+use hopline_radio::phy::errors::{ErrorModel, Probability};
+use hopline_sim::spec::links::Policer;
+use hopline_sim::spec::{Discipline, LinkSpec};
+use hopline_sim::{Outcome, Spec, simulate};
+use hopline_transport::any::Transport;
+use hopline_transport::tcp;
+use hopline_transport::wide::Config;
+use support::{Build, chain, link, wired};
+
+const WIDE: Transport = Transport::Wide(Config::DEFAULT);
+
+/// 20 Mb/s, 25 ms one way, a round trip's packets in the queue.
+fn path() -> LinkSpec {
+    link(0, 1, 20_000_000, Duration::from_millis(25), 83)
+}
+
+fn goodput_bps(outcome: &Outcome, flow: usize) -> f64 {
+    outcome.flows[flow].goodput_bps()
+}
+
+/// Packets sent for each that a transfer needed.
+fn sent_for_one(outcome: &Outcome) -> f64 {
+    let sent: u64 = outcome.flows.iter().map(|flow| flow.segments_sent).sum();
+    let bytes: u64 = outcome.flows.iter().map(|flow| flow.bytes_received).sum();
+    sent as f64 / (bytes as f64 / f64::from(Config::DEFAULT.mss))
+}
+
+#[test]
+fn sixteen_that_begin_one_after_the_other_do_not_flood_the_link() {
+    let spec = (0..16).fold(wired(2).link(path()), |spec, n| spec.bulk(0, 1, WIDE).from(0.3 * f64::from(n)));
+    let outcome = simulate(&spec.seconds(60), 1);
+    let all: f64 = (0..16).map(|flow| goodput_bps(&outcome, flow)).sum();
+    assert!(all > 17e6, "{all:.3e} bit/s of 19.2");
+    let sent = sent_for_one(&outcome);
+    assert!(sent < 1.3, "{sent:.2} packets sent for one delivered");
+    let least = (0..16).map(|flow| goodput_bps(&outcome, flow)).fold(f64::MAX, f64::min);
+    assert!(least > 0.2 * all / 16.0, "{least:.3e} bit/s: nobody starves");
+}
+
+#[test]
+fn four_that_begin_one_after_the_other_become_equal() {
+    let spec = (0..4).fold(wired(2).link(path()), |spec, n| spec.bulk(0, 1, WIDE).from(f64::from(n)));
+    let outcome = simulate(&spec.seconds(60), 1);
+    for flow in 0..4 {
+        let share = goodput_bps(&outcome, flow) / 4.8e6;
+        assert!((0.85..1.2).contains(&share), "{share:.2} of a quarter");
+    }
+}
+
+#[test]
+fn cubic_beside_it_keeps_most_of_its_share_behind_codel() {
+    let mut shared = path();
+    shared.queue.discipline = Discipline::CoDel(CoDelConfig::RFC8289);
+    let spec = wired(2).link(shared).bulk(0, 1, tcp::Config::linux()).bulk(0, 1, WIDE);
+    let outcome = simulate(&spec.seconds(60), 1);
+    let [cubic, wide] = [0, 1].map(|flow| goodput_bps(&outcome, flow));
+    assert!(cubic > 0.8 * 9.6e6 && wide > 0.6 * 9.6e6, "{cubic:.3e} and {wide:.3e} bit/s");
+}
+
+#[test]
+fn a_policer_drops_little_and_a_radio_s_losses_are_borne() {
+    let policer = Policer { rate_bps: 10_000_000, burst_bytes: 30_000 };
+    let mut policed = path();
+    policed.quirks.policer = [Some(policer), None];
+    let outcome = simulate(&wired(2).link(policed).bulk(0, 1, WIDE).seconds(20), 1);
+    assert!(sent_for_one(&outcome) < 1.1, "{:.2} packets sent for one delivered", sent_for_one(&outcome));
+    assert!(goodput_bps(&outcome, 0) > 8.8e6, "{:.3e} bit/s", goodput_bps(&outcome, 0));
+
+    let mut lossy = path();
+    lossy.errors[0] = ErrorModel::PacketLoss(Probability::new(0.1).expect("a probability"));
+    let outcome = simulate(&wired(2).link(lossy).bulk(0, 1, WIDE).seconds(20), 1);
+    assert!(sent_for_one(&outcome) < 1.14, "{:.2} packets sent for one delivered", sent_for_one(&outcome));
+    assert!(goodput_bps(&outcome, 0) > 15.5e6, "{:.3e} bit/s", goodput_bps(&outcome, 0));
+}
+
+/// Over four hops of a mesh.
+fn mesh(config: Config) -> Spec {
+    chain(4).bulk(0, 4, Transport::Wide(config)).seconds(60)
+}
+
+#[test]
+fn acknowledgments_are_rare_on_a_mesh_that_loses_little_and_that_pays() {
+    let mut soon = Config::DEFAULT;
+    soon.ack.late = soon.ack.delay;
+    let [late, soon] = [Config::DEFAULT, soon].map(|config| simulate(&mesh(config), 1));
+    let [with, without] = [&late, &soon].map(|outcome| goodput_bps(outcome, 0));
+    assert!(with > 1.1 * without, "{with:.3e} and {without:.3e} bit/s");
+}
+
+#[test]
+fn a_run_can_be_repeated() {
+    let [once, again] = [1, 1].map(|run| simulate(&mesh(Config::DEFAULT), run).fingerprint);
+    assert_eq!(once, again);
+}
