@@ -62,7 +62,16 @@ fn every_claim_of_every_paper_is_registered_and_no_other() {
         "Q-1", "Q-2", "Q-3", "Q-4", "Q-5", "Q-6", "Q-7", "Q-8", "X-1", "X-2", "X-3", "X-4", "X-5", "X-6",
         "X-7",
     ];
-    let papers = [("door", DOOR), ("dproxy", DPROXY), ("nred", NRED), ("snoop", SNOOP), ("tpa", TPA)];
+    // Of TPA-wide all are ours.
+    const WIDE: &[&str] = &[];
+    let papers = [
+        ("door", DOOR),
+        ("dproxy", DPROXY),
+        ("nred", NRED),
+        ("snoop", SNOOP),
+        ("tpa", TPA),
+        ("wide", WIDE),
+    ];
     for (paper, expected) in papers {
         assert_eq!(numbers(&register(paper), expected), all_of(expected), "{paper}");
     }
