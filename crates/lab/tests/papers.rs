@@ -64,14 +64,8 @@ fn every_claim_of_every_paper_is_registered_and_no_other() {
     ];
     // Of TPA-wide all are ours.
     const WIDE: &[&str] = &[];
-    let papers = [
-        ("door", DOOR),
-        ("dproxy", DPROXY),
-        ("nred", NRED),
-        ("snoop", SNOOP),
-        ("tpa", TPA),
-        ("wide", WIDE),
-    ];
+    let papers =
+        [("door", DOOR), ("dproxy", DPROXY), ("nred", NRED), ("snoop", SNOOP), ("tpa", TPA), ("wide", WIDE)];
     for (paper, expected) in papers {
         assert_eq!(numbers(&register(paper), expected), all_of(expected), "{paper}");
     }
