@@ -9,6 +9,8 @@ use hopline_core::{Duration, Instant};
 /// Packets that a verdict takes at least.
 const LEAST: f64 = 48.0;
 /// Packets that tell whether the share grows with the rate.
+/// Packets that are settled while a queue has drained, before they prove something.
+const LEAST_DRAINED: f64 = 24.0;
 const LEAST_GROWING: f64 = 16.0;
 /// A share that has grown by this is the rate's.
 const GROWN: f64 = 0.1;
@@ -193,7 +195,7 @@ impl Losses {
         self.drained[1] += self.lost;
         self.begin_anew();
         let [n, lost] = self.drained;
-        if n >= LEAST {
+        if n >= LEAST_DRAINED {
             let share = lost / n;
             match self.cause(self.usual, [n, lost], factor) {
                 Cause::Rate => self.usual = share.min(self.usual),
