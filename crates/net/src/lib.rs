@@ -42,6 +42,7 @@ pub mod transparent;
 pub mod tun;
 pub mod tun_pair;
 pub mod veth;
+pub mod wide;
 
 pub use error::Error;
 pub use interface::Interface;
