@@ -287,6 +287,11 @@ impl Conn {
 
     /// The peer has shown that it does not know the connection any more.
     pub(crate) fn on_gone(&mut self, now: Instant) {
+        if let Link::Open(open) = &self.link
+            && matches!(open.proof, Proof::Awaited { .. })
+        {
+            return self.fail(now, OpenFailure::NotAccepted);
+        }
         // Whoever has everything may forget us.
         if !matches!(self.state(), State::TimeWait | State::Closed) {
             let packet = Packet { control: wide::Control::Reset, ..Packet::default() };

@@ -72,6 +72,11 @@ pub enum OpenFailure {
     /// The handshake came to nothing.
     #[error(transparent)]
     Handshake(#[from] Failure),
+    /// The answerer has taken part in the handshake, and knows of no connection.
+    #[error(
+        "the answerer did not accept: perhaps our key is none of those that it trusts, or it was restarted just now"
+    )]
+    NotAccepted,
     /// The answerer speaks of its transport in a way that is not known here.
     #[error("the answerer's transport is of a kind that is not known here")]
     Transport,

@@ -90,7 +90,7 @@ pub enum Failure {
     WrongPeer(PublicKey),
     /// The last message was sent, and nothing shows that it came.
     #[error(
-        "the answerer fell silent before the handshake was over; perhaps our key is none of those that it trusts"
+        "the answerer fell silent before the handshake was over: perhaps our key is none of those that it trusts"
     )]
     Unproven,
 }

@@ -228,7 +228,9 @@ impl streams::Endpoint for &mut Conn {
 fn reason(failure: OpenFailure) -> Reason {
     let kind = match failure {
         OpenFailure::Handshake(Failure::NoAnswer | Failure::Unproven) => ErrorKind::TimedOut,
-        OpenFailure::Handshake(Failure::Refused { .. }) => ErrorKind::ConnectionRefused,
+        OpenFailure::Handshake(Failure::Refused { .. }) | OpenFailure::NotAccepted => {
+            ErrorKind::ConnectionRefused
+        }
         OpenFailure::Handshake(Failure::WrongPeer(_)) => ErrorKind::PermissionDenied,
         OpenFailure::Transport => ErrorKind::InvalidData,
     };
