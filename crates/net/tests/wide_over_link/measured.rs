@@ -4,8 +4,8 @@
 use crate::cables::{THERE, join};
 use crate::{PORT, known};
 use hopline_core::Duration as Span;
-use hopline_net::tpa;
 use hopline_net::streams::{Host, Protocol};
+use hopline_net::tpa;
 use hopline_net::veth::Trains;
 use hopline_net::wide::{Config, Wide};
 use rustix::time::{ClockId, clock_gettime};
