@@ -273,7 +273,7 @@ impl User {
 
     fn go_on_alone(&mut self, endpoint: &mut impl Endpoint, now: Instant) {
         let Presence::Gone { left, .. } = self.presence else { return };
-        if self.reading == Half::Open && self.refill(endpoint) {
+        if self.reading == Half::Open && self.refill(endpoint) && endpoint.state() != State::Closed {
             endpoint.abort(now);
             self.called = Called::Yes;
         }
