@@ -18,7 +18,8 @@ use hopline_net::wide::{self, Credentials, Fingerprint, Trust, Wide};
 use indicatif::MultiProgress;
 use parts::Expiry;
 use reception::Reception;
-use std::net::SocketAddr;
+use std::io::{ErrorKind, Read};
+use std::net::{Shutdown, SocketAddr};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
@@ -162,11 +163,25 @@ fn converse<P: Protocol>(
     let received = transfer::receive(caller, stream.clone(), directory, permitted, &seat, &mut follow);
     // From here on the same sender finds nothing locked.
     drop(seat);
-    // The sender has our last word, or has gone without it.
-    let _ = stream.get().close_within(FAREWELL);
+    part(stream.get());
     let summary = received.map_err(|e| match e {
         Error::Interrupted => Failure::TransferSuspended,
         e => Failure::Other(format!("{peer}: {e}")),
     })?;
     follow.summarise(summary)
+}
+
+/// The sender has our last word, or has gone without it; and knows that we have its end, which it waits for.
+fn part<P: Protocol>(mut stream: &Stream<P>) {
+    let until = console::now() + FAREWELL;
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut rest = [0; 1 << 12];
+    loop {
+        match stream.read(&mut rest) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && console::now() < until => {}
+            Ok(1..) if console::now() < until => {}
+            Ok(_) | Err(_) => break,
+        }
+    }
+    let _ = stream.close_within(FAREWELL);
 }
