@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 /// A receiver and the port it listens on.
 pub(crate) struct Receiver {
@@ -23,16 +23,39 @@ impl Receiver {
     pub(crate) fn that_stays(directory: &Path, more: &[&str]) -> Self {
         let mut command = command();
         command.args(["recv", "--transport", "tpa", "--bind", "127.0.0.1", "-o"]).arg(directory).args(more);
+        Self::of(command)
+    }
+
+    /// One that speaks something else, of a user with these settings.
+    pub(crate) fn speaking(transport: &str, settings: &Path, directory: &Path, more: &[&str]) -> Self {
+        let mut command = command();
+        command.env("XDG_CONFIG_HOME", settings);
+        command
+            .args(["recv", "--transport", transport, "--bind", "127.0.0.1", "-o"])
+            .arg(directory)
+            .args(more);
+        Self::of(command)
+    }
+
+    fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        err.read_line(&mut line).unwrap();
+        while !line.contains(" port ") {
+            line.clear();
+            assert!(err.read_line(&mut line).unwrap() > 0, "it says where it waits");
+        }
         let port =
             line.split("port ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().parse().unwrap();
         Self { child, err, port }
     }
 
-    fn peer(&self) -> String {
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub(crate) fn peer(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
