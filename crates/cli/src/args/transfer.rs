@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 pub(super) const SEND_EXAMPLES: &str = "\
 Examples:
-  hopline send video.mp4 192.168.4.7
+  hopline send video.mp4 192.168.4.7 --trust-on-first-use
   hopline send logs/ drone-3:7172 --patience 3600
   tar c data | hopline send - base --name data.tar
 
@@ -25,7 +25,7 @@ Examples:
   hopline recv -o incoming --quota 10G --expire 7
   hopline recv -o incoming --clean
 
-Anyone who reaches the port may send; nothing is replaced without --force, and nothing is written outside the \
+Anyone who reaches the port may send, unless --known-peers or --psk says who; nothing is replaced without --force, and nothing is written outside the \
 directory. SIGTERM and Ctrl-C stop it: senders are told, and wait for it to be started again.
 Exit codes: 0 done, 1 failed or refused, 2 wrong usage, 130 interrupted while something arrived.";
 
