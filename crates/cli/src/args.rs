@@ -11,7 +11,7 @@ pub(crate) use bench::{Bench, BitRate, Test, Unit};
 pub(crate) use key::{Key, KeyCommand};
 pub(crate) use link::{Link, Rate, Share, Time};
 pub(crate) use proxy::{Proxy, ProxyCommand, ProxySetup, ProxyStatus};
-pub(crate) use transfer::{Recv, Send, Show};
+pub(crate) use transfer::{Identity, Recv, Send, Show, Transport};
 
 use self::number::{MANY, count, whole};
 use crate::commands;

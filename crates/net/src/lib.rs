@@ -1,7 +1,7 @@
 //! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue) and
 //! [paths without one](tun_pair), both ends of links that repair their losses ([reading TCP](dproxy), or [whatever crosses](opaque)),
 //! [split connections](split), [gateways](gateway), [`handoff`], [Neighborhood RED](neighborhood), scheduling, sockets;
-//! [TPA over UDP](tpa), and TPA [announced](announce) in TCP's handshakes.
+//! [TPA](tpa) and [TPA-wide](wide) over UDP, and TPA [announced](announce) in TCP's handshakes.
 //!
 //! The one crate that reads clocks, opens sockets and starts threads on its own account, and the only one with
 //! `unsafe`, all of it in one private module of system calls. Empty on other systems.
@@ -42,6 +42,7 @@ pub mod transparent;
 pub mod tun;
 pub mod tun_pair;
 pub mod veth;
+pub mod wide;
 
 pub use error::Error;
 pub use interface::Interface;

@@ -29,7 +29,11 @@ pub struct Conn {
     pub(crate) owner: Owner,
     pub(crate) owed: Owed,
     news: News,
+    /// State and unacknowledged bytes, as the user knows them. `None`: the user is changing them.
+    known: Option<(State, u64)>,
     closed: Option<CloseReason>,
+    /// Whether what leaves must leave from the address that the peer knows.
+    leaves_from: LeavesFrom,
     pub(crate) places: Places,
     /// What the host has not counted yet.
     pub(crate) moves: u64,
@@ -57,6 +61,24 @@ pub(crate) enum Owner {
     Nobody { until: Instant },
 }
 
+/// From which of our addresses datagrams leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LeavesFrom {
+    /// Whichever the system chooses: we opened it without saying which, and may have others tomorrow.
+    Any,
+    /// The one to which the peer sends.
+    AsKnown,
+}
+
+impl LeavesFrom {
+    fn leaving(self, path: Path) -> Path {
+        match self {
+            Self::Any => Path::to(path.peer),
+            Self::AsKnown => path,
+        }
+    }
+}
+
 /// What is to be sealed beside the transport's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owed {
@@ -71,6 +93,7 @@ pub(crate) enum Owed {
 #[derive(Debug, Default)]
 struct News {
     accepted: bool,
+    changed: bool,
     moved: Option<Path>,
     events: Vec<Event>,
     failed: Option<OpenFailure>,
@@ -96,7 +119,13 @@ impl Conn {
         owner: Owner,
     ) -> Self {
         let news = News { accepted: owner == Owner::Backlog, ..News::default() };
+        let leaves_from = match (owner, path.local) {
+            (Owner::User, None) => LeavesFrom::Any,
+            _ => LeavesFrom::AsKnown,
+        };
         Self {
+            known: None,
+            leaves_from,
             endpoint,
             link,
             id,
@@ -228,7 +257,7 @@ impl Conn {
         let open = self.link.open().ok_or(Dropped::Early)?;
         open.heard(now, path, len, order);
         if order == Order::Newest && path.peer == self.path.peer {
-            self.path.local = path.local;
+            self.path = self.leaves_from.leaving(path);
         }
         let content = Content::parse(number, &payload).map_err(|_| Dropped::Senseless)?;
         let packet = match content {
@@ -258,6 +287,11 @@ impl Conn {
 
     /// The peer has shown that it does not know the connection any more.
     pub(crate) fn on_gone(&mut self, now: Instant) {
+        if let Link::Open(open) = &self.link
+            && matches!(open.proof, Proof::Awaited { .. })
+        {
+            return self.fail(now, OpenFailure::NotAccepted);
+        }
         // Whoever has everything may forget us.
         if !matches!(self.state(), State::TimeWait | State::Closed) {
             let packet = Packet { control: wide::Control::Reset, ..Packet::default() };
@@ -306,6 +340,20 @@ impl Conn {
         }
     }
 
+    /// Whether it has a user, or may get one.
+    pub(crate) const fn has_user(&self) -> bool {
+        !matches!(self.owner, Owner::Nobody { .. })
+    }
+
+    fn standing(&self) -> (State, u64) {
+        (self.endpoint.state(), self.endpoint.unacknowledged())
+    }
+
+    /// What its user does to it is known to the user.
+    pub(crate) fn note_use(&mut self) {
+        self.known = None;
+    }
+
     /// Notes what the endpoint has to tell.
     pub(crate) fn gather(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
@@ -319,12 +367,21 @@ impl Conn {
         if self.closed.is_some() && matches!(self.link, Link::Opening(_)) {
             self.link = Link::Over;
         }
+        let standing = self.standing();
+        let changed = self.known.replace(standing).is_some_and(|known| known != standing);
+        // Whoever is told of anything looks at everything.
+        let told = self.closed.is_some() || !self.news.events.is_empty() || self.news.accepted;
+        self.news.changed |= changed && !told;
     }
 
     /// Whether there is something that the user has to know.
     pub(crate) fn has_news(&self) -> bool {
         let news = &self.news;
-        let any = news.accepted || news.moved.is_some() || !news.events.is_empty() || news.failed.is_some();
+        let any = news.accepted
+            || news.changed
+            || news.moved.is_some()
+            || !news.events.is_empty()
+            || news.failed.is_some();
         any && !matches!(self.owner, Owner::Nobody { .. })
     }
 
@@ -336,6 +393,9 @@ impl Conn {
         }
         if core::mem::take(&mut news.accepted) {
             return Some(HostEvent::Accepted(key));
+        }
+        if core::mem::take(&mut news.changed) {
+            return Some(HostEvent::Changed(key));
         }
         if let Some(path) = news.moved.take() {
             return Some(HostEvent::Moved(key, path));
@@ -376,11 +436,16 @@ impl Conn {
         self.closed.is_some()
     }
 
+    /// The path back, for what leaves.
+    pub(crate) fn leaving(&self, path: Path) -> Path {
+        self.leaves_from.leaving(path)
+    }
+
     fn follow_peer(&mut self, now: Instant) {
         let Link::Open(open) = &mut self.link else { return };
         while let Some(event) = open.paths.poll_event() {
             if let PathEvent::Moved { from, to, .. } = event {
-                self.path = open.path_to(to);
+                self.path = self.leaves_from.leaving(open.path_to(to));
                 self.moves += 1;
                 self.news.moved = Some(self.path);
                 // Another port is another mood of an address translator, on the same path (RFC 9000 §9.4).

@@ -43,10 +43,13 @@ pub struct Transmit {
 /// What a host tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostEvent {
-    /// Somebody has opened a connection. It waits in the backlog until [`connection_mut`](crate::Host::connection_mut) first asks for it.
+    /// Somebody has opened a connection. It waits in the backlog until it is [picked](crate::Host::picked).
     Accepted(ConnectionKey),
     /// The transport says so of a connection. Behind `Closed` nothing more comes; what was received can still be read.
     Connection(ConnectionKey, Event),
+    /// The state of a connection, or how much of what its user handed over is not acknowledged, has changed, by something that came or by
+    /// time. Told of what no other event tells, such as that the peer has our end of the stream.
+    Changed(ConnectionKey),
     /// A connection was not opened. Nothing more comes of it.
     Failed(ConnectionKey, OpenFailure),
     /// The peer is somewhere else, and has shown that it receives there.
@@ -69,6 +72,11 @@ pub enum OpenFailure {
     /// The handshake came to nothing.
     #[error(transparent)]
     Handshake(#[from] Failure),
+    /// The answerer has taken part in the handshake, and knows of no connection.
+    #[error(
+        "the answerer did not accept: perhaps our key is none of those that it trusts, or it was restarted just now"
+    )]
+    NotAccepted,
     /// The answerer speaks of its transport in a way that is not known here.
     #[error("the answerer's transport is of a kind that is not known here")]
     Transport,

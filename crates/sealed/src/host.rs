@@ -8,7 +8,7 @@ use crate::schedule::{Alarms, Line};
 use crate::stats::{Dropped, HostStats};
 use bytes::Bytes;
 use hopline_core::Instant;
-use hopline_secure::{Announcement, Answerer, Credentials, Opener, Seed};
+use hopline_secure::{Announcement, Answerer, Credentials, Opener, ResetKey, Seed};
 use hopline_transport::wide::{self, Endpoint};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::secure::ConnectionId;
@@ -85,8 +85,8 @@ impl Host {
         })
     }
 
-    /// Takes connections that others open. At most `backlog` wait until [`connection_mut`](Self::connection_mut) first asks for them; who calls while so
-    /// many wait is not answered, and tries again by itself.
+    /// Takes connections that others open. At most `backlog` wait until they are [picked](Self::picked); who calls while so many
+    /// wait is not answered, and tries again by itself.
     ///
     /// # Errors
     /// Listening already, a backlog of none, a setting out of its range.
@@ -107,6 +107,20 @@ impl Host {
         let answerer = Answerer::new(self.config.of_answerers(), credentials, announcement, &seed)?;
         self.listener = Some(Listener { answerer, transport, backlog });
         Ok(())
+    }
+
+    /// Takes no connections any more, and forgets the handshakes that are under way. Connections stay, also those that were not
+    /// [picked](Self::picked) yet. Returns whether it listened.
+    pub fn unlisten(&mut self) -> bool {
+        let Some(listener) = self.listener.take() else { return false };
+        self.stats.refusals.merge(listener.answerer.refusals());
+        true
+    }
+
+    /// From now on peers of new connections are told what would show that they are lost: after a restart, or if the key follows from
+    /// what is known only once the host [listens](Self::listen).
+    pub fn set_resets(&mut self, resets: Option<ResetKey>) {
+        self.config.resets = resets;
     }
 
     /// Opens a connection. Data may be handed over at once; they leave with the first sealed datagram, after one round trip.
@@ -220,20 +234,44 @@ impl Host {
         self.conns.get(&key)
     }
 
-    /// A connection, to be used: it then waits in no backlog. Drain the outputs afterwards.
+    /// All connections that have a user, or wait for one, in the order in which they came into being.
+    pub fn connections(&self) -> impl Iterator<Item = (ConnectionKey, &Conn)> {
+        let has_user = |conn: &Conn| !matches!(conn.owner, Owner::Nobody { .. });
+        self.conns.iter().filter(move |(_, conn)| has_user(conn)).map(|(key, conn)| (*key, conn))
+    }
+
+    /// A connection, to be used by whoever has [picked](Self::picked) it: all that [`endpoint`](Self::endpoint), [`picked`](Self::picked) and
+    /// [`touch`](Self::touch) do. Drain the outputs afterwards.
     pub fn connection_mut(&mut self, key: ConnectionKey) -> Option<&mut Conn> {
-        let conn = self.conns.get_mut(&key)?;
-        match conn.owner {
-            Owner::Nobody { .. } => return None,
-            Owner::Backlog => {
-                conn.owner = Owner::User;
-                self.stats.waiting -= 1;
-            }
-            Owner::User => {}
-        }
+        self.picked(key);
+        let conn = self.conns.get_mut(&key).filter(|conn| conn.has_user())?;
+        conn.note_use();
         self.ready.join(key, &mut conn.places.ready);
         self.noisy.join(key, &mut conn.places.noisy);
         Some(conn)
+    }
+
+    /// A connection, without consequences: it stays in its backlog, and what is done to it is not acted on before
+    /// [`touch`](Self::touch).
+    pub fn endpoint(&mut self, key: ConnectionKey) -> Option<&mut Conn> {
+        self.conns.get_mut(&key).filter(|conn| conn.has_user())
+    }
+
+    /// Its endpoint was called: it may have something to send or to tell. Drain the outputs afterwards.
+    pub fn touch(&mut self, key: ConnectionKey) {
+        if let Some(conn) = self.conns.get_mut(&key).filter(|conn| conn.has_user()) {
+            conn.note_use();
+            self.ready.join(key, &mut conn.places.ready);
+            self.noisy.join(key, &mut conn.places.noisy);
+        }
+    }
+
+    /// An accepted connection has a user now: it makes room in the backlog for another one.
+    pub fn picked(&mut self, key: ConnectionKey) {
+        if let Some(conn) = self.conns.get_mut(&key).filter(|conn| conn.owner == Owner::Backlog) {
+            conn.owner = Owner::User;
+            self.stats.waiting -= 1;
+        }
     }
 
     /// Lets go of a connection; nothing more is told of it. One that its user has closed goes on until that is done, for
@@ -263,13 +301,12 @@ impl Host {
     /// Counters.
     #[must_use]
     pub fn stats(&self) -> HostStats {
-        let answerer = self.listener.as_ref().map(|listener| &listener.answerer);
-        HostStats {
-            connections: self.conns.len(),
-            half_open: answerer.map_or(0, Answerer::half_open),
-            refusals: answerer.map(|answerer| *answerer.refusals()).unwrap_or_default(),
-            ..self.stats
+        let mut stats = HostStats { connections: self.conns.len(), ..self.stats };
+        if let Some(Listener { answerer, .. }) = &self.listener {
+            stats.half_open = answerer.half_open();
+            stats.refusals.merge(answerer.refusals());
         }
+        stats
     }
 
     // ---- shared with the other files ----

@@ -30,7 +30,8 @@ impl Conn {
         if let Some(Err(NumbersUsedUp)) = appended {
             self.endpoint.abort(now);
         }
-        appended?.ok()
+        let appended = appended?.ok()?;
+        Some(Appended { path: self.leaving(appended.path), ..appended })
     }
 }
 

@@ -89,7 +89,9 @@ pub enum Failure {
     #[error("somebody else answered, whose fingerprint is {}", .0.fingerprint())]
     WrongPeer(PublicKey),
     /// The last message was sent, and nothing shows that it came.
-    #[error("the answerer fell silent before the handshake was over")]
+    #[error(
+        "the answerer fell silent before the handshake was over: perhaps our key is none of those that it trusts"
+    )]
     Unproven,
 }
 

@@ -35,6 +35,11 @@ impl<D: Cause, const N: usize> Counts<D, N> {
     pub fn add(&mut self, reason: D) {
         self.counts[reason.index()] += 1;
     }
+
+    /// What others have counted counts here, too.
+    pub fn merge(&mut self, others: &Self) {
+        self.counts.iter_mut().zip(&others.counts).for_each(|(count, more)| *count += more);
+    }
 }
 
 impl<D: Cause, const N: usize> Default for Counts<D, N> {

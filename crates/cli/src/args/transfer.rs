@@ -2,14 +2,14 @@
 
 use super::bench::bytes;
 use super::number::{count, whole};
-use clap::Args as Arguments;
+use clap::{Args as Arguments, ValueEnum};
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 pub(super) const SEND_EXAMPLES: &str = "\
 Examples:
-  hopline send video.mp4 192.168.4.7
+  hopline send video.mp4 192.168.4.7 --trust-on-first-use
   hopline send logs/ drone-3:7172 --patience 3600
   tar c data | hopline send - base --name data.tar
 
@@ -25,7 +25,7 @@ Examples:
   hopline recv -o incoming --quota 10G --expire 7
   hopline recv -o incoming --clean
 
-Anyone who reaches the port may send; nothing is replaced without --force, and nothing is written outside the \
+Anyone who reaches the port may send, unless --known-peers or --psk says who; nothing is replaced without --force, and nothing is written outside the \
 directory. SIGTERM and Ctrl-C stop it: senders are told, and wait for it to be started again.
 Exit codes: 0 done, 1 failed or refused, 2 wrong usage, 130 interrupted while something arrived.";
 
@@ -42,6 +42,32 @@ pub(crate) struct Show {
     /// No progress on stderr
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// What is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Transport {
+    /// Encrypted, both ends known to each other by keys; for paths of any speed
+    TpaWide,
+    /// Few packets in flight, for wireless hops; whoever is on the path may read and change everything
+    Tpa,
+}
+
+/// What is spoken, and who the ends are to each other.
+#[derive(Debug, Arguments)]
+pub(crate) struct Identity {
+    /// What is spoken; both ends must have the same
+    #[arg(long, value_name = "PROTOCOL", default_value = "tpa-wide")]
+    pub(crate) transport: Transport,
+    /// Our own private key [default: key in the folder of hopline's settings, made if it is not there]
+    #[arg(long, value_name = "FILE", conflicts_with = "psk")]
+    pub(crate) key: Option<PathBuf>,
+    /// A key that both ends share, and nobody else has
+    #[arg(long, value_name = "FILE")]
+    pub(crate) psk: Option<PathBuf>,
+    /// Who is known by which public key [default of send: known_peers in the folder of hopline's settings; recv: anyone may send]
+    #[arg(long, value_name = "FILE", conflicts_with = "psk")]
+    pub(crate) known_peers: Option<PathBuf>,
 }
 
 #[derive(Debug, Arguments)]
@@ -65,6 +91,14 @@ pub(crate) struct Send {
     /// TPA's cwndmax: segments in flight; over several wireless hops more than 6 cost goodput
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = whole::<u8>(1..=12), allow_negative_numbers = true)]
     pub(crate) window: u8,
+    #[command(flatten)]
+    pub(crate) identity: Identity,
+    /// Send if the receiver has the key with this fingerprint
+    #[arg(long, value_name = "FINGERPRINT", conflicts_with_all = ["psk", "trust_on_first_use"])]
+    pub(crate) trust: Option<String>,
+    /// A receiver that is not known is believed, and known from then on
+    #[arg(long, conflicts_with = "psk")]
+    pub(crate) trust_on_first_use: bool,
     #[command(flatten)]
     pub(crate) show: Show,
 }
@@ -107,6 +141,8 @@ pub(crate) struct Recv {
     /// TPA's cwndmax for what goes back; the sender's own decides on its data
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = whole::<u8>(1..=12), allow_negative_numbers = true)]
     pub(crate) window: u8,
+    #[command(flatten)]
+    pub(crate) identity: Identity,
     #[command(flatten)]
     pub(crate) show: Show,
 }

@@ -1,12 +1,12 @@
 //! `hopline key`.
 
 use crate::args::{Key as Args, KeyCommand};
+use crate::commands::identity;
 use crate::console;
-use crate::keys::{KeyInFile, default_place, load_key, load_peers, store_key};
+use crate::keys::{KeyInFile, default_place, load_key, load_peers};
 use crate::problems::{Failure, say};
-use hopline_secure::{Fingerprint, PrivateKey, PublicKey, Seed};
+use hopline_secure::{Fingerprint, PublicKey};
 use std::path::{Path, PathBuf};
-use zeroize::Zeroizing;
 
 /// Makes keys, and shows what may be seen of them.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
@@ -22,13 +22,8 @@ fn place(given: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
 }
 
 fn make(path: &Path) -> Result<(), Failure> {
-    let mut random = Zeroizing::new([0; 32]);
-    getrandom::fill(&mut random[..])
-        .map_err(|error| Failure::Other(format!("the system gives no random numbers: {error}")))?;
-    let key = PrivateKey::generate(&Seed::new(*random));
-    store_key(path, &key)?;
-    say(&format!("a new private key is in {}; give others its public half", path.display()));
-    console::print(&public(&key.public()))
+    identity::make(path)?;
+    show(path)
 }
 
 fn show(path: &Path) -> Result<(), Failure> {

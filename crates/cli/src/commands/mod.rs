@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 mod experiment;
+mod identity;
 pub(crate) mod key;
 pub(crate) mod link;
 pub(crate) mod man;

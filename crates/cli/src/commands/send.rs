@@ -1,12 +1,17 @@
 //! `hopline send`.
 
-use crate::args::Send as Args;
+use super::identity::{self, Acquaintances, Ours};
+use crate::args::{Send as Args, Transport};
 use crate::console;
 use crate::follow::Follow;
 use crate::problems::{Failure, say};
 use hopline_core::Duration as Span;
-use hopline_net::tpa::{self, TpaStream};
+use hopline_lab::Problem;
+use hopline_net::streams::{Protocol, Stream};
+use hopline_net::tpa::{self, Tpa};
 use hopline_net::transfer::{self, Error, Shared, Source, Summary};
+use hopline_net::wide::{self, Credentials, PrivateKey, PublicKey, Trust, Wide};
+use hopline_secure::keys::{Name, UnusableName};
 use indicatif::MultiProgress;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fmt;
@@ -41,9 +46,97 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     for skipped in source.skipped() {
         say(&format!("left out: {skipped}"));
     }
+    identity::check(&args.identity)?;
+    let spoken = spoken(args, peer)?;
     let mut follow = Follow::new(args.show, Some(source.bytes()), &MultiProgress::new());
-    let summary = send(args, peer, source, &mut follow)?;
+    let summary = send(args, peer, &spoken, source, &mut follow)?;
     follow.summarise(summary)
+}
+
+/// What is spoken, and how.
+enum Spoken {
+    Tpa(Box<tpa::Config>),
+    Wide(Box<wide::Config>),
+}
+
+fn spoken(args: &Args, peer: SocketAddr) -> Result<Spoken, Failure> {
+    // Half of the patience is left for another connection.
+    let silence = Some(Span::from_secs(args.silence.min(args.patience / 2).max(1).into()));
+    Ok(match args.identity.transport {
+        Transport::Tpa => {
+            if args.trust.is_some() || args.trust_on_first_use {
+                let what = "--transport tpa knows no keys, so that nobody can be trusted";
+                return Err(Problem::new(what).help("leave out --trust or --transport").into());
+            }
+            let mut config = tpa::config(args.window);
+            config.silence_limit = silence;
+            Spoken::Tpa(Box::new(config))
+        }
+        Transport::TpaWide => {
+            let mut config = wide::config(credentials(args, peer)?);
+            config.transport.silence.limit = silence;
+            Spoken::Wide(Box::new(config))
+        }
+    })
+}
+
+/// Who we are, and who alone may receive.
+fn credentials(args: &Args, peer: SocketAddr) -> Result<Credentials, Failure> {
+    Ok(match identity::ours(&args.identity)? {
+        Ours::Shared(key) => Credentials::Shared(key),
+        Ours::Own(private) => {
+            let trust = Trust::Only(vec![receiver(args, peer, &private)?]);
+            Credentials::Keys { private, trust }
+        }
+    })
+}
+
+/// The key that the receiver must have. Who is not known is asked for it, and nothing is sent before it is trusted.
+fn receiver(args: &Args, peer: SocketAddr, private: &PrivateKey) -> Result<PublicKey, Failure> {
+    let name: Name = args.peer.parse().map_err(|error: UnusableName| {
+        Problem::new(format!("{}: this cannot be the name of a peer", args.peer)).help(error.to_string())
+    })?;
+    let acquaintances = Acquaintances::load(&args.identity)?;
+    let known = acquaintances.key_of(&name);
+    let key = match known {
+        Some(key) => key,
+        None => ask(args, peer, private)?,
+    };
+    let fingerprint = key.fingerprint();
+    match &args.trust {
+        Some(wanted) if *wanted != fingerprint.to_string() => {
+            Err(identity::impostor(&name, fingerprint, wanted))
+        }
+        Some(_) => Ok(key),
+        None if known.is_some() => Ok(key),
+        None if args.trust_on_first_use => acquaintances.add(&name, &key).map(|()| key),
+        None => Err(acquaintances.stranger(&name, &key)),
+    }
+}
+
+/// Which key the receiver shows that it has.
+fn ask(args: &Args, peer: SocketAddr, private: &PrivateKey) -> Result<PublicKey, Failure> {
+    let config = wide::config(Credentials::Keys { private: private.clone(), trust: Trust::Anyone });
+    let patience = Duration::from_secs(args.patience.into()).max(LEAST_PATIENCE);
+    let until = console::now() + patience;
+    loop {
+        let left = until.saturating_duration_since(console::now());
+        let error = match connect::<Wide>(peer, config.clone(), CONNECT.min(left).max(LEAST_PATIENCE)) {
+            Ok(stream) => {
+                let key = stream.info().peer.key;
+                stream.abort();
+                let gone = || Failure::Other(format!("{peer}: gone before it said who it is"));
+                return key.ok_or_else(gone);
+            }
+            Err(Error::Interrupted) => return Err(Failure::TransferSuspended),
+            Err(error) => error,
+        };
+        if until <= console::now() {
+            return Err(Failure::Other(format!("{peer}: {error}")));
+        }
+        say(&format!("{peer}: {error}; trying again"));
+        wait_or_interrupt(PAUSE.min(left))?;
+    }
 }
 
 fn source(args: &Args) -> Result<Source, Failure> {
@@ -61,7 +154,13 @@ fn source(args: &Args) -> Result<Source, Failure> {
 }
 
 /// Tries until it is done, until something else than the connection goes wrong, or until patience is over.
-fn send(args: &Args, peer: SocketAddr, first: Source, follow: &mut Follow) -> Result<Summary, Failure> {
+fn send(
+    args: &Args,
+    peer: SocketAddr,
+    spoken: &Spoken,
+    first: Source,
+    follow: &mut Follow,
+) -> Result<Summary, Failure> {
     let patience = Duration::from_secs(args.patience.into()).max(LEAST_PATIENCE);
     let repeatable = first.is_repeatable();
     let mut next = Some(first);
@@ -72,7 +171,7 @@ fn send(args: &Args, peer: SocketAddr, first: Source, follow: &mut Follow) -> Re
         };
         follow.begin_anew();
         let left = patience.saturating_sub(follow.progressed().elapsed());
-        let setback = match attempt(args, peer, source, left, follow) {
+        let setback = match attempt(peer, spoken, source, left, follow) {
             Ok(summary) if summary.busy == 0 => return Ok(summary),
             Ok(summary) => Setback::Busy(summary),
             Err(Error::Interrupted) => return Err(Failure::TransferSuspended),
@@ -95,9 +194,11 @@ enum Setback {
 }
 
 impl Setback {
-    const fn is_worth_another_try(&self) -> bool {
+    fn is_worth_another_try(&self) -> bool {
         match self {
             Self::Busy(_) => true,
+            // Somebody else answers.
+            Self::Error(Error::Connection(error)) if error.kind() == io::ErrorKind::PermissionDenied => false,
             Self::Error(error) => error.is_worth_another_try(),
         }
     }
@@ -127,17 +228,20 @@ impl fmt::Display for Setback {
 }
 
 fn attempt(
-    args: &Args,
     peer: SocketAddr,
+    spoken: &Spoken,
     source: Source,
     left: Duration,
     follow: &mut Follow,
 ) -> Result<Summary, Error> {
-    let mut config = tpa::config(args.window);
-    // Half of the patience is left for another connection.
-    let silence = args.silence.min(args.patience / 2).max(1);
-    config.silence_limit = Some(Span::from_secs(silence.into()));
-    let stream = connect(peer, config, CONNECT.min(left).max(LEAST_PATIENCE))?;
+    let limit = CONNECT.min(left).max(LEAST_PATIENCE);
+    match spoken {
+        Spoken::Tpa(config) => converse(connect::<Tpa>(peer, **config, limit)?, source, follow),
+        Spoken::Wide(config) => converse(connect::<Wide>(peer, (**config).clone(), limit)?, source, follow),
+    }
+}
+
+fn converse<P: Protocol>(stream: Stream<P>, source: Source, follow: &mut Follow) -> Result<Summary, Error> {
     stream.set_read_timeout(Some(LOOK_UP));
     stream.set_write_timeout(Some(LOOK_UP));
     let stream = Shared::new(stream);
@@ -151,9 +255,12 @@ fn attempt(
 }
 
 /// Connects on a thread of its own, which nobody waits for after Ctrl-C.
-fn connect(peer: SocketAddr, config: tpa::Config, limit: Duration) -> Result<TpaStream, Error> {
+fn connect<P: Protocol>(peer: SocketAddr, config: P::Config, limit: Duration) -> Result<Stream<P>, Error>
+where
+    P::Config: std::marker::Send + 'static,
+{
     let (give, connected) = mpsc::channel();
-    let work = move || give.send(TpaStream::connect_timeout(peer, &config, limit));
+    let work = move || give.send(Stream::<P>::connect_timeout(peer, &config, limit));
     thread::Builder::new().name("connect".into()).spawn(work).map_err(Error::Connection)?;
     loop {
         match connected.recv_timeout(LOOK_UP) {

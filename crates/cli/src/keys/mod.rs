@@ -7,9 +7,9 @@ use crate::problems::Failure;
 use hopline_lab::Problem;
 use hopline_scenario::source::{Origin, Problems, Source};
 use hopline_secure::keys::{
-    FileKind, KnownPeers, Mistake, PRIVATE, Quote, private_key, private_key_file, shared_key,
+    FileKind, KnownPeers, Mistake, Name, PRIVATE, Quote, private_key, private_key_file, shared_key,
 };
-use hopline_secure::{PreSharedKey, PrivateKey};
+use hopline_secure::{PreSharedKey, PrivateKey, PublicKey};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -79,6 +79,19 @@ pub(crate) fn store_key(path: &Path, key: &PrivateKey) -> Result<(), Failure> {
         let _ = fs::remove_file(path);
         failed(error)
     })
+}
+
+/// Adds a line to a file of known peers, which is made if it is not there.
+pub(crate) fn add_peer(path: &Path, name: &Name, key: &PublicKey) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::Other(format!("cannot write {}: {error}", path.display()));
+    let folder = guard::folder(path);
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    guard::check_folder(folder)?;
+    let before = if path.exists() { read(path, Kept::Unchanged)?.to_string() } else { String::new() };
+    let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
+    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path).map_err(failed)?;
+    let line = format!("{gap}{}", KnownPeers::line(name, key));
+    file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
 }
 
 /// A mistake in a file: shown in its `source`, or else only its place.

@@ -4,6 +4,7 @@
 
 mod bench;
 mod compare;
+mod encrypted;
 mod errors;
 mod key;
 mod movements;

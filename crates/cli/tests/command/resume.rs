@@ -180,9 +180,16 @@ impl Drop for Transfer {
     }
 }
 
-fn send_arguments(from: &Path, gate: &Gate) -> [String; 4] {
+fn send_arguments(from: &Path, gate: &Gate) -> [String; 6] {
     let file = from.join("big").to_str().unwrap().to_owned();
-    ["send".into(), file, format!("127.0.0.1:{}", gate.port), "--json".into()]
+    [
+        "send".into(),
+        "--transport".into(),
+        "tpa".into(),
+        file,
+        format!("127.0.0.1:{}", gate.port),
+        "--json".into(),
+    ]
 }
 
 /// As `systemctl restart` does.
@@ -324,7 +331,7 @@ fn a_sender_whose_standard_input_says_nothing_can_be_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let receiver = Receiver::start(folder.path(), &["--port", "0"]);
     let mut send = command();
-    send.args(["send", "-", &format!("127.0.0.1:{}", receiver.port), "--name", "f"]);
+    send.args(["send", "--transport", "tpa", "-", &format!("127.0.0.1:{}", receiver.port), "--name", "f"]);
     send.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut sender = send.spawn().unwrap();
     let mut pipe = sender.stdin.take().unwrap();
@@ -347,7 +354,9 @@ fn a_sender_that_nobody_answers_can_be_interrupted_at_once() {
     fs::write(folder.path().join("big"), b"x").unwrap();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut send = command();
-    send.arg("send").arg(folder.path().join("big")).arg(silent.local_addr().unwrap().to_string());
+    send.args(["send", "--transport", "tpa"])
+        .arg(folder.path().join("big"))
+        .arg(silent.local_addr().unwrap().to_string());
     let mut sender = send.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // It has called.
     silent.recv(&mut [0; 2000]).unwrap();

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStderr, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 /// A receiver and the port it listens on.
 pub(crate) struct Receiver {
@@ -22,17 +22,40 @@ impl Receiver {
 
     pub(crate) fn that_stays(directory: &Path, more: &[&str]) -> Self {
         let mut command = command();
-        command.args(["recv", "--bind", "127.0.0.1", "-o"]).arg(directory).args(more);
+        command.args(["recv", "--transport", "tpa", "--bind", "127.0.0.1", "-o"]).arg(directory).args(more);
+        Self::of(command)
+    }
+
+    /// One that speaks something else, of a user with these settings.
+    pub(crate) fn speaking(transport: &str, settings: &Path, directory: &Path, more: &[&str]) -> Self {
+        let mut command = command();
+        command.env("XDG_CONFIG_HOME", settings);
+        command
+            .args(["recv", "--transport", transport, "--bind", "127.0.0.1", "-o"])
+            .arg(directory)
+            .args(more);
+        Self::of(command)
+    }
+
+    fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        err.read_line(&mut line).unwrap();
+        while !line.contains(" port ") {
+            line.clear();
+            assert!(err.read_line(&mut line).unwrap() > 0, "it says where it waits");
+        }
         let port =
             line.split("port ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().parse().unwrap();
         Self { child, err, port }
     }
 
-    fn peer(&self) -> String {
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    pub(crate) fn peer(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
@@ -57,7 +80,7 @@ fn a_directory_arrives_as_it_was_sent() {
     fs::write(tree.join("empty"), b"").unwrap();
     fs::write(tree.join("deep/er/big"), pattern(300_000)).unwrap();
     let receiver = Receiver::start(to.path(), &["--port", "0"]);
-    let sent = hopline(["send", tree.to_str().unwrap(), &receiver.peer()]);
+    let sent = hopline(["send", "--transport", "tpa", tree.to_str().unwrap(), &receiver.peer()]);
     assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
     let (code, out, said) = receiver.end();
     assert_eq!(code, Some(0), "{said}");
@@ -76,7 +99,7 @@ fn what_is_there_is_not_replaced_without_force_and_both_ends_say_so() {
     fs::write(&file, b"new").unwrap();
     fs::write(to.path().join("a.txt"), b"old").unwrap();
     let receiver = Receiver::start(to.path(), &["--port", "0"]);
-    let sent = hopline(["send", file.to_str().unwrap(), &receiver.peer(), "--json"]);
+    let sent = hopline(["send", "--transport", "tpa", file.to_str().unwrap(), &receiver.peer(), "--json"]);
     assert_eq!(sent.status.code(), Some(1));
     let lines: Vec<Json> =
         sent.stdout.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
@@ -86,7 +109,7 @@ fn what_is_there_is_not_replaced_without_force_and_both_ends_say_so() {
     assert_eq!(fs::read(to.path().join("a.txt")).unwrap(), b"old");
 
     let receiver = Receiver::start(to.path(), &["--port", "0", "--force"]);
-    let sent = hopline(["send", file.to_str().unwrap(), &receiver.peer()]);
+    let sent = hopline(["send", "--transport", "tpa", file.to_str().unwrap(), &receiver.peer()]);
     assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
     assert_eq!(receiver.end().0, Some(0));
     assert_eq!(fs::read(to.path().join("a.txt")).unwrap(), b"new");
@@ -97,7 +120,8 @@ fn standard_input_becomes_a_file_with_the_name_it_is_given() {
     let to = tempfile::tempdir().unwrap();
     let receiver = Receiver::start(to.path(), &["--port", "0"]);
     let mut send = command();
-    send.args(["send", "-", &receiver.peer(), "--name", "piped.bin", "-q"]).stdin(Stdio::piped());
+    send.args(["send", "--transport", "tpa", "-", &receiver.peer(), "--name", "piped.bin", "-q"])
+        .stdin(Stdio::piped());
     let mut child = send.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&pattern(50_000)).unwrap();
     let sent = child.wait_with_output().unwrap();
@@ -114,7 +138,9 @@ fn a_sender_waits_for_a_receiver_that_is_not_there_yet() {
     let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let peer = format!("127.0.0.1:{port}");
     let mut send = command();
-    send.args(["send", file.to_str().unwrap(), &peer]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    send.args(["send", "--transport", "tpa", file.to_str().unwrap(), &peer])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = send.spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
@@ -135,7 +161,7 @@ fn wrong_input_is_told_before_anything_is_sent() {
     assert_eq!(hopline(["send", "/etc/hostname", "127.0.0.1", "--window", "13"]).status.code(), Some(2));
     let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let busy = hopline(["recv", "--bind", "127.0.0.1", "--port", &port, "-o", "/tmp"]);
+    let busy = hopline(["recv", "--transport", "tpa", "--bind", "127.0.0.1", "--port", &port, "-o", "/tmp"]);
     assert_eq!(busy.status.code(), Some(1));
     assert!(stderr(&busy).contains("cannot listen on 127.0.0.1:"), "{}", stderr(&busy));
 }
@@ -163,7 +189,8 @@ fn hundreds_who_connect_and_say_nothing_keep_nobody_from_sending() {
         // Refused while the accept queue is full.
         silent.extend(host.connect(address, &config(3), None));
     }
-    let sent = hopline(["send", file.to_str().unwrap(), &receiver.peer(), "--patience", "20"]);
+    let sent =
+        hopline(["send", "--transport", "tpa", file.to_str().unwrap(), &receiver.peer(), "--patience", "20"]);
     assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
     let (before, threads) = used_by(&receiver.child);
     assert!(threads < 10, "{threads} threads");
@@ -186,7 +213,8 @@ fn more_senders_than_are_served_at_once_take_turns() {
             let file = from.path().join(format!("file-{number}"));
             fs::write(&file, pattern(3_000_000 + number)).unwrap();
             let mut send = command();
-            send.args(["send", file.to_str().unwrap(), &receiver.peer(), "-q"]).stdout(Stdio::null());
+            send.args(["send", "--transport", "tpa", file.to_str().unwrap(), &receiver.peer(), "-q"])
+                .stdout(Stdio::null());
             send.spawn().unwrap()
         })
         .collect();
@@ -207,7 +235,8 @@ fn patience_is_over_when_it_is_over() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let peer = silent.local_addr().unwrap().to_string();
     let mut send = command();
-    send.args(["send", file.to_str().unwrap(), &peer, "--patience", "1", "-q"]).stderr(Stdio::null());
+    send.args(["send", "--transport", "tpa", file.to_str().unwrap(), &peer, "--patience", "1", "-q"])
+        .stderr(Stdio::null());
     let mut sender = send.spawn().unwrap();
     for _ in 0..800 {
         if let Some(status) = sender.try_wait().unwrap() {
@@ -255,7 +284,7 @@ fn names_that_would_deceive_the_eye_are_shown_escaped_by_the_sender_too() {
     fs::create_dir(&tree).unwrap();
     std::os::unix::fs::symlink("nowhere", tree.join("photo\u{202e}gpj.exe")).unwrap();
     let receiver = Receiver::start(to.path(), &["--port", "0"]);
-    let sent = hopline(["send", tree.to_str().unwrap(), &receiver.peer()]);
+    let sent = hopline(["send", "--transport", "tpa", tree.to_str().unwrap(), &receiver.peer()]);
     assert!(stderr(&sent).contains("tree/photo\\u{202e}gpj.exe is a symbolic link"), "{}", stderr(&sent));
     assert_eq!(receiver.end().0, Some(0));
 }
@@ -266,7 +295,8 @@ fn what_is_over_the_quota_is_refused_and_leaves_nothing() {
     let file = from.path().join("big");
     fs::write(&file, pattern(200_000)).unwrap();
     let receiver = Receiver::start(to.path(), &["--port", "0", "--quota", "100K"]);
-    let sent = hopline(["send", file.to_str().unwrap(), &receiver.peer(), "--name", "a/b"]);
+    let sent =
+        hopline(["send", "--transport", "tpa", file.to_str().unwrap(), &receiver.peer(), "--name", "a/b"]);
     assert_eq!(sent.status.code(), Some(1));
     assert!(
         String::from_utf8_lossy(&sent.stdout).contains("the receiver's quota has 102400 left"),

@@ -40,6 +40,8 @@ impl Folder {
         let paths = std::iter::once(hopline.to_owned()).chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(paths).unwrap());
         command.env("NO_COLOR", "1").env("MPLBACKEND", "Agg").env("COLUMNS", "200");
+        // Keys are made there, and not among those of whoever tests.
+        command.env("XDG_CONFIG_HOME", self.path().join(".config"));
         let Output { status, stdout, stderr } =
             command.current_dir(self.path()).stdin(Stdio::null()).output().unwrap();
         let mut text = String::from_utf8_lossy(&stdout).into_owned();

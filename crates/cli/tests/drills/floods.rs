@@ -68,7 +68,7 @@ fn run(flood: Flood) -> (f64, f64) {
     fs::create_dir(folder.path().join("to")).unwrap();
     let data: Vec<u8> = (0..BYTES).map(|i| (i % 251) as u8).collect();
     fs::write(folder.path().join("f"), &data).unwrap();
-    let mut recv = hopline(&["recv", "--bind", "127.0.0.1", "-o"]);
+    let mut recv = hopline(&["recv", "--transport", "tpa", "--bind", "127.0.0.1", "-o"]);
     let mut receiver = recv.arg(folder.path().join("to")).spawn().unwrap();
     thread::sleep(Duration::from_millis(200));
     let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -79,7 +79,7 @@ fn run(flood: Flood) -> (f64, f64) {
             thread::sleep(Duration::from_millis(500));
         }
         let (began, before) = (now(), sent.load(Relaxed));
-        let mut send = hopline(&["send", "-q"]);
+        let mut send = hopline(&["send", "--transport", "tpa", "-q"]);
         let mut sender = send.arg(folder.path().join("f")).arg("127.0.0.1").spawn().unwrap();
         let status = ended(&mut sender, Duration::from_secs(60));
         let took = began.elapsed().as_secs_f64();

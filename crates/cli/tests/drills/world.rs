@@ -41,7 +41,7 @@ impl World {
     }
 
     pub(crate) fn start_receiver(&mut self) {
-        let mut recv = hopline(&["recv", "-q", "--silence", &self.silence, "-o"]);
+        let mut recv = hopline(&["recv", "--transport", "tpa", "-q", "--silence", &self.silence, "-o"]);
         recv.arg(self.place());
         self.receiver = Some(self.link.host(Side::B).spawn(recv).unwrap());
     }
@@ -49,7 +49,8 @@ impl World {
     pub(crate) fn start_sender(&mut self) {
         let file = self.folders.path().join("from/f");
         let to = self.link.address_b().to_string();
-        let mut send = hopline(&["send", "-q", "--silence", &self.silence, "--patience", "300"]);
+        let mut send =
+            hopline(&["send", "--transport", "tpa", "-q", "--silence", &self.silence, "--patience", "300"]);
         send.arg(file).arg(to);
         self.sender = Some(self.link.host(Side::A).spawn(send).unwrap());
     }

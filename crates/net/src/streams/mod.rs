@@ -37,7 +37,7 @@ mod user;
 
 pub use self::host::Host;
 pub use self::listener::Listener;
-pub use self::protocol::{Company, Endpoint, Fragments, News, Protocol, Transmit};
+pub use self::protocol::{Company, Endpoint, Fragments, News, Protocol, Reason, Transmit};
 pub use self::socket::{Path, Sharing};
 pub use self::stream::Stream;
 #[cfg(feature = "tokio")]

@@ -9,6 +9,7 @@ use hopline_wire::ipv4::Ecn;
 use std::fmt::Debug;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 /// All connections of one UDP socket, as a machine: it opens no socket, reads no clock, wakes nobody.
 ///
@@ -199,15 +200,39 @@ impl<E: Endpoint> Endpoint for Option<E> {
     }
 }
 
+/// Why a connection failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// For programs.
+    pub kind: ErrorKind,
+    /// For people, if the kind does not say everything.
+    pub text: Option<Arc<str>>,
+}
+
+impl From<ErrorKind> for Reason {
+    fn from(kind: ErrorKind) -> Self {
+        Self { kind, text: None }
+    }
+}
+
+impl From<Reason> for io::Error {
+    fn from(reason: Reason) -> Self {
+        match reason.text {
+            Some(text) => Self::new(reason.kind, &*text),
+            None => reason.kind.into(),
+        }
+    }
+}
+
 /// What has happened to a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News<K> {
     /// A peer has opened it. Nothing was told of it before.
     Accepted(K),
     /// Its endpoint tells its user.
     Event(K, Event),
     /// It failed for a reason of which its endpoint knows nothing.
-    Failed(K, ErrorKind),
+    Failed(K, Reason),
     /// Something came for it, or its timer fired: its state may be another, its sender may have room. To be told of
     /// everything that no event tells, such as that the peer has our end.
     Touched(K),

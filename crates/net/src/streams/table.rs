@@ -6,7 +6,7 @@ use super::protocol::{Endpoint, News, Protocol};
 use super::queue::Queue;
 use super::socket::{Path, Socket};
 use super::traffic::Traffic;
-use super::user::User;
+use super::user::{Called, User};
 use hopline_core::Instant;
 use hopline_wire::ipv4::Ecn;
 use rustix::event::PollFlags;
@@ -162,7 +162,9 @@ impl<P: Protocol> Table<P> {
                 key
             }
             News::Failed(key, why) => {
-                self.users.get_mut(&key).into_iter().for_each(|user| user.fail(why));
+                if let Some(user) = self.users.get_mut(&key) {
+                    user.fail(why);
+                }
                 key
             }
             News::Touched(key) => key,
@@ -186,7 +188,7 @@ impl<P: Protocol> Table<P> {
     fn look_after(&mut self, now: Instant, key: P::Key) {
         let Some(user) = self.users.get_mut(&key) else { return };
         let mut endpoint = self.protocol.endpoint(key);
-        user.settle(now, &mut endpoint, &mut self.sleepers);
+        let called = user.settle(now, &mut endpoint, &mut self.sleepers);
         let due = user.gives_up_at(&endpoint);
         if user.armed != due {
             if let Some(at) = user.armed {
@@ -197,6 +199,10 @@ impl<P: Protocol> Table<P> {
         }
         if user.is_over(&endpoint) {
             self.over.insert(key);
+        }
+        drop(endpoint);
+        if called == Called::Yes {
+            self.protocol.touch(key);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The user's half of a connection: what is asked of it, and what was told of it.
 
 use super::notice::{Notice, Shown, Sleepers};
-use super::protocol::Endpoint;
+use super::protocol::{Endpoint, Reason};
 use bytes::{Buf, Bytes};
 use hopline_core::{Duration, Instant};
 use hopline_transport::connection::{CloseReason, Event, SendError, State};
@@ -29,6 +29,7 @@ pub(super) struct User {
     reading: Half,
     writing: Half,
     room: Room,
+    called: Called,
     /// The state that the user was last woken for.
     seen: State,
 }
@@ -57,11 +58,18 @@ enum Presence {
 }
 
 /// How it ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
     Closed(CloseReason),
     /// Its endpoint does not know why: the peer's host says that nobody is there.
-    Failed(ErrorKind),
+    Failed(Reason),
+}
+
+/// Whether its endpoint was called in a way that may make it send something, such as that there is room again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Called {
+    No,
+    Yes,
 }
 
 /// Whether there is something that the user was not woken for.
@@ -102,6 +110,7 @@ impl User {
             reading: Half::Open,
             writing: Half::Open,
             room: Room::Enough,
+            called: Called::No,
             seen: State::Closed,
         }
     }
@@ -110,7 +119,7 @@ impl User {
 
     /// Whether the connection is open, or why it never will be.
     pub(super) fn opened(&self, endpoint: &impl Endpoint) -> Poll<io::Result<()>> {
-        match (self.end, endpoint.state()) {
+        match (&self.end, endpoint.state()) {
             (Some(_), _) => Poll::Ready(Err(self.error())),
             (None, State::SynSent | State::SynReceived) => Poll::Pending,
             _ => Poll::Ready(Ok(())),
@@ -128,7 +137,7 @@ impl User {
             self.next.copy_to_slice(&mut buffer[read..read + len]);
             read += len;
         }
-        match self.end {
+        match &self.end {
             _ if read > 0 || buffer.is_empty() => Poll::Ready(Ok(read)),
             _ if self.reading == Half::Shut || self.peer_has_ended(endpoint) => Poll::Ready(Ok(0)),
             Some(_) => Poll::Ready(Err(self.error())),
@@ -165,7 +174,7 @@ impl User {
     }
 
     pub(super) fn shut_writing(&mut self, endpoint: &mut impl Endpoint, now: Instant) -> io::Result<()> {
-        match (self.writing, self.end) {
+        match (self.writing, &self.end) {
             (Half::Shut, _) => Ok(()),
             (Half::Open, Some(_)) => Err(ErrorKind::NotConnected.into()),
             (Half::Open, None) => {
@@ -181,7 +190,7 @@ impl User {
 
     /// Whether the peer has everything, the end included, or why it never will.
     pub(super) fn delivered(&self, endpoint: &impl Endpoint) -> Poll<io::Result<()>> {
-        match (self.end, endpoint.state()) {
+        match (&self.end, endpoint.state()) {
             (Some(End::Closed(CloseReason::Finished)), _) | (None, State::FinWait2 | State::TimeWait) => {
                 Poll::Ready(Ok(()))
             }
@@ -217,13 +226,19 @@ impl User {
     }
 
     /// It will never be what it was meant to be.
-    pub(super) fn fail(&mut self, why: ErrorKind) {
+    pub(super) fn fail(&mut self, why: impl Into<Reason>) {
         self.news = News::Some;
-        self.end.get_or_insert(End::Failed(why));
+        self.end.get_or_insert(End::Failed(why.into()));
     }
 
-    /// Acts on what the endpoint told, before what it wants to send is sent.
-    pub(super) fn settle(&mut self, now: Instant, endpoint: &mut impl Endpoint, sleepers: &mut Sleepers) {
+    /// Acts on what the endpoint told, before what it wants to send is sent. Returns whether that may make it want more.
+    pub(super) fn settle(
+        &mut self,
+        now: Instant,
+        endpoint: &mut impl Endpoint,
+        sleepers: &mut Sleepers,
+    ) -> Called {
+        self.called = Called::No;
         // That the peer has our end is no event.
         let state = endpoint.state();
         let mut news = std::mem::replace(&mut self.seen, state) != state;
@@ -243,6 +258,7 @@ impl User {
         if news {
             self.notice.wake(sleepers);
         }
+        self.called
     }
 
     /// Room for which a writer is woken: not a block's, or it would be woken for each.
@@ -257,8 +273,9 @@ impl User {
 
     fn go_on_alone(&mut self, endpoint: &mut impl Endpoint, now: Instant) {
         let Presence::Gone { left, .. } = self.presence else { return };
-        if self.reading == Half::Open && self.refill(endpoint) {
+        if self.reading == Half::Open && self.refill(endpoint) && endpoint.state() != State::Closed {
             endpoint.abort(now);
+            self.called = Called::Yes;
         }
         let unacknowledged = endpoint.unacknowledged();
         if unacknowledged != left {
@@ -280,13 +297,16 @@ impl User {
     fn refill(&mut self, endpoint: &mut impl Endpoint) -> bool {
         if self.next.is_empty() {
             self.next = endpoint.recv().unwrap_or_default();
+            if !self.next.is_empty() {
+                self.called = Called::Yes;
+            }
         }
         !self.next.is_empty()
     }
 
     fn peer_has_ended(&self, endpoint: &impl Endpoint) -> bool {
-        match (self.end, endpoint.state()) {
-            (Some(end), _) => end == End::Closed(CloseReason::Finished),
+        match (&self.end, endpoint.state()) {
+            (Some(end), _) => *end == End::Closed(CloseReason::Finished),
             (None, state) => {
                 matches!(state, State::CloseWait | State::LastAck | State::Closing | State::TimeWait)
             }
@@ -294,8 +314,8 @@ impl User {
     }
 
     fn error(&self) -> io::Error {
-        match self.end {
-            Some(End::Failed(why)) => why,
+        match &self.end {
+            Some(End::Failed(why)) => return why.clone().into(),
             Some(End::Closed(CloseReason::Refused)) => ErrorKind::ConnectionRefused,
             Some(End::Closed(CloseReason::Reset)) => ErrorKind::ConnectionReset,
             Some(End::Closed(CloseReason::TimedOut)) => ErrorKind::TimedOut,

@@ -90,7 +90,7 @@ impl Toy {
     fn fail(&mut self, key: u32, why: ErrorKind) {
         if let Some(connection) = self.connections.get_mut(&key) {
             (connection.state, connection.gives_up) = (State::Closed, None);
-            self.news.push_back(News::Failed(key, why));
+            self.news.push_back(News::Failed(key, why.into()));
         }
     }
 

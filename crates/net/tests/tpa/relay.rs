@@ -1,9 +1,11 @@
 //! Something between client and server that can be told to misbehave.
 
+#![allow(dead_code, reason = "each of the tests that have it uses a part")]
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 /// Forwards datagrams of one client to a server and back, until dropped.
 pub(crate) struct Relay {
@@ -31,7 +33,7 @@ enum Mode {
 
 fn socket() -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    socket.set_nonblocking(true).unwrap();
     socket
 }
 
@@ -72,6 +74,12 @@ impl Relay {
         self.state.lock().unwrap().mode = Mode::Swallow;
     }
 
+    /// Of what the client sent last, so many datagrams.
+    pub(crate) fn recorded(&self, most: usize) -> Vec<Vec<u8>> {
+        let recorded = &self.state.lock().unwrap().recorded;
+        recorded[recorded.len().saturating_sub(most)..].to_vec()
+    }
+
     /// Sends everything that the client ever sent once more.
     pub(crate) fn replay(&self, server: SocketAddr) -> usize {
         let state = self.state.lock().unwrap();
@@ -93,27 +101,31 @@ fn run(inside: &UdpSocket, state: &Mutex<State>) {
     let mut client = None;
     let mut buffer = [0; 2048];
     loop {
-        let received = inside.recv_from(&mut buffer);
-        let (mode, outside, room, server) = {
+        let outside = Arc::clone(&state.lock().unwrap().outside);
+        wait(inside, &outside);
+        while let Ok((len, from)) = inside.recv_from(&mut buffer) {
+            client = Some(from);
             let mut state = state.lock().unwrap();
-            if let Ok((len, _)) = received {
-                state.recorded.push(buffer[..len].to_vec());
+            state.recorded.push(buffer[..len].to_vec());
+            if state.mode == Mode::Forward && len <= state.room {
+                state.outside.send_to(&buffer[..len], state.server).unwrap();
             }
-            (state.mode, Arc::clone(&state.outside), state.room, state.server)
-        };
-        if mode == Mode::End {
+        }
+        let state = state.lock().unwrap();
+        if state.mode == Mode::End {
             return;
         }
-        if let Ok((len, from)) = received {
-            client = Some(from);
-            if mode == Mode::Forward && len <= room {
-                outside.send_to(&buffer[..len], server).unwrap();
-            }
-        }
-        while let (Ok(len), Some(client)) = (outside.recv(&mut buffer), client) {
-            if mode == Mode::Forward && len <= room {
+        while let (Ok(len), Some(client)) = (state.outside.recv(&mut buffer), client) {
+            if state.mode == Mode::Forward && len <= state.room {
                 inside.send_to(&buffer[..len], client).unwrap();
             }
         }
     }
+}
+
+/// Until something comes, or for long enough to be told something else.
+fn wait(inside: &UdpSocket, outside: &UdpSocket) {
+    let mut fds = [inside, outside].map(|socket| PollFd::new(socket, PollFlags::IN));
+    // Woken early or late, the caller looks again.
+    let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 5_000_000 }));
 }

@@ -48,6 +48,7 @@ fn data_go_with_the_first_sealed_datagram_after_one_round_trip() {
                 (B, HostEvent::Accepted(accepted)),
                 (B, HostEvent::Connection(accepted, Event::Connected)),
                 (B, HostEvent::Connection(accepted, Event::Readable)),
+                (A, HostEvent::Changed(key)), // The data have arrived.
             ]
         );
     }

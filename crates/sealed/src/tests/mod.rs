@@ -2,6 +2,7 @@
 
 mod attacks;
 mod dialogues;
+mod driven;
 mod life;
 mod moves;
 mod must_hold;

@@ -338,7 +338,9 @@ impl<P: Payload> Endpoint<P> {
     /// Bytes that may be in flight.
     #[must_use]
     pub fn window(&self) -> u64 {
-        self.control.window(self.times.least(), self.reordering())
+        // What leaves before its time, or late by as much, is under way beside what the path holds.
+        let bursts = self.config.pace_ahead.saturating_mul(2);
+        self.control.window(self.times.least(), self.reordering() + bursts)
     }
 
     /// The rate at which packets leave, bits per second with headers; `None` before anything is known of the path.

@@ -36,6 +36,9 @@ struct Largest {
     data: u32,
 }
 
+/// Trains from which a rate can be told.
+const TRAINS: u64 = 4;
+
 impl<P: Payload> Endpoint<P> {
     pub(super) fn on_packet(&mut self, now: Instant, packet: Packet<P>) {
         self.stats.packets_received += 1;
@@ -252,6 +255,8 @@ impl<P: Payload> Endpoint<P> {
         // An older acknowledgment that comes late has fewer.
         let marks = if marks < 1 << 31 { marks } else { 0 };
         self.snd.marks = self.snd.marks.wrapping_add(marks);
+        // What arrives in less time tells of trains, and not of the path.
+        let round = self.config.pace_ahead.saturating_mul(TRAINS);
         let heed = self.control.on_ack(&News {
             now,
             newest,
@@ -262,7 +267,8 @@ impl<P: Payload> Endpoint<P> {
             marks,
             limit,
             next_number: self.snd.outstanding.upcoming(),
-            srtt: self.times.srtt().unwrap_or(self.config.silence.initial),
+            srtt: self.times.srtt().unwrap_or(self.config.silence.initial).max(round),
+            round,
             base_age: self.times.base_age(now),
         });
         if heed != Heed::Nothing {

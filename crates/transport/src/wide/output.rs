@@ -78,11 +78,22 @@ impl<P: Payload> Endpoint<P> {
         if under_way > 0 && under_way + len > self.window() {
             return None;
         }
-        if self.control.pace().is_some() && self.snd.release > now {
+        if self.control.pace().is_some() && !self.is_time(now) {
             self.timers.set(Timer::Release, self.snd.release);
             return None;
         }
         Some(chunk)
+    }
+
+    /// Whether the rate lets the next packet leave. Once one has to wait, all do until its time has come: then a train leaves, and not a
+    /// packet here and there whenever something else happens.
+    fn is_time(&mut self, now: Instant) -> bool {
+        let ahead = self.config.pace_ahead;
+        if ahead > Duration::ZERO && self.snd.release <= now {
+            self.timers.stop(Timer::Release);
+        }
+        let waits = self.timers.is_set(Timer::Release);
+        self.snd.release <= if waits { now } else { now + ahead }
     }
 
     /// What was lost comes first, the lowest first.

@@ -3,19 +3,23 @@
 mod parts;
 mod reception;
 
-use crate::args::Recv as Args;
+use super::identity::{self, Ours};
+use crate::args::{Recv as Args, Transport};
 use crate::console;
 use crate::follow::Follow;
 use crate::problems::{Failure, say};
 use hopline_core::Duration as Span;
-use hopline_net::tpa::{self, TpaListener, TpaStream};
+use hopline_net::streams::{Listener, Protocol, Stream};
+use hopline_net::tpa::{self, Tpa};
 use hopline_net::transfer::{
     self, Caller, Conversations, Directory, Error, Existing, Limits, Permitted, Seat, Shared,
 };
+use hopline_net::wide::{self, Credentials, Fingerprint, Trust, Wide};
 use indicatif::MultiProgress;
 use parts::Expiry;
 use reception::Reception;
-use std::net::SocketAddr;
+use std::io::{ErrorKind, Read};
+use std::net::{Shutdown, SocketAddr};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
@@ -25,8 +29,8 @@ const LOOK_UP: Duration = Duration::from_millis(200);
 const FAREWELL: Duration = Duration::from_secs(3);
 
 /// One who has said hello.
-struct Guest {
-    caller: Caller<Shared<TpaStream>>,
+struct Guest<P: Protocol> {
+    caller: Caller<Shared<Stream<P>>>,
     peer: SocketAddr,
     seat: Seat,
 }
@@ -40,11 +44,48 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     if let Some(bytes) = args.quota {
         directory.set_quota(bytes).map_err(|e| Failure::Other(e.to_string()))?;
     }
+    identity::check(&args.identity)?;
+    let silence = Some(Span::from_secs(args.silence.into()));
+    match args.identity.transport {
+        Transport::Tpa => {
+            let mut config = tpa::config(args.window);
+            config.silence_limit = silence;
+            serve::<Tpa>(args, &directory, &config, None)
+        }
+        Transport::TpaWide => {
+            let credentials = credentials(args)?;
+            let fingerprint = match &credentials {
+                Credentials::Shared(_) => None,
+                Credentials::Keys { private, .. } => Some(private.public().fingerprint()),
+            };
+            let mut config = wide::config(credentials);
+            config.transport.silence.limit = silence;
+            serve::<Wide>(args, &directory, &config, fingerprint)
+        }
+    }
+}
+
+/// Who we are, which is said, and who may send.
+fn credentials(args: &Args) -> Result<Credentials, Failure> {
+    Ok(match identity::ours(&args.identity)? {
+        Ours::Shared(key) => Credentials::Shared(key),
+        Ours::Own(private) => {
+            let trust = identity::admitted(&args.identity)?.map_or(Trust::Anyone, Trust::Only);
+            Credentials::Keys { private, trust }
+        }
+    })
+}
+
+/// Says where it waits, and by which fingerprint it is known, and serves.
+fn serve<P: Protocol>(
+    args: &Args,
+    directory: &Directory,
+    config: &P::Config,
+    fingerprint: Option<Fingerprint>,
+) -> Result<(), Failure> {
     let mut expiry = Expiry::new(args);
     let place = SocketAddr::new(args.bind, args.port);
-    let mut config = tpa::config(args.window);
-    config.silence_limit = Some(Span::from_secs(args.silence.into()));
-    let listener = TpaListener::bind(place, &config)
+    let listener = Listener::<P>::bind(place, config)
         .map_err(|e| Failure::Other(format!("cannot listen on {place}: {e}")))?;
     console::catch_interrupts()?;
     let here = listener.local_addr().unwrap_or(place);
@@ -54,21 +95,24 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
             here.port(),
             args.output.display()
         ));
+        if let Some(fingerprint) = fingerprint {
+            say(&format!("fingerprint {fingerprint}"));
+        }
     }
     let bars = MultiProgress::new();
     let in_all = usize::from(args.conversations.get());
     let limits = Limits { in_all, per_address: in_all.div_ceil(2) };
     let mut reception = Reception::new(listener, Conversations::new(limits));
     if args.once {
-        return match reception.next(|| expiry.look(&directory))? {
-            Some(guest) => converse(args, &directory, &bars, guest),
+        return match reception.next(|| expiry.look(directory))? {
+            Some(guest) => converse(args, directory, &bars, guest),
             None => Ok(()),
         };
     }
     thread::scope(|scope| {
         let mut running = Vec::new();
-        while let Some(guest) = reception.next(|| expiry.look(&directory))? {
-            let work = |guest| converse(args, &directory, &bars, guest);
+        while let Some(guest) = reception.next(|| expiry.look(directory))? {
+            let work = |guest| converse(args, directory, &bars, guest);
             running.retain(|thread: &thread::ScopedJoinHandle<'_, _>| !thread.is_finished());
             running.extend(host(scope, guest, work));
         }
@@ -80,10 +124,10 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 
 /// Has a thread converse with a guest; if there is no thread to be had, the guest may try again. The thread gives whether it
 /// was interrupted.
-fn host<'scope, 'env>(
+fn host<'scope, 'env, P: Protocol>(
     scope: &'scope Scope<'scope, 'env>,
-    guest: Guest,
-    converse: impl FnOnce(Guest) -> Result<(), Failure> + Send + 'scope,
+    guest: Guest<P>,
+    converse: impl FnOnce(Guest<P>) -> Result<(), Failure> + Send + 'scope,
 ) -> Option<thread::ScopedJoinHandle<'scope, bool>> {
     let stream = guest.caller.reader().clone();
     let work = move || match converse(guest) {
@@ -102,7 +146,12 @@ fn host<'scope, 'env>(
 }
 
 /// One conversation, to its end.
-fn converse(args: &Args, directory: &Directory, bars: &MultiProgress, guest: Guest) -> Result<(), Failure> {
+fn converse<P: Protocol>(
+    args: &Args,
+    directory: &Directory,
+    bars: &MultiProgress,
+    guest: Guest<P>,
+) -> Result<(), Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let permitted = Permitted { existing, ..Permitted::default() };
     let Guest { caller, peer, seat } = guest;
@@ -114,11 +163,25 @@ fn converse(args: &Args, directory: &Directory, bars: &MultiProgress, guest: Gue
     let received = transfer::receive(caller, stream.clone(), directory, permitted, &seat, &mut follow);
     // From here on the same sender finds nothing locked.
     drop(seat);
-    // The sender has our last word, or has gone without it.
-    let _ = stream.get().close_within(FAREWELL);
+    part(stream.get());
     let summary = received.map_err(|e| match e {
         Error::Interrupted => Failure::TransferSuspended,
         e => Failure::Other(format!("{peer}: {e}")),
     })?;
     follow.summarise(summary)
+}
+
+/// The sender has our last word, or has gone without it; and knows that we have its end, which it waits for.
+fn part<P: Protocol>(mut stream: &Stream<P>) {
+    let until = console::now() + FAREWELL;
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut rest = [0; 1 << 12];
+    loop {
+        match stream.read(&mut rest) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && console::now() < until => {}
+            Ok(1..) if console::now() < until => {}
+            Ok(_) | Err(_) => break,
+        }
+    }
+    let _ = stream.close_within(FAREWELL);
 }

@@ -3,7 +3,7 @@
 use super::Guest;
 use crate::console;
 use crate::problems::Failure;
-use hopline_net::tpa::{TpaListener, TpaStream};
+use hopline_net::streams::{Listener, Protocol, Stream};
 use hopline_net::transfer::{self, Caller, Conversations, Shared};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
@@ -20,34 +20,34 @@ const MOST_FROM_ONE: usize = 64;
 /// How often Ctrl-C is looked for.
 const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
-pub(super) struct Reception {
-    listener: TpaListener,
+pub(super) struct Reception<P: Protocol> {
+    listener: Listener<P>,
     conversations: Conversations,
     /// The one who has waited longest first.
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<Waiting<P>>,
 }
 
-struct Waiting {
-    caller: Caller<Shared<TpaStream>>,
+struct Waiting<P: Protocol> {
+    caller: Caller<Shared<Stream<P>>>,
     peer: SocketAddr,
     until: Instant,
 }
 
-impl Waiting {
-    fn stream(&self) -> &TpaStream {
+impl<P: Protocol> Waiting<P> {
+    fn stream(&self) -> &Stream<P> {
         self.caller.reader().get()
     }
 }
 
-impl Reception {
-    pub(super) fn new(listener: TpaListener, conversations: Conversations) -> Self {
+impl<P: Protocol> Reception<P> {
+    pub(super) fn new(listener: Listener<P>, conversations: Conversations) -> Self {
         listener.set_nonblocking(true);
         Self { listener, conversations, waiting: VecDeque::new() }
     }
 
     /// The next who has said hello, and for whom there is a seat; `None`: somebody wants us to stop. Does `meanwhile` now and
     /// then.
-    pub(super) fn next(&mut self, mut meanwhile: impl FnMut()) -> Result<Option<Guest>, Failure> {
+    pub(super) fn next(&mut self, mut meanwhile: impl FnMut()) -> Result<Option<Guest<P>>, Failure> {
         loop {
             if console::interrupted() {
                 return Ok(None);
@@ -86,7 +86,7 @@ impl Reception {
     }
 
     fn make_room(&mut self, address: IpAddr) {
-        let from_there = |waiting: &Waiting| waiting.peer.ip() == address;
+        let from_there = |waiting: &Waiting<P>| waiting.peer.ip() == address;
         let oldest = if self.waiting.iter().filter(|waiting| from_there(waiting)).count() >= MOST_FROM_ONE {
             self.waiting.iter().position(from_there)
         } else if self.waiting.len() >= MOST_WAITING {
@@ -100,7 +100,7 @@ impl Reception {
     }
 
     /// Hears what those who wait have to say.
-    fn greet(&mut self) -> Option<Guest> {
+    fn greet(&mut self) -> Option<Guest<P>> {
         let now = console::now();
         for at in (0..self.waiting.len()).rev() {
             match self.waiting[at].caller.poll() {
@@ -125,7 +125,7 @@ impl Reception {
 }
 
 /// There is no room: who is honest tries again.
-pub(super) fn turn_away(stream: &Shared<TpaStream>) {
+pub(super) fn turn_away<P: Protocol>(stream: &Shared<Stream<P>>) {
     // What does not leave now is as good as lost, and the sender tries again all the same. What it says after its hello
     // must not reset the connection before it has heard.
     let _ = transfer::turn_away(stream.get());

@@ -248,8 +248,10 @@ impl Control {
         if self.beat.is_over(news.now, news.srtt) {
             self.on_beat(news);
         }
-        let over =
-            number >= self.round.end && self.round.packets >= ROUND_PACKETS && self.phase != Phase::Opening;
+        let over = number >= self.round.end
+            && self.round.packets >= ROUND_PACKETS
+            && news.now.since(self.round.since) >= news.round
+            && self.phase != Phase::Opening;
         if !over {
             return Heed::Nothing;
         }

@@ -181,6 +181,8 @@ pub(in crate::wide) struct News {
     /// The number of the packet that leaves next.
     pub(in crate::wide) next_number: u64,
     pub(in crate::wide) srtt: Duration,
+    /// A round trip that is shorter counts for nothing.
+    pub(in crate::wide) round: Duration,
     /// For how long no packet has come without waiting.
     pub(in crate::wide) base_age: Duration,
 }

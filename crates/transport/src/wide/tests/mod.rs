@@ -1,3 +1,4 @@
 //! Timed dialogues.
 
 mod beneath;
+mod trains;

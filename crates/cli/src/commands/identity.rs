@@ -1,0 +1,131 @@
+//! Who we are to the other end of a transfer, and who it is to us.
+
+use crate::args::{Identity, Transport};
+use crate::keys::{self, KeyInFile, default_place, load_key, load_peers};
+use crate::problems::{Failure, say};
+use hopline_lab::Problem;
+use hopline_secure::keys::{KnownPeers, Name};
+use hopline_secure::{Fingerprint, PreSharedKey, PrivateKey, PublicKey, Seed};
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// How we prove who we are.
+pub(super) enum Ours {
+    /// By a key that both ends have.
+    Shared(PreSharedKey),
+    /// By a key of our own.
+    Own(PrivateKey),
+}
+
+/// Refuses options that mean nothing to TPA, which knows no keys.
+pub(super) fn check(args: &Identity) -> Result<(), Failure> {
+    let keys = [("--key", &args.key), ("--psk", &args.psk), ("--known-peers", &args.known_peers)];
+    match keys.into_iter().find(|(_, file)| file.is_some()) {
+        Some((option, _)) if args.transport == Transport::Tpa => {
+            let what = format!(
+                "{option} is of no use with --transport tpa, which neither encrypts nor knows who is there"
+            );
+            Err(Problem::new(what).help("leave out one of the two").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The key that the options name, or that of the user, which is made if need be.
+pub(super) fn ours(args: &Identity) -> Result<Ours, Failure> {
+    if let Some(path) = &args.psk {
+        return match load_key(path)? {
+            KeyInFile::Shared(key) => Ok(Ours::Shared(key)),
+            KeyInFile::Private(_) => {
+                let what =
+                    format!("{}: a private key, and --psk takes one that both ends share", path.display());
+                Err(Problem::new(what)
+                    .help("64 hexadecimal digits, as `openssl rand -hex 32` prints them, or --key")
+                    .into())
+            }
+        };
+    }
+    let path = match &args.key {
+        Some(path) => path.clone(),
+        None => {
+            let path = default_place("key")?;
+            if !path.exists() {
+                make(&path)?;
+            }
+            path
+        }
+    };
+    match load_key(&path)? {
+        KeyInFile::Private(key) => Ok(Ours::Own(key)),
+        KeyInFile::Shared(_) => {
+            let what = format!("{}: a shared key, and --key takes a private one", path.display());
+            Err(Problem::new(what).help("`hopline key new FILE` makes one; --psk takes a shared one").into())
+        }
+    }
+}
+
+/// Makes a private key.
+pub(super) fn make(path: &Path) -> Result<(), Failure> {
+    let mut random = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut random[..])
+        .map_err(|error| Failure::Other(format!("the system gives no random numbers: {error}")))?;
+    keys::store_key(path, &PrivateKey::generate(&Seed::new(*random)))?;
+    say(&format!("a new private key is in {}; give others its public half", path.display()));
+    Ok(())
+}
+
+/// Those who may send, if the options say who.
+pub(super) fn admitted(args: &Identity) -> Result<Option<Vec<PublicKey>>, Failure> {
+    let Some(path) = &args.known_peers else { return Ok(None) };
+    Ok(Some(load_peers(path)?.peers().iter().map(|peer| peer.key).collect()))
+}
+
+/// Whom we know, and where that is written.
+pub(super) struct Acquaintances {
+    known: KnownPeers,
+    path: PathBuf,
+}
+
+impl Acquaintances {
+    /// Those of the file that the options name, or of the user's.
+    pub(super) fn load(args: &Identity) -> Result<Self, Failure> {
+        let path = args.known_peers.clone().map_or_else(|| default_place("known_peers"), Ok)?;
+        let known = if args.known_peers.is_some() || path.exists() {
+            load_peers(&path)?
+        } else {
+            KnownPeers::default()
+        };
+        Ok(Self { known, path })
+    }
+
+    /// The key by which `peer` is known.
+    pub(super) fn key_of(&self, peer: &Name) -> Option<PublicKey> {
+        self.known.get(peer).map(|peer| peer.key)
+    }
+
+    /// From now on `peer` is known by `key`.
+    pub(super) fn add(&self, peer: &Name, key: &PublicKey) -> Result<(), Failure> {
+        keys::add_peer(&self.path, peer, key)?;
+        say(&format!("{peer} is known from now on by {}, in {}", key.fingerprint(), self.path.display()));
+        Ok(())
+    }
+
+    /// What to tell whoever does not know `peer`.
+    pub(super) fn stranger(&self, peer: &Name, key: &PublicKey) -> Failure {
+        let fingerprint = key.fingerprint();
+        let what = format!("{peer} is not known; who answers there has the fingerprint {fingerprint}");
+        let help = format!(
+            "compare it with what `hopline recv` says there; if it is the same: --trust {fingerprint}, or this line in {}: {peer} {key}",
+            self.path.display()
+        );
+        Problem::new(what).help(help).into()
+    }
+}
+
+/// What to tell where another key answers than the one that was asked for.
+pub(super) fn impostor(peer: &Name, found: Fingerprint, wanted: &str) -> Failure {
+    let what = format!("who answers at {peer} has the fingerprint {found}, and not {wanted}");
+    let help =
+        "ask whoever runs `hopline recv` there for its fingerprint; if it is neither, somebody is in between";
+    Problem::new(what).help(help).into()
+}

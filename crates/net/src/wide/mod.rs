@@ -1,0 +1,56 @@
+//! TPA-wide over UDP, encrypted: listener and stream, blocking, non-blocking and asynchronous.
+//!
+//! The machine is [`hopline_sealed::Host`]; its clock, its socket and its users are those of [`streams`]. All connections of a
+//! [`Host`] share a UDP socket and are told apart by ids, so that a peer may change its address. Nobody is connected to
+//! who has not proved to be whom [`Credentials`] let in; with [`Trust::Anyone`] it is for the user to look at [`Info::peer`] before
+//! it believes anything.
+//!
+//! ```
+//! # use hopline_net::wide::{Credentials, PreSharedKey, WideListener, WideStream, config};
+//! # use std::io::{Read, Write};
+//! let shared = || config(Credentials::Shared(PreSharedKey::new([7; 32]))); // From a generator, not like this.
+//! let listener = WideListener::bind("127.0.0.1:0", &shared())?;
+//! let mut caller = WideStream::connect(listener.local_addr()?, &shared())?;
+//! let (mut called, _) = listener.accept()?;
+//! caller.write_all(b"hello")?;
+//! let mut heard = [0; 5];
+//! called.read_exact(&mut heard)?;
+//! assert_eq!(&heard, b"hello");
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! While as many connections wait to be accepted as may, who calls is not answered and tries again by itself.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `config` | what is set for sockets |
+//! | `protocol` | TPA-wide as a protocol of streams |
+//! | `stats` | what is counted and told |
+
+mod config;
+mod protocol;
+mod stats;
+
+pub use self::config::{Config, config};
+pub use self::protocol::Wide;
+pub use self::stats::{HostStats, Info};
+pub use crate::streams::Sharing;
+pub use hopline_sealed::{
+    Credentials, Fingerprint, HostConfig, Peer, PreSharedKey, PrivateKey, PublicKey, Seed, State,
+    TransportConfig, Trust,
+};
+
+use crate::streams;
+
+/// A UDP socket with connections of TPA-wide.
+pub type Host = streams::Host<Wide>;
+/// Accepts connections of TPA-wide.
+pub type WideListener = streams::Listener<Wide>;
+/// A connection of TPA-wide.
+pub type WideStream = streams::Stream<Wide>;
+/// A [`WideListener`] for asynchronous code.
+#[cfg(feature = "tokio")]
+pub type AsyncListener = streams::AsyncListener<Wide>;
+/// A [`WideStream`] for asynchronous code.
+#[cfg(feature = "tokio")]
+pub type AsyncStream = streams::AsyncStream<Wide>;

@@ -1,0 +1,250 @@
+//! TPA-wide as a protocol of streams.
+
+use super::config::{self, Config};
+use super::stats::{HostStats, Info};
+use crate::streams::{self, Company, Fragments, News, Path, Protocol, Reason, Traffic, Transmit};
+use bytes::Bytes;
+use hopline_core::{Duration, Instant};
+use hopline_sealed::{
+    CloseError, Conn, ConnectError, ConnectionKey, Failure, Host, HostConfig, HostEvent, ListenError,
+    OpenFailure, SendError, State,
+};
+use hopline_wire::ipv4::Ecn;
+use std::error::Error;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+
+const HELD: &str = "a connection stays as long as it has a user";
+
+/// All connections of TPA-wide of a UDP socket.
+#[derive(Debug)]
+pub struct Wide {
+    host: Host,
+    strangers: u64,
+}
+
+impl Wide {
+    /// A host without connections, otherwise than by default: start from [`Wide::host_config`].
+    ///
+    /// # Errors
+    /// `InvalidInput` for a parameter out of its range; the system has no random numbers.
+    pub fn with(config: HostConfig) -> io::Result<Self> {
+        let host = Host::new(config, config::seed()?).map_err(invalid)?;
+        Ok(Self { host, strangers: 0 })
+    }
+
+    /// What hosts have by default: [`HostConfig::default`] with longer bursts, and with a key of its own that tells peers that
+    /// their connections are lost. A listener that has a private key makes one that outlasts it, of that and its port.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn host_config() -> io::Result<HostConfig> {
+        config::of_host()
+    }
+
+    fn conn(&self, key: ConnectionKey) -> &Conn {
+        self.host.connection(key).expect(HELD)
+    }
+}
+
+impl Protocol for Wide {
+    type Key = ConnectionKey;
+    type Config = Config;
+    type Endpoint<'a> = &'a mut Conn;
+    type Info = Info;
+    type HostStats = HostStats;
+
+    const NAME: &'static str = "tpa-wide";
+
+    fn new() -> io::Result<Self> {
+        Self::with(config::of_host()?)
+    }
+
+    fn connect(&mut self, now: Instant, path: Path, config: &Config) -> io::Result<ConnectionKey> {
+        let transport = config::fitted(config.transport, path.peer);
+        self.host.connect(now, below(path), config.credentials.clone(), transport).map_err(
+            |error| match error {
+                ConnectError::Full(_) => io::Error::new(ErrorKind::ResourceBusy, error),
+                ConnectError::Secure(_) | ConnectError::Transport(_) => invalid(error),
+            },
+        )
+    }
+
+    fn listen(&mut self, local: SocketAddr, config: &Config, backlog: usize) -> io::Result<()> {
+        if let Some(resets) = config::resets(&config.credentials, local) {
+            self.host.set_resets(Some(resets));
+        }
+        let transport = config::fitted(config.transport, local);
+        self.host.listen(config.credentials.clone(), transport, backlog).map_err(|error| match error {
+            ListenError::AlreadyListening => io::Error::new(ErrorKind::AddrInUse, error),
+            error => invalid(error),
+        })
+    }
+
+    fn unlisten(&mut self) {
+        self.host.unlisten();
+    }
+
+    fn picked(&mut self, key: ConnectionKey) {
+        self.host.picked(key);
+    }
+
+    /// The peer holds it for open by now, and is told that it is over.
+    fn turn_down(&mut self, key: ConnectionKey) {
+        self.host.remove(key);
+    }
+
+    fn remove(&mut self, _now: Instant, key: ConnectionKey) {
+        self.host.remove(key);
+    }
+
+    fn endpoint(&mut self, key: ConnectionKey) -> Option<&mut Conn> {
+        self.host.endpoint(key)
+    }
+
+    fn touch(&mut self, key: ConnectionKey) {
+        self.host.touch(key);
+    }
+
+    fn path(&self, key: ConnectionKey) -> Path {
+        above(self.conn(key).path())
+    }
+
+    fn info(&self, key: ConnectionKey) -> Info {
+        let conn = self.conn(key);
+        let endpoint = conn.endpoint();
+        Info {
+            state: conn.state(),
+            peer: conn.peer(),
+            rate: endpoint.rate(),
+            window: endpoint.window(),
+            in_flight: endpoint.in_flight(),
+            mss: endpoint.effective_mss(),
+            srtt: endpoint.srtt(),
+            unacknowledged: conn.unacknowledged(),
+            stats: conn.stats(),
+            rejections: conn.rejections(),
+        }
+    }
+
+    fn nobody_at(&self, address: IpAddr) -> Option<ConnectionKey> {
+        let is_there = |conn: &Conn| conn.path().peer.ip().to_canonical() == address.to_canonical();
+        let mut to_it = self.host.connections().filter(|(_, conn)| is_there(conn));
+        match (to_it.next(), to_it.next()) {
+            (Some((key, conn)), None) if conn.state() == State::SynSent => Some(key),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]) {
+        self.host.handle_datagram(now, below(path), ecn, datagram);
+    }
+
+    fn on_time(&mut self, now: Instant) {
+        self.host.handle_timeout(now);
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.host.poll_timeout()
+    }
+
+    fn poll_news(&mut self, _now: Instant) -> Option<News<ConnectionKey>> {
+        loop {
+            return Some(match self.host.poll_event()? {
+                HostEvent::Accepted(key) => News::Accepted(key),
+                HostEvent::Connection(key, event) => News::Event(key, event),
+                HostEvent::Changed(key) | HostEvent::Moved(key, _) => News::Touched(key),
+                HostEvent::Failed(key, failure) => News::Failed(key, reason(failure)),
+                HostEvent::Stranger(..) => {
+                    self.strangers += 1;
+                    continue;
+                }
+            });
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit<ConnectionKey>> {
+        let hopline_sealed::Transmit { path, len, ecn, key } = self.host.poll_transmit(now, buffer)?;
+        // The transport does not look for longer packets, so that whoever is behind a narrower path would get none at all.
+        let (company, fragments) = (Company::SamePath, Fragments::Allowed);
+        Some(Transmit { path: above(path), len, ecn, key, company, fragments })
+    }
+
+    fn drained(&mut self, _now: Instant) {}
+
+    fn train_leaves(&mut self, _key: ConnectionKey) {}
+
+    fn cannot_leave(&mut self, _now: Instant, _key: ConnectionKey, _len: usize) {}
+
+    fn stats(&self, traffic: &Traffic) -> HostStats {
+        let &Traffic { received, sent, send_failures, accepted, connections } = traffic;
+        let (strangers, sealed) = (self.strangers, self.host.stats());
+        HostStats { received, accepted, strangers, sent, send_failures, connections, sealed }
+    }
+}
+
+impl streams::Endpoint for &mut Conn {
+    fn state(&self) -> State {
+        Conn::state(self)
+    }
+
+    fn send(&mut self, now: Instant, data: Bytes) -> Result<(), SendError> {
+        Conn::send(self, now, data)
+    }
+
+    /// Nothing waits for more to be written.
+    fn flush(&mut self, _now: Instant) {}
+
+    fn recv(&mut self) -> Option<Bytes> {
+        Conn::recv(self)
+    }
+
+    fn close(&mut self, now: Instant) -> Result<(), CloseError> {
+        Conn::close(self, now)
+    }
+
+    fn abort(&mut self, now: Instant) {
+        Conn::abort(self, now);
+    }
+
+    fn send_capacity(&self) -> u64 {
+        Conn::send_capacity(self)
+    }
+
+    fn send_buffer(&self) -> Option<u64> {
+        self.endpoint().config().send_buffer
+    }
+
+    fn unacknowledged(&self) -> u64 {
+        Conn::unacknowledged(self)
+    }
+
+    fn silence_limit(&self) -> Option<Duration> {
+        self.endpoint().config().silence.limit
+    }
+}
+
+/// Why a connection was not opened.
+fn reason(failure: OpenFailure) -> Reason {
+    let kind = match failure {
+        OpenFailure::Handshake(Failure::NoAnswer | Failure::Unproven) => ErrorKind::TimedOut,
+        OpenFailure::Handshake(Failure::Refused { .. }) | OpenFailure::NotAccepted => {
+            ErrorKind::ConnectionRefused
+        }
+        OpenFailure::Handshake(Failure::WrongPeer(_)) => ErrorKind::PermissionDenied,
+        OpenFailure::Transport => ErrorKind::InvalidData,
+    };
+    Reason { kind, text: Some(failure.to_string().into()) }
+}
+
+fn below(path: Path) -> hopline_sealed::Path {
+    hopline_sealed::Path { peer: path.peer, local: path.local }
+}
+
+fn above(path: hopline_sealed::Path) -> Path {
+    Path { peer: path.peer, local: path.local }
+}
+
+fn invalid(error: impl Error + Send + Sync + 'static) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, error)
+}

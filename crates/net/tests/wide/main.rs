@@ -1,0 +1,116 @@
+//! TPA-wide over UDP on the loopback interface.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests, though without `#[test]`")]
+
+mod failures;
+mod hostile;
+#[path = "../tpa/relay.rs"]
+mod relay;
+mod strangers;
+mod transfers;
+
+use hopline_core::Duration as Span;
+use hopline_net::wide::{
+    Config, Credentials, Host, PreSharedKey, PrivateKey, Trust, Wide, WideListener, WideStream, config,
+};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr};
+use std::thread;
+use std::time::Duration;
+
+const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+
+fn shared_key(byte: u8) -> Credentials {
+    Credentials::Shared(PreSharedKey::new([byte; 32]))
+}
+
+fn private(byte: u8) -> PrivateKey {
+    PrivateKey::new([byte; 32])
+}
+
+fn key(own: u8, trust: Trust) -> Credentials {
+    Credentials::Keys { private: private(own), trust }
+}
+
+/// Whom it knows, and nobody else.
+fn knows(own: u8, peer: u8) -> Credentials {
+    key(own, Trust::Only(vec![private(peer).public()]))
+}
+
+/// The usual parameters, but nothing lingers.
+fn quick_with(credentials: Credentials) -> Config {
+    let mut config = config(credentials);
+    config.transport.time_wait = Span::from_millis(20);
+    config
+}
+
+fn quick() -> Config {
+    quick_with(shared_key(7))
+}
+
+/// The same with a peer that may be silent for so long.
+fn given_up_after(silence: Span) -> Config {
+    let mut config = quick();
+    config.transport.silence.limit = Some(silence);
+    config.transport.keep_alive = Some(Span::from_millis(100));
+    config
+}
+
+/// A host that does not try for long to open a connection.
+fn impatient() -> Host {
+    let mut config = Wide::host_config().unwrap();
+    config.opener.first_wait = Span::from_millis(20);
+    config.opener.tries = 4;
+    config.proof = Span::from_secs(1);
+    Host::bind_with(ANY, Wide::with(config).unwrap()).unwrap()
+}
+
+fn listener() -> (WideListener, SocketAddr) {
+    let listener = WideListener::bind(ANY, &quick()).unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+/// Two ends of one connection.
+fn pair() -> (WideStream, WideStream) {
+    let (listener, address) = listener();
+    let client = WideStream::connect(address, &quick()).unwrap();
+    let (server, peer) = listener.accept().unwrap();
+    assert_eq!(peer.port(), client.host().local_addr().unwrap().port());
+    (client, server)
+}
+
+/// Bytes that tell where they belong, and of which stream they are.
+fn pattern(seed: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|i| ((i * 31 + i / 251) ^ seed.wrapping_mul(97)) as u8).collect()
+}
+
+/// Sends back what it receives, to the end.
+fn echo(mut stream: &WideStream) {
+    std::io::copy(&mut { stream }, &mut stream).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+}
+
+/// Writes `data`, ends the stream, and gives what comes back.
+fn through_echo(stream: &WideStream, data: &[u8]) -> Vec<u8> {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            { stream }.write_all(data).unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+        });
+        let mut back = Vec::new();
+        { stream }.read_to_end(&mut back).unwrap();
+        back
+    })
+}
+
+/// Waits for what must come about sooner or later.
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..3000 {
+        if holds() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("never: {what}");
+}

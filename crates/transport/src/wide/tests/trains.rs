@@ -1,0 +1,89 @@
+//! Packets that leave together before their time.
+
+use crate::wide::{Config, Endpoint};
+use hopline_core::{Duration, Instant, Length, LinkId, Machine};
+use hopline_wire::wide::Packet;
+use std::collections::{BTreeMap, BTreeSet};
+
+const RATE: f64 = 50e6;
+const WAY: Duration = Duration::from_millis(20);
+const BYTES: u64 = 3_000_000;
+
+/// What left one end over a link of 50 Mb/s: when, and how many packets.
+struct Course {
+    departures: BTreeMap<Instant, usize>,
+    ended: Instant,
+}
+
+fn course(pace_ahead: Duration) -> Course {
+    let config = Config { pace_ahead, ..Config::DEFAULT };
+    let mut ends = [(); 2].map(|()| Endpoint::<Length>::new(config).expect("valid"));
+    ends[1].listen().expect("new");
+    ends[0].connect(Instant::ZERO).expect("new");
+    ends[0].send(Instant::ZERO, Length(BYTES)).expect("no limit");
+    let mut under_way: BTreeMap<(Instant, u64), (usize, Packet<Length>)> = BTreeMap::new();
+    let (mut now, mut busy, mut count, mut got) = (Instant::ZERO, Instant::ZERO, 0, 0);
+    let mut departures = BTreeMap::new();
+    loop {
+        for at in [0, 1] {
+            while let Some(packet) = ends[at].poll_transmit(now) {
+                if at == 0 {
+                    *departures.entry(now).or_insert(0) += 1;
+                    let seconds = packet.sealed_len() as f64 * 8.0 / RATE;
+                    busy = busy.max(now) + Duration::from_secs_f64(seconds);
+                }
+                let arrives = if at == 0 { busy } else { now } + WAY;
+                under_way.insert((arrives, count), (1 - at, packet));
+                count += 1;
+            }
+            while let Some(Length(len)) = ends[at].recv() {
+                got += len;
+            }
+        }
+        if got == BYTES {
+            return Course { departures, ended: now };
+        }
+        let timers = ends.iter().filter_map(|end| end.poll_timeout()).map(|(at, _)| at);
+        let arrival = under_way.first_key_value().map(|((at, _), _)| *at);
+        now = timers.chain(arrival).min().expect("something is due").max(now);
+        match under_way.first_entry() {
+            Some(first) if first.key().0 <= now => {
+                let (to, packet) = first.remove();
+                ends[to].handle_packet(now, LinkId::ONLY, packet);
+            }
+            _ => ends.iter_mut().for_each(|end| end.handle_timeout(now)),
+        }
+    }
+}
+
+#[test]
+fn what_is_due_within_a_millisecond_leaves_together() {
+    let [single, trains] = [Duration::ZERO, Duration::from_millis(1)].map(course);
+    let packets = |course: &Course| course.departures.values().sum::<usize>();
+    assert!(single.departures.len() * 4 > packets(&single) * 3, "one by one: {}", single.departures.len());
+    assert!(trains.departures.len() * 2 < packets(&trains), "in trains: {}", trains.departures.len());
+    // A millisecond of the link is 4 packets, and of what is twice as fast 8; the first 10 leave together.
+    assert!(trains.departures.values().all(|&train| train <= 20), "{:?}", trains.departures);
+    let later = trains.ended.since(single.ended);
+    assert!(later < Duration::from_millis(100), "{:?} and {:?}", single.ended, trains.ended);
+}
+
+#[test]
+fn trains_keep_to_the_rate() {
+    let course = course(Duration::from_millis(1));
+    let departures: Vec<_> = course.departures.iter().collect();
+    let busy: BTreeSet<_> = departures.iter().map(|(at, _)| at.as_nanos() / 100_000_000).collect();
+    for tenth in busy {
+        let begins = |at: &Instant| at.as_nanos() / 100_000_000 == tenth;
+        let sent: usize = departures.iter().filter(|(at, _)| begins(at)).map(|(_, count)| **count).sum();
+        // 50 Mb/s are 416 packets in a tenth of a second; who looks for more sends up to twice as many.
+        assert!(sent < 1000, "{sent} in the tenth {tenth}");
+    }
+}
+
+#[test]
+fn more_than_a_millisecond_is_not_to_be_had() {
+    let config = Config { pace_ahead: Duration::from_micros(1001), ..Config::DEFAULT };
+    let error = Endpoint::<Length>::new(config).map(drop).expect_err("too much");
+    assert_eq!(error.field, "pace_ahead");
+}
