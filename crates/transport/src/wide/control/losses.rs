@@ -9,9 +9,9 @@ use hopline_core::{Duration, Instant};
 /// Packets that a verdict takes at least.
 const LEAST: f64 = 48.0;
 /// Packets that tell whether the share grows with the rate.
+const LEAST_GROWING: f64 = 16.0;
 /// Packets that are settled while a queue has drained, before they prove something.
 const LEAST_DRAINED: f64 = 24.0;
-const LEAST_GROWING: f64 = 16.0;
 /// A share that has grown by this is the rate's.
 const GROWN: f64 = 0.1;
 /// What is usual is learnt over about so many packets.
