@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::net::UdpSocket;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, ExitCode, Output, Stdio, exit};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -256,8 +257,12 @@ fn a_file_arrives_over_a_bad_link() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let data: Vec<u8> = (0..300_000).map(|i| (i * 31 % 251) as u8).collect();
     fs::write(from.path().join("f"), &data).unwrap();
-    let far = format!("$HOPLINE recv -q -o {}", to.path().display());
-    let near = format!("$HOPLINE send -q {}/f $HOPLINE_FAR", from.path().display());
+    let shared = from.path().join("shared.key");
+    fs::write(&shared, "07".repeat(32)).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o600)).unwrap();
+    let keys = format!("-q --psk {}", shared.display());
+    let far = format!("$HOPLINE recv {keys} -o {}", to.path().display());
+    let near = format!("$HOPLINE send {keys} {}/f $HOPLINE_FAR", from.path().display());
     let output =
         done(&["--delay", "5ms", "--loss", "5%", "--mtu", "1400", "--far", &far, "--", "sh", "-c", &near]);
     assert_well(&output);
