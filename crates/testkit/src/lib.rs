@@ -12,6 +12,8 @@ pub mod namespace;
 pub mod oracle;
 pub mod packet;
 pub mod pair;
+#[cfg(all(target_os = "linux", feature = "namespaces"))]
+pub mod streams;
 pub mod transfer;
 
 pub use hopline_link::{Counts, Emulation, Extra, Side};

@@ -12,6 +12,7 @@ mod waiting;
 
 use hopline_core::Duration as Span;
 use hopline_net::tpa::{Config, Host, TpaListener, TpaStream, config};
+use hopline_testkit::streams::{echo, pattern, through_echo, until};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use std::thread;
@@ -37,48 +38,6 @@ fn pair() -> (TpaStream, TpaStream) {
     let (server, peer) = listener.accept().unwrap();
     assert_eq!(peer.port(), client.host().local_addr().unwrap().port());
     (client, server)
-}
-
-/// Bytes that tell where they belong, and of which stream they are.
-fn pattern(seed: usize, len: usize) -> Vec<u8> {
-    (0..len).map(|i| ((i * 31 + i / 251) ^ seed.wrapping_mul(97)) as u8).collect()
-}
-
-/// Sends back what it receives, to the end.
-fn echo(mut stream: &TpaStream) {
-    let mut buffer = vec![0; 10_000];
-    loop {
-        let len = stream.read(&mut buffer).unwrap();
-        if len == 0 {
-            break;
-        }
-        stream.write_all(&buffer[..len]).unwrap();
-    }
-    stream.shutdown(Shutdown::Write).unwrap();
-}
-
-/// Writes `data`, ends the stream, and gives what comes back.
-fn through_echo(stream: &TpaStream, data: &[u8]) -> Vec<u8> {
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            { stream }.write_all(data).unwrap();
-            stream.shutdown(Shutdown::Write).unwrap();
-        });
-        let mut back = Vec::new();
-        { stream }.read_to_end(&mut back).unwrap();
-        back
-    })
-}
-
-/// Waits for what must come about sooner or later.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..3000 {
-        if holds() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    panic!("never: {what}");
 }
 
 /// A host that listens and one that does not.

@@ -13,6 +13,7 @@ use hopline_core::Duration as Span;
 use hopline_net::wide::{
     Config, Credentials, Host, PreSharedKey, PrivateKey, Trust, Wide, WideListener, WideStream, config,
 };
+use hopline_testkit::streams::{echo, pattern, through_echo, until};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use std::thread;
@@ -78,39 +79,4 @@ fn pair() -> (WideStream, WideStream) {
     let (server, peer) = listener.accept().unwrap();
     assert_eq!(peer.port(), client.host().local_addr().unwrap().port());
     (client, server)
-}
-
-/// Bytes that tell where they belong, and of which stream they are.
-fn pattern(seed: usize, len: usize) -> Vec<u8> {
-    (0..len).map(|i| ((i * 31 + i / 251) ^ seed.wrapping_mul(97)) as u8).collect()
-}
-
-/// Sends back what it receives, to the end.
-fn echo(mut stream: &WideStream) {
-    std::io::copy(&mut { stream }, &mut stream).unwrap();
-    stream.shutdown(Shutdown::Write).unwrap();
-}
-
-/// Writes `data`, ends the stream, and gives what comes back.
-fn through_echo(stream: &WideStream, data: &[u8]) -> Vec<u8> {
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            { stream }.write_all(data).unwrap();
-            stream.shutdown(Shutdown::Write).unwrap();
-        });
-        let mut back = Vec::new();
-        { stream }.read_to_end(&mut back).unwrap();
-        back
-    })
-}
-
-/// Waits for what must come about sooner or later.
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..3000 {
-        if holds() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    panic!("never: {what}");
 }

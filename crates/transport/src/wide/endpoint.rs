@@ -349,12 +349,6 @@ impl<P: Payload> Endpoint<P> {
         self.control.pace().map(|bytes| bytes * 8.0)
     }
 
-    /// The state of the controller, for people.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        self.control.describe()
-    }
-
     /// What the peer has to know of us before it sends.
     #[must_use]
     pub fn opening(&self) -> Opening {

@@ -52,6 +52,7 @@ impl Control {
         found.delivered < self.rate * (1.0 - MOST) * FULL * chance
     }
 
+    /// By `step` units where nothing waits, by less where something does; and by twice as many units next time if the link carried the last step.
     pub(super) fn grow(&mut self, step: f64, seen: Seen, news: &News) {
         let unit = self.packet * news.srtt.as_secs_f64() / self.config.growth.as_secs_f64().powi(2);
         let most = self.config.growth_max * self.rate;
@@ -64,16 +65,18 @@ impl Control {
         } else if seen.queue < self.queue_low() && seen.carried >= self.rate * FULL {
             self.rate += (unit * step).min(if step > 1.0 { most } else { most / 2.0 });
             self.ceiling *= CEILING_RISES;
-            next = if self.rate < self.ceiling * FULL && unit * step < most { step * 2.0 } else { step };
-            if self.rate >= self.ceiling * FULL {
-                next = 1.0;
-            }
+            next = match () {
+                () if self.rate >= self.ceiling * FULL => 1.0,
+                () if unit * step < most => step * 2.0,
+                () => step,
+            };
         } else if seen.queue < self.queue_high() {
             self.rate += unit.min(most / 2.0) * WHILE_SOME_WAIT;
         }
         self.phase = Phase::Cruise { step: next };
     }
 
+    /// Goes on at this rate, growing from the smallest step.
     pub(super) fn follow(&mut self) {
         self.doubt = Doubt::None;
         self.losses.begin_anew();

@@ -2,7 +2,8 @@
 //!
 //! A radio loses a share of the packets whatever the rate; a queue or a policer loses what is too much. So losses say something only
 //! beyond what is usual. What is usual is learnt while the rate grows without losing a larger share; and by a test: a share that stays
-//! as it is when less is sent is not the rate's.
+//! as it is when less is sent is not the rate's. Among many senders that test is blind, so much is believed only with a proof: a queue has
+//! drained, and losses stayed.
 
 use hopline_core::{Duration, Instant};
 

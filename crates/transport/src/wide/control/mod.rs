@@ -63,8 +63,6 @@ pub(super) struct Control {
     floor: f64,
     round: Round,
     beat: Beat,
-    /// Round trips in a row in which there always was a queue.
-    queued_rounds: u32,
     /// Round trips until losses are tested, and from that test to the next.
     test_in: u32,
     test_after: u32,
@@ -99,7 +97,6 @@ impl Control {
             floor: 0.0,
             round: Round::new(Instant::ZERO, 0),
             beat: Beat::new(Instant::ZERO),
-            queued_rounds: 0,
             test_in: TEST_AFTER,
             test_after: TEST_AFTER,
             ceiling: f64::INFINITY,
@@ -147,18 +144,6 @@ impl Control {
     /// Whether the path is known, and next to nothing lost: news of it are not urgent.
     pub(super) fn is_calm(&self) -> bool {
         !matches!(self.phase, Phase::Opening | Phase::Startup { .. }) && self.losses.usual() < RARELY_LOST
-    }
-
-    /// The state, for people.
-    pub(super) fn describe(&self) -> String {
-        format!(
-            "{:.2} Mb/s carried {:.2} {:?} usual {:.3} queued {}",
-            self.rate * 8e-6,
-            self.carried.get() * 8e-6,
-            self.phase,
-            self.losses.usual(),
-            self.queued_rounds
-        )
     }
 
     /// The connection is open: what was learnt of its opening says nothing of the link's rate.
@@ -284,7 +269,6 @@ impl Control {
         if news.base_age < REFRESH_AFTER {
             self.refresh_after = REFRESH_AFTER;
         }
-        self.queued_rounds = if seen.queue < self.queue_low() { 0 } else { self.queued_rounds + 1 };
         self.carried.round();
         let trusted = self.losses.is_trusted();
         self.losses.age(news.now, news.srtt);
