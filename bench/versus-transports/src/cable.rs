@@ -18,7 +18,7 @@ const NATURE: Nature = Nature { rate: 10_000_000_000, round_trip: Duration::from
 const CARRIER_TRIES: u32 = 500;
 
 /// Who runs on the cable: the one with the widest window of each kind.
-const PEERS: [&str; 4] = ["tcp-cubic", "quinn-cubic", "quinn-bbr", "tpa-12"];
+const PEERS: [&str; 5] = ["tcp-cubic", "quinn-cubic", "quinn-bbr", "tpa-12", "tpa-wide"];
 
 /// What one run over the cable gave.
 #[derive(Clone, Debug, Serialize)]

@@ -10,9 +10,10 @@ mod table;
 use cable::Fast;
 use clap::{Parser, ValueEnum};
 use peer::Failure;
-use plan::{Plan, QUEUE, RATE};
+use plan::{Bottleneck, Effort, FAST, Plan, SLOW};
 use serde::Serialize;
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use versus::{cpu, output, peer, talk};
@@ -26,16 +27,16 @@ struct Arguments {
     /// Seconds of each run.
     #[arg(long, value_name = "S")]
     seconds: Option<f64>,
-    /// Runs of each transport over each link. BBR at 10 % loss and more gets eight at least.
-    #[arg(long, value_name = "N", default_value_t = 2)]
-    seeds: u64,
-    /// Runs at once.
-    #[arg(long, value_name = "N", default_value_t = 12)]
-    parallel: usize,
+    /// Runs of each transport over each link [default: 2 at 2 Mb/s, 8 at 20 Mb/s]. BBR at 10 % loss and more gets eight at least.
+    #[arg(long, value_name = "N")]
+    seeds: Option<u64>,
+    /// Runs at once [default: 12 at 2 Mb/s, 6 at 20 Mb/s].
+    #[arg(long, value_name = "N")]
+    parallel: Option<NonZeroUsize>,
     /// Only transports with this in their name.
     #[arg(long, value_name = "TEXT")]
     peer: Option<String>,
-    /// Only links with this in their name, such as "loss 5".
+    /// Only links with this in their name, such as "loss 5" or "20 Mb/s, 25 ms".
     #[arg(long, value_name = "TEXT")]
     link: Option<String>,
     /// Only one part.
@@ -70,10 +71,14 @@ fn main() -> ExitCode {
 fn compare(arguments: &Arguments) -> Result<(), Failure> {
     let mut plan = match (arguments.quick, arguments.seconds) {
         (true, seconds) => Plan::quick(seconds.unwrap_or(5.0)),
-        (false, seconds) => Plan::full(seconds.unwrap_or(12.0), arguments.seeds),
+        (false, seconds) => {
+            let effort = arguments.seeds.map_or(Effort::AsPlanned, Effort::Seeds);
+            Plan::full(seconds.unwrap_or(12.0), effort)
+        }
     };
     if let Some(text) = &arguments.link {
-        plan.conditions.retain(|condition| condition.name().contains(text.as_str()));
+        let names = |text: &str, name: String| name.contains(text);
+        plan.conditions.retain(|c| names(text, c.name()) || names(text, c.link_name()));
     }
     let mut peers = peers::all();
     if let Some(text) = &arguments.peer {
@@ -81,7 +86,7 @@ fn compare(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut text = String::new();
     if arguments.part != Some(Part::Cable) {
-        let runs = run::all(&peers, &plan, arguments.parallel.max(1))?;
+        let runs = run::all(&peers, &plan, arguments.parallel)?;
         text +=
             &format!("{}\n{}\n{}\n", about(&plan, arguments)?, table::lateness(&runs), table::tables(&runs));
         write_runs(arguments, "runs", &runs)?;
@@ -108,16 +113,21 @@ fn compare(arguments: &Arguments) -> Result<(), Failure> {
 
 fn about(plan: &Plan, arguments: &Arguments) -> Result<String, Failure> {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let bottleneck = |bottleneck: &Bottleneck| {
+        let parallel = arguments.parallel.map_or(bottleneck.parallel, NonZeroUsize::get);
+        let seeds = arguments.seeds.unwrap_or(bottleneck.seeds);
+        let rate = bottleneck.rate / 1_000_000;
+        format!("{rate} Mb/s, queue {} packets, {seeds} seeds, {parallel} at once", bottleneck.queue)
+    };
+    let seeds = if arguments.quick { "one seed, three" } else { "eight seeds at least" };
     Ok(format!(
-        "Link: {} Mb/s both ways, queue {QUEUE} packets, MTU 1500; losses, bursts (mean 4 packets) and reordering (+30 ms) \
-         on data only. Runs of {} s from connect, {} seeds ({} of erratic transports at 10 % loss and more), {} at once; \
-         medians, and the range where it exceeds a tenth. Kernel {}, whose TCP uses {} unless told otherwise; here it is \
+        "Links: the same rate both ways, MTU 1500 ({}; {}); losses, bursts (mean 4 packets) and reordering (+30 ms) \
+         on data only, but where ACKs are named. Runs of {} s from connect; {seeds} of erratic transports at 10 % loss and \
+         more; medians, and the range where it exceeds a tenth. Kernel {}, whose TCP uses {} unless told otherwise; here it is \
          told, for each socket.\n",
-        RATE / 1_000_000,
+        bottleneck(&SLOW),
+        bottleneck(&FAST),
         plan.seconds,
-        plan.seeds,
-        plan.erratic_seeds,
-        arguments.parallel,
         kernel.trim(),
         peers::default_congestion_control()?,
     ))

@@ -5,42 +5,79 @@ use hopline_core::Duration;
 use hopline_testkit::Emulation;
 use hopline_testkit::Extra;
 
-/// Of the link, both ways, in bits per second of IP packets.
-pub(crate) const RATE: u64 = 2_000_000;
-/// Packets that the link's queue holds.
-pub(crate) const QUEUE: usize = 50;
 /// From this loss on, erratic transports are run with more seeds.
 const HEAVY_LOSS: f64 = 0.1;
 
-/// What the link does to data. ACKs meet the same rate, queue and latency, and nothing worse.
+/// A bottleneck, and who is measured there.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Bottleneck {
+    /// Both ways, in bits per second of IP packets.
+    pub(crate) rate: u64,
+    /// Packets that its queue holds.
+    pub(crate) queue: usize,
+    /// Runs of a steady transport over each link.
+    pub(crate) seeds: u64,
+    /// Runs at once: as many as two cores can keep on time.
+    pub(crate) parallel: usize,
+    /// Who is not measured: names.
+    absent: &'static [&'static str],
+}
+
+/// What a few radio hops carry.
+pub(crate) static SLOW: Bottleneck =
+    Bottleneck { rate: 2_000_000, queue: 50, seeds: 2, parallel: 12, absent: &[] };
+
+/// What a good radio or a mobile network carries. TPA's windows of two and three segments are for few hops.
+pub(crate) static FAST: Bottleneck = Bottleneck {
+    rate: 20_000_000,
+    queue: 100,
+    seeds: 8,
+    parallel: 6,
+    absent: &["tcp-reno", "tpa-2", "tpa-3"],
+};
+
+/// What the link does to packets. ACKs meet the same rate, queue and latency, and are lost as `ack_loss` says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Condition {
+    pub(crate) bottleneck: &'static Bottleneck,
     /// One-way delay, in milliseconds.
     pub(crate) delay_ms: u64,
-    /// Share of packets lost.
+    /// Share of packets of data lost.
     pub(crate) loss: f64,
     /// Mean length of bursts of losses, in packets.
     pub(crate) burst: Option<f64>,
-    /// Share of packets that take 30 ms longer.
+    /// Share of packets of data that take 30 ms longer.
     pub(crate) reorder: f64,
+    /// Share of ACKs lost.
+    pub(crate) ack_loss: f64,
 }
 
 impl Condition {
-    /// What tables call it, the delay apart.
+    const fn clean(bottleneck: &'static Bottleneck, delay_ms: u64) -> Self {
+        Self { bottleneck, delay_ms, loss: 0.0, burst: None, reorder: 0.0, ack_loss: 0.0 }
+    }
+
+    /// A rate and a delay, as tables have them.
+    pub(crate) fn link_name(&self) -> String {
+        format!("{} Mb/s, {} ms one way", self.bottleneck.rate / 1_000_000, self.delay_ms)
+    }
+
+    /// What tables call it, rate and delay apart.
     pub(crate) fn name(&self) -> String {
         let percent = |share: f64| (share * 100.0).round();
-        match (self.burst, self.reorder > 0.0) {
+        let data = match (self.burst, self.reorder > 0.0) {
             (_, true) => format!("reorder {} %", percent(self.reorder)),
             (Some(_), _) => format!("bursts {} %", percent(self.loss)),
             (None, _) => format!("loss {} %", percent(self.loss)),
-        }
+        };
+        if self.ack_loss > 0.0 { format!("{data}, ACKs {} %", percent(self.ack_loss)) } else { data }
     }
 
     /// The link: there and back.
     pub(crate) fn link(&self) -> [Emulation; 2] {
         let clean = Emulation {
-            rate: Some(RATE),
-            queue: Some(QUEUE),
+            rate: Some(self.bottleneck.rate),
+            queue: Some(self.bottleneck.queue),
             ..Emulation::delay(Duration::from_millis(self.delay_ms))
         };
         let forth = Emulation {
@@ -51,54 +88,87 @@ impl Condition {
             extra: Extra::Exactly,
             ..clean.clone()
         };
-        [forth, clean]
+        [forth, Emulation { loss: self.ack_loss, ..clean }]
     }
 }
 
 /// Everything that is tried.
 pub(crate) struct Plan {
-    /// The links.
+    /// The links, those of a bottleneck in a row.
     pub(crate) conditions: Vec<Condition>,
     /// How long each run takes, connecting included, in seconds.
     pub(crate) seconds: f64,
-    /// Runs of a steady transport.
-    pub(crate) seeds: u64,
-    /// Runs of an erratic one at heavy loss.
-    pub(crate) erratic_seeds: u64,
+    effort: Effort,
+}
+
+/// How many seeds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// As many as the bottleneck says; eight at least of erratic transports at heavy loss.
+    AsPlanned,
+    /// So many, and eight at least of erratic ones at heavy loss.
+    Seeds(u64),
+    /// One; three of erratic ones at heavy loss.
+    Quick,
 }
 
 impl Plan {
-    pub(crate) fn full(seconds: f64, seeds: u64) -> Self {
-        let conditions = [5, 25].into_iter().flat_map(|delay_ms| {
-            let lossy = [0.0, 0.01, 0.05, 0.1, 0.2].map(|loss| (loss, None, 0.0));
-            let bursts = [0.01, 0.05, 0.1].map(|loss| (loss, Some(4.0), 0.0));
-            let all = lossy.into_iter().chain(bursts).chain([(0.0, None, 0.05)]);
-            all.map(move |(loss, burst, reorder)| Condition { delay_ms, loss, burst, reorder })
-        });
-        Self { conditions: conditions.collect(), seconds, seeds, erratic_seeds: seeds.max(8) }
+    pub(crate) fn full(seconds: f64, effort: Effort) -> Self {
+        let conditions = [5, 25].into_iter().flat_map(slow).chain(fast()).collect();
+        Self { conditions, seconds, effort }
     }
 
     /// A few links, a look at each.
     pub(crate) fn quick(seconds: f64) -> Self {
-        let few = [
-            (0.0, None, 0.0),
-            (0.05, None, 0.0),
-            (0.2, None, 0.0),
-            (0.05, Some(4.0), 0.0),
-            (0.0, None, 0.05),
-        ];
-        let conditions =
-            few.map(|(loss, burst, reorder)| Condition { delay_ms: 25, loss, burst, reorder }).to_vec();
-        Self { conditions, seconds, seeds: 1, erratic_seeds: 3 }
+        let conditions = [&SLOW, &FAST].into_iter().flat_map(|bottleneck| {
+            let clean = Condition::clean(bottleneck, 25);
+            [
+                clean,
+                Condition { loss: 0.05, ..clean },
+                Condition { loss: 0.2, ..clean },
+                Condition { loss: 0.05, burst: Some(4.0), ..clean },
+                Condition { reorder: 0.05, ..clean },
+            ]
+        });
+        Self { conditions: conditions.collect(), seconds, effort: Effort::Quick }
     }
 
     /// Runs of `peer` under `condition`.
     pub(crate) fn runs(&self, peer: &dyn Peer, condition: &Condition) -> u64 {
+        if condition.bottleneck.absent.contains(&peer.name()) {
+            return 0;
+        }
+        let (steady, erratic) = match self.effort {
+            Effort::AsPlanned => (condition.bottleneck.seeds, condition.bottleneck.seeds.max(8)),
+            Effort::Seeds(seeds) => (seeds, seeds.max(8)),
+            Effort::Quick => (1, 3),
+        };
         match peer.steadiness() {
-            Steadiness::Erratic if condition.loss >= HEAVY_LOSS => self.erratic_seeds,
-            _ => self.seeds,
+            Steadiness::Erratic if condition.loss >= HEAVY_LOSS => erratic,
+            _ => steady,
         }
     }
+}
+
+fn slow(delay_ms: u64) -> impl Iterator<Item = Condition> {
+    let clean = Condition::clean(&SLOW, delay_ms);
+    let lossy = [0.0, 0.01, 0.05, 0.1, 0.2].map(|loss| Condition { loss, ..clean });
+    let bursts = [0.01, 0.05, 0.1].map(|loss| Condition { loss, burst: Some(4.0), ..clean });
+    lossy.into_iter().chain(bursts).chain([Condition { reorder: 0.05, ..clean }])
+}
+
+fn fast() -> impl Iterator<Item = Condition> {
+    let clean = Condition::clean(&FAST, 25);
+    let lossy = [0.0, 0.01, 0.05, 0.1, 0.2, 0.3].map(|loss| Condition { loss, ..clean });
+    let others = [
+        Condition { loss: 0.1, burst: Some(4.0), ..clean },
+        Condition { reorder: 0.05, ..clean },
+        Condition { loss: 0.05, ack_loss: 0.1, ..clean },
+    ];
+    let near_and_far = [5, 100].into_iter().flat_map(|delay_ms| {
+        [0.0, 0.05, 0.2].map(|loss| Condition { loss, ..Condition::clean(&FAST, delay_ms) })
+    });
+    lossy.into_iter().chain(others).chain(near_and_far)
 }
 
 #[cfg(test)]
@@ -106,10 +176,14 @@ mod tests {
     use super::*;
     use crate::peers;
 
+    fn full() -> Plan {
+        Plan::full(12.0, Effort::AsPlanned)
+    }
+
     #[test]
     fn every_link_has_a_name_of_its_own() {
-        for plan in [Plan::full(12.0, 2), Plan::quick(5.0)] {
-            let mut names: Vec<_> = plan.conditions.iter().map(|c| (c.delay_ms, c.name())).collect();
+        for plan in [full(), Plan::quick(5.0)] {
+            let mut names: Vec<_> = plan.conditions.iter().map(|c| (c.link_name(), c.name())).collect();
             let n = names.len();
             names.sort();
             names.dedup();
@@ -118,27 +192,54 @@ mod tests {
     }
 
     #[test]
-    fn bbr_at_heavy_loss_is_run_eight_times() {
-        let plan = Plan::full(12.0, 2);
-        let runs = |peer: &str, loss| {
-            let peers = peers::all();
-            let peer = peers.iter().find(|p| p.name() == peer).expect("it is one of them");
-            let condition = plan.conditions.iter().find(|c| c.loss == loss && c.burst.is_none());
-            plan.runs(peer.as_ref(), condition.expect("it is one of them"))
-        };
-        assert_eq!([runs("tcp-bbr", 0.05), runs("tcp-bbr", 0.1), runs("quinn-bbr", 0.2)], [2, 8, 8]);
-        assert_eq!([runs("tcp-cubic", 0.2), runs("kcp-fast", 0.2)], [2, 2]);
+    fn links_of_a_bottleneck_stand_together() {
+        for plan in [full(), Plan::quick(5.0)] {
+            let rates: Vec<_> = plan.conditions.iter().map(|c| c.bottleneck.rate).collect();
+            assert!(rates.is_sorted() && rates[0] < rates[rates.len() - 1], "{rates:?}");
+        }
+    }
+
+    fn runs(plan: &Plan, bottleneck: &Bottleneck, peer: &str, loss: f64) -> u64 {
+        let peers = peers::all();
+        let peer = peers.iter().find(|p| p.name() == peer).expect("it is one of them");
+        let mut conditions = plan.conditions.iter();
+        let condition =
+            conditions.find(|c| c.bottleneck == bottleneck && c.loss == loss && c.burst.is_none());
+        plan.runs(peer.as_ref(), condition.expect("it is one of them"))
     }
 
     #[test]
-    fn only_data_meets_what_is_bad() {
-        for condition in Plan::full(12.0, 2).conditions {
+    fn bbr_at_heavy_loss_is_run_eight_times_at_least() {
+        let slow = |peer, loss| runs(&full(), &SLOW, peer, loss);
+        assert_eq!([slow("tcp-bbr", 0.05), slow("tcp-bbr", 0.1), slow("quinn-bbr", 0.2)], [2, 8, 8]);
+        assert_eq!([slow("tcp-cubic", 0.2), slow("kcp-fast", 0.2)], [2, 2]);
+        let few = Plan::full(12.0, Effort::Seeds(3));
+        assert_eq!([runs(&few, &FAST, "tcp-bbr", 0.3), runs(&few, &FAST, "tpa-wide", 0.3)], [8, 3]);
+    }
+
+    #[test]
+    fn whoever_is_measured_over_a_fast_link_is_run_eight_times() {
+        for peer in peers::all() {
+            let at = |bottleneck| runs(&full(), bottleneck, peer.name(), 0.01);
+            let expected = if FAST.absent.contains(&peer.name()) { 0 } else { 8 };
+            assert_eq!((at(&SLOW), at(&FAST)), (2, expected), "{}", peer.name());
+        }
+    }
+
+    #[test]
+    fn acks_meet_loss_only_where_the_name_says_so() {
+        for condition in full().conditions {
             let [forth, back] = condition.link();
             assert_eq!(
                 (forth.loss, forth.burst, forth.reorder),
                 (condition.loss, condition.burst, condition.reorder)
             );
-            assert_eq!((back.loss, back.reorder, back.rate, back.queue), (0.0, 0.0, Some(RATE), Some(QUEUE)));
+            let bottleneck = condition.bottleneck;
+            assert_eq!(
+                (back.reorder, back.rate, back.queue),
+                (0.0, Some(bottleneck.rate), Some(bottleneck.queue))
+            );
+            assert_eq!(back.loss > 0.0, condition.name().contains("ACKs"));
             assert_eq!((forth.latency, back.latency), (back.latency, forth.latency));
         }
     }

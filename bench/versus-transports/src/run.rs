@@ -1,12 +1,13 @@
 //! One run, and many at once.
 
 use crate::peer::{Failure, Peer};
-use crate::plan::{Condition, Plan, RATE};
+use crate::plan::{Condition, Plan};
 use crate::talk::{Hosts, Nature, talk};
 use hopline_testkit::NamespaceLink;
 use hopline_testkit::namespace::LinkStats;
 use serde::Serialize;
 use std::net::Ipv4Addr;
+use std::num::NonZeroUsize;
 use std::time::Duration;
 use versus::pool;
 
@@ -14,6 +15,7 @@ use versus::pool;
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Measured {
     pub(crate) peer: String,
+    pub(crate) rate_mbps: u64,
     pub(crate) delay_ms: u64,
     pub(crate) condition: String,
     pub(crate) seed: u64,
@@ -46,26 +48,46 @@ struct Job<'a> {
     seed: u64,
 }
 
-/// Does all runs of `plan`, `parallel` at once; those of each peer and condition together, by seed.
-pub(crate) fn all(peers: &[Box<dyn Peer>], plan: &Plan, parallel: usize) -> Result<Vec<Measured>, Failure> {
+/// Does all runs of `plan`, those of each peer and condition together, by seed; `parallel` at once, or as many as the bottleneck allows.
+pub(crate) fn all(
+    peers: &[Box<dyn Peer>],
+    plan: &Plan,
+    parallel: Option<NonZeroUsize>,
+) -> Result<Vec<Measured>, Failure> {
+    let mut measured = Vec::new();
+    for conditions in plan.conditions.chunk_by(|a, b| a.bottleneck == b.bottleneck) {
+        let parallel = parallel.map_or(conditions[0].bottleneck.parallel, NonZeroUsize::get);
+        let jobs = jobs(peers, plan, conditions);
+        eprintln!("{} runs of {} s, {parallel} at once", jobs.len(), plan.seconds);
+        measured.extend(pool::all(&jobs, parallel, |job| {
+            pool::on_time(|| one(job, plan.seconds), |measured| measured.late)
+        })?);
+    }
+    Ok(measured)
+}
+
+fn jobs<'a>(peers: &'a [Box<dyn Peer>], plan: &Plan, conditions: &[Condition]) -> Vec<Job<'a>> {
     let mut jobs = Vec::new();
-    for condition in &plan.conditions {
+    for condition in conditions {
         for peer in peers {
             for seed in 1..=plan.runs(peer.as_ref(), condition) {
                 jobs.push(Job { peer: peer.as_ref(), condition: *condition, seed });
             }
         }
     }
-    eprintln!("{} runs of {} s, {parallel} at once", jobs.len(), plan.seconds);
-    pool::all(&jobs, parallel, |job| pool::on_time(|| one(job, plan.seconds), |measured| measured.late))
+    jobs
 }
 
 fn one(job: &Job, seconds: f64) -> Result<Measured, Failure> {
     let [forth, back] = job.condition.link();
     let link = Link(NamespaceLink::new(forth, back, job.seed)?);
-    let nature = Nature { rate: RATE, round_trip: Duration::from_millis(2 * job.condition.delay_ms) };
-    let talk = talk(&link, job.peer, nature, Duration::from_secs_f64(seconds))
-        .map_err(|e| format!("{} at {}: {e}", job.peer.name(), job.condition.name()))?;
+    let nature = Nature {
+        rate: job.condition.bottleneck.rate,
+        round_trip: Duration::from_millis(2 * job.condition.delay_ms),
+    };
+    let talk = talk(&link, job.peer, nature, Duration::from_secs_f64(seconds)).map_err(|e| {
+        format!("{} at {}, {}: {e}", job.peer.name(), job.condition.link_name(), job.condition.name())
+    })?;
     let [_, stats] = &talk.readings;
     Ok(measured(job, seconds, talk.bytes, talk.srtt, stats))
 }
@@ -100,6 +122,7 @@ fn measured(job: &Job, seconds: f64, bytes: u64, srtt: Option<Duration>, stats: 
     let ms = |d: hopline_core::Duration| d.as_secs_f64() * 1e3;
     Measured {
         peer: job.peer.name().to_owned(),
+        rate_mbps: job.condition.bottleneck.rate / 1_000_000,
         delay_ms: job.condition.delay_ms,
         condition: job.condition.name(),
         seed: job.seed,

@@ -17,13 +17,14 @@ const COLUMNS: [Column; 6] = [
     ("Mean wait in the queue, ms", |m| Some(m.queue_wait_ms), 0),
 ];
 
-/// All tables, for each delay one of each quantity.
+/// All tables, for each rate and delay one of each quantity.
 pub(crate) fn tables(runs: &[Measured]) -> String {
     let mut text = String::new();
-    for delay in distinct(runs.iter().map(|m| m.delay_ms)) {
-        let at: Vec<&Measured> = runs.iter().filter(|m| m.delay_ms == delay).collect();
+    for link in distinct(runs.iter().map(|m| (m.rate_mbps, m.delay_ms))) {
+        let at: Vec<&Measured> = runs.iter().filter(|m| (m.rate_mbps, m.delay_ms) == link).collect();
         for (heading, value, digits) in COLUMNS {
-            let _ = writeln!(text, "### {delay} ms one way: {heading}\n");
+            let (rate, delay) = link;
+            let _ = writeln!(text, "### {rate} Mb/s, {delay} ms one way: {heading}\n");
             text.push_str(&table(&at, value, digits));
             text.push('\n');
         }

@@ -1,4 +1,4 @@
-//! Tests between a client and a server on the loopback interface, over both transports.
+//! Tests between a client and a server on the loopback interface, over all transports that have connections.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, though without `#[test]`")]
 
@@ -11,7 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 const TPA: Transport = Transport::Tpa { cwnd_max: 12 };
+const WIDE: Transport = Transport::TpaWide;
 const TCP: Transport = Transport::Tcp { congestion_control: None };
+const CONNECTED: [Transport; 3] = [TPA, WIDE, TCP];
 const BOTH_WAYS: [Direction; 2] = [Direction::Forward, Direction::Reverse];
 
 /// Keeps what it is told, and interrupts after so many intervals.
@@ -88,7 +90,7 @@ fn sender_and_receiver<'a>(plan: &Plan, a: &'a Seen, b: &'a Seen) -> (&'a Seen, 
 
 #[test]
 fn what_is_to_arrive_arrives_and_both_sides_count_it() {
-    for (transport, direction) in [TPA, TCP].into_iter().flat_map(|t| BOTH_WAYS.map(|d| (t.clone(), d))) {
+    for (transport, direction) in CONNECTED.into_iter().flat_map(|t| BOTH_WAYS.map(|d| (t.clone(), d))) {
         // No multiple of what is handed over at once.
         let plan = plan(transport, direction, Limit::Bytes(1_234_567));
         let (report, client, server) = run(&plan, 10, None);
@@ -115,7 +117,7 @@ fn what_is_to_arrive_arrives_and_both_sides_count_it() {
 
 #[test]
 fn time_ends_a_test_and_what_is_omitted_is_in_no_sum() {
-    for (transport, direction) in [TPA, TCP].into_iter().flat_map(|t| BOTH_WAYS.map(|d| (t.clone(), d))) {
+    for (transport, direction) in CONNECTED.into_iter().flat_map(|t| BOTH_WAYS.map(|d| (t.clone(), d))) {
         let limit = Limit::Time(Duration::from_millis(300));
         let plan = Plan { omit: Duration::from_millis(100), ..plan(transport, direction, limit) };
         let (report, client, server) = run(&plan, 60, None);
@@ -136,7 +138,7 @@ fn time_ends_a_test_and_what_is_omitted_is_in_no_sum() {
 
 #[test]
 fn a_test_that_is_stopped_has_a_result_on_both_sides() {
-    for transport in [TPA, TCP] {
+    for transport in CONNECTED {
         for direction in BOTH_WAYS {
             let plan = plan(transport.clone(), direction, Limit::Time(Duration::from_secs(3600)));
             let (report, client, server) = run(&plan, 20, Some(2));
@@ -150,7 +152,7 @@ fn a_test_that_is_stopped_has_a_result_on_both_sides() {
 
 #[test]
 fn in_both_directions_each_side_sends_over_streams_of_its_own() {
-    for transport in [TPA, TCP] {
+    for transport in CONNECTED {
         let plan =
             Plan { direction: Direction::Both, ..plan(transport, Direction::Both, Limit::Bytes(100_000)) };
         let (report, ..) = run(&plan, 50, None);
@@ -182,7 +184,7 @@ fn datagrams_are_numbered_counted_and_kept_to_the_rate() {
 
 #[test]
 fn latency_is_looked_at_before_during_and_after_the_load() {
-    for transport in [TPA, TCP, Transport::Udp] {
+    for transport in [TPA, WIDE, TCP, Transport::Udp] {
         let limit = Limit::Time(Duration::from_millis(300));
         let probes = Some(Duration::from_millis(200));
         let plan = Plan { probes, length: None, ..plan(transport, Direction::Forward, limit) };
@@ -198,7 +200,7 @@ fn latency_is_looked_at_before_during_and_after_the_load() {
 #[test]
 fn nobody_there_is_an_error_that_says_so() {
     let nobody = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
-    for transport in [TPA, TCP] {
+    for transport in CONNECTED {
         let plan = plan(transport, Direction::Forward, Limit::Bytes(1));
         let error = measure(&plan, &to(&[nobody]), None, &mut ()).unwrap_err();
         assert_eq!(error.to_string(), "cannot connect to 127.0.0.1:1: nobody listens there");

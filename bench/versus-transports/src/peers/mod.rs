@@ -2,7 +2,7 @@
 
 mod kcp;
 mod quic;
-mod tpa;
+mod streams;
 
 use crate::peer::{Failure, Peer};
 use std::future::Future;
@@ -17,9 +17,10 @@ pub(crate) fn all() -> Vec<Box<dyn Peer>> {
         Box::new(quic::Quinn::new(quic::Control::Cubic)),
         Box::new(quic::Quinn::new(quic::Control::Bbr)),
         Box::new(kcp::Fast),
-        Box::new(tpa::Tpa::new(2)),
-        Box::new(tpa::Tpa::new(3)),
-        Box::new(tpa::Tpa::new(12)),
+        Box::new(streams::Over::tpa(2)),
+        Box::new(streams::Over::tpa(3)),
+        Box::new(streams::Over::tpa(12)),
+        Box::new(streams::Over::wide()),
     ]
 }
 

@@ -93,7 +93,7 @@ pub(crate) struct Test {
     #[arg(short, long, value_name = "BYTES[KMG]", value_parser = length)]
     #[arg(conflicts_with = "server")]
     pub(crate) length: Option<u32>,
-    /// tpa, udp, tcp or tcp:CONGESTION-CONTROL [default: tpa]
+    /// tpa, tpa-wide, udp, tcp or tcp:CONGESTION-CONTROL [default: tpa]
     #[arg(long, value_name = "TRANSPORT", conflicts_with = "server")]
     pub(crate) transport: Option<Transport>,
     /// UDP

@@ -12,6 +12,7 @@ use super::pump;
 use super::report::{Connected, Ending, Report, Role, Settled};
 use super::stream::{Dialer, Stream};
 use super::{Watch, now};
+use crate::wide::PublicKey;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::thread;
@@ -111,7 +112,7 @@ fn converse(
         let probing = prober.as_ref().map(|prober| scope.spawn(|| prober.run()));
         let stop = StopProbes(prober.as_ref());
         linger(plan, prober.as_ref(), watch);
-        let streams = join(plan, dialer, peer, &cookie)?;
+        let streams = join(plan, dialer, peer, &cookie, control.key)?;
         step(control, State::TestStart, "take the data streams", watch)?;
         step(control, State::TestRunning, "begin the test", watch)?;
         let roles = roles(plan, Side::Client);
@@ -197,14 +198,31 @@ pub(super) fn roles(plan: &Plan, side: Side) -> Vec<Role> {
 }
 
 /// The data streams of the test that has `cookie`.
-fn join(plan: &Plan, dialer: &Dialer, peer: SocketAddr, cookie: &Cookie) -> Result<Vec<Stream>, Error> {
+fn join(
+    plan: &Plan,
+    dialer: &Dialer,
+    peer: SocketAddr,
+    cookie: &Cookie,
+    key: Option<PublicKey>,
+) -> Result<Vec<Stream>, Error> {
+    let wide = match (&plan.transport, key) {
+        (Transport::TpaWide, None) => {
+            return Err(Error::Protocol("it told no key for data over TPA-wide".into()));
+        }
+        (Transport::TpaWide, Some(key)) => {
+            let dialer = dialer.wide(key);
+            Some(dialer.map_err(|e| crate::Error::system("making a socket for TPA-wide", e))?)
+        }
+        _ => None,
+    };
     let mut streams = Vec::new();
     for (role, number) in roles(plan, Side::Client).into_iter().zip(1..) {
         let broken = |source| Error::Data { stream: number, source };
         let stream = match plan.transport {
             Transport::Udp => dialer.dial_udp(peer).map_err(broken)?,
             _ => {
-                let stream = dialer.dial(peer).map_err(broken)?;
+                let stream = wide.as_ref().map_or_else(|| dialer.dial(peer), |wide| wide.dial(peer));
+                let stream = stream.map_err(broken)?;
                 greet(&stream, cookie).map_err(broken)?;
                 stream
             }

@@ -6,6 +6,7 @@ use super::parameters::Speaks;
 use super::protocol::{Extra, MAX_FROM_CLIENT, MAX_FROM_SERVER, State};
 use super::stream::{Stream, is_timeout};
 use crate::printable::printable;
+use crate::wide::PublicKey;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
@@ -62,12 +63,14 @@ pub(super) struct Control {
     pub(super) speaks: Speaks,
     /// Where a server of hopline sends datagrams back.
     pub(super) echo_port: Option<u16>,
+    /// A server's for data over TPA-wide.
+    pub(super) key: Option<PublicKey>,
 }
 
 impl Control {
     pub(super) fn new(side: Side, stream: Stream) -> Result<Self, Error> {
         stream.set_patience(CALL).and_then(|()| stream.set_prompt()).map_err(Error::Control)?;
-        Ok(Self { side, stream, speaks: Speaks::Iperf3, echo_port: None })
+        Ok(Self { side, stream, speaks: Speaks::Iperf3, echo_port: None, key: None })
     }
 
     pub(super) fn say(&mut self, state: State) -> Result<(), Error> {
@@ -103,6 +106,7 @@ impl Control {
                 let extra: Extra = self.json()?;
                 self.speaks = Speaks::Hopline;
                 self.echo_port = extra.echo_port.or(self.echo_port);
+                self.key = extra.key.map(PublicKey::new).or(self.key.take());
                 match extra.refused {
                     Some(words) => Err(Error::Refused(printable(words.as_bytes()))),
                     None => Ok(None),
@@ -195,7 +199,7 @@ impl Control {
         }
         if self.speaks == Speaks::Hopline {
             self.say(State::Hopline)?;
-            return self.tell(&Extra { refused: Some(error.to_string()), echo_port: None });
+            return self.tell(&Extra { refused: Some(error.to_string()), ..Extra::default() });
         }
         self.say(State::ServerError)?;
         self.send(&[error.number().to_be_bytes(), [0; 4]].concat())

@@ -1,20 +1,20 @@
 //! Measuring throughput as iperf3 does, over TPA and over the kernel's TCP and UDP: `hopline bench`.
 //!
 //! [`measure`] is the client's part, [`Server`] the other. The conversation is iperf3's, so that either end may be iperf3 over
-//! TCP and UDP; over TPA it goes over streams of TPA, so that nothing else needs to get through. What travels is described
+//! TCP and UDP; over TPA it goes over streams of TPA, so that nothing else needs to get through, and beside TPA-wide over TCP. What travels is described
 //! in `docs/bench.md`. Who sends and who receives counts by its own clock, and both tell what they counted.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `plan` | what is measured |
 //! | `protocol`, `control` | what the sides say to each other, and how it gets there |
-//! | `stream` | a connection of any kind |
+//! | `stream`, `own` | a connection of any kind, of hopline's own protocols |
 //! | `datagram` | what is told and counted of UDP |
 //! | `pump` | the threads that write and read |
 //! | `probe` | latency beside a test |
 //! | `ledger` | what is counted, and in which intervals |
 //! | `course` | a test, on either side |
-//! | `client`, `server` | how it comes to one |
+//! | `client`, `server`, `desk` | how it comes to one |
 //! | `report`, `error` | what comes of it |
 
 mod client;
@@ -22,8 +22,10 @@ mod control;
 mod course;
 mod cpu;
 mod datagram;
+mod desk;
 mod error;
 mod ledger;
+mod own;
 mod parameters;
 mod plan;
 mod probe;

@@ -70,6 +70,8 @@ pub(super) struct Parameters {
 struct Additions {
     #[serde(skip_serializing_if = "Option::is_none")]
     tpa_cwnd_max: Option<u8>,
+    #[serde(skip_serializing_if = "is_false")]
+    tpa_wide: bool,
     /// Whether datagrams that come back are wanted.
     probes: bool,
 }
@@ -133,7 +135,11 @@ impl Parameters {
             udp_counters_64bit: (plan.transport == Transport::Udp).then_some(1.0),
             zerocopy: (plan.sockets.copy == Copying::Zero).then_some(1.0),
             client_version: VERSION.into(),
-            hopline: Some(Additions { tpa_cwnd_max, probes: plan.probes.is_some() }),
+            hopline: Some(Additions {
+                tpa_cwnd_max,
+                tpa_wide: plan.transport == Transport::TpaWide,
+                probes: plan.probes.is_some(),
+            }),
         }
     }
 
@@ -150,12 +156,13 @@ impl Parameters {
             None => None,
             Some(name) => Some(CongestionControl::new(&name).ok_or("no name of a congestion control")?),
         };
-        let transport = match (self.tcp, self.udp, self.sctp, additions.tpa_cwnd_max) {
-            (true, false, false, None) => Transport::Tcp { congestion_control },
-            (false, true, false, None) => Transport::Udp,
-            (false, false, false, Some(cwnd_max)) => Transport::Tpa { cwnd_max },
-            (false, false, true, None) => return Err("there is no SCTP here".into()),
-            _ => return Err("one of TCP, UDP and TPA".into()),
+        let transport = match (self.tcp, self.udp, self.sctp, additions.tpa_cwnd_max, additions.tpa_wide) {
+            (true, false, false, None, false) => Transport::Tcp { congestion_control },
+            (false, true, false, None, false) => Transport::Udp,
+            (false, false, false, Some(cwnd_max), false) => Transport::Tpa { cwnd_max },
+            (false, false, false, None, true) => Transport::TpaWide,
+            (false, false, true, None, false) => return Err("there is no SCTP here".into()),
+            _ => return Err("one of TCP, UDP, TPA and TPA-wide".into()),
         };
         let most = if transport == Transport::Udp { MAX_DATAGRAM } else { MAX_LENGTH };
         let length = match integer(self.len, most.into(), "bytes at once")? {
@@ -248,9 +255,12 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        for transport in
-            [Transport::Tpa { cwnd_max: 3 }, Transport::Tcp { congestion_control: None }, Transport::Udp]
-        {
+        for transport in [
+            Transport::Tpa { cwnd_max: 3 },
+            Transport::TpaWide,
+            Transport::Tcp { congestion_control: None },
+            Transport::Udp,
+        ] {
             let plan = Plan {
                 length: Some(1000),
                 streams: 3,
@@ -291,6 +301,8 @@ mod tests {
             r#"{"tcp":true,"time":1,"congestion":"../x"}"#,
             r#"{"time":1,"hopline":{"tpa_cwnd_max":13}}"#,
             r#"{"time":1,"tcp":true,"hopline":{"tpa_cwnd_max":3}}"#,
+            r#"{"time":1,"tcp":true,"hopline":{"tpa_wide":true}}"#,
+            r#"{"time":1,"hopline":{"tpa_cwnd_max":3,"tpa_wide":true}}"#,
         ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

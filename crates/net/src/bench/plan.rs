@@ -112,6 +112,8 @@ pub enum Transport {
         /// Most segments in flight. Range 1–12.
         cwnd_max: u8,
     },
+    /// TPA-wide over UDP, encrypted, with a conversation over TCP beside it.
+    TpaWide,
     /// The kernel's TCP.
     Tcp {
         /// `None`: the sending system's default.
@@ -194,7 +196,7 @@ impl Plan {
         }
         match self.transport {
             Transport::Tpa { cwnd_max } => check((1..=12).contains(&cwnd_max), "a window of 1 to 12"),
-            Transport::Tcp { .. } | Transport::Udp => Ok(()),
+            Transport::TpaWide | Transport::Tcp { .. } | Transport::Udp => Ok(()),
         }
     }
 
@@ -210,6 +212,7 @@ impl Transport {
     pub const fn protocol(&self) -> &'static str {
         match self {
             Self::Tpa { .. } => "TPA",
+            Self::TpaWide => "TPA-wide",
             Self::Tcp { .. } => "TCP",
             Self::Udp => "UDP",
         }
@@ -254,7 +257,7 @@ impl fmt::Display for CongestionControl {
 pub enum TransportProblem {
     /// There is none of that name.
     #[error(
-        "there are `tpa`, `udp`, `tcp` (this system's default congestion control) and `tcp:NAME`, NAME being one of: {offered}"
+        "there are `tpa`, `tpa-wide`, `udp`, `tcp` (this system's default congestion control) and `tcp:NAME`, NAME being one of: {offered}"
     )]
     Unknown {
         /// Congestion controls of this kernel, separated by spaces.
@@ -265,7 +268,7 @@ pub enum TransportProblem {
     CongestionControl(String),
 }
 
-/// `tpa`, with the window that `hopline send` uses, `tcp` or `tcp:NAME`. What it names is to be had here; who lets the
+/// `tpa`, with the window that `hopline send` uses, `tpa-wide`, `tcp` or `tcp:NAME`. What it names is to be had here; who lets the
 /// other side send may still be told that it is not to be had there.
 impl FromStr for Transport {
     type Err = TransportProblem;
@@ -274,6 +277,7 @@ impl FromStr for Transport {
         let unknown = || TransportProblem::Unknown { offered: tcp::offered_congestion_controls() };
         match text.split_once(':') {
             None if text == "tpa" => Ok(Self::Tpa { cwnd_max: DEFAULT_CWND_MAX }),
+            None if text == "tpa-wide" => Ok(Self::TpaWide),
             None if text == "udp" => Ok(Self::Udp),
             None if text == "tcp" => Ok(Self::Tcp { congestion_control: None }),
             Some(("tcp", name)) => {
@@ -296,6 +300,7 @@ mod tests {
     #[test]
     fn transports_are_named_as_on_the_command_line() {
         assert_eq!("tpa".parse(), Ok(Transport::Tpa { cwnd_max: 6 }));
+        assert_eq!("tpa-wide".parse(), Ok(Transport::TpaWide));
         assert_eq!("tcp".parse(), Ok(Transport::Tcp { congestion_control: None }));
         // Every Linux has Reno, and lets everyone use it.
         let reno = CongestionControl::new("reno");
@@ -304,7 +309,17 @@ mod tests {
 
     #[test]
     fn what_is_no_transport_is_answered_with_what_there_is() {
-        for wrong in ["", "UDP", "TPA", "tpa:3", "tcp:", "tcp:Reno", "tcp:reno ", "tcp:a-name-of-16-chars"] {
+        for wrong in [
+            "",
+            "UDP",
+            "TPA",
+            "tpa:3",
+            "tpa-wide:3",
+            "tcp:",
+            "tcp:Reno",
+            "tcp:reno ",
+            "tcp:a-name-of-16-chars",
+        ] {
             let problem = wrong.parse::<Transport>().unwrap_err();
             assert!(matches!(&problem, TransportProblem::Unknown { .. }), "{wrong}");
             assert!(problem.to_string().contains("`tcp:NAME`, NAME being one of: "), "{problem}");

@@ -66,6 +66,9 @@ pub(super) struct Extra {
     /// UDP port at which datagrams with the cookie come back.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) echo_port: Option<u16>,
+    /// Its key for this test over TPA-wide.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) key: Option<[u8; 32]>,
     /// Why it gives up, for people.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) refused: Option<String>,

@@ -3,43 +3,34 @@
 use super::client::{roles, settled};
 use super::control::{Bell, Control, LOOK, Side, out_of_turn};
 use super::course::Course;
+use super::desk::{Desk, LOOK_WAIT};
 use super::error::Error;
+use super::own;
 use super::parameters::{Agreed, Parameters, Speaks};
 use super::plan::{DEFAULT_CWND_MAX, Plan, Transport};
 use super::probe::Echo;
-use super::protocol::{
-    COOKIE, Cookie, Extra, State, UDP_CONNECT, UDP_CONNECT_BEFORE, UDP_REPLY, UDP_REPLY_BEFORE,
-};
+use super::protocol::{Cookie, Extra, State, UDP_CONNECT, UDP_CONNECT_BEFORE, UDP_REPLY, UDP_REPLY_BEFORE};
 use super::report::{Report, Role};
 use super::stream::{Kind, Stream, prepare};
 use super::{Watch, now, pump};
+use crate::streams::{Host, Sharing};
 use crate::tpa::{self, TpaListener};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use crate::wide::{PublicKey, Trust, Wide, WideListener};
+use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a new connection may take to say what it is.
-const GREETING: Duration = Duration::from_secs(10);
 /// How long a client may take from the acceptance of its plan until all streams are there, and again until it has shown the results.
 const SET_UP: Duration = Duration::from_secs(30);
 /// How long a client may look at the results.
 const DISPLAY: Duration = Duration::from_secs(30);
-/// Connections that may be about to say what they are, at the same time. More are closed.
-const GREETERS: usize = 256;
-/// How long a client is kept waiting before it is told that a test is going on: that one may just be over.
-const ENDING: Duration = Duration::from_secs(2);
-/// How often it is looked whether it is.
-const POLL: Duration = Duration::from_millis(10);
 /// Pause after an accept that failed, for want of descriptors perhaps.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often it looks whether it is to end.
-const LOOK_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// How often a port is looked for that is free for both transports.
 const ATTEMPTS: usize = 16;
 
@@ -60,24 +51,6 @@ pub enum Tests {
     All,
     /// One, whether it succeeds or not; connections that came to no test do not count.
     One,
-}
-
-/// Where greeters bring what they got.
-struct Desk {
-    /// The test that waits for its streams.
-    open: Mutex<Option<Open>>,
-    /// Whether a test is going on, or about to.
-    busy: AtomicBool,
-    tests: SyncSender<(Control, Cookie)>,
-    greeters: AtomicUsize,
-    closing: AtomicBool,
-}
-
-/// A test that waits for its streams.
-struct Open {
-    cookie: Cookie,
-    transport: &'static str,
-    streams: Sender<(u64, Stream)>,
 }
 
 impl Server {
@@ -119,17 +92,11 @@ impl Server {
     /// [`Error::Interrupted`]; with [`Tests::One`], why that one failed.
     pub fn serve(&self, tests: Tests, period: Option<Duration>, watch: &mut dyn Watch) -> Result<(), Error> {
         let (sender, receiver) = sync_channel(1);
-        let desk = Desk {
-            open: Mutex::new(None),
-            busy: AtomicBool::new(false),
-            tests: sender,
-            greeters: AtomicUsize::new(0),
-            closing: AtomicBool::new(false),
-        };
+        let desk = Desk::new(sender);
         thread::scope(|scope| {
             scope.spawn(|| self.accept_all(scope, &desk));
             let result = self.work(&desk, &receiver, tests, period, watch);
-            desk.closing.store(true, Relaxed);
+            desk.close();
             result
         })
     }
@@ -137,7 +104,7 @@ impl Server {
     /// Takes connections until the desk closes.
     fn accept_all<'scope>(&'scope self, scope: &'scope thread::Scope<'scope, '_>, desk: &'scope Desk) {
         let mut turn = 0;
-        while !desk.closing.load(Relaxed) {
+        while !desk.is_closing() {
             let mut both = [PollFd::new(&self.tcp, PollFlags::IN), PollFd::new(&self.tpa, PollFlags::IN)];
             // Woken early or late, it looks again.
             let _ = poll(&mut both, Some(&LOOK_WAIT));
@@ -160,7 +127,7 @@ impl Server {
     }
 
     fn accept_tpa(&self) -> io::Result<Stream> {
-        self.tpa.accept().map(|(stream, _)| Stream::Tpa(stream))
+        self.tpa.accept().map(|(stream, _)| Stream::own(stream))
     }
 
     /// Carries out the tests that come to the desk.
@@ -211,10 +178,15 @@ impl Server {
         let agreed = agree(control)?;
         let peer = control.peer_addr()?;
         watch.accepted(peer, &agreed.plan);
-        let echo = echo(control, &agreed)?;
+        let wide = self.wide(&agreed.plan)?;
+        let (key, wide) = wide.unzip();
+        let echo = echo(control, &agreed, key)?;
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             let over = Over(&over);
+            if let Some(listener) = &wide {
+                scope.spawn(|| desk.accept_wide(scope, listener, over.0));
+            }
             if let Some(echo) = &echo {
                 scope.spawn(|| echo.run(cookie, peer.ip(), over.0));
             }
@@ -289,13 +261,34 @@ impl Server {
         let here = self.local_addr()?;
         let socket = Socket::new(Domain::for_address(here), Type::DGRAM, None)?;
         socket.set_reuse_address(true)?;
-        self.tpa.host().share_port(tpa::Sharing::Allowed)?;
-        let bound = socket.bind(&here.into());
-        self.tpa.host().share_port(tpa::Sharing::Refused)?;
-        bound?;
+        self.beside_tpa(|| socket.bind(&here.into()))?;
         socket.set_read_timeout(Some(LOOK))?;
         prepare(SockRef::from(&socket), &plan.sockets, Kind::Udp, SocketAddr::new(client, 0))?;
         Ok(socket.into())
+    }
+
+    /// Who takes the streams of a test over TPA-wide, and the key by which the client knows it: for this test only.
+    fn wide(&self, plan: &Plan) -> Result<Option<(PublicKey, WideListener)>, Error> {
+        if plan.transport != Transport::TpaWide {
+            return Ok(None);
+        }
+        let listen = || -> io::Result<_> {
+            let (key, config) = own::wide(Trust::Anyone)?;
+            let here = self.local_addr()?;
+            let host: Host<Wide> = self.beside_tpa(|| Host::bind_beside(here))?;
+            let listener = host.listen(&config, plan.all_streams())?;
+            listener.set_nonblocking(true);
+            Ok(Some((key, listener)))
+        };
+        listen().map_err(|e| crate::Error::system("making a socket for TPA-wide", e).into())
+    }
+
+    /// Binds a socket to the UDP port that TPA has.
+    fn beside_tpa<T>(&self, bind: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.tpa.host().share_port(Sharing::Allowed)?;
+        let bound = bind();
+        self.tpa.host().share_port(Sharing::Refused)?;
+        bound
     }
 }
 
@@ -317,7 +310,7 @@ fn agree(control: &mut Control) -> Result<Agreed, Error> {
     }
     let agreed = parameters.understood().map_err(Error::Parameters)?;
     let over_tpa = matches!(agreed.plan.transport, Transport::Tpa { .. });
-    if over_tpa != matches!(control.stream(), Stream::Tpa(_)) {
+    if over_tpa != matches!(control.stream(), Stream::Own(_)) {
         let text = format!("a test over {} is asked for over another", agreed.plan.transport.protocol());
         return Err(Error::Parameters(text));
     }
@@ -329,8 +322,8 @@ fn agree(control: &mut Control) -> Result<Agreed, Error> {
     Ok(agreed)
 }
 
-/// Where datagrams come back, if the client knows what to make of it.
-fn echo(control: &mut Control, agreed: &Agreed) -> Result<Option<Echo>, Error> {
+/// Where datagrams come back, if the client knows what to make of it; it is told that, and `key`.
+fn echo(control: &mut Control, agreed: &Agreed, key: Option<PublicKey>) -> Result<Option<Echo>, Error> {
     if agreed.additions != Speaks::Hopline {
         return Ok(None);
     }
@@ -342,7 +335,7 @@ fn echo(control: &mut Control, agreed: &Agreed) -> Result<Option<Echo>, Error> {
     let echo = agreed.plan.probes.and_then(|_| Echo::bind(here).ok());
     let echo_port = echo.as_ref().and_then(|echo| echo.port().ok());
     control.say(State::Hopline)?;
-    control.tell(&Extra { echo_port, refused: None })?;
+    control.tell(&Extra { echo_port, key: key.map(|key| *key.bytes()), refused: None })?;
     Ok(echo)
 }
 
@@ -391,113 +384,9 @@ fn gather(
             }
         }
     }
-    desk.open().take();
+    desk.has_all();
     streams.sort_by_key(|&(turn, _)| turn);
     Ok(streams.into_iter().map(|(_, stream)| stream).collect())
-}
-
-impl Desk {
-    /// Hears on a thread of its own what a new connection is.
-    fn greet_aside<'scope>(
-        &'scope self,
-        scope: &'scope thread::Scope<'scope, '_>,
-        stream: Stream,
-        turn: u64,
-    ) {
-        if self.greeters.fetch_add(1, Relaxed) >= GREETERS {
-            self.greeters.fetch_sub(1, Relaxed);
-            return stream.abort();
-        }
-        let greet = move || {
-            self.greet(stream, turn);
-            self.greeters.fetch_sub(1, Relaxed);
-        };
-        if thread::Builder::new().name("greeter".into()).spawn_scoped(scope, greet).is_err() {
-            self.greeters.fetch_sub(1, Relaxed);
-        }
-    }
-
-    /// Both kinds of connections begin with a cookie: that of the test that waits for streams, or a new one.
-    fn greet(&self, stream: Stream, turn: u64) {
-        let transport = protocol(&stream);
-        let Ok(control) = Control::new(Side::Server, stream) else { return };
-        let Some(cookie) = self.hear_cookie(&control) else { return control.into_stream().abort() };
-        let stream = control.into_stream();
-        if let Some(open) = &*self.open()
-            && open.cookie == cookie
-            && open.transport == transport
-        {
-            // If the test has gone, so does the stream.
-            let _ = open.streams.send((turn, stream));
-            return;
-        }
-        if let Ok(control) = Control::new(Side::Server, stream) {
-            self.take_test(control, cookie);
-        }
-    }
-
-    /// 36 of the letters and digits that cookies are made of, and a zero; `None`: it is something else.
-    fn hear_cookie(&self, control: &Control) -> Option<Cookie> {
-        let (mut cookie, mut heard) = ([0; COOKIE], 0);
-        let until = now() + GREETING;
-        while heard < COOKIE {
-            match io::Read::read(&mut control.stream(), &mut cookie[heard..]) {
-                Ok(0) => return None,
-                Ok(n) => heard += n,
-                Err(e) if super::stream::is_timeout(&e) => {}
-                Err(_) => return None,
-            }
-            if !cookie[..heard.min(COOKIE - 1)].iter().all(u8::is_ascii_alphanumeric)
-                || now() >= until
-                || self.closing.load(Relaxed)
-            {
-                return None;
-            }
-        }
-        (cookie[COOKIE - 1] == 0).then_some(cookie)
-    }
-
-    fn take_test(&self, mut control: Control, cookie: Cookie) {
-        let until = now() + ENDING;
-        while self.busy.swap(true, Relaxed) {
-            if now() < until && !self.closing.load(Relaxed) {
-                thread::sleep(POLL);
-                continue;
-            }
-            if control.say(State::AccessDenied).is_ok() {
-                control.close();
-            }
-            return;
-        }
-        // There is room for one, and nobody waits once it closes.
-        if self.tests.try_send((control, cookie)).is_err() {
-            self.busy.store(false, Relaxed);
-        }
-    }
-
-    /// Streams with this cookie belong to a test from now on.
-    fn open_test(&self, plan: &Plan, cookie: Cookie) -> Receiver<(u64, Stream)> {
-        let (streams, arriving) = channel();
-        *self.open() = Some(Open { cookie, transport: plan.transport.protocol(), streams });
-        arriving
-    }
-
-    fn close_test(&self) {
-        *self.open() = None;
-        self.busy.store(false, Relaxed);
-    }
-
-    fn open(&self) -> MutexGuard<'_, Option<Open>> {
-        self.open.lock().expect("nobody panics while holding it")
-    }
-}
-
-const fn protocol(stream: &Stream) -> &'static str {
-    match stream {
-        Stream::Tpa(_) => "TPA",
-        Stream::Tcp(_) => "TCP",
-        Stream::Udp(_) => "UDP",
-    }
 }
 
 /// The client may still bring data streams.

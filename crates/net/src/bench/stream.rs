@@ -1,10 +1,13 @@
 //! A connection of any kind, for control and for data.
 
 use super::now;
+use super::own::{self, Own};
 use super::plan::{CongestionControl, Nagle, Plan, Sockets, Transport};
 use super::protocol::{UDP_CONNECT, UDP_REPLY, UDP_REPLY_BEFORE};
-use crate::tpa::{self, Host, TpaStream};
-use crate::{sys, tcp};
+use crate::streams::Host;
+use crate::tpa::{self, Tpa};
+use crate::wide::{PublicKey, Trust, Wide};
+use crate::{sys, tcp, wide};
 use socket2::{Domain, SockRef, Socket, TcpKeepalive, Type};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
@@ -21,16 +24,16 @@ const ALIVE: Duration = Duration::from_secs(8);
 /// A connection over one of the transports.
 #[derive(Debug)]
 pub(super) enum Stream {
-    Tpa(TpaStream),
+    Own(Box<dyn Own>),
     Tcp(TcpStream),
     /// Of data only: connected, and known to the other side.
     Udp(UdpSocket),
 }
 
-/// Makes connections over one transport; those over TPA share a socket.
+/// Makes connections over one transport; those over TPA share a socket, and so do those over TPA-wide.
 #[derive(Debug)]
 pub(super) struct Dialer {
-    tpa: Option<(Host, u8)>,
+    tpa: Option<(Host<Tpa>, u8)>,
     from: SocketAddr,
     sockets: Sockets,
     patience: Duration,
@@ -74,7 +77,7 @@ impl Dialer {
     /// A connection for control, or for data over a transport that has connections.
     pub(super) fn dial(&self, peer: SocketAddr) -> io::Result<Stream> {
         if let Some((host, cwnd_max)) = &self.tpa {
-            return host.connect(peer, &tpa::config(*cwnd_max), Some(self.patience)).map(Stream::Tpa);
+            return host.connect(peer, &tpa::config(*cwnd_max), Some(self.patience)).map(Stream::own);
         }
         let socket = Socket::new(Domain::for_address(peer), Type::STREAM, None)?;
         socket.bind(&self.from.into())?;
@@ -82,6 +85,12 @@ impl Dialer {
         prepare(SockRef::from(&socket), &self.sockets, Kind::Tcp, peer)?;
         socket.connect_timeout(&peer.into(), self.patience)?;
         Ok(Stream::Tcp(socket.into()))
+    }
+
+    /// What makes connections over TPA-wide to who has `key`.
+    pub(super) fn wide(&self, key: PublicKey) -> io::Result<WideDialer> {
+        let (_, config) = own::wide(Trust::Only(vec![key]))?;
+        Ok(WideDialer { host: Host::bind(self.from)?, config, patience: self.patience })
     }
 
     /// A stream of datagrams that the server has taken note of.
@@ -107,7 +116,21 @@ impl Dialer {
     }
 }
 
-fn any_towards(peer: SocketAddr) -> SocketAddr {
+/// Makes connections over TPA-wide, of one socket.
+#[derive(Debug)]
+pub(super) struct WideDialer {
+    host: Host<Wide>,
+    config: wide::Config,
+    patience: Duration,
+}
+
+impl WideDialer {
+    pub(super) fn dial(&self, peer: SocketAddr) -> io::Result<Stream> {
+        self.host.connect(peer, &self.config, Some(self.patience)).map(Stream::own)
+    }
+}
+
+pub(super) fn any_towards(peer: SocketAddr) -> SocketAddr {
     match peer {
         SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
         SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
@@ -147,11 +170,24 @@ pub(super) fn prepare(
 }
 
 impl Stream {
+    pub(super) fn own(stream: impl Own + 'static) -> Self {
+        Self::Own(Box::new(stream))
+    }
+
+    /// What carries it, as [`Transport::protocol`] has it.
+    pub(super) fn protocol(&self) -> &'static str {
+        match self {
+            Self::Own(stream) => stream.protocol(),
+            Self::Tcp(_) => "TCP",
+            Self::Udp(_) => "UDP",
+        }
+    }
+
     /// Gives it what the plan says of the side that sends.
     pub(super) fn prepare_to_send(&self, transport: &Transport) -> Result<(), crate::Error> {
         match (self, transport) {
-            (Self::Tpa(stream), Transport::Tpa { cwnd_max }) => stream
-                .set_cwnd_max(*cwnd_max)
+            (Self::Own(stream), transport) => stream
+                .prepare_to_send(transport)
                 .map_err(|e| crate::Error::system("setting the largest window", e)),
             (Self::Tcp(stream), Transport::Tcp { congestion_control: Some(control) }) => {
                 tcp::set_congestion_control(&SockRef::from(stream), control.name())
@@ -164,7 +200,7 @@ impl Stream {
     pub(super) fn prepare(&self, sockets: &Sockets) -> io::Result<()> {
         let peer = self.peer_addr()?;
         match self {
-            Self::Tpa(_) => Ok(()),
+            Self::Own(_) => Ok(()),
             Self::Tcp(stream) => prepare(SockRef::from(stream), sockets, Kind::Tcp, peer),
             Self::Udp(socket) => prepare(SockRef::from(socket), sockets, Kind::Udp, peer),
         }
@@ -173,16 +209,16 @@ impl Stream {
     /// Bytes that were written and that the peer's system has not confirmed.
     pub(super) fn unconfirmed(&self) -> io::Result<u64> {
         Ok(match self {
-            Self::Tpa(stream) => stream.info().unacknowledged,
+            Self::Own(stream) => stream.told().1,
             Self::Tcp(stream) => sys::unsent(stream)?,
             Self::Udp(_) => 0,
         })
     }
 
-    /// What the socket has for sending and receiving, in bytes; of TPA nothing.
+    /// What the socket has for sending and receiving, in bytes; of our own transports nothing.
     pub(super) fn buffers(&self) -> Option<(u32, u32)> {
         let socket = match self {
-            Self::Tpa(_) => return None,
+            Self::Own(_) => return None,
             Self::Tcp(stream) => SockRef::from(stream),
             Self::Udp(socket) => SockRef::from(socket),
         };
@@ -192,9 +228,8 @@ impl Stream {
     /// How long a call may wait before it gives `WouldBlock`.
     pub(super) fn set_patience(&self, patience: Duration) -> io::Result<()> {
         match self {
-            Self::Tpa(stream) => {
-                stream.set_read_timeout(Some(patience));
-                stream.set_write_timeout(Some(patience));
+            Self::Own(stream) => {
+                stream.set_patience(patience);
                 Ok(())
             }
             Self::Tcp(stream) => {
@@ -211,7 +246,7 @@ impl Stream {
     /// Small messages leave at once.
     pub(super) fn set_prompt(&self) -> io::Result<()> {
         match self {
-            Self::Tpa(_) => Ok(()), // it has `flush`
+            Self::Own(_) => Ok(()), // it has `flush`
             Self::Tcp(stream) => {
                 // A peer that has gone without a word is missed after half a minute.
                 let alive = TcpKeepalive::new().with_time(ALIVE).with_interval(ALIVE).with_retries(3);
@@ -233,7 +268,7 @@ impl Stream {
     /// Ends it, and with it whatever is still on the way.
     pub(super) fn abort(self) {
         match self {
-            Self::Tpa(stream) => stream.abort(),
+            Self::Own(stream) => stream.abort(),
             // With a linger time of zero, closing discards and resets. If it cannot be set, it ends a little later.
             Self::Tcp(stream) => _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO)),
             Self::Udp(_) => {}
@@ -244,7 +279,7 @@ impl Stream {
     pub(super) fn close(self, limit: Duration) {
         match self {
             // The peer may have left.
-            Self::Tpa(stream) => _ = stream.close_within(limit),
+            Self::Own(stream) => _ = stream.close_within(limit),
             // The kernel goes on by itself.
             Self::Tcp(_) | Self::Udp(_) => {}
         }
@@ -253,19 +288,7 @@ impl Stream {
     /// `None` for UDP.
     pub(super) fn telemetry(&self) -> io::Result<Option<Telemetry>> {
         match self {
-            Self::Tpa(stream) => {
-                let info = stream.info();
-                let std = |span: hopline_core::Duration| Duration::from_nanos(span.as_nanos());
-                Ok(Some(Telemetry {
-                    retransmits: info.stats.retransmissions,
-                    cwnd: u64::from(info.cwnd) * u64::from(info.mss),
-                    peer_window: info.peer_window,
-                    rtt: info.srtt.map(std),
-                    rtt_var: info.rtt_deviation.map(std),
-                    path_mtu: None,
-                    mss: info.mss,
-                }))
-            }
+            Self::Own(stream) => Ok(Some(stream.told().0)),
             Self::Tcp(stream) => {
                 let info = tcp::info(stream).map_err(io::Error::other)?;
                 Ok(Some(Telemetry {
@@ -282,10 +305,10 @@ impl Stream {
         }
     }
 
-    /// What controls congestion here; of TPA, its largest window does.
+    /// What controls congestion here; our own transports do it themselves.
     pub(super) fn congestion_control(&self) -> Option<CongestionControl> {
         match self {
-            Self::Tpa(_) => CongestionControl::new("tpa"),
+            Self::Own(stream) => CongestionControl::new(&stream.protocol().to_ascii_lowercase()),
             Self::Tcp(stream) => {
                 CongestionControl::new(&tcp::congestion_control(&SockRef::from(stream)).ok()?)
             }
@@ -295,13 +318,7 @@ impl Stream {
 
     pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
         match self {
-            Self::Tpa(stream) => {
-                let mut here = stream.host().local_addr()?;
-                if here.ip().is_unspecified() {
-                    here.set_ip(address_towards(stream.peer_addr())?);
-                }
-                Ok(here)
-            }
+            Self::Own(stream) => stream.local_addr(),
             Self::Tcp(stream) => stream.local_addr(),
             Self::Udp(socket) => socket.local_addr(),
         }
@@ -309,7 +326,7 @@ impl Stream {
 
     pub(super) fn peer_addr(&self) -> io::Result<SocketAddr> {
         match self {
-            Self::Tpa(stream) => Ok(stream.peer_addr()),
+            Self::Own(stream) => Ok(stream.peer_addr()),
             Self::Tcp(stream) => stream.peer_addr(),
             Self::Udp(socket) => socket.peer_addr(),
         }
@@ -319,7 +336,7 @@ impl Stream {
 impl Read for &Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Tpa(stream) => { stream }.read(buffer),
+            Stream::Own(stream) => stream.read(buffer),
             Stream::Tcp(stream) => { stream }.read(buffer),
             Stream::Udp(socket) => socket.recv(buffer),
         }
@@ -329,7 +346,7 @@ impl Read for &Stream {
 impl Write for &Stream {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         match self {
-            Stream::Tpa(stream) => { stream }.write(data),
+            Stream::Own(stream) => stream.write(data),
             Stream::Tcp(stream) => { stream }.write(data),
             Stream::Udp(socket) => socket.send(data),
         }
@@ -337,7 +354,7 @@ impl Write for &Stream {
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Stream::Tpa(stream) => { stream }.flush(),
+            Stream::Own(stream) => stream.flush(),
             Stream::Tcp(stream) => { stream }.flush(),
             Stream::Udp(_) => Ok(()),
         }
@@ -347,18 +364,11 @@ impl Write for &Stream {
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Self::Tpa(stream) => stream.as_fd(),
+            Self::Own(stream) => stream.as_fd(),
             Self::Tcp(stream) => stream.as_fd(),
             Self::Udp(socket) => socket.as_fd(),
         }
     }
-}
-
-/// The address that packets to `peer` bear. No packet leaves.
-fn address_towards(peer: SocketAddr) -> io::Result<IpAddr> {
-    let socket = UdpSocket::bind(any_towards(peer))?;
-    socket.connect(peer)?;
-    Ok(socket.local_addr()?.ip())
 }
 
 /// Whether a call only waited in vain. `TimedOut` is something else: the connection did.

@@ -23,7 +23,7 @@ fn small(transport: Transport, address: SocketAddr) -> Result<Report, Error> {
     measure(&plan, &Call { peers: vec![address], ..Call::default() }, None, &mut ())
 }
 
-/// Lets `what` happen to a server, and then two tests, which must succeed.
+/// Lets `what` happen to a server, and then three tests, which must succeed.
 fn survives(what: impl FnOnce(SocketAddr)) {
     let server = Server::bind(IpAddr::V4(Ipv4Addr::LOCALHOST), 0).unwrap();
     let address = server.local_addr().unwrap();
@@ -33,7 +33,12 @@ fn survives(what: impl FnOnce(SocketAddr)) {
         // A test that fails must not leave the server waiting.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             what(address);
-            for transport in [Transport::Tpa { cwnd_max: 12 }, Transport::Tcp { congestion_control: None }] {
+            // TPA has its port back after a test over TPA-wide.
+            for transport in [
+                Transport::TpaWide,
+                Transport::Tpa { cwnd_max: 12 },
+                Transport::Tcp { congestion_control: None },
+            ] {
                 let report = small(transport, address).unwrap();
                 assert_eq!(report.remote.unwrap().bytes(Role::Receives), 100_000);
             }

@@ -54,8 +54,20 @@ impl<P: Protocol> Host<P> {
     /// # Errors
     /// As [`bind`](Self::bind).
     pub fn bind_with(address: impl ToSocketAddrs, protocol: P) -> io::Result<Self> {
+        Self::on(first_that_works(address, |address| Socket::bind(address, Sharing::Refused))?, protocol)
+    }
+
+    /// Binds to a port that may have a socket which [shares](Self::share_port) it.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind).
+    pub fn bind_beside(address: SocketAddr) -> io::Result<Self> {
+        Self::on(Socket::bind(address, Sharing::Allowed)?, P::new()?)
+    }
+
+    fn on(socket: Socket, protocol: P) -> io::Result<Self> {
         let shared = Arc::new(Shared {
-            socket: first_that_works(address, Socket::bind)?,
+            socket,
             wake: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             clock: Clock::start(),
             table: Mutex::new(Table::new(protocol)),

@@ -72,8 +72,9 @@ pub(super) struct Buffers {
 }
 
 impl Socket {
-    pub(super) fn bind(address: SocketAddr) -> io::Result<Self> {
+    pub(super) fn bind(address: SocketAddr, sharing: Sharing) -> io::Result<Self> {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        socket.set_reuse_address(sharing == Sharing::Allowed)?;
         socket.bind(&address.into())?;
         // With less, more is lost when the machine is busy.
         let _ = socket.set_recv_buffer_size(BUFFER);

@@ -121,6 +121,8 @@ impl Protocol for Wide {
             in_flight: endpoint.in_flight(),
             mss: endpoint.effective_mss(),
             srtt: endpoint.srtt(),
+            rtt_deviation: endpoint.rtt_deviation(),
+            peer_window: endpoint.peer_window(),
             unacknowledged: conn.unacknowledged(),
             stats: conn.stats(),
             rejections: conn.rejections(),

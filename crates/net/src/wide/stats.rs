@@ -39,6 +39,10 @@ pub struct Info {
     pub mss: u32,
     /// Mean round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,
+    /// Mean deviation of the round-trip time; `None` before the first sample.
+    pub rtt_deviation: Option<Duration>,
+    /// Bytes that the peer takes beyond what it has acknowledged, as far as it has told.
+    pub peer_window: u64,
     /// Bytes written that the peer has not acknowledged.
     pub unacknowledged: u64,
     /// The transport's counters.

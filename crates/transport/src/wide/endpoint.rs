@@ -361,6 +361,19 @@ impl<P: Payload> Endpoint<P> {
         self.times.srtt()
     }
 
+    /// Mean deviation of the round-trip time, once there is a sample.
+    #[must_use]
+    pub fn rtt_deviation(&self) -> Option<Duration> {
+        self.srtt().map(|_| self.times.deviation())
+    }
+
+    /// Bytes that the peer takes beyond what it has acknowledged, as far as it has told.
+    #[must_use]
+    pub fn peer_window(&self) -> u64 {
+        let acknowledged = self.snd.queue.end() - self.snd.queue.len();
+        self.snd.limit.saturating_sub(acknowledged)
+    }
+
     /// Bytes in flight, headers included.
     #[must_use]
     pub fn in_flight(&self) -> u64 {

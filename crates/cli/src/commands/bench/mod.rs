@@ -156,8 +156,8 @@ fn plan(test: &Test) -> Result<Plan, Failure> {
 /// What would be asked for in vain.
 fn check_sockets(plan: &Plan) -> Result<(), Failure> {
     let sockets = &plan.sockets;
-    let (tcp, tpa) =
-        (matches!(plan.transport, Transport::Tcp { .. }), matches!(plan.transport, Transport::Tpa { .. }));
+    let tcp = matches!(plan.transport, Transport::Tcp { .. });
+    let tpa = matches!(plan.transport, Transport::Tpa { .. } | Transport::TpaWide);
     let wrong = [
         ("--socket-buffer is for TCP and UDP", tpa && sockets.buffer.is_some()),
         ("--tos is for TCP and UDP", tpa && sockets.tos > 0),

@@ -216,6 +216,7 @@ fn rtt(rtt: Option<Duration>) -> String {
 fn transport(transport: &Transport) -> String {
     match transport {
         Transport::Tpa { cwnd_max } => format!("TPA with a window of {cwnd_max}"),
+        Transport::TpaWide => "TPA-wide".into(),
         Transport::Udp => "UDP".into(),
         Transport::Tcp { congestion_control: None } => "TCP".into(),
         Transport::Tcp { congestion_control: Some(control) } => format!("TCP with {control}"),

@@ -1,35 +1,55 @@
-//! TPA as published, over UDP ([`hopline_net::tpa`]), with a largest window of so many segments.
+//! TPA as published and TPA-wide, over UDP ([`hopline_net::streams`]).
 
 use crate::peer::{Failure, LOOK, Peer, Session};
-use hopline_net::tpa::{Config, TpaListener, TpaStream, config};
+use hopline_net::streams::{Listener, Protocol, Stream};
+use hopline_net::tpa::{self, Tpa};
+use hopline_net::wide::{self, Credentials, PreSharedKey, Wide};
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
-/// MTU − IP and UDP headers − TPA header − connection tag and receipt.
-const PAYLOAD: f64 = 1448.0;
-
-pub(crate) struct Tpa {
-    config: Config,
+pub(crate) struct Over<P: Protocol> {
     name: String,
+    config: P::Config,
+    payload: f64,
+    srtt: fn(P::Info) -> Option<hopline_core::Duration>,
 }
 
-impl Tpa {
-    pub(crate) fn new(window: u8) -> Self {
-        Self { config: config(window), name: format!("tpa-{window}") }
+impl Over<Tpa> {
+    /// With a largest window of so many segments.
+    pub(crate) fn tpa(window: u8) -> Self {
+        Self {
+            name: format!("tpa-{window}"),
+            config: tpa::config(window),
+            // MTU − IP and UDP headers − TPA header − connection tag and receipt.
+            payload: 1448.0,
+            srtt: |info| info.srtt,
+        }
     }
 }
 
-impl Peer for Tpa {
+impl Over<Wide> {
+    /// With a key that both ends know, as `hopline send` has it by `--psk`.
+    pub(crate) fn wide() -> Self {
+        let config = wide::config(Credentials::Shared(PreSharedKey::new([7; 32])));
+        let payload = config.transport.mss.into();
+        Self { name: "tpa-wide".to_owned(), config, payload, srtt: |info| info.srtt }
+    }
+}
+
+impl<P: Protocol> Peer for Over<P>
+where
+    P::Config: Send + Sync,
+{
     fn name(&self) -> &str {
         &self.name
     }
 
     fn payload(&self) -> f64 {
-        PAYLOAD
+        self.payload
     }
 
     fn receive(&self, session: &Session) -> Result<(), Failure> {
-        let listener = TpaListener::bind(session.address, &self.config)?;
+        let listener = Listener::<P>::bind(session.address, &self.config)?;
         listener.set_nonblocking(true);
         session.listening();
         let Some(mut stream) = accept(&listener, session)? else { return Ok(()) };
@@ -52,7 +72,7 @@ impl Peer for Tpa {
 
     fn send(&self, session: &Session) -> Result<Option<Duration>, Failure> {
         let limit = Duration::from_secs(30);
-        let mut stream = TpaStream::connect_timeout(session.address, &self.config, limit)?;
+        let mut stream = Stream::<P>::connect_timeout(session.address, &self.config, limit)?;
         stream.set_write_timeout(Some(LOOK));
         let data = vec![0x5a; 1 << 14];
         while !session.is_over() {
@@ -62,13 +82,13 @@ impl Peer for Tpa {
                 Err(e) => return Err(e.into()),
             }
         }
-        let srtt = stream.info().srtt;
+        let srtt = (self.srtt)(stream.info());
         stream.abort();
         Ok(srtt.map(|srtt| Duration::from_nanos(srtt.as_nanos())))
     }
 }
 
-fn accept(listener: &TpaListener, session: &Session) -> Result<Option<TpaStream>, Failure> {
+fn accept<P: Protocol>(listener: &Listener<P>, session: &Session) -> Result<Option<Stream<P>>, Failure> {
     while !session.is_closed() {
         match listener.accept() {
             Ok((stream, _)) => return Ok(Some(stream)),
