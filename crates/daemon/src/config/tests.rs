@@ -190,17 +190,45 @@ fn a_secret_is_told_apart_from_what_is_none() {
     assert!(absent.contains("p.toml:5:12") && absent.contains("No such file"), "{absent}");
 }
 
+/// A gateway and an exit, complete.
+fn gateways(folder: &Path) -> [String; 2] {
+    let path = folder.join("key");
+    std::fs::write(&path, "07".repeat(32)).unwrap();
+    let path = path.display();
+    [
+        format!(
+            "[[proxy]]\nkind = \"gateway\"\nexit = \"192.0.2.7:7172\"\nidentity = \"drone-7\"\nsocks = \"127.0.0.1:1080\"\nkey_file = \"{path}\"\n"
+        ),
+        format!("[[proxy]]\nkind = \"gateway-exit\"\npeers = [\"drone-7 = {path}\"]\n"),
+    ]
+}
+
+#[test]
+fn gateways_speak_tpa_unless_they_are_told_to_speak_tpa_wide() {
+    use hopline_net::gateway::Transport;
+    let folder = tempfile::tempdir().unwrap();
+    for text in gateways(folder.path()) {
+        let transport = |said: &str| match &read(&format!("{text}{said}")).unwrap().proxies[0].task {
+            Task::Gateway(task) => task.config.transport.clone(),
+            Task::GatewayExit(task) => task.config.transport.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([transport(""), transport("transport = \"tpa\"\n")], [Transport::tpa(), Transport::tpa()]);
+        assert_eq!(transport("transport = \"tpa-wide\"\n"), Transport::tpa_wide());
+        let Transport::Tpa(config) = transport("cwnd_max = 3\n") else { panic!("TPA is the default") };
+        assert_eq!(config.cwnd_max, 3);
+        let wrong = |said: &str| read(&format!("{text}{said}")).unwrap_err();
+        let both = wrong("transport = \"tpa-wide\"\ncwnd_max = 3\n");
+        assert!(both.contains("TPA-wide has no largest window") && both.contains("leave out"), "{both}");
+        let other = wrong("transport = \"quic\"\n");
+        assert!(other.contains("\"tpa\"") && other.contains("\"tpa-wide\""), "{other}");
+    }
+}
+
 #[test]
 fn a_gateway_has_a_queue_where_it_announces_and_nowhere_else() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("key");
-    std::fs::write(&path, "07".repeat(32)).unwrap();
-    let gateway = format!(
-        "[[proxy]]\nkind = \"gateway\"\nexit = \"192.0.2.7:7172\"\nidentity = \"drone-7\"\nsocks = \"127.0.0.1:1080\"\nkey_file = \"{}\"\n",
-        path.display()
-    );
-    let exit = format!("[[proxy]]\nkind = \"gateway-exit\"\npeers = [\"drone-7 = {}\"]\n", path.display());
-    for text in [gateway, exit] {
+    for text in gateways(folder.path()) {
         let task = |said: &str| read(&format!("{text}{said}")).unwrap().proxies[0].task.clone();
         assert_eq!((task("").queue(), task("").announced()), (None, None));
         assert_eq!(task("announce = \"wlan0\"\n").queue(), Some(26_735));

@@ -6,6 +6,7 @@ use super::key::{Key, Name, Peer};
 use super::socks::Login;
 use crate::tpa;
 use crate::transparent::LegOptions;
+use crate::wide::{self, Credentials, PreSharedKey, TransportConfig};
 use hopline_core::Duration as Span;
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,6 +17,10 @@ use std::time::Duration;
 const PORT: u16 = 7172;
 /// cwndmax of the trunk.
 const CWND_MAX: u8 = 12;
+/// How long a peer may be silent.
+const SILENCE: Span = Span::from_secs(60);
+/// What TPA-wide keeps of each direction, bytes.
+const WIDE_BUFFER: u64 = 2 << 20;
 
 const CONNECTIONS: RangeInclusive<u32> = 1..=65_535;
 const BUFFER: RangeInclusive<u32> = 4096..=1 << 20;
@@ -34,9 +39,8 @@ pub struct EntranceConfig {
     pub name: Name,
     /// The secret shared with the exit.
     pub key: Key,
-    /// TPA over the trunk, alike at both ends. Default [`tpa::config`] with a window of 12, a least RTO of 20 ms and an ACK timer of 10 ms; a
-    /// peer that is silent for `silence_limit`, 60 s here, is lost.
-    pub tpa: tpa::Config,
+    /// What carries the trunk, alike at both ends. Default [`Transport::tpa`].
+    pub transport: Transport,
     /// What becomes of connections while no exit answers. Default [`Fallback::Tcp`].
     pub fallback: Fallback,
     /// How long an exit may take to answer before it counts as absent. 100 ms to 60 s, default 3 s.
@@ -56,6 +60,15 @@ pub struct EntranceConfig {
     /// Whose address is shown to the destination. Default [`Sources::Gateway`]. [`Sources::Client`] asks the exit for the same, and
     /// needs `CAP_NET_ADMIN` when an exit is absent and connections go by TCP.
     pub sources: Sources,
+}
+
+/// What carries connections from gateway to gateway.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transport {
+    /// TPA as published: at most 12 segments in flight, nothing encrypted.
+    Tpa(tpa::Config),
+    /// TPA-wide, encrypted, with keys that are made of those which the gateways share.
+    TpaWide(TransportConfig),
 }
 
 /// How connections come in.
@@ -114,8 +127,8 @@ pub struct ExitConfig {
     /// Whose address destinations see. Default [`Sources::Gateway`]. [`Sources::Client`] holds for requests that name a client, and
     /// needs `CAP_NET_ADMIN` while it runs.
     pub sources: Sources,
-    /// TPA, as in [`EntranceConfig`].
-    pub tpa: tpa::Config,
+    /// What carries the trunk, as in [`EntranceConfig`].
+    pub transport: Transport,
     /// How long an entrance may take to say what it wants, from when it was taken. 100 ms to 60 s, default 10 s.
     pub request_timeout: Duration,
     /// How long to wait for a TCP connection onward, names included. 100 ms to 25 s, default 10 s.
@@ -138,7 +151,7 @@ impl EntranceConfig {
             local: None,
             name,
             key,
-            tpa: trunk(),
+            transport: Transport::tpa(),
             fallback: Fallback::Tcp,
             fallback_after: Duration::from_secs(3),
             retry_after: Duration::from_secs(30),
@@ -165,7 +178,7 @@ impl EntranceConfig {
         check(is_within(self.negotiation_timeout, second(60)), "negotiation_timeout", "100 ms to 60 s")?;
         check(is_within(self.retry_after, second(3600)), "retry_after", "100 ms to 1 h")?;
         self.tcp.check()?;
-        check_common(&self.tpa, self.connect_timeout, self.max_connections, self.buffer)
+        check_common(&self.transport, self.connect_timeout, self.max_connections, self.buffer)
     }
 }
 
@@ -178,7 +191,7 @@ impl ExitConfig {
             peers,
             allowed: Allowed::Beyond,
             sources: Sources::Gateway,
-            tpa: trunk(),
+            transport: Transport::tpa(),
             request_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),
             tcp: LegOptions::default(),
@@ -197,26 +210,50 @@ impl ExitConfig {
         check(is_within(self.request_timeout, Duration::from_secs(60)), "request_timeout", "100 ms to 60 s")?;
         check(names.len() == self.peers.len(), "peers", "of different names")?;
         self.tcp.check()?;
-        check_common(&self.tpa, self.connect_timeout, self.max_connections, self.buffer)
+        check_common(&self.transport, self.connect_timeout, self.max_connections, self.buffer)
     }
 }
 
-/// The timers of TPA as published are for hosts far apart: over a short trunk a loss would cost many round trips.
-fn trunk() -> tpa::Config {
-    let mut config = tpa::config(CWND_MAX);
-    config.silence_limit = Some(Span::from_secs(60));
-    (config.rto.min, config.ack.timer) = (Span::from_millis(20), Span::from_millis(10));
-    config
+impl Transport {
+    /// [`tpa::config`] with a window of 12, a least RTO of 20 ms and an ACK timer of 10 ms; a peer that is silent for 60 s is lost.
+    #[must_use]
+    pub fn tpa() -> Self {
+        let mut config = tpa::config(CWND_MAX);
+        config.silence_limit = Some(SILENCE);
+        // The timers of TPA as published are for hosts far apart: over a short trunk a loss would cost many round trips.
+        (config.rto.min, config.ack.timer) = (Span::from_millis(20), Span::from_millis(10));
+        Self::Tpa(config)
+    }
+
+    /// What [`wide::config`] has, with 2 MiB kept of each direction of a connection, of which there may be many: 300 Mb/s over 50 ms. A peer
+    /// that is silent for 60 s is lost.
+    #[must_use]
+    pub fn tpa_wide() -> Self {
+        // The gateways have credentials of their own.
+        let mut config = wide::config(Credentials::Shared(PreSharedKey::new([0; 32]))).transport;
+        config.silence.limit = Some(SILENCE);
+        (config.send_buffer, config.receive_buffer) = (Some(WIDE_BUFFER), WIDE_BUFFER);
+        Self::TpaWide(config)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let (valid, keep_alive, silence) = match self {
+            Self::Tpa(config) => (config.validate(), config.keep_alive, config.silence_limit),
+            Self::TpaWide(config) => (config.validate(), config.keep_alive, config.silence.limit),
+        };
+        valid.map_err(|error| Error::Config { field: error.field, must: error.must })?;
+        check(keep_alive.is_some(), "keep_alive", "set: else a peer that is gone is never missed")?;
+        check(silence.is_some(), "silence limit", "set: else a peer that is gone is never given up")
+    }
 }
 
-fn check_common(tpa: &tpa::Config, connect: Duration, connections: u32, buffer: u32) -> Result<(), Error> {
-    tpa.validate().map_err(|error| Error::Config { field: error.field, must: error.must })?;
-    check(tpa.keep_alive.is_some(), "tpa.keep_alive", "set: else a peer that is gone is never missed")?;
-    check(
-        tpa.silence_limit.is_some(),
-        "tpa.silence_limit",
-        "set: else a peer that is gone is never given up",
-    )?;
+fn check_common(
+    transport: &Transport,
+    connect: Duration,
+    connections: u32,
+    buffer: u32,
+) -> Result<(), Error> {
+    transport.check()?;
     check(is_within(connect, Duration::from_secs(25)), "connect_timeout", "100 ms to 25 s")?;
     check(CONNECTIONS.contains(&connections), "max_connections", "1 to 65535")?;
     check(BUFFER.contains(&buffer), "buffer", "4 KiB to 1 MiB")

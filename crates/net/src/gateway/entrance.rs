@@ -1,19 +1,19 @@
 //! Takes connections of applications.
 
+use super::carrier::{Carrier, Opened, Ready};
 use super::config::{EntranceConfig, Fallback, Sources, Way};
 use super::destination::Destination;
 use super::doors::{Call, Door};
 use super::error::Error;
 use super::figures::EntranceFigures;
 use super::greeting::Denial;
-use super::leg::{TcpLeg, TpaLeg};
+use super::leg::{TcpLeg, TrunkLeg};
 use super::onward::{self, From};
 use super::relay::{Side, relay};
 use super::service;
 use super::trunk::{Trunk, Unwilling};
 use crate::announce::{Known, Speaks};
 use crate::service::{Ledger, Service};
-use crate::tpa::Host;
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -21,12 +21,12 @@ use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-/// Takes TCP connections and has an exit connect them onward, over TPA.
+/// Takes TCP connections and has an exit connect them onward, over TPA or TPA-wide.
 #[derive(Debug)]
 pub struct Entrance {
     config: EntranceConfig,
     doors: Vec<Door>,
-    host: Host,
+    opened: Opened,
     known: Option<Known>,
 }
 
@@ -42,9 +42,9 @@ impl Entrance {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         });
-        let host = Host::bind(local)
+        let opened = Opened::of_entrance(&config.transport, local, &config.key)
             .map_err(|error| crate::Error::new(format!("taking the UDP address {local}"), error))?;
-        Ok(Self { config: config.clone(), doors, host, known: None })
+        Ok(Self { config: config.clone(), doors, opened, known: None })
     }
 
     /// Has it ask the exit only for hosts that are known to speak TPA. Others, and what the exit does not allow, are connected to by TCP,
@@ -66,37 +66,51 @@ impl Entrance {
 
 impl Service for Entrance {
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let Self { config, doors, host, known } = *self;
-        let figures = Arc::<EntranceFigures>::default();
-        let seats = config.max_connections as usize;
-        let shared = Arc::new(Shared {
-            trunk: Trunk::new(host, config.clone(), Arc::clone(&figures)),
-            figures: Arc::clone(&figures),
-            seats: Arc::new(Semaphore::new(seats)),
-            anteroom: Arc::new(Semaphore::new(seats.div_ceil(2))),
-            known,
-            config,
-        });
-        let work = async {
-            let mut serving = JoinSet::new();
-            for door in doors {
-                let shared = Arc::clone(&shared);
-                serving.spawn(door.serve(move |call, way| shared.take(call, way)));
-            }
-            // None ends but by an error.
-            while let Some(ended) = serving.join_next().await {
-                ended.map_err(io::Error::other)??;
-            }
-            Ok(())
-        };
-        service::run(work, stop, ledger, || figures.figures())
+        let Self { config, doors, opened, known } = *self;
+        match opened {
+            Opened::Tpa(ready) => run(config, doors, ready, known, stop, ledger),
+            Opened::TpaWide(ready) => run(config, doors, ready, known, stop, ledger),
+        }
     }
 }
 
-/// What all connections share.
-struct Shared {
+fn run<P: Carrier>(
     config: EntranceConfig,
-    trunk: Arc<Trunk>,
+    doors: Vec<Door>,
+    ready: Ready<P>,
+    known: Option<Known>,
+    stop: BorrowedFd<'_>,
+    ledger: &Ledger,
+) -> io::Result<()> {
+    let figures = Arc::<EntranceFigures>::default();
+    let seats = config.max_connections as usize;
+    let shared = Arc::new(Shared {
+        trunk: Trunk::new(ready, config.clone(), Arc::clone(&figures)),
+        figures: Arc::clone(&figures),
+        seats: Arc::new(Semaphore::new(seats)),
+        anteroom: Arc::new(Semaphore::new(seats.div_ceil(2))),
+        known,
+        config,
+    });
+    let work = async {
+        let mut serving = JoinSet::new();
+        for door in doors {
+            let shared = Arc::clone(&shared);
+            serving.spawn(door.serve(move |call, way| shared.take(call, way)));
+        }
+        // None ends but by an error.
+        while let Some(ended) = serving.join_next().await {
+            ended.map_err(io::Error::other)??;
+        }
+        Ok(())
+    };
+    service::run(work, stop, ledger, || figures.figures())
+}
+
+/// What all connections share.
+struct Shared<P: Carrier> {
+    config: EntranceConfig,
+    trunk: Arc<Trunk<P>>,
     figures: Arc<EntranceFigures>,
     /// Places of connections.
     seats: Arc<Semaphore>,
@@ -107,12 +121,12 @@ struct Shared {
 }
 
 /// How a connection goes on.
-enum Far {
-    Tpa(TpaLeg),
+enum Far<P: Carrier> {
+    Trunk(TrunkLeg<P>),
     Tcp(TcpLeg),
 }
 
-impl Shared {
+impl<P: Carrier> Shared<P> {
     /// Takes a connection, if there is a place for it; otherwise it is reset.
     fn take(self: &Arc<Self>, call: Call, way: &Way) {
         self.figures.accepted_connections.add();
@@ -151,7 +165,11 @@ impl Shared {
     }
 
     /// A leg to `destination`: by the exit, or without one.
-    async fn reach(self: &Arc<Self>, destination: &Destination, client: SocketAddr) -> Result<Far, Denial> {
+    async fn reach(
+        self: &Arc<Self>,
+        destination: &Destination,
+        client: SocketAddr,
+    ) -> Result<Far<P>, Denial> {
         if !self.is_for_exit(destination) {
             return self.go_unannounced(destination, client).await;
         }
@@ -162,7 +180,7 @@ impl Shared {
         match self.trunk.ask(greeted, destination, source).await {
             Ok(leg) => {
                 self.figures.tpa_connections.add();
-                Ok(Far::Tpa(leg))
+                Ok(Far::Trunk(leg))
             }
             Err(Unwilling::Denied(Denial::TooMany)) => self.fall_back(destination, client).await,
             // The host speaks TPA, and this port of it does not.
@@ -189,14 +207,14 @@ impl Shared {
     }
 
     /// To who does not speak TPA.
-    async fn go_unannounced(&self, destination: &Destination, client: SocketAddr) -> Result<Far, Denial> {
+    async fn go_unannounced(&self, destination: &Destination, client: SocketAddr) -> Result<Far<P>, Denial> {
         let leg = self.go_by_tcp(destination, client).await?;
         self.figures.unannounced_connections.add();
         Ok(Far::Tcp(leg))
     }
 
     /// For want of an exit.
-    async fn fall_back(&self, destination: &Destination, client: SocketAddr) -> Result<Far, Denial> {
+    async fn fall_back(&self, destination: &Destination, client: SocketAddr) -> Result<Far<P>, Denial> {
         if self.config.fallback == Fallback::Refuse {
             return Err(Denial::NetworkUnreachable);
         }
@@ -214,10 +232,10 @@ impl Shared {
         onward::connect(destination, from, |_| true, how).await
     }
 
-    async fn pass_on(self: &Arc<Self>, client: TcpLeg, far: Far) {
+    async fn pass_on(self: &Arc<Self>, client: TcpLeg, far: Far<P>) {
         let (buffer, moved) = (self.config.buffer as usize, &self.figures.moved);
         let ended = match far {
-            Far::Tpa(far) => relay(client, far, buffer, moved).await,
+            Far::Trunk(far) => relay(client, far, buffer, moved).await,
             Far::Tcp(far) => return self.note(relay(client, far, buffer, moved).await.is_ok()),
         };
         self.note(ended.is_ok());

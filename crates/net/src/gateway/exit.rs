@@ -1,5 +1,6 @@
 //! Serves entrances: connects onward by TCP what they ask for over TPA.
 
+use super::carrier::{Carrier, End, Line, Opened, Ready};
 use super::config::{ExitConfig, Sources};
 use super::destination::Allowed;
 use super::error::Error;
@@ -8,13 +9,15 @@ use super::greeting::{
     Challenge, Claim, Denial, Malformed, Nonce, REQUEST_HEADER_LEN, Request, Verdict, body_len,
 };
 use super::key::Key;
-use super::leg::{Leg, TcpLeg, TpaLeg};
+use super::leg::{Leg, TcpLeg, TrunkLeg};
 use super::onward::{self, From};
 use super::relay::relay;
 use super::service;
 use super::strangers::{Place, Strangers};
 use crate::service::{Ledger, Service};
-use crate::tpa::{AsyncListener, AsyncStream, Host, TpaListener};
+use crate::streams::{AsyncListener, AsyncStream, Listener};
+use crate::tpa::Tpa;
+use crate::wide::Wide;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -30,7 +33,13 @@ const BACKLOG: usize = 1024;
 #[derive(Debug)]
 pub struct Exit {
     config: ExitConfig,
-    listener: TpaListener,
+    listening: Listening,
+}
+
+#[derive(Debug)]
+enum Listening {
+    Tpa(Listener<Tpa>, Line<Tpa>),
+    TpaWide(Listener<Wide>, Line<Wide>),
 }
 
 impl Exit {
@@ -40,11 +49,16 @@ impl Exit {
     /// A parameter out of its range; an address that cannot be had.
     pub fn open(config: &ExitConfig) -> Result<Self, Error> {
         config.validate()?;
-        let listen = || Host::bind(config.listen)?.listen(&config.tpa, BACKLOG);
-        let listener = listen().map_err(|error| {
+        let listen = || match Opened::of_exit(&config.transport, config.listen, &config.peers)? {
+            Opened::Tpa(ready) => listen(ready).map(|(listener, line)| Listening::Tpa(listener, line)),
+            Opened::TpaWide(ready) => {
+                listen(ready).map(|(listener, line)| Listening::TpaWide(listener, line))
+            }
+        };
+        let listening = listen().map_err(|error| {
             crate::Error::new(format!("listening at the UDP address {}", config.listen), error)
         })?;
-        Ok(Self { config: config.clone(), listener })
+        Ok(Self { config: config.clone(), listening })
     }
 
     /// Where it listens.
@@ -52,35 +66,58 @@ impl Exit {
     /// # Errors
     /// If the system fails.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+        match &self.listening {
+            Listening::Tpa(listener, _) => listener.local_addr(),
+            Listening::TpaWide(listener, _) => listener.local_addr(),
+        }
     }
 }
 
 impl Service for Exit {
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let Self { config, listener } = *self;
-        let seats = config.max_connections as usize;
-        let shared = Arc::new(Shared {
-            figures: ExitFigures::default(),
-            seats: Arc::new(Semaphore::new(seats)),
-            // As many may be strangers as may be connected: they hold little, and not for long.
-            strangers: Strangers::new(seats),
-            config,
-        });
-        let work = async {
-            let listener = AsyncListener::from(listener);
-            loop {
-                let (stream, peer) = listener.accept().await?;
-                shared.take(stream, peer.ip());
-            }
-        };
-        service::run(work, stop, ledger, || shared.figures.figures())
+        let Self { config, listening } = *self;
+        match listening {
+            Listening::Tpa(listener, line) => run(config, listener, line, stop, ledger),
+            Listening::TpaWide(listener, line) => run(config, listener, line, stop, ledger),
+        }
     }
 }
 
-/// What all connections share.
-struct Shared {
+fn listen<P: Carrier>(ready: Ready<P>) -> io::Result<(Listener<P>, Line<P>)> {
+    let Ready { host, line } = ready;
+    Ok((host.listen(&line.config, BACKLOG)?, line))
+}
+
+fn run<P: Carrier>(
     config: ExitConfig,
+    listener: Listener<P>,
+    line: Line<P>,
+    stop: BorrowedFd<'_>,
+    ledger: &Ledger,
+) -> io::Result<()> {
+    let seats = config.max_connections as usize;
+    let shared = Arc::new(Shared {
+        figures: ExitFigures::default(),
+        seats: Arc::new(Semaphore::new(seats)),
+        // As many may be strangers as may be connected: they hold little, and not for long.
+        strangers: Strangers::new(seats),
+        config,
+        line,
+    });
+    let work = async {
+        let listener = AsyncListener::from(listener);
+        loop {
+            let (stream, peer) = listener.accept().await?;
+            shared.take(stream, peer.ip());
+        }
+    };
+    service::run(work, stop, ledger, || shared.figures.figures())
+}
+
+/// What all connections share.
+struct Shared<P: Carrier> {
+    config: ExitConfig,
+    line: Line<P>,
     figures: ExitFigures,
     /// Places of connections.
     seats: Arc<Semaphore>,
@@ -91,6 +128,7 @@ struct Shared {
 /// A request of who may make it.
 struct Order {
     request: Request,
+    /// Of this stream.
     key: Key,
     challenge: Challenge,
 }
@@ -107,11 +145,11 @@ enum Unheard {
     Unproven,
 }
 
-impl Shared {
+impl<P: Carrier> Shared<P> {
     /// Takes a stream, if there is a place for it; otherwise it is reset.
-    fn take(self: &Arc<Self>, stream: AsyncStream, peer: IpAddr) {
+    fn take(self: &Arc<Self>, stream: AsyncStream<P>, peer: IpAddr) {
         self.figures.accepted_connections.add();
-        let leg = TpaLeg::new(stream);
+        let leg = TrunkLeg::new(stream);
         match self.strangers.enter(peer) {
             Some(waiting) => {
                 let shared = Arc::clone(self);
@@ -121,7 +159,7 @@ impl Shared {
         }
     }
 
-    async fn serve(&self, mut near: TpaLeg, waiting: Place) {
+    async fn serve(&self, mut near: TrunkLeg<P>, waiting: Place) {
         let limit = self.config.request_timeout;
         let heard = timeout(limit, self.hear(near.stream())).await.unwrap_or(Err(Unheard::Silent));
         drop(waiting);
@@ -149,7 +187,7 @@ impl Shared {
     }
 
     /// Challenges, and reads the request of somebody who has a key.
-    async fn hear(&self, stream: &mut AsyncStream) -> Result<Order, Unheard> {
+    async fn hear(&self, stream: &mut AsyncStream<P>) -> Result<Order, Unheard> {
         let silent = |_| Unheard::Silent;
         let challenge = Challenge(Nonce::new().map_err(silent)?);
         stream.write_all(&challenge.encode()).await.map_err(silent)?;
@@ -162,11 +200,12 @@ impl Shared {
         let claim = Claim::decode(&body).map_err(|_| Unheard::Malformed)?;
         let peer =
             self.config.peers.iter().find(|peer| peer.name == *claim.name()).ok_or(Unheard::Unknown)?;
-        let request = claim.verify(&peer.key, &challenge).map_err(|error| match error {
+        let key = self.line.bound(&peer.key, stream.get_ref(), End::Exit);
+        let request = claim.verify(&key, &challenge).map_err(|error| match error {
             Malformed::Proof => Unheard::Unproven,
             _ => Unheard::Malformed,
         })?;
-        Ok(Order { request, key: peer.key, challenge })
+        Ok(Order { request, key, challenge })
     }
 
     async fn connect(&self, request: &Request) -> Result<TcpLeg, Denial> {
@@ -180,7 +219,7 @@ impl Shared {
             .await
     }
 
-    async fn pass_on(&self, mut near: TpaLeg, far: TcpLeg, order: &Order) {
+    async fn pass_on(&self, mut near: TrunkLeg<P>, far: TcpLeg, order: &Order) {
         if order.answer(near.stream(), Verdict::Connected).await.is_err() {
             return self.figures.broken_connections.add();
         }
@@ -194,13 +233,13 @@ impl Shared {
 }
 
 impl Order {
-    async fn answer(&self, stream: &mut AsyncStream, verdict: Verdict) -> io::Result<()> {
+    async fn answer<P: Carrier>(&self, stream: &mut AsyncStream<P>, verdict: Verdict) -> io::Result<()> {
         stream.write_all(&verdict.encode(&self.key, &self.challenge, &self.request.nonce)).await?;
         stream.flush().await
     }
 }
 
-async fn answer_and_leave(mut near: TpaLeg, order: &Order, denial: Denial) {
+async fn answer_and_leave<P: Carrier>(mut near: TrunkLeg<P>, order: &Order, denial: Denial) {
     if order.answer(near.stream(), Verdict::Refused(denial)).await.is_ok() {
         near.leave();
     }

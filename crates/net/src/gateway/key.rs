@@ -47,6 +47,17 @@ impl Key {
         Self(blake3::derive_key(CONTEXT, secret))
     }
 
+    /// This key for a channel between two ends that are known by `ends`.
+    pub(super) fn bound(&self, ends: &[&[u8; 32]; 2]) -> Self {
+        Self(*self.proof(b"channel", &[ends[0], ends[1]]).as_bytes())
+    }
+
+    /// A secret for `purpose`, of those who have this key, or this one and all of `others`.
+    pub(super) fn secret<'a>(&self, purpose: &[u8], others: impl IntoIterator<Item = &'a Self>) -> [u8; 32] {
+        let others: Vec<&[u8]> = others.into_iter().map(|key| &key.0[..]).collect();
+        *self.proof(b"secret", &[&[purpose.len() as u8], purpose, &others.concat()]).as_bytes()
+    }
+
     /// What only who has the key can say of `parts`, which must be such that their concatenation has one meaning.
     pub(super) fn proof(&self, purpose: &[u8], parts: &[&[u8]]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);

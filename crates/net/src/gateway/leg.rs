@@ -1,6 +1,6 @@
-//! One side of a connection through a gateway: TCP or TPA.
+//! One side of a connection through a gateway: TCP, or what carries the trunk.
 
-use crate::tpa::AsyncStream;
+use crate::streams::{AsyncStream, Protocol};
 use crate::transparent::LegOptions;
 use socket2::SockRef;
 use std::future::{Future, poll_fn};
@@ -124,20 +124,20 @@ impl Leg for TcpLeg {
 }
 
 /// A connection of ours.
-pub(super) struct TpaLeg(Option<AsyncStream>);
+pub(super) struct TrunkLeg<P: Protocol>(Option<AsyncStream<P>>);
 
-impl TpaLeg {
-    pub(super) fn new(stream: AsyncStream) -> Self {
+impl<P: Protocol> TrunkLeg<P> {
+    pub(super) fn new(stream: AsyncStream<P>) -> Self {
         Self(Some(stream))
     }
 
     /// The stream, for messages of the gateways.
-    pub(super) fn stream(&mut self) -> &mut AsyncStream {
+    pub(super) fn stream(&mut self) -> &mut AsyncStream<P> {
         self.0.as_mut().expect("only `leave` takes the stream, and the leg with it")
     }
 }
 
-impl Leg for TpaLeg {
+impl<P: Protocol> Leg for TrunkLeg<P> {
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
         Pin::new(self.stream()).poll_read(context, &mut buffer).map_ok(|()| buffer.filled().len())
@@ -171,7 +171,7 @@ impl Leg for TpaLeg {
     }
 }
 
-impl Drop for TpaLeg {
+impl<P: Protocol> Drop for TrunkLeg<P> {
     fn drop(&mut self) {
         if let Some(stream) = self.0.take() {
             stream.get_ref().abort();

@@ -1,4 +1,4 @@
-//! A pair of gateways: applications speak TCP, unmodified, and TPA carries their bytes over the part of the way that loses packets
+//! A pair of gateways: applications speak TCP, unmodified, and TPA or TPA-wide carries their bytes over the part of the way that loses packets
 //! (TPA §6: a TPA trunk and a TCP trunk, as Indirect-TCP has two of TCP).
 //!
 //! The entrance takes TCP connections, asks the exit over a TPA stream to connect onward by TCP, and both pass on what comes: bytes,
@@ -14,11 +14,14 @@
 //! | `config`, `error` | what gateways are told, and what they say when they cannot open |
 //! | `entrance` | takes connections of applications; `doors`: where they come in, `ways`: how they say where to |
 //! | `exit` | serves entrances; `strangers`: how many may have said nothing yet |
+//! | `carrier` | what carries the trunk: TPA or TPA-wide |
 //! | `trunk` | streams from entrance to exit, and whether there is an exit |
 //! | `onward` | connections onward by TCP |
 //! | `leg`, `relay` | one side of a connection; both sides joined |
 //! | `service`, `figures` | one thread for all connections, and what they count |
 
+#[cfg(feature = "gateway")]
+mod carrier;
 #[cfg(feature = "gateway")]
 mod config;
 pub mod destination;
@@ -52,7 +55,7 @@ mod ways;
 
 #[cfg(feature = "gateway")]
 pub use self::{
-    config::{EntranceConfig, ExitConfig, Fallback, Sources, Way},
+    config::{EntranceConfig, ExitConfig, Fallback, Sources, Transport, Way},
     entrance::Entrance,
     error::Error,
     exit::Exit,

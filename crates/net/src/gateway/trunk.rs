@@ -1,11 +1,13 @@
 //! Streams from the entrance to the exit, and whether there is an exit.
 
+use super::carrier::{Carrier, End, Line, Ready};
 use super::config::EntranceConfig;
 use super::destination::Destination;
 use super::figures::EntranceFigures;
 use super::greeting::{ANSWER_LEN, CHALLENGE_LEN, Challenge, Denial, Nonce, Request, Verdict};
-use super::leg::TpaLeg;
-use crate::tpa::{AsyncStream, Host};
+use super::key::Key;
+use super::leg::TrunkLeg;
+use crate::streams::{AsyncStream, Host};
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,8 +21,9 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 
 /// The way to the exit.
 #[derive(Debug)]
-pub(super) struct Trunk {
-    host: Host,
+pub(super) struct Trunk<P: Carrier> {
+    host: Host<P>,
+    line: Line<P>,
     config: EntranceConfig,
     figures: Arc<EntranceFigures>,
     /// Whether the exit did not answer when it was tried last.
@@ -28,9 +31,11 @@ pub(super) struct Trunk {
 }
 
 /// A stream on which the exit has said its challenge.
-pub(super) struct Greeted {
-    leg: TpaLeg,
+pub(super) struct Greeted<P: Carrier> {
+    leg: TrunkLeg<P>,
     challenge: Challenge,
+    /// The key, as it is used on this stream.
+    key: Key,
 }
 
 /// What an exit did not do.
@@ -44,13 +49,14 @@ pub(super) enum Unwilling {
     Silent,
 }
 
-impl Trunk {
-    pub(super) fn new(host: Host, config: EntranceConfig, figures: Arc<EntranceFigures>) -> Arc<Self> {
-        Arc::new(Self { host, config, figures, absent: AtomicBool::new(false) })
+impl<P: Carrier> Trunk<P> {
+    pub(super) fn new(ready: Ready<P>, config: EntranceConfig, figures: Arc<EntranceFigures>) -> Arc<Self> {
+        let Ready { host, line } = ready;
+        Arc::new(Self { host, line, config, figures, absent: AtomicBool::new(false) })
     }
 
     /// A stream to the exit; `None` if it does not answer, or did not lately.
-    pub(super) async fn open(self: &Arc<Self>) -> Option<Greeted> {
+    pub(super) async fn open(self: &Arc<Self>) -> Option<Greeted<P>> {
         if self.absent.load(Relaxed) {
             return None;
         }
@@ -64,13 +70,13 @@ impl Trunk {
     /// Asks the exit to connect to `destination`, in the name of `source` if there is one.
     pub(super) async fn ask(
         self: &Arc<Self>,
-        greeted: Greeted,
+        greeted: Greeted<P>,
         destination: &Destination,
         source: Option<SocketAddr>,
-    ) -> Result<TpaLeg, Unwilling> {
-        let Greeted { mut leg, challenge } = greeted;
+    ) -> Result<TrunkLeg<P>, Unwilling> {
+        let Greeted { mut leg, challenge, key } = greeted;
         let request = self.request(destination, source).map_err(|_| Unwilling::Denied(Denial::Failed))?;
-        let answered = timeout(ANSWERS_WITHIN, self.exchange(leg.stream(), &request, &challenge)).await;
+        let answered = timeout(ANSWERS_WITHIN, self.exchange(leg.stream(), &request, &challenge, &key)).await;
         match answered {
             Ok(Ok(Verdict::Connected)) => Ok(leg),
             Ok(Ok(Verdict::Refused(denial))) => Err(Unwilling::Denied(denial)),
@@ -100,18 +106,19 @@ impl Trunk {
         }
     }
 
-    async fn try_open(&self) -> Option<Greeted> {
+    async fn try_open(&self) -> Option<Greeted<P>> {
         let opened = timeout(self.config.fallback_after, self.greet()).await;
         opened.ok().and_then(Result::ok)
     }
 
-    async fn greet(&self) -> io::Result<Greeted> {
-        let stream = AsyncStream::connect_from(&self.host, self.config.exit, &self.config.tpa).await?;
-        let mut leg = TpaLeg::new(stream);
+    async fn greet(&self) -> io::Result<Greeted<P>> {
+        let stream = AsyncStream::connect_from(&self.host, self.config.exit, &self.line.config).await?;
+        let key = self.line.bound(&self.config.key, stream.get_ref(), End::Entrance);
+        let mut leg = TrunkLeg::new(stream);
         let mut bytes = [0; CHALLENGE_LEN];
         leg.stream().read_exact(&mut bytes).await?;
         let challenge = Challenge::decode(&bytes).map_err(invalid)?;
-        Ok(Greeted { leg, challenge })
+        Ok(Greeted { leg, challenge, key })
     }
 
     fn request(&self, destination: &Destination, source: Option<SocketAddr>) -> io::Result<Request> {
@@ -121,15 +128,16 @@ impl Trunk {
 
     async fn exchange(
         &self,
-        stream: &mut AsyncStream,
+        stream: &mut AsyncStream<P>,
         request: &Request,
         challenge: &Challenge,
+        key: &Key,
     ) -> io::Result<Verdict> {
-        stream.write_all(&request.encode(&self.config.key, challenge)).await?;
+        stream.write_all(&request.encode(key, challenge)).await?;
         stream.flush().await?;
         let mut bytes = [0; ANSWER_LEN];
         stream.read_exact(&mut bytes).await?;
-        Verdict::decode(&bytes, &self.config.key, challenge, &request.nonce).map_err(invalid)
+        Verdict::decode(&bytes, key, challenge, &request.nonce).map_err(invalid)
     }
 }
 

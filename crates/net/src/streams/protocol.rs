@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// [`drained`](Self::drained) follows. While the socket has no room no datagrams are polled.
 pub trait Protocol: Debug + Send + Sized + 'static {
     /// What a connection is known by. Never given twice as long as somebody holds a stream.
-    type Key: Copy + Ord + Debug + Send + Sync + 'static;
+    type Key: Copy + Ord + Debug + Send + Sync + Unpin + 'static;
     /// What is to be known before a connection is opened or accepted.
     type Config;
     /// One connection, for its user's calls.

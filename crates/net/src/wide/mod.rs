@@ -36,8 +36,8 @@ pub use self::protocol::Wide;
 pub use self::stats::{HostStats, Info};
 pub use crate::streams::Sharing;
 pub use hopline_sealed::{
-    Credentials, Fingerprint, HostConfig, Peer, PreSharedKey, PrivateKey, PublicKey, Seed, State,
-    TransportConfig, Trust,
+    AnswererConfig, Credentials, Fingerprint, HostConfig, Peer, PreSharedKey, PrivateKey, PublicKey,
+    ResetKey, Seed, State, TransportConfig, Trust,
 };
 
 use crate::streams;

@@ -9,11 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 pub(crate) fn tests() -> Vec<Test> {
-    hopline_harness::tests!([]; bytes_both_ways_over_ipv4, bytes_both_ways_over_ipv6, half_a_connection_may_end,
+    over_both!([]; bytes_both_ways_over_ipv4, bytes_both_ways_over_ipv6, half_a_connection_may_end,
         a_word_is_answered_while_both_ends_stay_open, a_reset_passes_from_the_client, a_reset_passes_from_the_server,
         a_reset_passes_after_the_end_of_one_direction, a_server_that_does_not_read_stops_the_client,
         hundreds_of_connections_at_once, who_stops_resets)
-    .into()
 }
 
 /// A connection of which all parts know.

@@ -1,9 +1,12 @@
 //! Gateways that run, applications, and bytes that tell where they belong.
 
 use hopline_core::Duration as Span;
-use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Key, Name, Peer, Way};
+use hopline_net::gateway::{
+    Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Key, Name, Peer, Transport, Way,
+};
 use hopline_net::service::{Ledger, Service};
 use hopline_net::tpa;
+use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -14,6 +17,10 @@ use std::time::Duration;
 
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub(crate) const V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::LOCALHOST);
+/// How often a silent peer is asked whether it is there.
+const ALIVE: Span = Span::from_millis(300);
+/// How long it may be silent.
+const SILENT: Span = Span::from_millis(1500);
 /// After this a test is not slow but wrong.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -82,11 +89,64 @@ pub(crate) fn peer() -> Peer {
     Peer { name: name(), key: key(1) }
 }
 
-/// The usual parameters of the trunk, but a peer that is gone is soon missed.
+/// What carries the trunks of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    Tpa,
+    TpaWide,
+}
+
+thread_local! {
+    static CARRIER: Cell<Carrier> = const { Cell::new(Carrier::Tpa) };
+}
+
+/// Has all that `body` starts on this thread carried so.
+pub(crate) fn carried_by(carrier: Carrier, body: impl FnOnce()) {
+    /// Whatever the body does: others come after it.
+    struct Until;
+    impl Drop for Until {
+        fn drop(&mut self) {
+            CARRIER.set(Carrier::Tpa);
+        }
+    }
+    let _until = Until;
+    CARRIER.set(carrier);
+    body();
+}
+
+pub(crate) fn carrier() -> Carrier {
+    CARRIER.get()
+}
+
+/// Tests that are done twice: over TPA, and over TPA-wide.
+macro_rules! over_both {
+    ($needs:expr; $($body:path),+ $(,)?) => {
+        hopline_harness::tests!($needs; $($body),+).into_iter().chain([$(
+            hopline_harness::Test::new(concat!(stringify!($body), "_over_tpa_wide"), $needs, || {
+                crate::helpers::carried_by(crate::helpers::Carrier::TpaWide, $body);
+            })
+        ),+]).collect()
+    };
+}
+pub(crate) use over_both;
+
+/// The usual parameters, but a peer that is gone is soon missed.
+pub(crate) fn transport() -> Transport {
+    match (carrier(), Transport::tpa_wide()) {
+        (Carrier::TpaWide, Transport::TpaWide(mut config)) => {
+            config.keep_alive = Some(ALIVE);
+            config.silence.limit = Some(SILENT);
+            Transport::TpaWide(config)
+        }
+        _ => Transport::Tpa(trunk()),
+    }
+}
+
+/// The same of TPA.
 pub(crate) fn trunk() -> tpa::Config {
     tpa::Config {
-        keep_alive: Some(Span::from_millis(300)),
-        silence_limit: Some(Span::from_millis(1500)),
+        keep_alive: Some(ALIVE),
+        silence_limit: Some(SILENT),
         time_wait: Span::from_millis(20),
         ..tpa::config(12)
     }
@@ -97,13 +157,13 @@ pub(crate) fn exit_config(ip: IpAddr) -> ExitConfig {
     ExitConfig {
         listen: (ip, 0).into(),
         allowed: Allowed::Listed(vec!["127.0.0.0/8".parse().unwrap(), "::1".parse().unwrap()]),
-        tpa: trunk(),
+        transport: transport(),
         ..ExitConfig::new(vec![peer()])
     }
 }
 
 pub(crate) fn entrance_config(way: Way, exit: SocketAddr) -> EntranceConfig {
-    EntranceConfig { tpa: trunk(), ..EntranceConfig::new(way, exit, name(), key(1)) }
+    EntranceConfig { transport: transport(), ..EntranceConfig::new(way, exit, name(), key(1)) }
 }
 
 pub(crate) fn start_exit(config: &ExitConfig) -> (Running, SocketAddr) {

@@ -5,13 +5,15 @@ use hopline_harness::Test;
 use hopline_net::gateway::ExitConfig;
 use hopline_net::gateway::greeting::{CHALLENGE_LEN, Challenge, Nonce, Request};
 use hopline_net::tpa::TpaStream;
+use hopline_net::wide::{self, Credentials, PrivateKey, Seed, Trust, WideListener, WideStream};
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
+use std::thread;
 use std::time::Duration;
 
 pub(crate) fn tests() -> Vec<Test> {
     hopline_harness::tests!([]; a_recorded_request_is_good_for_nothing, garbage_is_counted_and_reset,
-        strangers_hear_a_challenge_and_nothing_else_and_not_for_long, strangers_do_not_keep_peers_out)
+        strangers_hear_a_challenge_and_nothing_else_and_not_for_long, strangers_do_not_keep_peers_out, who_is_in_between_is_no_exit_and_no_entrance)
     .into()
 }
 
@@ -96,4 +98,38 @@ fn strangers_do_not_keep_peers_out() {
     strangers.iter().for_each(|(stranger, _)| is_cut_off(stranger));
     pair.exit.await_figure("silent_connections", 4);
     exchange(&connect(pair.address), &accept(&listener), 10_000);
+}
+
+/// Passes on what `from` says, until it ends.
+fn pass_on(mut from: &WideStream, mut to: &WideStream) {
+    let mut buffer = [0; 4096];
+    while let Ok(n @ 1..) = from.read(&mut buffer) {
+        to.write_all(&buffer[..n]).and_then(|()| to.flush()).unwrap();
+    }
+    to.abort();
+}
+
+fn who_is_in_between_is_no_exit_and_no_entrance() {
+    carried_by(Carrier::TpaWide, stands_in_between);
+}
+
+fn stands_in_between() {
+    let (_listener, address) = server(V4);
+    let (exit, exit_address) = start_exit(&exit_config(V4));
+    // Anybody has a key, and nobody asks for a certain one; but requests are proven for those of both ends.
+    let private = PrivateKey::generate(&Seed::new([9; 32]));
+    let config = wide::config(Credentials::Keys { private, trust: Trust::Anyone });
+    let between = WideListener::bind((V4, 0), &config).unwrap();
+    let (entrance, entry) = start_entrance(&entrance_config(forward(address), between.local_addr().unwrap()));
+    let client = connect(entry);
+    let (near, _) = between.accept().unwrap();
+    let far = WideStream::connect(exit_address, &config).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| pass_on(&near, &far));
+        scope.spawn(|| pass_on(&far, &near));
+        is_reset(&client);
+    });
+    exit.await_figure("wrong_proofs", 1);
+    entrance.await_figure("rejected_connections", 1);
+    assert_eq!(exit.figure("tpa_connections"), 0);
 }

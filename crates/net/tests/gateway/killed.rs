@@ -13,9 +13,11 @@ use std::process::{Child, Command, ExitCode, Stdio};
 /// What a process is to be: `exit`, or `entrance EXIT SERVER`.
 const ROLE: &str = "HOPLINE_TEST_GATEWAY_ROLE";
 
+/// Set if it is to speak TPA-wide.
+const OVER: &str = "HOPLINE_TEST_GATEWAY_OVER_TPA_WIDE";
+
 pub(crate) fn tests() -> Vec<Test> {
-    hopline_harness::tests!([]; an_exit_that_is_killed_is_a_reset_at_both_ends, an_entrance_that_is_killed_is_a_reset_at_both_ends)
-        .into()
+    over_both!([]; an_exit_that_is_killed_is_a_reset_at_both_ends, an_entrance_that_is_killed_is_a_reset_at_both_ends)
 }
 
 pub(crate) fn role() -> Option<String> {
@@ -24,6 +26,14 @@ pub(crate) fn role() -> Option<String> {
 
 /// Is what it is to be, and says where, until it is killed.
 pub(crate) fn play(role: &str) -> ExitCode {
+    match std::env::var_os(OVER) {
+        Some(_) => carried_by(Carrier::TpaWide, || serve(role)),
+        None => serve(role),
+    }
+    ExitCode::SUCCESS
+}
+
+fn serve(role: &str) {
     let words: Vec<_> = role.split(' ').collect();
     let (service, address): (Box<dyn Service>, SocketAddr) = match words[..] {
         ["exit"] => {
@@ -37,13 +47,12 @@ pub(crate) fn play(role: &str) -> ExitCode {
             let address = entrance.local_addrs().unwrap()[0];
             (Box::new(entrance), address)
         }
-        _ => return ExitCode::FAILURE,
+        _ => unreachable!("a role that nobody gives: {role}"),
     };
     let mut out = std::io::stdout();
     writeln!(out, "{address}").unwrap();
     let (_keep, stop) = UnixStream::pair().unwrap();
     service.run(stop.as_fd(), &Ledger::default()).unwrap();
-    ExitCode::SUCCESS
 }
 
 /// A process that is killed when this goes.
@@ -52,7 +61,11 @@ struct Process(Child);
 impl Process {
     fn start(role: &str) -> (Self, SocketAddr) {
         let program = std::env::current_exe().unwrap();
-        let mut child = Command::new(program).env(ROLE, role).stdout(Stdio::piped()).spawn().unwrap();
+        let mut command = Command::new(program);
+        if carrier() == Carrier::TpaWide {
+            command.env(OVER, "");
+        }
+        let mut child = command.env(ROLE, role).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         (Self(child), line.trim().parse().unwrap())

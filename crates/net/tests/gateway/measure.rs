@@ -3,7 +3,7 @@
 use crate::helpers::*;
 use hopline_core::Duration as Span;
 use hopline_harness::{Need, Test};
-use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Way};
+use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Transport, Way};
 use hopline_net::link::{NamespaceLink, Reach, Setup};
 use hopline_net::transparent::LegOptions;
 use hopline_net::{tcp, tpa};
@@ -40,9 +40,11 @@ enum By {
     Tpa(u8),
     /// The same with the parameters that gateways have by themselves.
     Usual,
+    /// The same over TPA-wide.
+    Wide,
 }
 
-const ALL: [By; 5] = [By::Tcp("cubic"), By::Tcp("bbr"), By::Tpa(6), By::Tpa(12), By::Usual];
+const ALL: [By; 6] = [By::Tcp("cubic"), By::Tcp("bbr"), By::Tpa(6), By::Tpa(12), By::Usual, By::Wide];
 
 /// Client, 100 Mb/s and 25 ms, entrance, 20 Mb/s that lose, exit and server.
 struct World {
@@ -98,28 +100,29 @@ impl World {
         (received * 8.0 / SECONDS as f64 / 1e6, stats.forth.sent as f64 / (received / 1448.0))
     }
 
-    fn gateways(&self, trunk: tpa::Config) -> (Running, Running, SocketAddr) {
+    fn gateways(&self, trunk: Transport) -> (Running, Running, SocketAddr) {
         let exit = ExitConfig {
             listen: (SERVER.ip(), EXIT_PORT).into(),
             allowed: Allowed::Listed(vec!["10.80.0.2 5001".parse().unwrap()]),
-            tpa: trunk,
+            transport: trunk.clone(),
             ..ExitConfig::new(vec![peer()])
         };
         let exit = self.wireless.run_in_b(|| Running::start(Exit::open(&exit).unwrap()));
         let way = Way::Forward { listen: (ENTRANCE, 5000).into(), to: SERVER.to_string().parse().unwrap() };
         let tcp = LegOptions { congestion: Some("cubic".into()), ..LegOptions::default() };
         let config = EntranceConfig::new(way, (SERVER.ip(), EXIT_PORT).into(), name(), key(1));
-        let config = EntranceConfig { tpa: trunk, tcp, ..config };
+        let config = EntranceConfig { transport: trunk, tcp, ..config };
         let entrance = self.wireless.run_in_a(|| Running::start(Entrance::open(&config).unwrap()));
         (entrance, exit, (ENTRANCE, 5000).into())
     }
 }
 
-fn trunk_of(by: By) -> Option<tpa::Config> {
+fn trunk_of(by: By) -> Option<Transport> {
     match by {
         By::Tcp(_) => None,
-        By::Tpa(cwnd_max) => Some(tpa::config(cwnd_max)),
-        By::Usual => Some(ExitConfig::new(vec![peer()]).tpa),
+        By::Tpa(cwnd_max) => Some(Transport::Tpa(tpa::config(cwnd_max))),
+        By::Usual => Some(Transport::tpa()),
+        By::Wide => Some(Transport::tpa_wide()),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::helpers::*;
 use hopline_core::Duration as Span;
 use hopline_harness::Test;
-use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Way};
+use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Transport, Way};
 use hopline_net::link::NamespaceLink;
 use hopline_testkit::Emulation;
 use hopline_testkit::namespace::LINK;
@@ -13,11 +13,15 @@ use std::time::Duration;
 
 pub(crate) fn tests() -> Vec<Test> {
     let losses = [(0.0, 2_000_000), (0.05, 300_000), (0.2, 100_000)];
-    let lossy = losses.map(|(loss, len)| {
-        let name = format!("bytes_both_ways_with_{}_percent_lost_each_way", loss * 100.0);
-        Test::new(name, [LINK], move || bytes_both_ways(loss, len))
+    let carriers = [("tpa", Transport::tpa as fn() -> Transport), ("tpa_wide", Transport::tpa_wide)];
+    let lossy = losses.into_iter().flat_map(|(loss, len)| {
+        carriers.map(|(carrier, transport)| {
+            let percent = loss * 100.0;
+            let name = format!("bytes_both_ways_with_{percent}_percent_lost_each_way_over_{carrier}");
+            Test::new(name, [LINK], move || bytes_both_ways(loss, len, &transport()))
+        })
     });
-    let mut tests: Vec<Test> = lossy.into();
+    let mut tests: Vec<Test> = lossy.collect();
     tests.push(Test::new("without_an_exit_behind_the_link_tcp_goes_on", [LINK], without_an_exit_tcp_goes_on));
     tests
 }
@@ -29,19 +33,20 @@ fn link(loss: f64) -> NamespaceLink {
     NamespaceLink::new(way.clone(), way, 7).unwrap()
 }
 
-fn exit_at(ip: IpAddr) -> ExitConfig {
+fn exit_at(ip: IpAddr, transport: Transport) -> ExitConfig {
     let allowed = Allowed::Listed(vec![format!("{ip}/32").parse().unwrap()]);
-    ExitConfig { listen: (ip, EXIT_PORT).into(), allowed, ..ExitConfig::new(vec![peer()]) }
+    ExitConfig { listen: (ip, EXIT_PORT).into(), allowed, transport, ..ExitConfig::new(vec![peer()]) }
 }
 
-fn entrance_to(server: SocketAddr) -> EntranceConfig {
+fn entrance_to(server: SocketAddr, transport: Transport) -> EntranceConfig {
     let listen = (Ipv4Addr::LOCALHOST, 0).into();
     let way = Way::Forward { listen, to: server.to_string().parse().unwrap() };
-    EntranceConfig::new(way, (server.ip(), EXIT_PORT).into(), name(), key(1))
+    let exit = (server.ip(), EXIT_PORT).into();
+    EntranceConfig { transport, ..EntranceConfig::new(way, exit, name(), key(1)) }
 }
 
 /// Client and entrance on host A, exit and server on host B.
-fn bytes_both_ways(loss: f64, len: usize) {
+fn bytes_both_ways(loss: f64, len: usize, transport: &Transport) {
     let link = link(loss);
     let ip = IpAddr::V4(link.address_b());
     let (ready, is_ready) = channel();
@@ -49,7 +54,7 @@ fn bytes_both_ways(loss: f64, len: usize) {
     link.run_both(
         move || {
             let server: SocketAddr = is_ready.recv().unwrap();
-            let (entrance, entry) = start_entrance(&entrance_to(server));
+            let (entrance, entry) = start_entrance(&entrance_to(server, transport.clone()));
             let client = connect(entry);
             send(&client, there);
             assert_eq!(hash_of(&client).unwrap(), hash(back));
@@ -58,7 +63,7 @@ fn bytes_both_ways(loss: f64, len: usize) {
         },
         || {
             let (listener, address) = server(ip);
-            let exit = Running::start(Exit::open(&exit_at(ip)).unwrap());
+            let exit = Running::start(Exit::open(&exit_at(ip, transport.clone())).unwrap());
             ready.send(address).unwrap();
             let server = accept(&listener);
             assert_eq!(hash_of(&server).unwrap(), hash(there));
@@ -78,7 +83,10 @@ fn without_an_exit_tcp_goes_on() {
     link.run_both(
         move || {
             let server: SocketAddr = is_ready.recv().unwrap();
-            let config = EntranceConfig { fallback_after: Duration::from_millis(500), ..entrance_to(server) };
+            let config = EntranceConfig {
+                fallback_after: Duration::from_millis(500),
+                ..entrance_to(server, Transport::tpa())
+            };
             let entrance = Entrance::open(&config).unwrap();
             let entry = entrance.local_addrs().unwrap()[0];
             let entrance = Running::start(entrance);

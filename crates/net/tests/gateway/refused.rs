@@ -2,16 +2,16 @@
 
 use crate::helpers::*;
 use hopline_harness::Test;
-use hopline_net::gateway::{Allowed, EntranceConfig, ExitConfig, Fallback};
+use hopline_net::gateway::{Allowed, EntranceConfig, ExitConfig, Fallback, Transport};
+use hopline_net::tpa;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 pub(crate) fn tests() -> Vec<Test> {
-    hopline_harness::tests!([]; a_destination_that_refuses_is_a_reset, a_destination_that_is_not_allowed_is_a_reset,
+    over_both!([]; a_destination_that_refuses_is_a_reset, a_destination_that_is_not_allowed_is_a_reset,
         without_an_exit_connections_go_by_tcp_until_it_is_back, without_an_exit_connections_can_be_refused,
         one_connection_too_many_for_the_exit_goes_by_tcp, one_connection_too_many_for_the_entrance_is_reset,
         another_key_or_name_reaches_nothing, parameters_out_of_range_are_named)
-    .into()
 }
 
 fn a_destination_that_refuses_is_a_reset() {
@@ -131,7 +131,14 @@ fn parameters_out_of_range_are_named() {
     assert_eq!(exit(|c| c.peers.push(peer())), "`peers` must be of different names");
     assert_eq!(exit(|c| c.max_connections = 0), "`max_connections` must be 1 to 65535");
     assert_eq!(exit(|c| c.connect_timeout = Duration::ZERO), "`connect_timeout` must be 100 ms to 25 s");
-    assert_eq!(exit(|c| c.tpa.cwnd_max = 13), "`cwnd_max` must be 1 to 12");
+    let tpa = |change: fn(&mut tpa::Config)| {
+        let mut config = trunk();
+        change(&mut config);
+        let config = ExitConfig { transport: Transport::Tpa(config), ..exit_config(V4) };
+        config.validate().unwrap_err().to_string()
+    };
+    assert_eq!(tpa(|c| c.cwnd_max = 13), "`cwnd_max` must be 1 to 12");
+    assert!(tpa(|c| c.keep_alive = None).starts_with("`keep_alive` must be set"));
     let entrance = |change: fn(&mut EntranceConfig)| {
         let mut config = entrance_config(forward(nobody(V4)), nobody(V4));
         change(&mut config);

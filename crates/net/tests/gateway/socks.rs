@@ -10,10 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 pub(crate) fn tests() -> Vec<Test> {
-    let mut tests: Vec<Test> =
-        hopline_harness::tests!([]; a_client_says_where_to, a_name_is_resolved_by_the_exit,
-        a_client_learns_why_not, a_login_is_asked_for, who_says_nothing_is_reset_and_keeps_nobody_out)
-        .into();
+    let mut tests: Vec<Test> = over_both!([]; a_client_says_where_to, a_name_is_resolved_by_the_exit,
+        a_client_learns_why_not, a_login_is_asked_for, who_says_nothing_is_reset_and_keeps_nobody_out);
     tests.push(Test::new("curl_fetches_through_socks", [Need::Program("curl")], curl_fetches_through_socks));
     tests
 }

@@ -58,8 +58,25 @@ pub const RETRY_AFTER_S: Key = Key::number(
     3600.0,
     "how long it counts as absent before it is tried again; default: 30",
 );
+/// What carries connections from gateway to gateway.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carrier {
+    /// TPA as published.
+    #[default]
+    Tpa,
+    /// TPA-wide.
+    TpaWide,
+}
+
+/// `transport`.
+pub const TRANSPORT: Choice<Carrier> = choice!(
+    "transport",
+    { "tpa" => Carrier::Tpa, "tpa-wide" => Carrier::TpaWide },
+    "what carries connections to the other gateway, alike at both: TPA as published, or TPA-wide, encrypted and with as much in flight as the path takes; default: tpa",
+);
 /// `cwnd_max`.
-pub const CWND_MAX: Key = Key::integer("cwnd_max", 1, 12, "largest window of TPA, in segments; default: 12");
+pub const CWND_MAX: Key =
+    Key::integer("cwnd_max", 1, 12, "of transport = \"tpa\": its largest window, in segments; default: 12");
 /// `congestion`.
 pub const CONGESTION: Key = Key::text(
     "congestion",
@@ -100,4 +117,4 @@ pub(super) const ENTRANCE: &[Key] = &[
 /// Those of an exit.
 pub(super) const AN_EXIT: &[Key] = &[LISTEN, PEERS, ALLOWED];
 /// Those of both.
-pub(super) const BOTH: &[Key] = &[ANNOUNCE, SOURCES.key, CWND_MAX, CONGESTION];
+pub(super) const BOTH: &[Key] = &[ANNOUNCE, SOURCES.key, TRANSPORT.key, CWND_MAX, CONGESTION];

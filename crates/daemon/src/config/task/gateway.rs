@@ -8,8 +8,7 @@ use hopline_net::announce::{self, Role};
 use hopline_net::gateway::destination::{Destination, Rule};
 use hopline_net::gateway::key::{Key, Name, Peer};
 use hopline_net::gateway::socks::Login;
-use hopline_net::gateway::{Allowed, EntranceConfig, ExitConfig, Way};
-use hopline_net::tpa;
+use hopline_net::gateway::{Allowed, EntranceConfig, ExitConfig, Transport, Way};
 use hopline_net::transparent::LegOptions;
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
@@ -78,7 +77,7 @@ impl EntranceTask {
         ] {
             *field = values::seconds(section, key.name).unwrap_or(*field);
         }
-        config.tpa = trunk(section, config.tpa);
+        config.transport = trunk(section)?;
         config.tcp = leg(section);
         config.max_connections = section.small(split::MAX_CONNECTIONS.name).unwrap_or(config.max_connections);
         config.buffer = section.small(split::BUFFER_BYTES.name).unwrap_or(config.buffer);
@@ -143,7 +142,7 @@ fn exit(section: &Section<'_>) -> Result<ExitConfig, Problem> {
     section.set(keys::SOURCES, &mut config.sources);
     config.connect_timeout =
         values::seconds(section, split::CONNECT_TIMEOUT_S.name).unwrap_or(config.connect_timeout);
-    config.tpa = trunk(section, config.tpa);
+    config.transport = trunk(section)?;
     config.tcp = leg(section);
     config.max_connections = section.small(split::MAX_CONNECTIONS.name).unwrap_or(config.max_connections);
     config.buffer = section.small(split::BUFFER_BYTES.name).unwrap_or(config.buffer);
@@ -215,11 +214,23 @@ fn required<T: FromStr>(
         .ok_or_else(|| values::missing(section, key, kind.word(), &format!("\"{example}\"")))
 }
 
-fn trunk(section: &Section<'_>, config: tpa::Config) -> tpa::Config {
-    match section.narrow(keys::CWND_MAX.name) {
-        Some(cwnd_max) => tpa::Config { cwnd_max, ..config },
-        None => config,
+fn trunk(section: &Section<'_>) -> Result<Transport, Problem> {
+    let mut carrier = keys::Carrier::default();
+    section.set(keys::TRANSPORT, &mut carrier);
+    let mut transport = match carrier {
+        keys::Carrier::Tpa => Transport::tpa(),
+        keys::Carrier::TpaWide => Transport::tpa_wide(),
+    };
+    match (&mut transport, section.narrow(keys::CWND_MAX.name)) {
+        (_, None) => {}
+        (Transport::Tpa(config), Some(cwnd_max)) => config.cwnd_max = cwnd_max,
+        (Transport::TpaWide(_), Some(_)) => {
+            return Err(Problem::new("TPA-wide has no largest window in segments")
+                .at(section.origin_of(keys::CWND_MAX.name))
+                .help("leave out cwnd_max, or transport = \"tpa-wide\""));
+        }
     }
+    Ok(transport)
 }
 
 fn leg(section: &Section<'_>) -> LegOptions {

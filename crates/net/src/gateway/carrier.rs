@@ -1,0 +1,161 @@
+//! What carries a trunk: TPA, or TPA-wide, which encrypts.
+//!
+//! Both ends of a trunk of TPA-wide have a key pair that is made of the secrets they share, and take any key of the other: the proofs of
+//! request and answer are bound to both public keys. So who is in between, with a key of its own towards each, has a proof that is wrong.
+
+use super::config::Transport;
+use super::key::{Key, Peer};
+use crate::streams::{Host, Protocol, Stream};
+use crate::tpa::{self, Tpa};
+use crate::wide::{
+    self, AnswererConfig, Credentials, HostConfig, PrivateKey, PublicKey, ResetKey, Seed, Trust, Wide,
+};
+use std::fmt::Debug;
+use std::io;
+use std::net::SocketAddr;
+
+/// Most handshakes under way, and twice those with one address: an entrance has as many as applications connect at a time.
+const HALF_OPEN: u16 = 1024;
+
+/// A protocol that carries trunks.
+pub(super) trait Carrier: Protocol<Config: Clone + Debug + Send + Sync> {
+    /// What a gateway has of its own, for all streams.
+    type Own: Copy + Debug + Send + Sync + 'static;
+
+    /// `key`, for this stream alone where it is of such a kind.
+    fn bound(key: &Key, own: Self::Own, stream: &Stream<Self>, end: End) -> Key;
+}
+
+/// Whose end of a stream it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Entrance,
+    Exit,
+}
+
+/// How a gateway speaks over a trunk.
+#[derive(Clone, Debug)]
+pub(super) struct Line<P: Carrier> {
+    pub(super) config: P::Config,
+    own: P::Own,
+}
+
+impl<P: Carrier> Line<P> {
+    /// `key`, as it is to be used on `stream`.
+    pub(super) fn bound(&self, key: &Key, stream: &Stream<P>, end: End) -> Key {
+        P::bound(key, self.own, stream, end)
+    }
+}
+
+/// A gateway's socket, and how it speaks.
+#[derive(Debug)]
+pub(super) struct Ready<P: Carrier> {
+    pub(super) host: Host<P>,
+    pub(super) line: Line<P>,
+}
+
+/// The same for whichever protocol it is.
+#[derive(Debug)]
+pub(super) enum Opened {
+    Tpa(Ready<Tpa>),
+    TpaWide(Ready<Wide>),
+}
+
+impl Opened {
+    /// An entrance's, which shares `key`.
+    pub(super) fn of_entrance(transport: &Transport, local: SocketAddr, key: &Key) -> io::Result<Self> {
+        Self::open(transport, local, || key.secret(b"entrance", []))
+    }
+
+    /// An exit's for `peers`.
+    pub(super) fn of_exit(transport: &Transport, local: SocketAddr, peers: &[Peer]) -> io::Result<Self> {
+        // The same after a restart, in whatever order they are named: entrances then hear that their connections are lost.
+        let mut peers: Vec<&Peer> = peers.iter().collect();
+        peers.sort_by_key(|peer| &peer.name);
+        let (first, others) = peers.split_first().expect("a checked configuration has one at least");
+        Self::open(transport, local, || first.key.secret(b"exit", others.iter().map(|peer| &peer.key)))
+    }
+
+    fn open(transport: &Transport, local: SocketAddr, secret: impl FnOnce() -> [u8; 32]) -> io::Result<Self> {
+        Ok(match transport {
+            Transport::Tpa(config) => {
+                Self::Tpa(Ready { host: Host::bind(local)?, line: Line { config: *config, own: () } })
+            }
+            Transport::TpaWide(transport) => {
+                let private = PrivateKey::generate(&Seed::new(secret()));
+                let own = private.public();
+                let resets = Some(ResetKey::of(&private, local.port()));
+                let host = Wide::host_config()?;
+                let answerer =
+                    AnswererConfig { half_open: HALF_OPEN, per_host: HALF_OPEN / 2, ..host.answerer };
+                let protocol = Wide::with(HostConfig { resets, answerer, ..host })?;
+                let credentials = Credentials::Keys { private, trust: Trust::Anyone };
+                let config = wide::Config { credentials, transport: *transport };
+                Self::TpaWide(Ready { host: Host::bind_with(local, protocol)?, line: Line { config, own } })
+            }
+        })
+    }
+}
+
+impl Carrier for Tpa {
+    type Own = ();
+
+    fn bound(key: &Key, (): (), _stream: &tpa::TpaStream, _end: End) -> Key {
+        *key
+    }
+}
+
+impl Carrier for Wide {
+    type Own = PublicKey;
+
+    fn bound(key: &Key, own: PublicKey, stream: &wide::WideStream, end: End) -> Key {
+        let other = stream.info().peer.key.expect("who is connected with keys has proved to have one");
+        let [exit, entrance] = match end {
+            End::Exit => [own, other],
+            End::Entrance => [other, own],
+        };
+        key.bound(&[exit.bytes(), entrance.bytes()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::ExitConfig;
+
+    fn peer(name: &str, secret: u8) -> Peer {
+        Peer { name: name.parse().unwrap(), key: Key::new(&[secret; 32]) }
+    }
+
+    fn public(opened: &Opened) -> PublicKey {
+        match opened {
+            Opened::TpaWide(ready) => ready.line.own,
+            Opened::Tpa(_) => panic!("TPA has none"),
+        }
+    }
+
+    fn of_exit(peers: &[Peer]) -> PublicKey {
+        public(&Opened::of_exit(&Transport::tpa_wide(), ([127, 0, 0, 1], 0).into(), peers).unwrap())
+    }
+
+    #[test]
+    fn an_exit_has_the_same_key_whatever_the_order_of_its_peers_and_another_with_others() {
+        let [a, b, c] = [peer("a", 1), peer("b", 2), peer("c", 3)];
+        let own = of_exit(&[a.clone(), b.clone()]);
+        assert_eq!(own, of_exit(&[b.clone(), a.clone()]));
+        assert_ne!(own, of_exit(&[a.clone(), c]));
+        assert_ne!(own, of_exit(std::slice::from_ref(&a)));
+        let entrance = Opened::of_entrance(&Transport::tpa_wide(), ([127, 0, 0, 1], 0).into(), &a.key);
+        assert_ne!(of_exit(&[a]), public(&entrance.unwrap()));
+    }
+
+    #[test]
+    fn a_stranger_is_no_party_to_what_a_proof_is_bound_to() {
+        let key = Key::new(&[1; 32]);
+        let [a, b, c] = [2, 3, 4].map(|n| PrivateKey::generate(&Seed::new([n; 32])).public());
+        let bound = |one: PublicKey, other: PublicKey| key.bound(&[one.bytes(), other.bytes()]);
+        assert_eq!(bound(a, b), bound(a, b));
+        assert!(![bound(b, a), bound(a, c), bound(c, b), key].contains(&bound(a, b)));
+        assert!(ExitConfig::new(vec![peer("a", 1)]).validate().is_ok());
+    }
+}
