@@ -1,6 +1,6 @@
 //! Silence in real time, with the limits that users have.
 
-use crate::world::{LOOK, World, now, processor};
+use crate::world::{BOTH, LOOK, Speaks, World, now, processor};
 use hopline_core::{Duration as Span, Instant as Moment};
 use hopline_link::Emulation;
 use hopline_net::link::Setup;
@@ -16,13 +16,13 @@ const BOUND_S: u64 = 45;
 
 pub(crate) fn drill() {
     thread::scope(|scope| {
-        for seconds in OUTAGES_S {
-            thread::Builder::new().spawn_scoped(scope, move || survive(seconds)).unwrap();
+        for (speaks, seconds) in BOTH.into_iter().flat_map(|speaks| OUTAGES_S.map(|s| (speaks, s))) {
+            thread::Builder::new().spawn_scoped(scope, move || survive(speaks, seconds)).unwrap();
         }
     });
 }
 
-fn survive(seconds: u64) {
+fn survive(speaks: Speaks, seconds: u64) {
     let outage = (Moment::from_secs(2), Moment::from_secs(2 + seconds));
     let way = Emulation {
         rate: Some(2_000_000),
@@ -30,7 +30,7 @@ fn survive(seconds: u64) {
         blackouts: vec![outage],
         ..Emulation::delay(Span::from_millis(10))
     };
-    let mut world = World::new(Setup::new(way.clone(), way, seconds), 2_000_000, SILENCE);
+    let mut world = World::new(speaks, Setup::new(way.clone(), way, seconds), 2_000_000, SILENCE);
     world.start_receiver();
     world.start_sender();
     let pids = [&world.sender, &world.receiver].map(|child| child.as_ref().unwrap().id());
@@ -41,19 +41,23 @@ fn survive(seconds: u64) {
     let used = pids.map(processor);
     for (used, before) in used.into_iter().zip(before) {
         let share = (used - before) / (seconds - 15) as f64;
-        assert!(share < 0.02, "an outage of {seconds} s takes {:.1} % of a processor", share * 100.0);
+        assert!(
+            share < 0.02,
+            "{speaks:?}: an outage of {seconds} s takes {:.1} % of a processor",
+            share * 100.0
+        );
     }
     let (status, said) = loop {
         let late = began.elapsed() > Duration::from_secs(2 + seconds + BOUND_S);
-        assert!(!late, "an outage of {seconds} s: nothing moves afterwards");
+        assert!(!late, "{speaks:?}: an outage of {seconds} s: nothing moves afterwards");
         if let Some(ended) = world.sender_ended() {
             break ended;
         }
         thread::sleep(LOOK);
     };
-    assert_eq!(status.code(), Some(0), "an outage of {seconds} s: {said}");
+    assert_eq!(status.code(), Some(0), "{speaks:?}: an outage of {seconds} s: {said}");
     let after = began.elapsed().as_secs_f64() - (2 + seconds) as f64;
-    println!("an outage of {seconds} s: all is there {after:.1} s after its end");
+    println!("{speaks:?}: an outage of {seconds} s: all is there {after:.1} s after its end");
     world.check("outage");
     world.check_receiver("outage");
 }

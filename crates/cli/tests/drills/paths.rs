@@ -1,6 +1,6 @@
 //! A path that has less room than it seems, and loses packets besides.
 
-use crate::world::{LOOK, World, now};
+use crate::world::{BOTH, LOOK, Speaks, World, now};
 use hopline_core::Duration as Span;
 use hopline_link::Emulation;
 use hopline_net::link::Setup;
@@ -11,6 +11,10 @@ use std::time::Duration;
 const BOUND: Duration = Duration::from_secs(60);
 
 pub(crate) fn drill() {
+    BOTH.into_iter().for_each(cross);
+}
+
+fn cross(speaks: Speaks) {
     let way = Emulation {
         rate: Some(10_000_000),
         queue: Some(50),
@@ -18,21 +22,21 @@ pub(crate) fn drill() {
         ..Emulation::delay(Span::from_millis(10))
     };
     let setup = Setup { path_mtu: Some(1400), ..Setup::new(way.clone(), way, 1) };
-    let mut world = World::new(setup, 1_000_000, Duration::from_secs(120));
+    let mut world = World::new(speaks, setup, 1_000_000, Duration::from_secs(120));
     let began = now();
     world.start_receiver();
     world.start_sender();
     let (status, said) = loop {
-        assert!(began.elapsed() < BOUND, "it hangs");
+        assert!(began.elapsed() < BOUND, "{speaks:?} hangs");
         if let Some(ended) = world.sender_ended() {
             break ended;
         }
         thread::sleep(LOOK);
     };
-    assert_eq!(status.code(), Some(0), "{said}");
+    assert_eq!(status.code(), Some(0), "{speaks:?}: {said}");
     let too_long = world.link.stats().too_long;
     println!(
-        "1 MB past a router with an MTU of 1400: {:.1} s, {too_long} packets too long",
+        "{speaks:?}: 1 MB past a router with an MTU of 1400: {:.1} s, {too_long} packets too long",
         began.elapsed().as_secs_f64()
     );
     world.check("a small MTU");

@@ -1,6 +1,6 @@
 //! Seeded schedules of everything that goes wrong.
 
-use crate::world::{LOOK, World, enlarge, mount, now, signal, unmount};
+use crate::world::{BOTH, LOOK, Speaks, World, enlarge, mount, now, signal, unmount};
 use hopline_core::{Duration as Span, Instant as Moment, Purpose, Stream};
 use hopline_link::Emulation;
 use hopline_net::link::Setup;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-/// Schedules; `HOPLINE_DRILL_SCHEDULE=17` runs that one alone.
+/// Schedules, each with both transports; `HOPLINE_DRILL_SCHEDULE=17` runs that one alone.
 const SCHEDULES: u64 = 200;
 /// At the same time: they wait more than they work.
 const AT_ONCE: usize = 16;
@@ -112,7 +112,8 @@ pub(crate) fn drill() {
         for _ in 0..AT_ONCE {
             let work = || {
                 loop {
-                    let number = next.fetch_add(1, Relaxed);
+                    let turn = next.fetch_add(1, Relaxed);
+                    let (number, speaks) = (turn / 2, BOTH[(turn % 2) as usize]);
                     if number >= SCHEDULES {
                         return;
                     }
@@ -120,14 +121,14 @@ pub(crate) fn drill() {
                         continue;
                     }
                     let schedule = Schedule::draw(number);
-                    match catch_unwind(AssertUnwindSafe(|| run(&schedule))) {
+                    match catch_unwind(AssertUnwindSafe(|| run(speaks, &schedule))) {
                         Ok(after) => {
                             slowest.fetch_max(after.as_millis() as u64, Relaxed);
                         }
                         Err(_) => {
                             failed.fetch_add(1, Relaxed);
                             eprintln!(
-                                "FAILED, again by HOPLINE_DRILL_SCHEDULE={number} make drills: {schedule:?}"
+                                "FAILED, again by HOPLINE_DRILL_SCHEDULE={number} make drills: {speaks:?}, {schedule:?}"
                             );
                         }
                     }
@@ -137,7 +138,7 @@ pub(crate) fn drill() {
         }
     });
     println!(
-        "{SCHEDULES} schedules in {:.0} s, the slowest done {:.1} s after the last event, {} failed",
+        "{SCHEDULES} schedules with both transports in {:.0} s, the slowest done {:.1} s after the last event, {} failed",
         began.elapsed().as_secs_f64(),
         slowest.load(Relaxed) as f64 / 1000.0,
         failed.load(Relaxed)
@@ -146,11 +147,11 @@ pub(crate) fn drill() {
 }
 
 /// Carries a schedule out; how long after its last event all was there.
-fn run(schedule: &Schedule) -> Duration {
-    let mut world = World::new(schedule.setup(), schedule.bytes, SILENCE);
+fn run(speaks: Speaks, schedule: &Schedule) -> Duration {
+    let mut world = World::new(speaks, schedule.setup(), schedule.bytes, SILENCE);
     let place = world.place();
     let small = schedule.small_disk && mount(&place, schedule.bytes / 2);
-    let taken_back = carry_out(schedule, &mut world, small);
+    let taken_back = carry_out(speaks, schedule, &mut world, small);
     if small {
         unmount_later(&place, &mut world);
     }
@@ -166,8 +167,8 @@ fn unmount_later(place: &std::path::Path, world: &mut World) {
     unmount(place);
 }
 
-fn carry_out(schedule: &Schedule, world: &mut World, mut small: bool) -> Duration {
-    let what = format!("schedule {}", schedule.number);
+fn carry_out(speaks: Speaks, schedule: &Schedule, world: &mut World, mut small: bool) -> Duration {
+    let what = format!("schedule {} over {speaks:?}", schedule.number);
     let mut random = Stream::keyed(2, schedule.number, 0, Purpose::Emulation);
     let mut reaction = |now: Moment| now + Span::from_millis(random.below(REACTION_MS).into());
     let mut events = schedule.events.iter().copied().peekable();
@@ -229,5 +230,9 @@ fn kill(child: &mut Option<std::process::Child>, name: &str) {
         && child.try_wait().unwrap().is_none()
     {
         signal(child, name);
+        if name == "KILL" {
+            // Else it might be taken for one that lives.
+            let _ = child.wait();
+        }
     }
 }

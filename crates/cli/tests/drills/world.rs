@@ -4,6 +4,7 @@ use hopline_link::{OldPorts, Side};
 use hopline_net::link::{NamespaceLink, Setup};
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -13,18 +14,54 @@ use tempfile::TempDir;
 /// How often one looks.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
 
+/// What the programs speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    Tpa,
+    /// Encrypted, by a key that both have.
+    TpaWide,
+}
+
+pub(crate) const BOTH: [Speaks; 2] = [Speaks::Tpa, Speaks::TpaWide];
+
+impl Speaks {
+    /// `hopline`, told to speak it; its key is in `folder`.
+    pub(crate) fn hopline(self, folder: &Path, arguments: &[&str]) -> Command {
+        let mut command = hopline(arguments);
+        match self {
+            Self::Tpa => command.args(["--transport", "tpa"]),
+            Self::TpaWide => command.arg("--psk").arg(key_in(folder)),
+        };
+        command
+    }
+}
+
+/// The shared key, for its owner alone to read.
+fn key_in(folder: &Path) -> PathBuf {
+    let path = folder.join("key");
+    if !path.exists() {
+        fs::write(&path, KEY.map(|byte| format!("{byte:02x}")).concat()).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    path
+}
+
+/// What all programs of the drills share.
+pub(crate) const KEY: [u8; 32] = [0xa7; 32];
+
 /// Sender on A, receiver on B. Whoever ends is started again with the same command.
 pub(crate) struct World {
     pub(crate) link: NamespaceLink,
     folders: TempDir,
     data: Vec<u8>,
     silence: String,
+    speaks: Speaks,
     pub(crate) receiver: Option<Child>,
     pub(crate) sender: Option<Child>,
 }
 
 impl World {
-    pub(crate) fn new(setup: Setup, bytes: usize, silence: Duration) -> Self {
+    pub(crate) fn new(speaks: Speaks, setup: Setup, bytes: usize, silence: Duration) -> Self {
         let folders = TempDir::new().unwrap();
         for name in ["from", "to"] {
             fs::create_dir(folders.path().join(name)).unwrap();
@@ -33,7 +70,7 @@ impl World {
         fs::write(folders.path().join("from/f"), &data).unwrap();
         let link = NamespaceLink::with(setup).unwrap();
         let silence = silence.as_secs().to_string();
-        Self { link, folders, data, silence, receiver: None, sender: None }
+        Self { link, folders, data, silence, speaks, receiver: None, sender: None }
     }
 
     pub(crate) fn place(&self) -> PathBuf {
@@ -41,18 +78,21 @@ impl World {
     }
 
     pub(crate) fn start_receiver(&mut self) {
-        let mut recv = hopline(&["recv", "--transport", "tpa", "-q", "--silence", &self.silence, "-o"]);
-        recv.arg(self.place());
+        let mut recv = self.hopline(&["recv", "-q", "--silence", &self.silence]);
+        recv.arg("-o").arg(self.place());
         self.receiver = Some(self.link.host(Side::B).spawn(recv).unwrap());
     }
 
     pub(crate) fn start_sender(&mut self) {
         let file = self.folders.path().join("from/f");
         let to = self.link.address_b().to_string();
-        let mut send =
-            hopline(&["send", "--transport", "tpa", "-q", "--silence", &self.silence, "--patience", "300"]);
+        let mut send = self.hopline(&["send", "-q", "--silence", &self.silence, "--patience", "300"]);
         send.arg(file).arg(to);
         self.sender = Some(self.link.host(Side::A).spawn(send).unwrap());
+    }
+
+    fn hopline(&self, arguments: &[&str]) -> Command {
+        self.speaks.hopline(self.folders.path(), arguments)
     }
 
     pub(crate) fn rebind_sender(&self) {
