@@ -25,8 +25,8 @@ pub const TPA_SHUT_RDWR: c_int = 2;
 /// Length of a fingerprint as text, with the final NUL.
 pub const TPA_FINGERPRINT_LEN: usize = 40;
 
-/// What tpa_setsockopt sets. Numbers are int, durations unsigned int in milliseconds, of which 0 is as long as it takes. Texts and paths
-/// need no final NUL, which the length does not count.
+/// What tpa_setsockopt sets. Numbers and durations are int; durations are in milliseconds, and 0 is as long as it takes. Texts and paths are
+/// as long as is said; a NUL at the end may be counted or not.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum tpa_option {

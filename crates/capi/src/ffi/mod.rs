@@ -21,7 +21,7 @@ use crate::readiness;
 use crate::socket::{End, Socket};
 use crate::table;
 use hopline_net::wide::{Info, State};
-use libc::{c_char, c_int, c_uint, c_void, sockaddr, socklen_t};
+use libc::{c_char, c_int, c_uint, c_void, sockaddr, socklen_t, ssize_t};
 use std::ffi::CStr;
 use std::net::Shutdown;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -155,27 +155,27 @@ pub unsafe extern "C" fn tpa_connect(handle: c_int, peer: *const sockaddr, len: 
 /// Sends: returns how many of the `len` bytes were taken, or -1. All are, unless nothing is to wait, the time was over, or the connection
 /// broke after some. EPIPE after TPA_SHUT_WR; there is no SIGPIPE. Signals do not interrupt it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tpa_send(handle: c_int, data: *const c_void, len: usize, flags: c_int) -> isize {
+pub unsafe extern "C" fn tpa_send(handle: c_int, data: *const c_void, len: usize, flags: c_int) -> ssize_t {
     guarded("tpa_send", -1, || {
         let socket = table::get(handle)?;
         no_flags(flags)?;
         // SAFETY: the caller says that `data` points to `len` bytes.
         let data = unsafe { bytes(data, len) }?;
         // A slice is never longer than the largest `isize`.
-        socket.send(data).map(|sent| sent as isize)
+        socket.send(data).map(|sent| sent as ssize_t)
     })
 }
 
 /// Receives: returns how many bytes were written to `buffer`, at most `len`; 0 at the end of the stream; or -1. It waits until there is at least
 /// one. Signals do not interrupt it.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tpa_recv(handle: c_int, buffer: *mut c_void, len: usize, flags: c_int) -> isize {
+pub unsafe extern "C" fn tpa_recv(handle: c_int, buffer: *mut c_void, len: usize, flags: c_int) -> ssize_t {
     guarded("tpa_recv", -1, || {
         let socket = table::get(handle)?;
         no_flags(flags)?;
         // SAFETY: the caller says that `buffer` has room for `len` bytes.
         let buffer = unsafe { bytes_mut(buffer, len) }?;
-        socket.receive(buffer).map(|received| received as isize)
+        socket.receive(buffer).map(|received| received as ssize_t)
     })
 }
 

@@ -93,25 +93,3 @@ fn all_who_observe_are_woken_and_what_can_be_done_is_told() {
     drop(server);
     until("its end came", || look().readable);
 }
-
-#[test]
-fn who_wants_to_write_is_woken_once_there_is_room() {
-    let (client, mut server) = pair();
-    client.set_nonblocking(true);
-    let mut written = 0;
-    until("there is no room", || match { &client }.write(&[7; 1 << 16]) {
-        Ok(len) => {
-            written += len;
-            false
-        }
-        Err(error) => error.kind() == ErrorKind::WouldBlock,
-    });
-    let count = Arc::<Count>::default();
-    let waker = Waker::from(Arc::clone(&count));
-    let look = || client.poll_ready(Interest::Write, &Context::from_waker(&waker));
-    assert!(!look().writable);
-    let mut data = vec![0; written];
-    server.read_exact(&mut data).unwrap();
-    until("there is room", || look().writable);
-    assert!(count.0.load(SeqCst) > 0);
-}
