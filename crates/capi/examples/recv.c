@@ -1,5 +1,6 @@
 /* Receives one file over TPA-wide: recv ADDRESS PORT KEY FILE. KEY is a file with 64 hexadecimal digits that both ends have.
  * FILE is written anew, and removed if the sender did not come to its end. */
+#define _POSIX_C_SOURCE 200809L
 #include <arpa/inet.h>
 #include <hopline.h>
 #include <netdb.h>
@@ -38,7 +39,7 @@ static int announce(int s)
 {
     struct sockaddr_storage at;
     socklen_t len = sizeof at;
-    char host[NI_MAXHOST], port[NI_MAXSERV];
+    char host[64], port[8];
     if (tpa_getsockname(s, (struct sockaddr *)&at, &len) < 0)
         return complain();
     getnameinfo((struct sockaddr *)&at, len, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV);

@@ -1,5 +1,6 @@
 /* Sends a file over TPA-wide: send HOST PORT KEY FILE. KEY is a file with 64 hexadecimal digits that both ends have, as
  * `openssl rand -hex 32` prints them, and that nobody else may read. */
+#define _POSIX_C_SOURCE 200809L
 #include <hopline.h>
 #include <netdb.h>
 #include <stdio.h>

@@ -115,14 +115,18 @@ enum tpa_option {
      */
     TPA_CLOSE_TIMEOUT = 12,
     /**
+     * How long the peer may be silent before the connection is given up, ms; set before tpa_connect or tpa_listen. Default 120000.
+     */
+    TPA_SILENCE = 13,
+    /**
      * Only for tpa_getsockopt: the errno of a tpa_connect that failed after EINPROGRESS, which is then forgotten; EINPROGRESS while it
      * goes on; 0 otherwise. An int.
      */
-    TPA_ERROR = 13,
+    TPA_ERROR = 14,
     /**
      * Only for tpa_getsockopt: the fingerprint of our key, a text of TPA_FINGERPRINT_LEN bytes with the final NUL.
      */
-    TPA_FINGERPRINT = 14,
+    TPA_FINGERPRINT = 15,
 };
 
 /**
@@ -304,7 +308,8 @@ int tpa_accept(int handle, struct sockaddr *peer, socklen_t *len);
 /**
  * Connects to a peer, and waits until it has proved who it is. Returns 0, or -1:
  * - EINPROGRESS, if nothing is to wait: the handle becomes readable when it is known what came of it, which TPA_ERROR says;
- * - ECONNREFUSED: nobody has that port, or one end has a shared key and the other a key of its own;
+ * - ECONNREFUSED: nobody has that port, or one end has a shared key and the other a key of its own; or the peer does not know our key,
+ *   which may be known only to the first tpa_recv or tpa_send after it;
  * - ETIMEDOUT: no answer: nobody is there, or the shared keys differ;
  * - EACCES: who answers is not whom it has to be, or is not known; tpa_last_error() has its fingerprint;
  * - EISCONN, EALREADY, EINVAL: the socket is connected, is being connected, listens;

@@ -57,11 +57,13 @@ pub enum tpa_option {
     TPA_SEND_TIMEOUT = 11,
     /// How long tpa_close waits until the peer has everything, ms. Default 0.
     TPA_CLOSE_TIMEOUT = 12,
+    /// How long the peer may be silent before the connection is given up, ms; set before tpa_connect or tpa_listen. Default 120000.
+    TPA_SILENCE = 13,
     /// Only for tpa_getsockopt: the errno of a tpa_connect that failed after EINPROGRESS, which is then forgotten; EINPROGRESS while it
     /// goes on; 0 otherwise. An int.
-    TPA_ERROR = 13,
+    TPA_ERROR = 14,
     /// Only for tpa_getsockopt: the fingerprint of our key, a text of TPA_FINGERPRINT_LEN bytes with the final NUL.
-    TPA_FINGERPRINT = 14,
+    TPA_FINGERPRINT = 15,
 }
 
 /// How far a connection is.

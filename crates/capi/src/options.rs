@@ -2,18 +2,19 @@
 
 use crate::abi::tpa_option::{self, *};
 use crate::error::{Error, Result};
-use crate::identity::{Identity, Ours, Strangers};
+use crate::identity::{Check, Identity, Ours, Strangers};
 use crate::key_files;
-use hopline_net::wide::{PreSharedKey, WideStream};
+use hopline_net::wide::{Config, PreSharedKey, TransportConfig, WideStream};
 use libc::c_int;
 use std::ffi::OsStr;
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::str;
 use std::time::Duration;
 
 /// All that is set.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) identity: Identity,
     pub(crate) waiting: Waiting,
@@ -21,12 +22,27 @@ pub(crate) struct Settings {
     pub(crate) receive: Option<Duration>,
     pub(crate) send: Option<Duration>,
     pub(crate) close: Option<Duration>,
+    pub(crate) silence: Option<Duration>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let silence = TransportConfig::DEFAULT.silence.limit;
+        Self {
+            identity: Identity::default(),
+            waiting: Waiting::Yes,
+            connect: None,
+            receive: None,
+            send: None,
+            close: None,
+            silence: silence.map(|limit| Duration::from_nanos(limit.as_nanos())),
+        }
+    }
 }
 
 /// Whether calls wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    #[default]
     Yes,
     No,
 }
@@ -40,7 +56,7 @@ pub(crate) enum Value {
 
 /// The option with this number.
 pub(crate) fn option(number: c_int) -> Result<tpa_option> {
-    const ALL: [tpa_option; 14] = [
+    const ALL: [tpa_option; 15] = [
         TPA_PSK,
         TPA_PSK_FILE,
         TPA_KEY_FILE,
@@ -53,6 +69,7 @@ pub(crate) fn option(number: c_int) -> Result<tpa_option> {
         TPA_RECV_TIMEOUT,
         TPA_SEND_TIMEOUT,
         TPA_CLOSE_TIMEOUT,
+        TPA_SILENCE,
         TPA_ERROR,
         TPA_FINGERPRINT,
     ];
@@ -90,6 +107,7 @@ impl Settings {
             TPA_RECV_TIMEOUT => self.receive = duration(bytes)?,
             TPA_SEND_TIMEOUT => self.send = duration(bytes)?,
             TPA_CLOSE_TIMEOUT => self.close = duration(bytes)?,
+            TPA_SILENCE => self.silence = duration(bytes)?,
             TPA_ERROR | TPA_FINGERPRINT => {
                 return Err(Error::new(libc::ENOPROTOOPT, "this option is for tpa_getsockopt only"));
             }
@@ -119,7 +137,26 @@ impl Settings {
             TPA_RECV_TIMEOUT => Ok(milliseconds(self.receive)),
             TPA_SEND_TIMEOUT => Ok(milliseconds(self.send)),
             TPA_CLOSE_TIMEOUT => Ok(milliseconds(self.close)),
+            TPA_SILENCE => Ok(milliseconds(self.silence)),
         }
+    }
+
+    /// For a connection to `peer`.
+    pub(crate) fn to_connect(&self, peer: SocketAddr) -> Result<(Config, Check)> {
+        let (config, check) = self.identity.to_connect(peer)?;
+        Ok((self.patient(config), check))
+    }
+
+    /// For connections from whoever may.
+    pub(crate) fn to_listen(&self) -> Result<Config> {
+        self.identity.to_listen().map(|config| self.patient(config))
+    }
+
+    fn patient(&self, mut config: Config) -> Config {
+        let nanos = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        config.transport.silence.limit =
+            self.silence.map(|limit| hopline_core::Duration::from_nanos(nanos(limit)));
+        config
     }
 
     /// A stream waits as is set.
@@ -200,6 +237,7 @@ mod tests {
             (TPA_NONBLOCK, &1i32.to_ne_bytes()[..], Value::Number(1)),
             (TPA_RECV_TIMEOUT, &250i32.to_ne_bytes(), Value::Number(250)),
             (TPA_CLOSE_TIMEOUT, &0i32.to_ne_bytes(), Value::Number(0)),
+            (TPA_SILENCE, &3000i32.to_ne_bytes(), Value::Number(3000)),
             (TPA_PEER_NAME, b"drone-3\0", Value::Text(b"drone-3".to_vec())),
         ] {
             settings.set(option, bytes).unwrap();
@@ -225,7 +263,7 @@ mod tests {
         }
         assert_eq!(settings.get(TPA_PSK).unwrap_err().errno, libc::ENOPROTOOPT);
         assert_eq!(settings.get(TPA_TRUST).unwrap_err().errno, libc::ENOENT);
-        for number in [0, -1, 15] {
+        for number in [0, -1, 16] {
             assert_eq!(option(number).unwrap_err().errno, libc::ENOPROTOOPT);
         }
     }

@@ -118,7 +118,7 @@ impl Socket {
     }
 
     pub(crate) fn listen(&self, backlog: usize) -> Result<()> {
-        let config = self.settings().clone().identity.to_listen()?;
+        let config = self.settings().clone().to_listen()?;
         let mut state = self.state();
         let host = match &*state {
             State::Idle(Some(host)) => host.clone(),
@@ -158,7 +158,7 @@ impl Socket {
             let what = format!("it is bound to an address of another family than {peer}");
             return Err(Error::new(libc::EAFNOSUPPORT, what));
         }
-        let (config, check) = settings.identity.to_connect(peer)?;
+        let (config, check) = settings.to_connect(peer)?;
         let stream = host.begin_connect(peer, &config).map_err(|error| Error::from(error).of(peer))?;
         settings.apply(&stream);
         self.watch(stream.as_fd())?;

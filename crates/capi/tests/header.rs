@@ -18,5 +18,9 @@ fn the_header_is_up_to_date() {
         std::fs::write(&path, &made).unwrap();
     }
     let there = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(there == made, "{} is not what src/abi.rs and src/ffi/mod.rs say; UPDATE_REFERENCE=1 writes it", path.display());
+    assert!(
+        there == made,
+        "{} is not what src/abi.rs and src/ffi/mod.rs say; UPDATE_REFERENCE=1 writes it",
+        path.display()
+    );
 }

@@ -135,7 +135,8 @@ pub unsafe extern "C" fn tpa_accept(handle: c_int, peer: *mut sockaddr, len: *mu
 
 /// Connects to a peer, and waits until it has proved who it is. Returns 0, or -1:
 /// - EINPROGRESS, if nothing is to wait: the handle becomes readable when it is known what came of it, which TPA_ERROR says;
-/// - ECONNREFUSED: nobody has that port, or one end has a shared key and the other a key of its own;
+/// - ECONNREFUSED: nobody has that port, or one end has a shared key and the other a key of its own; or the peer does not know our key,
+///   which may be known only to the first tpa_recv or tpa_send after it;
 /// - ETIMEDOUT: no answer: nobody is there, or the shared keys differ;
 /// - EACCES: who answers is not whom it has to be, or is not known; tpa_last_error() has its fingerprint;
 /// - EISCONN, EALREADY, EINVAL: the socket is connected, is being connected, listens;
@@ -383,4 +384,22 @@ fn fingerprint(info: &Info) -> [c_char; TPA_FINGERPRINT_LEN] {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_here() {
+        assert_eq!(guarded("tpa_recv", -1, || -> Result<c_int> { panic!("this is a test") }), -1);
+        assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EIO));
+        let said = error::last(CStr::to_owned).unwrap().into_string().unwrap();
+        assert!(said.starts_with("tpa_recv: a mistake in hopline itself"), "{said}");
+    }
+
+    #[test]
+    fn the_oldest_structure_ends_where_a_field_does() {
+        assert_eq!(std::mem::offset_of!(tpa_info, srtt_us), LEAST_INFO);
+    }
 }
