@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         failures_are_told_as_what_they_are,
         peers_are_whom_they_say_they_are,
         threads_do_not_hold_each_other_up,
+        connections_that_are_over_leave_nothing,
     );
     let cpp = tests!([Need::Of(no_compiler), Need::Program("c++")]; the_header_is_for_cpp_too);
     let nm = tests!([Need::Of(no_compiler), Need::Program("nm")]; the_library_has_the_functions_of_the_header_and_no_others);
@@ -119,6 +120,10 @@ fn the_header_is_for_cpp_too() {
     );
 }
 
+fn connections_that_are_over_leave_nothing() {
+    done(program("leaves_nothing").output().unwrap());
+}
+
 /// A program must not find other functions in it than those of the header.
 fn the_library_has_the_functions_of_the_header_and_no_others() {
     let library = installed().join("lib/libhopline.so");
@@ -156,7 +161,7 @@ fn install() -> TempDir {
     );
     let flags = flags(folder.path());
     let programs = ["send", "recv", "echo"].map(|name| example(&format!("{name}.c")));
-    let tests = ["wrong", "failures", "identity", "threads", "poll"];
+    let tests = ["wrong", "failures", "identity", "threads", "leaves_nothing", "poll"];
     let tests = tests.map(|name| Path::new(CRATE).join("tests/c").join(name).with_extension("c"));
     for source in programs.iter().chain(&tests) {
         let mut cc = cc();

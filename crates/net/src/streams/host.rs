@@ -96,8 +96,8 @@ impl<P: Protocol> Host<P> {
         Ok(stream)
     }
 
-    /// Calls `peer` and does not wait until the connection is open. Until [`Stream::is_open`] has said that it is, or that it never
-    /// will be, the descriptor of the stream becomes readable when that is known.
+    /// Calls `peer` and does not wait until the connection is open. The descriptor of the stream is readable from when it is known
+    /// what came of that until [`Stream::is_open`] has said it.
     ///
     /// # Errors
     /// `InvalidInput` for a parameter out of its range; what the system says of `peer`.
