@@ -1,5 +1,7 @@
 //! Programs in C against the installed library: the examples, and those of `tests/c`, which look at their own results.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests, though without `#[test]`")]
+
 use hopline_harness::{Need, run, tests};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
