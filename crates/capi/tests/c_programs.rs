@@ -63,7 +63,7 @@ fn transfer(sender: &str, receiver: &str, len: usize) {
     let (receiver, port, mut said) =
         serving(program(receiver).arg("127.0.0.1").arg("0").args([&key, &target]));
     done(program(sender).args(["127.0.0.1", &port]).args([&key, &source]).output().unwrap());
-    done(receiver.wait_with_output().unwrap());
+    done(receiver.end());
     let mut rest = String::new();
     said.read_to_string(&mut rest).unwrap();
     assert_eq!(rest, format!("received {len} bytes\n"));
@@ -80,7 +80,7 @@ fn a_file_of_which_half_came_is_no_file() {
     let ended =
         program("send").args(["127.0.0.1", &port]).args([&key, &folder.path().to_owned()]).output().unwrap();
     assert!(!ended.status.success());
-    let received = receiver.wait_with_output().unwrap();
+    let received = receiver.end();
     assert_eq!(received.status.code(), Some(1));
     assert!(text(&received.stderr).contains("tpa_recv: connection reset"), "{}", text(&received.stderr));
     assert!(!target.exists());
@@ -92,7 +92,7 @@ fn an_event_loop_of_its_own_serves_sockets_that_never_wait() {
     shared_key(&key);
     let (server, port, _) = serving(program("echo").arg("0").arg(&key).arg("3"));
     done(program("poll").arg(port).arg(&key).output().unwrap());
-    done(server.wait_with_output().unwrap());
+    done(server.end());
 }
 
 fn what_is_wrong_is_an_error_and_never_a_crash() {
@@ -196,15 +196,33 @@ fn program(name: &str) -> Command {
     command
 }
 
+/// A program that serves, ended with the test if it fails.
+struct Running(Option<Child>);
+
+impl Running {
+    fn end(mut self) -> Output {
+        self.0.take().unwrap().wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// Starts a program that says where it listens; what it says afterwards can be read.
-fn serving(command: &mut Command) -> (Child, String, BufReader<ChildStdout>) {
+fn serving(command: &mut Command) -> (Running, String, BufReader<ChildStdout>) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     said.read_line(&mut line).unwrap();
     let port = line.trim_end().rsplit(' ').next().unwrap().to_owned();
     assert!(port.parse::<u16>().is_ok(), "no port in {line:?}");
-    (child, port, said)
+    (Running(Some(child)), port, said)
 }
 
 /// What a program that ended well printed.
