@@ -13,6 +13,7 @@ struct peer {
     int s;
     int ended;
     size_t len, sent;
+    struct peer *next;
     char data[16384];
 };
 
@@ -24,12 +25,13 @@ static int fail(void)
 
 static int watch(int loop, int s, struct peer *peer)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = peer};
+    /* Edges: a peer that takes nothing while there is more to receive would have the handle readable all the time. */
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = peer};
     return epoll_ctl(loop, EPOLL_CTL_ADD, s, &event);
 }
 
-/* Does what can be done with a peer. The handle is readable when there is something to receive, and when there is room again after a
- * tpa_send that took less than all: so both are tried until both would have to wait. Returns whether there is more to come. */
+/* Does what can be done with a peer. The handle becomes readable when there is something to receive, and when there is room again
+ * after a tpa_send that took less than all: so each is tried until it would have to wait. Returns whether there is more to come. */
 static int serve(struct peer *peer)
 {
     for (;;) {
@@ -66,6 +68,35 @@ static int welcome(int loop, int listener)
     return errno == EAGAIN ? 0 : fail();
 }
 
+/* Nothing more goes to a peer. A server that lives on closes without waiting; one that will end keeps the handle until then. */
+static void finish(int loop, struct peer *peer, struct peer **kept)
+{
+    epoll_ctl(loop, EPOLL_CTL_DEL, peer->s, NULL);
+    if (kept) {
+        tpa_shutdown(peer->s, TPA_SHUT_WR);
+        peer->next = *kept;
+        *kept = peer;
+    } else {
+        tpa_close(peer->s);
+        free(peer);
+    }
+}
+
+/* Waits until all have everything: a process that ends takes what it has not delivered along. */
+static void deliver(struct peer *kept)
+{
+    int no = 0, patience_ms = 10000;
+    while (kept) {
+        struct peer *next = kept->next;
+        tpa_setsockopt(kept->s, TPA_NONBLOCK, &no, sizeof no);
+        tpa_setsockopt(kept->s, TPA_CLOSE_TIMEOUT, &patience_ms, sizeof patience_ms);
+        if (tpa_close(kept->s) < 0)
+            fail();
+        free(kept);
+        kept = next;
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3) {
@@ -74,6 +105,7 @@ int main(int argc, char **argv)
     }
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(argv[1]))};
     socklen_t len = sizeof at;
+    struct peer *kept = NULL;
     long left = argc > 3 ? atol(argv[3]) : -1;
     int yes = 1, listener = tpa_socket(), loop = epoll_create1(EPOLL_CLOEXEC);
     if (loop < 0 || listener < 0 || tpa_setsockopt(listener, TPA_NONBLOCK, &yes, sizeof yes) < 0 ||
@@ -92,14 +124,11 @@ int main(int argc, char **argv)
                 return 1;
             if (!peer || serve(peer))
                 continue;
-            /* Closing lets the descriptor go, and epoll with it. The last one is waited for: the program ends then. */
-            int wait = left == 1 ? 0 : 1;
-            tpa_setsockopt(peer->s, TPA_NONBLOCK, &wait, sizeof wait);
-            tpa_close(peer->s);
-            free(peer);
+            finish(loop, peer, left > 0 ? &kept : NULL);
             left -= left > 0;
         }
     }
     tpa_close(listener);
+    deliver(kept);
     return 0;
 }

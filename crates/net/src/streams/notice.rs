@@ -100,6 +100,13 @@ impl Notice {
         }
     }
 
+    /// There is more to do than was shown: who looks for edges (`EPOLLET`) has one again.
+    pub(super) fn show_anew(&mut self) {
+        if self.shown == Some(Shown::Something) {
+            self.write();
+        }
+    }
+
     /// From now on the descriptor says what is.
     pub(super) fn is_watched(&mut self) {
         if self.shown.is_none() {

@@ -26,7 +26,7 @@ use std::time::Duration;
 ///
 /// The descriptor of [`AsFd`] is for `poll`, `epoll` or an event loop, for *reading* only: it is readable for as long as
 /// there is something to read (data, the end, an error), and once a write that would have blocked is worth another try, until it is tried.
-/// Nothing may be read from or written to the descriptor itself.
+/// Room is an edge of its own (`EPOLLET`), also while there is something to read. Nothing may be read from or written to the descriptor itself.
 #[derive(Debug)]
 pub struct Stream<P: Protocol> {
     host: Host<P>,

@@ -306,7 +306,8 @@ impl User {
         let state = endpoint.state();
         let mut news = std::mem::replace(&mut self.seen, state) != state;
         news |= std::mem::replace(&mut self.news, News::None) == News::Some;
-        if self.room == Room::Wanted && endpoint.send_capacity() >= Self::worth_waking(endpoint) {
+        let has_room = self.room == Room::Wanted && endpoint.send_capacity() >= Self::worth_waking(endpoint);
+        if has_room {
             (self.room, news) = (Room::Again, true);
         }
         self.go_on_alone(endpoint, now);
@@ -319,6 +320,9 @@ impl User {
         let opened = self.opening == Opening::Awaited && self.opened(endpoint).is_ready();
         let something = readable || opened || self.room == Room::Again;
         self.notice.show(if something { Shown::Something } else { Shown::Nothing });
+        if has_room {
+            self.notice.show_anew();
+        }
         if news {
             self.notice.wake(sleepers);
         }

@@ -2,6 +2,8 @@
 
 use crate::*;
 use hopline_net::streams::Interest;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -46,6 +48,25 @@ fn who_wants_to_write_is_woken_once_there_is_room() {
     server.read_exact(&mut vec![0; written]).unwrap();
     until("there is room", || look().writable);
     assert!(count.0.load(SeqCst) > 0);
+}
+
+#[test]
+fn room_is_an_edge_of_its_own_while_there_is_something_to_read() {
+    let (client, mut server) = pair();
+    let edges = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+    let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+    epoll::add(&edges, &client, epoll::EventData::new_u64(0), flags).unwrap();
+    let edge = || {
+        let mut events = Vec::with_capacity(1);
+        epoll::wait(&edges, spare_capacity(&mut events), Some(&Timespec::default())).unwrap() == 1
+    };
+    server.write_all(b"x").unwrap();
+    until("it arrived", &edge);
+    let written = fill(&client);
+    while edge() {}
+    server.read_exact(&mut vec![0; written]).unwrap();
+    until("there is room", &edge);
+    assert!({ &client }.write(b"x").is_ok());
 }
 
 #[test]
