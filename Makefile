@@ -11,6 +11,8 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 FUZZ_SECONDS ?= 30
+# Where `make install-c` puts the C library.
+PREFIX ?= /usr/local
 VERSUS := --manifest-path bench/Cargo.toml --target-dir $(TARGET)
 # Property tests draw their cases from this: the same everywhere, so that a failure belongs to the change under test.
 # `make explore` draws others.
@@ -149,6 +151,13 @@ wheel-musl: tools ## Build the Python package for Linux with musl, such as Alpin
 .PHONY: wheel-windows
 wheel-windows: tools ## Build the Python package for Windows, without the command (installs rustc-web and gcc-mingw-w64)
 	python/dev/wheel windows $(WHEEL_PROFILE) $(TARGET)
+
+# Packagers set DESTDIR, and LIBDIR where libraries do not go to PREFIX/lib.
+.PHONY: install-c
+install-c: tools ## Build the C library and install it with header and hopline.pc below PREFIX (/usr/local)
+	cargo build --locked --release --package hopline-capi
+	DESTDIR=$(DESTDIR) LIBDIR=$(LIBDIR) crates/capi/install $(TARGET)/release $(PREFIX) \
+		"$$(cargo metadata --locked --no-deps --format-version 1 | sed 's/.*"name":"hopline-capi","version":"\([^"]*\)".*/\1/')"
 
 .PHONY: cluster-overhead
 cluster-overhead: tools ## Measure what it costs to have runs made by Dask and Ray, and write docs/cluster-tables.md (10 minutes)

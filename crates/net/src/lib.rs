@@ -3,7 +3,7 @@
 //! [split connections](split), [gateways](gateway), [`handoff`], [Neighborhood RED](neighborhood), scheduling, sockets;
 //! [TPA](tpa) and [TPA-wide](wide) over UDP, and TPA [announced](announce) in TCP's handshakes.
 //!
-//! The one crate that reads clocks, opens sockets and starts threads on its own account, and the only one with
+//! The one crate that reads clocks, opens sockets and starts threads on its own account, and, beside the functions for C, the only one with
 //! `unsafe`, all of it in one private module of system calls. Empty on other systems.
 
 #![cfg(target_os = "linux")]

@@ -48,11 +48,13 @@ impl Key {
     }
 
     /// This key for a channel between two ends that are known by `ends`.
+    #[cfg(feature = "gateway")]
     pub(super) fn bound(&self, ends: &[&[u8; 32]; 2]) -> Self {
         Self(*self.proof(b"channel", &[ends[0], ends[1]]).as_bytes())
     }
 
     /// A secret for `purpose`, of those who have this key, or this one and all of `others`.
+    #[cfg(feature = "gateway")]
     pub(super) fn secret<'a>(&self, purpose: &[u8], others: impl IntoIterator<Item = &'a Self>) -> [u8; 32] {
         let others: Vec<&[u8]> = others.into_iter().map(|key| &key.0[..]).collect();
         *self.proof(b"secret", &[&[purpose.len() as u8], purpose, &others.concat()]).as_bytes()

@@ -96,8 +96,12 @@ impl<P: Protocol> Host<P> {
         Ok(stream)
     }
 
-    /// Calls the peer.
-    pub(super) fn begin_connect(&self, peer: SocketAddr, config: &P::Config) -> io::Result<Stream<P>> {
+    /// Calls `peer` and does not wait until the connection is open. The descriptor of the stream is readable from when it is known
+    /// what came of that until [`Stream::is_open`] has said it.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a parameter out of its range; what the system says of `peer`.
+    pub fn begin_connect(&self, peer: SocketAddr, config: &P::Config) -> io::Result<Stream<P>> {
         let notice = Notice::new()?;
         let descriptor = notice.descriptor();
         let (key, failure) = self.with(|table, io| {
@@ -106,7 +110,7 @@ impl<P: Protocol> Host<P> {
                 let _ = io.socket.set_refusals(Refusals::Heard);
             }
             let key = table.protocol.connect(io.now, Path { peer, local: None }, config)?;
-            table.insert(key, User::new(notice));
+            table.insert(key, User::that_calls(notice));
             Ok::<_, io::Error>((key, table.settle(io)))
         })?;
         let stream = Stream::new(self.clone(), key, descriptor);

@@ -43,3 +43,4 @@ pub use self::stream::Stream;
 #[cfg(feature = "tokio")]
 pub use self::tokio::{AsyncListener, AsyncStream};
 pub use self::traffic::Traffic;
+pub use self::user::{Interest, Ready};

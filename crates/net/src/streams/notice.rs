@@ -48,6 +48,8 @@ pub(super) enum Who {
     Writer,
     /// One of those that accept connections.
     Acceptor,
+    /// One of those that wait for many streams.
+    Observer,
 }
 
 /// Whether there is something to do.
@@ -98,6 +100,13 @@ impl Notice {
         }
     }
 
+    /// There is more to do than was shown: who looks for edges (`EPOLLET`) has one again.
+    pub(super) fn show_anew(&mut self) {
+        if self.shown == Some(Shown::Something) {
+            self.write();
+        }
+    }
+
     /// From now on the descriptor says what is.
     pub(super) fn is_watched(&mut self) {
         if self.shown.is_none() {
@@ -115,12 +124,11 @@ impl Notice {
         };
     }
 
-    /// Wakes the task at the next change. A stream has one reader and one writer, the latest of each; but all who accept are
-    /// woken, as one of them may be gone.
-    #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
+    /// Wakes the task at the next change. A stream has one reader and one writer, the latest of each; but all who accept or
+    /// observe are woken, as one of them may be gone.
     pub(super) fn wake_later(&mut self, who: Who, context: &Context<'_>) {
         self.wakers.retain(|(other, waker)| match who {
-            Who::Acceptor => !waker.will_wake(context.waker()),
+            Who::Acceptor | Who::Observer => *other != who || !waker.will_wake(context.waker()),
             Who::Reader | Who::Writer => *other != who,
         });
         self.wakers.push((who, context.waker().clone()));

@@ -1,14 +1,15 @@
 //! A connection, for its user.
 
 use super::host::{Host, first_that_works, unspecified};
+use super::notice::Who;
 use super::protocol::{Endpoint as _, Protocol};
 use super::table::{Io, Table};
-use super::user::{Blocking, User, Waiting};
+use super::user::{Blocking, Interest, Ready, User, Waiting};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// A connection over UDP: a stream of bytes each way.
@@ -25,7 +26,7 @@ use std::time::Duration;
 ///
 /// The descriptor of [`AsFd`] is for `poll`, `epoll` or an event loop, for *reading* only: it is readable for as long as
 /// there is something to read (data, the end, an error), and once a write that would have blocked is worth another try, until it is tried.
-/// Nothing may be read from or written to the descriptor itself.
+/// Room is an edge of its own (`EPOLLET`), also while there is something to read. Nothing may be read from or written to the descriptor itself.
 #[derive(Debug)]
 pub struct Stream<P: Protocol> {
     host: Host<P>,
@@ -55,8 +56,42 @@ impl<P: Protocol> Stream<P> {
         Host::bind(unspecified(peer))?.connect(peer, config, Some(timeout))
     }
 
+    /// Whether a connection that was [begun](Host::begin_connect) is open. Does not wait.
+    ///
+    /// # Errors
+    /// Why it never will be, as [`Host::connect`] says it.
+    pub fn is_open(&self) -> io::Result<bool> {
+        match self.call(|user, endpoint, _| user.see_opened(endpoint)) {
+            Poll::Ready(opened) => opened.map(|()| true),
+            Poll::Pending => Ok(false),
+        }
+    }
+
+    /// Waits until a connection that was [begun](Host::begin_connect) is open, for at most `timeout`.
+    ///
+    /// # Errors
+    /// As [`Host::connect`].
+    pub fn await_open(&self, timeout: Option<Duration>) -> io::Result<()> {
+        let opened = self.wait(timeout, Blocking::Yes, |user, endpoint| user.opened(endpoint));
+        opened.map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
+            _ => error,
+        })?;
+        // It is no news for the descriptor any more.
+        self.is_open().map(|_| ())
+    }
+
+    /// What can be done at once, for those who wait for many streams. `context` is woken at the next change, once, also if it is not the
+    /// one that was waited for; any number of them may wait, beside the descriptor and whoever blocks.
+    pub fn poll_ready(&self, interest: Interest, context: &Context<'_>) -> Ready {
+        self.call(|user, endpoint, _| {
+            user.notice.wake_later(Who::Observer, context);
+            user.ready(endpoint, interest)
+        })
+    }
+
     /// Ends writing (`Write`: the peer reads to the end of what was written), reading (`Read`: what comes is thrown
-    /// away), or both.
+    /// away, and whoever waits to read has come to the end), or both.
     ///
     /// # Errors
     /// `NotConnected` if the connection is over.
@@ -134,14 +169,6 @@ impl<P: Protocol> Stream<P> {
     #[must_use]
     pub fn info(&self) -> P::Info {
         self.host.shared().table().protocol.info(self.key)
-    }
-
-    pub(super) fn await_open(&self, timeout: Option<Duration>) -> io::Result<()> {
-        let opened = self.wait(timeout, Blocking::Yes, |user, endpoint| user.opened(endpoint));
-        opened.map_err(|error| match error.kind() {
-            ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
-            _ => error,
-        })
     }
 
     pub(super) fn try_read(

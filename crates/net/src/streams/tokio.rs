@@ -36,7 +36,7 @@ impl<P: Protocol> AsyncStream<P> {
         poll_fn(|context| {
             stream.0.call(|user, endpoint, _| {
                 user.notice.wake_later(Who::Reader, context);
-                user.opened(endpoint)
+                user.see_opened(endpoint)
             })
         })
         .await?;

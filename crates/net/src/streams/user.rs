@@ -29,6 +29,7 @@ pub(super) struct User {
     reading: Half,
     writing: Half,
     room: Room,
+    opening: Opening,
     called: Called,
     /// The state that the user was last woken for.
     seen: State,
@@ -90,6 +91,37 @@ enum Room {
     Again,
 }
 
+/// Whether the user knows what came of opening the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opening {
+    /// It does, or waits for it in a call.
+    Seen,
+    /// It is to be told.
+    Awaited,
+}
+
+/// What somebody who waits for many streams wants to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// To read.
+    Read,
+    /// To write.
+    Write,
+    /// Whatever can be done.
+    Both,
+}
+
+/// What can be done with a stream without waiting; that may be to learn of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ready {
+    /// A read has something: data, the end, an error.
+    pub readable: bool,
+    /// A write has room, or fails. Once there was none, only room that is worth it counts: a quarter of the buffer.
+    pub writable: bool,
+    /// The connection is over, well or not.
+    pub over: bool,
+}
+
 /// Whether the user still reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Half {
@@ -110,12 +142,27 @@ impl User {
             reading: Half::Open,
             writing: Half::Open,
             room: Room::Enough,
+            opening: Opening::Seen,
             called: Called::No,
             seen: State::Closed,
         }
     }
 
+    /// Who calls a peer without waiting for it.
+    pub(super) fn that_calls(notice: Notice) -> Self {
+        Self { opening: Opening::Awaited, ..Self::new(notice) }
+    }
+
     // ---- application calls ----
+
+    /// The same as [`opened`](Self::opened), after which it is no news.
+    pub(super) fn see_opened(&mut self, endpoint: &impl Endpoint) -> Poll<io::Result<()>> {
+        let opened = self.opened(endpoint);
+        if opened.is_ready() {
+            self.opening = Opening::Seen;
+        }
+        opened
+    }
 
     /// Whether the connection is open, or why it never will be.
     pub(super) fn opened(&self, endpoint: &impl Endpoint) -> Poll<io::Result<()>> {
@@ -173,6 +220,20 @@ impl User {
         }
     }
 
+    /// What can be done at once. Who wants to write and cannot is told of room as after a write that was refused.
+    pub(super) fn ready(&mut self, endpoint: &mut impl Endpoint, interest: Interest) -> Ready {
+        let over = self.end.is_some();
+        let readable =
+            self.refill(endpoint) || self.reading == Half::Shut || self.peer_has_ended(endpoint) || over;
+        let opening = self.opened(endpoint).is_pending();
+        let room = !opening && endpoint.send_capacity() >= Self::worth_waking(endpoint);
+        let writable = room || self.writing == Half::Shut || over;
+        if !writable && !opening && interest != Interest::Read {
+            self.room = Room::Wanted;
+        }
+        Ready { readable, writable, over }
+    }
+
     pub(super) fn shut_writing(&mut self, endpoint: &mut impl Endpoint, now: Instant) -> io::Result<()> {
         match (self.writing, &self.end) {
             (Half::Shut, _) => Ok(()),
@@ -184,8 +245,10 @@ impl User {
         }
     }
 
+    /// Who waits to read is told.
     pub(super) fn shut_reading(&mut self) {
         self.reading = Half::Shut;
+        self.news = News::Some;
     }
 
     /// Whether the peer has everything, the end included, or why it never will.
@@ -243,7 +306,8 @@ impl User {
         let state = endpoint.state();
         let mut news = std::mem::replace(&mut self.seen, state) != state;
         news |= std::mem::replace(&mut self.news, News::None) == News::Some;
-        if self.room == Room::Wanted && endpoint.send_capacity() >= Self::worth_waking(endpoint) {
+        let has_room = self.room == Room::Wanted && endpoint.send_capacity() >= Self::worth_waking(endpoint);
+        if has_room {
             (self.room, news) = (Room::Again, true);
         }
         self.go_on_alone(endpoint, now);
@@ -253,8 +317,12 @@ impl User {
             }
         }
         let readable = self.refill(endpoint) || self.peer_has_ended(endpoint) || self.end.is_some();
-        let something = readable || self.room == Room::Again;
+        let opened = self.opening == Opening::Awaited && self.opened(endpoint).is_ready();
+        let something = readable || opened || self.room == Room::Again;
         self.notice.show(if something { Shown::Something } else { Shown::Nothing });
+        if has_room {
+            self.notice.show_anew();
+        }
         if news {
             self.notice.wake(sleepers);
         }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, though without `#[test]`")]
 
+mod begun;
 mod toy;
 
 use hopline_net::streams::{AsyncListener, AsyncStream, Host, Listener, Stream};

@@ -4,6 +4,7 @@
 
 mod failures;
 mod hostile;
+mod readiness;
 #[path = "../tpa/relay.rs"]
 mod relay;
 mod strangers;

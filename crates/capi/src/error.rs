@@ -1,0 +1,103 @@
+//! What goes wrong: `errno` for programs, words for people.
+
+use libc::c_int;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString};
+use std::fmt::Display;
+use std::io::{self, ErrorKind};
+
+/// What a call says that fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Error {
+    pub(crate) errno: c_int,
+    pub(crate) message: String,
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+impl Error {
+    pub(crate) fn new(errno: c_int, message: impl Into<String>) -> Self {
+        Self { errno, message: message.into() }
+    }
+
+    /// The same, of something.
+    pub(crate) fn of(self, what: impl Display) -> Self {
+        Self { message: format!("{what}: {}", self.message), ..self }
+    }
+
+    /// The thread's last error is this one, in `function`.
+    pub(crate) fn remember(&self, function: &str) {
+        // A message with a zero in it could not be shown.
+        let text = format!("{function}: {}", self.message).replace('\0', "\u{fffd}");
+        // While the thread ends there is nothing left to remember it in.
+        let _ = LAST.try_with(|last| last.replace(CString::new(text).unwrap_or_default()));
+    }
+}
+
+/// What `look` makes of the thread's last error.
+pub(crate) fn last<T>(look: impl FnOnce(&CStr) -> T) -> Option<T> {
+    LAST.try_with(|last| look(&last.borrow())).ok()
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::new(errno(&error), error.to_string())
+    }
+}
+
+impl From<rustix::io::Errno> for Error {
+    fn from(error: rustix::io::Errno) -> Self {
+        io::Error::from(error).into()
+    }
+}
+
+fn errno(error: &io::Error) -> c_int {
+    if let Some(errno) = error.raw_os_error() {
+        return errno;
+    }
+    match error.kind() {
+        ErrorKind::AddrInUse => libc::EADDRINUSE,
+        ErrorKind::AddrNotAvailable => libc::EADDRNOTAVAIL,
+        ErrorKind::BrokenPipe => libc::EPIPE,
+        ErrorKind::ConnectionAborted => libc::ECONNABORTED,
+        ErrorKind::ConnectionRefused => libc::ECONNREFUSED,
+        ErrorKind::ConnectionReset => libc::ECONNRESET,
+        ErrorKind::HostUnreachable => libc::EHOSTUNREACH,
+        ErrorKind::InvalidData => libc::EPROTO,
+        ErrorKind::InvalidInput => libc::EINVAL,
+        ErrorKind::NetworkUnreachable => libc::ENETUNREACH,
+        ErrorKind::NotConnected => libc::ENOTCONN,
+        ErrorKind::NotFound => libc::ENOENT,
+        ErrorKind::OutOfMemory => libc::ENOMEM,
+        ErrorKind::PermissionDenied => libc::EACCES,
+        ErrorKind::ResourceBusy => libc::ENOBUFS,
+        ErrorKind::TimedOut => libc::ETIMEDOUT,
+        ErrorKind::WouldBlock => libc::EAGAIN,
+        _ => libc::EIO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_systems_number_is_kept_and_others_have_one() {
+        let of = |error: io::Error| Error::from(error).errno;
+        assert_eq!(of(io::Error::from_raw_os_error(libc::ENETDOWN)), libc::ENETDOWN);
+        assert_eq!(of(io::Error::new(ErrorKind::TimedOut, "too late")), libc::ETIMEDOUT);
+        assert_eq!(of(io::Error::other("whatever")), libc::EIO);
+    }
+
+    #[test]
+    fn the_last_error_is_the_threads_own_and_can_be_shown_whatever_is_in_it() {
+        Error::new(libc::EIO, "a\0b").remember("tpa_recv");
+        assert_eq!(last(CStr::to_owned).unwrap().to_str().unwrap(), "tpa_recv: a\u{fffd}b");
+        let elsewhere = std::thread::scope(|scope| scope.spawn(|| last(CStr::to_owned)).join().unwrap());
+        assert_eq!(elsewhere.unwrap().to_bytes(), b"");
+    }
+}

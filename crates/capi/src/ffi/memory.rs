@@ -1,0 +1,206 @@
+//! Memory of callers.
+
+use crate::error::{Error, Result};
+use libc::{c_void, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::{mem, ptr, slice};
+
+/// An address as C has it.
+pub(super) enum Address {
+    V4(sockaddr_in),
+    V6(sockaddr_in6),
+}
+
+/// The number at `place`.
+///
+/// # Safety
+/// Unless it is null, `place` points to one.
+pub(super) unsafe fn read<T: Copy>(place: *const T) -> Result<T> {
+    not_null(place)?;
+    // SAFETY: as the caller says; that it may lie anywhere is allowed for.
+    Ok(unsafe { ptr::read_unaligned(place) })
+}
+
+/// Writes a number to `place`.
+///
+/// # Safety
+/// Unless it is null, `place` points to one.
+pub(super) unsafe fn write<T: Copy>(place: *mut T, value: T) -> Result<()> {
+    not_null(place)?;
+    // SAFETY: as the caller says; that it may lie anywhere is allowed for.
+    unsafe { ptr::write_unaligned(place, value) };
+    Ok(())
+}
+
+/// `len` bytes at `place`, which is not looked at if there are none.
+///
+/// # Safety
+/// Unless it is null, `place` points to so many, and nobody changes them meanwhile.
+pub(super) unsafe fn bytes<'a>(place: *const c_void, len: usize) -> Result<&'a [u8]> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    check(place, len)?;
+    // SAFETY: as the caller says; it is not null, and not longer than a slice may be.
+    Ok(unsafe { slice::from_raw_parts(place.cast(), len) })
+}
+
+/// Room for `len` bytes at `place`, which is not looked at if there is none.
+///
+/// # Safety
+/// Unless it is null, `place` points to so many, and nobody else uses them meanwhile. They are written before they are read.
+pub(super) unsafe fn bytes_mut<'a>(place: *mut c_void, len: usize) -> Result<&'a mut [u8]> {
+    if len == 0 {
+        return Ok(&mut []);
+    }
+    check(place, len)?;
+    // SAFETY: as the caller says; it is not null, and not longer than a slice may be.
+    Ok(unsafe { slice::from_raw_parts_mut(place.cast(), len) })
+}
+
+/// `count` structures at `place`.
+///
+/// # Safety
+/// Unless it is null, `place` points to so many, and nobody else uses them meanwhile.
+pub(super) unsafe fn array_mut<'a, T>(place: *mut T, count: usize) -> Result<&'a mut [T]> {
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    check(place, count.saturating_mul(size_of::<T>()))?;
+    if !place.is_aligned() {
+        return Err(Error::new(libc::EFAULT, "a pointer is not aligned"));
+    }
+    // SAFETY: as the caller says; it is not null, aligned, and not longer than a slice may be.
+    Ok(unsafe { slice::from_raw_parts_mut(place, count) })
+}
+
+/// The address in the `len` bytes at `place`.
+///
+/// # Safety
+/// Unless it is null, `place` points to so many.
+pub(super) unsafe fn address(place: *const sockaddr, len: socklen_t) -> Result<SocketAddr> {
+    not_null(place)?;
+    let len = len as usize;
+    if len < size_of::<sa_family_t>() {
+        return Err(too_short(len));
+    }
+    // SAFETY: there are as many bytes as a family has.
+    let family = unsafe { ptr::read_unaligned(place.cast::<sa_family_t>()) };
+    match i32::from(family) {
+        libc::AF_INET if len >= size_of::<sockaddr_in>() => {
+            // SAFETY: there are as many bytes, and any are such a structure.
+            let found = unsafe { ptr::read_unaligned(place.cast::<sockaddr_in>()) };
+            let ip = Ipv4Addr::from(u32::from_be(found.sin_addr.s_addr));
+            Ok(SocketAddrV4::new(ip, u16::from_be(found.sin_port)).into())
+        }
+        libc::AF_INET6 if len >= size_of::<sockaddr_in6>() => {
+            // SAFETY: there are as many bytes, and any are such a structure.
+            let found = unsafe { ptr::read_unaligned(place.cast::<sockaddr_in6>()) };
+            let (ip, port) = (Ipv6Addr::from(found.sin6_addr.s6_addr), u16::from_be(found.sin6_port));
+            Ok(SocketAddrV6::new(ip, port, found.sin6_flowinfo, found.sin6_scope_id).into())
+        }
+        libc::AF_INET | libc::AF_INET6 => Err(too_short(len)),
+        other => {
+            let what = format!("the address family {other} is neither AF_INET nor AF_INET6");
+            Err(Error::new(libc::EAFNOSUPPORT, what))
+        }
+    }
+}
+
+/// Writes an address to `place`, cut off where there is no more room, and its whole length to `len`.
+///
+/// # Safety
+/// Unless they are null, `len` points to a number, and `place` to as many bytes.
+pub(super) unsafe fn store_address(
+    address: &Address,
+    place: *mut sockaddr,
+    len: *mut socklen_t,
+) -> Result<()> {
+    let (from, whole) = match address {
+        Address::V4(address) => (ptr::from_ref(address).cast::<u8>(), size_of::<sockaddr_in>()),
+        Address::V6(address) => (ptr::from_ref(address).cast::<u8>(), size_of::<sockaddr_in6>()),
+    };
+    // SAFETY: as the caller says.
+    let room = unsafe { read(len) }? as usize;
+    not_null(place)?;
+    // SAFETY: there are `whole` bytes of the address, and room for `room` as the caller says.
+    unsafe { ptr::copy_nonoverlapping(from, place.cast::<u8>(), whole.min(room)) };
+    // SAFETY: as the caller says.
+    unsafe { write(len, whole as socklen_t) }
+}
+
+impl Address {
+    pub(super) fn of(address: SocketAddr) -> Self {
+        match address {
+            SocketAddr::V4(address) => {
+                // SAFETY: a structure of numbers, for which all zeros are a value.
+                let mut found: sockaddr_in = unsafe { mem::zeroed() };
+                found.sin_family = libc::AF_INET as sa_family_t;
+                found.sin_port = address.port().to_be();
+                found.sin_addr.s_addr = u32::from(*address.ip()).to_be();
+                Self::V4(found)
+            }
+            SocketAddr::V6(address) => {
+                // SAFETY: a structure of numbers, for which all zeros are a value.
+                let mut found: sockaddr_in6 = unsafe { mem::zeroed() };
+                found.sin6_family = libc::AF_INET6 as sa_family_t;
+                found.sin6_port = address.port().to_be();
+                found.sin6_flowinfo = address.flowinfo();
+                found.sin6_addr.s6_addr = address.ip().octets();
+                found.sin6_scope_id = address.scope_id();
+                Self::V6(found)
+            }
+        }
+    }
+}
+
+fn check<T>(place: *const T, len: usize) -> Result<()> {
+    not_null(place)?;
+    if isize::try_from(len).is_err() {
+        return Err(Error::new(libc::EINVAL, format!("no memory has {len} bytes")));
+    }
+    Ok(())
+}
+
+fn not_null<T>(place: *const T) -> Result<()> {
+    if place.is_null() {
+        return Err(Error::new(libc::EFAULT, "a pointer is NULL that should not be"));
+    }
+    Ok(())
+}
+
+fn too_short(len: usize) -> Error {
+    Error::new(libc::EINVAL, format!("{len} bytes are too short for an address of its family"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn there_and_back(text: &str) -> SocketAddr {
+        let mut place = [0u8; 64];
+        let mut len = place.len() as socklen_t;
+        let at = place.as_mut_ptr().cast::<sockaddr>();
+        // SAFETY: there is room for 64 bytes.
+        unsafe { store_address(&Address::of(text.parse().unwrap()), at, &raw mut len) }.unwrap();
+        // SAFETY: there are as many.
+        unsafe { address(at, len) }.unwrap()
+    }
+
+    #[test]
+    fn addresses_survive_c() {
+        for text in ["192.0.2.1:7172", "0.0.0.0:0", "[2001:db8::1]:65535", "[fe80::1%3]:9"] {
+            assert_eq!(there_and_back(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_too_long_is_cut_off_and_its_length_told() {
+        let mut place = [0xAAu8; 8];
+        let mut len = 4;
+        let at = place.as_mut_ptr().cast::<sockaddr>();
+        // SAFETY: there is room for 4 bytes.
+        unsafe { store_address(&Address::of("192.0.2.1:1".parse().unwrap()), at, &raw mut len) }.unwrap();
+        assert_eq!((len, &place[4..]), (16, &[0xAA; 4][..]));
+    }
+}

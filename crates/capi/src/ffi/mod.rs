@@ -1,0 +1,405 @@
+//! The functions that C calls, and all the `unsafe` there is.
+//!
+//! None unwinds: a panic is caught here and becomes `EIO`. Every pointer is looked at before it is used; that it points to as many bytes as
+//! were said, and that nobody else uses them meanwhile, is the caller's word.
+
+#![allow(unsafe_code, reason = "callers are C")]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the module says it for all: pointers must be to what they say they are"
+)]
+
+mod memory;
+
+use self::memory::{Address, address, bytes, bytes_mut, store_address, write};
+use crate::abi::{
+    TPA_FINGERPRINT_LEN, TPA_SHUT_RD, TPA_SHUT_RDWR, TPA_SHUT_WR, tpa_info, tpa_pollfd, tpa_state,
+};
+use crate::error::{self, Error, Result};
+use crate::options::{Value, option};
+use crate::readiness;
+use crate::socket::{End, Socket};
+use crate::table;
+use hopline_net::wide::{Info, State};
+use libc::{c_char, c_int, c_uint, c_void, sockaddr, socklen_t, ssize_t};
+use std::ffi::CStr;
+use std::net::Shutdown;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::time::Duration;
+
+/// The oldest structure that tpa_info fills in: its first three fields.
+const LEAST_INFO: usize = 16;
+
+/// Makes a socket for one connection, or for listening. Returns its handle, or -1.
+///
+/// The handle is a descriptor of the system's, for poll, select or epoll, for reading only; nothing else may be done with it, and only
+/// tpa_close and tpa_abort close it. It is readable
+/// - for as long as there is something to receive: data, the end of the stream, an error; or a connection to accept;
+/// - once a connection that tpa_connect has begun is open, or came to nothing, until any call has told so;
+/// - once there is room after a tpa_send that took less than it was given, until tpa_send is tried again.
+///
+/// Handles are for all threads: one may receive while another sends. They do not outlive a fork in the child.
+#[unsafe(no_mangle)]
+pub extern "C" fn tpa_socket() -> c_int {
+    guarded("tpa_socket", -1, || Socket::new().map(table::insert))
+}
+
+/// Sets an option, an enum tpa_option, to the `len` bytes at `value`. Files are read at once. Returns 0, or -1: EINVAL for a value that makes
+/// no sense, ENOPROTOOPT for an option that there is not, what the system says of a file.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_setsockopt(
+    handle: c_int,
+    option_number: c_int,
+    value: *const c_void,
+    len: socklen_t,
+) -> c_int {
+    guarded("tpa_setsockopt", -1, || {
+        let socket = table::get(handle)?;
+        // SAFETY: the caller says that `value` points to `len` bytes.
+        let value = unsafe { bytes(value, len as usize) }?;
+        socket.set(option(option_number)?, value).map(|()| 0)
+    })
+}
+
+/// Reads an option into `value`, which has room for `*len` bytes; `*len` is then how many were written. Texts have a final NUL. Returns 0,
+/// or -1: ENOENT for a text that is not set, EINVAL where there is not enough room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_getsockopt(
+    handle: c_int,
+    option_number: c_int,
+    value: *mut c_void,
+    len: *mut socklen_t,
+) -> c_int {
+    guarded("tpa_getsockopt", -1, || {
+        let socket = table::get(handle)?;
+        let option = option(option_number)?;
+        // SAFETY: the caller says that `len` points to a number.
+        let room = unsafe { memory::read(len) }?;
+        // SAFETY: the caller says that `value` has room for that many bytes.
+        let place = unsafe { bytes_mut(value, room as usize) }?;
+        let bytes = match socket.get(option)? {
+            Value::Number(number) => number.to_ne_bytes().to_vec(),
+            Value::Text(text) => [text, vec![0]].concat(),
+        };
+        let Some(place) = place.get_mut(..bytes.len()) else {
+            let what = format!("there is room for {room} bytes, and {} are to be written", bytes.len());
+            return Err(Error::new(libc::EINVAL, what));
+        };
+        place.copy_from_slice(&bytes);
+        // SAFETY: as above; what is written fits into the room that was said.
+        unsafe { write(len, bytes.len() as socklen_t) }.map(|()| 0)
+    })
+}
+
+/// Binds to an address of IPv4 or IPv6; port 0 is any free one. Returns 0, or -1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_bind(handle: c_int, local: *const sockaddr, len: socklen_t) -> c_int {
+    guarded("tpa_bind", -1, || {
+        let socket = table::get(handle)?;
+        // SAFETY: the caller says that `local` points to `len` bytes.
+        let local = unsafe { address(local, len) }?;
+        socket.bind(local).map(|()| 0)
+    })
+}
+
+/// Lets peers connect; `backlog` of them, at least 1, may wait for tpa_accept, and who comes then is not answered and tries again. Returns 0,
+/// or -1: EACCES or ENOENT for keys that cannot be used.
+#[unsafe(no_mangle)]
+pub extern "C" fn tpa_listen(handle: c_int, backlog: c_int) -> c_int {
+    guarded("tpa_listen", -1, || {
+        let backlog = usize::try_from(backlog).unwrap_or(0).max(1);
+        table::get(handle)?.listen(backlog).map(|()| 0)
+    })
+}
+
+/// Waits for the next connection. Returns its handle, with nothing set, or -1. Where the peer is goes to `peer`, which has room for `*len`
+/// bytes; `*len` is then how long the address is. Both may be NULL. Who the peer is says tpa_info.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_accept(handle: c_int, peer: *mut sockaddr, len: *mut socklen_t) -> c_int {
+    guarded("tpa_accept", -1, || {
+        let socket = table::get(handle)?;
+        if !peer.is_null() {
+            // Before somebody is accepted whose address then cannot be told.
+            // SAFETY: the caller says that `len` points to a number.
+            unsafe { memory::read(len) }?;
+        }
+        let (accepted, from) = socket.accept()?;
+        if !peer.is_null() {
+            // SAFETY: the caller says that `peer` has room for `*len` bytes.
+            unsafe { store_address(&Address::of(from), peer, len) }?;
+        }
+        Ok(table::insert(accepted))
+    })
+}
+
+/// Connects to a peer, and waits until it has proved who it is. Returns 0, or -1:
+/// - EINPROGRESS, if nothing is to wait: the handle becomes readable when it is known what came of it, which TPA_ERROR says;
+/// - ECONNREFUSED: nobody has that port, or one end has a shared key and the other a key of its own; or the peer does not know our key,
+///   which may be known only to the first tpa_recv or tpa_send after it;
+/// - ETIMEDOUT: no answer: nobody is there, or the shared keys differ;
+/// - EACCES: who answers is not whom it has to be, or is not known; tpa_last_error() has its fingerprint;
+/// - EISCONN, EALREADY, EINVAL: the socket is connected, is being connected, listens;
+/// - EAFNOSUPPORT: an address of neither family, or not of the one that the socket is bound to.
+///
+/// After an error it can be tried again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_connect(handle: c_int, peer: *const sockaddr, len: socklen_t) -> c_int {
+    guarded("tpa_connect", -1, || {
+        let socket = table::get(handle)?;
+        // SAFETY: the caller says that `peer` points to `len` bytes.
+        let peer = unsafe { address(peer, len) }?;
+        socket.connect(peer).map(|()| 0)
+    })
+}
+
+/// Sends: returns how many of the `len` bytes were taken, or -1. All are, unless nothing is to wait, the time was over, or the connection
+/// broke after some. EPIPE after TPA_SHUT_WR; there is no SIGPIPE. Signals do not interrupt it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_send(handle: c_int, data: *const c_void, len: usize, flags: c_int) -> ssize_t {
+    guarded("tpa_send", -1, || {
+        let socket = table::get(handle)?;
+        no_flags(flags)?;
+        // SAFETY: the caller says that `data` points to `len` bytes.
+        let data = unsafe { bytes(data, len) }?;
+        // A slice is never longer than the largest `isize`.
+        socket.send(data).map(|sent| sent as ssize_t)
+    })
+}
+
+/// Receives: returns how many bytes were written to `buffer`, at most `len`; 0 at the end of the stream; or -1. It waits until there is at least
+/// one. Signals do not interrupt it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_recv(handle: c_int, buffer: *mut c_void, len: usize, flags: c_int) -> ssize_t {
+    guarded("tpa_recv", -1, || {
+        let socket = table::get(handle)?;
+        no_flags(flags)?;
+        // SAFETY: the caller says that `buffer` has room for `len` bytes.
+        let buffer = unsafe { bytes_mut(buffer, len) }?;
+        socket.receive(buffer).map(|received| received as ssize_t)
+    })
+}
+
+/// Ends sending (TPA_SHUT_WR), receiving (TPA_SHUT_RD), or both (TPA_SHUT_RDWR). Does not wait. A thread that waits in tpa_recv comes to the
+/// end of the stream by TPA_SHUT_RD. Returns 0, or -1.
+#[unsafe(no_mangle)]
+pub extern "C" fn tpa_shutdown(handle: c_int, how: c_int) -> c_int {
+    guarded("tpa_shutdown", -1, || {
+        let socket = table::get(handle)?;
+        let how = match how {
+            TPA_SHUT_RD => Shutdown::Read,
+            TPA_SHUT_WR => Shutdown::Write,
+            TPA_SHUT_RDWR => Shutdown::Both,
+            _ => return Err(Error::new(libc::EINVAL, format!("{how} is nothing to shut down"))),
+        };
+        socket.shutdown(how).map(|()| 0)
+    })
+}
+
+/// Ends sending, waits until the peer has everything, and closes. The handle is gone in any case. Returns 0, or -1 if the peer may lack
+/// something: ETIMEDOUT after TPA_CLOSE_TIMEOUT, or what the connection failed of.
+///
+/// It does not wait with TPA_NONBLOCK, nor once the peer has everything and has ended its direction. What was sent then still arrives, if the
+/// program lives on; a program that ends at once should wait.
+#[unsafe(no_mangle)]
+pub extern "C" fn tpa_close(handle: c_int) -> c_int {
+    guarded("tpa_close", -1, || table::remove(handle)?.end(End::Orderly).map(|()| 0))
+}
+
+/// Closes at once: the peer is told by a reset, and what it has not received is lost. Returns 0, or -1 with EBADF.
+#[unsafe(no_mangle)]
+pub extern "C" fn tpa_abort(handle: c_int) -> c_int {
+    guarded("tpa_abort", -1, || table::remove(handle)?.end(End::Abort).map(|()| 0))
+}
+
+/// Where the socket is bound: to `local`, which has room for `*len` bytes; `*len` is then how long the address is. Returns 0, or -1: EINVAL
+/// before it is bound.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_getsockname(handle: c_int, local: *mut sockaddr, len: *mut socklen_t) -> c_int {
+    guarded("tpa_getsockname", -1, || {
+        let found = table::get(handle)?.local()?;
+        // SAFETY: the caller says that `local` has room for `*len` bytes.
+        unsafe { store_address(&Address::of(found), local, len) }.map(|()| 0)
+    })
+}
+
+/// Where the peer has shown to be, which can change where an address translator lies between; as tpa_getsockname. Returns 0, or -1: ENOTCONN.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_getpeername(handle: c_int, peer: *mut sockaddr, len: *mut socklen_t) -> c_int {
+    guarded("tpa_getpeername", -1, || {
+        let found = table::get(handle)?.peer()?;
+        // SAFETY: the caller says that `peer` has room for `*len` bytes.
+        unsafe { store_address(&Address::of(found), peer, len) }.map(|()| 0)
+    })
+}
+
+/// How the connection stands, and who is at the other end. `info->size` says before the call how much there is room for. Returns 0, or -1:
+/// ENOTCONN, EINVAL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_info(handle: c_int, info: *mut tpa_info) -> c_int {
+    guarded("tpa_info", -1, || {
+        let socket = table::get(handle)?;
+        // SAFETY: the caller says that `info` begins with a size.
+        let room = unsafe { memory::read(info.cast::<usize>()) }?;
+        if room < LEAST_INFO {
+            let what = format!("info->size is {room}, and not sizeof(struct tpa_info)");
+            return Err(Error::new(libc::EINVAL, what));
+        }
+        let size = room.min(size_of::<tpa_info>());
+        let told = told(&socket.info()?, size);
+        // SAFETY: the caller says that there is room for `size` bytes, and `told` has as many; it has no pointers.
+        unsafe { ptr::copy_nonoverlapping((&raw const told).cast::<u8>(), info.cast::<u8>(), size) };
+        Ok(0)
+    })
+}
+
+/// Waits until something can be done with one of `count` handles, for at most `timeout_ms`; -1: as long as it takes, 0: not at all. Returns with
+/// how many, 0 when the time is over, or -1: EINTR by a signal. A connection of which nothing but its end is left has TPA_POLLHUP.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tpa_poll(handles: *mut tpa_pollfd, count: usize, timeout_ms: c_int) -> c_int {
+    guarded("tpa_poll", -1, || {
+        // SAFETY: the caller says that `handles` points to `count` structures.
+        let handles = unsafe { memory::array_mut(handles, count) }?;
+        let limit = u64::try_from(timeout_ms).ok().map(Duration::from_millis);
+        let ready = readiness::wait(handles, limit)?;
+        Ok(c_int::try_from(ready).unwrap_or(c_int::MAX))
+    })
+}
+
+/// What went wrong with the last call of this thread that failed, in words, with what would be right: "tpa_connect: …". Empty if none failed.
+/// It stays until the next call of this thread that fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn tpa_last_error() -> *const c_char {
+    const NOTHING: &CStr = c"";
+    error::last(CStr::as_ptr).unwrap_or(NOTHING.as_ptr())
+}
+
+/// The version of the library, such as "0.1.0".
+#[unsafe(no_mangle)]
+pub extern "C" fn tpa_version() -> *const c_char {
+    const VERSION: &CStr =
+        match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+            Ok(version) => version,
+            Err(_) => c"",
+        };
+    VERSION.as_ptr()
+}
+
+/// Makes a thread for which signals are not: what `make` starts has them all blocked.
+pub(crate) fn without_signals<T>(make: impl FnOnce() -> T) -> T {
+    /// Gives the thread back the signals that it had, also after a panic.
+    struct Restore(libc::sigset_t);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // SAFETY: the set is the one that the system gave.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut()) };
+        }
+    }
+    // SAFETY: a structure of numbers, for which all zeros are a value.
+    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to a set.
+    unsafe { libc::sigfillset(&raw mut all) };
+    // SAFETY: both pointers are to sets, of which one is read and one is written.
+    let done = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, &raw mut before) };
+    let _restore = (done == 0).then(|| Restore(before));
+    make()
+}
+
+/// What `body` returns, or `failed` with `errno` set and words left for `tpa_last_error`.
+fn guarded<T>(function: &'static str, failed: T, body: impl FnOnce() -> Result<T>) -> T {
+    // Whatever was half done is behind locks whose poison is seen.
+    let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
+        Err(Error::new(
+            libc::EIO,
+            "a mistake in hopline itself; what it printed to standard error says where",
+        ))
+    });
+    result.unwrap_or_else(|error| {
+        error.remember(function);
+        set_errno(error.errno);
+        failed
+    })
+}
+
+fn set_errno(errno: c_int) {
+    // SAFETY: it gives the address of the thread's own number.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: nobody else uses it.
+    unsafe { *place = errno };
+}
+
+fn no_flags(flags: c_int) -> Result<()> {
+    if flags == 0 {
+        return Ok(());
+    }
+    Err(Error::new(libc::EINVAL, format!("there are no flags yet: {flags:#x} should be 0")))
+}
+
+fn told(info: &Info, size: usize) -> tpa_info {
+    let micros = |duration: hopline_core::Duration| duration.as_nanos() / 1000;
+    tpa_info {
+        size,
+        state: state(info.state) as c_uint,
+        mss: info.mss,
+        srtt_us: info.srtt.map_or(0, micros),
+        // Far below what it could not hold.
+        rate_bps: info.rate.unwrap_or(0.0) as u64,
+        window: info.window,
+        in_flight: info.in_flight,
+        unacknowledged: info.unacknowledged,
+        bytes_sent: info.stats.bytes_sent,
+        bytes_acked: info.stats.bytes_acked,
+        bytes_received: info.stats.bytes_received,
+        packets_sent: info.stats.segments_sent,
+        retransmissions: info.stats.retransmissions,
+        packets_received: info.stats.packets_received,
+        lost: info.stats.lost,
+        late: info.stats.late,
+        timeouts: info.stats.timeouts,
+        reductions: info.stats.reductions,
+        frozen_us: micros(info.stats.frozen),
+        rejected: info.rejections.total(),
+        peer_fingerprint: fingerprint(info),
+    }
+}
+
+fn state(state: State) -> tpa_state {
+    match state {
+        State::SynSent | State::SynReceived => tpa_state::TPA_STATE_OPENING,
+        State::Established | State::CloseWait => tpa_state::TPA_STATE_OPEN,
+        State::FinWait1 | State::FinWait2 | State::LastAck | State::Closing | State::TimeWait => {
+            tpa_state::TPA_STATE_CLOSING
+        }
+        State::Closed | State::Listen => tpa_state::TPA_STATE_CLOSED,
+    }
+}
+
+fn fingerprint(info: &Info) -> [c_char; TPA_FINGERPRINT_LEN] {
+    let mut text = [0; TPA_FINGERPRINT_LEN];
+    if let Some(fingerprint) = info.peer.fingerprint {
+        for (place, byte) in
+            text.iter_mut().zip(fingerprint.to_string().bytes().take(TPA_FINGERPRINT_LEN - 1))
+        {
+            *place = byte as c_char;
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_here() {
+        assert_eq!(guarded("tpa_recv", -1, || -> Result<c_int> { panic!("this is a test") }), -1);
+        assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EIO));
+        let said = error::last(CStr::to_owned).unwrap().into_string().unwrap();
+        assert!(said.starts_with("tpa_recv: a mistake in hopline itself"), "{said}");
+    }
+
+    #[test]
+    fn the_oldest_structure_ends_where_a_field_does() {
+        assert_eq!(std::mem::offset_of!(tpa_info, srtt_us), LEAST_INFO);
+    }
+}

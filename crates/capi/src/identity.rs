@@ -1,0 +1,178 @@
+//! Who we are to a peer, and who it has to be.
+
+use crate::error::{Error, Result};
+use crate::key_files;
+use hopline_net::wide::{Config, Credentials, Info, PreSharedKey, PrivateKey, Trust, config};
+use hopline_secure::keys::{KnownPeers, Name};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// What was said of keys.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Identity {
+    /// Our own; without it, the user's.
+    pub(crate) ours: Option<Ours>,
+    pub(crate) known_peers: Option<PathBuf>,
+    pub(crate) peer_name: Option<Name>,
+    /// A fingerprint, as it is written.
+    pub(crate) trust: Option<String>,
+    pub(crate) strangers: Strangers,
+}
+
+/// How we prove who we are.
+#[derive(Clone, Debug)]
+pub(crate) enum Ours {
+    /// By a key that both ends have.
+    Shared(PreSharedKey),
+    /// By a key of our own.
+    Private(PrivateKey),
+}
+
+/// What becomes of a peer that nobody knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Strangers {
+    /// It is not believed.
+    #[default]
+    Refused,
+    /// It is believed, and known from then on.
+    Believed,
+}
+
+/// What a peer has still to be asked once the connection is open, before anything is sent or received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    /// Nothing: the handshake has proved who it is.
+    Proved,
+    /// Whether its key has this fingerprint.
+    Fingerprint(String),
+    /// Which key it has: it is not known.
+    Stranger { name: Name, file: PathBuf, strangers: Strangers },
+}
+
+impl Identity {
+    /// For a connection to `peer`.
+    pub(crate) fn to_connect(&self, peer: SocketAddr) -> Result<(Config, Check)> {
+        let private = match self.ours()? {
+            Ours::Shared(key) => return Ok((config(Credentials::Shared(key)), Check::Proved)),
+            Ours::Private(private) => private,
+        };
+        let (trust, check) = self.whom(peer)?;
+        Ok((config(Credentials::Keys { private, trust }), check))
+    }
+
+    /// For connections from whoever may.
+    pub(crate) fn to_listen(&self) -> Result<Config> {
+        if self.trust.is_some() || self.strangers == Strangers::Believed {
+            let what = "TPA_TRUST and TPA_TRUST_ON_FIRST_USE are for tpa_connect; who listens takes TPA_KNOWN_PEERS or a shared key";
+            return Err(Error::new(libc::EINVAL, what));
+        }
+        Ok(config(match self.ours()? {
+            Ours::Shared(key) => Credentials::Shared(key),
+            Ours::Private(private) => Credentials::Keys { private, trust: self.admitted()? },
+        }))
+    }
+
+    /// What people compare of our key.
+    pub(crate) fn fingerprint(&self) -> Result<String> {
+        Ok(match self.ours()? {
+            Ours::Shared(key) => key.fingerprint(),
+            Ours::Private(key) => key.public().fingerprint(),
+        }
+        .to_string())
+    }
+
+    fn ours(&self) -> Result<Ours> {
+        if let Some(ours) = &self.ours {
+            return Ok(ours.clone());
+        }
+        let path = key_files::of_user("key")?;
+        if !path.exists() {
+            let what = format!(
+                "there is no key: TPA_PSK, TPA_PSK_FILE and TPA_KEY_FILE name one, and `hopline key new` makes {}",
+                path.display()
+            );
+            return Err(Error::new(libc::ENOENT, what));
+        }
+        key_files::load_private(&path).map(Ours::Private)
+    }
+
+    fn admitted(&self) -> Result<Trust> {
+        let Some(path) = &self.known_peers else { return Ok(Trust::Anyone) };
+        let known = key_files::load_peers(path)?;
+        Ok(Trust::Only(known.peers().iter().map(|peer| peer.key).collect()))
+    }
+
+    fn whom(&self, peer: SocketAddr) -> Result<(Trust, Check)> {
+        let file = self.known_peers.clone().map_or_else(|| key_files::of_user("known_peers"), Ok)?;
+        let known = if self.known_peers.is_some() || file.exists() {
+            key_files::load_peers(&file)?
+        } else {
+            KnownPeers::default()
+        };
+        let name = match &self.peer_name {
+            Some(name) => name.clone(),
+            None => address_name(peer),
+        };
+        Ok(match (known.get(&name), &self.trust) {
+            (Some(known), Some(wanted)) if known.key.fingerprint().to_string() != *wanted => {
+                let other = known.key.fingerprint();
+                let what = format!(
+                    "{name} is known by a key with the fingerprint {other}, and TPA_TRUST says {wanted}"
+                );
+                return Err(Error::new(libc::EACCES, what));
+            }
+            (Some(known), _) => (Trust::Only(vec![known.key]), Check::Proved),
+            (None, Some(wanted)) => (Trust::Anyone, Check::Fingerprint(wanted.clone())),
+            (None, None) => (Trust::Anyone, Check::Stranger { name, file, strangers: self.strangers }),
+        })
+    }
+}
+
+impl Check {
+    /// Whether who is at the other end is whom it has to be; a stranger that is believed is known from now on.
+    pub(crate) fn make(&self, info: &Info) -> Result<()> {
+        let key = || {
+            info.peer
+                .key
+                .ok_or_else(|| Error::new(libc::ECONNABORTED, "it was gone before it said who it is"))
+        };
+        match self {
+            Self::Proved => Ok(()),
+            Self::Fingerprint(wanted) => {
+                let found = key()?.fingerprint();
+                if found.to_string() == *wanted {
+                    return Ok(());
+                }
+                let what = format!("who answers has the fingerprint {found}, and not {wanted}");
+                Err(Error::new(libc::EACCES, what))
+            }
+            Self::Stranger { name, file, strangers: Strangers::Believed } => {
+                key_files::add_peer(file, name, &key()?)
+            }
+            Self::Stranger { name, file, strangers: Strangers::Refused } => {
+                let key = key()?;
+                let what = format!(
+                    "{name} is not known; who answers there has the fingerprint {}: compare it, then TPA_TRUST, or this line in {}: {name} {key}",
+                    key.fingerprint(),
+                    file.display()
+                );
+                Err(Error::new(libc::EACCES, what))
+            }
+        }
+    }
+}
+
+fn address_name(peer: SocketAddr) -> Name {
+    peer.to_string().parse().expect("an address is 64 printable characters at most")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_address_is_a_name() {
+        let longest = "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff%4294967295]:65535";
+        assert_eq!(address_name(longest.parse().unwrap()).as_str(), longest);
+    }
+}

@@ -1,0 +1,278 @@
+//! What is set for a socket.
+
+use crate::abi::tpa_option::{self, *};
+use crate::error::{Error, Result};
+use crate::identity::{Check, Identity, Ours, Strangers};
+use crate::key_files;
+use hopline_net::wide::{Config, PreSharedKey, TransportConfig, WideStream};
+use libc::c_int;
+use std::ffi::OsStr;
+use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::str;
+use std::time::Duration;
+
+/// All that is set.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) identity: Identity,
+    pub(crate) waiting: Waiting,
+    pub(crate) connect: Option<Duration>,
+    pub(crate) receive: Option<Duration>,
+    pub(crate) send: Option<Duration>,
+    pub(crate) close: Option<Duration>,
+    pub(crate) silence: Option<Duration>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let silence = TransportConfig::DEFAULT.silence.limit;
+        Self {
+            identity: Identity::default(),
+            waiting: Waiting::Yes,
+            connect: None,
+            receive: None,
+            send: None,
+            close: None,
+            silence: silence.map(|limit| Duration::from_nanos(limit.as_nanos())),
+        }
+    }
+}
+
+/// Whether calls wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    Yes,
+    No,
+}
+
+/// What is read of an option.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    Number(c_int),
+    Text(Vec<u8>),
+}
+
+/// The option with this number.
+pub(crate) fn option(number: c_int) -> Result<tpa_option> {
+    const ALL: [tpa_option; 15] = [
+        TPA_PSK,
+        TPA_PSK_FILE,
+        TPA_KEY_FILE,
+        TPA_KNOWN_PEERS,
+        TPA_PEER_NAME,
+        TPA_TRUST,
+        TPA_TRUST_ON_FIRST_USE,
+        TPA_NONBLOCK,
+        TPA_CONNECT_TIMEOUT,
+        TPA_RECV_TIMEOUT,
+        TPA_SEND_TIMEOUT,
+        TPA_CLOSE_TIMEOUT,
+        TPA_SILENCE,
+        TPA_ERROR,
+        TPA_FINGERPRINT,
+    ];
+    let found = ALL.into_iter().find(|option| *option as c_int == number);
+    found.ok_or_else(|| Error::new(libc::ENOPROTOOPT, format!("there is no option {number}")))
+}
+
+impl Settings {
+    /// Sets an option to what these bytes mean to it. Files are read, and what is wrong with them is said at once.
+    pub(crate) fn set(&mut self, option: tpa_option, bytes: &[u8]) -> Result<()> {
+        let identity = &mut self.identity;
+        match option {
+            TPA_PSK => identity.ours = Some(Ours::Shared(shared(bytes)?)),
+            TPA_PSK_FILE => identity.ours = Some(Ours::Shared(key_files::load_shared(&path(bytes)?)?)),
+            TPA_KEY_FILE => identity.ours = Some(Ours::Private(key_files::load_private(&path(bytes)?)?)),
+            TPA_KNOWN_PEERS => {
+                let path = path(bytes)?;
+                key_files::load_peers(&path)?;
+                identity.known_peers = Some(path);
+            }
+            TPA_PEER_NAME => {
+                let name = text(bytes)?.parse();
+                identity.peer_name =
+                    Some(name.map_err(|error| invalid(format!("no name of a peer: {error}")))?);
+            }
+            TPA_TRUST => identity.trust = Some(fingerprint(bytes)?),
+            TPA_TRUST_ON_FIRST_USE => {
+                let believe = number(bytes)? != 0;
+                identity.strangers = if believe { Strangers::Believed } else { Strangers::Refused };
+            }
+            TPA_NONBLOCK => {
+                self.waiting = if number(bytes)? != 0 { Waiting::No } else { Waiting::Yes };
+            }
+            TPA_CONNECT_TIMEOUT => self.connect = duration(bytes)?,
+            TPA_RECV_TIMEOUT => self.receive = duration(bytes)?,
+            TPA_SEND_TIMEOUT => self.send = duration(bytes)?,
+            TPA_CLOSE_TIMEOUT => self.close = duration(bytes)?,
+            TPA_SILENCE => self.silence = duration(bytes)?,
+            TPA_ERROR | TPA_FINGERPRINT => {
+                return Err(Error::new(libc::ENOPROTOOPT, "this option is for tpa_getsockopt only"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What an option is set to. `TPA_ERROR` is the socket's own.
+    pub(crate) fn get(&self, option: tpa_option) -> Result<Value> {
+        let identity = &self.identity;
+        let text = |set: Option<&[u8]>| {
+            let unset = || Error::new(libc::ENOENT, "this option is not set");
+            set.map(|set| Value::Text(set.to_vec())).ok_or_else(unset)
+        };
+        match option {
+            TPA_PSK | TPA_PSK_FILE | TPA_KEY_FILE | TPA_ERROR => Err(Error::new(
+                libc::ENOPROTOOPT,
+                "keys can be set, and not read; TPA_FINGERPRINT says which it is",
+            )),
+            TPA_KNOWN_PEERS => text(identity.known_peers.as_ref().map(|path| path.as_os_str().as_bytes())),
+            TPA_PEER_NAME => text(identity.peer_name.as_ref().map(|name| name.as_str().as_bytes())),
+            TPA_TRUST => text(identity.trust.as_ref().map(String::as_bytes)),
+            TPA_FINGERPRINT => identity.fingerprint().map(|text| Value::Text(text.into_bytes())),
+            TPA_TRUST_ON_FIRST_USE => Ok(Value::Number((identity.strangers == Strangers::Believed).into())),
+            TPA_NONBLOCK => Ok(Value::Number((self.waiting == Waiting::No).into())),
+            TPA_CONNECT_TIMEOUT => Ok(milliseconds(self.connect)),
+            TPA_RECV_TIMEOUT => Ok(milliseconds(self.receive)),
+            TPA_SEND_TIMEOUT => Ok(milliseconds(self.send)),
+            TPA_CLOSE_TIMEOUT => Ok(milliseconds(self.close)),
+            TPA_SILENCE => Ok(milliseconds(self.silence)),
+        }
+    }
+
+    /// For a connection to `peer`.
+    pub(crate) fn to_connect(&self, peer: SocketAddr) -> Result<(Config, Check)> {
+        let (config, check) = self.identity.to_connect(peer)?;
+        Ok((self.patient(config), check))
+    }
+
+    /// For connections from whoever may.
+    pub(crate) fn to_listen(&self) -> Result<Config> {
+        self.identity.to_listen().map(|config| self.patient(config))
+    }
+
+    fn patient(&self, mut config: Config) -> Config {
+        let nanos = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        config.transport.silence.limit =
+            self.silence.map(|limit| hopline_core::Duration::from_nanos(nanos(limit)));
+        config
+    }
+
+    /// A stream waits as is set.
+    pub(crate) fn apply(&self, stream: &WideStream) {
+        stream.set_nonblocking(self.waiting == Waiting::No);
+        stream.set_read_timeout(self.receive);
+        stream.set_write_timeout(self.send);
+    }
+}
+
+fn shared(bytes: &[u8]) -> Result<PreSharedKey> {
+    let key: [u8; 32] = bytes
+        .try_into()
+        .map_err(|_| invalid(format!("a shared key has 32 bytes, and not {}", bytes.len())))?;
+    if key == [0; 32] {
+        return Err(invalid("zeros are no secret"));
+    }
+    Ok(PreSharedKey::new(key))
+}
+
+fn path(bytes: &[u8]) -> Result<PathBuf> {
+    let bytes = unterminated(bytes);
+    if bytes.is_empty() || bytes.contains(&0) {
+        return Err(invalid("no path of a file: it is empty, or has a zero in it"));
+    }
+    Ok(OsStr::from_bytes(bytes).into())
+}
+
+fn text(bytes: &[u8]) -> Result<&str> {
+    str::from_utf8(unterminated(bytes)).map_err(|_| invalid("no text: it is not UTF-8"))
+}
+
+/// Whether or not a final NUL was counted.
+fn unterminated(bytes: &[u8]) -> &[u8] {
+    bytes.strip_suffix(&[0]).unwrap_or(bytes)
+}
+
+/// Eight groups of four hexadecimal digits.
+fn fingerprint(bytes: &[u8]) -> Result<String> {
+    let text = text(bytes)?.to_ascii_lowercase();
+    let groups: Vec<&str> = text.split('-').collect();
+    let fits = |group: &&str| group.len() == 4 && group.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if groups.len() == 8 && groups.iter().all(fits) {
+        Ok(text)
+    } else {
+        Err(invalid("no fingerprint: eight groups of four hexadecimal digits with - between them"))
+    }
+}
+
+fn number(bytes: &[u8]) -> Result<c_int> {
+    let bytes = bytes.try_into();
+    bytes.map(c_int::from_ne_bytes).map_err(|_| invalid("this option takes an int"))
+}
+
+fn duration(bytes: &[u8]) -> Result<Option<Duration>> {
+    let ms = u32::try_from(number(bytes)?)
+        .map_err(|_| invalid("this option takes milliseconds, up to 2147483647"))?;
+    Ok((ms > 0).then(|| Duration::from_millis(ms.into())))
+}
+
+fn milliseconds(duration: Option<Duration>) -> Value {
+    let ms = duration.map_or(0, |duration| duration.as_millis());
+    Value::Number(c_int::try_from(ms).unwrap_or(c_int::MAX))
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(libc::EINVAL, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_set_is_read() {
+        let mut settings = Settings::default();
+        for (option, bytes, value) in [
+            (TPA_NONBLOCK, &1i32.to_ne_bytes()[..], Value::Number(1)),
+            (TPA_RECV_TIMEOUT, &250i32.to_ne_bytes(), Value::Number(250)),
+            (TPA_CLOSE_TIMEOUT, &0i32.to_ne_bytes(), Value::Number(0)),
+            (TPA_SILENCE, &3000i32.to_ne_bytes(), Value::Number(3000)),
+            (TPA_PEER_NAME, b"drone-3\0", Value::Text(b"drone-3".to_vec())),
+        ] {
+            settings.set(option, bytes).unwrap();
+            assert_eq!(settings.get(option).unwrap(), value);
+        }
+        assert_eq!(settings.receive, Some(Duration::from_millis(250)));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let mut settings = Settings::default();
+        for (option, bytes) in [
+            (TPA_PSK, &[7; 31][..]),
+            (TPA_PSK, &[0; 32]),
+            (TPA_NONBLOCK, &[1]),
+            (TPA_RECV_TIMEOUT, &(-1i32).to_ne_bytes()),
+            (TPA_TRUST, b"0123"),
+            (TPA_PEER_NAME, b"two words"),
+            (TPA_KEY_FILE, b""),
+            (TPA_KNOWN_PEERS, b"a\0b"),
+        ] {
+            assert_eq!(settings.set(option, bytes).unwrap_err().errno, libc::EINVAL, "{option:?}");
+        }
+        assert_eq!(settings.get(TPA_PSK).unwrap_err().errno, libc::ENOPROTOOPT);
+        assert_eq!(settings.get(TPA_TRUST).unwrap_err().errno, libc::ENOENT);
+        for number in [0, -1, 16] {
+            assert_eq!(option(number).unwrap_err().errno, libc::ENOPROTOOPT);
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_is_taken_in_any_case() {
+        let mut settings = Settings::default();
+        settings.set(TPA_TRUST, b"00AA-1111-2222-3333-4444-5555-6666-7777").unwrap();
+        let lower = b"00aa-1111-2222-3333-4444-5555-6666-7777".to_vec();
+        assert_eq!(settings.get(TPA_TRUST).unwrap(), Value::Text(lower));
+    }
+}
