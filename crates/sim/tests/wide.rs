@@ -79,6 +79,17 @@ fn a_policer_drops_little_and_a_radio_s_losses_are_borne() {
     assert!(goodput_bps(&outcome, 0) > 15.5e6, "{:.3e} bit/s", goodput_bps(&outcome, 0));
 }
 
+#[test]
+fn who_cannot_send_less_than_a_packet_in_a_round_trip_bears_a_radio_s_losses_all_the_same() {
+    let mut slow = link(0, 1, 2_000_000, Duration::from_millis(5), 50);
+    slow.errors[0] = ErrorModel::PacketLoss(Probability::new(0.2).expect("a probability"));
+    let spec = wired(2).link(slow).bulk(0, 1, WIDE).seconds(30);
+    for run in 1..=10 {
+        let goodput = goodput_bps(&simulate(&spec, run), 0);
+        assert!(goodput > 1.1e6, "run {run}: {goodput:.3e} bit/s of 1.54");
+    }
+}
+
 /// Over four hops of a mesh.
 fn mesh(config: Config) -> Spec {
     chain(4).bulk(0, 4, Transport::Wide(config)).seconds(60)

@@ -19,6 +19,7 @@ pub const WIDE: &[Key] = &[
         10_000.0,
         "the same where little is lost and packets are rare; default: 100",
     ),
+    Key::number("ack_late_below", 0.0, 1.0, "share of packets that is little in this; default: 0.1"),
     Key::integer(
         "reordering_share",
         1,
@@ -63,6 +64,32 @@ pub const WIDE: &[Key] = &[
         0.0,
         100.0,
         "standard deviations beyond the usual from which losses may be congestion; default: 2.5",
+    ),
+    Key::number(
+        "unproven",
+        0.0,
+        1.0,
+        "more losses than this share are not believed to be the path's before a queue has drained while they stayed; default: 0.05",
+    ),
+    Key::number("proof_s", 0.0, 1e6, "how long such a proof holds, or 256 round trips; default: 15"),
+    Key::number(
+        "credit_s",
+        0.0,
+        1e6,
+        "how long more is believed without one, and then not, in turn, or 64 round trips; default: 3",
+    ),
+    Key::number(
+        "unproven_floor",
+        0.0,
+        1.0,
+        "what losses that are not believed leave of the rate at least; default: 0.25",
+    ),
+    Key::number("unproven_ahead", 1.0, 100.0, "ahead, without a proof; default: 1.1"),
+    Key::number(
+        "decided",
+        0.0,
+        100.0,
+        "how much likelier one cause of losses is than the other when a test ends, as a logarithm; default: 0.5",
     ),
     Key::integer_or(
         "silence_limit_s",

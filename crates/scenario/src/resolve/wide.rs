@@ -28,6 +28,7 @@ fn apply(config: &mut Config, section: Section<'_>) {
     config.ack.every = section.small("ack_every").unwrap_or(config.ack.every);
     set_ms(section, "ack_delay_ms", &mut config.ack.delay);
     set_ms(section, "ack_late_ms", &mut config.ack.late);
+    config.ack.calm = section.number("ack_late_below").unwrap_or(config.ack.calm);
     config.detect.share = section.small("reordering_share").unwrap_or(config.detect.share);
     if section.has("silence_limit_s") {
         config.silence.limit = section.integer("silence_limit_s").map(Duration::from_secs);
@@ -41,6 +42,8 @@ fn apply_control(config: &mut Config, section: Section<'_>) {
     control.undrained = section.small("undrained").unwrap_or(control.undrained);
     set_ms(section, "queue_high_ms", &mut control.queue_high);
     set_ms(section, "growth_ms", &mut control.growth);
+    set_s(section, "proof_s", &mut control.trust.proof);
+    set_s(section, "credit_s", &mut control.trust.credit);
     for (key, field) in [
         ("queue_packets", &mut control.queue_packets),
         ("queue_low", &mut control.queue_low),
@@ -51,8 +54,18 @@ fn apply_control(config: &mut Config, section: Section<'_>) {
         ("spare", &mut control.spare),
         ("in_flight", &mut control.in_flight),
         ("excess", &mut control.excess),
+        ("unproven", &mut control.trust.unproven),
+        ("unproven_floor", &mut control.trust.floor),
+        ("unproven_ahead", &mut control.trust.ahead),
+        ("decided", &mut control.trust.decided),
     ] {
         *field = section.number(key).unwrap_or(*field);
+    }
+}
+
+fn set_s(section: Section<'_>, key: &str, field: &mut Duration) {
+    if let Some(seconds) = section.number(key) {
+        *field = Duration::from_secs_f64(seconds);
     }
 }
 

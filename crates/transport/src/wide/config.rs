@@ -36,7 +36,7 @@ pub struct Config {
 }
 
 /// When a receiver acknowledges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckConfig {
     /// Packets for one acknowledgment. At least 1, default 4.
     pub every: u32,
@@ -44,6 +44,8 @@ pub struct AckConfig {
     pub delay: Duration,
     /// The same if its sender says that there is time: little is lost, and packets are rare. At least the other, default 100 ms.
     pub late: Duration,
+    /// Where less than this share is usually lost, and packets are rare, they come late. 0–1, default 0.1.
+    pub calm: f64,
 }
 
 /// When a packet is taken for lost.
@@ -102,6 +104,27 @@ pub struct ControlConfig {
     pub spare: f64,
     /// Standard deviations beyond the usual from which on losses tell of congestion. Default 2.5.
     pub excess: f64,
+    /// What losses are believed to be the path's.
+    pub trust: TrustConfig,
+}
+
+/// Whose losses they are believed to be: among many who lose to one full queue, whoever sends a little less sees no difference, and so
+/// much is believed only with a proof. A queue has drained, and losses stayed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrustConfig {
+    /// More than this share is not believed to be the path's without a proof. 0–1, default 0.05.
+    pub unproven: f64,
+    /// For so long a proof holds, or for 256 round trips if these are longer. Default 15 s.
+    pub proof: Duration,
+    /// For so long more is believed before the first proof, and again as long after a time without: else a proof could be out of reach. Or for 64
+    /// round trips if these are longer. Default 3 s.
+    pub credit: Duration,
+    /// What losses that are not believed leave of the rate at least. 0–1, default 0.25.
+    pub floor: f64,
+    /// [`ahead`](ControlConfig::ahead) without a proof. At least 1, default 1.1.
+    pub ahead: f64,
+    /// A test of the losses goes on until the logarithm of how much likelier one cause is than the other is this. Not negative, default 0.5.
+    pub decided: f64,
 }
 
 impl Config {
@@ -110,7 +133,12 @@ impl Config {
         mss: 1437,
         receive_buffer: 16 << 20,
         send_buffer: None,
-        ack: AckConfig { every: 4, delay: Duration::from_millis(5), late: Duration::from_millis(100) },
+        ack: AckConfig {
+            every: 4,
+            delay: Duration::from_millis(5),
+            late: Duration::from_millis(100),
+            calm: 0.1,
+        },
         detect: DetectConfig { share: 8 },
         control: ControlConfig {
             initial_window: 10,
@@ -127,6 +155,14 @@ impl Config {
             in_flight: 2.0,
             spare: 4.0,
             excess: 2.5,
+            trust: TrustConfig {
+                unproven: 0.05,
+                proof: Duration::from_secs(15),
+                credit: Duration::from_secs(3),
+                floor: 0.25,
+                ahead: 1.1,
+                decided: 0.5,
+            },
         },
         silence: SilenceConfig {
             initial: Duration::from_secs(1),
@@ -173,6 +209,12 @@ impl Config {
         check(control.in_flight >= 1.0, "in_flight", "at least 1")?;
         check(control.spare >= 1.0, "spare", "at least 1")?;
         check(control.excess >= 0.0, "excess", "not negative")?;
+        let trust = &control.trust;
+        check((0.0..=1.0).contains(&trust.unproven), "trust.unproven", "0 to 1")?;
+        check((0.0..=1.0).contains(&trust.floor), "trust.floor", "0 to 1")?;
+        check(trust.ahead >= 1.0, "trust.ahead", "at least 1")?;
+        check(trust.decided >= 0.0, "trust.decided", "not negative")?;
+        check((0.0..=1.0).contains(&self.ack.calm), "ack.calm", "0 to 1")?;
         check(self.open_again > Duration::ZERO, "open_again", "above zero")?;
         check(self.pace_ahead <= Duration::from_millis(1), "pace_ahead", "at most 1 ms")?;
         check(silence.initial > Duration::ZERO, "silence.initial", "above zero")?;

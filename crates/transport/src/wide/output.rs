@@ -168,7 +168,8 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn answer(&self) -> Answer {
         let ack = &self.config.ack;
         let together = self.control.time_of(ack.every);
-        let late = self.control.is_calm() && together.is_some_and(|time| time > ack.delay.saturating_mul(2));
+        let late =
+            self.control.is_calm(ack.calm) && together.is_some_and(|time| time > ack.delay.saturating_mul(2));
         if late { Answer::Late } else { Answer::Soon }
     }
 

@@ -4,8 +4,6 @@ use super::losses::{Learns, MOST, Verdict};
 use super::phase::{Doubt, FULL, Found, Limit, News, Phase, Seen, Trial};
 use super::{Control, GAIN};
 
-/// Share of a unit by which the rate grows while packets wait, though not too long: whoever bears more of a queue gains on others.
-const WHILE_SOME_WAIT: f64 = 0.3;
 /// A ceiling rises by this whenever the rate does.
 const CEILING_RISES: f64 = 1.01;
 
@@ -70,8 +68,6 @@ impl Control {
                 () if unit * step < most => step * 2.0,
                 () => step,
             };
-        } else if seen.queue < self.queue_high() {
-            self.rate += unit.min(most / 2.0) * WHILE_SOME_WAIT;
         }
         self.phase = Phase::Cruise { step: next };
     }

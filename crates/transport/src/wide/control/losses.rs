@@ -5,6 +5,7 @@
 //! as it is when less is sent is not the rate's. Among many senders that test is blind, so much is believed only with a proof: a queue has
 //! drained, and losses stayed.
 
+use super::super::config::TrustConfig;
 use hopline_core::{Duration, Instant};
 
 /// Packets that a verdict takes at least.
@@ -19,20 +20,16 @@ const GROWN: f64 = 0.1;
 const MEMORY: f64 = 500.0;
 /// No path loses more than this by itself: whatever is beyond is taken for the rate's.
 pub(super) const MOST: f64 = 0.4;
-/// And nobody more than this before a queue was seen to drain while losses stayed: among many who lose to one full queue, whoever sends a little less
-/// sees no difference.
-const MOST_UNPROVEN: f64 = 0.05;
-/// For so long a proof holds, round trips and seconds, whichever is longer.
-const PROOF_HOLDS: (u64, u64) = (256, 15);
-/// Before the first proof, and now and then after that, more is believed for so long: without it a proof could be out of reach.
-const CREDIT: (u64, u64) = (64, 3);
-/// From one credit to the next.
-const NO_CREDIT: (u64, u64) = (64, 3);
+/// So many round trips a proof holds at least, and a credit lasts.
+const PROOF_ROUNDS: u64 = 256;
+const CREDIT_ROUNDS: u64 = 64;
+/// A credit lasts for as long as so many packets take, too, up to so many seconds: where few leave, a verdict takes long.
+const CREDIT_PACKETS: f64 = 300.0;
+const CREDIT_MOST: Duration = Duration::from_secs(10);
 /// Losses that a rate below the limit still has: share of those before, and of all packets.
 const SOME: f64 = 0.1;
 const FEW: f64 = 0.002;
-/// A test goes on until the logarithm of how much likelier one cause is than the other is this, or for so many packets.
-const DECIDED: f64 = 0.5;
+/// A test has so many packets at most.
 const MOST_TESTED: f64 = 300.0;
 /// Variance of the losses at the start, against that of independent ones: bursts are nothing special on a radio.
 const BURSTY: f64 = 4.0;
@@ -52,6 +49,7 @@ pub(super) enum Verdict {
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
     excess: f64,
+    config: TrustConfig,
     /// The usual share.
     usual: f64,
     /// How much more than independent losses they vary: 1 for these.
@@ -68,9 +66,10 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    pub(super) const fn new(excess: f64) -> Self {
+    pub(super) const fn new(excess: f64, config: TrustConfig) -> Self {
         Self {
             excess,
+            config,
             usual: 0.0,
             spread: BURSTY,
             trust: Trust::Begin,
@@ -84,7 +83,7 @@ impl Losses {
 
     /// The usual share, as far as it is believed.
     pub(super) fn usual(&self) -> f64 {
-        self.usual.min(if self.is_trusted() { MOST } else { MOST_UNPROVEN })
+        self.usual.min(if self.is_trusted() { MOST } else { self.config.unproven })
     }
 
     /// Whether more than a little is believed to be lost by nature.
@@ -92,16 +91,19 @@ impl Losses {
         !matches!(self.trust, Trust::None { .. })
     }
 
-    /// Time goes by.
-    pub(super) fn age(&mut self, now: Instant, srtt: Duration) {
-        let lasts = |(rounds, seconds)| now + srtt.saturating_mul(rounds).max(Duration::from_secs(seconds));
+    /// Time goes by. `packet`: from one packet to the next.
+    pub(super) fn age(&mut self, now: Instant, srtt: Duration, packet: Duration) {
+        let lasts = |rounds, least: Duration| now + srtt.saturating_mul(rounds).max(least);
+        let for_verdicts = Duration::from_secs_f64(packet.as_secs_f64() * CREDIT_PACKETS).min(CREDIT_MOST);
+        let until_next = lasts(CREDIT_ROUNDS, self.config.credit);
+        let credit = Trust::Credit { until: until_next.max(now + for_verdicts) };
         self.trust = match self.trust {
-            Trust::Begin => Trust::Credit { until: lasts(CREDIT) },
-            Trust::Proven => Trust::Held { until: lasts(PROOF_HOLDS) },
+            Trust::Begin => credit,
+            Trust::Proven => Trust::Held { until: lasts(PROOF_ROUNDS, self.config.proof) },
             Trust::Credit { until } | Trust::Held { until } if until <= now => {
-                Trust::None { until: lasts(NO_CREDIT) }
+                Trust::None { until: until_next }
             }
-            Trust::None { until } if until <= now => Trust::Credit { until: lasts(CREDIT) },
+            Trust::None { until } if until <= now => credit,
             same => same,
         };
     }
@@ -181,6 +183,11 @@ impl Losses {
         more
     }
 
+    /// A share that was lost is the path's.
+    pub(super) fn believe(&mut self, share: f64) {
+        self.usual = share.min(MOST);
+    }
+
     /// Losses were seen that no queue can have caused.
     pub(super) fn prove(&mut self) {
         self.trust = Trust::Proven;
@@ -212,7 +219,7 @@ impl Losses {
     pub(super) fn test(&mut self, before: f64, factor: f64) -> Option<(Cause, f64)> {
         let [n, lost] = [self.settled, self.lost];
         let likelier = self.likelier_ours(before, [n, lost], factor);
-        if n < LEAST || (likelier.abs() < DECIDED && n < MOST_TESTED) {
+        if n < LEAST || (likelier.abs() < self.config.decided && n < MOST_TESTED) {
             return None;
         }
         let share = lost / n;
@@ -282,7 +289,9 @@ pub(super) enum Cause {
 mod tests {
     use super::*;
 
+    const TRUST: TrustConfig = super::super::super::config::Config::DEFAULT.control.trust;
     const SRTT: Duration = Duration::from_millis(50);
+    const PACKET: Duration = Duration::from_millis(1);
 
     fn at(seconds: u64) -> Instant {
         Instant::from_secs(seconds)
@@ -290,8 +299,8 @@ mod tests {
 
     /// A ledger that believes a share of 30 % to be usual.
     fn lossy() -> Losses {
-        let mut losses = Losses::new(2.5);
-        losses.age(at(0), SRTT);
+        let mut losses = Losses::new(2.5, TRUST);
+        losses.age(at(0), SRTT, PACKET);
         for _ in 0..4 {
             losses.take(70, 30, 0);
             losses.growing(Learns::Yes);
@@ -303,19 +312,19 @@ mod tests {
     fn much_is_believed_for_a_while_and_then_only_once_a_queue_has_drained() {
         let mut losses = lossy();
         assert!((losses.usual() - 0.3).abs() < 1e-9);
-        losses.age(at(3), SRTT);
+        losses.age(at(3), SRTT, PACKET);
         assert!((losses.usual() - 0.3).abs() < 1e-9, "64 round trips are 3.2 s");
-        losses.age(at(4), SRTT);
-        assert!((losses.usual() - MOST_UNPROVEN).abs() < 1e-9);
+        losses.age(at(4), SRTT, PACKET);
+        assert!((losses.usual() - TRUST.unproven).abs() < 1e-9);
         losses.take(70, 30, 0);
         losses.drained(0.7);
-        losses.age(at(4), SRTT);
+        losses.age(at(4), SRTT, PACKET);
         assert!(losses.usual() > 0.25, "{}", losses.usual());
-        losses.age(at(16), SRTT);
+        losses.age(at(16), SRTT, PACKET);
         assert!(losses.usual() > 0.25, "a proof holds for 15 s");
-        losses.age(at(20), SRTT);
-        assert!((losses.usual() - MOST_UNPROVEN).abs() < 1e-9);
-        losses.age(at(24), SRTT);
+        losses.age(at(20), SRTT, PACKET);
+        assert!((losses.usual() - TRUST.unproven).abs() < 1e-9);
+        losses.age(at(24), SRTT, PACKET);
         assert!(losses.usual() > 0.25, "from time to time a proof may be looked for");
     }
 
@@ -338,7 +347,7 @@ mod tests {
 
     #[test]
     fn who_alone_loses_nothing_takes_an_overflow_for_one() {
-        let mut losses = Losses::new(2.5);
+        let mut losses = Losses::new(2.5, TRUST);
         losses.take_waiting(500, 0);
         assert!(!losses.overflowed());
         losses.take_waiting(500, 1);

@@ -30,12 +30,7 @@ const COMPETE_PACE: f64 = 1.2;
 /// Share of the rate at which it is found out how long packets take without waiting; and how long what was found holds.
 const REFRESH: f64 = 0.2;
 const REFRESH_AFTER: Duration = Duration::from_secs(5);
-/// How much more than what arrived is sent while it is not known whose the losses are.
-const AHEAD_UNTRUSTED: f64 = 1.1;
-/// A path that loses less than this share needs no hasty repairs.
-const RARELY_LOST: f64 = 0.01;
-/// What losses that may be the path's leave of the rate at least.
-const FLOOR: f64 = 0.25;
+/// Losses are put to the test after so many round trips, first.
 const TEST_AFTER: u32 = 8;
 
 /// The controller of one connection. Rates are bytes per second, headers included.
@@ -93,7 +88,7 @@ impl Control {
             refresh_after: REFRESH_AFTER,
             delivered: Largest::new(),
             arrived: 0,
-            losses: Losses::new(config.excess),
+            losses: Losses::new(config.excess, config.trust),
             floor: 0.0,
             round: Round::new(Instant::ZERO, 0),
             beat: Beat::new(Instant::ZERO),
@@ -141,9 +136,9 @@ impl Control {
             .then(|| Duration::from_secs_f64((f64::from(packets) * self.packet / self.rate).min(10.0)))
     }
 
-    /// Whether the path is known, and next to nothing lost: news of it are not urgent.
-    pub(super) fn is_calm(&self) -> bool {
-        !matches!(self.phase, Phase::Opening | Phase::Startup { .. }) && self.losses.usual() < RARELY_LOST
+    /// Whether the path is known, and less than this share lost: news of it are not urgent.
+    pub(super) fn is_calm(&self, share: f64) -> bool {
+        !matches!(self.phase, Phase::Opening | Phase::Startup { .. }) && self.losses.usual() < share
     }
 
     /// The connection is open: what was learnt of its opening says nothing of the link's rate.
@@ -188,10 +183,14 @@ impl Control {
     pub(super) fn on_ack(&mut self, news: &News) -> Heed {
         let heed = self.take(news);
         if self.phase != Phase::Opening {
-            // A packet in a round trip is what the poorest path gets.
-            self.rate = self.rate.max(self.packet / news.srtt.as_secs_f64().max(1e-3));
+            self.rate = self.rate.max(self.least(news.srtt));
         }
         heed
+    }
+
+    /// A packet in a round trip: what the poorest path gets.
+    fn least(&self, srtt: Duration) -> f64 {
+        self.packet / srtt.as_secs_f64().max(1e-3)
     }
 
     fn take(&mut self, news: &News) -> Heed {
@@ -271,9 +270,9 @@ impl Control {
         }
         self.carried.round();
         let trusted = self.losses.is_trusted();
-        self.losses.age(news.now, news.srtt);
+        self.losses.age(news.now, news.srtt, self.time_of(1).unwrap_or_default());
         self.floor = match (trusted, self.losses.is_trusted()) {
-            (true, false) => self.rate * FLOOR,
+            (true, false) => self.rate * self.config.trust.floor,
             (false, false) => self.floor.min(self.rate),
             (_, true) => 0.0,
         };
@@ -304,9 +303,11 @@ impl Control {
                     return Heed::Refresh;
                 }
                 Verdict::Excess(_) if self.doubt == Doubt::None => self.doubt = Doubt::Once,
-                Verdict::Excess(share) => self.test(Evidence { share, sent: seen.sent, queue: seen.queue }),
+                Verdict::Excess(share) => {
+                    self.test(Evidence { share, sent: seen.sent, queue: seen.queue }, news.srtt)
+                }
                 Verdict::Usual(share) if self.is_test_due() => {
-                    self.test(Evidence { share, sent: seen.sent, queue: seen.queue });
+                    self.test(Evidence { share, sent: seen.sent, queue: seen.queue }, news.srtt);
                 }
                 Verdict::Open if self.doubt == Doubt::Once => {}
                 Verdict::Open | Verdict::Usual(_) => {
@@ -324,7 +325,7 @@ impl Control {
     /// The highest rate that what arrived of late supports: what senders sum up to is then not much more than what the link carries, whatever
     /// each believes of its losses.
     fn supported(&self) -> f64 {
-        let ahead = if self.losses.is_trusted() { self.config.ahead } else { AHEAD_UNTRUSTED };
+        let ahead = if self.losses.is_trusted() { self.config.ahead } else { self.config.trust.ahead };
         ahead * self.delivered.get() / (1.0 - self.losses.usual())
     }
 

@@ -93,8 +93,14 @@ impl Control {
         self.test_in == 0 && self.losses.usual() > TESTED_ABOVE && self.rate_before > 0.0
     }
 
-    /// Sends less for a while to see whether the share that is lost becomes less.
-    pub(super) fn test(&mut self, of: Evidence) {
+    /// Sends less for a while to see whether the share that is lost becomes less. Who sends next to nothing cannot, and is not whose losses
+    /// they are.
+    pub(super) fn test(&mut self, of: Evidence, srtt: Duration) {
+        if self.rate.min(of.sent) * TEST < self.least(srtt) {
+            self.losses.believe(of.share);
+            self.test_in = self.test_after;
+            return self.follow();
+        }
         self.phase = Phase::Test { of, rate: self.rate, settled: Settled::NotYet };
         self.rate = self.rate.min(of.sent) * TEST;
     }
