@@ -192,7 +192,6 @@ fn emit_datagram(ports: Ports, message: Vec<u8>, ip: &Header, out: &mut Vec<u8>)
 
 /// One end of a connection.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "who has many of them boxes the connection around them")]
 pub enum Endpoint<P: Payload> {
     /// TCP's.
     Tcp(tcp::Endpoint<P>),

@@ -38,6 +38,7 @@ fn any_config() -> impl Strategy<Value = Config> {
             every,
             delay: Duration::from_millis(delay),
             late: Duration::from_millis(delay + 95),
+            calm: f64::from(every) / 10.0,
         },
         detect: DetectConfig { share },
         receive_buffer: room * u64::from(mss).max(512),
@@ -134,7 +135,10 @@ fn wire(loss: f64) -> Emulation {
 #[test]
 fn random_losses_take_no_more_than_what_they_lose() {
     for loss in [0.0, 0.01, 0.05, 0.1, 0.2] {
-        let (goodput, sent) = measured(&wire(loss), 3);
+        // Of few losses some seeds have more than others.
+        let runs = [1, 2, 3, 4, 5].map(|seed| measured(&wire(loss), seed));
+        let mean = |of: fn(&(f64, f64)) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        let (goodput, sent) = (mean(|run| run.0), mean(|run| run.1));
         let most = 20.0 * 1437.0 / 1500.0 * (1.0 - loss);
         // The start is a thirtieth of so short a run.
         assert!(goodput > 0.92 * most, "{loss}: {goodput:.2} of {most:.2} Mb/s");
