@@ -66,6 +66,7 @@ fn errno(error: &io::Error) -> c_int {
         ErrorKind::ConnectionAborted => libc::ECONNABORTED,
         ErrorKind::ConnectionRefused => libc::ECONNREFUSED,
         ErrorKind::ConnectionReset => libc::ECONNRESET,
+        ErrorKind::FileTooLarge => libc::EFBIG,
         ErrorKind::HostUnreachable => libc::EHOSTUNREACH,
         ErrorKind::InvalidData => libc::EPROTO,
         ErrorKind::InvalidInput => libc::EINVAL,

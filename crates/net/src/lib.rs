@@ -18,6 +18,7 @@ mod generic_netlink;
 pub mod handoff;
 pub mod in_path;
 pub mod interface;
+pub mod key_files;
 pub mod link;
 pub mod neighborhood;
 mod netlink;

@@ -1,9 +1,10 @@
 //! Who we are to the other end of a transfer, and who it is to us.
 
 use crate::args::{Identity, Transport};
-use crate::keys::{self, KeyInFile, default_place, load_key, load_peers};
+use crate::keys::{self, default_place, load_key, load_peers};
 use crate::problems::{Failure, say};
 use hopline_lab::Problem;
+use hopline_net::key_files::KeyInFile;
 use hopline_secure::keys::{KnownPeers, Name};
 use hopline_secure::{Fingerprint, PreSharedKey, PrivateKey, PublicKey, Seed};
 use std::path::{Path, PathBuf};

@@ -3,8 +3,9 @@
 use crate::args::{Key as Args, KeyCommand};
 use crate::commands::identity;
 use crate::console;
-use crate::keys::{KeyInFile, default_place, load_key, load_peers};
+use crate::keys::{default_place, load_key, load_peers};
 use crate::problems::{Failure, say};
+use hopline_net::key_files::KeyInFile;
 use hopline_secure::{Fingerprint, PublicKey};
 use std::path::{Path, PathBuf};
 

@@ -177,6 +177,10 @@ fn run() {
     let (stop, ledger) = (eventfd(0, EventfdFlags::CLOEXEC).unwrap(), Ledger::default());
     thread::scope(|scope| {
         let service = scope.spawn(|| Box::new(split).run(stop.as_fd(), &ledger));
+        // Until it serves there are no figures.
+        while ledger.read().is_empty() && !service.is_finished() {
+            sleep(Duration::from_millis(1));
+        }
         ready();
         for line in stdin().lines() {
             match line.unwrap().as_str() {

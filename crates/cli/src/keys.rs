@@ -1,0 +1,66 @@
+//! Files of keys, and what is wrong with them, for people.
+
+use crate::problems::Failure;
+use hopline_lab::Problem;
+use hopline_net::key_files::{self, Error, KeyInFile, Problem as FileProblem};
+use hopline_scenario::source::{Origin, Problems, Source};
+use hopline_secure::keys::{KnownPeers, Mistake, Name};
+use hopline_secure::{PrivateKey, PublicKey};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where the file called `name` is if nobody says otherwise.
+pub(crate) fn default_place(name: &str) -> Result<PathBuf, Failure> {
+    key_files::of_user(name).ok_or_else(|| {
+        Problem::new("neither XDG_CONFIG_HOME nor HOME says where settings are").help("name a file").into()
+    })
+}
+
+/// Reads a file of a private or of a shared key.
+pub(crate) fn load_key(path: &Path) -> Result<KeyInFile, Failure> {
+    key_files::load_key(path).map_err(failure)
+}
+
+/// Reads a file of known peers.
+pub(crate) fn load_peers(path: &Path) -> Result<KnownPeers, Failure> {
+    key_files::load_peers(path).map_err(failure)
+}
+
+/// Writes a new private key. A file that is there is left as it is.
+pub(crate) fn store_key(path: &Path, key: &PrivateKey) -> Result<(), Failure> {
+    key_files::store_key(path, key).map_err(failure)
+}
+
+/// Adds a line to a file of known peers, which is made if it is not there.
+pub(crate) fn add_peer(path: &Path, name: &Name, key: &PublicKey) -> Result<(), Failure> {
+    key_files::add_peer(path, name, key).map_err(failure)
+}
+
+fn failure(error: Error) -> Failure {
+    let name = error.path.display().to_string();
+    let shown = error.problem.shown().map(str::to_owned);
+    match error.problem {
+        FileProblem::Unfit { what, help, .. } => Problem::new(format!("{name}: {what}")).help(help).into(),
+        FileProblem::Reading(error) => Problem::new(format!("{name}: {error}")).into(),
+        FileProblem::Writing(error) => Failure::Other(format!("cannot write {name}: {error}")),
+        FileProblem::Mistakes { mistakes, text } => {
+            let source = shown.map(|text| Arc::new(Source { name: name.clone(), text }));
+            let problem = |mistake| problem(&name, &text, source.as_ref(), mistake);
+            Failure::Input(Problems(mistakes.into_iter().map(problem).collect()))
+        }
+    }
+}
+
+/// A mistake in a file: shown in its `source`, or else only its place.
+fn problem(name: &str, text: &str, source: Option<&Arc<Source>>, mistake: Mistake) -> Problem {
+    match source {
+        Some(source) => {
+            let at = Origin { source: source.clone(), span: mistake.span };
+            Problem::new(mistake.message).at(&at).help(mistake.help)
+        }
+        None => {
+            let (line, column) = mistake.line_column(text);
+            Problem::new(format!("{name}:{line}:{column}: {}", mistake.message)).help(mistake.help)
+        }
+    }
+}
