@@ -40,11 +40,13 @@ fn main() -> ExitCode {
         }));
     }
     trials.push(trial("an iperf3 server is told apart from one of TPA".into(), || {
-        let server = Server::iperf3();
-        let output = client(HOPLINE, &["bench"], &server, &[]).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("--transport tcp"), "{said}");
+        for (transport, called) in [("tpa", "TPA,"), ("tpa-wide", "TPA-wide,")] {
+            let server = Server::iperf3();
+            let output = client(HOPLINE, &["bench"], &server, &["--transport", transport]).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.contains(called) && said.contains("--transport tcp"), "{said}");
+        }
     }));
     trials.push(trial("a hopline server that has a test tells iperf3 so".into(), || {
         let server = Server::hopline();

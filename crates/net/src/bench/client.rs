@@ -73,7 +73,7 @@ fn dial(plan: &Plan, call: &Call) -> Result<(Dialer, SocketAddr, Stream), Error>
         match attempt {
             Ok((stream, dialer)) => return Ok((dialer, peer, stream)),
             Err(_) if matches!(plan.transport, Transport::Tpa { .. }) && takes_tcp(peer) => {
-                failure = Error::NoTpa { peer };
+                failure = Error::NotServed { peer, protocol: plan.transport.protocol() };
             }
             Err(source) => failure = Error::Connecting { peer, source },
         }
@@ -206,8 +206,9 @@ fn join(
     key: Option<PublicKey>,
 ) -> Result<Vec<Stream>, Error> {
     let wide = match (&plan.transport, key) {
+        // A server of ours has told one by now.
         (Transport::TpaWide, None) => {
-            return Err(Error::Protocol("it told no key for data over TPA-wide".into()));
+            return Err(Error::NotServed { peer, protocol: plan.transport.protocol() });
         }
         (Transport::TpaWide, Some(key)) => {
             let dialer = dialer.wide(key);

@@ -17,13 +17,15 @@ pub enum Error {
     /// The server has a test already, and two would measure each other.
     #[error("the server is busy: it carries out another test; try again later")]
     Busy,
-    /// The server answers TCP, and nobody answers TPA.
+    /// The server answers TCP, and does not know a transport of ours.
     #[error(
-        "{peer} takes part in tests over TCP but not over TPA, as an iperf3 server does: use --transport tcp, or -u for UDP"
+        "{peer} takes part in tests over TCP but not over {protocol}, as an iperf3 server does: use --transport tcp, or -u for UDP"
     )]
-    NoTpa {
+    NotServed {
         /// Who was called.
         peer: SocketAddr,
+        /// What the transport is called.
+        protocol: &'static str,
     },
     /// The peer gave up.
     #[error("the other side gave up: {}", Failing(*.0))]
