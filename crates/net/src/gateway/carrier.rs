@@ -22,8 +22,8 @@ pub(super) trait Carrier: Protocol<Config: Clone + Debug + Send + Sync> {
     /// What a gateway has of its own, for all streams.
     type Own: Copy + Debug + Send + Sync + 'static;
 
-    /// `key`, for this stream alone where it is of such a kind.
-    fn bound(key: &Key, own: Self::Own, stream: &Stream<Self>, end: End) -> Key;
+    /// `key`, for this stream alone where it is of such a kind; `None` once the stream is over.
+    fn bound(key: &Key, own: Self::Own, stream: &Stream<Self>, end: End) -> Option<Key>;
 }
 
 /// Whose end of a stream it is.
@@ -41,8 +41,8 @@ pub(super) struct Line<P: Carrier> {
 }
 
 impl<P: Carrier> Line<P> {
-    /// `key`, as it is to be used on `stream`.
-    pub(super) fn bound(&self, key: &Key, stream: &Stream<P>, end: End) -> Key {
+    /// `key`, as it is to be used on `stream`; `None` once that is over.
+    pub(super) fn bound(&self, key: &Key, stream: &Stream<P>, end: End) -> Option<Key> {
         P::bound(key, self.own, stream, end)
     }
 }
@@ -100,21 +100,21 @@ impl Opened {
 impl Carrier for Tpa {
     type Own = ();
 
-    fn bound(key: &Key, (): (), _stream: &tpa::TpaStream, _end: End) -> Key {
-        *key
+    fn bound(key: &Key, (): (), _stream: &tpa::TpaStream, _end: End) -> Option<Key> {
+        Some(*key)
     }
 }
 
 impl Carrier for Wide {
     type Own = PublicKey;
 
-    fn bound(key: &Key, own: PublicKey, stream: &wide::WideStream, end: End) -> Key {
-        let other = stream.info().peer.key.expect("who is connected with keys has proved to have one");
+    fn bound(key: &Key, own: PublicKey, stream: &wide::WideStream, end: End) -> Option<Key> {
+        let other = stream.info().peer.key?;
         let [exit, entrance] = match end {
             End::Exit => [own, other],
             End::Entrance => [other, own],
         };
-        key.bound(&[exit.bytes(), entrance.bytes()])
+        Some(key.bound(&[exit.bytes(), entrance.bytes()]))
     }
 }
 

@@ -200,7 +200,7 @@ impl<P: Carrier> Shared<P> {
         let claim = Claim::decode(&body).map_err(|_| Unheard::Malformed)?;
         let peer =
             self.config.peers.iter().find(|peer| peer.name == *claim.name()).ok_or(Unheard::Unknown)?;
-        let key = self.line.bound(&peer.key, stream.get_ref(), End::Exit);
+        let key = self.line.bound(&peer.key, stream.get_ref(), End::Exit).ok_or(Unheard::Silent)?;
         let request = claim.verify(&key, &challenge).map_err(|error| match error {
             Malformed::Proof => Unheard::Unproven,
             _ => Unheard::Malformed,

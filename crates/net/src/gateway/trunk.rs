@@ -114,6 +114,7 @@ impl<P: Carrier> Trunk<P> {
     async fn greet(&self) -> io::Result<Greeted<P>> {
         let stream = AsyncStream::connect_from(&self.host, self.config.exit, &self.line.config).await?;
         let key = self.line.bound(&self.config.key, stream.get_ref(), End::Entrance);
+        let key = key.ok_or(ErrorKind::NotConnected)?;
         let mut leg = TrunkLeg::new(stream);
         let mut bytes = [0; CHALLENGE_LEN];
         leg.stream().read_exact(&mut bytes).await?;
