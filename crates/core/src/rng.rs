@@ -50,6 +50,8 @@ pub enum Purpose {
     Probing = 18,
     /// Which packets of a link come late.
     Lateness = 19,
+    /// How much longer each packet of a link takes.
+    Jitter = 20,
 }
 
 /// One stream of random numbers.

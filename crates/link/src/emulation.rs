@@ -5,7 +5,7 @@ use crate::loss::Losses;
 use hopline_core::{Duration, Instant, Purpose, Stream};
 use std::collections::VecDeque;
 
-/// What one direction of a link does to packets, in this order: queue, rate, blackouts, loss, corruption, reordering,
+/// What one direction of a link does to packets, in this order: queue, rate, blackouts, loss, corruption, jitter, reordering,
 /// duplication. A packet that is lost has used the rate, as one lost in the air has. The default is perfect and
 /// instant.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Emulation {
     /// the good one). `None`: each packet is lost for itself. A burst shorter than what independent losses have by
     /// themselves, 1 / (1 − `loss`), counts as that.
     pub burst: Option<f64>,
+    /// Each packet takes up to so much longer, drawn uniformly, and none overtakes another: as where a medium has to be won first.
+    pub jitter: Duration,
     /// Probability that a packet takes extra time, and so may be overtaken.
     pub reorder: f64,
     /// Additional delay of a reordered packet.
@@ -119,6 +121,8 @@ pub struct Direction {
     free_at: Instant,
     /// When those that wait will begin to be sent.
     waiting: VecDeque<Instant>,
+    /// When the latest arrives of those that keep their order.
+    latest: Instant,
     counts: Counts,
 }
 
@@ -133,6 +137,7 @@ impl Direction {
             random,
             free_at: Instant::ZERO,
             waiting: VecDeque::new(),
+            latest: Instant::ZERO,
             counts: Counts::default(),
         }
     }
@@ -203,11 +208,15 @@ impl Direction {
         self.counts.corrupted += u64::from(fate == Fate::Corrupt);
         self.counts.reordered += u64::from(late);
         self.counts.duplicated += u64::from(twice);
+        let mut arrival = sent_at + e.latency;
+        if !e.jitter.is_zero() {
+            self.latest = self.latest.max(arrival + self.random.duration_below(e.jitter));
+            arrival = self.latest;
+        }
         let mut extra = || match e.extra {
             Extra::UpTo => self.random.duration_below(e.extra_delay),
             Extra::Exactly => e.extra_delay,
         };
-        let arrival = sent_at + e.latency;
         let first = if late { arrival + extra() } else { arrival };
         [Some((first, fate)), twice.then(|| (arrival + extra(), Fate::Whole))]
     }
@@ -243,6 +252,20 @@ mod tests {
         assert_eq!((counts.sent_bytes, counts.longest_queue), (4000, 1));
         assert_eq!(counts.waited, Duration::from_millis(1));
         assert_eq!(counts.mean_wait(), Duration::from_micros(333) + Duration::from_nanos(333));
+    }
+
+    #[test]
+    fn jitter_delays_packets_by_up_to_its_length_and_keeps_their_order() {
+        let jitter = Duration::from_millis(8);
+        let e = Emulation { jitter, ..Emulation::delay(Duration::from_millis(10)) };
+        let mut d = Direction::new(e, 1, 0);
+        let sent = |n: u64| Instant::from_nanos(n * 500_000);
+        let arrivals: Vec<_> = (0..1000).map(|n| first(d.carry(sent(n), 1000)).unwrap()).collect();
+        assert!(arrivals.is_sorted());
+        let later: Vec<_> = (0..).zip(&arrivals).map(|(n, &at)| at - (sent(n) + Duration::from_millis(10))).collect();
+        assert!(later.iter().all(|&by| by < jitter));
+        let spread = later.iter().max().unwrap().saturating_sub(*later.iter().min().unwrap());
+        assert!(spread > Duration::from_millis(4), "{spread}");
     }
 
     #[test]

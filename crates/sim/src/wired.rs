@@ -54,6 +54,7 @@ struct Direction {
     travelling: VecDeque<Handle>,
     /// The same of those that take longer, by when they arrive, and in their order.
     delayed: BTreeMap<(Instant, u64), Handle>,
+    jitter: Option<Jitter>,
     late: Option<(Late, Stream)>,
     policer: Option<Bucket>,
     errors: ErrorProcess,
@@ -77,6 +78,7 @@ impl Wire {
             sending: None,
             travelling: VecDeque::new(),
             delayed: BTreeMap::new(),
+            jitter: Jitter::new(spec.quirks.jitter[side as usize], || stream(side, Purpose::Jitter)),
             late: spec.quirks.late[side as usize].map(|late| (late, stream(side, Purpose::Lateness))),
             policer: spec.quirks.policer[side as usize].map(Bucket::new),
             errors: ErrorProcess::new(spec.errors[side as usize]),
@@ -198,11 +200,11 @@ impl Wires {
         kernel.note_own(from, &mut direction.queue);
         kernel.note_told((Place::Wire, from), told);
         let Some((handle, _)) = next else { return };
-        let extra = direction.draw_lateness();
-        direction.sending = Some(Sending { handle, extra });
         let len_bytes = kernel.packets.len(handle);
-        kernel.observe(Observed::WiredSent, from, len_bytes);
         let sent = kernel.now + Duration::of_bits(8 * u64::from(len_bytes), rate_bps);
+        let extra = direction.draw_jitter(sent) + direction.draw_lateness();
+        direction.sending = Some(Sending { handle, extra });
+        kernel.observe(Observed::WiredSent, from, len_bytes);
         kernel.note(from, |packets| {
             let packet = packets.view(handle);
             TraceEvent::PacketSent { packet, to, arrives: sent + delay + extra }
@@ -224,9 +226,34 @@ impl Direction {
         }
     }
 
+    fn draw_jitter(&mut self, sent: Instant) -> Duration {
+        self.jitter.as_mut().map_or(Duration::ZERO, |jitter| jitter.draw(sent))
+    }
+
     fn draw_lateness(&mut self) -> Duration {
         let Some((late, stream)) = &mut self.late else { return Duration::ZERO };
         if stream.bernoulli(late.share) { late.by } else { Duration::ZERO }
+    }
+}
+
+/// Packets take longer, each by itself, and keep their order.
+#[derive(Debug)]
+struct Jitter {
+    up_to: Duration,
+    stream: Stream,
+    /// When the last packet would have left if it had taken no longer.
+    latest: Instant,
+}
+
+impl Jitter {
+    fn new(up_to: Duration, stream: impl FnOnce() -> Stream) -> Option<Self> {
+        (!up_to.is_zero()).then(|| Self { up_to, stream: stream(), latest: Instant::ZERO })
+    }
+
+    /// How much longer takes the packet that has left at `sent`.
+    fn draw(&mut self, sent: Instant) -> Duration {
+        self.latest = self.latest.max(sent + self.stream.duration_below(self.up_to));
+        self.latest - sent
     }
 }
 

@@ -30,6 +30,9 @@ pub(crate) struct Link {
     /// Delay each way: 25ms
     #[arg(long, value_name = "TIME", default_value = "0ms")]
     pub(crate) delay: Time,
+    /// Each packet takes up to so much longer, and keeps its place: 5ms
+    #[arg(long, value_name = "TIME", default_value = "0ms")]
+    pub(crate) jitter: Time,
     /// Packets lost each way: 5%
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub(crate) loss: Share,

@@ -43,7 +43,9 @@ fn link(section: &Section<'_>, names: &Names, own: &Machines) -> Result<LinkSpec
 /// What a link does beyond carrying packets at one rate.
 fn quirks(section: &Section<'_>) -> Result<LinkQuirks, Problem> {
     let late = section.section("late");
+    let jitter = section.section("jitter");
     let policer = section.section("policer");
+    let jitter_each = jitter.number("up_to_ms").map(|ms| Duration::from_secs_f64(ms * 1e-3));
     let late_each = late
         .number("share")
         .zip(late.number("by_ms"))
@@ -53,6 +55,7 @@ fn quirks(section: &Section<'_>) -> Result<LinkQuirks, Problem> {
         .zip(policer.integer("burst_bytes"))
         .map(|(rate_mbps, burst_bytes)| Policer { rate_bps: bps(rate_mbps), burst_bytes });
     Ok(LinkQuirks {
+        jitter: each_way(&jitter, jitter_each).map(Option::unwrap_or_default),
         late: each_way(&late, late_each),
         policer: each_way(&policer, policer_each),
         rates: rates(section)?,

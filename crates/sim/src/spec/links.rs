@@ -5,6 +5,8 @@ use hopline_core::{Duration, Instant};
 /// Of each direction: what `a` sends, and what `b` sends.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkQuirks {
+    /// Each packet takes up to so much longer, drawn uniformly, and none overtakes another; zero: none does.
+    pub jitter: [Duration; 2],
     /// Some packets are overtaken.
     pub late: [Option<Late>; 2],
     /// What is beyond a rate is dropped in front of the queue.

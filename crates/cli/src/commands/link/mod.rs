@@ -56,6 +56,7 @@ fn setup(args: &Args) -> Setup {
             queue: Some(args.queue as usize),
             loss: loss.0,
             burst: args.loss_burst,
+            jitter: args.jitter.0,
             reorder: args.reorder.0.0,
             extra_delay: args.reorder.1.0,
             extra: Extra::Exactly,
@@ -188,6 +189,7 @@ mod tests {
             queue: Some(50),
             loss: 0.05,
             burst: Some(4.0),
+            jitter: Span::from_millis(3),
             reorder: 0.02,
             extra_delay: Span::from_millis(10),
             extra: Extra::Exactly,
@@ -200,7 +202,7 @@ mod tests {
             ],
         };
         let expected = Setup { path_mtu: Some(1400), ..Setup::new(way.clone(), way, 7) };
-        let options = "--rate 20mbit --delay 25ms --loss 5% --loss-burst 4 --reorder 2%:10ms --duplicate 1% --corrupt 0.1% \
+        let options = "--rate 20mbit --delay 25ms --jitter 3ms --loss 5% --loss-burst 4 --reorder 2%:10ms --duplicate 1% --corrupt 0.1% \
                        --queue 50 --mtu 1400 --outage 1s..2s --outage 60s..2min --seed 7";
         assert_eq!(setup_of(options), expected);
     }
