@@ -164,6 +164,19 @@ fn some_packets_are_overtaken_by_those_behind_them() {
 }
 
 #[test]
+fn jitter_holds_packets_up_and_keeps_their_order() {
+    let jitter = Duration::from_millis(30);
+    let spec = row(1).change(|spec| spec.links[0].quirks.jitter = [jitter, Duration::ZERO]);
+    let even = simulate(&spec.clone().cbr(0, 1, PAYLOAD, Duration::from_millis(2)).until(1.0), 1);
+    let mean = even.flows[0].data.delays.mean_s().expect("all arrived") * 1e3;
+    // Each waits for the ones in front of it: longer than 15 ms in the mean, beside the 6 of the link.
+    assert!((23.0..34.0).contains(&mean), "{mean} ms in the mean");
+    let transfer = simulate(&spec.bulk(0, 1, support::ns2_tcp(10)), 1);
+    assert_eq!(transfer.flows[0].retransmissions, 0, "TCP sees nothing out of order");
+    assert!(transfer.flows[0].segments_received > 1000);
+}
+
+#[test]
 fn a_policer_drops_what_is_beyond_its_rate_one_way() {
     let policer = Policer { rate_bps: 1_000_000, burst_bytes: 12_500 };
     let spec = row(1).change(|spec| spec.links[0].quirks.policer = [Some(policer), None]);

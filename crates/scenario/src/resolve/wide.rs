@@ -47,6 +47,7 @@ fn apply_control(config: &mut Config, section: Section<'_>) {
     for (key, field) in [
         ("queue_packets", &mut control.queue_packets),
         ("queue_low", &mut control.queue_low),
+        ("jitter", &mut control.jitter),
         ("keep", &mut control.keep),
         ("drain", &mut control.drain),
         ("growth_max", &mut control.growth_max),

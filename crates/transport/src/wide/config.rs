@@ -83,6 +83,8 @@ pub struct ControlConfig {
     pub queue_packets: f64,
     /// Standing queue below which there is none: share of the other bound. 0–1, default 0.2.
     pub queue_low: f64,
+    /// How much of what jitter does to delays is not taken for a queue. Not negative, 0: nothing, 4: what uniform jitter explains, default 8.
+    pub jitter: f64,
     /// What congestion leaves of the rate. 0–1, default 0.95.
     pub keep: f64,
     /// Share of that rate at which a queue is drained. 0–1, default 0.75.
@@ -145,6 +147,7 @@ impl Config {
             queue_high: Duration::from_millis(2),
             queue_packets: 2.5,
             queue_low: 0.2,
+            jitter: 8.0,
             keep: 0.95,
             drain: 0.75,
             drain_rounds: 6,
@@ -200,6 +203,7 @@ impl Config {
         check(control.queue_high > Duration::ZERO, "queue_high", "above zero")?;
         check(control.queue_packets >= 0.0, "queue_packets", "not negative")?;
         check(share(control.queue_low), "queue_low", "above 0 and at most 1")?;
+        check(control.jitter >= 0.0, "jitter", "not negative")?;
         check(share(control.keep), "keep", "above 0 and at most 1")?;
         check(share(control.drain), "drain", "above 0 and at most 1")?;
         check(control.growth > Duration::ZERO, "growth", "above zero")?;

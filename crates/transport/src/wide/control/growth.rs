@@ -4,6 +4,9 @@ use super::losses::{Learns, MOST, Verdict};
 use super::phase::{Doubt, FULL, Found, Limit, News, Phase, Seen, Trial};
 use super::{Control, GAIN};
 
+/// What the first packets promise is not believed beyond so many times what they are themselves: a radio holds packets up and hands them over
+/// together.
+const AT_ONCE: f64 = 16.0;
 /// A ceiling rises by this whenever the rate does.
 const CEILING_RISES: f64 = 1.01;
 
@@ -19,7 +22,7 @@ impl Control {
         }
         let by_window = f64::from(first) * self.packet / news.srtt.as_secs_f64().max(1e-6);
         let guess = self.sampler.burst(3.0 * self.packet).unwrap_or(by_window);
-        self.rate = (guess / 2.0).max(by_window / 2.0);
+        self.rate = (guess / 2.0).clamp(by_window / 2.0, by_window * AT_ONCE);
         self.phase = Phase::Startup { guess, gain: GAIN, trial: Trial::of(news.next_number) };
         self.begin_round(news.now, news.next_number);
     }

@@ -6,6 +6,7 @@
 
 mod compete;
 mod growth;
+mod jitter;
 mod losses;
 mod phase;
 mod rate;
@@ -17,6 +18,7 @@ pub(super) use rate::Arrival;
 use super::config::ControlConfig;
 use compete::Cubic;
 use hopline_core::{Duration, Instant};
+use jitter::Jitter;
 use losses::{Losses, Verdict};
 use phase::{Beat, Doubt, Evidence, Phase, Round, Seen, Settled, Trial};
 use rate::{Largest, Sampler};
@@ -64,6 +66,7 @@ pub(super) struct Control {
     /// A rate that was too high for the path without a queue to tell: it is approached with care.
     ceiling: f64,
     doubt: Doubt,
+    jitter: Jitter,
     /// Queues in a row that did not drain.
     undrained: u32,
     /// The rate before the first of these.
@@ -96,6 +99,7 @@ impl Control {
             test_after: TEST_AFTER,
             ceiling: f64::INFINITY,
             doubt: Doubt::None,
+            jitter: Jitter::default(),
             undrained: 0,
             before: 0.0,
             rival: None,
@@ -161,6 +165,7 @@ impl Control {
         self.carried.clear();
         self.delivered.clear();
         self.losses.begin_anew();
+        self.jitter = Jitter::default();
         if self.phase != Phase::Opening {
             self.phase = Phase::Startup { guess: self.rate, gain: GAIN, trial: Trial::of(next_number) };
         }
@@ -201,7 +206,8 @@ impl Control {
         if news.limit == Limit::User {
             self.round.limit = Limit::User;
         }
-        let Some((number, arrival, queue)) = news.newest else { return Heed::Nothing };
+        let Some((number, arrival, delay)) = news.newest else { return Heed::Nothing };
+        let queue = self.queue_of(delay);
         if let Some(rate) = self.sampler.take(arrival, news.srtt / 2) {
             self.carried.sample(rate);
             self.now_carried = rate;
@@ -214,7 +220,8 @@ impl Control {
         match &mut self.phase {
             Phase::Opening => self.open(news),
             Phase::Startup { guess, gain, trial } if news.limit == Limit::Path => {
-                let found = trial.take((number, arrival), self.arrived, news.srtt / 4, 6.0 * self.packet);
+                let least = (news.srtt / 4, 6.0 * self.packet);
+                let found = trial.take((number, arrival), self.arrived, least, self.jitter.bend());
                 if let Some(found) = found {
                     let (guess, gain) = (*guess, *gain);
                     self.grow_fast(guess, gain, found, news);
@@ -246,6 +253,14 @@ impl Control {
             self.losses.begin_anew();
         }
         heed
+    }
+
+    /// How long a packet with this delay has waited in a queue.
+    fn queue_of(&mut self, delay: Duration) -> Duration {
+        self.jitter.take(delay);
+        // Of what arrives, and not of what is sent: else whoever sends more would be forgiven more.
+        let gap = self.packet / self.delivered.get().max(1.0);
+        delay.saturating_sub(self.jitter.forgiven(self.config.jitter, gap))
     }
 
     /// Half a round trip is over.

@@ -55,13 +55,14 @@ impl Trial {
         Self { from, first: None }
     }
 
-    /// What the link made of it, once packets over so long and of so many bytes have arrived. `delivered`: bytes that have arrived by now.
+    /// What the link made of it, once packets over so long and of so many bytes have arrived. `delivered`: bytes that have arrived by now; by
+    /// `jitter` an arrival may be early or late.
     pub(super) fn take(
         &mut self,
         (number, arrival): (u64, Arrival),
         delivered: u64,
-        span: Duration,
-        bytes: f64,
+        (span, bytes): (Duration, f64),
+        jitter: Duration,
     ) -> Option<Found> {
         if number < self.from {
             return None;
@@ -71,7 +72,7 @@ impl Trial {
         if arrival.sent.since(first.sent) < span || sent < bytes {
             return None;
         }
-        let carried = rate::between(first, arrival)?;
+        let carried = rate::between_at_best(first, arrival, jitter.saturating_mul(2))?;
         Some(Found {
             carried,
             delivered: carried * ((delivered - before) as f64 / sent).min(1.0),

@@ -61,7 +61,12 @@ impl Sampler {
 
 /// The rate between two arrivals, bytes per second, if any time was between them.
 pub(super) fn between(first: Arrival, last: Arrival) -> Option<f64> {
-    let arriving = (last.at_us - first.at_us) as f64 * 1e-6;
+    between_at_best(first, last, Duration::ZERO)
+}
+
+/// The same if the time between the arrivals may be less by so much.
+pub(super) fn between_at_best(first: Arrival, last: Arrival, less: Duration) -> Option<f64> {
+    let arriving = (last.at_us - first.at_us) as f64 * 1e-6 - less.as_secs_f64();
     let leaving = last.sent.since(first.sent).as_secs_f64();
     let seconds = arriving.max(leaving);
     (seconds > 0.0).then(|| (last.upto - first.upto) as f64 / seconds)

@@ -1,0 +1,85 @@
+//! What makes packets late besides queues: a medium that has to be won, a radio that hands several over together, a clock that wakes late.
+//!
+//! A queue becomes longer and shorter steadily; jitter is what changes from one packet to the next. Where each packet takes up to *W* longer and
+//! none overtakes another, one in *g* seconds, whoever is held up holds up those behind: even the least of many delays is then far above that
+//! of the empty path. Such delays lie below *W* by about √(*Wg*), and where each fourth is told of they bend by half of that, so *W* is about four
+//! times the square of the bend over *g*.
+
+use hopline_core::Duration;
+
+/// The bend is smoothed over about so many acknowledgments.
+const MEMORY: u64 = 16;
+/// A bend of less than this share of the time between two packets is that of other senders' packets in between.
+const OF_OTHERS: f64 = 0.5;
+/// Nothing is forgiven beyond this.
+const MOST_S: f64 = 0.5;
+
+/// How much the delays of packets jump about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Jitter {
+    /// By how much a delay differs from the mean of the one before and the one after, of those that are told of, smoothed.
+    bend: Duration,
+    last: Option<[Duration; 2]>,
+}
+
+impl Jitter {
+    pub(super) fn take(&mut self, delay: Duration) {
+        let [before, last] = self.last.unwrap_or([delay; 2]);
+        let bend = (before / 2 + delay / 2).abs_diff(last);
+        self.bend = self.bend.saturating_sub(self.bend / MEMORY) + bend / MEMORY;
+        self.last = Some([last, delay]);
+    }
+
+    pub(super) fn bend(&self) -> Duration {
+        self.bend
+    }
+
+    /// How much of a delay is not to be taken for a queue's, where packets arrive each `gap` seconds. `weight`: 4 for as much as jitter
+    /// explains.
+    pub(super) fn forgiven(&self, weight: f64, gap: f64) -> Duration {
+        let bend = self.bend.as_secs_f64();
+        Duration::from_secs_f64((weight * bend * (bend / gap - OF_OTHERS)).clamp(0.0, MOST_S))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GAP: f64 = 1e-3;
+
+    fn after(delays_us: impl IntoIterator<Item = u64>) -> Jitter {
+        let mut jitter = Jitter::default();
+        for delay in delays_us {
+            jitter.take(Duration::from_micros(delay));
+        }
+        jitter
+    }
+
+    #[test]
+    fn a_queue_that_grows_and_drains_is_not_forgiven() {
+        let jitter = after((0..200).map(|n| if n < 100 { n * 300 } else { (200 - n) * 300 }));
+        assert_eq!(jitter.forgiven(8.0, GAP), Duration::ZERO);
+    }
+
+    #[test]
+    fn packets_of_others_in_between_are_not_forgiven() {
+        let jitter = after((0..200).map(|n| 5000 + n % 2 * 450));
+        assert_eq!(jitter.forgiven(8.0, GAP), Duration::ZERO);
+    }
+
+    #[test]
+    fn delays_that_jump_about_are_forgiven_as_much_as_each_packet_may_be_held_up() {
+        // Each packet is held up by up to 10 ms, and with it those behind it.
+        let mut random = hopline_core::Stream::global(1, 0, hopline_core::Purpose::Jitter);
+        let (mut at, gap) = (0.0_f64, 600.0);
+        let delays = (0..2000).map(|n| {
+            let sent = f64::from(n) * gap;
+            at = at.max(sent + random.uniform(0.0, 10_000.0));
+            (at - sent) as u64
+        });
+        // Each fourth is acknowledged.
+        let forgiven = after(delays.step_by(4)).forgiven(8.0, gap * 1e-6).as_secs_f64();
+        assert!((0.005..0.02).contains(&forgiven), "{forgiven}");
+    }
+}
