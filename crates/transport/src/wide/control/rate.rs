@@ -92,9 +92,9 @@ impl<const N: usize> Largest<N> {
         self.rounds[0] = 0.0;
     }
 
-    /// That of this round.
+    /// That of this round and the one before: in one alone, few packets and some jitter may hide what there was.
     pub(super) fn latest(&self) -> f64 {
-        self.rounds[0]
+        self.rounds[0].max(self.rounds[1])
     }
 
     pub(super) fn get(&self) -> f64 {
