@@ -101,7 +101,9 @@ impl<P: Payload> Endpoint<P> {
             return self.drop_packet(DropReason::BadAck);
         }
         self.heard = now;
-        if matches!(self.state, State::SynSent | State::SynReceived) && packet.ack.is_some() {
+        // Nobody sends data who has not heard the answer to its opening.
+        let confirms = packet.ack.is_some() || (packet.data.is_some() && self.role == Role::Passive);
+        if matches!(self.state, State::SynSent | State::SynReceived) && confirms {
             self.establish(now);
         }
         if packet.opening.is_some() {

@@ -1,4 +1,5 @@
 //! Timed dialogues.
 
 mod beneath;
+mod opening;
 mod trains;
