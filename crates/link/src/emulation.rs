@@ -262,7 +262,8 @@ mod tests {
         let sent = |n: u64| Instant::from_nanos(n * 500_000);
         let arrivals: Vec<_> = (0..1000).map(|n| first(d.carry(sent(n), 1000)).unwrap()).collect();
         assert!(arrivals.is_sorted());
-        let later: Vec<_> = (0..).zip(&arrivals).map(|(n, &at)| at - (sent(n) + Duration::from_millis(10))).collect();
+        let later: Vec<_> =
+            (0..).zip(&arrivals).map(|(n, &at)| at - (sent(n) + Duration::from_millis(10))).collect();
         assert!(later.iter().all(|&by| by < jitter));
         let spread = later.iter().max().unwrap().saturating_sub(*later.iter().min().unwrap());
         assert!(spread > Duration::from_millis(4), "{spread}");

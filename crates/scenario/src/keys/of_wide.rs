@@ -35,7 +35,12 @@ pub const WIDE: &[Key] = &[
         "packets of the flow to be added to that, in the time between them; default: 2.5",
     ),
     Key::number("queue_low", 0.001, 1.0, "share of that below which there is no queue; default: 0.2"),
-    Key::number("jitter", 0.0, 100.0, "how much of what jitter does to delays is no queue: 4 what uniform jitter explains; default: 8"),
+    Key::number(
+        "jitter",
+        0.0,
+        100.0,
+        "how much of what jitter does to delays is no queue: 4 what uniform jitter explains; default: 8",
+    ),
     Key::number("keep", 0.01, 1.0, "what congestion leaves of the rate; default: 0.95"),
     Key::number("drain", 0.01, 1.0, "share of that rate while a queue drains; default: 0.75"),
     Key::integer("drain_rounds", 1, 100, "most round trips for that; default: 6"),
