@@ -80,6 +80,30 @@ fn a_policer_drops_little_and_a_radio_s_losses_are_borne() {
 }
 
 #[test]
+fn a_radio_that_loses_three_of_ten_does_not_end_a_start() {
+    let mut lossy = path();
+    lossy.errors[0] = ErrorModel::PacketLoss(Probability::new(0.3).expect("a probability"));
+    let spec = wired(2).link(lossy).bulk(0, 1, WIDE).seconds(12);
+    // The opening alone takes 1.5 s in one of them, and 13.4 Mb/s are left by the losses.
+    let least = (1..=8).map(|run| goodput_bps(&simulate(&spec, run), 0)).fold(f64::MAX, f64::min);
+    assert!(least > 9.5e6, "{least:.3e} bit/s in the poorest of eight runs");
+}
+
+#[test]
+fn jitter_is_not_taken_for_a_queue() {
+    for (rate_bps, delay_ms, jitter_ms) in [(2_000_000, 5, 10), (20_000_000, 5, 10), (20_000_000, 25, 10)] {
+        let mut shaky = link(0, 1, rate_bps, Duration::from_millis(delay_ms), 100);
+        shaky.quirks.jitter = [Duration::from_millis(jitter_ms), Duration::ZERO];
+        let spec = wired(2).link(shaky).bulk(0, 1, WIDE).seconds(12);
+        let least = (1..=8).map(|run| goodput_bps(&simulate(&spec, run), 0)).fold(f64::MAX, f64::min);
+        assert!(
+            least > 0.8 * rate_bps as f64,
+            "{least:.3e} bit/s of {rate_bps} in the poorest of eight runs"
+        );
+    }
+}
+
+#[test]
 fn who_cannot_send_less_than_a_packet_in_a_round_trip_bears_a_radio_s_losses_all_the_same() {
     let mut slow = link(0, 1, 2_000_000, Duration::from_millis(5), 50);
     slow.errors[0] = ErrorModel::PacketLoss(Probability::new(0.2).expect("a probability"));

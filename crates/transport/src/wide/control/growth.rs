@@ -7,8 +7,6 @@ use super::{Control, GAIN};
 /// What the first packets promise is not believed beyond so many times what they are themselves: a radio holds packets up and hands them over
 /// together.
 const AT_ONCE: f64 = 16.0;
-/// A trial of so many packets at least ends a start by what it lost.
-const LEAST_TRIED: f64 = 24.0;
 /// A ceiling rises by this whenever the rate does.
 const CEILING_RISES: f64 = 1.01;
 
@@ -31,11 +29,6 @@ impl Control {
 
     /// Twice as fast as before, up to what the first packets let hope for; beyond, with care at first.
     pub(super) fn grow_fast(&mut self, guess: f64, gain: f64, found: Found, news: &News) {
-        let of_few = found.bytes < LEAST_TRIED * self.packet;
-        if of_few && self.loses_too_much(found) {
-            // The trial goes on.
-            return;
-        }
         let learns = if self.beat.queue < self.queue_high() { Learns::Yes } else { Learns::No };
         let found = match self.losses.growing(learns) {
             Verdict::Excess(share) => Some(self.through(share, self.rate)),
