@@ -89,6 +89,8 @@ impl<P: Payload> Endpoint<P> {
         self.event(Event::Connected);
         self.enter_closing();
         self.set_keep_alive(now);
+        // Who was confirmed by data has an opening under way that is not acknowledged, and asked in vain as long as it was not open.
+        self.watch_path(now);
     }
 
     fn on_packet_in_connection(&mut self, now: Instant, packet: Packet<P>) {
