@@ -318,6 +318,18 @@ fn errors_of_a_link_are_of_the_direction_that_is_named() {
     assert_eq!(lossy(&["link.0.errors.direction=b-to-a"]), [false, true]);
 }
 
+#[test]
+fn jitter_of_a_link_is_of_the_direction_that_is_named() {
+    let jitter = |direction: &[&str]| {
+        spec(WIRED, &[&["link.0.jitter.up_to_ms=2.5"], direction].concat()).links[0].quirks.jitter
+    };
+    let most = Duration::from_micros(2500);
+    assert_eq!(spec(WIRED, &[]).links[0].quirks.jitter, [Duration::ZERO; 2]);
+    assert_eq!(jitter(&[]), [most; 2]);
+    assert_eq!(jitter(&["link.0.jitter.direction=a-to-b"]), [most, Duration::ZERO]);
+    assert_eq!(jitter(&["link.0.jitter.direction=b-to-a"]), [Duration::ZERO, most]);
+}
+
 /// Server to client are data, client to server ACKs.
 #[test]
 fn a_link_may_lose_data_and_no_acks() {
