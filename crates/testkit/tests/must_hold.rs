@@ -1,59 +1,125 @@
-//! All of what must hold, over the real link: 10 MB through each case, and many connections at once. It takes minutes:
-//! `make must-hold`, which prints a table of how long.
+//! All of what must hold, over the real link, by TPA and by TPA-wide: 10 MB through each case, and many connections at once. It takes
+//! minutes: `make must-hold`, which prints a table of how long.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 mod over_udp;
 
 use hopline_core::{Duration, Instant};
-use hopline_net::tpa::{Host, TpaStream, config};
+use hopline_net::streams::{Host, Protocol, Stream};
+use hopline_net::tpa::{self, Tpa};
+use hopline_net::wide::{self, Credentials, PrivateKey, Trust, Wide};
 use hopline_testkit::Emulation;
 use hopline_testkit::cases::{Outcome, arrives_byte_exact, must_hold};
 use hopline_testkit::namespace::{NamespaceLink, OverSockets, run_long_tests};
 use hopline_testkit::oracle::InOrder;
 use over_udp::OverUdp;
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
 
-/// All of a block: the paper's 2 and 3 take three times as long.
-const WINDOW: u8 = 12;
 /// What the connections at once carry together, bytes.
 const TOGETHER: u64 = 10_000_000;
+const CONNECTIONS: u64 = 200;
 const AT_ONCE: &str = "200 connections on one listener";
 
-/// Rows of the table, with the place of each.
-static ROWS: Mutex<Vec<(usize, String)>> = Mutex::new(Vec::new());
+/// A transport that must stand all of it.
+trait Stands: Protocol<Config: Sync> {
+    const COLUMN: Column;
+    /// Data of a full packet, bytes.
+    const FULL: u64;
+
+    /// For one connection.
+    fn alone() -> OverUdp<Self>;
+
+    /// For many.
+    fn among_many() -> OverUdp<Self>;
+}
+
+impl Stands for Tpa {
+    const COLUMN: Column = Column::Tpa;
+    const FULL: u64 = 1448;
+
+    /// All of a block: the paper's 2 and 3 take three times as long.
+    fn alone() -> OverUdp<Self> {
+        OverUdp { caller: tpa::config(12), answerer: tpa::config(12) }
+    }
+
+    fn among_many() -> OverUdp<Self> {
+        OverUdp { caller: tpa::config(3), answerer: tpa::config(3) }
+    }
+}
+
+impl Stands for Wide {
+    const COLUMN: Column = Column::TpaWide;
+    const FULL: u64 = 1437;
+
+    fn alone() -> OverUdp<Self> {
+        let [near, far] = [1, 2].map(|byte| PrivateKey::new([byte; 32]));
+        let (to_near, to_far) = (near.public(), far.public());
+        let config = |private, peer| {
+            wide::config(Credentials::Keys { private, trust: Trust::Only(vec![peer]) })
+        };
+        OverUdp { caller: config(near, to_far), answerer: config(far, to_near) }
+    }
+
+    fn among_many() -> OverUdp<Self> {
+        Self::alone()
+    }
+}
+
+/// Where the table has a transport.
+#[derive(Clone, Copy, Debug)]
+enum Column {
+    Tpa,
+    TpaWide,
+}
+
+/// Rows of the table by their places, each with a name and what is measured of each transport.
+static ROWS: Mutex<BTreeMap<usize, (&str, [Option<String>; 2])>> = Mutex::new(BTreeMap::new());
+
+type Test = (&'static str, Box<dyn FnOnce() + Send>);
 
 fn main() -> ExitCode {
+    // One after the other: the fewer links at a time, the less likely is one late.
+    let [wide, tpa] = [tests::<Wide>(), tests::<Tpa>()].map(run_long_tests);
+    print_table();
+    if wide == ExitCode::SUCCESS { tpa } else { wide }
+}
+
+fn tests<P: Stands>() -> Vec<Test> {
     let cases = must_hold().into_iter().enumerate().map(|(place, case)| {
         let name = case.name;
         let body = move || {
-            let outcome = arrives_byte_exact(&OverSockets(OverUdp { window: WINDOW }), &case);
-            note(place, name, case.bytes, &outcome);
+            let outcome = arrives_byte_exact(&OverSockets(P::alone()), &case);
+            note::<P>(place, name, case.bytes, &outcome);
         };
-        (name, Box::new(body) as Box<dyn FnOnce() + Send>)
+        (of::<P>(name), Box::new(body) as Box<dyn FnOnce() + Send>)
     });
-    let many: (_, Box<dyn FnOnce() + Send>) = (AT_ONCE, Box::new(many_at_once));
-    let code = run_long_tests(cases.chain([many]).collect());
-    print_table();
-    code
+    let many: Test = (of::<P>(AT_ONCE), Box::new(many_at_once::<P>));
+    cases.chain([many]).collect()
 }
 
-fn many_at_once() {
-    const CONNECTIONS: u64 = 200;
+/// The name of a test. It is never forgotten, as there are few.
+fn of<P: Stands>(name: &str) -> &'static str {
+    format!("{}: {name}", P::NAME).leak()
+}
+
+fn many_at_once<P: Stands>() {
     let link = usual_link();
+    let OverUdp { caller, answerer } = P::among_many();
     let (listener, server) = link.run_in_b(|| {
-        let host = Host::bind((link.address_b(), 5201)).unwrap();
-        (host.listen(&config(3), CONNECTIONS as usize).unwrap(), host)
+        let host = Host::<P>::bind((link.address_b(), 5201)).unwrap();
+        (host.listen(&answerer, CONNECTIONS as usize).unwrap(), host)
     });
-    let client = link.run_in_a(|| Host::bind((link.address_a(), 0)).unwrap());
+    let client = link.run_in_a(|| Host::<P>::bind((link.address_a(), 0)).unwrap());
     let each = TOGETHER / CONNECTIONS;
     let to = server.local_addr().unwrap();
     // All are open before the first sends: what a link is full of lets no SYN through.
     let near: Vec<_> = thread::scope(|scope| {
-        let connect = || client.connect(to, &config(3), None).unwrap();
+        let connect = || client.connect(to, &caller, None).unwrap();
         let calls: Vec<_> = (0..CONNECTIONS).map(|_| scope.spawn(connect)).collect();
         calls.into_iter().map(|call| call.join().unwrap()).collect()
     });
@@ -69,16 +135,16 @@ fn many_at_once() {
     let stats = link.stats();
     let counts = [stats.forth, stats.back];
     let outcome = Outcome { received: TOGETHER, ended: true, at: link.now(), counts };
-    note(usize::MAX, AT_ONCE, TOGETHER, &outcome);
+    note::<P>(usize::MAX, AT_ONCE, TOGETHER, &outcome);
 }
 
-fn send(mut stream: TpaStream, bytes: u64) {
+fn send<P: Protocol>(mut stream: Stream<P>, bytes: u64) {
     stream.write_all(&InOrder::bytes(0, bytes as usize)).unwrap();
     stream.close().unwrap();
 }
 
 /// Bytes received to the end, each of them right.
-fn receive(mut stream: &TpaStream) -> u64 {
+fn receive<P: Protocol>(mut stream: &Stream<P>) -> u64 {
     let mut oracle = InOrder::default();
     let mut buffer = vec![0; 1 << 14];
     loop {
@@ -99,26 +165,31 @@ fn usual_link() -> NamespaceLink {
     NamespaceLink::new(way(), way(), 1).unwrap()
 }
 
-fn note(place: usize, name: &str, bytes: u64, outcome: &Outcome) {
+fn note<P: Stands>(place: usize, name: &'static str, bytes: u64, outcome: &Outcome) {
     let seconds = (outcome.at - Instant::ZERO).as_secs_f64();
     let [forth, back] = outcome.counts;
-    let row = format!(
-        "| {name} | {seconds:.0} | {:.2} | {:.2} | {:.2} |",
+    let packets = bytes as f64 / P::FULL as f64;
+    let cells = format!(
+        "{seconds:.0} | {:.2} | {:.2} | {:.2}",
         bytes as f64 * 8.0 / seconds / 1e6,
-        forth.sent as f64 / (bytes as f64 / 1448.0),
-        back.sent as f64 / (bytes as f64 / 1448.0),
+        forth.sent as f64 / packets,
+        back.sent as f64 / packets,
     );
-    ROWS.lock().unwrap().push((place, row));
+    let mut rows = ROWS.lock().unwrap();
+    rows.entry(place).or_insert((name, [None, None])).1[P::COLUMN as usize] = Some(cells);
 }
 
 /// Past the capture of tests' output, and only if something was measured.
 fn print_table() {
-    let mut rows = ROWS.lock().unwrap();
-    rows.sort();
+    let rows = ROWS.lock().unwrap();
     if !rows.is_empty() {
         let mut out = std::io::stdout();
-        let head = "| 10 MB | s | Mb/s | packets there per full packet's worth | packets back |\n|---|--:|--:|--:|--:|";
-        writeln!(out, "\n{head}").unwrap();
-        rows.iter().for_each(|(_, row)| writeln!(out, "{row}").unwrap());
+        let of = |name: &str| format!("{name}: s | Mb/s | packets there per full packet's worth | packets back");
+        writeln!(out, "\n| 10 MB | {} | {} |", of("TPA"), of("TPA-wide")).unwrap();
+        writeln!(out, "|---{}|", "|--:".repeat(8)).unwrap();
+        for (name, cells) in rows.values() {
+            let [tpa, wide] = cells.each_ref().map(|cells| cells.as_deref().unwrap_or("– | – | – | –"));
+            writeln!(out, "| {name} | {tpa} | {wide} |").unwrap();
+        }
     }
 }

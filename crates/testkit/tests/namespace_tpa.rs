@@ -3,6 +3,7 @@
 mod over_udp;
 
 use hopline_core::Instant;
+use hopline_net::tpa::{self, Tpa};
 use hopline_testkit::cases::{Case, arrives_byte_exact, must_hold};
 use hopline_testkit::namespace::{OverSockets, run_tests};
 use over_udp::OverUdp;
@@ -27,6 +28,10 @@ fn main() -> ExitCode {
 fn holds(name: &str, bytes: u64) {
     let case = must_hold().into_iter().find(|case| case.name == name).expect("it is one of them");
     let case = Case { deadline: Instant::from_secs(120), ..case.with_bytes(bytes) };
-    let outcome = arrives_byte_exact(&OverSockets(OverUdp { window: 3 }), &case);
+    let outcome = arrives_byte_exact(&OverSockets(tpa()), &case);
     assert!(outcome.counts[0].sent >= bytes / 1448, "{name}: {outcome:?}");
+}
+
+fn tpa() -> OverUdp<Tpa> {
+    OverUdp { caller: tpa::config(3), answerer: tpa::config(3) }
 }

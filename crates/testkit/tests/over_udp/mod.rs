@@ -1,36 +1,37 @@
-//! TPA over UDP as a transport of the test kit.
+//! Protocols of streams over UDP as transports of the test kit.
 
-use hopline_net::tpa::{TpaListener, TpaStream, config};
+use hopline_net::streams::{Listener, Protocol, Stream};
 use hopline_testkit::namespace::{READ_TIMEOUT, Sockets};
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 
-/// TPA with a largest window of so many segments.
-pub(crate) struct OverUdp {
-    pub(crate) window: u8,
+/// A protocol, with what is to be known of who calls and who answers.
+pub(crate) struct OverUdp<P: Protocol> {
+    pub(crate) caller: P::Config,
+    pub(crate) answerer: P::Config,
 }
 
-impl Sockets for OverUdp {
-    type Listener = TpaListener;
-    type Stream = TpaStream;
+impl<P: Protocol<Config: Sync>> Sockets for OverUdp<P> {
+    type Listener = Listener<P>;
+    type Stream = Stream<P>;
 
-    fn listen(&self, address: SocketAddr) -> io::Result<TpaListener> {
-        let listener = TpaListener::bind(address, &config(self.window))?;
+    fn listen(&self, address: SocketAddr) -> io::Result<Listener<P>> {
+        let listener = Listener::bind(address, &self.answerer)?;
         listener.set_nonblocking(true);
         Ok(listener)
     }
 
-    fn accept(&self, listener: &TpaListener) -> io::Result<TpaStream> {
+    fn accept(&self, listener: &Listener<P>) -> io::Result<Stream<P>> {
         let (stream, _) = listener.accept()?;
         stream.set_read_timeout(Some(READ_TIMEOUT));
         Ok(stream)
     }
 
-    fn connect(&self, address: SocketAddr) -> io::Result<TpaStream> {
-        TpaStream::connect(address, &config(self.window))
+    fn connect(&self, address: SocketAddr) -> io::Result<Stream<P>> {
+        Stream::connect(address, &self.caller)
     }
 
-    fn shutdown(&self, stream: &TpaStream) -> io::Result<()> {
+    fn shutdown(&self, stream: &Stream<P>) -> io::Result<()> {
         stream.shutdown(Shutdown::Write)
     }
 }
