@@ -3,6 +3,7 @@
 //!
 //! Nothing here opens a socket, reads a clock, spawns a thread or asks the operating system for randomness.
 
+pub mod flood;
 pub mod id;
 pub mod machine;
 pub mod own;

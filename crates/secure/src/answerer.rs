@@ -14,6 +14,7 @@ use crate::stats::{Refusals, Refused};
 use bytes::Bytes;
 use core::net::SocketAddr;
 use hopline_core::Instant;
+use hopline_core::flood::{Call, Calls};
 use hopline_wire::secure::{ConnectionId, Cookie, Kind, Message, Method, Reason, Suite, Versions};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub struct Answerer {
     entropy: Entropy,
     baker: Baker,
     table: Table,
+    calls: Calls,
     transmits: VecDeque<(SocketAddr, Bytes)>,
     events: VecDeque<AnswererEvent>,
     refusals: Refusals,
@@ -103,6 +105,7 @@ impl Answerer {
             entropy,
             baker,
             table: Table::default(),
+            calls: Calls::new(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             refusals: Refusals::default(),
@@ -172,6 +175,25 @@ impl Answerer {
     }
 
     fn on_first(&mut self, now: Instant, from: SocketAddr, first: First) -> Result<(), Refused> {
+        let bound = prologue(first.suite, first.versions, first.opener, self.config.session.rekey_after);
+        let digest = self.baker.digest(from, &bound, &first.noise);
+        if self.table.was_begun_by(digest) {
+            return Err(Refused::Late);
+        }
+        let known = self.table.of_digest(digest).map(|known| known.second.clone());
+        let proven = match first.cookie {
+            Some(cookie) if self.baker.gave(now, digest, &cookie) => Proven::ByCookie,
+            _ => Proven::No,
+        };
+        // A cookie is good for one answer: it may be repeated as often as one likes.
+        let call = || Call { whose: digest as u64, said: self.baker.said(&bound, &first.noise) };
+        if (known.is_some() || proven == Proven::No) && !self.calls.answers(now, call) {
+            return Err(Refused::Unanswered);
+        }
+        if let Some(second) = known {
+            self.transmits.push_back((from, second));
+            return Ok(());
+        }
         let refuse =
             |reason| Message::Refusal { opener: first.opener, reason, versions: self.config.versions };
         if first.suite.method != self.credentials.method() {
@@ -182,16 +204,7 @@ impl Answerer {
             self.transmits.push_back((from, refuse(Reason::Version).to_bytes()));
             return Err(Refused::Version);
         };
-        let bound = prologue(first.suite, first.versions, first.opener, self.config.session.rekey_after);
-        let digest = self.baker.digest(from, &bound, &first.noise);
-        if let Some(known) = self.table.of_digest(digest) {
-            self.transmits.push_back((from, known.second.clone()));
-            return Ok(());
-        }
-        if self.table.was_begun_by(digest) {
-            return Err(Refused::Late);
-        }
-        let proven = self.admit(now, from, &first, digest)?;
+        self.admit(now, from, &first, (digest, proven))?;
         self.answer(now, from, &first, version, (bound, digest, proven))
     }
 
@@ -201,13 +214,12 @@ impl Answerer {
         now: Instant,
         from: SocketAddr,
         first: &First,
-        digest: Digest,
-    ) -> Result<Proven, Refused> {
-        let valid = first.cookie.is_some_and(|cookie| self.baker.gave(now, digest, &cookie));
+        (digest, proven): (Digest, Proven),
+    ) -> Result<(), Refused> {
         if self.table.len() < usize::from(self.config.cookies_from) {
-            return Ok(if valid { Proven::ByCookie } else { Proven::No });
+            return Ok(());
         }
-        if !valid {
+        if proven == Proven::No {
             let cookie = self.baker.cookie(now, digest);
             self.transmits.push_back((from, Message::Retry { opener: first.opener, cookie }.to_bytes()));
             return Err(Refused::Cookie);
@@ -218,7 +230,7 @@ impl Answerer {
         if self.table.len() >= usize::from(self.config.half_open) && !self.table.evict() {
             return Err(Refused::Full);
         }
-        Ok(Proven::ByCookie)
+        Ok(())
     }
 
     fn answer(

@@ -37,6 +37,16 @@ impl Baker {
         hasher.finish128().as_u128()
     }
 
+    /// A number for the same, wherever it came from.
+    pub(crate) fn said(&self, bound: &[u8], noise: &[u8]) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&self.key);
+        hasher.write_u8(2);
+        hasher.write_usize(bound.len());
+        hasher.write(bound);
+        hasher.write(noise);
+        hasher.finish()
+    }
+
     /// The cookie for a first message.
     pub(crate) fn cookie(&self, now: Instant, digest: Digest) -> Cookie {
         self.of_epoch(epoch(now), digest)

@@ -118,6 +118,8 @@ reasons! {
     Version,
     /// It came without a valid cookie when one was needed; it was answered by one.
     Cookie,
+    /// More first messages came than are answered. Whoever sends it again soon is answered.
+    Unanswered,
     /// There is no room for more handshakes.
     Full,
     /// Its host has too many handshakes under way.

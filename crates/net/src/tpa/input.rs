@@ -5,6 +5,7 @@ use super::table::{Connection, Origin, Tpa};
 use super::trust::ADDRESS;
 use crate::streams::Path;
 use bytes::Bytes;
+use hopline_core::flood::Call;
 use hopline_core::{Instant, LinkId, Machine};
 use hopline_transport::tpa::{Endpoint, Listener, Verdict};
 use hopline_wire::tpa::{Control, Segment, Tag, Token};
@@ -104,7 +105,8 @@ impl Tpa {
     fn answers(&mut self, now: Instant, path: Path, call: &Segment<Bytes>) -> bool {
         let Some(caller) = call.opening.and_then(|opening| opening.tag) else { return false };
         let trust = self.trust;
-        self.calls.answers(now, || trust.number(path.peer, caller))
+        let call = || Call { whose: trust.number(path.peer, caller), said: trust.name_of(caller) };
+        self.calls.answers(now, call)
     }
 
     /// A segment of a connection that nobody here knows: its sender, if it knows the tag, need not wait for us any longer.

@@ -29,11 +29,9 @@
 //! | `backlog` | whom connections are made for, and how many nobody has accepted |
 //! | `route` | where the peer is, how long datagrams to it may be, whether they may leave several at once |
 //! | `trust` | secrets, and what can be told again without having been kept |
-//! | `flood` | whom to answer when more call than can be answered |
 //! | `stream` | what streams have here beside those of others |
 
 mod backlog;
-mod flood;
 mod input;
 mod protocol;
 mod route;

@@ -1,12 +1,13 @@
 //! The connections of a host, found by their tags.
 
 use super::backlog::Backlog;
-use super::flood::{Allowance, Calls};
+
 use super::route::Route;
 use super::stats::HostStats;
 use super::trust::Trust;
 use crate::streams::{Company, Fragments, News, Path, Transmit};
 use bytes::Bytes;
+use hopline_core::flood::{Allowance, Calls};
 use hopline_core::{Instant, Machine};
 use hopline_transport::tpa::Endpoint;
 use hopline_wire::ipv4::Ecn;
@@ -111,7 +112,7 @@ impl Tpa {
             backlog: None,
             stats: HostStats::default(),
             trust,
-            telling: Allowance::of(STRAYS_TOLD),
+            telling: Allowance::new(STRAYS_TOLD, Instant::ZERO),
             calls: Calls::new(),
         }
     }

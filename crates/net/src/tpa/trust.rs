@@ -35,6 +35,11 @@ impl Trust {
         first_eight(self.0.derive(&name(peer), caller))
     }
 
+    /// A number for the calls of `caller`, wherever they come from.
+    pub(super) fn name_of(&self, caller: Tag) -> u64 {
+        first_eight(self.0.derive(b"caller", caller))
+    }
+
     /// What whoever is at `peer` is asked to echo to the connection `own`, in a datagram of `length` bytes.
     pub(super) fn token(&self, now: Instant, own: Tag, peer: SocketAddr, length: u16) -> Token {
         self.token_of(epoch(now), own, peer, length)

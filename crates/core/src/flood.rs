@@ -1,0 +1,303 @@
+//! Whom to answer when more call than can be answered.
+//!
+//! An answer costs several times what a forged call costs who sends it, and what is spent on answers is not there for the
+//! connections that are open. So calls are answered as they come only up to a number a second. Above it
+//!
+//! - a call has to come twice: who means it calls again soon, and a flood from forged addresses does not. (The same is done to mail, as
+//!   greylisting: RFC 6647.)
+//! - what somebody has said before, here or elsewhere, no longer counts among those that are answered as they come: a call that was recorded and
+//!   is repeated from anywhere takes nobody's place.
+//! - a call that was answered a moment ago is not answered again.
+
+use crate::time::{Duration, Instant};
+
+/// Calls answered in a second as they come, and as many again that have come before.
+const ANSWERS: u32 = 5000;
+/// How long a call is remembered: at least this, at most twice this. Callers repeat theirs within it.
+const MEMORY: Duration = Duration::from_secs(4);
+/// Bits of the memory; of 80,000 calls a second for four seconds one in 26 is taken for another.
+const BITS: usize = 1 << 23;
+/// How long a call that was answered is not answered again: at least this, at most twice this. Callers repeat theirs later.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Bits of the memory of answers: of 1000 in that time one call in 131 is taken for one of them.
+const PAUSE_BITS: usize = 1 << 17;
+
+/// Decides about calls.
+#[derive(Clone, Debug, Default)]
+pub struct Calls {
+    first: Option<Allowance>,
+    flood: Option<Box<Flood>>,
+}
+
+/// What a call is known by: numbers that nobody can choose, as of a hash with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Of what is said, and of the address that it comes from.
+    pub whose: u64,
+    /// Of what is said, wherever it comes from. An honest caller says what nobody else does.
+    pub said: u64,
+}
+
+/// What is remembered while there are too many: 4 MiB, and nothing else of them.
+#[derive(Clone, Debug)]
+struct Flood {
+    /// Answers to those that have come before.
+    again: Allowance,
+    called: Lately,
+    said: Lately,
+    answered: Lately,
+    /// When one was not answered, last.
+    last: Instant,
+}
+
+/// Numbers noted lately: a set that may hold more than was put into it.
+#[derive(Clone, Debug)]
+struct Lately {
+    now: Vec<u64>,
+    before: Vec<u64>,
+    /// Since when `now` is filled, and for how long.
+    since: Instant,
+    memory: Duration,
+}
+
+impl Calls {
+    /// Nobody has called.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { first: None, flood: None }
+    }
+
+    /// Whether to answer a call, of which `call` is asked for only if there are too many. All calls have to be asked about.
+    pub fn answers(&mut self, now: Instant, call: impl FnOnce() -> Call) -> bool {
+        let first = self.first.get_or_insert_with(|| Allowance::new(ANSWERS, now));
+        self.flood.take_if(|flood| now >= flood.last + MEMORY.saturating_mul(2));
+        if self.flood.is_none() && first.take(now) {
+            return true;
+        }
+        self.flood.get_or_insert_with(|| Box::new(Flood::new(now))).answers(now, call(), first)
+    }
+}
+
+impl Flood {
+    fn new(now: Instant) -> Self {
+        Self {
+            again: Allowance::new(ANSWERS, now),
+            called: Lately::new(now, MEMORY, BITS),
+            said: Lately::new(now, MEMORY, BITS),
+            answered: Lately::new(now, PAUSE, PAUSE_BITS),
+            last: now,
+        }
+    }
+
+    fn answers(&mut self, now: Instant, call: Call, first: &mut Allowance) -> bool {
+        let (again, new) = (self.called.note(now, call.whose), !self.said.note(now, call.said));
+        let answered = !self.answered.has(now, call.whose)
+            && ((new && first.take(now)) || (again && self.again.take(now)));
+        if answered {
+            self.answered.note(now, call.whose);
+        } else {
+            self.last = now;
+        }
+        answered
+    }
+}
+
+impl Lately {
+    fn new(now: Instant, memory: Duration, bits: usize) -> Self {
+        let words = bits / u64::BITS as usize;
+        Self { now: vec![0; words], before: vec![0; words], since: now, memory }
+    }
+
+    /// Whether a number is there.
+    fn has(&mut self, now: Instant, number: u64) -> bool {
+        self.forget(now);
+        let (word, mask) = self.place(number);
+        (self.now[word] | self.before[word]) & mask != 0
+    }
+
+    /// Notes a number. Returns whether it was there.
+    fn note(&mut self, now: Instant, number: u64) -> bool {
+        let was_there = self.has(now, number);
+        let (word, mask) = self.place(number);
+        self.now[word] |= mask;
+        was_there
+    }
+
+    fn place(&self, number: u64) -> (usize, u64) {
+        let bit = (number % (self.now.len() as u64 * 64)) as usize;
+        (bit / 64, 1 << (bit % 64))
+    }
+
+    fn forget(&mut self, now: Instant) {
+        if now < self.since + self.memory {
+            return;
+        }
+        std::mem::swap(&mut self.now, &mut self.before);
+        self.now.fill(0);
+        if now >= self.since + self.memory.saturating_mul(2) {
+            self.before.fill(0);
+        }
+        self.since = now;
+    }
+}
+
+/// So many a second, and so many at once after a second without. What is left comes back bit by bit, so that at no moment of a second one's
+/// chances are better than at another.
+#[derive(Clone, Copy, Debug)]
+pub struct Allowance {
+    /// What comes back in a second.
+    a_second: u32,
+    /// What is left, in parts of which each comes back in a nanosecond: `a_second` parts are 1 / 10⁹ of a second's.
+    left: u64,
+    since: Instant,
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+impl Allowance {
+    /// All of it is there.
+    #[must_use]
+    pub const fn new(a_second: u32, now: Instant) -> Self {
+        Self { a_second, left: a_second as u64 * SECOND, since: now }
+    }
+
+    /// Takes one, if there is one.
+    pub fn take(&mut self, now: Instant) -> bool {
+        let all = u64::from(self.a_second) * SECOND;
+        let back = now.since(self.since).as_nanos().min(SECOND) * u64::from(self.a_second);
+        self.left = all.min(self.left + back);
+        self.since = self.since.max(now);
+        let some = self.left >= SECOND;
+        if some {
+            self.left -= SECOND;
+        }
+        some
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    /// A number as a hash gives it.
+    fn number(n: u64) -> u64 {
+        n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7
+    }
+
+    /// Says what nobody else does.
+    fn by(n: u64) -> Call {
+        Call { whose: number(n), said: number(!n) }
+    }
+
+    /// 80 forged calls in each millisecond of a span, and honest ones, each with its millisecond and its number. How many of the flood are
+    /// answered, and which of the honest calls.
+    fn under_flood(
+        calls: &mut Calls,
+        [from, to]: [u64; 2],
+        mut forged: impl FnMut() -> Call,
+        honest: &[(u64, u64)],
+    ) -> (u32, Vec<bool>) {
+        let (mut answered, mut heard) = (0, Vec::new());
+        for n in from * 80..to * 80 {
+            let now = at(n / 80) + Duration::from_nanos(n % 80 * 12_500);
+            let call = honest.iter().filter(|(when, _)| when * 80 + number(*when) % 80 == n);
+            heard.extend(call.map(|(_, who)| calls.answers(now, || by(*who))));
+            answered += u32::from(calls.answers(now, &mut forged));
+        }
+        (answered, heard)
+    }
+
+    fn ever_new() -> impl FnMut() -> Call {
+        let mut last = 1_000_000;
+        move || {
+            last += 1;
+            by(last)
+        }
+    }
+
+    #[test]
+    fn an_allowance_comes_back_bit_by_bit() {
+        let mut allowance = Allowance::new(2, at(5));
+        assert!(allowance.take(at(5)) && allowance.take(at(5)) && !allowance.take(at(504)));
+        assert!(allowance.take(at(505)) && !allowance.take(at(505)));
+        assert!(allowance.take(at(60_000)) && allowance.take(at(60_000)) && !allowance.take(at(60_000)));
+        assert!(!allowance.take(at(5)), "time that goes back brings nothing");
+    }
+
+    #[test]
+    fn few_calls_are_all_answered_and_nothing_is_kept_of_them() {
+        let mut calls = Calls::new();
+        for n in 0..u64::from(ANSWERS) * 3 {
+            assert!(calls.answers(at(n / 5), || by(n)), "{n}");
+        }
+        assert!((0..ANSWERS / 2).all(|_| calls.answers(at(10_000), || by(1))), "repeated or not");
+        assert!(calls.flood.is_none());
+    }
+
+    #[test]
+    fn in_a_flood_who_calls_again_is_answered_and_hardly_anybody_else() {
+        let mut calls = Calls::new();
+        let honest = [(1000, 1), (1200, 1), (2000, 2), (4000, 2), (4050, 2), (4400, 2)];
+        let (answered, heard) = under_flood(&mut calls, [0, 5000], ever_new(), &honest);
+        assert_eq!(heard, [false, true, false, true, false, true]);
+        assert!((25_000..=6 * 10_000).contains(&answered), "{answered}");
+    }
+
+    #[test]
+    fn what_was_recorded_and_is_repeated_from_anywhere_takes_nobodys_place() {
+        let mut calls = Calls::new();
+        let mut address = 1_000_000;
+        let recorded = || {
+            address += 1;
+            Call { said: 7, ..by(address) }
+        };
+        let honest: Vec<_> = (200..300).map(|n| (n * 10, n)).collect();
+        let (answered, heard) = under_flood(&mut calls, [0, 5000], recorded, &honest);
+        assert!(heard.iter().filter(|heard| **heard).count() >= 98, "nearly all at their first call: {heard:?}");
+        assert!((5000..25_000).contains(&answered), "{answered}");
+    }
+
+    #[test]
+    fn one_call_that_is_repeated_without_end_takes_nobodys_place() {
+        let mut calls = Calls::new();
+        let honest = [(1000, 1), (1200, 1), (3000, 2), (3400, 2)];
+        let (answered, heard) = under_flood(&mut calls, [0, 4000], || by(7), &honest);
+        assert!(heard[1] && heard[3], "{heard:?}");
+        // All that is there at first, and ten a second.
+        assert!((5000..=5500).contains(&answered), "{answered}");
+    }
+
+    #[test]
+    fn whenever_in_a_second_one_calls_the_chances_are_the_same_if_all_of_a_flood_call_twice() {
+        let mut calls = Calls::new();
+        // Each call of 40,000 addresses is repeated after half a second: nothing tells them from honest ones.
+        let mut last = 0;
+        let all = || {
+            last += 1;
+            by(last % 40_000)
+        };
+        let honest: Vec<_> = (2000..12_000).step_by(20).map(|ms| (ms, 1_000_000 + ms % 1000)).collect();
+        let (_, heard) = under_flood(&mut calls, [0, 12_000], all, &honest);
+        let chance = |of: usize| {
+            let slice: Vec<_> = (0..heard.len()).filter(|n| n % 50 / 10 == of).map(|n| heard[n]).collect();
+            slice.iter().filter(|heard| **heard).count() * 100 / slice.len()
+        };
+        let chances: Vec<_> = (0..5).map(chance).collect();
+        assert!(chances.iter().all(|chance| (3..40).contains(chance)), "{chances:?} %");
+    }
+
+    #[test]
+    fn after_the_flood_its_memory_is_given_back() {
+        let mut calls = Calls::new();
+        for n in 0..6000 {
+            calls.answers(at(0), || by(n));
+        }
+        assert!(calls.flood.is_some());
+        assert!(calls.answers(at(8000), || by(1)));
+        assert!(calls.flood.is_none());
+    }
+}
