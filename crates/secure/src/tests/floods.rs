@@ -55,12 +55,12 @@ fn a_flood_takes_up_a_bounded_room_and_who_receives_at_its_address_gets_through(
             match answer(&mut answerer, NOW, host(number), &first) {
                 Some(Message::Second { .. }) => assert!(number < 32),
                 Some(Message::Retry { .. }) => retries += 1,
-                None => assert!(number >= 5000),
+                None => assert!(number >= 2000),
                 other => panic!("{other:?}"),
             }
         }
         // Few are taken for one that has come before.
-        assert!((4968..5100).contains(&retries), "{retries}");
+        assert!((1968..2100).contains(&retries), "{retries}");
         assert_eq!(answerer.half_open(), 32);
         assert_eq!(answerer.refusals().of(Refused::Cookie), retries);
         assert_eq!(answerer.refusals().of(Refused::Unanswered), 20_000 - 32 - retries);
