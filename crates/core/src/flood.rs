@@ -270,7 +270,10 @@ mod tests {
         };
         let honest: Vec<_> = (200..300).map(|n| (n * 10, n)).collect();
         let (answered, heard) = under_flood(&mut calls, [0, 5000], recorded, &honest);
-        assert!(heard.iter().filter(|heard| **heard).count() >= 98, "nearly all at their first call: {heard:?}");
+        assert!(
+            heard.iter().filter(|heard| **heard).count() >= 98,
+            "nearly all at their first call: {heard:?}"
+        );
         assert!((2000..10_000).contains(&answered), "{answered}");
     }
 

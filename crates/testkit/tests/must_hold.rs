@@ -59,9 +59,8 @@ impl Stands for Wide {
     fn alone() -> OverUdp<Self> {
         let [near, far] = [1, 2].map(|byte| PrivateKey::new([byte; 32]));
         let (to_near, to_far) = (near.public(), far.public());
-        let config = |private, peer| {
-            wide::config(Credentials::Keys { private, trust: Trust::Only(vec![peer]) })
-        };
+        let config =
+            |private, peer| wide::config(Credentials::Keys { private, trust: Trust::Only(vec![peer]) });
         OverUdp { caller: config(near, to_far), answerer: config(far, to_near) }
     }
 
@@ -78,7 +77,9 @@ enum Column {
 }
 
 /// Rows of the table by their places, each with a name and what is measured of each transport.
-static ROWS: Mutex<BTreeMap<usize, (&str, [Option<String>; 2])>> = Mutex::new(BTreeMap::new());
+static ROWS: Mutex<BTreeMap<usize, Row>> = Mutex::new(BTreeMap::new());
+
+type Row = (&'static str, [Option<String>; 2]);
 
 type Test = (&'static str, Box<dyn FnOnce() + Send>);
 
@@ -184,8 +185,9 @@ fn print_table() {
     let rows = ROWS.lock().unwrap();
     if !rows.is_empty() {
         let mut out = std::io::stdout();
-        let of = |name: &str| format!("{name}: s | Mb/s | packets there per full packet's worth | packets back");
-        writeln!(out, "\n| 10 MB | {} | {} |", of("TPA"), of("TPA-wide")).unwrap();
+        let of = |name: &str| format!("{name}: s | Mb/s | packets there | back");
+        writeln!(out, "\nPackets are for each full packet's worth.\n").unwrap();
+        writeln!(out, "| 10 MB | {} | {} |", of("TPA"), of("TPA-wide")).unwrap();
         writeln!(out, "|---{}|", "|--:".repeat(8)).unwrap();
         for (name, cells) in rows.values() {
             let [tpa, wide] = cells.each_ref().map(|cells| cells.as_deref().unwrap_or("– | – | – | –"));

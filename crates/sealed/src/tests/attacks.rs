@@ -177,7 +177,8 @@ fn opened_under_flood(mut forge: impl FnMut(u32, &mut [u8])) -> u64 {
     let call = |host: &mut Host, now| {
         host.connect(now, Path::to(address(B)), keys()[A].clone(), transport()).unwrap();
     };
-    let (mut recorder, mut first) = (Host::new(HostConfig::default(), Seed::new([2; 32])).unwrap(), Vec::new());
+    let (mut recorder, mut first) =
+        (Host::new(HostConfig::default(), Seed::new([2; 32])).unwrap(), Vec::new());
     call(&mut recorder, Instant::ZERO);
     let _ = recorder.poll_transmit(Instant::ZERO, &mut first);
     let mut caller = Host::new(HostConfig::default(), Seed::new([3; 32])).unwrap();

@@ -167,7 +167,8 @@ fn a_repeated_first_message_gets_the_same_answer_and_no_more_room() {
 
 #[test]
 fn in_a_flood_neither_a_message_nor_its_cookie_has_more_answers_than_its_sender_needs() {
-    let mut answerer = answerer(keys(2, &[1]), AnswererConfig { cookies_from: 0, ..AnswererConfig::default() });
+    let mut answerer =
+        answerer(keys(2, &[1]), AnswererConfig { cookies_from: 0, ..AnswererConfig::default() });
     let (mut caller, first) = opener(keys(1, &[2]), 1);
     let retry = answer(&mut answerer, NOW, host(1), &first);
     let again = with_cookie(&mut caller, retry);
