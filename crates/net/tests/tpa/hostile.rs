@@ -40,7 +40,8 @@ fn a_flood_of_syns_leaves_nothing_behind() {
     let host = listener.host().clone();
     let syn = |number| Segment { control: Control::Syn, opening: opening(number), ..Segment::default() };
     send_all(address, &host, (1..=5000).map(|number| bytes(&syn(number))));
-    until("all were answered", || host.stats().answered == 5000);
+    until("all were looked at", || host.stats().answered + host.stats().unanswered == 5000);
+    assert!(host.stats().answered >= 2000, "{:?}", host.stats());
     assert_eq!((host.stats().connections, host.stats().accepted), (0, 0));
     assert_eq!(listener.accept().unwrap_err().kind(), WouldBlock);
     let _client = TpaStream::connect(address, &quick()).unwrap();
