@@ -189,7 +189,7 @@ check-platforms: tools ## Check that the Python package would compile for Window
 	done
 
 .PHONY: must-hold
-must-hold: tools ## Send 10 MB by TPA and TPA-wide through everything that they must stand, over real links, and print how long it took (root, ten minutes)
+must-hold: tools ## Send 10 MB by TPA and TPA-wide through everything that they must stand, over real links, and print how long it took (root, eleven minutes)
 	cargo test --locked --package hopline-testkit --test must_hold -- --ignored
 
 .PHONY: drills
