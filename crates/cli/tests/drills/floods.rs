@@ -44,10 +44,7 @@ const FLOODS: [Flood; 5] =
     [Flood::Calls, Flood::GuessedTags, Flood::FirstData, Flood::Garbage, Flood::Handshakes];
 
 fn floods(speaks: Speaks) -> impl Iterator<Item = Flood> {
-    FLOODS
-        .into_iter()
-        .filter(move |&flood| speaks == Speaks::Tpa || flood != Flood::FirstData)
-        .filter(|f| std::env::var("FLOOD").map_or(true, |v| format!("{f:?}") == v))
+    FLOODS.into_iter().filter(move |&flood| speaks == Speaks::Tpa || flood != Flood::FirstData)
 }
 
 pub(crate) fn drill() {
