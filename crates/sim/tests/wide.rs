@@ -17,7 +17,12 @@ const WIDE: Transport = Transport::Wide(Config::DEFAULT);
 
 /// 20 Mb/s, 25 ms one way, a round trip's packets in the queue.
 fn path() -> LinkSpec {
-    link(0, 1, 20_000_000, Duration::from_millis(25), 83)
+    path_with_room(83)
+}
+
+/// The same with so many packets in the queue.
+fn path_with_room(packets: u16) -> LinkSpec {
+    link(0, 1, 20_000_000, Duration::from_millis(25), packets)
 }
 
 fn goodput_bps(outcome: &Outcome, flow: usize) -> f64 {
@@ -31,16 +36,37 @@ fn sent_for_one(outcome: &Outcome) -> f64 {
     sent as f64 / (bytes as f64 / f64::from(Config::DEFAULT.mss))
 }
 
+/// Sixteen that begin so many seconds after each other: packets sent for one delivered, Jain's index of the second half, and all that arrived of it.
+fn sixteen(queue: u16, apart: f64) -> [f64; 3] {
+    let link = wired(2).link(path_with_room(queue));
+    let spec = (0..16).fold(link, |spec, n| spec.bulk(0, 1, WIDE).from(apart * f64::from(n)));
+    let outcome = simulate(&spec.warmup(30.0).seconds(60), 1);
+    let rates = (0..16).map(|flow| goodput_bps(&outcome, flow));
+    let [sum, squares] = rates.fold([0.0, 0.0], |[sum, squares], rate| [sum + rate, squares + rate * rate]);
+    [sent_for_one(&outcome), sum * sum / (16.0 * squares), sum]
+}
+
 #[test]
-fn sixteen_that_begin_one_after_the_other_do_not_flood_the_link() {
-    let spec = (0..16).fold(wired(2).link(path()), |spec, n| spec.bulk(0, 1, WIDE).from(0.3 * f64::from(n)));
-    let outcome = simulate(&spec.seconds(60), 1);
-    let all: f64 = (0..16).map(|flow| goodput_bps(&outcome, flow)).sum();
-    assert!(all > 17e6, "{all:.3e} bit/s of 19.2");
-    let sent = sent_for_one(&outcome);
-    assert!(sent < 1.3, "{sent:.2} packets sent for one delivered");
-    let least = (0..16).map(|flow| goodput_bps(&outcome, flow)).fold(f64::MAX, f64::min);
-    assert!(least > 0.2 * all / 16.0, "{least:.3e} bit/s: nobody starves");
+fn sixteen_of_a_kind_do_not_flood_the_link_and_share_it_whatever_room_there_is() {
+    for queue in [33, 83] {
+        for apart in [0.1, 0.23, 0.3] {
+            let [sent, jain, all] = sixteen(queue, apart);
+            assert!(all > 18e6, "{queue}, {apart} s: {all:.3e} bit/s of 19.2");
+            assert!(sent < 1.1, "{queue}, {apart} s: {sent:.2} packets sent for one delivered");
+            assert!(jain > 0.85, "{queue}, {apart} s: Jain {jain:.3}");
+        }
+    }
+}
+
+#[test]
+fn beside_cubic_that_has_filled_a_drop_tail_queue_both_have_their_share() {
+    for queue in [33, 83] {
+        let spec =
+            wired(2).link(path_with_room(queue)).bulk(0, 1, tcp::Config::linux()).bulk(0, 1, WIDE).from(1.5);
+        let outcome = simulate(&spec.seconds(120), 1);
+        let [cubic, wide] = [0, 1].map(|flow| goodput_bps(&outcome, flow));
+        assert!(cubic > 0.7 * 9.6e6 && wide > 0.5 * 9.6e6, "{queue}: {cubic:.3e} and {wide:.3e} bit/s");
+    }
 }
 
 #[test]

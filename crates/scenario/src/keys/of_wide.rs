@@ -48,8 +48,22 @@ pub const WIDE: &[Key] = &[
         "undrained",
         1,
         1_000_000_000,
-        "queues in a row that do not drain before it competes with those that fill them; default: 4",
+        "drains in a row that relieve nothing, before it competes with those that fill the queue; default: 6",
     ),
+    Key::number("relief", 0.01, 1.0, "share of the queue that is left by one that relieves; default: 0.8"),
+    Key::integer(
+        "look_rounds",
+        1,
+        1_000_000_000,
+        "round trips with a queue but no drain, after which less is sent for one to see whose it is; default: 8",
+    ),
+    Key::integer(
+        "standing_rounds",
+        1,
+        1_000_000_000,
+        "a queue that stands for so many, with as many drains, is others', too; default: 24",
+    ),
+    Key::integer("compete_rounds", 1, 1_000_000_000, "for how many it competes at once; default: 128"),
     Key::number("ahead", 1.0, 100.0, "how much more than what arrived of late is sent at most; default: 1.5"),
     Key::number(
         "growth_ms",
@@ -82,7 +96,7 @@ pub const WIDE: &[Key] = &[
         "credit_s",
         0.0,
         1e6,
-        "how long more is believed without one, and then not, in turn, or 64 round trips; default: 3",
+        "how long more is believed without one, or 64 round trips, and then not for three times as long, in turn; default: 3",
     ),
     Key::number(
         "unproven_floor",

@@ -39,7 +39,15 @@ fn apply_control(config: &mut Config, section: Section<'_>) {
     let control = &mut config.control;
     control.initial_window = section.small("initial_window").unwrap_or(control.initial_window);
     control.drain_rounds = section.small("drain_rounds").unwrap_or(control.drain_rounds);
-    control.undrained = section.small("undrained").unwrap_or(control.undrained);
+    let rivals = &mut control.rivals;
+    for (key, field) in [
+        ("undrained", &mut rivals.undrained),
+        ("look_rounds", &mut rivals.look),
+        ("standing_rounds", &mut rivals.standing),
+        ("compete_rounds", &mut rivals.turn),
+    ] {
+        *field = section.small(key).unwrap_or(*field);
+    }
     set_ms(section, "queue_high_ms", &mut control.queue_high);
     set_ms(section, "growth_ms", &mut control.growth);
     set_s(section, "proof_s", &mut control.trust.proof);
@@ -59,6 +67,7 @@ fn apply_control(config: &mut Config, section: Section<'_>) {
         ("unproven_floor", &mut control.trust.floor),
         ("unproven_ahead", &mut control.trust.ahead),
         ("decided", &mut control.trust.decided),
+        ("relief", &mut control.rivals.relief),
     ] {
         *field = section.number(key).unwrap_or(*field);
     }

@@ -91,8 +91,6 @@ pub struct ControlConfig {
     pub drain: f64,
     /// How long it is drained at most, in round trips. Default 6.
     pub drain_rounds: u32,
-    /// Queues in a row that do not drain before the sender competes with those that fill them. At least 1, default 4.
-    pub undrained: u32,
     /// In the first round trip without queue the rate grows by a packet in this time, in this time, whatever the rate: so that flows become equal. In
     /// each further one by twice as much. Above zero, default 50 ms.
     pub growth: Duration,
@@ -108,6 +106,24 @@ pub struct ControlConfig {
     pub excess: f64,
     /// What losses are believed to be the path's.
     pub trust: TrustConfig,
+    /// When others fill the queue.
+    pub rivals: RivalsConfig,
+}
+
+/// When a queue is taken for that of others who fill it whatever we do, and what then: a window as theirs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RivalsConfig {
+    /// Drains in a row that relieve nothing, before it is. At least 1, default 6.
+    pub undrained: u32,
+    /// A drain relieves if less than this share of the queue is left. 0–1, default 0.8.
+    pub relief: f64,
+    /// Round trips with a queue but no drain, after which less is sent for one to see whose it is. At least 1, default 8.
+    pub look: u32,
+    /// A queue that stands for so many round trips is others', too, if it was drained [`undrained`](Self::undrained) times in
+    /// between. At least 1, default 24.
+    pub standing: u32,
+    /// Round trips for which the sender competes at once. At least 1, default 128.
+    pub turn: u32,
 }
 
 /// Whose losses they are believed to be: among many who lose to one full queue, whoever sends a little less sees no difference, and so
@@ -118,8 +134,8 @@ pub struct TrustConfig {
     pub unproven: f64,
     /// For so long a proof holds, or for 256 round trips if these are longer. Default 15 s.
     pub proof: Duration,
-    /// For so long more is believed before the first proof, and again as long after a time without: else a proof could be out of reach. Or for 64
-    /// round trips if these are longer. Default 3 s.
+    /// For so long more is believed before the first proof, and again after a time without that is three times as long: else a proof could be out
+    /// of reach. Or for 64 round trips if these are longer. Default 3 s.
     pub credit: Duration,
     /// What losses that are not believed leave of the rate at least. 0–1, default 0.25.
     pub floor: f64,
@@ -151,7 +167,6 @@ impl Config {
             keep: 0.95,
             drain: 0.75,
             drain_rounds: 6,
-            undrained: 4,
             growth: Duration::from_millis(50),
             growth_max: 0.25,
             ahead: 1.5,
@@ -166,6 +181,7 @@ impl Config {
                 ahead: 1.1,
                 decided: 0.5,
             },
+            rivals: RivalsConfig { undrained: 6, relief: 0.8, look: 8, standing: 24, turn: 128 },
         },
         silence: SilenceConfig {
             initial: Duration::from_secs(1),
@@ -208,7 +224,12 @@ impl Config {
         check(share(control.drain), "drain", "above 0 and at most 1")?;
         check(control.growth > Duration::ZERO, "growth", "above zero")?;
         check(share(control.growth_max), "growth_max", "above 0 and at most 1")?;
-        check(control.undrained > 0, "undrained", "at least 1")?;
+        let rivals = &control.rivals;
+        check(rivals.undrained > 0, "rivals.undrained", "at least 1")?;
+        check(share(rivals.relief), "rivals.relief", "above 0 and at most 1")?;
+        check(rivals.look > 0, "rivals.look", "at least 1")?;
+        check(rivals.standing > 0, "rivals.standing", "at least 1")?;
+        check(rivals.turn > 0, "rivals.turn", "at least 1")?;
         check(control.ahead >= 1.0, "ahead", "at least 1")?;
         check(control.in_flight >= 1.0, "in_flight", "at least 1")?;
         check(control.spare >= 1.0, "spare", "at least 1")?;

@@ -5,8 +5,6 @@ use hopline_core::Instant;
 /// RFC 9438 §5: what a loss leaves of the window, and how fast it comes back, packets per second cubed.
 const BETA: f64 = 0.7;
 const C: f64 = 0.4;
-/// After so many round trips it is time to see whether others still fill the queue.
-const REVIEW_AFTER: u32 = 128;
 /// Least window, packets.
 const LEAST: f64 = 2.0;
 
@@ -18,14 +16,24 @@ pub(super) struct Cubic {
     since: Instant,
     /// What Reno's window would be (RFC 9438 §4.3).
     reno: f64,
+    /// Round trips since it was taken up.
     rounds: u32,
+    last: Round,
+}
+
+/// What became of a round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Round {
+    Grown,
+    /// What is found lost in the next was sent before that.
+    Reduced,
 }
 
 impl Cubic {
     /// Begins with so many packets.
     pub(super) fn new(now: Instant, packets: f64) -> Self {
         let window = packets.max(LEAST);
-        Self { window, largest: window, since: now, reno: window, rounds: 0 }
+        Self { window, largest: window, since: now, reno: window, rounds: 0, last: Round::Grown }
     }
 
     /// Packets that may be under way.
@@ -33,14 +41,35 @@ impl Cubic {
         self.window
     }
 
-    /// Whether it is time to see if those who fill the queue are still there: it may be us.
-    pub(super) fn is_review_due(&mut self) -> bool {
-        self.rounds += 1;
-        self.rounds.is_multiple_of(REVIEW_AFTER)
+    /// The same window, taken up anew.
+    pub(super) const fn again(self) -> Self {
+        Self { rounds: 0, ..self }
     }
 
-    /// A round trip without loss is over, `seconds` long.
-    pub(super) fn grow(&mut self, now: Instant, seconds: f64) {
+    /// For how many round trips it has been there.
+    pub(super) const fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// A round trip of so many seconds is over. Whether the window has become smaller.
+    pub(super) fn round(&mut self, now: Instant, seconds: f64, lost: Lost) -> bool {
+        self.rounds += 1;
+        let last = core::mem::replace(&mut self.last, Round::Grown);
+        match (last, lost) {
+            (Round::Reduced, _) => false,
+            (Round::Grown, Lost::Nothing) => {
+                self.grow(now, seconds);
+                false
+            }
+            (Round::Grown, Lost::InTheQueue) => {
+                self.lose(now);
+                self.last = Round::Reduced;
+                true
+            }
+        }
+    }
+
+    fn grow(&mut self, now: Instant, seconds: f64) {
         let k = libm::cbrt((self.largest - self.window_at_loss()).max(0.0) / C);
         let t = now.since(self.since).as_secs_f64() + seconds - k;
         let cubic = C * t * t * t + self.largest;
@@ -49,8 +78,7 @@ impl Cubic {
         self.window = cubic.max(self.reno).clamp(self.window, self.window * 1.5);
     }
 
-    /// Something was lost in the queue.
-    pub(super) fn lose(&mut self, now: Instant) {
+    fn lose(&mut self, now: Instant) {
         // RFC 9438 §4.7: room for others if the window did not come back to where it was.
         self.largest =
             if self.window < self.largest { self.window * (1.0 + BETA) / 2.0 } else { self.window };
@@ -60,5 +88,42 @@ impl Cubic {
 
     fn window_at_loss(&self) -> f64 {
         self.largest * BETA
+    }
+}
+
+/// Whether more was lost than the path loses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    Nothing,
+    InTheQueue,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_overflow_takes_three_tenths_though_it_is_seen_in_two_round_trips() {
+        let mut cubic = Cubic::new(Instant::ZERO, 100.0);
+        let at = Instant::from_millis;
+        assert!(cubic.round(at(50), 0.05, Lost::InTheQueue));
+        assert!(!cubic.round(at(100), 0.05, Lost::InTheQueue));
+        assert!((cubic.window() - 70.0).abs() < 1e-9);
+        assert!(cubic.round(at(150), 0.05, Lost::InTheQueue));
+        assert!((cubic.window() - 49.0).abs() < 1e-9);
+        assert_eq!((cubic.rounds(), cubic.again().rounds()), (3, 0));
+    }
+
+    #[test]
+    fn what_was_lost_comes_back_within_seconds() {
+        let mut cubic = Cubic::new(Instant::ZERO, 100.0);
+        cubic.round(Instant::ZERO, 0.05, Lost::InTheQueue);
+        // RFC 9438 §4.2: K = ∛(100 · 0.3 / 0.4) = 4.2 s.
+        let mut ms = 0;
+        while cubic.window() < 99.0 {
+            ms += 50;
+            cubic.round(Instant::from_millis(ms), 0.05, Lost::Nothing);
+        }
+        assert!((2_500..4_300).contains(&ms), "{ms}");
     }
 }

@@ -73,6 +73,9 @@ impl Control {
             };
         }
         self.phase = Phase::Cruise { step: next };
+        if self.standing.is_look_due() {
+            self.look(seen.queue, news);
+        }
     }
 
     /// Goes on at this rate, growing from the smallest step.

@@ -6,6 +6,8 @@
 //! drained, and losses stayed.
 
 use super::super::config::TrustConfig;
+use super::compete::Lost;
+use super::standing::Why;
 use hopline_core::{Duration, Instant};
 
 /// Packets that a verdict takes at least.
@@ -26,6 +28,14 @@ const CREDIT_ROUNDS: u64 = 64;
 /// A credit lasts for as long as so many packets take, too, up to so many seconds: where few leave, a verdict takes long.
 const CREDIT_PACKETS: f64 = 300.0;
 const CREDIT_MOST: Duration = Duration::from_secs(10);
+/// After a credit so many times as long nothing is believed without a proof: were all of a crowd on credit for half of the time, they would
+/// find each other's losses.
+const WITHOUT: u64 = 3;
+/// Packets that are settled while a queue is clearly below its longest, before they tell what the path loses; and of the last so many.
+const LEAST_BELOW: f64 = 24.0;
+const MOST_BELOW: f64 = 200.0;
+/// Losses beyond the path's are a queue's where they are more than chance has of so many packets.
+const CHANCE_OF: f64 = 15.0;
 /// Losses that a rate below the limit still has: share of those before, and of all packets.
 const SOME: f64 = 0.1;
 const FEW: f64 = 0.002;
@@ -61,8 +71,10 @@ pub(super) struct Losses {
     lost: f64,
     /// The same while the rate grew.
     growing: [f64; 2],
-    /// The same while packets waited long.
-    waiting: [f64; 2],
+    /// The same while queues were clearly shorter than they become.
+    below: [f64; 2],
+    /// Packets lost beyond what the path loses, beside others that keep the queue full.
+    beyond: f64,
 }
 
 impl Losses {
@@ -77,7 +89,8 @@ impl Losses {
             settled: 0.0,
             lost: 0.0,
             growing: [0.0; 2],
-            waiting: [0.0; 2],
+            below: [0.0; 2],
+            beyond: 0.0,
         }
     }
 
@@ -93,15 +106,15 @@ impl Losses {
 
     /// Time goes by. `packet`: from one packet to the next.
     pub(super) fn age(&mut self, now: Instant, srtt: Duration, packet: Duration) {
-        let lasts = |rounds, least: Duration| now + srtt.saturating_mul(rounds).max(least);
+        let lasts = |rounds, least: Duration| srtt.saturating_mul(rounds).max(least);
         let for_verdicts = Duration::from_secs_f64(packet.as_secs_f64() * CREDIT_PACKETS).min(CREDIT_MOST);
-        let until_next = lasts(CREDIT_ROUNDS, self.config.credit);
-        let credit = Trust::Credit { until: until_next.max(now + for_verdicts) };
+        let of_credit = lasts(CREDIT_ROUNDS, self.config.credit).max(for_verdicts);
+        let credit = Trust::Credit { until: now + of_credit };
         self.trust = match self.trust {
             Trust::Begin => credit,
-            Trust::Proven => Trust::Held { until: lasts(PROOF_ROUNDS, self.config.proof) },
+            Trust::Proven => Trust::Held { until: now + lasts(PROOF_ROUNDS, self.config.proof) },
             Trust::Credit { until } | Trust::Held { until } if until <= now => {
-                Trust::None { until: until_next }
+                Trust::None { until: now + of_credit.saturating_mul(WITHOUT) }
             }
             Trust::None { until } if until <= now => credit,
             same => same,
@@ -114,17 +127,19 @@ impl Losses {
         self.lost = (self.lost + lost as f64 - late as f64).max(0.0);
     }
 
-    /// The same, where packets wait long.
-    pub(super) fn take_waiting(&mut self, settled: u64, lost: u64) {
-        self.waiting[0] += settled as f64;
-        self.waiting[1] += lost as f64;
+    /// The same, while the queue is clearly shorter than it becomes.
+    pub(super) fn take_below(&mut self, delivered: u64, lost: u64, late: u64) {
+        let [settled, lost] = [(delivered + lost) as f64 - late as f64, lost as f64 - late as f64];
+        self.below = [(self.below[0] + settled).max(0.0), (self.below[1] + lost).max(0.0)];
+        if self.below[0] > MOST_BELOW {
+            self.below = self.below.map(|count| count / 2.0);
+        }
     }
 
-    /// Whether a queue has overflowed since this was asked last: so do those that losses alone hold back, and nobody else for long.
-    pub(super) fn overflowed(&mut self) -> bool {
-        let [n, lost] = core::mem::take(&mut self.waiting);
-        let expected = self.usual() * n;
-        lost > expected + 0.5 + self.excess * (self.spread * expected).sqrt()
+    /// What the path loses, whatever room there is in the queue; nothing, as long as that is not known.
+    fn of_the_path(&self) -> f64 {
+        let [n, lost] = self.below;
+        if n < LEAST_BELOW { 0.0 } else { self.usual().min(lost / n) }
     }
 
     /// A round trip is over in which the rate was higher than in those before.
@@ -175,12 +190,17 @@ impl Losses {
         Verdict::Usual(share)
     }
 
-    /// A round trip is over beside others that keep the queue full: whether more than usual was lost.
-    pub(super) fn queue_lost(&mut self) -> bool {
-        let expected = self.usual() * self.settled;
-        let more = self.lost > expected + self.excess * (self.spread * expected).sqrt();
+    /// A round trip is over beside others that keep the queue full: whether more was lost than the path loses. Few packets are settled in one, so
+    /// what is beyond adds up until it is more than chance.
+    pub(super) fn queue_lost(&mut self) -> Lost {
+        let path = self.of_the_path();
+        self.beyond = (self.beyond + self.lost - path * self.settled).max(0.0);
         self.begin_anew();
-        more
+        if self.beyond <= 0.5 + (self.spread * path * CHANCE_OF).sqrt() {
+            return Lost::Nothing;
+        }
+        self.beyond = 0.0;
+        Lost::InTheQueue
     }
 
     /// A share that was lost is the path's.
@@ -197,8 +217,9 @@ impl Losses {
         self.usual = (self.usual + n / (n + MEMORY) * (share - self.usual)).min(MOST);
     }
 
-    /// Less than usual was sent, by `factor`, and a queue has drained.
-    pub(super) fn drained(&mut self, factor: f64) {
+    /// Less than usual was sent, by `factor`, and there is no queue now. It proves something if there was one before: a queue that was always
+    /// full looks like none.
+    pub(super) fn drained(&mut self, factor: f64, why: Why) {
         self.drained[0] += self.settled;
         self.drained[1] += self.lost;
         self.begin_anew();
@@ -209,7 +230,9 @@ impl Losses {
                 Cause::Rate => self.usual = share.min(self.usual),
                 Cause::Path => self.learn(share, n),
             }
-            self.prove();
+            if why == Why::Queue {
+                self.prove();
+            }
             self.drained = [0.0; 2];
         }
     }
@@ -317,14 +340,20 @@ mod tests {
         losses.age(at(4), SRTT, PACKET);
         assert!((losses.usual() - TRUST.unproven).abs() < 1e-9);
         losses.take(70, 30, 0);
-        losses.drained(0.7);
+        losses.drained(0.7, Why::Losses);
+        losses.age(at(4), SRTT, PACKET);
+        assert!((losses.usual() - TRUST.unproven).abs() < 1e-9, "nothing has drained");
+        losses.take(70, 30, 0);
+        losses.drained(0.7, Why::Queue);
         losses.age(at(4), SRTT, PACKET);
         assert!(losses.usual() > 0.25, "{}", losses.usual());
         losses.age(at(16), SRTT, PACKET);
         assert!(losses.usual() > 0.25, "a proof holds for 15 s");
         losses.age(at(20), SRTT, PACKET);
         assert!((losses.usual() - TRUST.unproven).abs() < 1e-9);
-        losses.age(at(24), SRTT, PACKET);
+        losses.age(at(29), SRTT, PACKET);
+        assert!((losses.usual() - TRUST.unproven).abs() < 1e-9);
+        losses.age(at(30), SRTT, PACKET);
         assert!(losses.usual() > 0.25, "from time to time a proof may be looked for");
     }
 
@@ -346,14 +375,30 @@ mod tests {
     }
 
     #[test]
-    fn who_alone_loses_nothing_takes_an_overflow_for_one() {
-        let mut losses = Losses::new(2.5, TRUST);
-        losses.take_waiting(500, 0);
-        assert!(!losses.overflowed());
-        losses.take_waiting(500, 1);
-        assert!(losses.overflowed() && !losses.overflowed(), "asked once");
-        let mut lossy = lossy();
-        lossy.take_waiting(100, 32);
-        assert!(!lossy.overflowed(), "as usual");
+    fn of_few_packets_a_round_trip_what_is_lost_beyond_the_paths_losses_adds_up() {
+        let mut losses = lossy();
+        losses.take(4, 1, 0);
+        assert_eq!(losses.queue_lost(), Lost::InTheQueue, "nothing is known of the path's losses");
+        losses.take_below(70, 30, 0);
+        let mut cuts = |lost_of_ten: u64| {
+            let of_a_hundred = (0..100).filter(|_| {
+                losses.take(10 - lost_of_ten, lost_of_ten, 0);
+                losses.queue_lost() == Lost::InTheQueue
+            });
+            of_a_hundred.count()
+        };
+        assert_eq!((cuts(3), cuts(2)), (0, 0));
+        assert!((15..30).contains(&cuts(4)), "each loss beyond them counts");
+    }
+
+    #[test]
+    fn what_is_lost_below_the_longest_queue_is_forgotten_for_what_is_lost_now() {
+        let mut losses = lossy();
+        (0..10).for_each(|_| losses.take_below(70, 30, 0));
+        assert!((losses.of_the_path() - 0.3).abs() < 1e-9);
+        (0..10).for_each(|_| losses.take_below(100, 0, 0));
+        assert!(losses.of_the_path() < 0.01);
+        losses.take_below(10, 0, 300);
+        assert_eq!(losses.of_the_path(), 0.0, "late ones were not lost, however many");
     }
 }

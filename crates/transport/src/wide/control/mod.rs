@@ -4,6 +4,7 @@
 //! [`queue_high`](super::ControlConfig::queue_high) for half a round trip, or are marked, or are lost more than usual, it goes back to
 //! what the link was seen to carry, and below that until the queue has drained. Losses as usual change nothing.
 
+mod ceiling;
 mod compete;
 mod growth;
 mod jitter;
@@ -11,17 +12,20 @@ mod losses;
 mod phase;
 mod rate;
 mod reaction;
+mod standing;
 
 pub(super) use phase::{Heed, Limit, News};
 pub(super) use rate::Arrival;
 
 use super::config::ControlConfig;
+use ceiling::{Ceiling, Level};
 use compete::Cubic;
 use hopline_core::{Duration, Instant};
 use jitter::Jitter;
 use losses::{Losses, Verdict};
 use phase::{Beat, Doubt, Evidence, Phase, Round, Seen, Settled, Trial};
 use rate::{Largest, Sampler};
+use standing::Standing;
 
 /// Beyond the first guess the rate grows by this in a round trip, and by ever more in those after it, up to doubling.
 const GAIN: f64 = 1.1;
@@ -67,9 +71,9 @@ pub(super) struct Control {
     ceiling: f64,
     doubt: Doubt,
     jitter: Jitter,
-    /// Queues in a row that did not drain.
-    undrained: u32,
-    /// The rate before the first of these.
+    queues: Ceiling,
+    standing: Standing,
+    /// The rate before the first of the drains that relieved nothing.
     before: f64,
     /// The window beside those who fill them.
     rival: Option<Cubic>,
@@ -100,7 +104,8 @@ impl Control {
             ceiling: f64::INFINITY,
             doubt: Doubt::None,
             jitter: Jitter::default(),
-            undrained: 0,
+            queues: Ceiling::default(),
+            standing: Standing::new(config.rivals),
             before: 0.0,
             rival: None,
             reductions: 0,
@@ -115,7 +120,7 @@ impl Control {
             Phase::Refresh { rounds: 0 } => Some(self.rate * REFRESH),
             Phase::Refresh { .. } => Some(self.rate),
             Phase::Compete(_) => Some(self.rate * COMPETE_PACE),
-            Phase::Startup { .. } | Phase::Cruise { .. } | Phase::Settle | Phase::Test { .. } => {
+            Phase::Startup { .. } | Phase::Cruise { .. } | Phase::Settle(_) | Phase::Test { .. } => {
                 Some(self.rate)
             }
         }
@@ -214,8 +219,8 @@ impl Control {
         }
         self.round.queue = Some(self.round.queue.map_or(queue, |least| least.min(queue)));
         self.beat.take(queue);
-        if queue >= self.queue_high() {
-            self.losses.take_waiting(news.packets + news.lost, news.lost);
+        if self.queues.take(news.now, queue, news.srtt) == Level::Below {
+            self.losses.take_below(news.packets, news.lost, news.late);
         }
         match &mut self.phase {
             Phase::Opening => self.open(news),
@@ -227,8 +232,8 @@ impl Control {
                     self.grow_fast(guess, gain, found, news);
                 }
             }
-            Phase::Drain { until } if news.now >= *until => {
-                self.phase = Phase::Settle;
+            &mut Phase::Drain { until, was } if news.now >= until => {
+                self.phase = Phase::Settle(was);
                 self.begin_round(news.now, news.next_number);
             }
             _ => {}
@@ -263,7 +268,7 @@ impl Control {
         delay.saturating_sub(self.jitter.forgiven(self.config.jitter, gap))
     }
 
-    /// Half a round trip is over.
+    /// Half a round trip is over, or more where little is acknowledged.
     fn on_beat(&mut self, news: &News) {
         let queue = core::mem::replace(&mut self.beat, Beat::new(news.now)).queue;
         if queue > self.queue_high() && matches!(self.phase, Phase::Startup { .. } | Phase::Cruise { .. }) {
@@ -293,18 +298,24 @@ impl Control {
         };
         self.delivered.sample(seen.delivered);
         self.delivered.round();
-        self.begin_round(news.now, news.next_number);
+        self.queues.round();
+        self.standing.round(self.level(seen));
+        self.round = Round::new(news.now, news.next_number);
+        // Where few acknowledgments come in a round trip, it goes on.
+        if self.beat.is_told() {
+            self.beat = Beat::new(news.now);
+        }
         match self.phase {
             Phase::Opening | Phase::Drain { .. } => {}
             Phase::Startup { .. } | Phase::Cruise { .. } if round.limit == Limit::User => {
                 self.losses.begin_anew()
             }
             Phase::Startup { .. } => {}
-            Phase::Settle => self.settle(seen, news),
+            Phase::Settle(was) => self.settle(was, seen, news),
             Phase::Refresh { rounds: 0 } => self.phase = Phase::Refresh { rounds: 1 },
             Phase::Refresh { .. } => self.follow(),
             Phase::Cruise { .. } if news.base_age > self.refresh_after => return Heed::Refresh,
-            Phase::Compete(cubic) => self.compete(cubic, seen, news),
+            Phase::Compete(cubic) => self.compete(cubic, news),
             Phase::Test { settled: Settled::NotYet, rate, of } => {
                 self.losses.begin_anew();
                 self.phase = Phase::Test { settled: Settled::Yes, rate, of };

@@ -2,6 +2,7 @@
 
 use super::compete::Cubic;
 use super::rate::{self, Arrival};
+use super::standing::Drained;
 use hopline_core::{Duration, Instant};
 
 /// Samples of the queue that a verdict takes at least: one may have waited for something else.
@@ -18,9 +19,9 @@ pub(super) enum Phase {
     /// Following the link; `step`: by how many units the rate grows next.
     Cruise { step: f64 },
     /// Letting a queue drain.
-    Drain { until: Instant },
+    Drain { until: Instant, was: Drained },
     /// Waiting for a round trip to tell what that did.
-    Settle,
+    Settle(Drained),
     /// Sending little for two round trips, so that packets come without waiting: how long that takes was last seen long ago.
     Refresh { rounds: u32 },
     /// Beside senders that keep the queue full, whatever we do.
@@ -204,7 +205,12 @@ impl Beat {
         self.queue = self.queue.min(queue);
     }
 
+    /// Whether it can tell something.
+    pub(super) const fn is_told(&self) -> bool {
+        self.samples >= SAMPLES
+    }
+
     pub(super) fn is_over(&self, now: Instant, srtt: Duration) -> bool {
-        self.samples >= SAMPLES && now.since(self.since) >= srtt / 2
+        self.is_told() && now.since(self.since) >= srtt / 2
     }
 }

@@ -3,6 +3,7 @@
 use super::compete::Cubic;
 use super::losses::{Cause, Learns};
 use super::phase::{Evidence, News, Phase, Seen, Settled};
+use super::standing::{Drained, Queue, Why};
 use super::{Control, TEST_AFTER};
 use hopline_core::Duration;
 
@@ -15,12 +16,21 @@ const TEST_AT_LEAST: u32 = 512;
 impl Control {
     /// Packets wait too long: back to what the link carries, and below it for as long as the queue takes to drain.
     pub(super) fn congested(&mut self, news: &News, queue: Duration) {
-        if self.undrained == 0 {
+        if self.standing.in_vain() == 0 {
             self.before = self.rate.min(self.now_carried.max(self.packet));
         }
-        let coming = self.under_way_too_much(news);
+        let why = if queue >= self.queue_high() { Why::Queue } else { Why::Losses };
+        let queue = queue + self.under_way_too_much(news);
         self.reduce(self.now_carried);
-        self.drain(news, queue + coming);
+        let below = 1.0 - self.config.drain * self.config.keep;
+        let most = news.srtt.as_secs_f64() * f64::from(self.config.drain_rounds);
+        let lasts = Duration::from_secs_f64((queue.as_secs_f64() / below).min(most));
+        self.drain(Drained { why, queue }, lasts, news);
+    }
+
+    /// Packets have waited a little for long: whether they do if less is sent.
+    pub(super) fn look(&mut self, queue: Duration, news: &News) {
+        self.drain(Drained { why: Why::Look, queue }, news.srtt, news);
     }
 
     /// By how much longer packets will wait by the time that a lower rate arrives.
@@ -29,12 +39,11 @@ impl Control {
         Duration::from_secs_f64(news.srtt.as_secs_f64() * over.clamp(0.0, 1.0))
     }
 
-    pub(super) fn drain(&mut self, news: &News, queue: Duration) {
-        self.test_in = self.test_after;
-        let below = 1.0 - self.config.drain * self.config.keep;
-        let most = news.srtt.as_secs_f64() * f64::from(self.config.drain_rounds);
-        let seconds = (queue.as_secs_f64() / below).min(most);
-        self.phase = Phase::Drain { until: news.now + Duration::from_secs_f64(seconds) };
+    fn drain(&mut self, was: Drained, lasts: Duration, news: &News) {
+        if was.why != Why::Look {
+            self.test_in = self.test_after;
+        }
+        self.phase = Phase::Drain { until: news.now + lasts, was };
         self.losses.begin_anew();
         self.begin_round(news.now, news.next_number);
     }
@@ -48,41 +57,42 @@ impl Control {
     }
 
     /// A round trip has told what draining did.
-    pub(super) fn settle(&mut self, seen: Seen, news: &News) {
-        if seen.queue < self.queue_low() {
-            self.losses.drained(self.config.drain * self.config.keep);
+    pub(super) fn settle(&mut self, was: Drained, seen: Seen, news: &News) {
+        let queue = self.level(seen);
+        if queue == Queue::Gone && was.why != Why::Look {
+            self.losses.drained(self.config.drain * self.config.keep, was.why);
         }
-        self.undrained = if seen.queue < self.queue_high() { 0 } else { self.undrained + 1 };
+        self.standing.drained(was, (queue, seen.queue));
         self.follow();
-        if self.undrained >= self.config.undrained && self.losses.overflowed() {
+        if self.standing.is_anothers() {
             let packets = self.before.max(self.rate) * news.srtt.as_secs_f64() / self.packet;
             let cubic = self.rival.unwrap_or(Cubic::new(news.now, packets));
             self.rival = Some(cubic);
             self.phase = Phase::Compete(cubic);
-        } else if self.undrained == 0 {
+        } else if self.standing.in_vain() == 0 {
             self.rival = None;
         }
     }
 
-    /// Grows as those do that fill the queue, until it empties.
-    pub(super) fn compete(&mut self, mut cubic: Cubic, seen: Seen, news: &News) {
+    /// Whether packets waited.
+    pub(super) fn level(&self, seen: Seen) -> Queue {
+        if seen.queue < self.queue_low() { Queue::Gone } else { Queue::There }
+    }
+
+    /// Grows as those do that fill the queue, until it is gone; and not for long at once, as among many of a kind each may take the others for
+    /// those.
+    pub(super) fn compete(&mut self, mut cubic: Cubic, news: &News) {
         let srtt = news.srtt.as_secs_f64();
-        let lost = self.losses.queue_lost();
-        if lost {
-            cubic.lose(news.now);
-        } else {
-            cubic.grow(news.now, srtt);
-        }
+        let reduced = cubic.round(news.now, srtt, self.losses.queue_lost());
+        self.reductions += u64::from(reduced);
         self.rate = cubic.window() * self.packet / srtt;
-        let review = cubic.is_review_due();
-        (self.rival, self.phase) = (Some(cubic), Phase::Compete(cubic));
-        self.reductions += u64::from(lost);
-        if review && !self.losses.overflowed() {
-            (self.undrained, self.rival) = (0, None);
+        self.rival = Some(cubic.again());
+        self.phase = Phase::Compete(cubic);
+        if self.standing.is_gone() {
+            self.standing.suspect();
             self.follow();
-        } else if seen.queue < self.config.queue_high {
-            // If they come back, they are soon known.
-            self.undrained = self.config.undrained - 1;
+        } else if cubic.rounds() >= self.config.rivals.turn {
+            self.standing.forget();
             self.follow();
         }
     }
@@ -116,7 +126,7 @@ impl Control {
         match cause {
             Cause::Path => {
                 // The queue was ours, and the losses stay without it.
-                if of.queue >= self.queue_low() && queue < of.queue / 2 {
+                if of.queue >= self.queue_high() && queue < of.queue / 2 {
                     self.losses.prove();
                 }
                 self.rate = rate.min(self.through(share, rate).max(self.rate));

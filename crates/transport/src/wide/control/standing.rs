@@ -1,0 +1,168 @@
+//! Whose queue it is: one that stands for long, and one that does not shrink where less is sent, is somebody else's.
+
+use super::super::config::RivalsConfig;
+use hopline_core::Duration;
+
+/// A queue that is gone for so many round trips is not only low because somebody has just given way.
+const GONE_AFTER: u32 = 3;
+
+/// Why less is sent, and the queue by then, with what was under way.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Drained {
+    pub(super) why: Why,
+    pub(super) queue: Duration,
+}
+
+/// Why less is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Packets waited long.
+    Queue,
+    /// More than usual was lost while packets waited a little.
+    Losses,
+    /// To look.
+    Look,
+}
+
+/// Whether packets waited in a round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Queue {
+    There,
+    Gone,
+}
+
+/// For how long there has been a queue, or none, and what draining did.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Standing {
+    config: RivalsConfig,
+    /// Round trips in a row with a queue, and without.
+    there: u32,
+    gone: u32,
+    /// How often less was sent meanwhile, and round trips since.
+    drains: u32,
+    since_drain: u32,
+    /// Drains in a row that relieved nothing.
+    in_vain: u32,
+}
+
+impl Standing {
+    pub(super) const fn new(config: RivalsConfig) -> Self {
+        Self { config, there: 0, gone: 0, drains: 0, since_drain: 0, in_vain: 0 }
+    }
+
+    /// A round trip is over.
+    pub(super) const fn round(&mut self, queue: Queue) {
+        match queue {
+            Queue::There => (self.there, self.gone) = (self.there.saturating_add(1), 0),
+            Queue::Gone => (self.there, self.gone, self.drains) = (0, self.gone.saturating_add(1), 0),
+        }
+        self.since_drain = self.since_drain.saturating_add(1);
+    }
+
+    /// Whether a queue has stood for so long that it is worth a round trip to see whose it is.
+    pub(super) fn is_look_due(&self) -> bool {
+        self.there.min(self.since_drain) >= self.config.look
+    }
+
+    /// Less was sent. `left`: what is left of the queue.
+    pub(super) fn drained(&mut self, was: Drained, (queue, left): (Queue, Duration)) {
+        (self.drains, self.since_drain) = (self.drains.saturating_add(1), 0);
+        let relieved = left.as_secs_f64() < was.queue.as_secs_f64() * self.config.relief;
+        if queue == Queue::Gone || relieved {
+            self.in_vain = 0;
+        } else if was.why != Why::Look {
+            self.in_vain += 1;
+        }
+    }
+
+    /// How often in a row draining relieved nothing.
+    pub(super) const fn in_vain(&self) -> u32 {
+        self.in_vain
+    }
+
+    /// Whether others fill the queue, whatever we do.
+    pub(super) const fn is_anothers(&self) -> bool {
+        let enough = self.config.undrained;
+        self.in_vain >= enough || (self.there >= self.config.standing && self.drains >= enough)
+    }
+
+    /// Whether they do no longer.
+    pub(super) const fn is_gone(&self) -> bool {
+        self.gone >= GONE_AFTER
+    }
+
+    /// They do no longer. If they come back, one drain in vain tells.
+    pub(super) const fn suspect(&mut self) {
+        self.in_vain = self.config.undrained - 1;
+    }
+
+    /// It is to be found out anew.
+    pub(super) const fn forget(&mut self) {
+        self.in_vain = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RIVALS: RivalsConfig = super::super::super::config::Config::DEFAULT.control.rivals;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn drained(standing: &mut Standing, why: Why, from: u64, left: u64) {
+        standing.round(Queue::There);
+        standing.drained(Drained { why, queue: ms(from) }, (Queue::There, ms(left)));
+    }
+
+    #[test]
+    fn a_queue_that_does_not_shrink_when_less_is_sent_is_anothers() {
+        let mut standing = Standing::new(RIVALS);
+        for _ in 1..RIVALS.undrained {
+            drained(&mut standing, Why::Queue, 30, 25);
+        }
+        assert!(!standing.is_anothers());
+        let mut ours = standing;
+        drained(&mut ours, Why::Queue, 30, 23);
+        assert!(!ours.is_anothers() && ours.in_vain() == 0, "a quarter less is a relief");
+        drained(&mut standing, Why::Queue, 30, 31);
+        assert!(standing.is_anothers());
+    }
+
+    #[test]
+    fn a_look_says_whose_a_queue_is_not_but_not_whose_it_is() {
+        let mut standing = Standing::new(RIVALS);
+        for _ in 0..RIVALS.undrained {
+            drained(&mut standing, Why::Look, 30, 30);
+        }
+        assert_eq!(standing.in_vain(), 0);
+        drained(&mut standing, Why::Queue, 30, 30);
+        drained(&mut standing, Why::Look, 30, 3);
+        assert_eq!(standing.in_vain(), 0);
+    }
+
+    #[test]
+    fn a_queue_that_stands_for_long_is_looked_at_and_then_anothers() {
+        let mut standing = Standing::new(RIVALS);
+        for round in 1..=RIVALS.standing {
+            assert!(!standing.is_anothers(), "{round}");
+            standing.round(Queue::There);
+            assert_eq!(standing.is_look_due(), round % RIVALS.look == 0, "{round}");
+            if standing.is_look_due() {
+                standing.drained(Drained { why: Why::Look, queue: ms(9) }, (Queue::There, ms(2)));
+            }
+        }
+        assert!(!standing.is_anothers(), "less was sent three times only");
+        for _ in 3..RIVALS.undrained {
+            standing.drained(Drained { why: Why::Look, queue: ms(9) }, (Queue::There, ms(2)));
+        }
+        assert!(standing.is_anothers());
+        standing.round(Queue::Gone);
+        assert!(!standing.is_anothers() && !standing.is_gone());
+        standing.round(Queue::Gone);
+        standing.round(Queue::Gone);
+        assert!(standing.is_gone());
+    }
+}
