@@ -52,8 +52,8 @@ fn sixteen_of_a_kind_do_not_flood_the_link_and_share_it_whatever_room_there_is()
         for apart in [0.1, 0.23, 0.3] {
             let [sent, jain, all] = sixteen(queue, apart);
             assert!(all > 18e6, "{queue}, {apart} s: {all:.3e} bit/s of 19.2");
-            assert!(sent < 1.1, "{queue}, {apart} s: {sent:.2} packets sent for one delivered");
-            assert!(jain > 0.85, "{queue}, {apart} s: Jain {jain:.3}");
+            assert!(sent < 1.2, "{queue}, {apart} s: {sent:.2} packets sent for one delivered");
+            assert!(jain > 0.8, "{queue}, {apart} s: Jain {jain:.3}");
         }
     }
 }

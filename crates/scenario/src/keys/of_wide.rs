@@ -55,15 +55,15 @@ pub const WIDE: &[Key] = &[
         "look_rounds",
         1,
         1_000_000_000,
-        "round trips with a queue but no drain, after which less is sent for one to see whose it is; default: 8",
+        "round trips, of 50 ms at least, with a queue but no drain, after which less is sent for one to see whose it is; default: 8",
     ),
     Key::integer(
         "standing_rounds",
         1,
         1_000_000_000,
-        "a queue that stands for so many, with as many drains, is others', too; default: 24",
+        "a queue that stands for so many, with as many drains, is others', too; default: 20",
     ),
-    Key::integer("compete_rounds", 1, 1_000_000_000, "for how many it competes at once; default: 128"),
+    Key::integer("compete_rounds", 1, 1_000_000_000, "for how many it competes at once; default: 192"),
     Key::number("ahead", 1.0, 100.0, "how much more than what arrived of late is sent at most; default: 1.5"),
     Key::number(
         "growth_ms",

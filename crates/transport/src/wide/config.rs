@@ -117,12 +117,12 @@ pub struct RivalsConfig {
     pub undrained: u32,
     /// A drain relieves if less than this share of the queue is left. 0–1, default 0.8.
     pub relief: f64,
-    /// Round trips with a queue but no drain, after which less is sent for one to see whose it is. At least 1, default 8.
+    /// Round trips, of 50 ms at least, with a queue but no drain, after which less is sent for one to see whose it is. At least 1, default 8.
     pub look: u32,
     /// A queue that stands for so many round trips is others', too, if it was drained [`undrained`](Self::undrained) times in
-    /// between. At least 1, default 24.
+    /// between. At least 1, default 20.
     pub standing: u32,
-    /// Round trips for which the sender competes at once. At least 1, default 128.
+    /// Round trips for which the sender competes at once. At least 1, default 192.
     pub turn: u32,
 }
 
@@ -181,7 +181,7 @@ impl Config {
                 ahead: 1.1,
                 decided: 0.5,
             },
-            rivals: RivalsConfig { undrained: 6, relief: 0.8, look: 8, standing: 24, turn: 128 },
+            rivals: RivalsConfig { undrained: 6, relief: 0.8, look: 8, standing: 20, turn: 192 },
         },
         silence: SilenceConfig {
             initial: Duration::from_secs(1),

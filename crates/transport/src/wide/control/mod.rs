@@ -299,7 +299,7 @@ impl Control {
         self.delivered.sample(seen.delivered);
         self.delivered.round();
         self.queues.round();
-        self.standing.round(self.level(seen));
+        self.standing.round(news.now, self.level(seen));
         self.round = Round::new(news.now, news.next_number);
         // Where few acknowledgments come in a round trip, it goes on.
         if self.beat.is_told() {
@@ -361,8 +361,13 @@ impl Control {
     }
 
     fn queue_high(&self) -> Duration {
+        self.config.queue_high + self.queue_of_own()
+    }
+
+    /// The share of it that the flow's own packets take. A queue that was as long, and is gone, was one: what varies by itself is less.
+    fn queue_of_own(&self) -> Duration {
         let of_own = self.config.queue_packets * self.packet / self.rate.max(1.0);
-        self.config.queue_high + Duration::from_secs_f64(of_own.min(10.0))
+        Duration::from_secs_f64(of_own.min(10.0))
     }
 
     fn queue_low(&self) -> Duration {

@@ -19,7 +19,7 @@ impl Control {
         if self.standing.in_vain() == 0 {
             self.before = self.rate.min(self.now_carried.max(self.packet));
         }
-        let why = if queue >= self.queue_high() { Why::Queue } else { Why::Losses };
+        let why = if queue >= self.queue_of_own() { Why::Queue } else { Why::Losses };
         let queue = queue + self.under_way_too_much(news);
         self.reduce(self.now_carried);
         let below = 1.0 - self.config.drain * self.config.keep;
@@ -126,7 +126,7 @@ impl Control {
         match cause {
             Cause::Path => {
                 // The queue was ours, and the losses stay without it.
-                if of.queue >= self.queue_high() && queue < of.queue / 2 {
+                if of.queue >= self.queue_of_own() && queue < of.queue / 2 {
                     self.losses.prove();
                 }
                 self.rate = rate.min(self.through(share, rate).max(self.rate));

@@ -1,8 +1,10 @@
 //! Whose queue it is: one that stands for long, and one that does not shrink where less is sent, is somebody else's.
 
 use super::super::config::RivalsConfig;
-use hopline_core::Duration;
+use hopline_core::{Duration, Instant};
 
+/// A round trip counts as one of at least so long: those who fill queues come back in seconds, however short the way is.
+const ROUND: Duration = Duration::from_millis(50);
 /// A queue that is gone for so many round trips is not only low because somebody has just given way.
 const GONE_AFTER: u32 = 3;
 
@@ -16,9 +18,9 @@ pub(super) struct Drained {
 /// Why less is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// Packets waited long.
+    /// Packets waited.
     Queue,
-    /// More than usual was lost while packets waited a little.
+    /// More than usual was lost, while they hardly waited.
     Losses,
     /// To look.
     Look,
@@ -43,20 +45,26 @@ pub(super) struct Standing {
     since_drain: u32,
     /// Drains in a row that relieved nothing.
     in_vain: u32,
+    /// The last round trip that counted.
+    counted: Instant,
 }
 
 impl Standing {
     pub(super) const fn new(config: RivalsConfig) -> Self {
-        Self { config, there: 0, gone: 0, drains: 0, since_drain: 0, in_vain: 0 }
+        Self { config, there: 0, gone: 0, drains: 0, since_drain: 0, in_vain: 0, counted: Instant::ZERO }
     }
 
     /// A round trip is over.
-    pub(super) const fn round(&mut self, queue: Queue) {
-        match queue {
-            Queue::There => (self.there, self.gone) = (self.there.saturating_add(1), 0),
-            Queue::Gone => (self.there, self.gone, self.drains) = (0, self.gone.saturating_add(1), 0),
+    pub(super) fn round(&mut self, now: Instant, queue: Queue) {
+        let counts = u32::from(now >= self.counted + ROUND);
+        if counts > 0 {
+            self.counted = now;
         }
-        self.since_drain = self.since_drain.saturating_add(1);
+        match queue {
+            Queue::There => (self.there, self.gone) = (self.there.saturating_add(counts), 0),
+            Queue::Gone => (self.there, self.gone, self.drains) = (0, self.gone.saturating_add(counts), 0),
+        }
+        self.since_drain = self.since_drain.saturating_add(counts);
     }
 
     /// Whether a queue has stood for so long that it is worth a round trip to see whose it is.
@@ -113,7 +121,7 @@ mod tests {
     }
 
     fn drained(standing: &mut Standing, why: Why, from: u64, left: u64) {
-        standing.round(Queue::There);
+        standing.round(Instant::ZERO, Queue::There);
         standing.drained(Drained { why, queue: ms(from) }, (Queue::There, ms(left)));
     }
 
@@ -146,23 +154,36 @@ mod tests {
     #[test]
     fn a_queue_that_stands_for_long_is_looked_at_and_then_anothers() {
         let mut standing = Standing::new(RIVALS);
+        let mut looks = 0;
         for round in 1..=RIVALS.standing {
             assert!(!standing.is_anothers(), "{round}");
-            standing.round(Queue::There);
+            standing.round(Instant::ZERO + ROUND.saturating_mul(round.into()), Queue::There);
             assert_eq!(standing.is_look_due(), round % RIVALS.look == 0, "{round}");
             if standing.is_look_due() {
                 standing.drained(Drained { why: Why::Look, queue: ms(9) }, (Queue::There, ms(2)));
+                looks += 1;
             }
         }
-        assert!(!standing.is_anothers(), "less was sent three times only");
-        for _ in 3..RIVALS.undrained {
+        assert!(!standing.is_anothers(), "less was sent {looks} times only");
+        for _ in looks..RIVALS.undrained {
             standing.drained(Drained { why: Why::Look, queue: ms(9) }, (Queue::There, ms(2)));
         }
         assert!(standing.is_anothers());
-        standing.round(Queue::Gone);
-        assert!(!standing.is_anothers() && !standing.is_gone());
-        standing.round(Queue::Gone);
-        standing.round(Queue::Gone);
-        assert!(standing.is_gone());
+        for (round, is_gone) in [(100, false), (101, false), (102, true)] {
+            standing.round(Instant::ZERO + ROUND.saturating_mul(round), Queue::Gone);
+            assert!(!standing.is_anothers());
+            assert_eq!(standing.is_gone(), is_gone, "{round}");
+        }
+    }
+
+    #[test]
+    fn round_trips_of_a_short_way_count_together() {
+        let mut standing = Standing::new(RIVALS);
+        for ms in (0..RIVALS.look * 50).step_by(5) {
+            standing.round(Instant::from_millis(ms.into()), Queue::There);
+            assert!(!standing.is_look_due(), "{ms} ms");
+        }
+        standing.round(Instant::from_millis((RIVALS.look * 50).into()), Queue::There);
+        assert!(standing.is_look_due());
     }
 }
