@@ -41,9 +41,15 @@ fn sixteen(queue: u16, apart: f64) -> [f64; 3] {
     let link = wired(2).link(path_with_room(queue));
     let spec = (0..16).fold(link, |spec, n| spec.bulk(0, 1, WIDE).from(apart * f64::from(n)));
     let outcome = simulate(&spec.warmup(30.0).seconds(60), 1);
-    let rates = (0..16).map(|flow| goodput_bps(&outcome, flow));
+    let all = (0..16).map(|flow| goodput_bps(&outcome, flow)).sum();
+    [sent_for_one(&outcome), jain(&outcome), all]
+}
+
+/// Jain's index of all flows.
+fn jain(outcome: &Outcome) -> f64 {
+    let rates = (0..outcome.flows.len()).map(|flow| goodput_bps(outcome, flow));
     let [sum, squares] = rates.fold([0.0, 0.0], |[sum, squares], rate| [sum + rate, squares + rate * rate]);
-    [sent_for_one(&outcome), sum * sum / (16.0 * squares), sum]
+    sum * sum / (outcome.flows.len() as f64 * squares)
 }
 
 #[test]
@@ -72,11 +78,8 @@ fn beside_cubic_that_has_filled_a_drop_tail_queue_both_have_their_share() {
 #[test]
 fn four_that_begin_one_after_the_other_become_equal() {
     let spec = (0..4).fold(wired(2).link(path()), |spec, n| spec.bulk(0, 1, WIDE).from(f64::from(n)));
-    let outcome = simulate(&spec.seconds(60), 1);
-    for flow in 0..4 {
-        let share = goodput_bps(&outcome, flow) / 4.8e6;
-        assert!((0.85..1.2).contains(&share), "{share:.2} of a quarter");
-    }
+    let jain = jain(&simulate(&spec.warmup(20.0).seconds(60), 1));
+    assert!(jain > 0.97, "Jain {jain:.3}");
 }
 
 #[test]
@@ -134,10 +137,12 @@ fn who_cannot_send_less_than_a_packet_in_a_round_trip_bears_a_radio_s_losses_all
     let mut slow = link(0, 1, 2_000_000, Duration::from_millis(5), 50);
     slow.errors[0] = ErrorModel::PacketLoss(Probability::new(0.2).expect("a probability"));
     let spec = wired(2).link(slow).bulk(0, 1, WIDE).seconds(30);
-    for run in 1..=10 {
-        let goodput = goodput_bps(&simulate(&spec, run), 0);
-        assert!(goodput > 1.1e6, "run {run}: {goodput:.3e} bit/s of 1.54");
-    }
+    let goodputs: Vec<f64> = (1..=10).map(|run| goodput_bps(&simulate(&spec, run), 0)).collect();
+    let mean = goodputs.iter().sum::<f64>() / 10.0;
+    assert!(mean > 1.3e6, "{mean:.3e} bit/s of 1.54: {goodputs:.3?}");
+    // Without a proof for some seconds a flow believes 5 %, and keeps a quarter of its rate at least.
+    let least = goodputs.iter().fold(f64::MAX, |a, &b| a.min(b));
+    assert!(least > 0.75e6, "{goodputs:.3?}");
 }
 
 /// Over four hops of a mesh.

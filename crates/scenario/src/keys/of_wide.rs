@@ -27,7 +27,7 @@ pub const WIDE: &[Key] = &[
         "the reordering window is the least round trip divided by this, while nothing comes late; default: 8",
     ),
     Key::integer("initial_window", 1, 100, "packets sent before anything is known of the path; default: 10"),
-    Key::number("queue_high_ms", 0.1, 10_000.0, "standing queue that is congestion; default: 2"),
+    Key::number("queue_high_ms", 0.1, 10_000.0, "standing queue that is congestion; default: 1.5"),
     Key::number(
         "queue_packets",
         0.0,
@@ -41,7 +41,7 @@ pub const WIDE: &[Key] = &[
         100.0,
         "how much of what jitter does to delays is no queue: 4 what uniform jitter explains; default: 8",
     ),
-    Key::number("keep", 0.01, 1.0, "what congestion leaves of the rate; default: 0.95"),
+    Key::number("keep", 0.01, 1.0, "what congestion leaves of the rate; default: 0.98"),
     Key::number("drain", 0.01, 1.0, "share of that rate while a queue drains; default: 0.75"),
     Key::integer("drain_rounds", 1, 100, "most round trips for that; default: 6"),
     Key::integer(
@@ -69,7 +69,7 @@ pub const WIDE: &[Key] = &[
         "growth_ms",
         0.001,
         100_000.0,
-        "in the first round trip without queue the rate grows by a packet in this time, in this time; default: 50",
+        "in the first round trip without queue the rate grows by a packet in this time, in this time; default: 35",
     ),
     Key::number(
         "growth_max",

@@ -75,7 +75,7 @@ pub struct SilenceConfig {
 pub struct ControlConfig {
     /// Packets sent before anything is known of the path. 1–100, default 10 (RFC 6928).
     pub initial_window: u32,
-    /// Standing queue above which the path is congested, apart from [`queue_packets`](Self::queue_packets). Above zero, default 2 ms: with the
+    /// Standing queue above which the path is congested, apart from [`queue_packets`](Self::queue_packets). Above zero, default 1.5 ms: with the
     /// packets it stays below what CoDel bears (5 ms), so that CoDel need not drop the packets of others.
     pub queue_high: Duration,
     /// To it come so many packets of the flow, in the time between them: a slow flow bears more of a queue than a fast one, and so
@@ -85,14 +85,14 @@ pub struct ControlConfig {
     pub queue_low: f64,
     /// How much of what jitter does to delays is not taken for a queue. Not negative, 0: nothing, 4: what uniform jitter explains, default 8.
     pub jitter: f64,
-    /// What congestion leaves of the rate. 0–1, default 0.95.
+    /// What congestion leaves of the rate. 0–1, default 0.98.
     pub keep: f64,
     /// Share of that rate at which a queue is drained. 0–1, default 0.75.
     pub drain: f64,
     /// How long it is drained at most, in round trips. Default 6.
     pub drain_rounds: u32,
     /// In the first round trip without queue the rate grows by a packet in this time, in this time, whatever the rate: so that flows become equal. In
-    /// each further one by twice as much. Above zero, default 50 ms.
+    /// each further one by twice as much. Above zero, default 35 ms.
     pub growth: Duration,
     /// Share of the rate by which it grows in a round trip at most, in the first half of that. 0–1, default 0.25.
     pub growth_max: f64,
@@ -160,14 +160,14 @@ impl Config {
         detect: DetectConfig { share: 8 },
         control: ControlConfig {
             initial_window: 10,
-            queue_high: Duration::from_millis(2),
+            queue_high: Duration::from_micros(1500),
             queue_packets: 2.5,
             queue_low: 0.2,
             jitter: 8.0,
-            keep: 0.95,
+            keep: 0.98,
             drain: 0.75,
             drain_rounds: 6,
-            growth: Duration::from_millis(50),
+            growth: Duration::from_millis(35),
             growth_max: 0.25,
             ahead: 1.5,
             in_flight: 2.0,

@@ -217,7 +217,7 @@ impl Losses {
         self.usual = (self.usual + n / (n + MEMORY) * (share - self.usual)).min(MOST);
     }
 
-    /// Less than usual was sent, by `factor`, and there is no queue now. It proves something if there was one before: a queue that was always
+    /// Less than usual was sent, by `factor`, and at most half of a queue is left. It proves something if there was one before: a queue that was always
     /// full looks like none.
     pub(super) fn drained(&mut self, factor: f64, why: Why) {
         self.drained[0] += self.settled;

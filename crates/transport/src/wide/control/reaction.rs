@@ -59,7 +59,9 @@ impl Control {
     /// A round trip has told what draining did.
     pub(super) fn settle(&mut self, was: Drained, seen: Seen, news: &News) {
         let queue = self.level(seen);
-        if queue == Queue::Gone && was.why != Why::Look {
+        // A queue of half its length does not overflow.
+        let has_drained = queue == Queue::Gone || seen.queue < was.queue / 2;
+        if has_drained && was.why != Why::Look {
             self.losses.drained(self.config.drain * self.config.keep, was.why);
         }
         self.standing.drained(was, (queue, seen.queue));
