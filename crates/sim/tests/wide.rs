@@ -65,6 +65,24 @@ fn sixteen_of_a_kind_do_not_flood_the_link_and_share_it_whatever_room_there_is()
 }
 
 #[test]
+fn who_is_alone_takes_nobody_for_a_rival() {
+    for (rate_bps, delay_ms) in [(2, 1), (2, 5), (2, 50), (20, 1), (20, 5), (20, 100), (200, 1), (200, 20)]
+        .map(|(mbps, ms)| (mbps * 1_000_000, ms))
+    {
+        let alone =
+            wired(2).link(link(0, 1, rate_bps, Duration::from_millis(delay_ms), 400)).bulk(0, 1, WIDE);
+        let outcome = simulate(&alone.warmup(10.0).seconds(40), 1);
+        let packet_s = 12_000.0 / rate_bps as f64;
+        let delay_s = outcome.flows[0].data.delays.mean_s().expect("packets arrived");
+        let queue_s = delay_s - delay_ms as f64 * 1e-3 - packet_s;
+        // What a link carries too little shows a round trip later.
+        let bound_s = 0.002 + 3.0 * packet_s + 0.06 * delay_ms as f64 * 1e-3;
+        assert!(queue_s < bound_s, "{rate_bps} bit/s, {delay_ms} ms: {queue_s} s of queue");
+        assert!(goodput_bps(&outcome, 0) > 0.9 * rate_bps as f64, "{rate_bps} bit/s, {delay_ms} ms");
+    }
+}
+
+#[test]
 fn beside_cubic_that_has_filled_a_drop_tail_queue_both_have_their_share() {
     for queue in [33, 83] {
         let spec =

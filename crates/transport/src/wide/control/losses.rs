@@ -7,7 +7,6 @@
 
 use super::super::config::TrustConfig;
 use super::compete::Lost;
-use super::standing::Why;
 use hopline_core::{Duration, Instant};
 
 /// Packets that a verdict takes at least.
@@ -219,7 +218,7 @@ impl Losses {
 
     /// Less than usual was sent, by `factor`, and at most half of a queue is left. It proves something if there was one before: a queue that was always
     /// full looks like none.
-    pub(super) fn drained(&mut self, factor: f64, why: Why) {
+    pub(super) fn drained(&mut self, factor: f64, proof: Proof) {
         self.drained[0] += self.settled;
         self.drained[1] += self.lost;
         self.begin_anew();
@@ -230,7 +229,7 @@ impl Losses {
                 Cause::Rate => self.usual = share.min(self.usual),
                 Cause::Path => self.learn(share, n),
             }
-            if why == Why::Queue {
+            if proof == Proof::Yes {
                 self.prove();
             }
             self.drained = [0.0; 2];
@@ -299,6 +298,13 @@ pub(super) enum Learns {
     No,
 }
 
+/// Whether losses that stay without a queue prove something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Proof {
+    Yes,
+    No,
+}
+
 /// Whose losses they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
@@ -340,11 +346,11 @@ mod tests {
         losses.age(at(4), SRTT, PACKET);
         assert!((losses.usual() - TRUST.unproven).abs() < 1e-9);
         losses.take(70, 30, 0);
-        losses.drained(0.7, Why::Losses);
+        losses.drained(0.7, Proof::No);
         losses.age(at(4), SRTT, PACKET);
         assert!((losses.usual() - TRUST.unproven).abs() < 1e-9, "nothing has drained");
         losses.take(70, 30, 0);
-        losses.drained(0.7, Why::Queue);
+        losses.drained(0.7, Proof::Yes);
         losses.age(at(4), SRTT, PACKET);
         assert!(losses.usual() > 0.25, "{}", losses.usual());
         losses.age(at(16), SRTT, PACKET);

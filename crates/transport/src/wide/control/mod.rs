@@ -364,7 +364,12 @@ impl Control {
         self.config.queue_high + self.queue_of_own()
     }
 
-    /// The share of it that the flow's own packets take. A queue that was as long, and is gone, was one: what varies by itself is less.
+    /// Whether so long a queue was one, if it is gone now. What varies by itself, as a queue that is always full does, is less.
+    fn was_a_queue(&self, queue: Duration) -> bool {
+        queue >= self.queue_of_own().saturating_mul(3) / 4
+    }
+
+    /// The share of it that the flow's own packets take.
     fn queue_of_own(&self) -> Duration {
         let of_own = self.config.queue_packets * self.packet / self.rate.max(1.0);
         Duration::from_secs_f64(of_own.min(10.0))

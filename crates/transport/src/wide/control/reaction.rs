@@ -1,7 +1,7 @@
 //! What is done where packets wait too long, or more of them are lost than usual.
 
 use super::compete::Cubic;
-use super::losses::{Cause, Learns};
+use super::losses::{Cause, Learns, Proof};
 use super::phase::{Evidence, News, Phase, Seen, Settled};
 use super::standing::{Drained, Queue, Why};
 use super::{Control, TEST_AFTER};
@@ -19,18 +19,14 @@ impl Control {
         if self.standing.in_vain() == 0 {
             self.before = self.rate.min(self.now_carried.max(self.packet));
         }
-        let why = if queue >= self.queue_of_own() { Why::Queue } else { Why::Losses };
-        let queue = queue + self.under_way_too_much(news);
+        let coming = queue + self.under_way_too_much(news);
         self.reduce(self.now_carried);
-        let below = 1.0 - self.config.drain * self.config.keep;
-        let most = news.srtt.as_secs_f64() * f64::from(self.config.drain_rounds);
-        let lasts = Duration::from_secs_f64((queue.as_secs_f64() / below).min(most));
-        self.drain(Drained { why, queue }, lasts, news);
+        self.drain(Drained { why: Why::Congestion, queue, coming }, news);
     }
 
     /// Packets have waited a little for long: whether they do if less is sent.
     pub(super) fn look(&mut self, queue: Duration, news: &News) {
-        self.drain(Drained { why: Why::Look, queue }, news.srtt, news);
+        self.drain(Drained { why: Why::Look, queue, coming: queue }, news);
     }
 
     /// By how much longer packets will wait by the time that a lower rate arrives.
@@ -39,10 +35,14 @@ impl Control {
         Duration::from_secs_f64(news.srtt.as_secs_f64() * over.clamp(0.0, 1.0))
     }
 
-    fn drain(&mut self, was: Drained, lasts: Duration, news: &News) {
-        if was.why != Why::Look {
+    /// For as long as the queue takes, if it is ours.
+    fn drain(&mut self, was: Drained, news: &News) {
+        if was.why == Why::Congestion {
             self.test_in = self.test_after;
         }
+        let below = 1.0 - self.config.drain * self.config.keep;
+        let most = news.srtt.as_secs_f64() * f64::from(self.config.drain_rounds);
+        let lasts = Duration::from_secs_f64((was.coming.as_secs_f64() / below).min(most));
         self.phase = Phase::Drain { until: news.now + lasts, was };
         self.losses.begin_anew();
         self.begin_round(news.now, news.next_number);
@@ -60,9 +60,9 @@ impl Control {
     pub(super) fn settle(&mut self, was: Drained, seen: Seen, news: &News) {
         let queue = self.level(seen);
         // A queue of half its length does not overflow.
-        let has_drained = queue == Queue::Gone || seen.queue < was.queue / 2;
-        if has_drained && was.why != Why::Look {
-            self.losses.drained(self.config.drain * self.config.keep, was.why);
+        if queue == Queue::Gone || seen.queue < was.coming / 2 {
+            let proof = if self.was_a_queue(was.queue) { Proof::Yes } else { Proof::No };
+            self.losses.drained(self.config.drain * self.config.keep, proof);
         }
         self.standing.drained(was, (queue, seen.queue));
         self.follow();
@@ -128,7 +128,7 @@ impl Control {
         match cause {
             Cause::Path => {
                 // The queue was ours, and the losses stay without it.
-                if of.queue >= self.queue_of_own() && queue < of.queue / 2 {
+                if self.was_a_queue(of.queue) && queue < of.queue / 2 {
                     self.losses.prove();
                 }
                 self.rate = rate.min(self.through(share, rate).max(self.rate));

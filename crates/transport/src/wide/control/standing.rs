@@ -8,20 +8,19 @@ const ROUND: Duration = Duration::from_millis(50);
 /// A queue that is gone for so many round trips is not only low because somebody has just given way.
 const GONE_AFTER: u32 = 3;
 
-/// Why less is sent, and the queue by then, with what was under way.
+/// Why less is sent, the queue by then, and what it was to become by what was under way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Drained {
     pub(super) why: Why,
     pub(super) queue: Duration,
+    pub(super) coming: Duration,
 }
 
 /// Why less is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// Packets waited.
-    Queue,
-    /// More than usual was lost, while they hardly waited.
-    Losses,
+    /// Packets waited too long, or more than usual were lost or marked.
+    Congestion,
     /// To look.
     Look,
 }
@@ -75,7 +74,7 @@ impl Standing {
     /// Less was sent. `left`: what is left of the queue.
     pub(super) fn drained(&mut self, was: Drained, (queue, left): (Queue, Duration)) {
         (self.drains, self.since_drain) = (self.drains.saturating_add(1), 0);
-        let relieved = left.as_secs_f64() < was.queue.as_secs_f64() * self.config.relief;
+        let relieved = left.as_secs_f64() < was.coming.as_secs_f64() * self.config.relief;
         if queue == Queue::Gone || relieved {
             self.in_vain = 0;
         } else if was.why != Why::Look {
@@ -122,20 +121,20 @@ mod tests {
 
     fn drained(standing: &mut Standing, why: Why, from: u64, left: u64) {
         standing.round(Instant::ZERO, Queue::There);
-        standing.drained(Drained { why, queue: ms(from) }, (Queue::There, ms(left)));
+        standing.drained(Drained { why, queue: ms(from), coming: ms(from) }, (Queue::There, ms(left)));
     }
 
     #[test]
     fn a_queue_that_does_not_shrink_when_less_is_sent_is_anothers() {
         let mut standing = Standing::new(RIVALS);
         for _ in 1..RIVALS.undrained {
-            drained(&mut standing, Why::Queue, 30, 25);
+            drained(&mut standing, Why::Congestion, 30, 25);
         }
         assert!(!standing.is_anothers());
         let mut ours = standing;
-        drained(&mut ours, Why::Queue, 30, 23);
+        drained(&mut ours, Why::Congestion, 30, 23);
         assert!(!ours.is_anothers() && ours.in_vain() == 0, "a quarter less is a relief");
-        drained(&mut standing, Why::Queue, 30, 31);
+        drained(&mut standing, Why::Congestion, 30, 31);
         assert!(standing.is_anothers());
     }
 
@@ -146,7 +145,7 @@ mod tests {
             drained(&mut standing, Why::Look, 30, 30);
         }
         assert_eq!(standing.in_vain(), 0);
-        drained(&mut standing, Why::Queue, 30, 30);
+        drained(&mut standing, Why::Congestion, 30, 30);
         drained(&mut standing, Why::Look, 30, 3);
         assert_eq!(standing.in_vain(), 0);
     }
@@ -160,13 +159,13 @@ mod tests {
             standing.round(Instant::ZERO + ROUND.saturating_mul(round.into()), Queue::There);
             assert_eq!(standing.is_look_due(), round % RIVALS.look == 0, "{round}");
             if standing.is_look_due() {
-                standing.drained(Drained { why: Why::Look, queue: ms(9) }, (Queue::There, ms(2)));
+                drained(&mut standing, Why::Look, 9, 2);
                 looks += 1;
             }
         }
         assert!(!standing.is_anothers(), "less was sent {looks} times only");
         for _ in looks..RIVALS.undrained {
-            standing.drained(Drained { why: Why::Look, queue: ms(9) }, (Queue::There, ms(2)));
+            drained(&mut standing, Why::Look, 9, 2);
         }
         assert!(standing.is_anothers());
         for (round, is_gone) in [(100, false), (101, false), (102, true)] {
