@@ -55,7 +55,7 @@ pub const WIDE: &[Key] = &[
         "look_rounds",
         1,
         1_000_000_000,
-        "round trips, of 50 ms at least, with a queue but no drain, after which less is sent for one to see whose it is; default: 8",
+        "round trips, of 50 ms at least, with a queue but no drain, after which less is sent, to see whose it is; default: 8",
     ),
     Key::integer(
         "standing_rounds",

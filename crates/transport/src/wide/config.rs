@@ -117,7 +117,7 @@ pub struct RivalsConfig {
     pub undrained: u32,
     /// A drain relieves if less than this share of the queue is left. 0–1, default 0.8.
     pub relief: f64,
-    /// Round trips, of 50 ms at least, with a queue but no drain, after which less is sent for one to see whose it is. At least 1, default 8.
+    /// Round trips, of 50 ms at least, with a queue but no drain, after which less is sent, to see whose it is. At least 1, default 8.
     pub look: u32,
     /// A queue that stands for so many round trips is others', too, if it was drained [`undrained`](Self::undrained) times in
     /// between. At least 1, default 20.
