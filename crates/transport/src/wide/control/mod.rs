@@ -71,7 +71,9 @@ pub(super) struct Control {
     ceiling: f64,
     doubt: Doubt,
     jitter: Jitter,
+    /// How long queues become.
     queues: Ceiling,
+    /// Whose the queue is.
     standing: Standing,
     /// The rate before the first of the drains that relieved nothing.
     before: f64,
@@ -299,7 +301,7 @@ impl Control {
         self.delivered.sample(seen.delivered);
         self.delivered.round();
         self.queues.round();
-        self.standing.round(news.now, self.level(seen));
+        self.standing.round(news.now, self.waited(seen));
         self.round = Round::new(news.now, news.next_number);
         // Where few acknowledgments come in a round trip, it goes on.
         if self.beat.is_told() {

@@ -58,7 +58,7 @@ impl Control {
 
     /// A round trip has told what draining did.
     pub(super) fn settle(&mut self, was: Drained, seen: Seen, news: &News) {
-        let queue = self.level(seen);
+        let queue = self.waited(seen);
         // A queue of half its length does not overflow.
         if queue == Queue::Gone || seen.queue < was.coming / 2 {
             let proof = if self.was_a_queue(was.queue) { Proof::Yes } else { Proof::No };
@@ -77,7 +77,7 @@ impl Control {
     }
 
     /// Whether packets waited.
-    pub(super) fn level(&self, seen: Seen) -> Queue {
+    pub(super) fn waited(&self, seen: Seen) -> Queue {
         if seen.queue < self.queue_low() { Queue::Gone } else { Queue::There }
     }
 
