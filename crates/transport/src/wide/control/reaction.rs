@@ -58,7 +58,7 @@ impl Control {
 
     /// A round trip has told what draining did.
     pub(super) fn settle(&mut self, was: Drained, seen: Seen, news: &News) {
-        let queue = self.waited(seen);
+        let queue = self.still_waited(seen);
         // A queue of half its length does not overflow.
         if queue == Queue::Gone || seen.queue < was.coming / 2 {
             let proof = if self.was_a_queue(was.queue) { Proof::Yes } else { Proof::No };
@@ -79,6 +79,12 @@ impl Control {
     /// Whether packets waited.
     pub(super) fn waited(&self, seen: Seen) -> Queue {
         if seen.queue < self.queue_low() { Queue::Gone } else { Queue::There }
+    }
+
+    /// Whether they do where less is sent: of a queue of one's own a packet may be left.
+    fn still_waited(&self, seen: Seen) -> Queue {
+        let packet = self.time_of(1).unwrap_or_default();
+        if seen.queue < self.queue_low().max(packet) { Queue::Gone } else { Queue::There }
     }
 
     /// Grows as those do that fill the queue, until it is gone; and not for long at once, as among many of a kind each may take the others for

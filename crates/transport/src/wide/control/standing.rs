@@ -74,6 +74,9 @@ impl Standing {
     /// Less was sent. `left`: what is left of the queue.
     pub(super) fn drained(&mut self, was: Drained, (queue, left): (Queue, Duration)) {
         (self.drains, self.since_drain) = (self.drains.saturating_add(1), 0);
+        if queue == Queue::Gone {
+            (self.there, self.drains) = (0, 0);
+        }
         let relieved = left.as_secs_f64() < was.coming.as_secs_f64() * self.config.relief;
         if queue == Queue::Gone || relieved {
             self.in_vain = 0;
