@@ -4,13 +4,13 @@ mod support;
 
 use hopline_core::Duration;
 use hopline_queue::CoDelConfig;
-use hopline_radio::phy::errors::{ErrorModel, Probability};
+use hopline_radio::phy::errors::{ErrorModel, GilbertPackets, Probability};
 use hopline_sim::spec::links::Policer;
 use hopline_sim::spec::{Discipline, LinkSpec};
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::any::Transport;
-use hopline_transport::tcp;
 use hopline_transport::wide::Config;
+use hopline_transport::{tcp, tpa};
 use support::{Build, chain, link, wired};
 
 const WIDE: Transport = Transport::Wide(Config::DEFAULT);
@@ -66,9 +66,10 @@ fn sixteen_of_a_kind_do_not_flood_the_link_and_share_it_whatever_room_there_is()
 
 #[test]
 fn who_is_alone_takes_nobody_for_a_rival() {
-    for (rate_bps, delay_ms) in [(2, 1), (2, 5), (2, 50), (20, 1), (20, 5), (20, 100), (200, 1), (200, 20)]
-        .map(|(mbps, ms)| (mbps * 1_000_000, ms))
-    {
+    let slow = [(300, 25), (500, 5), (600, 5), (700, 5), (800, 25)];
+    let fast = [(2, 1), (2, 5), (2, 50), (20, 1), (20, 5), (20, 100), (200, 1), (200, 20)];
+    for (kbps, delay_ms) in slow.into_iter().chain(fast.map(|(mbps, ms)| (mbps * 1000, ms))) {
+        let rate_bps = kbps * 1000;
         let alone =
             wired(2).link(link(0, 1, rate_bps, Duration::from_millis(delay_ms), 400)).bulk(0, 1, WIDE);
         let outcome = simulate(&alone.warmup(10.0).seconds(40), 1);
@@ -80,6 +81,21 @@ fn who_is_alone_takes_nobody_for_a_rival() {
         assert!(queue_s < bound_s, "{rate_bps} bit/s, {delay_ms} ms: {queue_s} s of queue");
         assert!(goodput_bps(&outcome, 0) > 0.9 * rate_bps as f64, "{rate_bps} bit/s, {delay_ms} ms");
     }
+}
+
+/// A flight is hardly longer than a burst there, so silence is often all that tells of one.
+#[test]
+fn bursts_of_losses_on_a_slow_link_do_not_silence_it() {
+    // 5 % are lost, four at a time in the mean.
+    let [good_to_bad, bad_to_good, loss_good, loss_bad] =
+        [0.01316, 0.25, 0.0, 1.0].map(|p| Probability::new(p).expect("a probability"));
+    let bursts = GilbertPackets { good_to_bad, bad_to_good, loss_good, loss_bad };
+    let mut bursty = link(0, 1, 2_000_000, Duration::from_millis(5), 50);
+    bursty.errors[0] = ErrorModel::GilbertPackets(bursts);
+    let spec = wired(2).link(bursty).bulk(0, 1, WIDE).seconds(30);
+    let goodputs: Vec<f64> = (1..=16).map(|run| goodput_bps(&simulate(&spec, run), 0)).collect();
+    let mean = goodputs.iter().sum::<f64>() / goodputs.len() as f64;
+    assert!(mean > 1.2e6, "{mean:.3e} bit/s: {goodputs:.3?}");
 }
 
 #[test]
@@ -175,6 +191,18 @@ fn acknowledgments_are_rare_on_a_mesh_that_loses_little_and_that_pays() {
     let [late, soon] = [Config::DEFAULT, soon].map(|config| simulate(&mesh(config), 1));
     let [with, without] = [&late, &soon].map(|outcome| goodput_bps(outcome, 0));
     assert!(with > 1.1 * without, "{with:.3e} and {without:.3e} bit/s");
+}
+
+/// No two packets take the same time there, so how long they take without waiting is not looked for every five seconds.
+#[test]
+fn a_short_line_of_hops_carries_as_much_as_with_a_window_that_suits_it() {
+    for hops in [1, 2, 3] {
+        let [wide, star] = [WIDE, tpa::Config::tpa_star(3).into()].map(|transport| {
+            let line = chain(hops).bulk(0, hops, transport).seconds(60);
+            (1..=3).map(|run| goodput_bps(&simulate(&line, run), 0)).sum::<f64>()
+        });
+        assert!(wide > 0.975 * star, "{hops} hops: {wide:.4e} and {star:.4e} bit/s");
+    }
 }
 
 #[test]

@@ -17,8 +17,15 @@ pub const WIDE: &[Key] = &[
         "ack_late_ms",
         0.0,
         10_000.0,
-        "the same where little is lost and packets are rare; default: 100",
+        "the same where little is lost and four packets take longer than 10 ms; default: 200",
     ),
+    Key::integer(
+        "ack_rare_every",
+        1,
+        1000,
+        "packets for one acknowledgment where they are rare besides; default: 8",
+    ),
+    Key::number("ack_rare_ms", 0.0, 10_000.0, "time between packets that are rare; default: 12"),
     Key::number("ack_late_below", 0.0, 1.0, "share of packets that is little in this; default: 0.1"),
     Key::integer(
         "reordering_share",

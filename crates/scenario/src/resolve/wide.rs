@@ -27,6 +27,8 @@ fn apply(config: &mut Config, section: Section<'_>) {
     config.receive_buffer = section.integer("receive_buffer_bytes").unwrap_or(config.receive_buffer);
     config.ack.every = section.small("ack_every").unwrap_or(config.ack.every);
     set_ms(section, "ack_delay_ms", &mut config.ack.delay);
+    config.ack.rare_every = section.small("ack_rare_every").unwrap_or(config.ack.rare_every);
+    set_ms(section, "ack_rare_ms", &mut config.ack.rare);
     set_ms(section, "ack_late_ms", &mut config.ack.late);
     config.ack.calm = section.number("ack_late_below").unwrap_or(config.ack.calm);
     config.detect.share = section.small("reordering_share").unwrap_or(config.detect.share);

@@ -35,16 +35,22 @@ pub struct Config {
     pub keep_alive: Option<Duration>,
 }
 
-/// When a receiver acknowledges.
+/// When a receiver acknowledges: the sender says of each packet whether it is urgent, as it knows what is lost and how rare packets are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckConfig {
     /// Packets for one acknowledgment. At least 1, default 4.
     pub every: u32,
-    /// How long a packet may wait for its acknowledgment. Default 5 ms.
+    /// How long an urgent packet, or one before which others are missing, may wait for its acknowledgment. Default 5 ms.
     pub delay: Duration,
-    /// The same if its sender says that there is time: little is lost, and packets are rare. At least the other, default 100 ms.
+    /// The same for others. At least that, default 200 ms.
     pub late: Duration,
-    /// Where less than this share is usually lost, and packets are rare, they come late. 0–1, default 0.1.
+    /// Packets for one acknowledgment where they are [`rare`](Self::rare): on a channel that data and acknowledgments share, these cost
+    /// about a third of a packet each. At least 1, default 8.
+    pub rare_every: u32,
+    /// Packets are rare where they leave no closer together than this. Default 12 ms: 1 Mb/s in full packets.
+    pub rare: Duration,
+    /// Where less than this share is usually lost, and [`every`](Self::every) packets take longer than twice [`delay`](Self::delay), few are
+    /// urgent. 0–1, default 0.1.
     pub calm: f64,
 }
 
@@ -154,7 +160,9 @@ impl Config {
         ack: AckConfig {
             every: 4,
             delay: Duration::from_millis(5),
-            late: Duration::from_millis(100),
+            late: Duration::from_millis(200),
+            rare_every: 8,
+            rare: Duration::from_millis(12),
             calm: 0.1,
         },
         detect: DetectConfig { share: 8 },
@@ -213,6 +221,7 @@ impl Config {
         )?;
         check(self.receive_buffer < 1 << 31, "receive_buffer", "below 2 GiB")?;
         check(self.ack.every > 0, "ack.every", "at least 1")?;
+        check(self.ack.rare_every > 0, "ack.rare_every", "at least 1")?;
         check(self.ack.late >= self.ack.delay, "ack.late", "at least ack.delay")?;
         check(self.detect.share > 0, "detect.share", "at least 1")?;
         check((1..=100).contains(&control.initial_window), "initial_window", "1 to 100")?;

@@ -101,6 +101,8 @@ pub(super) struct Sender<P> {
     pub(super) mss: u16,
     /// When the next packet may leave.
     pub(super) release: Instant,
+    /// Packets with data in a row that were not urgent.
+    pub(super) not_urgent: u32,
     /// Marks that the peer has told of.
     pub(super) marks: u32,
     /// The first packet behind those that left while there was nothing more to send.
@@ -160,6 +162,7 @@ impl<P: Payload> Endpoint<P> {
                 limit: 0,
                 mss: config.mss,
                 release: Instant::ZERO,
+                not_urgent: 0,
                 marks: 0,
                 starved: 0,
                 furthest: 0,
@@ -340,7 +343,7 @@ impl<P: Payload> Endpoint<P> {
     pub fn window(&self) -> u64 {
         // What leaves before its time, or late by as much, is under way beside what the path holds.
         let bursts = self.config.pace_ahead.saturating_mul(2);
-        self.control.window(self.times.least(), self.reordering() + bursts)
+        self.control.window(self.times.least(), self.reordering() + bursts, self.together())
     }
 
     /// The rate at which packets leave, bits per second with headers; `None` before anything is known of the path.

@@ -4,7 +4,6 @@ use super::endpoint::{Endpoint, Path};
 use super::timer::Timer;
 use crate::connection::{CloseReason, State};
 use hopline_core::{Duration, Instant, Payload};
-use hopline_wire::wide::Answer;
 
 /// Probes in a row without answer from which on a path is frozen: nothing leaves but they. The first is for the tail of a flight.
 pub(super) const FROZEN: u32 = 2;
@@ -44,12 +43,19 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn timeout(&self) -> Duration {
         let config = &self.config.silence;
         let Some(srtt) = self.times.srtt() else { return config.initial };
-        let kept = match self.answer() {
-            Answer::Soon => self.config.ack.delay,
-            Answer::Late => self.config.ack.late,
-        };
-        let usual = srtt + self.times.deviation().saturating_mul(4) + kept + self.reordering();
+        let usual = srtt + self.times.deviation().saturating_mul(4) + self.kept() + self.reordering();
         usual.max(config.min)
+    }
+
+    /// How long the peer may keep an acknowledgment to itself.
+    fn kept(&self) -> Duration {
+        let ack = &self.config.ack;
+        if !self.is_calm() {
+            return ack.delay;
+        }
+        let together = self.together();
+        let all_left = self.snd.outstanding.packets() >= together.into();
+        self.control.time_of(together).filter(|_| all_left).map_or(ack.late, |time| time.min(ack.late))
     }
 
     /// Sets the timer that asks what became of what is under way.

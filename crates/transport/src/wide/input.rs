@@ -139,7 +139,10 @@ impl<P: Payload> Endpoint<P> {
         }
         match reply {
             Reply::Now => self.owed.ack = true,
-            Reply::At(at) => self.timers.set(Timer::Ack, at.max(now)),
+            Reply::At(at) => {
+                let due = self.timers.get(Timer::Ack).map_or(at, |set| set.min(at));
+                self.timers.set(Timer::Ack, due.max(now));
+            }
             Reply::None => {}
         }
         if !had_all && self.rcv.is_finished() {
@@ -277,6 +280,9 @@ impl<P: Payload> Endpoint<P> {
         });
         if heed != Heed::Nothing {
             self.snd.detection.round();
+            if self.control.saw_no_queue() {
+                self.times.saw_base(now);
+            }
         }
         // Not seen for so long although it was sought: the path is another one.
         if heed == Heed::Refresh && self.times.base_age(now) > BASE_HOLDS {

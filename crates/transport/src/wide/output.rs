@@ -157,7 +157,7 @@ impl<P: Payload> Endpoint<P> {
         }
         if !chunk.is_nothing() {
             let payload = self.snd.queue.slice(chunk.offset, chunk.len.into());
-            packet.answer = self.answer();
+            packet.answer = self.answer(chunk);
             packet.data = Some(Data { offset: chunk.offset, end: chunk.end, payload });
             self.count_data(chunk);
         }
@@ -165,12 +165,33 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Whether it is worth while that data are acknowledged several at once though that takes time.
-    pub(super) fn answer(&self) -> Answer {
+    pub(super) fn is_calm(&self) -> bool {
         let ack = &self.config.ack;
-        let together = self.control.time_of(ack.every);
-        let late =
-            self.control.is_calm(ack.calm) && together.is_some_and(|time| time > ack.delay.saturating_mul(2));
-        if late { Answer::Late } else { Answer::Soon }
+        self.control.is_calm(ack.calm) && self.takes_longer(ack.every, ack.delay.saturating_mul(2))
+    }
+
+    /// How many packets are to be acknowledged at once.
+    pub(super) fn together(&self) -> u32 {
+        let ack = &self.config.ack;
+        if self.is_calm() && self.takes_longer(1, ack.rare) { ack.rare_every } else { ack.every }
+    }
+
+    fn takes_longer(&self, packets: u32, than: Duration) -> bool {
+        self.control.time_of(packets).is_some_and(|time| time > than)
+    }
+
+    /// When the packet with `chunk` that leaves now is to be acknowledged. The peer counts those that are not urgent up to what is together where
+    /// packets are rare; to have fewer together, or no more than may be under way, the last of them is urgent.
+    fn answer(&mut self, chunk: Chunk) -> Answer {
+        let in_window = self.window() / u64::from(packet_len(chunk));
+        let together = u64::from(self.together()).min(in_window);
+        self.snd.not_urgent += 1;
+        let counted = together == u64::from(self.config.ack.rare_every);
+        if self.is_calm() && (counted || u64::from(self.snd.not_urgent) < together) {
+            return Answer::Late;
+        }
+        self.snd.not_urgent = 0;
+        Answer::Soon
     }
 
     fn count_data(&mut self, chunk: Chunk) {

@@ -98,9 +98,11 @@ impl<P: Payload> Receiver<P> {
         self.numbers.insert(number..number + 1);
         self.numbers.keep_highest(MOST_SPANS);
         self.marks = self.marks.wrapping_add(u32::from(packet.ecn == Ecn::CongestionExperienced));
+        let in_order = self.largest.is_none_or(|(largest, _)| number == largest + 1);
         if self.largest.is_none_or(|(largest, _)| number > largest) {
             self.largest = Some((number, now));
         }
+        let answer = if in_order { answer } else { Answer::Soon };
         (brought, if asks { self.reply(now, ends, answer) } else { Reply::None })
     }
 
@@ -109,13 +111,13 @@ impl<P: Payload> Receiver<P> {
         self.pending += 1;
         let since = *self.waiting.get_or_insert(now);
         let first = self.arrived <= ANSWERED_AT_ONCE && self.next < 1 << 16;
-        if first || ends || self.pending >= self.config.every {
-            return Reply::Now;
+        match answer {
+            _ if first || ends => Reply::Now,
+            Answer::Soon if self.pending >= self.config.every => Reply::Now,
+            Answer::Late if self.pending >= self.config.rare_every => Reply::Now,
+            Answer::Soon => Reply::At(since + self.config.delay),
+            Answer::Late => Reply::At(since + self.config.late),
         }
-        Reply::At(match answer {
-            Answer::Soon => since + self.config.delay,
-            Answer::Late => since + self.config.late,
-        })
     }
 
     fn take_data(&mut self, data: Data<P>) -> Brought {

@@ -2,8 +2,8 @@
 
 use hopline_core::{Duration, Instant};
 
-/// One-way delays no further apart than this, microseconds, are the same.
-const SAME_US: i64 = 300;
+/// One-way delays no further apart than this are the same.
+pub(super) const SAME: Duration = Duration::from_micros(300);
 
 /// A least value of a stretch of time and of the one before it.
 #[derive(Clone, Copy, Debug)]
@@ -77,12 +77,18 @@ impl Times {
         };
         self.stamp = Some((stamp, at));
         let delay = at - (sent.as_nanos() / 1000) as i64;
+        let same = (SAME.as_nanos() / 1000) as i64;
         let base = match self.base {
-            Some((base, seen)) if delay > base => (base, if delay <= base + SAME_US { now } else { seen }),
+            Some((base, seen)) if delay > base => (base, if delay <= base + same { now } else { seen }),
             _ => (delay, now),
         };
         self.base = Some(base);
         (at, Duration::from_micros((delay - base.0) as u64))
+    }
+
+    /// Packets come without waiting: on a radio hardly two of them take the same time.
+    pub(super) fn saw_base(&mut self, now: Instant) {
+        self.base = self.base.map(|(base, _)| (base, now));
     }
 
     /// For how long no packet has come without waiting.
@@ -114,5 +120,32 @@ impl Times {
     pub(super) fn forget(&mut self) {
         self.least.forget();
         self.base = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    #[test]
+    fn a_packet_that_has_not_waited_is_as_quick_as_the_quickest_or_said_to_be() {
+        let mut times = Times::new(Duration::from_secs(10));
+        let mut take = |sent: u64, delay_us: u32| {
+            let now = ms(sent + 10);
+            times.arrival(now, ms(sent), 1000 * sent as u32 + delay_us).1
+        };
+        assert_eq!(take(0, 5000), Duration::ZERO);
+        assert_eq!(take(1000, 5250), Duration::from_micros(250), "the same");
+        assert_eq!(take(2000, 5400), Duration::from_micros(400), "it has waited");
+        assert_eq!(times.base_age(ms(2010)), Duration::from_secs(1));
+        times.saw_base(ms(2010));
+        assert_eq!(times.base_age(ms(2010)), Duration::ZERO);
+        times.forget_base();
+        times.saw_base(ms(2010));
+        assert_eq!(times.arrival(ms(3010), ms(3000), 3_009_000).1, Duration::ZERO, "another path");
     }
 }

@@ -37,6 +37,8 @@ fn any_config() -> impl Strategy<Value = Config> {
         ack: AckConfig {
             every,
             delay: Duration::from_millis(delay),
+            rare_every: 2 * every,
+            rare: Duration::from_millis(delay),
             late: Duration::from_millis(delay + 95),
             calm: f64::from(every) / 10.0,
         },

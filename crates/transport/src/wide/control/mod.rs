@@ -18,6 +18,7 @@ pub(super) use phase::{Heed, Limit, News};
 pub(super) use rate::Arrival;
 
 use super::config::ControlConfig;
+use super::rtt::SAME;
 use ceiling::{Ceiling, Level};
 use compete::Cubic;
 use hopline_core::{Duration, Instant};
@@ -73,6 +74,8 @@ pub(super) struct Control {
     jitter: Jitter,
     /// How long queues become.
     queues: Ceiling,
+    /// Whether a packet came without waiting in the last round trip, but for jitter.
+    no_queue: bool,
     /// Whose the queue is.
     standing: Standing,
     /// The rate before the first of the drains that relieved nothing.
@@ -107,6 +110,7 @@ impl Control {
             doubt: Doubt::None,
             jitter: Jitter::default(),
             queues: Ceiling::default(),
+            no_queue: false,
             standing: Standing::new(config.rivals),
             before: 0.0,
             rival: None,
@@ -128,8 +132,8 @@ impl Control {
         }
     }
 
-    /// Bytes that may be under way.
-    pub(super) fn window(&self, least_rtt: Duration, reordering: Duration) -> u64 {
+    /// Bytes that may be under way, if so many packets are acknowledged `together`.
+    pub(super) fn window(&self, least_rtt: Duration, reordering: Duration, together: u32) -> u64 {
         let packets = f64::from(self.config.initial_window) * self.packet;
         if self.phase == Phase::Opening {
             return packets as u64;
@@ -138,7 +142,7 @@ impl Control {
             return (cubic.window() * self.packet) as u64;
         }
         let seconds = least_rtt.as_secs_f64() * self.config.in_flight + reordering.as_secs_f64();
-        (self.rate * seconds + self.config.spare * self.packet) as u64
+        (self.rate * seconds + self.config.spare.max(together.into()) * self.packet) as u64
     }
 
     /// In what time so many full packets leave; `None`: nothing is known of the path.
@@ -156,6 +160,11 @@ impl Control {
     pub(super) fn established(&mut self) {
         self.sampler.clear();
         self.carried.clear();
+    }
+
+    /// Whether a packet came without waiting in the last round trip, but for jitter.
+    pub(super) const fn saw_no_queue(&self) -> bool {
+        self.no_queue
     }
 
     /// How often the rate was reduced.
@@ -301,6 +310,7 @@ impl Control {
         self.delivered.sample(seen.delivered);
         self.delivered.round();
         self.queues.round();
+        self.no_queue = seen.queue <= SAME;
         self.standing.round(news.now, self.waited(seen));
         self.round = Round::new(news.now, news.next_number);
         // Where few acknowledgments come in a round trip, it goes on.

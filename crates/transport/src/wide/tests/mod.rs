@@ -1,5 +1,7 @@
 //! Timed dialogues.
 
+mod acknowledging;
 mod beneath;
 mod opening;
+mod over_link;
 mod trains;

@@ -1,8 +1,8 @@
 //! Packets that leave together before their time.
 
+use super::over_link::transfer;
 use crate::wide::{Config, Endpoint};
-use hopline_core::{Duration, Instant, Length, LinkId, Machine};
-use hopline_wire::wide::Packet;
+use hopline_core::{Duration, Instant, Length};
 use std::collections::{BTreeMap, BTreeSet};
 
 const RATE: f64 = 50e6;
@@ -16,44 +16,10 @@ struct Course {
 }
 
 fn course(pace_ahead: Duration) -> Course {
-    let config = Config { pace_ahead, ..Config::DEFAULT };
-    let mut ends = [(); 2].map(|()| Endpoint::<Length>::new(config).expect("valid"));
-    ends[1].listen().expect("new");
-    ends[0].connect(Instant::ZERO).expect("new");
-    ends[0].send(Instant::ZERO, Length(BYTES)).expect("no limit");
-    let mut under_way: BTreeMap<(Instant, u64), (usize, Packet<Length>)> = BTreeMap::new();
-    let (mut now, mut busy, mut count, mut got) = (Instant::ZERO, Instant::ZERO, 0, 0);
     let mut departures = BTreeMap::new();
-    loop {
-        for at in [0, 1] {
-            while let Some(packet) = ends[at].poll_transmit(now) {
-                if at == 0 {
-                    *departures.entry(now).or_insert(0) += 1;
-                    let seconds = packet.sealed_len() as f64 * 8.0 / RATE;
-                    busy = busy.max(now) + Duration::from_secs_f64(seconds);
-                }
-                let arrives = if at == 0 { busy } else { now } + WAY;
-                under_way.insert((arrives, count), (1 - at, packet));
-                count += 1;
-            }
-            while let Some(Length(len)) = ends[at].recv() {
-                got += len;
-            }
-        }
-        if got == BYTES {
-            return Course { departures, ended: now };
-        }
-        let timers = ends.iter().filter_map(|end| end.poll_timeout()).map(|(at, _)| at);
-        let arrival = under_way.first_key_value().map(|((at, _), _)| *at);
-        now = timers.chain(arrival).min().expect("something is due").max(now);
-        match under_way.first_entry() {
-            Some(first) if first.key().0 <= now => {
-                let (to, packet) = first.remove();
-                ends[to].handle_packet(now, LinkId::ONLY, packet);
-            }
-            _ => ends.iter_mut().for_each(|end| end.handle_timeout(now)),
-        }
-    }
+    let config = Config { pace_ahead, ..Config::DEFAULT };
+    let ended = transfer(config, (RATE, WAY), BYTES, |at, _| *departures.entry(at).or_insert(0) += 1);
+    Course { departures, ended }
 }
 
 #[test]
