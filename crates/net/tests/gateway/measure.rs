@@ -1,4 +1,4 @@
-//! What gateways carry over bad links, beside the kernel's TCP from end to end; by hand (`--ignored`), in a few minutes.
+//! What gateways carry over bad links, beside the kernel's TCP from end to end; by hand (`--ignored`), in six minutes.
 
 use crate::helpers::*;
 use hopline_core::Duration as Span;
@@ -28,8 +28,8 @@ const EXIT_PORT: u16 = 7172;
 const SECONDS: u64 = 10;
 const SEEDS: u64 = 2;
 const LOSSES: [f64; 6] = [0.0, 0.01, 0.03, 0.05, 0.1, 0.2];
-/// Worlds at the same time.
-const AT_ONCE: usize = 6;
+/// Worlds at the same time, in each of the two tests: with six, two processors were so busy that gateways carried a fifth less.
+const AT_ONCE: usize = 2;
 
 /// How bytes get from client to server.
 #[derive(Clone, Copy, Debug)]
