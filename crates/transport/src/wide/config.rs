@@ -45,7 +45,7 @@ pub struct AckConfig {
     /// The same for others. At least that, default 200 ms.
     pub late: Duration,
     /// Packets for one acknowledgment where they are [`rare`](Self::rare): on a channel that data and acknowledgments share, these cost
-    /// about a third of a packet each. The sender counts on its peer to have the same. At least 1, default 8.
+    /// a quarter of a packet each, or more. The sender counts on its peer to have the same. At least 1, default 8.
     pub rare_every: u32,
     /// Packets are rare where they leave no closer together than this. Default 12 ms: 1 Mb/s in full packets.
     pub rare: Duration,
