@@ -1,9 +1,9 @@
 //! A node and its routing agent: what the node asks, tells and is told.
 
+use crate::engine::Engine;
 use crate::event::Event;
 use crate::packet::{Account, Body, Carried, Handle, Mark, Packet, header};
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
-use crate::world::World;
 use hopline_core::NodeId;
 use hopline_queue::drop_tail::Class;
 use hopline_routing::DropReason as RoutingDrop;
@@ -13,7 +13,7 @@ use hopline_routing::router::{
 use hopline_wire::ipv4::Header;
 use std::net::Ipv4Addr;
 
-impl<T: Tracer> World<T> {
+impl<T: Tracer> Engine<T> {
     /// Asks the agent of `node` where a packet goes that it is to bring to `destination`. It may keep it.
     pub(crate) fn ask_agent(&mut self, node: NodeId, handle: Handle, destination: Ipv4Addr, origin: Origin) {
         let now = self.kernel.now;

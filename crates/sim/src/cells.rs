@@ -5,11 +5,11 @@
 
 mod role;
 
+use crate::engine::Engine;
 use crate::event::Event;
 use crate::packet::{Account, Body, Carried, Handle, Mark, header};
 use crate::seat::Onward;
 use crate::trace::{DropReason, Tracer};
-use crate::world::World;
 use hopline_core::NodeId;
 use hopline_proxy::handoff::{Does, Event as Told, Transmit, group_of};
 use hopline_queue::Class;
@@ -21,7 +21,7 @@ use role::is_registration;
 pub(crate) use role::{Role, role};
 use std::net::Ipv4Addr;
 
-impl<T: Tracer> World<T> {
+impl<T: Tracer> Engine<T> {
     /// A packet goes into the tunnel to the mobile host that it is for, from its home agent. The caller's hold on it passes on.
     pub(crate) fn intercept(&mut self, node: NodeId, mut handle: Handle) {
         // RFC 2003 §3.1: entering a tunnel is a hop.

@@ -1,10 +1,10 @@
 //! Hostile nodes: notices of Neighborhood RED that no congestion asked for.
 
+use crate::engine::Engine;
 use crate::event::Event;
 use crate::neighborhood::notice;
 use crate::spec::{Forge, NoticeFloodSpec};
 use crate::trace::Tracer;
-use crate::world::World;
 use hopline_core::NodeId;
 use hopline_queue::neighborhood_red::{Outgoing, To};
 use hopline_wire::ncn::{About, Notice};
@@ -26,7 +26,7 @@ impl NoticeFlood {
     }
 }
 
-impl<T: Tracer> World<T> {
+impl<T: Tracer> Engine<T> {
     /// The next notice of a hostile node is due.
     pub(crate) fn flood_notice(&mut self, flood: u32) {
         let first_free = self.nodes.len() as u32;

@@ -9,6 +9,7 @@ mod air;
 mod alarm;
 mod cells;
 mod draw;
+mod engine;
 mod event;
 mod fingerprint;
 mod flood;

@@ -4,13 +4,13 @@ mod delivery;
 mod observation;
 
 use crate::air::StationId;
+use crate::engine::Engine;
 use crate::node::{Interface, Node};
 use crate::outcome::{NeighborhoodSeries, Notices};
 use crate::packet::{Account, Body, Handle, header};
 use crate::seat::{InPath, Passage, Passing, Sending, Sitter, Wish};
 use crate::spec::RadioSpec;
 use crate::trace::{DropReason, Tracer};
-use crate::world::World;
 pub(crate) use delivery::Delivery;
 use hopline_core::{Instant, LinkId, Machine, NodeId, Purpose, Stream};
 use hopline_queue::neighborhood_red::{self, ChannelTime, Coming, NeighborhoodRed, Outgoing, Signal, To};
@@ -139,7 +139,7 @@ impl Sitter {
     }
 }
 
-impl<T: Tracer> World<T> {
+impl<T: Tracer> Engine<T> {
     /// A notice is handed to the radio of `node`: who should get it.
     pub(crate) fn notice_sent(&mut self, node: NodeId, at: StationId, handle: Handle) {
         let now = self.kernel.now;

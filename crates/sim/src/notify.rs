@@ -10,12 +10,12 @@
 //! Static routes know nothing of the link layer. There the node that gives up a packet tells its source by ICMP
 //! Destination Unreachable, which travels as any packet does. Of a return nobody tells.
 
+use crate::engine::Engine;
 use crate::flow::Side;
 use crate::forwarding::Forwarding;
 use crate::packet::{Account, Body, Handle, header};
 use crate::spec::{FailureNotification, Spec};
 use crate::trace::{Tracer, emit};
-use crate::world::World;
 use core::num::NonZeroU16;
 use hopline_core::{NodeId, RateLimit};
 use hopline_routing::Router;
@@ -82,7 +82,7 @@ impl Notifier {
     }
 }
 
-impl<T: Tracer> World<T> {
+impl<T: Tracer> Engine<T> {
     /// The agent of `node` has no route to `destination` any more. Its ends are told once the agent is drained, each time: an end that
     /// had nothing in flight when it was told first has not heeded it, and one that has heeded it does nothing.
     pub(crate) fn note_broken_route(&mut self, node: NodeId, destination: Ipv4Addr) {

@@ -4,10 +4,10 @@
 //! up, [`World::inject`] brings a packet in at a node, and [`World::poll_egress`] hands out those that have come to the node that
 //! has their address. On the way such a packet is like any other; it counts for no flow.
 
+use crate::engine::Engine;
 use crate::node::Interface;
 use crate::packet::{Account, Body, Handle};
 use crate::trace::{DropReason, Tracer};
-use crate::world::World;
 use bytes::Bytes;
 use hopline_core::{Instant, NodeId};
 use hopline_wire::ParseError;
@@ -51,19 +51,12 @@ impl core::fmt::Display for InjectError {
 
 impl core::error::Error for InjectError {}
 
-impl<T: Tracer> World<T> {
-    /// When something happens next; [`Instant::FAR_FUTURE`] if nothing ever does by itself.
-    #[must_use]
-    pub const fn next_due(&self) -> Instant {
+impl<T: Tracer> Engine<T> {
+    pub(crate) const fn next_due(&self) -> Instant {
         self.kernel.scheduler.next_at()
     }
 
-    /// An IPv4 packet, from its header on, comes in at `node` now, as one that the node itself made. It goes to the tap that has
-    /// its destination address, and what becomes of it on the way is counted with the nodes.
-    ///
-    /// # Errors
-    /// Bytes that are no IPv4 packet, a time to live of zero, and a node that is no tap.
-    pub fn inject(&mut self, node: NodeId, packet: &Bytes) -> Result<(), InjectError> {
+    pub(crate) fn inject(&mut self, node: NodeId, packet: &Bytes) -> Result<(), InjectError> {
         let opaque = Opaque::parse(packet).map_err(InjectError::Malformed)?;
         let ip = opaque.header();
         if ip.ttl == 0 {
@@ -77,8 +70,7 @@ impl<T: Tracer> World<T> {
         Ok(())
     }
 
-    /// The next packet that has left, in the order in which they came to their nodes. A duplicate that the network made leaves too.
-    pub fn poll_egress(&mut self) -> Option<Egress> {
+    pub(crate) fn poll_egress(&mut self) -> Option<Egress> {
         self.egress.pop_front()
     }
 

@@ -1,18 +1,18 @@
 //! What stands in the path of packets at a node, driven: its wishes are granted, and it is woken.
 
+use crate::engine::Engine;
 use crate::event::Event;
 use crate::neighborhood::channel_time;
 use crate::node::Interface;
 use crate::packet::{Account, Arrival, Body, Handle, Packet};
 use crate::seat::{Drain, Sending, Wish};
 use crate::trace::{DropReason, Tracer};
-use crate::world::World;
 use hopline_core::NodeId;
 use hopline_queue::Class;
 use hopline_routing::router::Origin;
 use std::net::Ipv4Addr;
 
-impl<T: Tracer> World<T> {
+impl<T: Tracer> Engine<T> {
     /// Drains all machines in the path of `node`.
     pub(crate) fn drive_path(&mut self, node: NodeId) {
         for seat in 0..self.nodes[node.index()].path.len() {

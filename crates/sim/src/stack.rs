@@ -2,6 +2,7 @@
 //! hop.
 
 use crate::air::{Air, Queued, Sent, StationId, Upcall};
+use crate::engine::Engine;
 use crate::fingerprint::Observed;
 use crate::flow::Route;
 use crate::forwarding::Hop;
@@ -11,7 +12,6 @@ use crate::queueing::Told;
 use crate::seat::{Onward, Passage, Passing};
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use crate::wired::WireArrival;
-use crate::world::World;
 use hopline_core::NodeId;
 use hopline_queue::drop_tail::Class;
 use hopline_routing::router::{Origin, Router};
@@ -19,7 +19,7 @@ use hopline_wire::dot11::MacAddr;
 use hopline_wire::icmp::Reason;
 use std::net::Ipv4Addr;
 
-impl<T: Tracer> World<T> {
+impl<T: Tracer> Engine<T> {
     /// Sends a packet that `node` itself made.
     pub(crate) fn originate(&mut self, node: NodeId, mut packet: Packet) {
         packet.ip.id = self.nodes[node.index()].next_id();

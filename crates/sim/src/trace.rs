@@ -3,6 +3,8 @@
 use hopline_core::{Duration, FlowId, Instant, LinkId, NodeId};
 use hopline_wire::dot11::Frame;
 use hopline_wire::ipv4::Ecn;
+use std::any::Any;
+use std::fmt;
 
 mod ns2;
 mod pcap;
@@ -212,7 +214,7 @@ pub enum TraceEvent<'a> {
 }
 
 /// Receives what happens.
-pub trait Tracer {
+pub trait Tracer: 'static {
     /// Whether anything is looked at. A constant, so that with [`NoTrace`] the preparation of a trace vanishes.
     const ENABLED: bool = true;
 
@@ -228,6 +230,52 @@ impl Tracer for NoTrace {
     const ENABLED: bool = false;
 
     fn note(&mut self, _now: Instant, _node: NodeId, _event: TraceEvent<'_>) {}
+}
+
+/// A tracer behind a pointer.
+pub(crate) struct Erased(Box<dyn AnyTracer>);
+
+impl Erased {
+    pub(crate) fn new(tracer: impl Tracer) -> Self {
+        Self(Box::new(tracer))
+    }
+
+    /// Returns the tracer.
+    ///
+    /// # Panics
+    /// If it is no `T`.
+    pub(crate) fn into_inner<T: 'static>(self) -> T {
+        *self.0.into_any().downcast().expect("the tracer is asked for by the type that was given")
+    }
+}
+
+impl fmt::Debug for Erased {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Erased")
+    }
+}
+
+impl Tracer for Erased {
+    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        self.0.note(now, node, event);
+    }
+}
+
+/// What a pointer to a tracer can call.
+trait AnyTracer {
+    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>);
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+impl<T: Tracer> AnyTracer for T {
+    fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
+        Tracer::note(self, now, node, event);
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
 }
 
 /// A tracer that may be missing.

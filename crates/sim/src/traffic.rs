@@ -1,13 +1,13 @@
 //! Flows and the network beneath them: what endpoints and applications send goes to the network layer of their nodes.
 
+use crate::engine::Engine;
 use crate::event::Event;
 use crate::flow::{Does, Side};
 use crate::trace::Tracer;
-use crate::world::World;
 use hopline_core::Instant;
 use hopline_transport::Signal;
 
-impl<T: Tracer> World<T> {
+impl<T: Tracer> Engine<T> {
     /// The application of a flow starts.
     pub(crate) fn start_flow(&mut self, flow: u32) {
         let does = self.flows.start(&self.kernel, flow);

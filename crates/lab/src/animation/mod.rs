@@ -24,6 +24,7 @@ use hopline_core::{Duration, Instant};
 use hopline_sim::{Spec, World};
 use recorder::{Recorded, Recorder};
 use std::cell::Cell;
+use std::rc::Rc;
 
 /// Most bytes of a page that all animations of an experiment take.
 pub const BUDGET_BYTES: usize = 3_000_000;
@@ -62,8 +63,8 @@ pub(crate) struct Chunk {
 /// [`Interrupted`], if the watcher asked to give up.
 pub fn record(spec: &Spec, run: u64, window: Window, watch: &dyn Watch) -> Result<Animation, Interrupted> {
     let (begins, ends) = (window.begins(), window.ends(spec.duration));
-    let full = Cell::new(false);
-    let mut world = World::new(spec, run, Recorder::new(spec, (begins, ends), &full));
+    let full = Rc::new(Cell::new(false));
+    let mut world = World::new(spec, run, Recorder::new(spec, (begins, ends), full.clone()));
     let mut now = Instant::ZERO;
     while now < ends && !full.get() {
         if watch.interrupted() {

@@ -12,6 +12,7 @@ use hopline_wire::dot11::{Frame, MacAddr};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
+use std::rc::Rc;
 
 /// Rows of a chunk: an animation is cut between two of them.
 const CHUNK_ROWS: u64 = 4096;
@@ -20,7 +21,7 @@ const REMEMBERED: usize = 4096;
 
 /// Keeps the events of a window.
 #[derive(Debug)]
-pub(super) struct Recorder<'a> {
+pub(super) struct Recorder {
     begins: Instant,
     ends: Instant,
     state: State,
@@ -42,7 +43,7 @@ pub(super) struct Recorder<'a> {
     bytes: usize,
     last_at_us: i64,
     /// What the caller looks at, to go no further.
-    full: &'a Cell<bool>,
+    full: Rc<Cell<bool>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +62,9 @@ pub(super) struct Recorded {
     pub(super) reasons: Vec<&'static str>,
 }
 
-impl<'a> Recorder<'a> {
+impl Recorder {
     /// Keeps what happens from `begins` on until just before `ends`. `full` is set when there is no more room.
-    pub(super) fn new(spec: &Spec, (begins, ends): (Instant, Instant), full: &'a Cell<bool>) -> Self {
+    pub(super) fn new(spec: &Spec, (begins, ends): (Instant, Instant), full: Rc<Cell<bool>>) -> Self {
         Self {
             begins,
             ends,
@@ -260,7 +261,7 @@ impl What {
     }
 }
 
-impl Tracer for Recorder<'_> {
+impl Tracer for Recorder {
     fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
         if self.state == State::Before && now >= self.begins {
             self.begin();

@@ -177,9 +177,12 @@ fn a_run_of_one_seed_is_the_same_to_the_byte_and_another_run_is_another() {
 #[test]
 fn looking_changes_nothing() {
     let spec = scenario(HIDDEN).spec(1).unwrap();
-    let full = Cell::new(false);
-    let mut world =
-        World::new(&spec, 1, Recorder::new(&spec, (Instant::ZERO, Instant::ZERO + spec.duration), &full));
+    let full = Rc::new(Cell::new(false));
+    let mut world = World::new(
+        &spec,
+        1,
+        Recorder::new(&spec, (Instant::ZERO, Instant::ZERO + spec.duration), full.clone()),
+    );
     world.run_until(Instant::ZERO + spec.duration);
     assert_eq!(world.finish().0.fingerprint, hopline_sim::simulate(&spec, 1).fingerprint);
 }

@@ -1,11 +1,11 @@
 //! The queue that a node and its neighbours share, as it really is, beside the node's estimate of it.
 
 use super::Neighborhood;
+use crate::engine::Engine;
 use crate::event::Event;
 use crate::node::Node;
 use crate::outcome::NeighborhoodSample;
 use crate::trace::Tracer;
-use crate::world::World;
 use hopline_core::{Duration, NodeId};
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 /// node has made of the interval that ends there.
 pub(crate) const OBSERVATION_INTERVAL: Duration = Duration::from_millis(100);
 
-impl<T: Tracer> World<T> {
+impl<T: Tracer> Engine<T> {
     /// Looks at the neighbourhoods of the nodes that are observed.
     pub(crate) fn observe_neighborhoods(&mut self) {
         let now = self.kernel.now;

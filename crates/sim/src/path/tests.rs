@@ -184,7 +184,7 @@ fn run(machines: Vec<Box<dyn InPath>>) -> (Packets, NodeOutcome) {
             labels: crate::spec::Labels::default(),
         }],
     };
-    let mut world = World::new(&spec, 1, NoTrace);
+    let mut world = Engine::new(&spec, 1, NoTrace);
     world.nodes[1].path = machines.into_iter().map(Sitter::Scripted).map(Seat::new).collect();
     world.run_until(Instant::ZERO + spec.duration);
     assert_eq!(world.packets(), 0, "nothing is held for ever");

@@ -289,7 +289,7 @@ impl<W: Write> Ns2<W> {
     }
 }
 
-impl<W: Write> Tracer for Ns2<W> {
+impl<W: Write + 'static> Tracer for Ns2<W> {
     fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
         let seen = |event, layer| Seen::at(now, node, event, layer);
         match event {

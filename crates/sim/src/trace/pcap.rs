@@ -151,7 +151,7 @@ impl<W: Write> Pcap<W> {
     }
 }
 
-impl<W: Write> Tracer for Pcap<W> {
+impl<W: Write + 'static> Tracer for Pcap<W> {
     fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>) {
         // Without an interface it is not captured; making its bytes would be in vain.
         if self.radios[node.index()].is_empty() && self.wires[node.index()].is_none() {

@@ -1,0 +1,347 @@
+//! The engine of a [world](crate::World): all parts of a run, and the loop that drives them.
+//!
+//! The parts (air, wires, nodes, flows) know the [kernel](crate::kernel) and not each other. What one of them has for another
+//! goes through the engine: `stack.rs` is the way of a packet through a node.
+
+use crate::air::{Air, Landing};
+use crate::event::{AirEvent, Event};
+use crate::flood::NoticeFlood;
+use crate::flow::Flows;
+use crate::forwarding::Forwarding;
+use crate::kernel::Kernel;
+use crate::neighborhood::{Delivery, OBSERVATION_INTERVAL};
+use crate::node::{self, Interface, Node};
+use crate::notify::Notifier;
+use crate::outcome::{Handoffs, NodeOutcome, Notices, Outcome, ProxyCounts};
+use crate::outside::Egress;
+use crate::own::Failure;
+use crate::packet::Account;
+use crate::seat::{Seat, seats};
+use crate::spec::{PowerDraw, RoutingSpec, Spec};
+use crate::trace::Tracer;
+use crate::wired::Wires;
+use hopline_core::{Duration, Instant, NodeId};
+use hopline_radio::mac::Airtime;
+use hopline_radio::mac::config::Tap;
+use std::collections::VecDeque;
+
+/// Time between two samples of a flow's state.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A network in the middle of a run. A tracer that is not [enabled](Tracer::ENABLED) costs nothing: its calls vanish when the
+/// engine is compiled.
+#[derive(Debug)]
+pub(crate) struct Engine<T> {
+    pub(crate) kernel: Kernel<T>,
+    pub(crate) air: Option<Air>,
+    pub(crate) wires: Wires,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) forwarding: Forwarding,
+    pub(crate) flows: Flows,
+    /// If endpoints are told of failures at all.
+    pub(crate) notifier: Option<Box<Notifier>>,
+    pub(crate) floods: Vec<NoticeFlood>,
+    /// By node: what became of its notices.
+    pub(crate) deliveries: Vec<Delivery>,
+    /// Packets from outside that have come to where they were to go.
+    pub(crate) egress: VecDeque<Egress>,
+    warmup: Duration,
+    /// What radios take.
+    draw: PowerDraw,
+}
+
+impl<T: Tracer> Engine<T> {
+    /// Builds the network of `spec` for run number `run`, at time zero.
+    pub(crate) fn new(spec: &Spec, run: u64, tracer: T) -> Self {
+        let key = (spec.seed, run);
+        let forwarding = Forwarding::new(spec);
+        let mut world = Self {
+            kernel: Kernel::new(spec.nodes.len(), spec.extra_header_bytes, tracer),
+            air: Air::new(spec, |node| tap(spec, node), key),
+            wires: Wires::new(spec, key),
+            nodes: node::nodes(spec, run, |node| seats(spec, node, key)),
+            flows: Flows::new(spec, key),
+            notifier: Notifier::new(spec, &forwarding),
+            forwarding,
+            floods: spec.notice_floods.iter().copied().map(NoticeFlood::new).collect(),
+            deliveries: spec.nodes.iter().map(|_| Delivery::default()).collect(),
+            egress: VecDeque::new(),
+            warmup: spec.warmup,
+            draw: spec.radio.as_ref().map_or_else(PowerDraw::default, |radio| radio.draw),
+        };
+        world.kernel.watched = watched(spec, &world.nodes);
+        world.schedule_beginnings(spec);
+        for node in (0..spec.nodes.len() as u32).map(NodeId) {
+            world.drive_agent(node);
+            world.drive_path(node);
+            world.drive_cells(node);
+        }
+        world
+    }
+
+    /// The current virtual time.
+    pub(crate) const fn now(&self) -> Instant {
+        self.kernel.now
+    }
+
+    /// Events processed so far.
+    pub(crate) const fn events(&self) -> u64 {
+        self.kernel.events
+    }
+
+    /// Packets that exist now: queued, in service, in the air, on a wire, or waiting for a route. Copies of one packet
+    /// count once.
+    pub(crate) fn packets(&self) -> usize {
+        self.kernel.packets.live()
+    }
+
+    /// What a machine of somebody's own has failed in: the run has ended there.
+    pub(crate) fn failure(&self) -> Option<&Failure> {
+        self.kernel.failure.as_deref()
+    }
+
+    /// Processes everything up to and including `until`, or up to the [failure](Self::failure) of a machine.
+    #[inline(never)] // As `Scheduler::pop`.
+    pub(crate) fn run_until(&mut self, until: Instant) {
+        if self.kernel.failure.is_some() {
+            return;
+        }
+        self.kernel.horizon = until;
+        // A failure takes the horizon back.
+        while self.kernel.scheduler.next_at() <= self.kernel.horizon {
+            if let Some((at, event)) = self.kernel.scheduler.pop() {
+                self.kernel.now = at;
+                // A transmission counts at each receiver, in however many steps it gets to them.
+                if !matches!(event, Event::Air(AirEvent::FlightBegins { .. } | AirEvent::FlightLands { .. }))
+                {
+                    self.kernel.events += 1;
+                }
+                self.process(event);
+            }
+        }
+        if self.kernel.failure.is_none() {
+            self.kernel.now = until.max(self.kernel.now);
+        }
+    }
+
+    /// Ends the run, and returns the outcome and the tracer.
+    pub(crate) fn finish(mut self) -> (Outcome, T) {
+        let now = self.kernel.now;
+        let held = self.held();
+        let nodes = (0..self.nodes.len() as u32).map(|node| self.node_outcome(NodeId(node))).collect();
+        let outcome = Outcome {
+            fingerprint: self.kernel.fingerprint.value(),
+            sim_time: now.since(Instant::ZERO),
+            warmup: self.warmup,
+            events: self.kernel.events,
+            flows: self.flows.outcomes(now, held),
+            nodes,
+        };
+        (outcome, self.kernel.tracer)
+    }
+
+    fn schedule_beginnings(&mut self, spec: &Spec) {
+        let kernel = &mut self.kernel;
+        // First of all that happens at its moment: a flow that starts then counts whole.
+        if !spec.warmup.is_zero() {
+            kernel.schedule(Instant::ZERO + spec.warmup, Event::WarmedUp);
+        }
+        for (flow, spec) in (0..).zip(&spec.flows) {
+            kernel.schedule(spec.start, Event::FlowStart { flow });
+            if spec.stop != Instant::FAR_FUTURE {
+                kernel.schedule(spec.stop, Event::FlowStop { flow });
+            }
+        }
+        for (flood, spec) in (0..).zip(&spec.notice_floods) {
+            kernel.schedule(spec.start, Event::NoticeFlood { flood });
+        }
+        kernel.schedule(Instant::ZERO + SAMPLE_INTERVAL, Event::Sample);
+        if self.nodes.iter().any(Node::is_observed) {
+            kernel.scheduler.schedule_last(Instant::ZERO + OBSERVATION_INTERVAL, Event::Observe);
+        }
+    }
+
+    fn node_outcome(&mut self, node: NodeId) -> NodeOutcome {
+        let now = self.kernel.now;
+        let mut airtime = Airtime::default();
+        if let Some(air) = &self.air {
+            airtime = air.stations(node).fold(airtime, |sum, station| sum + air.airtime(now, station));
+        }
+        let ledger = self.kernel.ledger[node.index()];
+        let pairs = self.deliveries[node.index()].pairs();
+        let state = &mut self.nodes[node.index()];
+        NodeOutcome {
+            energy_j: self.draw.energy_j(&airtime),
+            airtime,
+            drops: ledger.drops,
+            proxies: state.path.iter_mut().map(Seat::counts).fold(ProxyCounts::default(), |sum, of| sum + of),
+            handoffs: state.handoff_log().map_or(Handoffs::default(), |log| log.handoffs()),
+            queues: ledger.queues.lengths(now),
+            marks: ledger.marks,
+            frames: ledger.frames,
+            data_frames: ledger.data_frames,
+            ack_frames: ledger.ack_frames,
+            routing_packets: ledger.routing_packets,
+            routing_bytes: ledger.routing_bytes,
+            notices: state.neighborhood().map_or(Notices::default(), |machine| machine.notices(pairs)),
+            neighborhood: state.neighborhood_mut().and_then(|machine| machine.series.take()),
+        }
+    }
+
+    /// Per flow, packets and bytes that the source and the sink sent and that are under way.
+    fn held(&self) -> Vec<[(u64, u64); 2]> {
+        let mut held = vec![[(0, 0); 2]; self.flows.len()];
+        for packet in self.kernel.packets.under_way() {
+            if let Account::Flow(flow) = packet.account {
+                let side = self.flows.side_of(flow, packet.ip.src);
+                let (packets, bytes) = &mut held[flow.index()][side as usize];
+                *packets += 1;
+                *bytes += u64::from(packet.len_bytes);
+            }
+        }
+        held
+    }
+
+    /// Everything that is counted is counted anew.
+    fn warmed_up(&mut self) {
+        let now = self.kernel.now;
+        self.flows.restart(now, &self.held());
+        self.kernel.ledger.iter_mut().for_each(|ledger| ledger.restart(now));
+        if let Some(air) = &mut self.air {
+            air.restart_airtime(now);
+        }
+        for node in &mut self.nodes {
+            if let Some(series) = node.neighborhood_mut().and_then(|machine| machine.series.as_mut()) {
+                series.counted_from = series.samples.len();
+            }
+            node.path.iter_mut().for_each(Seat::restart);
+            if let Some(log) = node.handoff_log() {
+                log.restart();
+            }
+        }
+    }
+
+    fn process(&mut self, event: Event) {
+        match event {
+            Event::Air(event) => self.process_of_air(event),
+            other => self.process_of_nodes(other),
+        }
+        while !self.kernel.refused.is_empty() {
+            self.tell_of_refusals();
+        }
+    }
+
+    fn process_of_air(&mut self, event: AirEvent) {
+        let (air, kernel) = self.air();
+        match event {
+            AirEvent::FlightBegins { flight, next } => air.flight_begins(kernel, flight, next),
+            AirEvent::FlightEnds { flight, sender } => {
+                air.flight_ends(kernel.now, sender);
+                self.drive_station(sender);
+                let (air, kernel) = self.air();
+                air.flight_leaves(kernel, flight);
+                self.flight_lands(flight, 0);
+            }
+            AirEvent::FlightLands { flight, next } => self.flight_lands(flight, next),
+            AirEvent::Mac { station } => {
+                if air.wake(kernel.now, station) {
+                    self.drive_station(station);
+                }
+            }
+        }
+    }
+
+    /// What happens above the air.
+    #[inline(never)] // Nine of ten events are of the air: their code stays together.
+    fn process_of_nodes(&mut self, event: Event) {
+        match event {
+            Event::Routing { node } => self.wake_agent(NodeId(node)),
+            Event::InPath { node, seat } => self.wake_seat(NodeId(node), seat),
+            Event::Cells { node } => self.wake_cells(NodeId(node)),
+            Event::Endpoint { flow, side } => {
+                if self.flows.wake(self.kernel.now, flow, side) {
+                    self.drive_endpoint(flow, side);
+                }
+            }
+            Event::LinkLayerDown { station } => {
+                let (air, kernel) = self.air();
+                let sent = air.link_layer_down(kernel, station);
+                self.sent(station, sent);
+            }
+            Event::LinkLayerUp { station } => {
+                let (air, kernel) = self.air();
+                if let Some(upcall) = air.link_layer_up(kernel, station) {
+                    self.take_upcall(station, upcall);
+                }
+            }
+            Event::WireSent { end } => self.wires.sent(&mut self.kernel, end),
+            Event::WireArrived { end } => {
+                if let Some(arrival) = self.wires.arrived(&mut self.kernel, end) {
+                    self.receive_from_wire(arrival);
+                }
+            }
+            Event::FlowStart { flow } => self.start_flow(flow),
+            Event::FlowStop { flow } => {
+                if let Some(side) = self.flows.abort(self.kernel.now, flow) {
+                    self.drive_endpoint(flow, side);
+                }
+            }
+            Event::Application { flow } => self.wake_application(flow),
+            Event::NoticeFlood { flood } => self.flood_notice(flood),
+            Event::Sample => self.sample(),
+            Event::Observe => self.observe_neighborhoods(),
+            Event::WarmedUp => self.warmed_up(),
+            Event::Air(event) => self.process_of_air(event),
+        }
+    }
+
+    /// A transmission ends at its receivers from number `next` on, one after the other as long as nothing else happens in between.
+    fn flight_lands(&mut self, flight: u32, mut next: u32) {
+        loop {
+            let (air, kernel) = self.air();
+            let Landing::At(station) = air.land(kernel, flight, next) else { return };
+            self.drive_station(station);
+            next += 1;
+        }
+    }
+
+    fn sample(&mut self) {
+        let queue_len = |node: NodeId| {
+            let queues = self.nodes[node.index()].interfaces.iter().map(|interface| match *interface {
+                Interface::Radio(station) => self.air.as_ref().map_or(0, |air| air.queue_len(station)),
+                Interface::Wire { end, .. } => self.wires.queue_len(end),
+                Interface::Tap | Interface::Tunnel => 0,
+            });
+            queues.max().unwrap_or(0) as u32
+        };
+        self.flows.sample(self.kernel.now, queue_len);
+        self.kernel.schedule(self.kernel.now + SAMPLE_INTERVAL, Event::Sample);
+    }
+
+    /// The air, and what it is handed.
+    pub(crate) fn air(&mut self) -> (&mut Air, &mut Kernel<T>) {
+        (
+            self.air.as_mut().expect("only radios ask for air, and a world with radios has it"),
+            &mut self.kernel,
+        )
+    }
+}
+
+/// Whether the MAC of `node` reports what is for others: to who listens to it.
+fn tap(spec: &Spec, node: NodeId) -> Tap {
+    let neighborhood = spec.radio.as_ref().and_then(|radio| radio.neighborhood.as_ref());
+    match &spec.routing {
+        RoutingSpec::Dsr(config) if config.is_tapped() => Tap::Promiscuous,
+        _ if neighborhood.is_some_and(|all| all.members.include(node)) => Tap::Promiscuous,
+        _ => Tap::Off,
+    }
+}
+
+/// By node: whether something there wants to know what its queues drop. Empty: nowhere.
+fn watched(spec: &Spec, nodes: &[Node]) -> Vec<bool> {
+    let of_links = spec.links.iter().any(|link| link.arq.is_some());
+    if spec.proxies.is_empty() && spec.pairs.is_empty() && !of_links {
+        return Vec::new();
+    }
+    nodes.iter().map(|node| !node.path.is_empty()).collect()
+}
