@@ -1,22 +1,36 @@
 //! Captures in pcapng: one interface a node, nanosecond stamps, comments on packets.
 
 use hopline_core::Instant;
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{
-    InterfaceDescriptionBlock, InterfaceDescriptionOption,
-};
-use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
-use pcap_file::{DataLink, Endianness, PcapError};
-use std::borrow::Cow;
 use std::io::{self, Write};
+
+/// Block types (draft-ietf-opsawg-pcapng §4.1 to §4.3).
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+/// Tells readers that numbers are little-endian (§4.1).
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const VERSION_MAJOR: u16 = 1;
+const VERSION_MINOR: u16 = 0;
+/// The length of the section is not given (§4.1).
+const UNKNOWN_SECTION_LENGTH: u64 = u64::MAX;
+/// Packets are never cut (§4.2).
+const NO_SNAP_LENGTH: u32 = 0;
+/// Type, and the total length at both ends (§3.1).
+const BLOCK_OVERHEAD: usize = 12;
+
+/// Option codes: §3.5, §4.1 and §4.2.
+const END_OF_OPTIONS: u16 = 0;
+const COMMENT: u16 = 1;
+const IF_NAME: u16 = 2;
+const USER_APPLICATION: u16 = 4;
+const IF_TSRESOL: u16 = 9;
 
 /// Stamps count units of 10⁻⁹ s (if_tsresol).
 const NANOSECONDS: u8 = 9;
 /// Longest option: its length field has 16 bits.
 const MAX_OPTION_LEN: usize = 0xffff;
 
-/// What the packets of an interface begin with.
+/// First header of the packets of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkType {
     /// 105: an 802.11 header, and a frame check sequence at the end.
@@ -29,10 +43,13 @@ pub enum LinkType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InterfaceId(u32);
 
-/// Writes one capture. The same calls give the same bytes on every machine. Every block is one or more small writes:
-/// hand it a buffered `W`.
+/// Writes one capture. The same calls give the same bytes on every machine. Every block is several small writes: hand
+/// it a buffered `W`.
 pub struct Writer<W: Write> {
-    inner: PcapNgWriter<W>,
+    out: W,
+    interfaces: u32,
+    /// The body of the block that is being written; kept for its memory.
+    body: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
@@ -41,13 +58,15 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// What writing to `out` returns.
     pub fn new(out: W) -> io::Result<Self> {
-        let section = SectionHeaderBlock {
-            endianness: Endianness::Little,
-            options: vec![SectionHeaderOption::UserApplication(Cow::Borrowed("hopline"))],
-            ..SectionHeaderBlock::default()
-        };
-        let inner = PcapNgWriter::with_section_header(out, section).map_err(into_io)?;
-        Ok(Self { inner })
+        let mut writer = Self { out, interfaces: 0, body: Vec::new() };
+        writer.body.extend(BYTE_ORDER_MAGIC.to_le_bytes());
+        writer.body.extend(VERSION_MAJOR.to_le_bytes());
+        writer.body.extend(VERSION_MINOR.to_le_bytes());
+        writer.body.extend(UNKNOWN_SECTION_LENGTH.to_le_bytes());
+        writer.option(USER_APPLICATION, b"hopline");
+        writer.option(END_OF_OPTIONS, &[]);
+        writer.block(SECTION_HEADER)?;
+        Ok(writer)
     }
 
     /// Adds an interface. Its name is cut to 65,535 bytes.
@@ -55,17 +74,15 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// What the underlying writer returns.
     pub fn add_interface(&mut self, name: &str, link_type: LinkType) -> io::Result<InterfaceId> {
-        let linktype = match link_type {
-            LinkType::Ieee80211 => DataLink::IEEE802_11,
-            LinkType::RawIp => DataLink::RAW,
-        };
-        let mut block = InterfaceDescriptionBlock::new(linktype, 0);
-        block.options = vec![
-            InterfaceDescriptionOption::IfName(Cow::Borrowed(option_text(name))),
-            InterfaceDescriptionOption::IfTsResol(NANOSECONDS),
-        ];
-        let id = InterfaceId(self.inner.interfaces().len() as u32);
-        self.inner.write_pcapng_block(block).map_err(into_io)?;
+        let id = InterfaceId(self.interfaces);
+        self.interfaces += 1;
+        self.body.extend(link_type.number().to_le_bytes());
+        self.body.extend([0; 2]); // reserved
+        self.body.extend(NO_SNAP_LENGTH.to_le_bytes());
+        self.option(IF_NAME, option_text(name).as_bytes());
+        self.option(IF_TSRESOL, &[NANOSECONDS]);
+        self.option(END_OF_OPTIONS, &[]);
+        self.block(INTERFACE_DESCRIPTION)?;
         Ok(id)
     }
 
@@ -80,39 +97,72 @@ impl<W: Write> Writer<W> {
         bytes: &[u8],
         comment: Option<&str>,
     ) -> io::Result<()> {
+        if interface.0 >= self.interfaces {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the interface is of another capture"));
+        }
         let len = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let comment = comment.map(|text| EnhancedPacketOption::Comment(Cow::Borrowed(option_text(text))));
-        let block = EnhancedPacketBlock {
-            interface_id: interface.0,
-            timestamp: std::time::Duration::from_nanos(at.as_nanos()),
-            original_len: len,
-            data: Cow::Borrowed(bytes),
-            options: comment.into_iter().collect(),
-        };
-        self.inner.write_pcapng_block(block).map_err(into_io)?;
-        Ok(())
+        let stamp = at.as_nanos();
+        self.body.extend(interface.0.to_le_bytes());
+        self.body.extend(((stamp >> 32) as u32).to_le_bytes());
+        self.body.extend((stamp as u32).to_le_bytes());
+        self.body.extend([len; 2].map(u32::to_le_bytes).as_flattened()); // captured, and on the air
+        self.body.extend(bytes);
+        self.pad();
+        if let Some(text) = comment {
+            self.option(COMMENT, option_text(text).as_bytes());
+            self.option(END_OF_OPTIONS, &[]);
+        }
+        self.block(ENHANCED_PACKET)
     }
 
     /// Ends the capture: flushes, and hands the underlying writer back.
     ///
     /// # Errors
     /// What flushing returns.
-    pub fn finish(self) -> io::Result<W> {
-        let mut out = self.inner.into_inner();
-        out.flush()?;
-        Ok(out)
+    pub fn finish(mut self) -> io::Result<W> {
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    /// Appends an option to the body (§3.5).
+    fn option(&mut self, code: u16, value: &[u8]) {
+        self.body.extend(code.to_le_bytes());
+        self.body.extend((value.len() as u16).to_le_bytes());
+        self.body.extend(value);
+        self.pad();
+    }
+
+    /// Pads the body to a multiple of 32 bits (§3.1).
+    fn pad(&mut self) {
+        self.body.resize(self.body.len().next_multiple_of(4), 0);
+    }
+
+    /// Writes the body as a block of this type (§3.1), and empties it.
+    fn block(&mut self, kind: u32) -> io::Result<()> {
+        let total = u32::try_from(BLOCK_OVERHEAD + self.body.len()).map_err(|_| io::ErrorKind::InvalidInput);
+        let written = total.map_err(Into::into).and_then(|total: u32| {
+            self.out.write_all(&kind.to_le_bytes())?;
+            self.out.write_all(&total.to_le_bytes())?;
+            self.out.write_all(&self.body)?;
+            self.out.write_all(&total.to_le_bytes())
+        });
+        self.body.clear();
+        written
+    }
+}
+
+impl LinkType {
+    /// Returns its number in the registry of link types.
+    const fn number(self) -> u16 {
+        match self {
+            Self::Ieee80211 => 105,
+            Self::RawIp => 101,
+        }
     }
 }
 
 fn option_text(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_OPTION_LEN)]
-}
-
-fn into_io(error: PcapError) -> io::Error {
-    match error {
-        PcapError::IoError(error) => error,
-        other => io::Error::new(io::ErrorKind::InvalidInput, other),
-    }
 }
 
 #[cfg(test)]

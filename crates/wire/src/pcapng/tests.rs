@@ -1,4 +1,5 @@
 use super::*;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 
 /// The packets of a capture: interface, nanoseconds, bytes, comment.
