@@ -55,6 +55,7 @@ pub(crate) fn store(error: &StoreError) -> PyErr {
         | StoreError::OtherPlan { path, .. }
         | StoreError::OtherBuild { path, .. }
         | StoreError::MoreRuns { path, .. }
+        | StoreError::NeedsParquet { path }
         | StoreError::Busy { path }
         | StoreError::Damaged { path, .. } => results(said, path),
         StoreError::Io { .. } => PyOSError::new_err(said),

@@ -1,20 +1,9 @@
 //! What the command line takes.
 
-mod bench;
-mod key;
-mod link;
-mod number;
-mod proxy;
-mod transfer;
-
-pub(crate) use bench::{Bench, BitRate, Test, Unit};
-pub(crate) use key::{Key, KeyCommand};
-pub(crate) use link::{Link, Rate, Share, Time};
-pub(crate) use proxy::{Proxy, ProxyCommand, ProxySetup, ProxyStatus};
-pub(crate) use transfer::{Identity, Recv, Send, Show, Transport};
+pub(crate) mod number;
 
 use self::number::{MANY, count, whole};
-use crate::commands;
+use crate::{commands, net};
 use clap::builder::PossibleValuesParser;
 use clap::{Args as Arguments, Parser, Subcommand};
 use clap_complete::Shell;
@@ -143,24 +132,8 @@ pub(crate) enum Command {
     /// Reproduce the figures of a paper: its claims beside our measurements
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(Reproduce),
-    /// Send a file, a directory or standard input to `hopline recv`
-    #[command(after_help = transfer::SEND_EXAMPLES)]
-    Send(Send),
-    /// Receive what `hopline send` sends
-    #[command(after_help = transfer::RECV_EXAMPLES)]
-    Recv(Recv),
-    /// Measure throughput over TPA or the kernel's TCP, with iperf3's options
-    #[command(after_help = bench::EXAMPLES)]
-    Bench(Bench),
-    /// Run a command over a bad link between two hosts on this machine
-    #[command(after_help = link::EXAMPLES)]
-    Link(Link),
-    /// Run Snoop, split connections, D-Proxy, gateways and agents on real packets
-    #[command(after_help = proxy::EXAMPLES)]
-    Proxy(Proxy),
-    /// Make and show the keys by which machines know each other
-    #[command(after_help = key::EXAMPLES)]
-    Key(Key),
+    #[command(flatten)]
+    Net(net::Command),
 }
 
 /// A scenario, and what is put over it.
@@ -373,7 +346,7 @@ pub(crate) struct Reproduce {
 pub(crate) struct Schema {
     /// The kind of file
     #[arg(value_name = "KIND", default_value = FILE_KINDS[0].name)]
-    #[arg(value_parser = PossibleValuesParser::new(commands::schema::kinds().map(|kind| kind.name)))]
+    #[arg(value_parser = PossibleValuesParser::new(commands::schema::names()))]
     pub(crate) kind: String,
 }
 

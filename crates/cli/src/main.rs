@@ -4,11 +4,16 @@ mod args;
 mod commands;
 mod console;
 mod doctor;
-mod follow;
 mod forecast;
-mod keys;
+#[cfg(feature = "net")]
+mod net;
+#[cfg(not(feature = "net"))]
+#[path = "without_net.rs"]
+mod net;
 mod problems;
 mod progress;
+#[cfg(all(test, feature = "net"))]
+mod without_net;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -26,13 +31,8 @@ fn main() -> ExitCode {
         args::Command::Sweep(sweep) => commands::sweep::execute(&sweep),
         args::Command::Report(report) => commands::report::execute(&report),
         args::Command::Reproduce(reproduce) => commands::reproduce::execute(&reproduce),
-        args::Command::Send(send) => commands::send::execute(&send),
-        args::Command::Recv(recv) => commands::recv::execute(&recv),
-        args::Command::Bench(bench) => commands::bench::execute(&bench),
-        args::Command::Proxy(proxy) => commands::proxy::execute(&proxy),
-        args::Command::Key(key) => commands::key::execute(&key),
-        args::Command::Link(link) => {
-            return commands::link::execute(&link).unwrap_or_else(|failure| failure.report());
+        args::Command::Net(command) => {
+            return net::execute(&command).unwrap_or_else(|failure| failure.report());
         }
     };
     match done {

@@ -26,21 +26,19 @@ pub(crate) enum Failure {
     Stdout(io::Error),
     /// Anything else.
     Other(String),
-    /// Ctrl-C; nothing was kept.
-    Interrupted,
+    /// Ctrl-C, and the line that tells the user what was kept.
+    Interrupted(&'static str),
     /// Ctrl-C; what was run is kept in this directory.
     Suspended(PathBuf),
-    /// Ctrl-C; what was measured until then was shown.
-    MeasurementStopped,
-    /// Ctrl-C; what arrived of a transfer is kept at the receiver.
-    TransferSuspended,
 }
 
 impl Failure {
     /// What became of an experiment whose results are kept in `directory`; empty: nowhere.
     pub(crate) fn of_experiment(error: ExperimentError, directory: &Path) -> Self {
         match error {
-            ExperimentError::Interrupted if directory.as_os_str().is_empty() => Self::Interrupted,
+            ExperimentError::Interrupted if directory.as_os_str().is_empty() => {
+                Self::Interrupted(NOTHING_WRITTEN)
+            }
             ExperimentError::Interrupted => Self::Suspended(directory.to_owned()),
             ExperimentError::Problems(problems) => Self::Input(problems),
             ExperimentError::Store(error) => Self::Store(error),
@@ -91,7 +89,7 @@ impl From<TracedError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
-            RunError::Interrupted => Self::Interrupted,
+            RunError::Interrupted => Self::Interrupted(NOTHING_WRITTEN),
             RunError::Failed(_) | RunError::NotRepeatable { .. } => Self::Other(error.to_string()),
         }
     }
@@ -99,9 +97,11 @@ impl From<RunError> for Failure {
 
 impl From<Interrupted> for Failure {
     fn from(Interrupted: Interrupted) -> Self {
-        Self::Interrupted
+        Self::Interrupted(NOTHING_WRITTEN)
     }
 }
+
+const NOTHING_WRITTEN: &str = "interrupted; nothing was written";
 
 const FAILED: u8 = 1;
 const WRONG_INPUT: u8 = 2;
@@ -142,16 +142,8 @@ impl Failure {
                 say(&format!("{:?}", Rendered(&Problem::new(message))));
                 ExitCode::from(FAILED)
             }
-            Self::Interrupted => {
-                say("interrupted; nothing was written");
-                ExitCode::from(INTERRUPTED)
-            }
-            Self::MeasurementStopped => {
-                say("interrupted");
-                ExitCode::from(INTERRUPTED)
-            }
-            Self::TransferSuspended => {
-                say("interrupted; what has arrived is kept, and the same command goes on");
+            Self::Interrupted(line) => {
+                say(line);
                 ExitCode::from(INTERRUPTED)
             }
             Self::Suspended(directory) => {

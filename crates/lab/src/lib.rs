@@ -22,6 +22,7 @@ pub mod papers;
 pub mod plan;
 pub mod question;
 pub mod record;
+#[cfg(feature = "parquet")]
 pub mod remote;
 pub mod report;
 pub mod run;

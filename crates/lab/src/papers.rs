@@ -2,16 +2,13 @@
 
 use crate::claims::FILE;
 use hopline_scenario::source::Problem;
-use rust_embed::Embed;
+use include_dir::{Dir, include_dir};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// The repository's `papers/`, as it was when hopline was built.
-#[derive(Embed)]
-#[folder = "../../papers"]
-#[exclude = "*.md"]
-struct Brought;
+static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../papers");
 
 /// A folder of papers.
 #[derive(Debug)]
@@ -67,11 +64,6 @@ impl Papers {
 
 fn unpack() -> std::io::Result<TempDir> {
     let folder = tempfile::Builder::new().prefix("hopline-papers-").tempdir()?;
-    for name in Brought::iter() {
-        let file = Brought::get(&name).expect("it was just listed");
-        let path = folder.path().join(&*name);
-        fs::create_dir_all(path.parent().expect("it lies in the folder"))?;
-        fs::write(path, file.data)?;
-    }
+    BUILT_IN.extract(folder.path())?;
     Ok(folder)
 }

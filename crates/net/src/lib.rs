@@ -48,6 +48,5 @@ pub mod wide;
 pub use error::Error;
 pub use interface::Interface;
 pub use netns::Namespace;
-pub use sys::stdout_was_closed;
 pub use tun::Tun;
 pub use tun_pair::TunPair;

@@ -1,8 +1,8 @@
-//! System calls that no crate wraps safely. All the `unsafe` there is.
+//! System calls that no crate wraps safely.
 
 #![allow(
     unsafe_code,
-    reason = "ioctl, unshare, pthread_setschedparam, bind, getsockopt, recvmmsg, getrusage and what runs before `main` are C"
+    reason = "ioctl, unshare, pthread_setschedparam, bind, getsockopt, recvmmsg and getrusage are C"
 )]
 
 use libc::{c_char, c_int, c_ulong, ifreq, rtentry, sockaddr};
@@ -15,31 +15,9 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Lowest real-time priority: above every ordinary thread, below whoever cares more.
 const PRIORITY: c_int = 1;
-
-static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
-
-/// Whether this process was started with standard output closed. Rust opens /dev/null in its place before `main`, and all
-/// that is printed is lost without an error; so this is looked at earlier.
-#[must_use]
-pub fn stdout_was_closed() -> bool {
-    STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
-}
-
-// SAFETY: the loader calls the functions of this section once each, on one thread; this one makes a system call that only
-// asks, and sets a flag. What arguments it is given by some C libraries it ignores, as the C calling convention permits.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static BEFORE_MAIN: extern "C" fn() = look_at_stdout;
-
-extern "C" fn look_at_stdout() {
-    // SAFETY: a number that is no open descriptor is answered by an error.
-    let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
-    STDOUT_WAS_CLOSED.store(flags < 0, Ordering::Relaxed);
-}
 
 /// Puts the calling thread into a new network namespace.
 pub(crate) fn leave_network_namespace() -> io::Result<()> {

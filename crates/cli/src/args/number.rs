@@ -4,10 +4,10 @@ use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 
 /// Whole numbers that a scenario can hold.
-pub(super) const MANY: u64 = i64::MAX as u64;
+pub(crate) const MANY: u64 = i64::MAX as u64;
 
 /// Reads a whole number of `range`, which lies in that of `T`.
-pub(super) fn whole<T: TryFrom<u64>>(
+pub(crate) fn whole<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
     move |text| {
@@ -17,7 +17,7 @@ pub(super) fn whole<T: TryFrom<u64>>(
 }
 
 /// Reads how many of something there may be at once.
-pub(super) fn count(text: &str) -> Result<NonZeroU16, String> {
+pub(crate) fn count(text: &str) -> Result<NonZeroU16, String> {
     let range = 1..=u16::MAX.into();
     let number = whole::<u16>(range.clone())(text)?;
     NonZeroU16::new(number).ok_or_else(|| words(&range))

@@ -1,6 +1,6 @@
 //! What compare, sweep, report and reproduce share: running a plan, and its page.
 
-use crate::problems::Failure;
+use crate::problems::{Failure, say};
 use hopline_lab::Plan;
 use hopline_lab::animation::Window;
 use hopline_lab::comparison::Comparison;
@@ -27,6 +27,9 @@ pub(crate) fn kept(
         hopline_lab::experiment::animate(plan, &mut comparison, window, how)?;
     }
     store.put(REPORT, page(&comparison).as_bytes())?;
+    if !cfg!(feature = "parquet") {
+        say("tables are CSV only: this build writes no Parquet; `make build` makes one that does");
+    }
     Ok((comparison, store))
 }
 

@@ -1,22 +1,15 @@
 //! One file a command.
 
-pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod doctor;
 mod experiment;
-mod identity;
-pub(crate) mod key;
-pub(crate) mod link;
 pub(crate) mod man;
 pub(crate) mod movements;
-pub(crate) mod proxy;
-pub(crate) mod recv;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod schema;
-pub(crate) mod send;
 pub(crate) mod sweep;
 
 use crate::args::{Effort, Given};

@@ -1,19 +1,18 @@
 //! `hopline schema`.
 
 use crate::args::Schema as Args;
-use crate::console;
 use crate::problems::Failure;
-use hopline_daemon::config::keys::PROXIES;
+use crate::{console, net};
 use hopline_lab::file_kinds::FILE_KINDS;
-use hopline_scenario::json_schema::FileKind;
 
 /// Prints the JSON Schema of a kind of file.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
-    let kind = kinds().find(|kind| kind.name == args.kind).expect("the command line takes known kinds only");
+    let of_lab = FILE_KINDS.iter().find(|kind| kind.name == args.kind);
+    let kind = of_lab.map_or_else(|| net::file_kind(&args.kind), |kind| Ok(*kind))?;
     console::print(&format!("{:#}\n", kind.schema()))
 }
 
-/// Every kind of file that has a schema.
-pub(crate) fn kinds() -> impl Iterator<Item = FileKind> {
-    FILE_KINDS.iter().copied().chain([PROXIES])
+/// Names of the kinds of file that have a schema.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    FILE_KINDS.iter().map(|kind| kind.name).chain(net::FILE_KINDS)
 }

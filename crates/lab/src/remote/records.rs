@@ -2,7 +2,7 @@
 
 use super::RemoteError;
 use crate::record::Record;
-use crate::store::table::properties;
+use crate::store::parquet_table::properties;
 use crate::tables::{Batch, Cell, Column, Kind};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;

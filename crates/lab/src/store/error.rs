@@ -44,6 +44,11 @@ pub enum StoreError {
         /// Runs of each point that are asked for.
         asked: u64,
     },
+    /// It holds Parquet tables, and this build writes none.
+    NeedsParquet {
+        /// The directory.
+        path: PathBuf,
+    },
     /// Another process writes it.
     Busy {
         /// The directory.
@@ -112,6 +117,14 @@ impl fmt::Display for StoreError {
                     f,
                     "{} holds {there} runs of each point, and {asked} are asked for; ask for {there} or more, or \
                      choose another name",
+                    path.display()
+                )
+            }
+            Self::NeedsParquet { path } => {
+                write!(
+                    f,
+                    "{} holds Parquet tables, which this build of hopline does not write; `make build` makes one that \
+                     does, or choose another name",
                     path.display()
                 )
             }

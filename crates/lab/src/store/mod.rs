@@ -1,12 +1,14 @@
 //! A directory that keeps an experiment while it runs and after: what was run stays, whatever happens.
 //!
 //! `manifest.json` says what the experiment is, `records.jsonl` has a line a run, appended as runs end. When the
-//! experiment is complete, tables are made of the records: `runs`, `metrics` and `series`, each as CSV and as Parquet,
-//! which depend on the plan alone, and `timing.csv`, which does not.
+//! experiment is complete, tables are made of the records: `runs`, `metrics` and `series`, each as CSV and, in a build with
+//! the feature `parquet`, as Parquet. They depend on the plan alone; `timing.csv` does not.
 
 mod error;
 mod journal;
-pub(crate) mod table;
+#[cfg(feature = "parquet")]
+pub(crate) mod parquet_table;
+mod table;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -98,7 +100,10 @@ impl Store {
         fs::create_dir_all(path).map_err(|e| StoreError::io(path, e))?;
         let lock = lock(path)?;
         match (&found, start) {
-            (Some(found), Start::Resume) => found.matches(path, description)?,
+            (Some(found), Start::Resume) => {
+                found.matches(path, description)?;
+                tables::check_writable(path)?;
+            }
             (Some(_), Start::Anew) => clear(path)?,
             (None, _) => {}
         }

@@ -1,20 +1,17 @@
-//! A table that is written as CSV and as Parquet at once, row by row, in bounded memory.
+//! A table that is written row by row, in bounded memory: as CSV, and as Parquet in a build with the feature `parquet`.
 
-use crate::tables::{Batch, Cell, Column};
-use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
+#[cfg(feature = "parquet")]
+use super::parquet_table::ParquetTable;
+use crate::tables::{Cell, Column};
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
-
-/// Rows that wait for the Parquet file. A fixed number, so that the file depends on the rows alone.
-const BATCH_ROWS: usize = 1 << 14;
+use std::path::Path;
 
 /// A table in the making.
 pub(super) struct Files {
     csv: csv::Writer<BufWriter<File>>,
-    parquet: ArrowWriter<File>,
-    batch: Batch,
+    #[cfg(feature = "parquet")]
+    parquet: ParquetTable,
     /// Whether there was a row at all.
     empty: bool,
     /// The number that is being written.
@@ -22,13 +19,18 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// A table with these columns.
-    pub(super) fn new(csv: File, parquet: File, columns: &[Column]) -> io::Result<Self> {
-        let mut csv = csv::Writer::from_writer(BufWriter::new(csv));
+    /// Creates the files of a table with these columns in `folder`.
+    pub(super) fn create(folder: &Path, name: &str, columns: &[Column]) -> io::Result<Self> {
+        let file = |extension: &str| File::create(folder.join(format!("{name}.{extension}")));
+        let mut csv = csv::Writer::from_writer(BufWriter::new(file("csv")?));
         csv.write_record(columns.iter().map(|column| &column.name))?;
-        let batch = Batch::new(columns);
-        let parquet = ArrowWriter::try_new(parquet, batch.schema(), Some(properties()))?;
-        Ok(Self { csv, parquet, batch, empty: true, number: String::new() })
+        Ok(Self {
+            csv,
+            #[cfg(feature = "parquet")]
+            parquet: ParquetTable::new(file("parquet")?, columns)?,
+            empty: true,
+            number: String::new(),
+        })
     }
 
     /// Adds a row: a cell for each column, of its kind or empty.
@@ -37,33 +39,21 @@ impl Files {
             self.csv.write_field(cell.text(&mut self.number))?;
         }
         self.csv.write_record(None::<&[u8]>)?;
-        self.batch.push(cells);
+        #[cfg(feature = "parquet")]
+        self.parquet.row(cells)?;
         self.empty = false;
-        if self.batch.rows() == BATCH_ROWS { self.flush() } else { Ok(()) }
+        Ok(())
     }
 
-    /// Whether it has no row.
+    /// Returns whether it has no row.
     pub(super) const fn is_empty(&self) -> bool {
         self.empty
     }
 
-    /// Ends both files.
-    pub(super) fn finish(mut self) -> io::Result<()> {
-        self.flush()?;
-        self.parquet.close()?;
+    /// Ends the files.
+    pub(super) fn finish(self) -> io::Result<()> {
+        #[cfg(feature = "parquet")]
+        self.parquet.finish()?;
         self.csv.into_inner().map_err(|e| io::Error::from(e.error().kind()))?.flush()
     }
-
-    fn flush(&mut self) -> io::Result<()> {
-        let batch = self.batch.take().map_err(io::Error::other)?;
-        self.parquet.write(&batch).map_err(io::Error::other)
-    }
-}
-
-/// How Parquet is written, everywhere.
-pub(crate) fn properties() -> WriterProperties {
-    WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_created_by(concat!("hopline ", env!("CARGO_PKG_VERSION")).to_owned())
-        .build()
 }

@@ -10,10 +10,10 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Those that are there only if a neighbourhood was observed.
+/// The tables that are there only if a neighbourhood was observed.
 const NEIGHBORHOODS: [&str; 2] = ["neighborhoods.csv", "neighborhoods.parquet"];
 
-/// Every file that [`write`] makes.
+/// Every file that [`write`] makes; Parquet in a build with the feature `parquet` only.
 pub(super) const FILES: [&str; 9] = [
     "runs.csv",
     "runs.parquet",
@@ -50,13 +50,30 @@ pub(super) fn write(
         Ok::<(), StoreError>(())
     })?;
     let totals = tables.finish().map_err(failed)?;
-    for name in FILES {
-        match fs::rename(drafts.path().join(name), path.join(name)) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound && NEIGHBORHOODS.contains(&name) => {}
-            other => other.map_err(failed)?,
-        }
-    }
+    FILES.iter().try_for_each(|name| place(drafts.path(), &path, name)).map_err(failed)?;
     Ok(totals)
+}
+
+/// Moves the draft called `name` to its place, if there is one.
+fn place(drafts: &Path, path: &Path, name: &str) -> io::Result<()> {
+    let optional = NEIGHBORHOODS.contains(&name) || !is_written(name);
+    match fs::rename(drafts.join(name), path.join(name)) {
+        Err(e) if optional && e.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Returns whether this build writes the file called `name`.
+fn is_written(name: &str) -> bool {
+    cfg!(feature = "parquet") || !name.ends_with(".parquet")
+}
+
+/// Checks that this build writes all tables that are in `path`: otherwise some would keep what others no longer say.
+pub(super) fn check_writable(path: &Path) -> Result<(), StoreError> {
+    match FILES.iter().any(|name| !is_written(name) && path.join(name).exists()) {
+        true => Err(StoreError::NeedsParquet { path: path.to_owned() }),
+        false => Ok(()),
+    }
 }
 
 struct Tables {
@@ -75,10 +92,7 @@ struct Tables {
 impl Tables {
     fn new(folder: &Path, description: &Description) -> io::Result<Self> {
         let heads = Heads::of(description);
-        let files = |name: &str, table: Table| {
-            let file = |extension: &str| File::create(folder.join(format!("{name}.{extension}")));
-            Files::new(file("csv")?, file("parquet")?, &table.columns(&heads))
-        };
+        let files = |name: &str, table: Table| Files::create(folder, name, &table.columns(&heads));
         let mut timing = csv::Writer::from_writer(File::create(folder.join("timing.csv"))?);
         timing.write_record(["point", "run", "cpu_s", "wall_s"])?;
         Ok(Self {
@@ -122,7 +136,8 @@ impl Tables {
             files.finish()?;
         }
         if unobserved {
-            NEIGHBORHOODS.iter().try_for_each(|name| fs::remove_file(self.folder.join(name)))?;
+            let drafts = NEIGHBORHOODS.map(|name| self.folder.join(name));
+            drafts.iter().filter(|path| path.exists()).try_for_each(fs::remove_file)?;
         }
         self.timing.flush()?;
         Ok(Totals { fingerprints: self.fingerprints, failed: self.failed, cpu_s: self.cpu_s })

@@ -66,6 +66,7 @@ fn a_complete_experiment_has_tables_and_a_manifest() {
     assert_eq!(series.lines().count(), 1 + 2 * 5, "run 1 of both points, 5 s");
 }
 
+#[cfg(feature = "parquet")]
 #[test]
 fn parquet_holds_what_csv_holds() {
     use arrow_array::cast::AsArray;
@@ -103,6 +104,19 @@ fn parquet_holds_what_csv_holds() {
     let csv = fs::read_to_string(folder.path().join("metrics.csv")).unwrap();
     assert!(rows.iter().eq(csv.lines().skip(1)), "the tables differ");
     assert!(rows.len() > 100);
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn a_build_without_parquet_does_not_go_on_in_a_directory_that_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    run(&plan(), folder.path()).unwrap();
+    let table = folder.path().join("metrics.parquet");
+    assert!(!table.exists());
+    fs::write(&table, "of a build with Parquet").unwrap();
+    let refused = refusal(run(&plan(), folder.path()));
+    assert!(refused.contains("holds Parquet tables") && refused.contains("`make build`"), "{refused}");
+    assert_eq!(fs::read_to_string(&table).unwrap(), "of a build with Parquet");
 }
 
 #[test]
@@ -300,6 +314,6 @@ fn neighbourhoods_that_are_observed_have_a_table_and_others_have_none() {
     let columns = "point,variant,tcp.window,run,node,time_s,queue_packets,estimate_packets,latest_packets";
     assert_eq!(lines.next(), Some(columns));
     assert!(lines.next().unwrap().starts_with("0,tcp.window=2,2,1,n1,0.1,"), "{table}");
-    assert!(path.join("neighborhoods.parquet").exists());
+    assert_eq!(path.join("neighborhoods.parquet").exists(), cfg!(feature = "parquet"));
     assert!(["csv", "parquet"].iter().all(|end| !without.join(format!("neighborhoods.{end}")).exists()));
 }

@@ -1,6 +1,8 @@
 //! Rows as Arrow has them: column by column.
 
 use super::cell::{Cell, Column, Kind};
+use super::{Heads, Table};
+use crate::record::Record;
 use arrow_array::builder::{Float64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
@@ -60,6 +62,47 @@ impl Batch {
         self.rows = 0;
         let columns = self.columns.iter_mut().map(Builder::take).collect();
         RecordBatch::try_new(self.schema.clone(), columns)
+    }
+}
+
+impl Table {
+    /// All rows that `records` have in it. Of flows, columns that are empty everywhere are left out.
+    ///
+    /// # Errors
+    ///
+    /// None that records have.
+    pub fn batch<'r>(
+        self,
+        heads: &Heads,
+        records: impl IntoIterator<Item = &'r Record>,
+    ) -> Result<RecordBatch, ArrowError> {
+        let mut batch = Batch::new(&self.columns(heads));
+        for record in records {
+            self.add(heads, record, &mut batch);
+        }
+        self.whole(heads, batch)
+    }
+
+    /// Adds the rows that `record` has in it to `batch`.
+    pub fn add(self, heads: &Heads, record: &Record, batch: &mut Batch) {
+        let mut push = |cells: &[Cell<'_>]| {
+            batch.push(cells);
+            Ok(())
+        };
+        self.rows(heads, record, &mut push).expect("rows in memory take everything");
+    }
+
+    /// What [`batch`](Self::batch) makes of rows that were [added](Self::add).
+    ///
+    /// # Errors
+    ///
+    /// None that records have.
+    pub fn whole(self, heads: &Heads, mut batch: Batch) -> Result<RecordBatch, ArrowError> {
+        let all = batch.take()?;
+        match self {
+            Self::Flows => without_empty(&all, heads.columns().len() + self.own().len()),
+            _ => Ok(all),
+        }
     }
 }
 

@@ -1,23 +1,25 @@
 //! Results as tables: which there are, their columns, and the rows that a record has in each.
 //!
-//! A result directory has them as CSV and Parquet, Python as Arrow.
+//! A result directory has them as CSV and, with the feature `parquet`, as Parquet; Python has them as Arrow.
 
+#[cfg(feature = "parquet")]
 mod batch;
 mod cell;
+#[cfg(feature = "parquet")]
 mod estimates;
 mod heads;
-#[cfg(test)]
+#[cfg(all(test, feature = "parquet"))]
 mod tests;
 
+#[cfg(feature = "parquet")]
 pub use batch::{Batch, without_empty};
 pub use cell::{Cell, Column, Kind};
+#[cfg(feature = "parquet")]
 pub use estimates::estimates;
 pub use heads::Heads;
 
 use crate::metrics::{CATALOGUE, Level};
 use crate::record::{Done, Record};
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
 use std::io;
 
 /// A table.
@@ -112,45 +114,6 @@ impl Table {
             (Self::Flows, Ok(done)) => flows(done, row),
             (Self::Series, Ok(done)) => series(done, row),
             (Self::Neighborhoods, Ok(done)) => neighborhoods(done, row),
-        }
-    }
-
-    /// All rows that `records` have in it. Of flows, columns that are empty everywhere are left out.
-    ///
-    /// # Errors
-    ///
-    /// None that records have.
-    pub fn batch<'r>(
-        self,
-        heads: &Heads,
-        records: impl IntoIterator<Item = &'r Record>,
-    ) -> Result<RecordBatch, ArrowError> {
-        let mut batch = Batch::new(&self.columns(heads));
-        for record in records {
-            self.add(heads, record, &mut batch);
-        }
-        self.whole(heads, batch)
-    }
-
-    /// Adds the rows that `record` has in it to `batch`.
-    pub fn add(self, heads: &Heads, record: &Record, batch: &mut Batch) {
-        let mut push = |cells: &[Cell<'_>]| {
-            batch.push(cells);
-            Ok(())
-        };
-        self.rows(heads, record, &mut push).expect("rows in memory take everything");
-    }
-
-    /// What [`batch`](Self::batch) makes of rows that were [added](Self::add).
-    ///
-    /// # Errors
-    ///
-    /// None that records have.
-    pub fn whole(self, heads: &Heads, mut batch: Batch) -> Result<RecordBatch, ArrowError> {
-        let all = batch.take()?;
-        match self {
-            Self::Flows => without_empty(&all, heads.columns().len() + self.own().len()),
-            _ => Ok(all),
         }
     }
 }

@@ -6,9 +6,9 @@ use crate::execute::Memory;
 use crate::run::Unwatched;
 use crate::testing::{TWO_HOPS, scenario};
 use crate::{Plan, execute::execute};
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
 
 fn made() -> (Heads, Vec<Record>) {
     let axis = hopline_scenario::parse_vary("tcp.window=2,unclamped").expect("an axis");

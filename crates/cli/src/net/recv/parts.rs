@@ -1,7 +1,8 @@
 //! Partial files that nobody comes back for.
 
-use crate::args::Recv as Args;
 use crate::console;
+use crate::net::args::Recv as Args;
+use crate::net::clock;
 use crate::problems::{Failure, say};
 use hopline_net::transfer::{Directory, FoundPart};
 use indicatif::HumanBytes;
@@ -31,7 +32,7 @@ impl Expiry {
         if self.looked.is_some_and(|at| at.elapsed() < HOUR) {
             return;
         }
-        self.looked = Some(console::now());
+        self.looked = Some(clock::now());
         // What cannot be read now can be in an hour, or is nobody's concern.
         for part in directory.remove_parts(age).unwrap_or_default() {
             if !self.quiet {

@@ -1,7 +1,7 @@
 //! `send` and `recv`.
 
 use super::bench::bytes;
-use super::number::{count, whole};
+use crate::args::number::{count, whole};
 use clap::{Args as Arguments, ValueEnum};
 use std::net::IpAddr;
 use std::num::NonZeroU16;

@@ -2,8 +2,8 @@
 
 mod status;
 
-use crate::args::{Proxy as Args, ProxyCommand, ProxySetup};
 use crate::console;
+use crate::net::args::{Proxy as Args, ProxyCommand, ProxySetup};
 use crate::problems::{Failure, say};
 use hopline_daemon::rules::Rules;
 use hopline_daemon::{Config, RunError};

@@ -6,8 +6,8 @@ mod show;
 mod text;
 
 use self::show::{Show, Style};
-use crate::args::{Bench as Args, BitRate, Test};
 use crate::console;
+use crate::net::args::{Bench as Args, BitRate, Test};
 use crate::problems::{Failure, say};
 use hopline_lab::Problem;
 use hopline_net::bench::{
@@ -74,7 +74,7 @@ fn run_client(args: &Args, host: &str) -> Result<(), Failure> {
     show.printed?;
     match result {
         Ok(Report { ending: Ending::Complete, .. }) => Ok(()),
-        Ok(Report { ending: Ending::Stopped, .. }) => Err(Failure::MeasurementStopped),
+        Ok(Report { ending: Ending::Stopped, .. }) => Err(Failure::Interrupted("interrupted")),
         Err(error) => Err(failure(error)),
     }
 }
@@ -85,7 +85,7 @@ fn is_wanted(args: &Args, address: IpAddr) -> bool {
 
 fn failure(error: Error) -> Failure {
     match error {
-        Error::Interrupted => Failure::MeasurementStopped,
+        Error::Interrupted => Failure::Interrupted("interrupted"),
         error => Failure::Other(error.to_string()),
     }
 }

@@ -1,7 +1,7 @@
 //! `hopline proxy status`.
 
-use crate::args::ProxyStatus as Args;
 use crate::console;
+use crate::net::args::ProxyStatus as Args;
 use crate::problems::Failure;
 use hopline_daemon::Config;
 use hopline_daemon::status::{Condition, ProxyStatus, ReadingKind, Status};

@@ -1,6 +1,6 @@
 //! `bench`.
 
-use super::number::whole;
+use crate::args::number::whole;
 use clap::{ArgGroup, Args as Arguments};
 use hopline_net::bench::{MAX_LENGTH, MAX_STREAMS, PORT, Rate, Transport};
 use std::net::IpAddr;

@@ -1,7 +1,8 @@
 //! What `send` and `recv` show of a transfer: a bar on stderr, a line for each file on stdout.
 
-use crate::args::Show;
 use crate::console;
+use crate::net::args::Show;
+use crate::net::clock;
 use crate::problems::{Failure, say};
 use hopline_net::transfer::{Outcome, Refusal, RelativePath, Summary, Watch};
 use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -39,7 +40,7 @@ impl Follow {
             "{bar:30} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go  {wide_msg}";
         bar.set_style(ProgressStyle::with_template(template).expect("the template is well formed"));
         let spans = if total.is_some_and(|bytes| bytes > 0) { Spans::All } else { Spans::Each };
-        let started = console::now();
+        let started = clock::now();
         Self { show, bar, spans, started, bytes: 0, progressed: started, printed: Ok(()) }
     }
 
@@ -96,7 +97,7 @@ impl Follow {
 
 impl Watch for Follow {
     fn begun(&mut self, path: &RelativePath, size: Option<u64>, offset: u64) {
-        self.progressed = console::now();
+        self.progressed = clock::now();
         match self.spans {
             Spans::All => self.bar.inc(offset),
             Spans::Each => {
@@ -115,13 +116,13 @@ impl Watch for Follow {
 
     fn advanced(&mut self, bytes: u64) {
         self.bytes += bytes;
-        self.progressed = console::now();
+        self.progressed = clock::now();
         self.bar.inc(bytes);
     }
 
     fn ended(&mut self, path: &RelativePath, outcome: &Outcome) {
         if *outcome == Outcome::Stored {
-            self.progressed = console::now();
+            self.progressed = clock::now();
         }
         let (word, why) = match outcome {
             Outcome::Stored => ("stored", None),

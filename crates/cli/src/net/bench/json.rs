@@ -1,7 +1,7 @@
 //! A test as JSON, with iperf3's keys in iperf3's order. `docs/bench.md` says which are there.
 
 use super::date::date;
-use crate::console;
+use crate::net::clock;
 use hopline_net::bench::{
     Arrivals, Ending, Error, Interval, Latency, Limit, Phase, Plan, Report, Role, RoundTrips, ServerOutput,
     Settled, SideReport, StreamReport, Transport,
@@ -135,7 +135,7 @@ pub(super) fn start(session: &Session<'_>) -> Start {
     use hopline_net::bench::Direction;
     let (plan, settled) = (session.plan, session.settled);
     let streams = settled.map_or(&[][..], |settled| &settled.streams);
-    let now = console::time_of_day().as_secs();
+    let now = clock::time_of_day().as_secs();
     let (duration, bytes) = match plan.limit {
         Limit::Time(time) => (time.as_secs(), 0),
         Limit::Bytes(bytes) => (0, bytes),

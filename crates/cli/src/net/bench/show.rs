@@ -1,8 +1,8 @@
 //! The one who watches tests and tells.
 
 use super::{json, text};
-use crate::args::{Bench as Args, Unit};
 use crate::console;
+use crate::net::args::{Bench as Args, Unit};
 use crate::problems::{Failure, say};
 use hopline_net::bench::{Error, Interval, Plan, Report, Settled, Watch};
 use std::fs::File;

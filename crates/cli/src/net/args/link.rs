@@ -1,6 +1,6 @@
 //! `link`.
 
-use super::number::whole;
+use crate::args::number::whole;
 use clap::Args as Arguments;
 use hopline_core::{Duration, Instant};
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! A test in lines of text.
 
-use crate::args::Unit;
+use crate::net::args::Unit;
 use hopline_net::bench::{
     Arrivals, Cpu, Direction, Interval, Latency, Limit, Phase, Plan, Report, Role, RoundTrips, SendingReport,
     ServerOutput, Settled, SideReport, StreamReport, Telemetry, Transport,

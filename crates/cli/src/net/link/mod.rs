@@ -4,8 +4,9 @@ mod children;
 mod far;
 mod summary;
 
-use crate::args::Link as Args;
 use crate::console;
+use crate::net::args::Link as Args;
+use crate::net::clock;
 use crate::problems::{Failure, say};
 use children::Children;
 use far::Voice;
@@ -49,22 +50,23 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 fn setup(args: &Args) -> Setup {
-    let way =
-        |rate: Option<crate::args::Rate>, delay: crate::args::Time, loss: crate::args::Share| Emulation {
-            latency: delay.0,
-            rate: rate.map(|rate| rate.0),
-            queue: Some(args.queue as usize),
-            loss: loss.0,
-            burst: args.loss_burst,
-            jitter: args.jitter.0,
-            reorder: args.reorder.0.0,
-            extra_delay: args.reorder.1.0,
-            extra: Extra::Exactly,
-            duplicate: args.duplicate.0,
-            corrupt: args.corrupt.0,
-            blackouts: args.outage.iter().map(|outage| (outage.0, outage.1)).collect(),
-            ..Emulation::default()
-        };
+    let way = |rate: Option<crate::net::args::Rate>,
+               delay: crate::net::args::Time,
+               loss: crate::net::args::Share| Emulation {
+        latency: delay.0,
+        rate: rate.map(|rate| rate.0),
+        queue: Some(args.queue as usize),
+        loss: loss.0,
+        burst: args.loss_burst,
+        jitter: args.jitter.0,
+        reorder: args.reorder.0.0,
+        extra_delay: args.reorder.1.0,
+        extra: Extra::Exactly,
+        duplicate: args.duplicate.0,
+        corrupt: args.corrupt.0,
+        blackouts: args.outage.iter().map(|outage| (outage.0, outage.1)).collect(),
+        ..Emulation::default()
+    };
     let forth = way(args.rate, args.delay, args.loss);
     let back = way(
         args.rate_back.or(args.rate),
@@ -136,7 +138,7 @@ fn await_end(child: &mut std::process::Child) -> Result<ExitStatus, Failure> {
             return Ok(status);
         }
         match told {
-            Told::Nothing if console::interrupted() => told = Told::Interrupted(console::now()),
+            Told::Nothing if console::interrupted() => told = Told::Interrupted(clock::now()),
             Told::Interrupted(since) if since.elapsed() > PATIENCE => {
                 children::tell_to_end(child.id());
                 told = Told::ToEnd(since);
@@ -160,13 +162,16 @@ fn exit_code(status: ExitStatus, late: bool) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Args as All, Command as Chosen};
+    use crate::args::{Args as All, Command as Any};
+    use crate::net::Command;
     use clap::Parser;
     use hopline_core::{Duration as Span, Instant as Time};
 
     fn setup_of(options: &str) -> Setup {
         let words = format!("hopline link {options} -- true");
-        let Chosen::Link(args) = All::parse_from(words.split_whitespace()).command else { panic!("{words}") };
+        let Any::Net(Command::Link(args)) = All::parse_from(words.split_whitespace()).command else {
+            panic!("{words}")
+        };
         setup(&args)
     }
 

@@ -1,9 +1,9 @@
 //! `hopline key`.
 
-use crate::args::{Key as Args, KeyCommand};
-use crate::commands::identity;
 use crate::console;
-use crate::keys::{default_place, load_key, load_peers};
+use crate::net::args::{Key as Args, KeyCommand};
+use crate::net::identity;
+use crate::net::keys::{default_place, load_key, load_peers};
 use crate::problems::{Failure, say};
 use hopline_net::key_files::KeyInFile;
 use hopline_secure::{Fingerprint, PublicKey};

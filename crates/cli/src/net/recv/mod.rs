@@ -4,9 +4,11 @@ mod parts;
 mod reception;
 
 use super::identity::{self, Ours};
-use crate::args::{Recv as Args, Transport};
 use crate::console;
-use crate::follow::Follow;
+use crate::net::TRANSFER_KEPT;
+use crate::net::args::{Recv as Args, Transport};
+use crate::net::clock;
+use crate::net::follow::Follow;
 use crate::problems::{Failure, say};
 use hopline_core::Duration as Span;
 use hopline_net::streams::{Listener, Protocol, Stream};
@@ -118,7 +120,7 @@ fn serve<P: Protocol>(
         }
         // Each tells its sender. What had not come to its end goes on another time.
         let suspended = running.into_iter().any(|thread| thread.join().is_ok_and(|cut_short| cut_short));
-        if suspended { Err(Failure::TransferSuspended) } else { Ok(()) }
+        if suspended { Err(Failure::Interrupted(TRANSFER_KEPT)) } else { Ok(()) }
     })
 }
 
@@ -132,7 +134,7 @@ fn host<'scope, 'env, P: Protocol>(
     let stream = guest.caller.reader().clone();
     let work = move || match converse(guest) {
         Ok(()) => false,
-        Err(Failure::TransferSuspended) => true,
+        Err(Failure::Interrupted(_)) => true,
         Err(failure) => {
             failure.report();
             false
@@ -165,7 +167,7 @@ fn converse<P: Protocol>(
     drop(seat);
     part(stream.get());
     let summary = received.map_err(|e| match e {
-        Error::Interrupted => Failure::TransferSuspended,
+        Error::Interrupted => Failure::Interrupted(TRANSFER_KEPT),
         e => Failure::Other(format!("{peer}: {e}")),
     })?;
     follow.summarise(summary)
@@ -173,13 +175,13 @@ fn converse<P: Protocol>(
 
 /// The sender has our last word, or has gone without it; and knows that we have its end, which it waits for.
 fn part<P: Protocol>(mut stream: &Stream<P>) {
-    let until = console::now() + FAREWELL;
+    let until = clock::now() + FAREWELL;
     let _ = stream.shutdown(Shutdown::Write);
     let mut rest = [0; 1 << 12];
     loop {
         match stream.read(&mut rest) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock && console::now() < until => {}
-            Ok(1..) if console::now() < until => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock && clock::now() < until => {}
+            Ok(1..) if clock::now() < until => {}
             Ok(_) | Err(_) => break,
         }
     }

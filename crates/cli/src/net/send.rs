@@ -1,9 +1,11 @@
 //! `hopline send`.
 
 use super::identity::{self, Acquaintances, Ours};
-use crate::args::{Send as Args, Transport};
 use crate::console;
-use crate::follow::Follow;
+use crate::net::TRANSFER_KEPT;
+use crate::net::args::{Send as Args, Transport};
+use crate::net::clock;
+use crate::net::follow::Follow;
 use crate::problems::{Failure, say};
 use hopline_core::Duration as Span;
 use hopline_lab::Problem;
@@ -118,9 +120,9 @@ fn receiver(args: &Args, peer: SocketAddr, private: &PrivateKey) -> Result<Publi
 fn ask(args: &Args, peer: SocketAddr, private: &PrivateKey) -> Result<PublicKey, Failure> {
     let config = wide::config(Credentials::Keys { private: private.clone(), trust: Trust::Anyone });
     let patience = Duration::from_secs(args.patience.into()).max(LEAST_PATIENCE);
-    let until = console::now() + patience;
+    let until = clock::now() + patience;
     loop {
-        let left = until.saturating_duration_since(console::now());
+        let left = until.saturating_duration_since(clock::now());
         let error = match connect::<Wide>(peer, config.clone(), CONNECT.min(left).max(LEAST_PATIENCE)) {
             Ok(stream) => {
                 let key = stream.info().peer.key;
@@ -128,10 +130,10 @@ fn ask(args: &Args, peer: SocketAddr, private: &PrivateKey) -> Result<PublicKey,
                 let gone = || Failure::Other(format!("{peer}: gone before it said who it is"));
                 return key.ok_or_else(gone);
             }
-            Err(Error::Interrupted) => return Err(Failure::TransferSuspended),
+            Err(Error::Interrupted) => return Err(Failure::Interrupted(TRANSFER_KEPT)),
             Err(error) => error,
         };
-        if until <= console::now() {
+        if until <= clock::now() {
             return Err(Failure::Other(format!("{peer}: {error}")));
         }
         say(&format!("{peer}: {error}; trying again"));
@@ -148,7 +150,7 @@ fn source(args: &Args) -> Result<Source, Failure> {
         Source::of_path(&args.source, args.name.as_deref())
     };
     source.map_err(|e| match e {
-        Error::Interrupted => Failure::TransferSuspended,
+        Error::Interrupted => Failure::Interrupted(TRANSFER_KEPT),
         e => Failure::Input(hopline_lab::Problem::new(e.to_string()).into()),
     })
 }
@@ -174,7 +176,7 @@ fn send(
         let setback = match attempt(peer, spoken, source, left, follow) {
             Ok(summary) if summary.busy == 0 => return Ok(summary),
             Ok(summary) => Setback::Busy(summary),
-            Err(Error::Interrupted) => return Err(Failure::TransferSuspended),
+            Err(Error::Interrupted) => return Err(Failure::Interrupted(TRANSFER_KEPT)),
             Err(error) => Setback::Error(error),
         };
         let left = patience.saturating_sub(follow.progressed().elapsed());
@@ -290,10 +292,10 @@ fn piped() -> io::Result<Piped> {
 }
 
 fn wait_or_interrupt(pause: Duration) -> Result<(), Failure> {
-    let until = console::now() + pause;
-    while console::now() < until {
+    let until = clock::now() + pause;
+    while clock::now() < until {
         if console::interrupted() {
-            return Err(Failure::TransferSuspended);
+            return Err(Failure::Interrupted(TRANSFER_KEPT));
         }
         thread::sleep(LOOK_UP.min(pause));
     }

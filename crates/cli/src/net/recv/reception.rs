@@ -2,6 +2,7 @@
 
 use super::Guest;
 use crate::console;
+use crate::net::clock;
 use crate::problems::Failure;
 use hopline_net::streams::{Listener, Protocol, Stream};
 use hopline_net::transfer::{self, Caller, Conversations, Shared};
@@ -76,7 +77,7 @@ impl<P: Protocol> Reception<P> {
                 Ok((stream, peer)) => {
                     self.make_room(peer.ip());
                     stream.set_nonblocking(true);
-                    let until = console::now() + HELLO_WITHIN;
+                    let until = clock::now() + HELLO_WITHIN;
                     self.waiting.push_back(Waiting { caller: Caller::new(Shared::new(stream)), peer, until });
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
@@ -101,7 +102,7 @@ impl<P: Protocol> Reception<P> {
 
     /// Hears what those who wait have to say.
     fn greet(&mut self) -> Option<Guest<P>> {
-        let now = console::now();
+        let now = clock::now();
         for at in (0..self.waiting.len()).rev() {
             match self.waiting[at].caller.poll() {
                 Ok(false) if now < self.waiting[at].until => {}

@@ -1,7 +1,7 @@
 //! Who we are to the other end of a transfer, and who it is to us.
 
-use crate::args::{Identity, Transport};
-use crate::keys::{self, default_place, load_key, load_peers};
+use crate::net::args::{Identity, Transport};
+use crate::net::keys::{self, default_place, load_key, load_peers};
 use crate::problems::{Failure, say};
 use hopline_lab::Problem;
 use hopline_net::key_files::KeyInFile;

@@ -1,0 +1,38 @@
+//! Arguments of the commands that use real sockets.
+
+mod bench;
+mod key;
+mod link;
+mod proxy;
+mod transfer;
+
+pub(super) use bench::{Bench, BitRate, Test, Unit};
+pub(super) use key::{Key, KeyCommand};
+pub(super) use link::{Link, Rate, Share, Time};
+pub(super) use proxy::{Proxy, ProxyCommand, ProxySetup, ProxyStatus};
+pub(super) use transfer::{Identity, Recv, Send, Show, Transport};
+
+use clap::Subcommand;
+
+/// A command that uses real sockets.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Send a file, a directory or standard input to `hopline recv`
+    #[command(after_help = transfer::SEND_EXAMPLES)]
+    Send(Send),
+    /// Receive what `hopline send` sends
+    #[command(after_help = transfer::RECV_EXAMPLES)]
+    Recv(Recv),
+    /// Measure throughput over TPA or the kernel's TCP, with iperf3's options
+    #[command(after_help = bench::EXAMPLES)]
+    Bench(Bench),
+    /// Run a command over a bad link between two hosts on this machine
+    #[command(after_help = link::EXAMPLES)]
+    Link(Link),
+    /// Run Snoop, split connections, D-Proxy, gateways and agents on real packets
+    #[command(after_help = proxy::EXAMPLES)]
+    Proxy(Proxy),
+    /// Make and show the keys by which machines know each other
+    #[command(after_help = key::EXAMPLES)]
+    Key(Key),
+}

@@ -1,0 +1,47 @@
+//! Commands that use real sockets, in a build with the feature `net`.
+
+mod args;
+mod bench;
+mod clock;
+mod follow;
+mod identity;
+mod key;
+mod keys;
+mod link;
+mod proxy;
+mod recv;
+mod send;
+
+pub(crate) use args::Command;
+
+use crate::problems::Failure;
+use hopline_daemon::config::keys::PROXIES;
+use hopline_scenario::json_schema::FileKind;
+use std::process::ExitCode;
+
+/// Told after Ctrl-C in a transfer.
+const TRANSFER_KEPT: &str = "interrupted; what has arrived is kept, and the same command goes on";
+
+/// Names of the kinds of file that only these commands read.
+pub(crate) const FILE_KINDS: [&str; 1] = [PROXIES.name];
+
+/// Returns the kind of file called `name`.
+///
+/// # Errors
+/// Never in this build.
+pub(crate) fn file_kind(_name: &str) -> Result<FileKind, Failure> {
+    Ok(PROXIES)
+}
+
+/// Executes a command.
+pub(crate) fn execute(command: &Command) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Send(args) => send::execute(args),
+        Command::Recv(args) => recv::execute(args),
+        Command::Bench(args) => bench::execute(args),
+        Command::Proxy(args) => proxy::execute(args),
+        Command::Key(args) => key::execute(args),
+        Command::Link(args) => return link::execute(args),
+    }
+    .map(|()| ExitCode::SUCCESS)
+}

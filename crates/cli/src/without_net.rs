@@ -1,0 +1,108 @@
+//! Stand-ins for the commands that use real sockets, in a build without the feature `net`.
+
+use crate::problems::Failure;
+use clap::{Args, Subcommand};
+use hopline_lab::Problem;
+use hopline_scenario::json_schema::FileKind;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Names of the kinds of file that only these commands read.
+pub(crate) const FILE_KINDS: [&str; 1] = ["proxy"];
+
+/// A command that uses real sockets, none of which is in this build.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Not in this build
+    Send(Ignored),
+    /// Not in this build
+    Recv(Ignored),
+    /// Not in this build
+    Bench(Ignored),
+    /// Not in this build
+    Link(Ignored),
+    /// Not in this build
+    Proxy(Ignored),
+    /// Not in this build
+    Key(Ignored),
+}
+
+/// The arguments of an absent command, options and `--help` among them.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Ignored {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    _arguments: Vec<OsString>,
+}
+
+/// Returns the kind of file called `name`.
+///
+/// # Errors
+/// Always: this build reads none of them.
+pub(crate) fn file_kind(name: &str) -> Result<FileKind, Failure> {
+    Err(absent(&format!("the schema of {name} files")))
+}
+
+/// Executes a command.
+///
+/// # Errors
+/// Always: this build has none of them.
+pub(crate) fn execute(command: &Command) -> Result<ExitCode, Failure> {
+    let name = match command {
+        Command::Send(_) => "send",
+        Command::Recv(_) => "recv",
+        Command::Bench(_) => "bench",
+        Command::Link(_) => "link",
+        Command::Proxy(_) => "proxy",
+        Command::Key(_) => "key",
+    };
+    Err(absent(&format!("`hopline {name}`")))
+}
+
+fn absent(what: &str) -> Failure {
+    Problem::new(format!("{what} is not in this build, which was made without real sockets"))
+        .help("`make build`, `cargo install --path crates/cli` and every package make or bring a hopline with all commands")
+        .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(subcommand)]
+        command: Command,
+    }
+
+    fn answer(line: &str) -> String {
+        let line = Line::try_parse_from(line.split(' ')).expect("any arguments are taken");
+        match execute(&line.command) {
+            Err(Failure::Input(problems)) => format!("{:?}", problems.0),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_absent_command_names_the_builds_that_have_it_whatever_its_arguments() {
+        for (line, name) in [
+            ("hopline send", "send"),
+            ("hopline recv -o incoming --quota 10G", "recv"),
+            ("hopline bench --help", "bench"),
+            ("hopline link --loss 5% -- ping -c 1 10.80.0.2", "link"),
+            ("hopline proxy run proxy.toml", "proxy"),
+            ("hopline key new", "key"),
+        ] {
+            let answer = answer(line);
+            assert!(answer.contains(&format!("`hopline {name}` is not in this build")), "{answer}");
+            assert!(answer.contains("make build"), "{answer}");
+        }
+    }
+
+    #[test]
+    fn the_schema_of_an_absent_kind_of_file_names_the_builds_that_have_it() {
+        let Err(Failure::Input(problems)) = file_kind(FILE_KINDS[0]) else { panic!("it is absent") };
+        assert!(problems.0[0].message.starts_with("the schema of proxy files is not in this build"));
+    }
+}
