@@ -17,22 +17,32 @@ VERSUS := --manifest-path bench/Cargo.toml --target-dir $(TARGET)
 # Property tests draw their cases from this: the same everywhere, so that a failure belongs to the change under test.
 # `make explore` draws others.
 export PROPTEST_RNG_SEED ?= 3561
-# A wheel of another profile, such as `optimised`, is linked for this machine only, and goes to wheels/PROFILE.
-WHEEL_PROFILE ?= release
-WHEEL_PLATFORM = $(if $(filter release,$(WHEEL_PROFILE)),manylinux,here)
+# A wheel of another profile, such as `release`, is linked for this machine only, and goes to wheels/PROFILE.
+WHEEL_PROFILE ?= dist
+WHEEL_PLATFORM = $(if $(filter dist,$(WHEEL_PROFILE)),manylinux,here)
 
 .PHONY: help
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' Makefile
 
+# The simulator and the lab: no real sockets, no Parquet. A whole program that `make build` left is kept whole.
 .PHONY: demo
-demo: tools ## Build, then compare four TCP windows over a chain of four wireless hops
-	cargo build --locked --release --package hopline-cli
+demo: tools ## Build the simulator, then compare four TCP windows over a chain of four wireless hops
+	cargo build --locked --release --package hopline-cli $(if $(wildcard $(TARGET)/release/.whole),,--no-default-features)
 	@echo
 	$(TARGET)/release/hopline compare scenarios/chain/scenario.toml --report $(TARGET)/demo.html
 	@echo
 	@echo 'That was scenarios/chain/scenario.toml; others lie beside it, and README.md says how to run your own network.'
-	@echo 'The program is $(TARGET)/release/hopline; try --help.'
+	@echo 'The program is $(TARGET)/release/hopline; try --help. `make build` adds real sockets and Parquet.'
+
+.PHONY: build
+build: tools ## Build the program with all its commands into target/release/hopline
+	cargo build --locked --release --package hopline-cli
+	@touch $(TARGET)/release/.whole
+
+.PHONY: dist
+dist: tools ## Build the program as it is shipped, linked as a whole, into target/dist/hopline (10 minutes)
+	cargo build --locked --profile dist --package hopline-cli
 
 .PHONY: test
 test: tools ## Run all tests, the fuzz targets on their seeds included
@@ -90,8 +100,8 @@ examples: tools ## Run the examples of the documentation that take longer
 
 # `make test` has run them in debug.
 .PHONY: fingerprints
-fingerprints: tools ## Check that an optimised build has the fingerprints pinned by the tests
-	cargo test --locked --profile optimised --package hopline-sim --test fingerprints
+fingerprints: tools ## Check that a release build has the fingerprints pinned by the tests
+	cargo test --locked --release --package hopline-sim --test fingerprints
 
 .PHONY: bench
 bench: tools ## Measure the event loop, a MAC exchange and a TCP segment (criterion)
@@ -101,14 +111,14 @@ bench: tools ## Measure the event loop, a MAC exchange and a TCP segment (criter
 .PHONY: versus-linux
 versus-linux: tools ## Compare the preset linux with the kernel's TCP as it was measured, and write the table into docs/validation.md
 	@.ci/install python3 python3
-	CARGO_TARGET_DIR=target cargo build --locked --release --package hopline-cli
+	CARGO_TARGET_DIR=target cargo build --locked --profile dist --package hopline-cli
 	python3 bench/versus-linux/versus_linux.py --write docs/validation.md
 
 .PHONY: versus-ns2
 versus-ns2: tools ## Run every scenario in ns-2.35 too, and write docs/validation-tables.md (installs ns2)
 	@.ci/install python3 python3
 	@.ci/install ns ns2
-	CARGO_TARGET_DIR=target cargo build --locked --release --package hopline-cli
+	CARGO_TARGET_DIR=target cargo build --locked --profile dist --package hopline-cli
 	python3 bench/versus-ns2/versus_ns2.py --write docs/validation-tables.md
 	python3 docs/agreement.py
 
@@ -172,7 +182,7 @@ python-test: tools ## Build the wheel, install it into a fresh environment, and 
 .PHONY: python-check
 python-check: tools
 	@mkdir -p $(TARGET)/python; rm -f $(TARGET)/python/skipped; \
-	{ wheel=$$(python/dev/wheel here optimised $(TARGET)) && python/dev/test "$$wheel" $(TARGET) -q; } || { \
+	{ wheel=$$(python/dev/wheel here release $(TARGET)) && python/dev/test "$$wheel" $(TARGET) -q; } || { \
 		[ $$? = 75 ] || exit 1; \
 		touch $(TARGET)/python/skipped; \
 		echo 'Going on: the Python tests were skipped.' >&2; \
@@ -204,6 +214,10 @@ docs: tools chromium ## Put what the program prints now into the documentation, 
 	! command -v chromium > /dev/null || chromium --headless --no-sandbox --disable-gpu --disable-background-networking \
 		--disable-sync --hide-scrollbars --window-size=1280,1500 --user-data-dir=$(abspath $(TARGET))/chromium \
 		--screenshot=docs/report.png file://$(abspath $(TARGET))/demo.html
+
+.PHONY: build-times
+build-times: tools ## Measure what make demo, build, test and .ci/run take from nothing, and write the table in CONTRIBUTING.md (an hour)
+	tools/build-times CONTRIBUTING.md
 
 .PHONY: fuzz
 fuzz: tools ## Fuzz every target for FUZZ_SECONDS (30) each, where cargo-fuzz and a nightly compiler are installed

@@ -24,7 +24,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PROGRAM = Path(os.environ.get("HOPLINE", ROOT / "target" / "release" / "hopline"))
+PROGRAM = Path(os.environ.get("HOPLINE", ROOT / "target" / "dist" / "hopline"))
 REFERENCE = HERE / "reference.json"
 MARK = "<!-- versus-linux -->"
 

@@ -14,7 +14,7 @@ import measure
 import networks
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "target" / "release" / "hopline"
+PROGRAM = ROOT / "target" / "dist" / "hopline"
 WALK = ROOT / "scenarios" / "walk" / "scenario.toml"
 NRED = ROOT / "papers" / "nred" / "scenarios"
 
