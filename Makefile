@@ -50,12 +50,13 @@ check: lint tshark chromium iperf3 iptables nft test examples fingerprints pytho
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
 	@command -v iperf3 > /dev/null || echo 'check: passed, but iperf3 was not there to measure with' >&2
+	@[ ! -e $(TARGET)/deny-skipped ] || echo 'check: passed, but cargo-deny was not there to check dependencies' >&2
 	@python3 -c 'import duckdb, matplotlib, pandas, polars' 2> /dev/null || echo 'check: passed, but duckdb, matplotlib, pandas or polars was not there to run the snippets of the documentation' >&2
 	@[ ! -e $(TARGET)/python/skipped ] || echo 'check: passed, but PyPI was not reached, and the Python package was not tested' >&2
 	@[ -w /dev/net/tun ] && [ "$$(id -u)" = 0 ] || echo 'check: passed, but nothing was sent over real links: that needs root and /dev/net/tun' >&2
 
 .PHONY: lint
-lint: tools
+lint: tools deny
 	@! grep -rnE '^(<{7}|>{7}) ' --include='*.md' --include='*.rs' --include='*.toml' --exclude-dir=target . \
 		|| { echo 'lint: conflict markers, see above' >&2; exit 1; }
 	cargo fmt --all --check
@@ -63,6 +64,15 @@ lint: tools
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked $(VERSUS) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
+
+.PHONY: deny
+deny: tools ## Check the licences, versions and sources of all dependencies, and known advisories (cargo-deny)
+	@rm -f $(TARGET)/deny-skipped
+	@.ci/deny $(TARGET) || { \
+		[ $$? = 75 ] || exit 1; \
+		touch $(TARGET)/deny-skipped; \
+		echo 'Going on: dependencies were not checked.' >&2; \
+	}
 
 .PHONY: tshark
 tshark:
