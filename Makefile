@@ -17,6 +17,8 @@ VERSUS := --manifest-path bench/Cargo.toml --target-dir $(TARGET)
 # Property tests draw their cases from this: the same everywhere, so that a failure belongs to the change under test.
 # `make explore` draws others.
 export PROPTEST_RNG_SEED ?= 3561
+# The crates that are published.
+PUBLISHED := $(addprefix --package hopline-,core wire link transport)
 # A wheel of another profile, such as `optimised`, is linked for this machine only, and goes to wheels/PROFILE.
 WHEEL_PROFILE ?= release
 WHEEL_PLATFORM = $(if $(filter release,$(WHEEL_PROFILE)),manylinux,here)
@@ -45,7 +47,7 @@ explore: tools ## Run all tests with new cases in the property tests
 	PROPTEST_RNG_SEED=$$seed cargo test --locked --workspace
 
 .PHONY: check
-check: lint tshark chromium iperf3 iptables nft test examples fingerprints python-check ## What a change must pass: format, lints, documentation, tests, fingerprints, the Python package
+check: lint package tshark chromium iperf3 iptables nft test examples fingerprints python-check ## What a change must pass: format, lints, documentation, tests, fingerprints, the Python package
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
@@ -73,6 +75,15 @@ deny: tools ## Check the licences, versions and sources of all dependencies, and
 		touch $(TARGET)/deny-skipped; \
 		echo 'Going on: dependencies were not checked.' >&2; \
 	}
+
+# Needs no network: `cargo publish` asks the registry what it has.
+.PHONY: package
+package: tools ## Build the published crates from their packages, without the rest of the repository
+	cargo package --locked --allow-dirty $(PUBLISHED)
+
+.PHONY: publish-dry-run
+publish-dry-run: tools ## Do everything that publishing on crates.io does, apart from the upload
+	cargo publish --dry-run --locked --allow-dirty $(PUBLISHED)
 
 .PHONY: tshark
 tshark:
