@@ -61,6 +61,8 @@ check: lint package tshark chromium iperf3 iptables nft test examples fingerprin
 lint: tools deny
 	@! grep -rnE '^(<{7}|>{7}) ' --include='*.md' --include='*.rs' --include='*.toml' --exclude-dir=target . \
 		|| { echo 'lint: conflict markers, see above' >&2; exit 1; }
+	@[ "$$(sed -n 's/^version: //p' CITATION.cff)" = "$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)" ] \
+		|| { echo 'lint: CITATION.cff and Cargo.toml have different versions' >&2; exit 1; }
 	cargo fmt --all --check
 	cargo fmt --all --manifest-path bench/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
