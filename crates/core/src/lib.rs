@@ -23,7 +23,7 @@ pub use seq::{Seq16, Seq32};
 pub use time::{Duration, Instant};
 pub use timer::{TimerKind, TimerTable};
 
-/// Runs the example of README.md as a documentation test.
+/// The example of README.md, as a documentation test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

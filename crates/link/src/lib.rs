@@ -35,7 +35,7 @@ pub enum OldPorts {
     Kept,
 }
 
-/// Runs the example of README.md as a documentation test.
+/// The example of README.md, as a documentation test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

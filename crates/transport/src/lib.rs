@@ -21,7 +21,7 @@ pub use config_error::ConfigError;
 pub use drops::{Drops, Reason};
 pub use signal::Signal;
 
-/// Runs the example of README.md as a documentation test.
+/// The example of README.md, as a documentation test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -34,7 +34,7 @@ mod testing;
 pub use emit::Emit;
 pub use error::ParseError;
 
-/// Runs the example of README.md as a documentation test.
+/// The example of README.md, as a documentation test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
