@@ -17,6 +17,8 @@ VERSUS := --manifest-path bench/Cargo.toml --target-dir $(TARGET)
 # Property tests draw their cases from this: the same everywhere, so that a failure belongs to the change under test.
 # `make explore` draws others.
 export PROPTEST_RNG_SEED ?= 3561
+# The crates that are published.
+PUBLISHED := $(addprefix --package hopline-,core wire link transport)
 # A wheel of another profile, such as `release`, is linked for this machine only, and goes to wheels/PROFILE.
 WHEEL_PROFILE ?= dist
 WHEEL_PLATFORM = $(if $(filter dist,$(WHEEL_PROFILE)),manylinux,here)
@@ -55,24 +57,45 @@ explore: tools ## Run all tests with new cases in the property tests
 	PROPTEST_RNG_SEED=$$seed cargo test --locked --workspace
 
 .PHONY: check
-check: lint tshark chromium iperf3 iptables nft test examples fingerprints python-check ## What a change must pass: format, lints, documentation, tests, fingerprints, the Python package
+check: lint package tshark chromium iperf3 iptables nft test examples fingerprints python-check ## What a change must pass: format, lints, documentation, tests, fingerprints, the Python package
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
 	@command -v iperf3 > /dev/null || echo 'check: passed, but iperf3 was not there to measure with' >&2
+	@[ ! -e $(TARGET)/deny-skipped ] || echo 'check: passed, but cargo-deny was not there to check dependencies' >&2
 	@python3 -c 'import duckdb, matplotlib, pandas, polars' 2> /dev/null || echo 'check: passed, but duckdb, matplotlib, pandas or polars was not there to run the snippets of the documentation' >&2
 	@[ ! -e $(TARGET)/python/skipped ] || echo 'check: passed, but PyPI was not reached, and the Python package was not tested' >&2
 	@[ -w /dev/net/tun ] && [ "$$(id -u)" = 0 ] || echo 'check: passed, but nothing was sent over real links: that needs root and /dev/net/tun' >&2
 
 .PHONY: lint
-lint: tools
+lint: tools deny
 	@! grep -rnE '^(<{7}|>{7}) ' --include='*.md' --include='*.rs' --include='*.toml' --exclude-dir=target . \
 		|| { echo 'lint: conflict markers, see above' >&2; exit 1; }
+	@[ "$$(sed -n 's/^version: //p' CITATION.cff)" = "$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)" ] \
+		|| { echo 'lint: CITATION.cff and Cargo.toml have different versions' >&2; exit 1; }
 	cargo fmt --all --check
 	cargo fmt --all --manifest-path bench/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked $(VERSUS) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
+
+.PHONY: deny
+deny: tools ## Check the licences, versions and sources of all dependencies, and known advisories (cargo-deny)
+	@rm -f $(TARGET)/deny-skipped
+	@.ci/deny $(TARGET) || { \
+		[ $$? = 75 ] || exit 1; \
+		touch $(TARGET)/deny-skipped; \
+		echo 'Going on: dependencies were not checked.' >&2; \
+	}
+
+# Needs no network: `cargo publish` asks the registry what it has.
+.PHONY: package
+package: tools ## Build the published crates from their packages, without the rest of the repository
+	cargo package --locked --allow-dirty $(PUBLISHED)
+
+.PHONY: publish-dry-run
+publish-dry-run: tools ## Do everything that publishing on crates.io does, apart from the upload
+	cargo publish --dry-run --locked --allow-dirty $(PUBLISHED)
 
 .PHONY: tshark
 tshark:

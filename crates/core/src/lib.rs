@@ -22,3 +22,8 @@ pub use rng::{Purpose, Stream};
 pub use seq::{Seq16, Seq32};
 pub use time::{Duration, Instant};
 pub use timer::{TimerKind, TimerTable};
+
+/// The example of README.md, as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -34,3 +34,8 @@ pub enum OldPorts {
     /// They still lead to the host, though its packets come from the new ones.
     Kept,
 }
+
+/// The example of README.md, as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

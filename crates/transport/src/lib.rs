@@ -20,3 +20,8 @@ pub mod wide;
 pub use config_error::ConfigError;
 pub use drops::{Drops, Reason};
 pub use signal::Signal;
+
+/// The example of README.md, as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -33,3 +33,8 @@ mod testing;
 
 pub use emit::Emit;
 pub use error::ParseError;
+
+/// The example of README.md, as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
