@@ -76,7 +76,7 @@ fn main() -> ExitCode {
     harness::run(trials, None)
 }
 
-fn trial(name: String, body: impl FnOnce() + Send + 'static) -> Test {
+fn trial(name: String, body: impl Fn() + Send + 'static) -> Test {
     Test::new(name, [Need::Program("iperf3")], body)
 }
 

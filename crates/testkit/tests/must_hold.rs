@@ -81,7 +81,7 @@ static ROWS: Mutex<BTreeMap<usize, Row>> = Mutex::new(BTreeMap::new());
 
 type Row = (&'static str, [Option<String>; 2]);
 
-type Test = (&'static str, Box<dyn FnOnce() + Send>);
+type Test = (&'static str, Box<dyn Fn() + Send>);
 
 fn main() -> ExitCode {
     // One after the other: the fewer links at a time, the less likely is one late.
@@ -97,7 +97,7 @@ fn tests<P: Stands>() -> Vec<Test> {
             let outcome = arrives_byte_exact(&OverSockets(P::alone()), &case);
             note::<P>(place, name, case.bytes, &outcome);
         };
-        (of::<P>(name), Box::new(body) as Box<dyn FnOnce() + Send>)
+        (of::<P>(name), Box::new(body) as Box<dyn Fn() + Send>)
     });
     let many: Test = (of::<P>(AT_ONCE), Box::new(many_at_once::<P>));
     cases.chain([many]).collect()

@@ -59,7 +59,7 @@ struct Measured {
 
 /// A test for each congestion control, queue and loss, that prints what was measured: goodput over ten seconds from the connection on, and
 /// what it took.
-pub(crate) fn tests() -> impl Iterator<Item = (String, impl FnOnce() + Send + 'static)> {
+pub(crate) fn tests() -> impl Iterator<Item = (String, impl Fn() + Send + 'static)> {
     let queues = [20, 100, 400].into_iter().flat_map(|packets| {
         [Bottleneck::InLink(packets), Bottleneck::InRouter(packets), Bottleneck::WithPriorities(packets)]
     });

@@ -36,7 +36,7 @@ pub fn run_tests_needing(tests: &[Needing]) -> ExitCode {
 
 /// The same for tests that take minutes: ignored unless asked for (`--ignored`), and then all at once.
 #[must_use]
-pub fn run_long_tests<F: FnOnce() + Send + 'static>(tests: Vec<(&'static str, F)>) -> ExitCode {
+pub fn run_long_tests<F: Fn() + Send + 'static>(tests: Vec<(&'static str, F)>) -> ExitCode {
     let at_once = tests.len().max(1);
     run(tests.into_iter().map(|(name, body)| Test::new(name, [LINK], body).long()), Some(at_once))
 }
@@ -48,14 +48,12 @@ fn why_no_link() -> Option<String> {
     WHY.get_or_init(|| tried().err().map(|error| error.to_string())).clone()
 }
 
-/// Runs `check`, which is about time, unless the machine was too busy for that; then it says so.
+/// Runs `check`, which depends on time, unless the link was late. A test with a late link is repeated, and then ignored:
+/// see [`hopline_harness::if_on_time`], whose panics it shares.
 pub fn if_on_time(link: &NamespaceLink, what: &str, check: impl FnOnce()) {
     let lateness = link.stats().lateness;
-    if lateness.is_late() {
-        say(&format!("INVALID: {what}: the link was late: {lateness}"));
-    } else {
-        check();
-    }
+    let late = lateness.is_late().then(|| format!("{what}: the link was late: {lateness}"));
+    hopline_harness::if_on_time(late, check);
 }
 
 /// To people, past the capture of tests' output.
