@@ -1,13 +1,20 @@
-//! Tests that need what a machine may not have, counted for what they are: passed, failed, or ignored, with the reason.
+//! Harness for tests that can be passed, failed, or ignored with a reason.
 //!
-//! The harness of `#[test]` knows no tests that find out that they cannot run: they pass, though nobody looked.
+//! A test of `#[test]` that finds out that it cannot run can only pass. A [`Test`] is ignored, with the reason, in two cases:
+//!
+//! - The machine lacks something that the test needs ([`Need`]).
+//! - The machine was too busy for a check that depends on time ([`if_on_time`]), in each of [`RUNS`] runs.
 
+mod late;
 pub mod tshark;
+
+pub use late::{RUNS, if_on_time};
 
 use libtest_mimic::{Arguments, Completion, Conclusion, Trial};
 use std::process::{Command, ExitCode};
+use std::sync::{Arc, RwLock};
 
-/// What a test needs of the machine.
+/// Requirement of a test on the machine.
 #[derive(Clone, Copy, Debug)]
 pub enum Need {
     /// This program, in a folder of `PATH`.
@@ -16,12 +23,12 @@ pub enum Need {
     PythonModule(&'static str),
     /// To mount file systems, in a mount namespace of its own.
     Mounts,
-    /// Something else: why the machine does not have it, if it does not.
+    /// Something else; the function returns why the machine does not have it, if it does not.
     Of(fn() -> Option<String>),
 }
 
 impl Need {
-    /// Why this machine does not have it; `None` where it does.
+    /// Returns why this machine does not have it; `None` where it does.
     #[must_use]
     pub fn missing(self) -> Option<String> {
         match self {
@@ -47,49 +54,124 @@ impl Need {
     }
 }
 
+/// Name of the test that a copy of this program runs instead of all others.
+const ONLY: &str = "HOPLINE_TEST_ONLY";
+
 /// A test.
-#[derive(Debug)]
-pub struct Test(Trial);
+pub struct Test {
+    name: String,
+    needs: Vec<Need>,
+    body: Box<dyn Fn() + Send>,
+    is_long: bool,
+    company: Company,
+    process: Process,
+}
+
+/// Tests that run at the same time.
+#[derive(Clone, Copy)]
+enum Company {
+    Allowed,
+    Refused,
+}
+
+/// Process that runs the body.
+#[derive(Clone, Copy)]
+enum Process {
+    Shared,
+    /// A copy of this program, started by the command that these words begin.
+    Own(&'static [&'static str]),
+}
 
 impl Test {
-    /// One whose `body` panics if it fails, and is not run where one of `needs` is missing.
+    /// Returns a test whose `body` panics if it fails. It is not run where one of `needs` is missing.
     #[must_use]
     pub fn new(
         name: impl Into<String>,
         needs: impl Into<Vec<Need>>,
-        body: impl FnOnce() + Send + 'static,
+        body: impl Fn() + Send + 'static,
     ) -> Self {
-        let needs = needs.into();
-        Self(Trial::ignorable_test(name, move || {
-            if let Some(why) = needs.into_iter().find_map(Need::missing) {
-                return Ok(Completion::ignored_with(why));
-            }
-            body();
-            Ok(Completion::Completed)
-        }))
+        Self {
+            name: name.into(),
+            needs: needs.into(),
+            body: Box::new(body),
+            is_long: false,
+            company: Company::Allowed,
+            process: Process::Shared,
+        }
     }
 
-    /// It takes minutes: not run unless asked for (`--ignored`).
+    /// Marks a test that takes minutes. It is not run unless asked for (`--ignored`).
     #[must_use]
     pub fn long(self) -> Self {
-        Self(self.0.with_ignored_flag(true))
+        Self { is_long: true, ..self }
+    }
+
+    /// Marks a test that runs while no other test of this program does.
+    #[must_use]
+    pub fn alone(self) -> Self {
+        Self { company: Company::Refused, ..self }
+    }
+
+    /// Marks a test that runs in a process of its own: a copy of this program. The command line of the copy is appended to
+    /// `prefix`, which may be empty. Such a test must not call [`if_on_time`].
+    #[must_use]
+    pub fn in_own_process(self, prefix: &'static [&'static str]) -> Self {
+        Self { process: Process::Own(prefix), ..self }
+    }
+
+    fn into_trial(self, floor: Arc<RwLock<()>>) -> Trial {
+        let (name, is_long) = (self.name.clone(), self.is_long);
+        let run = move || {
+            if let Some(why) = self.needs.iter().copied().find_map(Need::missing) {
+                return Ok(Completion::ignored_with(why));
+            }
+            let body = || match self.process {
+                Process::Shared => (self.body)(),
+                Process::Own(prefix) => run_copy(&self.name, prefix),
+            };
+            Ok(match late::repeat(body, self.company, &floor) {
+                Ok(()) => Completion::Completed,
+                Err(why) => Completion::ignored_with(why),
+            })
+        };
+        Trial::ignorable_test(name, run).with_ignored_flag(is_long)
     }
 }
 
-/// The `main` of a test without harness (`harness = false`): runs `tests` with the options of `cargo test`. At most
-/// `at_once` of them run at the same time, unless the command line says otherwise; `None`: as many as there are cores.
+/// Runs the test `name` in a copy of this program.
+fn run_copy(name: &str, prefix: &[&str]) {
+    let program = std::env::current_exe().expect("it is running");
+    let mut words = prefix.iter().map(AsRef::as_ref).chain([program.as_os_str()]);
+    let mut command = Command::new(words.next().expect("the program is one of them"));
+    let status = command.args(words).env(ONLY, name).status();
+    assert!(status.as_ref().is_ok_and(std::process::ExitStatus::success), "{name}: {status:?}");
+}
+
+/// Prefixes the names of `tests` with that of the module that has them.
+pub fn module<T: IntoIterator<Item = Test>>(name: &str, tests: T) -> impl Iterator<Item = Test> + use<'_, T> {
+    tests.into_iter().map(move |test| Test { name: format!("{name}::{}", test.name), ..test })
+}
+
+/// Runs `tests` with the options of `cargo test`: the `main` of a test without harness (`harness = false`). At most
+/// `at_once` tests run at the same time, unless the command line says otherwise. `None` means one for each core.
 #[must_use]
 pub fn run(tests: impl IntoIterator<Item = Test>, at_once: Option<usize>) -> ExitCode {
+    if let Ok(only) = std::env::var(ONLY) {
+        let found = tests.into_iter().find(|test| test.name == only);
+        (found.expect("the name is that of a test").body)();
+        return ExitCode::SUCCESS;
+    }
     let mut arguments = Arguments::from_args();
     arguments.test_threads = arguments.test_threads.or(at_once);
     conclude(&arguments, tests).exit_code()
 }
 
 fn conclude(arguments: &Arguments, tests: impl IntoIterator<Item = Test>) -> Conclusion {
-    libtest_mimic::run(arguments, tests.into_iter().map(|Test(trial)| trial).collect())
+    let floor = Arc::new(RwLock::new(()));
+    libtest_mimic::run(arguments, tests.into_iter().map(|test| test.into_trial(floor.clone())).collect())
 }
 
-/// [`Test`]s named after their functions, which all have the same needs: `tests!([Need::Program("man")]; a, b)`.
+/// List of [`Test`]s that are named after their functions and have the same needs: `tests!([Need::Program("man")]; a, b)`.
 #[macro_export]
 macro_rules! tests {
     ($needs:expr; $($body:path),+ $(,)?) => {
@@ -101,7 +183,7 @@ macro_rules! tests {
 mod tests {
     use super::*;
 
-    const ABSENT: Need = Need::Program("a-program-that-nobody-has");
+    const ABSENT: Need = Need::Program("a-program-that-is-not-there");
 
     fn looks() {}
 
@@ -112,9 +194,9 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         assert_eq!(Need::Program("sh").missing(), None);
-        let module = Need::PythonModule("a_module_that_nobody_has");
-        assert_eq!(module.missing().as_deref(), Some("Python has no a_module_that_nobody_has"));
-        assert_eq!(ABSENT.missing().as_deref(), Some("a-program-that-nobody-has is not installed"));
+        let module = Need::PythonModule("a_module_that_is_not_there");
+        assert_eq!(module.missing().as_deref(), Some("Python has no a_module_that_is_not_there"));
+        assert_eq!(ABSENT.missing().as_deref(), Some("a-program-that-is-not-there is not installed"));
     }
 
     #[test]

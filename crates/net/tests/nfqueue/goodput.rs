@@ -1,7 +1,7 @@
 //! Goodput of the kernel's TCP through Snoop: measured, not tested.
 
-use crate::router::{self, divert};
-use crate::world::{Bottleneck, World};
+use crate::nfqueue::router::{self, divert};
+use crate::nfqueue::world::{Bottleneck, World};
 use hopline_net::nfqueue::in_kernel;
 use hopline_proxy::{Filter, hop_window};
 use hopline_testkit::Side;
@@ -59,7 +59,7 @@ struct Measured {
 
 /// A test for each congestion control, queue and loss, that prints what was measured: goodput over ten seconds from the connection on, and
 /// what it took.
-pub(crate) fn tests() -> impl Iterator<Item = (String, impl FnOnce() + Send + 'static)> {
+pub(crate) fn tests() -> impl Iterator<Item = (String, impl Fn() + Send + 'static)> {
     let queues = [20, 100, 400].into_iter().flat_map(|packets| {
         [Bottleneck::InLink(packets), Bottleneck::InRouter(packets), Bottleneck::WithPriorities(packets)]
     });
