@@ -18,8 +18,15 @@ VERSUS := --manifest-path bench/Cargo.toml --target-dir $(TARGET)
 # `make explore` draws others.
 export PROPTEST_RNG_SEED ?= 3561
 # A wheel of another profile, such as `optimised`, is linked for this machine only, and goes to wheels/PROFILE.
-WHEEL_PROFILE ?= release
-WHEEL_PLATFORM = $(if $(filter release,$(WHEEL_PROFILE)),manylinux,here)
+WHEEL_PROFILE ?= dist
+WHEEL_PLATFORM = $(if $(filter dist,$(WHEEL_PROFILE)),manylinux,here)
+# Packages are built with this profile; one of another, such as `optimised`, is linked sooner.
+PACKAGE_PROFILE ?= dist
+# The target of `make dist-static`, and those of `make packages`.
+HERE := $(shell uname -m)-unknown-linux-musl
+TARGET_TRIPLE ?= $(HERE)
+TARGET_TRIPLES ?= x86_64-unknown-linux-musl aarch64-unknown-linux-musl armv7-unknown-linux-musleabihf
+STATIC = $(TARGET)/dist/hopline-$(shell packaging/version)-$(HERE).tar.zst
 
 .PHONY: help
 help: ## List these targets
