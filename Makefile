@@ -159,6 +159,54 @@ wheel-musl: tools ## Build the Python package for Linux with musl, such as Alpin
 wheel-windows: tools ## Build the Python package for Windows, without the command (installs rustc-web and gcc-mingw-w64)
 	python/dev/wheel windows $(WHEEL_PROFILE) $(TARGET)
 
+.PHONY: dist-static
+dist-static: tools ## Build the static program with manual pages, completions and units for TARGET_TRIPLE, into target/dist
+	packaging/static/build $(TARGET_TRIPLE) $(PACKAGE_PROFILE) $(TARGET)
+
+.PHONY: deb
+deb: tools ## Build the package for Debian 12 and later, Ubuntu 22.04 and later, into target/dist
+	packaging/deb/build $(PACKAGE_PROFILE) $(TARGET)
+
+.PHONY: image
+image: tools ## Build the OCI images lab and proxy, from the static program, into target/dist (root; installs buildah)
+	packaging/static/build $(HERE) $(PACKAGE_PROFILE) $(TARGET)
+	packaging/image/build $(STATIC) $(TARGET)
+
+.PHONY: dist-source
+dist-source: ## Pack the source of the last commit, into target/dist
+	packaging/source $(TARGET)
+
+.PHONY: dist-openwrt
+dist-openwrt: ## Pack the source and the folder of a feed for OpenWrt, into target/dist
+	packaging/openwrt/build $(TARGET)
+
+# Images are built from the static program for this machine.
+.PHONY: packages
+packages: tools ## Build every package and SHA256SUMS into target/dist (an hour; root)
+	rm -f $(TARGET)/dist/hopline[-_]* $(TARGET)/dist/SHA256SUMS
+	for triple in $(TARGET_TRIPLES); do packaging/static/build $$triple $(PACKAGE_PROFILE) $(TARGET); done
+	packaging/deb/build $(PACKAGE_PROFILE) $(TARGET)
+	cp "$$(python/dev/wheel manylinux $(PACKAGE_PROFILE) $(TARGET))" $(TARGET)/dist
+	packaging/image/build $(STATIC) $(TARGET)
+	packaging/openwrt/build $(TARGET)
+	packaging/sums $(TARGET)
+
+.PHONY: packages-test
+packages-test: tools ## Install every package of target/dist into something clean, run the comparison of `make demo` there (root, ten minutes)
+	packaging/tests/all $(TARGET)
+
+# A few seconds: nothing is linked as a whole, and shellcheck is all that is installed.
+.PHONY: packaging-check
+packaging-check: tools ## Check the scripts of packages, versions, and the refusals of `make release`, without building a package
+	CARGO_TARGET_DIR=$(TARGET) cargo build --locked --package hopline-cli
+	packaging/tests/check $(TARGET)/debug/hopline
+
+# Nothing is published; packaging/release says what is still to do.
+.PHONY: release
+release: ## Check that tree, changelog and tag are those of VERSION, then build every package
+	packaging/release '$(VERSION)'
+	$(MAKE) packages PACKAGE_PROFILE=dist
+
 # Packagers set DESTDIR, and LIBDIR where libraries do not go to PREFIX/lib.
 .PHONY: install-c
 install-c: tools ## Build the C library and install it with header and hopline.pc below PREFIX (/usr/local)
