@@ -22,6 +22,13 @@ PUBLISHED := $(addprefix --package hopline-,core wire link transport)
 # A wheel of another profile, such as `release`, is linked for this machine only, and goes to wheels/PROFILE.
 WHEEL_PROFILE ?= dist
 WHEEL_PLATFORM = $(if $(filter dist,$(WHEEL_PROFILE)),manylinux,here)
+# Packages are built with this profile; one of another, such as `release`, is linked sooner.
+PACKAGE_PROFILE ?= dist
+# The target of `make dist-static`, and those of `make packages`.
+HERE := $(shell uname -m)-unknown-linux-musl
+TARGET_TRIPLE ?= $(HERE)
+TARGET_TRIPLES ?= x86_64-unknown-linux-musl aarch64-unknown-linux-musl armv7-unknown-linux-musleabihf
+STATIC = $(TARGET)/packages/hopline-$(shell packaging/version)-$(HERE).tar.zst
 
 .PHONY: help
 help: ## List these targets
@@ -57,7 +64,7 @@ explore: tools ## Run all tests with new cases in the property tests
 	PROPTEST_RNG_SEED=$$seed cargo test --locked --workspace
 
 .PHONY: check
-check: lint package tshark chromium iperf3 iptables nft test examples fingerprints python-check ## What a change must pass: format, lints, documentation, tests, fingerprints, the Python package
+check: lint package tshark chromium iperf3 iptables nft test examples packaging-check quick fingerprints python-check ## What a change must pass: format, lints, documentation, tests, fingerprints, the Python package
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
@@ -71,8 +78,6 @@ check: lint package tshark chromium iperf3 iptables nft test examples fingerprin
 lint: tools deny
 	@! grep -rnE '^(<{7}|>{7}) ' --include='*.md' --include='*.rs' --include='*.toml' --exclude-dir=target . \
 		|| { echo 'lint: conflict markers, see above' >&2; exit 1; }
-	@[ "$$(sed -n 's/^version: //p' CITATION.cff)" = "$$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)" ] \
-		|| { echo 'lint: CITATION.cff and Cargo.toml have different versions' >&2; exit 1; }
 	cargo fmt --all --check
 	cargo fmt --all --manifest-path bench/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -185,6 +190,54 @@ wheel-musl: tools ## Build the Python package for Linux with musl, such as Alpin
 wheel-windows: tools ## Build the Python package for Windows, without the command (installs rustc-web and gcc-mingw-w64)
 	python/dev/wheel windows $(WHEEL_PROFILE) $(TARGET)
 
+.PHONY: dist-static
+dist-static: tools ## Build the static program with manual pages, completions and units for TARGET_TRIPLE, into target/packages
+	packaging/static/build $(TARGET_TRIPLE) $(PACKAGE_PROFILE) $(TARGET)
+
+.PHONY: deb
+deb: tools ## Build the package for Debian 12 and later, Ubuntu 22.04 and later, into target/packages
+	packaging/deb/build $(PACKAGE_PROFILE) $(TARGET)
+
+.PHONY: image
+image: tools ## Build the OCI images lab and proxy, from the static program, into target/packages (root; installs buildah)
+	packaging/static/build $(HERE) $(PACKAGE_PROFILE) $(TARGET)
+	packaging/image/build $(STATIC) $(TARGET)
+
+.PHONY: dist-source
+dist-source: ## Pack the source of the last commit, into target/packages
+	packaging/source $(TARGET)
+
+.PHONY: dist-openwrt
+dist-openwrt: ## Pack the source and the folder of a feed for OpenWrt, into target/packages
+	packaging/openwrt/build $(TARGET)
+
+# Images are built from the static program for this machine.
+.PHONY: packages
+packages: tools ## Build every package and SHA256SUMS into target/packages (an hour; root)
+	rm -f $(TARGET)/packages/hopline[-_]* $(TARGET)/packages/SHA256SUMS
+	for triple in $(TARGET_TRIPLES); do packaging/static/build $$triple $(PACKAGE_PROFILE) $(TARGET); done
+	packaging/deb/build $(PACKAGE_PROFILE) $(TARGET)
+	cp "$$(python/dev/wheel manylinux $(PACKAGE_PROFILE) $(TARGET))" $(TARGET)/packages
+	packaging/image/build $(STATIC) $(TARGET)
+	packaging/openwrt/build $(TARGET)
+	packaging/sums $(TARGET)
+
+.PHONY: packages-test
+packages-test: tools ## Install every package of target/packages into something clean, run the comparison of `make demo` there (root, ten minutes)
+	packaging/tests/all $(TARGET)
+
+# A few seconds: nothing is linked as a whole, and shellcheck is all that is installed.
+.PHONY: packaging-check
+packaging-check: tools ## Check the scripts of packages, versions, and the refusals of `make release`, without building a package
+	[ -x $(TARGET)/debug/hopline ] || cargo build --locked --package hopline-cli
+	packaging/tests/check $(TARGET)/debug/hopline
+
+# Nothing is published; packaging/release says what is still to do.
+.PHONY: release
+release: ## Check that tree, changelog and tag are those of VERSION, then build every package
+	packaging/release '$(VERSION)'
+	$(MAKE) packages PACKAGE_PROFILE=dist
+
 # Packagers set DESTDIR, and LIBDIR where libraries do not go to PREFIX/lib.
 .PHONY: install-c
 install-c: tools ## Build the C library and install it with header and hopline.pc below PREFIX (/usr/local)
@@ -238,6 +291,12 @@ docs: tools chromium ## Put what the program prints now into the documentation, 
 	! command -v chromium > /dev/null || chromium --headless --no-sandbox --disable-gpu --disable-background-networking \
 		--disable-sync --hide-scrollbars --window-size=1280,1500 --user-data-dir=$(abspath $(TARGET))/chromium \
 		--screenshot=docs/report.png file://$(abspath $(TARGET))/demo.html
+
+# What `make demo` builds and prints, and the sentence about what is not in it.
+.PHONY: quick
+quick: tools
+	rm -f $(TARGET)/release/.whole
+	tools/check-quick-build $(TARGET)
 
 .PHONY: build-times
 build-times: tools ## Measure what make demo, build, test and .ci/run take from nothing, and write the table in CONTRIBUTING.md (an hour)

@@ -72,7 +72,7 @@ def test_wheel_is_below_20_mb(wheel: Path) -> None:
 def test_wheel_carries_types_and_licences(names: list[str]) -> None:
     assert {"hopline/py.typed", "hopline/_hopline.pyi"} <= set(names)
     licences = {name.rpartition("/")[2] for name in names if ".dist-info/licenses/" in name}
-    assert licences == {"LICENSE-APACHE", "LICENSE-MIT"}
+    assert licences == {"LICENSE-APACHE", "LICENSE-MIT", "LICENSE-THIRD-PARTY"}
 
 
 def test_wheel_has_one_extension_for_all_versions_of_python(wheel: Path, names: list[str]) -> None:

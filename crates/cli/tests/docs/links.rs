@@ -50,7 +50,8 @@ fn why_broken(page: &Page, target: &str, root: &Path) -> Option<String> {
 
 /// The paths from the root that `code` stands for: `crates/x/{a,b}.rs` for two.
 fn paths(code: &str) -> Vec<String> {
-    const FOLDERS: [&str; 7] = ["bench/", "crates/", "docs/", "fuzz/", "papers/", "scenarios/", "tools/"];
+    const FOLDERS: [&str; 8] =
+        ["bench/", "crates/", "docs/", "fuzz/", "packaging/", "papers/", "scenarios/", "tools/"];
     let is_of_paths = |c: char| c.is_ascii_alphanumeric() || "_./{},-".contains(c);
     if !FOLDERS.iter().any(|folder| code.starts_with(folder)) || !code.chars().all(is_of_paths) {
         return Vec::new();
