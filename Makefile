@@ -86,7 +86,7 @@ iperf3:
 
 .PHONY: examples
 examples: tools ## Run the examples of the documentation that take longer
-	cargo test --locked --package hopline-cli --test docs -- --ignored
+	cargo test --locked --package hopline-cli --test real -- --ignored docs::
 
 # `make test` has run them in debug.
 .PHONY: fingerprints
@@ -190,16 +190,17 @@ check-platforms: tools ## Check that the Python package would compile for Window
 
 .PHONY: must-hold
 must-hold: tools ## Send 10 MB by TPA and TPA-wide through everything that they must stand, over real links, and print how long it took (root, eleven minutes)
-	cargo test --locked --package hopline-testkit --test must_hold -- --ignored
+	cargo test --locked --package hopline-testkit --test real -- --ignored --test-threads=20 must_hold::
 
 .PHONY: drills
 drills: tools ## Kill, restart, cut off, flood and rebind real transfers, and count what is lost (root, ten minutes)
-	cargo test --locked --release --package hopline-cli --test drills --test proxy -- --ignored --nocapture
+	cargo test --locked --release --package hopline-cli --test real -- --ignored --nocapture --test-threads=4 drills::
+	cargo test --locked --release --package hopline-cli --test real -- --ignored --nocapture proxy::
 
 # The picture is left as it is where there is no Chromium.
 .PHONY: docs
 docs: tools chromium ## Put what the program prints now into the documentation, and the report of `make demo` into docs/report.png
-	UPDATE_DOCS=1 cargo test --locked --package hopline-cli --test docs -- --include-ignored
+	UPDATE_DOCS=1 cargo test --locked --package hopline-cli --test real -- --include-ignored docs::
 	$(TARGET)/debug/hopline compare -q scenarios/chain/scenario.toml --report $(TARGET)/demo.html > /dev/null
 	! command -v chromium > /dev/null || chromium --headless --no-sandbox --disable-gpu --disable-background-networking \
 		--disable-sync --hide-scrollbars --window-size=1280,1500 --user-data-dir=$(abspath $(TARGET))/chromium \

@@ -4,11 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 #![allow(clippy::disallowed_methods, reason = "what servers print is read on the side")]
 
-use hopline_harness::{self as harness, Need, Test};
+use hopline_harness::{Need, Test};
 use serde_json::Value as Json;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const TESTS: [&[&str]; 9] = [
     &["-b", "20M/2", "-l", "10K", "-R", "-T", "title", "--get-server-output"],
 ];
 
-fn main() -> ExitCode {
+pub(crate) fn tests() -> Vec<Test> {
     let mut trials = Vec::new();
     for options in TESTS {
         let name = options.join(" ");
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
         let _half_open = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
         check(&[], run("iperf3", &[], &server, &[]));
     }));
-    harness::run(trials, None)
+    trials
 }
 
 fn trial(name: String, body: impl Fn() + Send + 'static) -> Test {

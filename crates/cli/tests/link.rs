@@ -2,53 +2,50 @@
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
-use hopline_harness::if_on_time;
-use hopline_testkit::namespace::run_tests_needing;
+use hopline_harness::{Need, Test, if_on_time, tests};
+use hopline_testkit::namespace::LINK;
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, ExitCode, Output, Stdio, exit};
+use std::process::{Command, Output, Stdio, exit};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// What this program does instead of testing, where a test starts it on one of the hosts.
 const ROLE: &str = "LINK_TEST_ROLE";
 
-fn main() -> ExitCode {
+/// Plays a part and ends the process, if this is the copy of the program that a test starts on one of the hosts.
+pub(crate) fn play() {
     match std::env::var(ROLE).as_deref() {
         Ok("answer") => answer(),
         Ok("ask") => ask(),
         _ => {}
     }
-    run_tests_needing(&[
-        ("the_commands_end_is_passed_on", None, the_commands_end_is_passed_on),
-        (
-            "without_the_right_to_it_is_said_what_is_needed",
-            Some("setpriv"),
-            without_the_right_to_it_is_said_what_is_needed,
-        ),
-        ("both_hosts_are_known_by_their_addresses", Some("nsenter"), both_hosts_are_known_by_their_addresses),
-        (
-            "what_is_read_and_printed_is_the_near_commands",
-            None,
-            what_is_read_and_printed_is_the_near_commands,
-        ),
-        ("the_far_command_ends_with_the_near_one", None, the_far_command_ends_with_the_near_one),
-        (
-            "who_is_told_to_end_is_told_once_and_then_killed",
-            None,
-            who_is_told_to_end_is_told_once_and_then_killed,
-        ),
-        ("nothing_outlives_a_link_that_is_told_to_end", None, nothing_outlives_a_link_that_is_told_to_end),
-        ("nothing_outlives_a_link_that_is_killed", None, nothing_outlives_a_link_that_is_killed),
-        ("no_namespace_and_no_interface_is_left", None, no_namespace_and_no_interface_is_left),
-        ("each_way_delays_as_asked", None, each_way_delays_as_asked),
-        ("an_outage_lets_nothing_through_and_ends", None, an_outage_lets_nothing_through_and_ends),
-        ("packets_are_lost_as_asked", None, packets_are_lost_as_asked),
-        ("a_file_arrives_over_a_bad_link", None, a_file_arrives_over_a_bad_link),
-    ])
+}
+
+pub(crate) fn tests() -> Vec<Test> {
+    let tests = tests!([LINK];
+        the_commands_end_is_passed_on,
+        what_is_read_and_printed_is_the_near_commands,
+        the_far_command_ends_with_the_near_one,
+        who_is_told_to_end_is_told_once_and_then_killed,
+        nothing_outlives_a_link_that_is_told_to_end,
+        nothing_outlives_a_link_that_is_killed,
+        no_namespace_and_no_interface_is_left,
+        each_way_delays_as_asked,
+        an_outage_lets_nothing_through_and_ends,
+        packets_are_lost_as_asked,
+        a_file_arrives_over_a_bad_link,
+    );
+    let without = tests!([LINK, Need::Program("setpriv")];
+        without_the_right_to_it_is_said_what_is_needed,
+    );
+    let beside = tests!([LINK, Need::Program("nsenter")];
+        both_hosts_are_known_by_their_addresses,
+    );
+    tests.into_iter().chain(without).chain(beside).collect()
 }
 
 /// Sends every datagram back.

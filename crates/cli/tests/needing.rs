@@ -6,22 +6,21 @@
 #[path = "command/support.rs"]
 mod support;
 
-use hopline_harness::tests;
-use hopline_harness::{Need, run};
+use hopline_harness::{Need, Test, tests};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, ExitCode, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use support::*;
 
-fn main() -> ExitCode {
+pub(crate) fn tests() -> Vec<Test> {
     let of_bash = tests!([Need::Program("bash")]; bash_takes_its_completions_and_completes_with_them);
     let of_groff = tests!([Need::Program("groff")]; groff_sets_every_page_without_complaint);
     let of_disks = tests!([Need::Mounts];
         a_full_disk_gives_one_error_and_leaves_what_was_stored,
         a_read_only_place_gives_one_error_before_anything_is_run,
     );
-    run(of_bash.into_iter().chain(of_groff).chain(of_disks), None)
+    of_bash.into_iter().chain(of_groff).chain(of_disks).collect()
 }
 
 /// What `program` says of `input`.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// To bring the page up to date: `UPDATE_REFERENCE=1 cargo test -p hopline-lab --test metrics`.
+/// To bring the page up to date: `UPDATE_REFERENCE=1 cargo test -p hopline-lab --test it metrics::`.
 #[test]
 fn the_tables_on_the_page_are_those_of_the_catalogue() {
     const FIRST: &str = "\n## Of the run\n";

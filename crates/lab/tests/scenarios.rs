@@ -96,7 +96,7 @@ proptest! {
     }
 }
 
-/// To bring the pages up to date: `UPDATE_REFERENCE=1 cargo test -p hopline-lab --test scenarios reference`.
+/// To bring the pages up to date: `UPDATE_REFERENCE=1 cargo test -p hopline-lab --test it scenarios::the_references`.
 #[test]
 fn the_references_in_the_pages_are_those_of_the_key_tables() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -3,29 +3,35 @@
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 use hopline_core::Duration as Span;
+use hopline_harness::Test;
 use hopline_net::bench::{
     Call, CongestionControl, Direction, Error, Limit, Plan, Report, Role, Server, Settled, Tests, Transport,
     Watch, measure,
 };
 use hopline_testkit::Emulation;
-use hopline_testkit::namespace::{NamespaceLink, run_tests};
+use hopline_testkit::namespace::{LINK, NamespaceLink};
 use std::net::{IpAddr, SocketAddr};
-use std::process::ExitCode;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 const BYTES: u64 = 150_000;
 const PORT: u16 = 5201;
 
-fn main() -> ExitCode {
-    run_tests(&[
-        ("tpa_arrives_through_losses", || arrives(&tpa(), Direction::Forward)),
-        ("tpa_arrives_through_losses_in_reverse", || arrives(&tpa(), Direction::Reverse)),
-        ("tcp_arrives_through_losses", || arrives(&reno(), Direction::Forward)),
-        ("tcp_arrives_through_losses_in_reverse", || arrives(&reno(), Direction::Reverse)),
-        ("a_queue_full_of_data_delays_no_result", a_queue_full_of_data_delays_no_result),
-        ("who_is_not_there_is_given_up", who_is_not_there_is_given_up),
-    ])
+pub(crate) fn tests() -> Vec<Test> {
+    let through_losses = [
+        ("tpa_arrives_through_losses", tpa as fn() -> Transport, Direction::Forward),
+        ("tpa_arrives_through_losses_in_reverse", tpa, Direction::Reverse),
+        ("tcp_arrives_through_losses", reno, Direction::Forward),
+        ("tcp_arrives_through_losses_in_reverse", reno, Direction::Reverse),
+    ];
+    let through_losses = through_losses.map(|(name, transport, direction)| {
+        Test::new(name, [LINK], move || arrives(&transport(), direction))
+    });
+    let others = hopline_harness::tests!([LINK];
+        a_queue_full_of_data_delays_no_result,
+        who_is_not_there_is_given_up,
+    );
+    through_losses.into_iter().chain(others).collect()
 }
 
 fn tpa() -> Transport {

@@ -6,14 +6,14 @@
 #[path = "streams/toy.rs"]
 mod toy;
 
-use hopline_harness::{Need, run};
+use hopline_harness::{Need, Test};
 use hopline_net::streams::{Host, Listener, Stream};
 use hopline_net::veth::{self, Trains};
 use hopline_net::{Interface, Namespace};
 use socket2::SockRef;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, UdpSocket};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 use toy::{ANSWER, CALL, DATA, Toy, WINDOW};
@@ -25,15 +25,13 @@ const EACH: usize = 60_000;
 const PATIENCE: Duration = Duration::from_secs(20);
 const THERE: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 2);
 
-fn main() -> ExitCode {
+pub(crate) fn tests() -> Vec<Test> {
     let needs = [hopline_testkit::namespace::LINK, Need::Program("tc")];
-    run(
-        hopline_harness::tests!(needs;
-            nothing_is_lost_for_want_of_room,
-            what_found_no_room_leaves_when_there_is_some_though_nothing_else_happens,
-        ),
-        None,
+    hopline_harness::tests!(needs;
+        nothing_is_lost_for_want_of_room,
+        what_found_no_room_leaves_when_there_is_some_though_nothing_else_happens,
     )
+    .into()
 }
 
 /// Two hosts joined by a cable, onto which the first sends at 50 Mb/s.

@@ -2,43 +2,38 @@
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
+use hopline_harness::Test;
 use hopline_net::sched::{Priority, be_on_time};
 use hopline_net::tpa::{self, TpaListener, TpaStream};
 use hopline_net::veth::{self, Trains};
 use hopline_net::{Error, Interface, Namespace, Tun, tcp};
-use hopline_testkit::namespace::run_tests;
+use hopline_testkit::namespace::LINK;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use socket2::{Domain, Socket, Type};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::panic::catch_unwind;
-use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-fn main() -> ExitCode {
-    run_tests(&[
-        ("a_namespace_is_empty_but_for_loopback", a_namespace_is_empty_but_for_loopback),
-        ("namespaces_do_not_see_each_other", namespaces_do_not_see_each_other),
-        ("a_panic_inside_comes_out", a_panic_inside_comes_out),
-        ("the_default_route_leads_to_the_tun", the_default_route_leads_to_the_tun),
-        ("what_is_written_to_the_tun_arrives", what_is_written_to_the_tun_arrives),
-        ("mistakes_are_named", mistakes_are_named),
-        ("congestion_control_is_set_for_a_socket", congestion_control_is_set_for_a_socket),
-        (
-            "who_may_not_use_a_congestion_control_is_told_which_are_allowed",
-            who_may_not_use_a_congestion_control_is_told_which_are_allowed,
-        ),
-        ("tcp_tells_its_round_trip", tcp_tells_its_round_trip),
-        ("root_is_on_time", root_is_on_time),
-        ("a_cable_carries_trains_unless_told_not_to", a_cable_carries_trains_unless_told_not_to),
-        ("a_name_can_be_taken_once", a_name_can_be_taken_once),
-        (
-            "tpa_gets_through_where_its_datagrams_are_too_long",
-            tpa_gets_through_where_its_datagrams_are_too_long,
-        ),
-    ])
+pub(crate) fn tests() -> Vec<Test> {
+    hopline_harness::tests!([LINK];
+        a_namespace_is_empty_but_for_loopback,
+        namespaces_do_not_see_each_other,
+        a_panic_inside_comes_out,
+        the_default_route_leads_to_the_tun,
+        what_is_written_to_the_tun_arrives,
+        mistakes_are_named,
+        congestion_control_is_set_for_a_socket,
+        who_may_not_use_a_congestion_control_is_told_which_are_allowed,
+        tcp_tells_its_round_trip,
+        root_is_on_time,
+        a_cable_carries_trains_unless_told_not_to,
+        a_name_can_be_taken_once,
+        tpa_gets_through_where_its_datagrams_are_too_long,
+    )
+    .into()
 }
 
 const HERE: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);

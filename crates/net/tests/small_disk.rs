@@ -5,13 +5,13 @@
 #[path = "../src/transfer/tests/place.rs"]
 mod place;
 
-use hopline_harness::{Need, Test, run};
+use hopline_harness::{Need, Test};
 use hopline_net::transfer::*;
 use place::*;
 use std::env;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use tempfile::TempDir;
 
 /// Where a file system of 256 kB is mounted, for the copy of this program that runs in the namespace.
@@ -28,16 +28,18 @@ const TESTS: [(&str, Body); 3] = [
     ("a_read_only_disk_gives_one_error", a_read_only_disk_gives_one_error),
 ];
 
-fn main() -> ExitCode {
-    if let Some(small) = env::var_os(SMALL) {
-        let asked = env::args().nth(1);
-        let found = TESTS.into_iter().find(|(name, _)| Some(*name) == asked.as_deref());
-        let (_, body) = found.expect("the copy is given the name of a test");
-        body(Path::new(&small));
-        return ExitCode::SUCCESS;
-    }
-    let tests = TESTS.map(|(name, _)| Test::new(name, [Need::Mounts], move || on_a_small_disk(name)));
-    run(tests, None)
+pub(crate) fn tests() -> Vec<Test> {
+    TESTS.map(|(name, _)| Test::new(name, [Need::Mounts], move || on_a_small_disk(name))).into()
+}
+
+/// Runs one body and returns `true` if this process is the copy that [`on_a_small_disk`] starts.
+pub(crate) fn is_the_copy() -> bool {
+    let Some(small) = env::var_os(SMALL) else { return false };
+    let asked = env::args().nth(1);
+    let found = TESTS.into_iter().find(|(name, _)| Some(*name) == asked.as_deref());
+    let (_, body) = found.expect("the copy is given the name of a test");
+    body(Path::new(&small));
+    true
 }
 
 /// Runs the test `name` in a copy of this program that has a small file system.

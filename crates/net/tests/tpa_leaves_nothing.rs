@@ -1,18 +1,27 @@
 //! Alone in its process, which it looks at from outside.
 
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
 use hopline_core::Duration as Span;
+use hopline_harness::Test;
 use hopline_net::tpa::{Config, TpaListener, TpaStream, config};
 use std::fs;
 use std::io::{Read, Write};
 use std::thread;
 use std::time::Duration;
 
+/// The process is its own, so that nothing else in it is counted.
+pub(crate) fn tests() -> Vec<Test> {
+    hopline_harness::tests!([]; dropped_streams_and_listeners_leave_neither_threads_nor_descriptors)
+        .map(|test| test.in_own_process(&[]))
+        .into()
+}
+
 fn threads_and_descriptors() -> (usize, usize) {
     let count = |path| fs::read_dir(path).expect("Linux has it").count();
     (count("/proc/self/task"), count("/proc/self/fd"))
 }
 
-#[test]
 fn dropped_streams_and_listeners_leave_neither_threads_nor_descriptors() {
     let config = Config { time_wait: Span::from_millis(20), ..config(3) };
     let before = threads_and_descriptors();

@@ -1,13 +1,22 @@
 //! What connections cost in memory. Alone in its process, so that it can be weighed.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, though without `#[test]`")]
+#![allow(clippy::print_stdout, reason = "it tells what it measures")]
 
+use hopline_harness::Test;
 use hopline_net::tpa::{Host, TpaListener, TpaStream, config};
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::net::Ipv4Addr;
 use std::thread;
 use std::time::Duration;
+
+/// The process is its own, so that nothing else in it is counted.
+pub(crate) fn tests() -> Vec<Test> {
+    hopline_harness::tests!([]; an_idle_connection_takes_a_few_kilobytes_and_a_full_one_its_buffers)
+        .map(|test| test.in_own_process(&[]))
+        .into()
+}
 
 const CONNECTIONS: usize = 200;
 const KIB: u64 = 1024;
@@ -38,7 +47,6 @@ fn fill(mut stream: &TpaStream) -> u64 {
     }
 }
 
-#[test]
 fn an_idle_connection_takes_a_few_kilobytes_and_a_full_one_its_buffers() {
     let server = Host::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let listener = server.listen(&config(12), CONNECTIONS).unwrap();

@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use hopline_core::Instant;
-use hopline_harness::{Need, Test, run};
+use hopline_harness::{Need, Test};
 use hopline_net::{Namespace, Tun, TunPair, in_path, tun_pair};
 use hopline_proxy::driver::{Counts, Driver, Pumped, Untouched};
 use hopline_proxy::snoop::{Config, Snoop, Stats};
@@ -17,14 +17,13 @@ use rustix::event::{EventfdFlags, eventfd};
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::process::ExitCode;
 use std::thread::{self, sleep};
 use std::time::Duration;
 
 /// What all of them need.
 const NEEDS: [Need; 2] = [LINK, Need::Program("ip")];
 
-fn main() -> ExitCode {
+pub(crate) fn tests() -> Vec<Test> {
     let cases = CASES.map(|(name, body)| Test::new(name, NEEDS, move || body(&mut PairPlace::new())));
     let own = hopline_harness::tests!(NEEDS;
         tcp_passes_with_a_machine_between,
@@ -32,7 +31,7 @@ fn main() -> ExitCode {
         what_an_interface_that_is_down_does_not_take_is_lost_and_counted,
         who_has_lost_an_interface_is_told,
     );
-    run(cases.into_iter().chain(own), Some(2))
+    cases.into_iter().chain(own).collect()
 }
 
 /// The interface of the pair in either namespace.

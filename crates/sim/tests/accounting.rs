@@ -1,12 +1,10 @@
 //! Nothing is lost sight of: packets, and every node's time.
 
-mod support;
-
+use crate::support::{self, Build, chain, grid, link, ns2_tcp, standing, walk, wired};
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_routing::aodv;
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
-use support::{Build, chain, grid, link, ns2_tcp, standing, walk, wired};
 
 const FAST: Duration = Duration::from_millis(5);
 

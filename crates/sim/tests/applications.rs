@@ -1,7 +1,6 @@
 //! On-off sources, requests and responses: when they speak, what they count, how they end.
 
-mod support;
-
+use crate::support::{Build, chain, link, ns2_tcp, standing, wired};
 use core::num::NonZeroU64;
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
@@ -9,7 +8,6 @@ use hopline_sim::outcome::Connected;
 use hopline_sim::spec::{Draw, Exchange, Recorded, Traffic, Transport};
 use hopline_sim::{NoTrace, Spec, World, simulate};
 use hopline_transport::tcp;
-use support::{Build, chain, link, ns2_tcp, standing, wired};
 
 const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)

@@ -1,12 +1,10 @@
 //! Address resolution: a question the first time, one packet kept meanwhile, and what silence does.
 
-mod support;
-
+use crate::support::{Build, at, chain, ns2_tcp};
 use hopline_core::{Duration, NodeId};
 use hopline_sim::Spec;
 use hopline_sim::simulate;
 use hopline_sim::spec::{AddressResolution, Blocks, OutageSpec};
-use support::{Build, at, chain, ns2_tcp};
 
 fn with_arp(spec: Spec) -> Spec {
     spec.radio(|radio| radio.address_resolution = AddressResolution::Arp)

@@ -1,7 +1,7 @@
 //! Block acknowledgment in a network: loss that nobody above the MAC notices, and what blocks gain.
 
-mod support;
-
+use crate::support::recorder::{What, record};
+use crate::support::{Build, chain, disk, ns2_tcp, standing};
 use hopline_core::Duration;
 use hopline_radio::mac::{
     self,
@@ -12,8 +12,6 @@ use hopline_sim::outcome::Drops;
 use hopline_sim::spec::RadioSpec;
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp;
-use support::recorder::{What, record};
-use support::{Build, chain, disk, ns2_tcp, standing};
 
 /// Less than a packet of 1500 bytes takes at 54 Mb/s.
 const SATURATING: Duration = Duration::from_micros(200);

@@ -1,7 +1,7 @@
 //! Hosts that move between base stations: what gets to them, and how.
 
-mod support;
-
+use crate::support::cells::{HOME, HOST, SERVER, STATIONS, between, cells, every, the, walking};
+use crate::support::{Build, link, walk};
 use hopline_core::{Duration, NodeId};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::spec::{
@@ -11,8 +11,6 @@ use hopline_sim::trace::Pcap;
 use hopline_sim::{Outcome, Spec, World, simulate};
 use hopline_transport::tcp;
 use proptest::prelude::*;
-use support::cells::{HOME, HOST, SERVER, STATIONS, between, cells, every, the, walking};
-use support::{Build, link, walk};
 
 const TOTAL: u64 = 2_000_000;
 

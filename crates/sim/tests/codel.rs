@@ -1,13 +1,11 @@
 //! CoDel and FQ-CoDel in front of links: how long packets wait, and who waits for whom.
 
-mod support;
-
+use crate::support::{self, Build};
 use hopline_core::Duration;
 use hopline_queue::{Action, CoDelConfig, FqCoDelConfig};
 use hopline_sim::spec::Discipline;
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp::Config;
-use support::Build;
 
 /// Time of a full packet on the slow link is 6 ms.
 const CODEL: CoDelConfig = CoDelConfig { target: Duration::from_millis(15), ..CoDelConfig::RFC8289 };

@@ -1,7 +1,6 @@
 //! DSR in the simulated network: discovery, broken links, and what a route cache remembers.
 
-mod support;
-
+use crate::support::{self, Build, Told, at, chain, ns2_tcp, standing, walk};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_core::{Purpose, Stream};
 use hopline_radio::mobility::{Area, RandomWaypoint, SetdestWaypoint};
@@ -11,7 +10,6 @@ use hopline_routing::router::Message;
 use hopline_sim::trace::{Body, DropReason, TraceEvent};
 use hopline_sim::{Spec, Tracer, World, simulate};
 use hopline_transport::Signal;
-use support::{Build, Told, at, chain, ns2_tcp, standing, walk};
 
 fn cached() -> Config {
     Config::rfc4728()

@@ -1,15 +1,13 @@
 //! Explicit link failure notification: who is told of a lost route, how soon, and of its return.
 
-mod support;
-
+use crate::support::recorder::{Recorder, What, record};
+use crate::support::{Build, at, chain, ns2_tcp};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_routing::aodv;
 use hopline_sim::spec::{Blocks, Draw, Exchange, OutageSpec};
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::Signal;
 use hopline_transport::tcp::{ElfnConfig, Feedback};
-use support::recorder::{Recorder, What, record};
-use support::{Build, at, chain, ns2_tcp};
 
 const LOST: What = What::Signalled(Signal::RouteLost);
 const FOUND: What = What::Signalled(Signal::RouteFound);

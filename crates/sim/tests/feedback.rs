@@ -1,8 +1,7 @@
 //! Feedback schemes of TCP in the simulated network: who is told freezes, and learns of the return in one way or another; ATCP
 //! tells congestion from bit errors by the marks of queues.
 
-mod support;
-
+use crate::support::{Build, at, chain, link, moving, ns2_tcp, walk, wired};
 use hopline_core::{Duration, NodeId};
 use hopline_queue::Action;
 use hopline_queue::RedConfig;
@@ -15,7 +14,6 @@ use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp::{
     AtcpConfig, BusConfig, Config, ElfnConfig, Feedback, FixedRtoConfig, InitialSsthresh, TcpFConfig,
 };
-use support::{Build, at, chain, link, moving, ns2_tcp, walk, wired};
 
 const ELFN: Feedback = Feedback::Elfn(ElfnConfig::PAPER);
 const TCP_F: Feedback = Feedback::TcpF(TcpFConfig::PAPER);

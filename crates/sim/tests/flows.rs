@@ -1,7 +1,7 @@
 //! Flows: transfers of given size, stop times, datagram counts, flows that get nowhere.
 
-mod support;
-
+use crate::support::recorder::{What, record};
+use crate::support::{self, Build, chain, link, ns2_tcp, standing, wired};
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_routing::aodv;
@@ -11,8 +11,6 @@ use hopline_sim::trace::DropReason;
 use hopline_sim::{Spec, simulate};
 use hopline_transport::pacing::ShortPaths;
 use hopline_transport::{pacing, tcp};
-use support::recorder::{What, record};
-use support::{Build, chain, link, ns2_tcp, standing, wired};
 
 const HUNDRED_MS: Duration = Duration::from_millis(100);
 

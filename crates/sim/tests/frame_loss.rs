@@ -1,7 +1,7 @@
 //! Frames lost on their way from one radio to another: by name of the pair, and by noise at each rate of 802.11a.
 
-mod support;
-
+use crate::support::recorder::{What, record};
+use crate::support::{Build, disk, standing};
 use hopline_core::{Duration, NodeId};
 use hopline_radio::mac::{self, config::AckPolicy};
 use hopline_radio::phy::awgn::frame_error_rate;
@@ -11,8 +11,6 @@ use hopline_radio::phy::{self, reception::ReceptionModel};
 use hopline_radio::rate::Rate;
 use hopline_sim::spec::{LossSpec, RadioSpec};
 use hopline_sim::{Outcome, Spec, simulate};
-use support::recorder::{What, record};
-use support::{Build, disk, standing};
 
 const EVERY: Duration = Duration::from_millis(2);
 

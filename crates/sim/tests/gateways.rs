@@ -1,7 +1,6 @@
 //! Networks of agents with wires behind them, nodes with several radios, and what a forwarding table says.
 
-mod support;
-
+use crate::support::{self, Build, Told, at, chain, disk, link, moving, ns2_tcp, standing, walk};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_radio::mobility::Trajectory;
@@ -12,7 +11,6 @@ use hopline_sim::{NoTrace, Spec, World, simulate};
 use hopline_transport::Signal;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use std::net::Ipv4Addr;
-use support::{Build, Told, at, chain, disk, link, moving, ns2_tcp, standing, walk};
 
 /// Nodes 0 to `hops` in a row, of which the last is wired to a server behind a router: `hops` + 1 and + 2.
 fn with_server(hops: u32) -> Spec {

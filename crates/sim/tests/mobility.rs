@@ -1,7 +1,7 @@
 //! Nodes that move: who hears whom follows their positions, and routes follow.
 
-mod support;
-
+use crate::support::recorder::{What, record};
+use crate::support::{Build, chain, disk, grid, moving, ns2_tcp, standing, walk};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_radio::mobility::{Area, RandomWaypoint, SetdestWaypoint, Trajectory};
 use hopline_radio::phy::propagation::{Propagation, Shadowing, ShadowingDraw};
@@ -9,8 +9,6 @@ use hopline_routing::aodv;
 use hopline_sim::outcome::Connected;
 use hopline_sim::trace::DropReason;
 use hopline_sim::{Outcome, Spec, simulate};
-use support::recorder::{What, record};
-use support::{Build, chain, disk, grid, moving, ns2_tcp, standing, walk};
 
 const TICK: Duration = Duration::from_millis(50);
 

@@ -1,7 +1,6 @@
 //! Neighborhood RED: who starves without it, who gets its share with it, and what others notice of it.
 
-mod support;
-
+use crate::support::{Build, disk, standing};
 use hopline_core::{Duration, NodeId};
 use hopline_queue::Action;
 use hopline_queue::neighborhood_red::Config;
@@ -12,7 +11,6 @@ use hopline_sim::spec::{Members, NeighborhoodSpec};
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp;
 use std::collections::BTreeSet;
-use support::{Build, disk, standing};
 
 const SECONDS: u64 = 60;
 

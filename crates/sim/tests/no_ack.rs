@@ -1,13 +1,11 @@
 //! What the MAC's acknowledgments cost, against the airtime worked out by hand: one saturated sender of UDP.
 
-mod support;
-
+use crate::support::{Build, disk, standing};
 use hopline_core::Duration;
 use hopline_radio::Rate;
 use hopline_radio::mac::{self, config::AckPolicy};
 use hopline_sim::simulate;
 use hopline_sim::spec::RadioSpec;
-use support::{Build, disk, standing};
 
 /// 802.11a in µs (IEEE 802.11-2020 Table 17-21): DIFS, the mean of a backoff from 0 to 15 slots of 9 µs, SIFS.
 const DIFS: f64 = 34.0;

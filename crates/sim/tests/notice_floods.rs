@@ -1,7 +1,6 @@
 //! Hostile nodes: how long their notices of Neighborhood RED silence others, with a guard and as published.
 
-mod support;
-
+use crate::support::{Build, at, disk, standing};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_queue::neighborhood_red::Config;
 use hopline_queue::neighborhood_red::config::{Guard, Incoming, Limits};
@@ -9,7 +8,6 @@ use hopline_sim::outcome::FlowOutcome;
 use hopline_sim::spec::{Forge, Members, NeighborhoodSpec, NormalizedPb, NoticeFloodSpec};
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp;
-use support::{Build, at, disk, standing};
 
 const SECONDS: u64 = 120;
 /// When floods begin: not when a datagram is sent, which is every 20 ms. Both would go out at once.

@@ -1,14 +1,12 @@
 //! The trace in ns-2's format: its lines, and what scripts make of them.
 
-mod support;
-
+use crate::support::{Build, chain, grid, link, ns2_tcp};
 use core::num::NonZeroU64;
 use hopline_core::{Duration, Instant};
 use hopline_routing::{aodv, dsr, olsr};
 use hopline_sim::spec::{Draw, Exchange};
 use hopline_sim::trace::{Ns2, Pcap};
 use hopline_sim::{Outcome, Spec, World, simulate};
-use support::{Build, chain, grid, link, ns2_tcp};
 
 fn trace(spec: &Spec) -> (Outcome, Vec<String>) {
     let mut world = World::new(spec, 1, Ns2::new(Vec::new(), spec));

@@ -1,13 +1,11 @@
 //! Walls between nodes, whose effect follows from the powers that arrive.
 
-mod support;
-
+use crate::support::{self, Build, chain, standing};
 use hopline_core::{Duration, Instant};
 use hopline_radio::mobility::{Position, SetDest, Trajectory};
 use hopline_radio::phy::obstacles::Obstacle;
 use hopline_sim::spec::NodeSpec;
 use hopline_sim::{Spec, simulate};
-use support::{Build, chain, standing};
 
 fn wall(loss_db: f64, corners: &[(f64, f64)]) -> Obstacle {
     Obstacle { corners: corners.iter().map(|&(x, y)| Position::new(x, y)).collect(), loss_db }

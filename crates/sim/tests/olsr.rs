@@ -1,14 +1,12 @@
 //! OLSR in the simulated network: when routes are there, what that costs, and what happens when links go.
 
-mod support;
-
+use crate::support::{Build, Told, at, chain, ns2_tcp, standing, walk};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_routing::olsr::Config;
 use hopline_routing::olsr::config::LinkSensing;
 use hopline_sim::trace::TraceEvent;
 use hopline_sim::{Spec, Tracer, World, simulate};
 use hopline_transport::Signal;
-use support::{Build, Told, at, chain, ns2_tcp, standing, walk};
 
 /// When packets of flows arrived where they are for.
 #[derive(Default)]

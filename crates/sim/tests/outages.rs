@@ -1,7 +1,7 @@
 //! Outages: who is not heard, when, and what that does to the layers above.
 
-mod support;
-
+use crate::support::recorder::{What, record};
+use crate::support::{self, Build, at, chain, link, ns2_tcp, standing, wired};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_radio::mac::config::AckPolicy;
 use hopline_radio::phy::errors::{ErrorModel, Probability};
@@ -10,8 +10,6 @@ use hopline_routing::{aodv, olsr};
 use hopline_sim::outcome::{Connected, Drops};
 use hopline_sim::spec::{Blocks, OutageSpec};
 use hopline_sim::{Outcome, Spec, simulate};
-use support::recorder::{What, record};
-use support::{Build, at, chain, link, ns2_tcp, standing, wired};
 
 /// UDP payload of the packets here.
 const PAYLOAD: u32 = 500;

@@ -1,8 +1,7 @@
 //! Packets from outside: what comes in at one node leaves at another, changed as routers change it and no more; and a world
 //! that is stepped by somebody else's clock.
 
-mod support;
-
+use crate::support::{Build, at, chain, link, ns2_tcp, wired};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_queue::{Action, RedConfig};
@@ -12,7 +11,6 @@ use hopline_sim::trace::Pcap;
 use hopline_sim::{Egress, InjectError, NoTrace, Spec, World, simulate};
 use hopline_wire::ipv4::{Ecn, Header, Opaque, Protocol};
 use proptest::prelude::*;
-use support::{Build, at, chain, link, ns2_tcp, wired};
 
 const TTL: u8 = 30;
 

@@ -1,14 +1,12 @@
 //! What became of each flow's packets: sent, arrived, lost, how late, over how many hops.
 
-mod support;
-
+use crate::support::{Build, chain, grid, link, ns2_tcp, standing, wired};
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_routing::aodv;
 use hopline_sim::outcome::Packets;
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
 use hopline_transport::tcp;
-use support::{Build, chain, grid, link, ns2_tcp, standing, wired};
 
 const fn micros(n: u64) -> Duration {
     Duration::from_micros(n)
@@ -127,7 +125,7 @@ fn every_packet_is_received_lost_or_under_way() {
 
 #[test]
 fn every_frame_is_counted_by_its_kind() {
-    use support::recorder::{What, record};
+    use crate::support::recorder::{What, record};
     for spec in [chain(3).bulk(0, 3, ns2_tcp(8)).seconds(5), troubled().remove(1).seconds(3)] {
         let (outcome, notes) = record(&spec, 1);
         let total = |of: fn(&hopline_sim::outcome::Frames) -> u64| {

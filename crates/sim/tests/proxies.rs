@@ -1,7 +1,7 @@
 //! Machines in the path of TCP, seated in a world: what they get over a bad last hop, and that the books come out even.
 
-mod support;
-
+use crate::support::last_hop::{last_hop, linux};
+use crate::support::{Build, at, chain, disk, link, queue};
 use core::num::NonZeroU8;
 use hopline_core::{Duration, NodeId};
 use hopline_queue::drop_tail::Service;
@@ -15,8 +15,6 @@ use hopline_sim::spec::{
 use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::{tcp, tpa};
 use std::net::Ipv4Addr;
-use support::last_hop::{last_hop, linux};
-use support::{Build, at, chain, disk, link, queue};
 
 const TOTAL: u64 = 3_000_000;
 

@@ -1,7 +1,6 @@
 //! Whatever the network: no panic, the same twice, and nothing that physics forbids.
 
-mod support;
-
+use crate::support::{Build, link, moving, ns2_tcp, walk};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_radio::mac::config::AckPolicy;
 use hopline_radio::mobility::Trajectory;
@@ -14,7 +13,6 @@ use hopline_sim::spec::{Draw, Exchange, Interface, LossSpec, RoutingSpec, Traffi
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
 use hopline_transport::tcp;
 use proptest::prelude::*;
-use support::{Build, link, moving, ns2_tcp, walk};
 
 fn probability(p: f64) -> Probability {
     Probability::new(p).expect("a probability")

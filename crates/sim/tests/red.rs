@@ -1,7 +1,6 @@
 //! Random early detection in front of links and radios: what is dropped, what is marked, what the mark does.
 
-mod support;
-
+use crate::support::{self, Build, chain, link, ns2_tcp, wired};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_queue::{Action, RedConfig};
 use hopline_routing::dsr;
@@ -10,7 +9,6 @@ use hopline_sim::trace::{TraceEvent, Tracer};
 use hopline_sim::{Outcome, Spec, World, simulate};
 use hopline_transport::tcp::{Config, InitialSsthresh};
 use hopline_wire::ipv4::Ecn;
-use support::{Build, chain, link, ns2_tcp, wired};
 
 const RED: RedConfig = RedConfig { max_probability: 0.1, ..RedConfig::PAPER };
 

@@ -1,11 +1,9 @@
 //! A table of results: a change of behaviour reads as a diff.
 
-mod support;
-
+use crate::support::{Build, chain, grid, link, ns2_tcp, standing, wired};
 use core::fmt::Write;
 use hopline_routing::aodv;
 use hopline_sim::{Outcome, Spec, simulate};
-use support::{Build, chain, grid, link, ns2_tcp, standing, wired};
 
 fn row(out: &mut String, name: &str, outcome: &Outcome) {
     for (n, flow) in outcome.flows.iter().enumerate() {

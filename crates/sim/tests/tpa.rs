@@ -1,7 +1,6 @@
 //! TPA in the simulated network.
 
-mod support;
-
+use crate::support::{Build, at, chain, ns2_tcp};
 use hopline_core::{Instant, NodeId};
 use hopline_routing::aodv;
 use hopline_sim::outcome::Connected;
@@ -10,7 +9,6 @@ use hopline_sim::trace::TraceEvent;
 use hopline_sim::{Outcome, Spec, Tracer, World, simulate};
 use hopline_transport::pacing::{self, Pacing};
 use hopline_transport::tpa::{Config, Notification};
-use support::{Build, at, chain, ns2_tcp};
 
 /// As the lab has it: never gives up.
 fn tpa(cwnd_max: u8) -> Config {

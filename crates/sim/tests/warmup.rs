@@ -1,7 +1,6 @@
 //! Warm-up: what happens before it changes nothing afterwards, and does not count.
 
-mod support;
-
+use crate::support::{self, Build, chain, grid, ns2_tcp};
 use core::num::NonZeroU64;
 use hopline_core::{Duration, Instant};
 use hopline_radio::mac::Airtime;
@@ -9,7 +8,6 @@ use hopline_routing::aodv;
 use hopline_sim::outcome::{Connected, Drops, FlowOutcome, Frames, Packets};
 use hopline_sim::spec::{Draw, Exchange};
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
-use support::{Build, chain, grid, ns2_tcp};
 
 /// A moment at which nothing else happens.
 const WARMUP_S: f64 = 7.123_456_789;

@@ -1,12 +1,10 @@
 //! What a tracer sees of signals that meet, of queues and of wires.
 
-mod support;
-
+use crate::support::{Build, at, disk, link, ns2_tcp, standing, walk, wired};
 use hopline_core::{Duration, Instant, NodeId};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::trace::{FrameLoss, Signal, TraceEvent};
 use hopline_sim::{Spec, Tracer, World, simulate};
-use support::{Build, at, disk, link, ns2_tcp, standing, walk, wired};
 
 /// A frame that was lost: where, of whom, why, and what else was there.
 type Lost = (NodeId, Signal, FrameLoss, Vec<Signal>);

@@ -1,7 +1,6 @@
 //! TPA-wide over links that it shares, and over a mesh.
 
-mod support;
-
+use crate::support::{Build, chain, link, wired};
 use hopline_core::Duration;
 use hopline_queue::CoDelConfig;
 use hopline_radio::phy::errors::{ErrorModel, GilbertPackets, Probability};
@@ -11,7 +10,6 @@ use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::any::Transport;
 use hopline_transport::wide::Config;
 use hopline_transport::{tcp, tpa};
-use support::{Build, chain, link, wired};
 
 const WIDE: Transport = Transport::Wide(Config::DEFAULT);
 

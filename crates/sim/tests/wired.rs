@@ -1,15 +1,13 @@
 //! Wired links: rate, delay, queue, errors, hop limit.
 
-mod support;
-
+use crate::support::recorder::{What, record};
+use crate::support::{self, Build, link, wired};
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::outcome::{Connected, Drops};
 use hopline_sim::spec::links::{Late, Policer};
 use hopline_sim::trace::DropReason;
 use hopline_sim::{Spec, simulate};
-use support::recorder::{What, record};
-use support::{Build, link, wired};
 
 /// Longer than any of these runs: a CBR flow that sends one packet.
 const ONCE: Duration = Duration::from_secs(1000);

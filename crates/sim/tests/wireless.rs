@@ -1,15 +1,13 @@
 //! The radio network as a whole: exact timing, and the classic topologies.
 
-mod support;
-
+use crate::support::recorder::{What, record};
+use crate::support::{self, Build, chain, disk, ns2_tcp, standing};
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::reception::ReceptionModel;
 use hopline_radio::{Rate, mac};
 use hopline_sim::outcome::Drops;
 use hopline_sim::spec::RadioSpec;
 use hopline_sim::{Outcome, Spec, simulate};
-use support::recorder::{What, record};
-use support::{Build, chain, disk, ns2_tcp, standing};
 
 const ONCE: Duration = Duration::from_secs(1000);
 /// Less than a packet of 1000 bytes takes at 2 Mb/s: the queue is never empty.

@@ -3,20 +3,18 @@
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
-mod over_udp;
-
+use crate::over_udp::OverUdp;
 use hopline_core::{Duration, Instant};
+use hopline_harness::Test;
 use hopline_net::streams::{Host, Protocol, Stream};
 use hopline_net::tpa::{self, Tpa};
 use hopline_net::wide::{self, Credentials, PrivateKey, Trust, Wide};
 use hopline_testkit::Emulation;
 use hopline_testkit::cases::{Outcome, arrives_byte_exact, must_hold};
-use hopline_testkit::namespace::{NamespaceLink, OverSockets, run_long_tests};
+use hopline_testkit::namespace::{LINK, NamespaceLink, OverSockets};
 use hopline_testkit::oracle::InOrder;
-use over_udp::OverUdp;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
 
@@ -81,31 +79,25 @@ static ROWS: Mutex<BTreeMap<usize, Row>> = Mutex::new(BTreeMap::new());
 
 type Row = (&'static str, [Option<String>; 2]);
 
-type Test = (&'static str, Box<dyn Fn() + Send>);
-
-fn main() -> ExitCode {
-    // One after the other: the fewer links at a time, the less likely is one late.
-    let [wide, tpa] = [tests::<Wide>(), tests::<Tpa>()].map(run_long_tests);
-    print_table();
-    if wide == ExitCode::SUCCESS { tpa } else { wide }
+/// All of TPA-wide, then all of TPA: the fewer links at a time, the less likely is one late.
+pub(crate) fn tests() -> Vec<Test> {
+    tests_of::<Wide>().chain(tests_of::<Tpa>()).collect()
 }
 
-fn tests<P: Stands>() -> Vec<Test> {
+fn tests_of<P: Stands>() -> impl Iterator<Item = Test> {
     let cases = must_hold().into_iter().enumerate().map(|(place, case)| {
         let name = case.name;
         let body = move || {
             let outcome = arrives_byte_exact(&OverSockets(P::alone()), &case);
             note::<P>(place, name, case.bytes, &outcome);
         };
-        (of::<P>(name), Box::new(body) as Box<dyn Fn() + Send>)
+        test::<P>(name, body)
     });
-    let many: Test = (of::<P>(AT_ONCE), Box::new(many_at_once::<P>));
-    cases.chain([many]).collect()
+    cases.chain([test::<P>(AT_ONCE, many_at_once::<P>)])
 }
 
-/// The name of a test. It is never forgotten, as there are few.
-fn of<P: Stands>(name: &str) -> &'static str {
-    format!("{}: {name}", P::NAME).leak()
+fn test<P: Stands>(name: &str, body: impl Fn() + Send + 'static) -> Test {
+    Test::new(format!("{}: {name}", P::NAME), [LINK], body).long()
 }
 
 fn many_at_once<P: Stands>() {
@@ -180,8 +172,8 @@ fn note<P: Stands>(place: usize, name: &'static str, bytes: u64, outcome: &Outco
     rows.entry(place).or_insert((name, [None, None])).1[P::COLUMN as usize] = Some(cells);
 }
 
-/// Past the capture of tests' output, and only if something was measured.
-fn print_table() {
+/// Prints what was measured, if anything was.
+pub(crate) fn print_table() {
     let rows = ROWS.lock().unwrap();
     if !rows.is_empty() {
         let mut out = std::io::stdout();

@@ -2,17 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
+use hopline_harness::Test;
 use hopline_testkit::Emulation;
-use hopline_testkit::namespace::{NamespaceLink, run_tests};
+use hopline_testkit::namespace::{LINK, NamespaceLink};
 use std::fs;
 use std::net::UdpSocket;
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-fn main() -> ExitCode {
-    run_tests(&[("a_link_goes_without_a_trace", a_link_goes_without_a_trace)])
+/// The process is its own, so that nothing else in it is counted.
+pub(crate) fn tests() -> Vec<Test> {
+    hopline_harness::tests!([LINK]; a_link_goes_without_a_trace).map(|test| test.in_own_process(&[])).into()
 }
 
 fn a_link_goes_without_a_trace() {

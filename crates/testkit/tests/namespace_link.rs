@@ -3,33 +3,34 @@
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 use hopline_core::{Duration, Instant};
+use hopline_harness::Test;
 use hopline_link::OldPorts;
 use hopline_link::Side;
-use hopline_testkit::namespace::{Damage, NamespaceLink, Setup, if_on_time, run_tests};
+use hopline_testkit::namespace::{Damage, LINK, NamespaceLink, Setup, if_on_time};
 use hopline_testkit::oracle::InOrder;
 use hopline_testkit::{Counts, Emulation, Extra};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::process::ExitCode;
 use std::thread;
 
-fn main() -> ExitCode {
-    run_tests(&[
-        ("packets_take_the_rate", packets_take_the_rate),
-        ("a_round_trip_takes_both_latencies", a_round_trip_takes_both_latencies),
-        ("independent_losses_have_their_share", independent_losses_have_their_share),
-        ("bursts_of_losses_have_their_length", bursts_of_losses_have_their_length),
-        ("the_full_queue_drops", the_full_queue_drops),
-        ("duplicates_arrive_twice", duplicates_arrive_twice),
-        ("what_is_delayed_is_overtaken", what_is_delayed_is_overtaken),
-        ("the_kernel_drops_what_is_damaged", the_kernel_drops_what_is_damaged),
-        ("hidden_damage_reaches_the_application", hidden_damage_reaches_the_application),
-        ("nothing_passes_a_blackout", nothing_passes_a_blackout),
-        ("a_rebound_port_is_known_once_it_has_spoken", a_rebound_port_is_known_once_it_has_spoken),
-        ("tcp_is_byte_exact_over_a_bad_link", tcp_is_byte_exact_over_a_bad_link),
-        ("long_datagrams_are_fragmented_to_the_mtu", long_datagrams_are_fragmented_to_the_mtu),
-        ("links_do_not_meet", links_do_not_meet),
-    ])
+pub(crate) fn tests() -> Vec<Test> {
+    hopline_harness::tests!([LINK];
+        packets_take_the_rate,
+        a_round_trip_takes_both_latencies,
+        independent_losses_have_their_share,
+        bursts_of_losses_have_their_length,
+        the_full_queue_drops,
+        duplicates_arrive_twice,
+        what_is_delayed_is_overtaken,
+        the_kernel_drops_what_is_damaged,
+        hidden_damage_reaches_the_application,
+        nothing_passes_a_blackout,
+        a_rebound_port_is_known_once_it_has_spoken,
+        tcp_is_byte_exact_over_a_bad_link,
+        long_datagrams_are_fragmented_to_the_mtu,
+        links_do_not_meet,
+    )
+    .into()
 }
 
 /// IP and UDP headers.

@@ -3,27 +3,29 @@
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 use hopline_core::Duration as Span;
+use hopline_harness::{Need, Test};
 use hopline_net::tpa::{TpaListener, TpaStream, config};
 use hopline_testkit::Emulation;
-use hopline_testkit::namespace::{NamespaceLink, Setup, run_tests_needing};
+use hopline_testkit::namespace::{LINK, NamespaceLink, Setup};
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
 use std::io::{Read, Write};
 use std::net::UdpSocket;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-fn main() -> ExitCode {
-    run_tests_needing(&[
-        ("what_must_not_be_cut_vanishes_and_what_may_arrives", None, cut_or_vanished),
-        ("a_router_with_a_small_mtu_that_says_nothing_is_found_out", None, small_mtu),
-        ("a_small_mtu_and_losses_together_end_nothing", None, small_mtu_and_losses),
-        (
-            "where_the_host_translates_its_own_addresses_segments_leave_one_by_one",
-            Some("iptables"),
-            translated,
-        ),
-    ])
+pub(crate) fn tests() -> Vec<Test> {
+    let tests = [
+        ("what_must_not_be_cut_vanishes_and_what_may_arrives", cut_or_vanished as fn()),
+        ("a_router_with_a_small_mtu_that_says_nothing_is_found_out", small_mtu),
+        ("a_small_mtu_and_losses_together_end_nothing", small_mtu_and_losses),
+    ];
+    let translating = Test::new(
+        "where_the_host_translates_its_own_addresses_segments_leave_one_by_one",
+        [LINK, Need::Program("iptables")],
+        translated,
+    );
+    tests.map(|(name, body)| Test::new(name, [LINK], body)).into_iter().chain([translating]).collect()
 }
 
 /// Sends from A to B, and gives how the sender's end stood.

@@ -1,23 +1,24 @@
 //! The kernel's TCP, in real time, through what a reliable transport must stand: the same bodies as in virtual time.
 
 use hopline_core::Instant;
+use hopline_harness::Test;
 use hopline_testkit::cases::{Case, arrives_byte_exact, must_hold};
-use hopline_testkit::namespace::{OverSockets, READ_TIMEOUT, Sockets, run_tests};
+use hopline_testkit::namespace::{LINK, OverSockets, READ_TIMEOUT, Sockets};
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::ExitCode;
 use std::time::Duration;
 
-fn main() -> ExitCode {
-    run_tests(&[
-        ("nothing_lost", || holds("nothing lost")),
-        ("loss", || holds("5 % lost")),
-        ("bursts", || holds("5 % lost in bursts of 4")),
-        ("reordering", || holds("5 % reordered by 30 ms")),
-        ("duplication", || holds("1 % duplicated")),
-        ("corruption", || holds("0.1 % corrupted")),
-        ("rebinding_is_not_for_tcp", || holds("rebound, the old port forgotten")),
-    ])
+pub(crate) fn tests() -> Vec<Test> {
+    let cases = [
+        ("nothing_lost", "nothing lost"),
+        ("loss", "5 % lost"),
+        ("bursts", "5 % lost in bursts of 4"),
+        ("reordering", "5 % reordered by 30 ms"),
+        ("duplication", "1 % duplicated"),
+        ("corruption", "0.1 % corrupted"),
+        ("rebinding_is_not_for_tcp", "rebound, the old port forgotten"),
+    ];
+    cases.map(|(name, case)| Test::new(name, [LINK], move || holds(case))).into()
 }
 
 fn holds(name: &str) {

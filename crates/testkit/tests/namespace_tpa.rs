@@ -1,28 +1,27 @@
 //! TPA over UDP, in real time, through what a reliable transport must stand: the same bodies as in virtual time.
 
-mod over_udp;
-
+use crate::over_udp::OverUdp;
 use hopline_core::Instant;
+use hopline_harness::Test;
 use hopline_net::tpa::{self, Tpa};
 use hopline_testkit::cases::{Case, arrives_byte_exact, must_hold};
-use hopline_testkit::namespace::{OverSockets, run_tests};
-use over_udp::OverUdp;
-use std::process::ExitCode;
+use hopline_testkit::namespace::{LINK, OverSockets};
 
-fn main() -> ExitCode {
-    run_tests(&[
-        ("nothing_lost", || holds("nothing lost", 200_000)),
-        ("loss", || holds("5 % lost", 200_000)),
-        ("loss_both_ways", || holds("5 % lost, both ways", 100_000)),
-        ("bursts", || holds("5 % lost in bursts of 4", 200_000)),
-        ("reordering", || holds("5 % reordered by 30 ms", 200_000)),
-        ("duplication", || holds("1 % duplicated", 200_000)),
-        ("corruption", || holds("0.1 % corrupted", 200_000)),
+pub(crate) fn tests() -> Vec<Test> {
+    let cases = [
+        ("nothing_lost", "nothing lost", 200_000),
+        ("loss", "5 % lost", 200_000),
+        ("loss_both_ways", "5 % lost, both ways", 100_000),
+        ("bursts", "5 % lost in bursts of 4", 200_000),
+        ("reordering", "5 % reordered by 30 ms", 200_000),
+        ("duplication", "1 % duplicated", 200_000),
+        ("corruption", "0.1 % corrupted", 200_000),
         // Enough to be under way after 5 s.
-        ("rebound_and_the_old_port_kept", || holds("rebound, the old port kept", 1_500_000)),
-        ("rebound_and_the_old_port_forgotten", || holds("rebound, the old port forgotten", 1_500_000)),
-        ("sender_rebound", || holds("the sender rebound, the old port forgotten", 1_500_000)),
-    ])
+        ("rebound_and_the_old_port_kept", "rebound, the old port kept", 1_500_000),
+        ("rebound_and_the_old_port_forgotten", "rebound, the old port forgotten", 1_500_000),
+        ("sender_rebound", "the sender rebound, the old port forgotten", 1_500_000),
+    ];
+    cases.map(|(name, case, bytes)| Test::new(name, [LINK], move || holds(case, bytes))).into()
 }
 
 fn holds(name: &str, bytes: u64) {

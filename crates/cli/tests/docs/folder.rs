@@ -18,7 +18,7 @@ impl Folder {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for shared in ["scenarios", "papers", "docs"] {
-            std::os::unix::fs::symlink(crate::root().join(shared), folder.path().join(shared)).unwrap();
+            std::os::unix::fs::symlink(crate::docs::root().join(shared), folder.path().join(shared)).unwrap();
         }
         Self(folder)
     }

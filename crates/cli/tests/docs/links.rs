@@ -1,6 +1,6 @@
 //! Links and paths: each leads to a file or folder of the repository, links also to a heading that it has.
 
-use crate::page::Page;
+use crate::docs::page::Page;
 use std::path::Path;
 
 /// Whether every relative link of `page` leads somewhere, and every path from the root in its sentences.
@@ -9,7 +9,7 @@ use std::path::Path;
 ///
 /// Those that do not.
 pub(crate) fn check(page: &Page) -> Result<(), Vec<String>> {
-    let root = crate::root();
+    let root = crate::docs::root();
     let broken = page.links.iter().filter_map(|(line, target)| {
         let why = why_broken(page, target, &root)?;
         Some(format!("{}:{line}: {target}: {why}", page.name))

@@ -1,6 +1,6 @@
 //! A page: what it links to, where one can link to in it, and its examples.
 
-use crate::snippet::Language;
+use crate::docs::snippet::Language;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -71,7 +71,7 @@ pub(crate) enum FileKind {
 impl Page {
     /// The page at `path`.
     pub(crate) fn load(path: &Path) -> Self {
-        let root = crate::root();
+        let root = crate::docs::root();
         let name = path.strip_prefix(&root).unwrap_or(path).display().to_string();
         Self::parse(path, name, std::fs::read_to_string(path).unwrap())
     }

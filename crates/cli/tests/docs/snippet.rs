@@ -1,6 +1,6 @@
 //! Programs in other languages that pages show.
 
-use crate::folder::{Folder, Said};
+use crate::docs::folder::{Folder, Said};
 use hopline_harness::Need;
 use hopline_testkit::namespace::LINK;
 use std::process::Command;

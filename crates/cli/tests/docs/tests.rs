@@ -1,9 +1,9 @@
 //! What finds mistakes in pages has to find those that are made here.
 
-use crate::links;
-use crate::page::Page;
-use crate::printed::compare;
-use crate::walk::{Mode, Share, walk};
+use crate::docs::links;
+use crate::docs::page::Page;
+use crate::docs::printed::compare;
+use crate::docs::walk::{Mode, Share, walk};
 use hopline_harness::{Test, tests};
 
 pub(crate) fn all() -> Vec<Test> {
@@ -25,7 +25,7 @@ pub(crate) fn all() -> Vec<Test> {
 }
 
 fn page(text: &str) -> Page {
-    Page::parse(&crate::root().join("page.md"), "page.md".into(), text.into())
+    Page::parse(&crate::docs::root().join("page.md"), "page.md".into(), text.into())
 }
 
 fn said(text: &str) -> String {

@@ -1,8 +1,8 @@
 //! Goes through a page as a reader who tries everything.
 
-use crate::folder::{Folder, Said};
-use crate::page::{Example, FileKind, Kind, Page};
-use crate::printed;
+use crate::docs::folder::{Folder, Said};
+use crate::docs::page::{Example, FileKind, Kind, Page};
+use crate::docs::printed;
 use hopline_lab::plan::Effort;
 use hopline_lab::{Plan, Scenario};
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! A transfer through a receiver that is flooded, beside one through a receiver that is not.
 
-use crate::world::{BOTH, KEY, Speaks, ended, now};
+use crate::drills::world::{BOTH, KEY, Speaks, ended, now};
 use bytes::Bytes;
 use hopline_net::Namespace;
 use hopline_net::streams::{Host, Protocol as Transport};

@@ -1,6 +1,6 @@
 //! Silence in real time, with the limits that users have.
 
-use crate::world::{BOTH, LOOK, Speaks, World, now, processor};
+use crate::drills::world::{BOTH, LOOK, Speaks, World, now, processor};
 use hopline_core::{Duration as Span, Instant as Moment};
 use hopline_link::Emulation;
 use hopline_net::link::Setup;

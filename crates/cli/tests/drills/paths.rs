@@ -1,6 +1,6 @@
 //! A path that has less room than it seems, and loses packets besides.
 
-use crate::world::{BOTH, LOOK, Speaks, World, now};
+use crate::drills::world::{BOTH, LOOK, Speaks, World, now};
 use hopline_core::Duration as Span;
 use hopline_link::Emulation;
 use hopline_net::link::Setup;

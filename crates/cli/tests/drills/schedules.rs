@@ -1,6 +1,6 @@
 //! Seeded schedules of everything that goes wrong.
 
-use crate::world::{BOTH, LOOK, Speaks, World, enlarge, mount, now, signal, unmount};
+use crate::drills::world::{BOTH, LOOK, Speaks, World, enlarge, mount, now, signal, unmount};
 use hopline_core::{Duration as Span, Instant as Moment, Purpose, Stream};
 use hopline_link::Emulation;
 use hopline_net::link::Setup;

@@ -1,8 +1,8 @@
 //! What a daemon says of itself, and who asks badly.
 
-use crate::start::BOTH;
-use crate::transfer::in_a_thread;
-use crate::world::{Daemon, Ground, PATIENCE, hopline, until_or};
+use crate::proxy::start::BOTH;
+use crate::proxy::transfer::in_a_thread;
+use crate::proxy::world::{Daemon, Ground, PATIENCE, hopline, until_or};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;

@@ -1,8 +1,8 @@
 //! Packets of connections that nobody has.
 
-use crate::start::BOTH;
-use crate::transfer::{End, Pace, Transfer, transfer};
-use crate::world::{Daemon, Ground, MOBILE, ROUTER, SERVER, shell, until_or};
+use crate::proxy::start::BOTH;
+use crate::proxy::transfer::{End, Pace, Transfer, transfer};
+use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, SERVER, shell, until_or};
 use hopline_core::{Purpose, Stream};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::fs;

@@ -1,7 +1,7 @@
 //! A gateway on the router and an exit on the server, which announce TPA in handshakes of TCP.
 
-use crate::transfer::transfer;
-use crate::world::*;
+use crate::proxy::transfer::transfer;
+use crate::proxy::world::*;
 use std::fs;
 use std::path::PathBuf;
 

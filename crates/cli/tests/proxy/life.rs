@@ -1,8 +1,8 @@
 //! However a daemon ends, nothing is left of it; what it can do without it waits for.
 
-use crate::start::BOTH;
-use crate::transfer::{End, Pace, Transfer, in_a_thread, transfer};
-use crate::world::{Ground, MOBILE, SERVER, processes_told_of, shell, signal, until_or};
+use crate::proxy::start::BOTH;
+use crate::proxy::transfer::{End, Pace, Transfer, in_a_thread, transfer};
+use crate::proxy::world::{Ground, MOBILE, SERVER, processes_told_of, shell, signal, until_or};
 use hopline_net::sched::{Priority, be_on_time};
 use hopline_net::veth::{self, Trains};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! SIGHUP, while connections are under way.
 
-use crate::start::BOTH;
-use crate::transfer::{Pace, Transfer, transfer};
-use crate::world::{Daemon, Ground, SERVER, until_or};
+use crate::proxy::start::BOTH;
+use crate::proxy::transfer::{Pace, Transfer, transfer};
+use crate::proxy::world::{Daemon, Ground, SERVER, until_or};
 use std::time::Duration;
 
 const MTCP: &str = "[[proxy]]\nkind = \"mtcp\"\ninterface = \"fixed\"\nports = [5003]\n";

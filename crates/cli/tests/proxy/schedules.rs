@@ -1,9 +1,9 @@
 //! Seeded schedules of kills, restarts, reloads, outages and losses, with transfers under way. `HOPLINE_PROXY_DRILL=17` runs schedule 17
 //! alone.
 
-use crate::start::BOTH;
-use crate::transfer::{End, Pace, Transfer, in_a_thread};
-use crate::world::{Daemon, Ground, MOBILE, SERVER, now, shell, until};
+use crate::proxy::start::BOTH;
+use crate::proxy::transfer::{End, Pace, Transfer, in_a_thread};
+use crate::proxy::world::{Daemon, Ground, MOBILE, SERVER, now, shell, until};
 use hopline_core::{Purpose, Stream};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

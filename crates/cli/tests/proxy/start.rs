@@ -1,6 +1,6 @@
 //! Before a daemon runs: what is wrong is one sentence, and nothing is half set up.
 
-use crate::world::{Ground, hopline, proxy, shell, until_or};
+use crate::proxy::world::{Ground, hopline, proxy, shell, until_or};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

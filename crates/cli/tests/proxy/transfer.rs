@@ -1,6 +1,6 @@
 //! Transfers of bytes that can be told from all others, and how they end.
 
-use crate::world::{LOOK, PATIENCE, now};
+use crate::proxy::world::{LOOK, PATIENCE, now};
 use hopline_net::Namespace;
 use hopline_testkit::namespace::host::opened;
 use socket2::{Domain, Socket, Type};

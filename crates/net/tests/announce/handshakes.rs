@@ -1,6 +1,6 @@
 //! Handshakes of two kernels over one cable.
 
-use crate::world::*;
+use crate::announce::world::*;
 use hopline_core::Duration as Span;
 use hopline_net::Error;
 use hopline_net::announce::{Announcements, Config, Role, Speaks};

@@ -1,6 +1,6 @@
 //! A router that announces, or answers, for the host behind it.
 
-use crate::world::*;
+use crate::announce::world::*;
 use hopline_net::Namespace;
 use hopline_net::announce::{Role, Speaks};
 use hopline_net::veth::{self, Trains};

@@ -1,6 +1,6 @@
 //! An entrance that asks the exit only for hosts of which handshakes have told that they speak TPA.
 
-use crate::helpers::*;
+use crate::gateway::helpers::*;
 use hopline_core::Duration as Span;
 use hopline_harness::{Need, Test};
 use hopline_net::Namespace;

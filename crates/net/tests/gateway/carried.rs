@@ -1,6 +1,6 @@
 //! What gateways carry.
 
-use crate::helpers::*;
+use crate::gateway::helpers::*;
 use hopline_harness::Test;
 use hopline_net::transparent::LegOptions;
 use std::io::{ErrorKind, Read, Write};

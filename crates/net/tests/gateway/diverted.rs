@@ -1,6 +1,6 @@
 //! Connections that the system diverts to the entrance, and that keep both their addresses.
 
-use crate::helpers::*;
+use crate::gateway::helpers::*;
 use hopline_core::Duration as Span;
 use hopline_harness::{Need, Test};
 use hopline_net::Namespace;

@@ -123,7 +123,7 @@ macro_rules! over_both {
     ($needs:expr; $($body:path),+ $(,)?) => {
         hopline_harness::tests!($needs; $($body),+).into_iter().chain([$(
             hopline_harness::Test::new(concat!(stringify!($body), "_over_tpa_wide"), $needs, || {
-                crate::helpers::carried_by(crate::helpers::Carrier::TpaWide, $body);
+                crate::gateway::helpers::carried_by(crate::gateway::helpers::Carrier::TpaWide, $body);
             })
         ),+]).collect()
     };

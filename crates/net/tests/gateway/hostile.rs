@@ -1,6 +1,6 @@
 //! Strangers at the exit.
 
-use crate::helpers::*;
+use crate::gateway::helpers::*;
 use hopline_harness::Test;
 use hopline_net::gateway::ExitConfig;
 use hopline_net::gateway::greeting::{CHALLENGE_LEN, Challenge, Nonce, Request};

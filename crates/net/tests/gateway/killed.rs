@@ -1,6 +1,6 @@
 //! Gateways that are killed (`kill -9`): each is a process of its own, this program in another role.
 
-use crate::helpers::*;
+use crate::gateway::helpers::*;
 use hopline_harness::Test;
 use hopline_net::gateway::{Entrance, Exit};
 use hopline_net::service::{Ledger, Service};

@@ -1,6 +1,6 @@
 //! What gateways carry over bad links, beside the kernel's TCP from end to end; by hand (`--ignored`), in six minutes.
 
-use crate::helpers::*;
+use crate::gateway::helpers::*;
 use hopline_core::Duration as Span;
 use hopline_harness::{Need, Test};
 use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Transport, Way};

@@ -1,6 +1,6 @@
 //! Over an emulated link, in real time.
 
-use crate::helpers::*;
+use crate::gateway::helpers::*;
 use hopline_core::Duration as Span;
 use hopline_harness::Test;
 use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Transport, Way};

@@ -1,6 +1,6 @@
 //! Connections that cannot be, and exits that are not there.
 
-use crate::helpers::*;
+use crate::gateway::helpers::*;
 use hopline_harness::Test;
 use hopline_net::gateway::{Allowed, EntranceConfig, ExitConfig, Fallback, Transport};
 use hopline_net::tpa;

@@ -1,6 +1,6 @@
 //! Clients of SOCKS.
 
-use crate::helpers::*;
+use crate::gateway::helpers::*;
 use hopline_harness::{Need, Test};
 use hopline_net::gateway::{Allowed, EntranceConfig, ExitConfig, Way, socks::Login};
 use std::io::{Read, Write};

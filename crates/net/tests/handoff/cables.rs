@@ -1,9 +1,9 @@
 //! The kernel's own bridge, group memberships and neighbours.
 
-use crate::hostile::many;
-use crate::stream::Stream;
-use crate::transfer::transfer;
-use crate::world::{RADIO, STATIONS, World, say, until};
+use crate::handoff::hostile::many;
+use crate::handoff::stream::Stream;
+use crate::handoff::transfer::transfer;
+use crate::handoff::world::{RADIO, STATIONS, World, say, until};
 use hopline_core::Duration as Span;
 use hopline_net::handoff::{Decide, Scheme, Signals};
 use hopline_testkit::namespace::host::ip;

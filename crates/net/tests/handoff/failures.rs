@@ -1,7 +1,7 @@
 //! Stations and home agents that die.
 
-use crate::stream::Stream;
-use crate::world::{All, BEACON, Radio, STATIONS, World, say, until};
+use crate::handoff::stream::Stream;
+use crate::handoff::world::{All, BEACON, Radio, STATIONS, World, say, until};
 use hopline_core::Duration as Span;
 use hopline_net::handoff::{Decide, Scheme};
 use std::thread;
@@ -42,11 +42,11 @@ pub(crate) fn a_host_that_hears_nobody_waits_for_a_station_to_come_back() {
     let world = World::new(Radio::IsTuned);
     let mut all = world.all(Scheme::Multicast, Span::from_secs(3600));
     until("a first station", || world.default_route().is_some());
-    all.stations.iter_mut().for_each(crate::world::Running::end);
+    all.stations.iter_mut().for_each(crate::handoff::world::Running::end);
     until("no station", || world.default_route().is_none());
     all.stations[1] = world.station(1);
     until("a station", || world.default_route() == Some(STATIONS[1].to_string()));
-    let stream = Stream::run(&world, crate::hostile::many(100));
+    let stream = Stream::run(&world, crate::handoff::hostile::many(100));
     stream.is_complete("failures");
 }
 

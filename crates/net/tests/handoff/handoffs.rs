@@ -1,8 +1,8 @@
 //! A host that changes its station again and again while something comes for it.
 
-use crate::stream::Stream;
-use crate::transfer::transfer;
-use crate::world::{All, Radio, World, say, until};
+use crate::handoff::stream::Stream;
+use crate::handoff::transfer::transfer;
+use crate::handoff::world::{All, Radio, World, say, until};
 use hopline_core::Duration as Span;
 use hopline_net::handoff::Scheme;
 use std::thread;

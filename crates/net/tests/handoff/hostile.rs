@@ -1,7 +1,7 @@
 //! Strangers, and what they repeat.
 
-use crate::stream::Stream;
-use crate::world::{FORWARD, HOME, HOST, PORT, REGISTER, Radio, SERVER, STATIONS, World, until};
+use crate::handoff::stream::Stream;
+use crate::handoff::world::{FORWARD, HOME, HOST, PORT, REGISTER, Radio, SERVER, STATIONS, World, until};
 use hopline_core::Duration as Span;
 use hopline_net::Namespace;
 use hopline_net::handoff::Scheme;

@@ -1,6 +1,6 @@
 //! What is wrong with a configuration.
 
-use crate::world::{HOME, HOST, KEY, STATIONS};
+use crate::handoff::world::{HOME, HOST, KEY, STATIONS};
 use hopline_net::Namespace;
 use hopline_net::handoff::{BaseStation, HomeAgent, HomeConfig, MobileConfig, MobileHost, StationConfig};
 use hopline_testkit::namespace::host::address;

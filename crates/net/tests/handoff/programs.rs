@@ -1,6 +1,6 @@
 //! Programs that know nothing of handoffs.
 
-use crate::world::{All, HOST, Radio, SERVER, World, until};
+use crate::handoff::world::{All, HOST, Radio, SERVER, World, until};
 use hopline_core::Duration as Span;
 use hopline_net::handoff::Scheme;
 use hopline_net::{Namespace, tcp};

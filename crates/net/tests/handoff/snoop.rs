@@ -1,7 +1,7 @@
 //! Snoop beside stations: what comes out of the tunnel passes the rules of `FORWARD`, and waits in a queue there.
 
-use crate::transfer::transfer;
-use crate::world::{All, Radio, Running, World, say, until};
+use crate::handoff::transfer::transfer;
+use crate::handoff::world::{All, Radio, Running, World, say, until};
 use bytes::Bytes;
 use hopline_core::Duration as Span;
 use hopline_net::handoff::{Cold, Decide, Informed, Scheme};

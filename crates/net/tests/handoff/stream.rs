@@ -1,6 +1,6 @@
 //! Numbered datagrams from the server to the mobile host, and what of them arrives.
 
-use crate::world::{HOST, World};
+use crate::handoff::world::{HOST, World};
 use hopline_harness::if_on_time;
 use hopline_net::sched;
 use std::net::UdpSocket;

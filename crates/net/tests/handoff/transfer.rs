@@ -1,6 +1,6 @@
 //! The kernel's TCP CUBIC from the server to the mobile host.
 
-use crate::world::{HOST, World};
+use crate::handoff::world::{HOST, World};
 use hopline_net::tcp;
 use socket2::{Domain, Socket, Type};
 use std::io::{Read, Write};

@@ -4,7 +4,7 @@
 //! server 10.70.0.1 ── home agent 10.60.0.254 ══ wire ══ stations 10.60.0.1, 10.60.0.2 )) radio (( mobile host 10.50.0.9
 //! ```
 
-use crate::hub::{Hub, Pace};
+use crate::handoff::hub::{Hub, Pace};
 use hopline_core::Duration as Span;
 use hopline_net::handoff::{
     BaseStation, Decide, HomeAgent, HomeConfig, Key, MobileConfig, MobileHost, Scheme, StationConfig,

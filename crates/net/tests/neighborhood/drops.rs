@@ -1,6 +1,6 @@
 //! What becomes of packets when a neighbour suffers.
 
-use crate::place::{Complaint, Member, Place, RADIO, address};
+use crate::neighborhood::place::{Complaint, Member, Place, RADIO, address};
 use hopline_core::Duration;
 use hopline_net::frames::{FrameSocket, HEADER_LEN};
 use hopline_queue::Action;

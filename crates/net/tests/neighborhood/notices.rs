@@ -1,6 +1,6 @@
 //! Who complains when, who heeds it, and what hostile notices can do.
 
-use crate::place::{ALL, Place, QUEUE, RADIO, RATE, address, notice, notice_frame};
+use crate::neighborhood::place::{ALL, Place, QUEUE, RADIO, RATE, address, notice, notice_frame};
 use hopline_core::Duration;
 use hopline_net::frames::{FrameSocket, IPV4};
 use hopline_net::neighborhood::{Config, Neighborhood, Source};

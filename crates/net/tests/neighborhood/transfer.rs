@@ -1,6 +1,6 @@
 //! The kernel's TCP through a node of which a neighbour complains.
 
-use crate::place::{Complaint, Member, Place, address};
+use crate::neighborhood::place::{Complaint, Member, Place, address};
 use hopline_core::Duration;
 use hopline_net::tcp;
 use hopline_queue::Action;

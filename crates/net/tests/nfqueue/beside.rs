@@ -1,9 +1,9 @@
 //! What comes to the router otherwise than as packets of IPv4 on a wire.
 
-use crate::bare::Bare;
-use crate::cables::{Cables, HOP, MOBILE, MOBILE_V6, WIRED};
-use crate::router::{QUEUE, divert};
-use crate::world::{Ended, Standing};
+use crate::nfqueue::bare::Bare;
+use crate::nfqueue::cables::{Cables, HOP, MOBILE, MOBILE_V6, WIRED};
+use crate::nfqueue::router::{QUEUE, divert};
+use crate::nfqueue::world::{Ended, Standing};
 use hopline_net::Namespace;
 use hopline_net::nfqueue;
 use hopline_net::veth::Trains;

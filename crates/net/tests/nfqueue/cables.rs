@@ -1,7 +1,7 @@
 //! A sender, a router and a mobile host, joined by cables as fast as this machine.
 
-use crate::router;
-use crate::world::PATIENCE;
+use crate::nfqueue::router;
+use crate::nfqueue::world::PATIENCE;
 use hopline_net::nfqueue::{Config, Queue};
 use hopline_net::veth::{self, Trains};
 use hopline_net::{Namespace, tcp};

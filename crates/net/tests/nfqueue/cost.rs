@@ -1,9 +1,9 @@
 //! What a machine behind a queue costs where nothing is slow: measured, not tested.
 
-use crate::bare::Bare;
-use crate::cables::{Cables, HOP, MOBILE};
-use crate::router::divert;
-use crate::world::Standing;
+use crate::nfqueue::bare::Bare;
+use crate::nfqueue::cables::{Cables, HOP, MOBILE};
+use crate::nfqueue::router::divert;
+use crate::nfqueue::world::Standing;
 use bytes::Bytes;
 use hopline_net::veth::Trains;
 use hopline_proxy::snoop::{Config, windowed};

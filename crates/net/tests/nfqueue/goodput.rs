@@ -1,7 +1,7 @@
 //! Goodput of the kernel's TCP through Snoop: measured, not tested.
 
-use crate::router::{self, divert};
-use crate::world::{Bottleneck, World};
+use crate::nfqueue::router::{self, divert};
+use crate::nfqueue::world::{Bottleneck, World};
 use hopline_net::nfqueue::in_kernel;
 use hopline_proxy::{Filter, hop_window};
 use hopline_testkit::Side;

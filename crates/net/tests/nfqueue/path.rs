@@ -1,6 +1,6 @@
 //! The router's two interfaces end in this process: every packet is ours.
 
-use crate::router::{self, divert};
+use crate::nfqueue::router::{self, divert};
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_net::nfqueue::{self, Queue};

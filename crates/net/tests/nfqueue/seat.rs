@@ -1,8 +1,8 @@
 //! A seat as a daemon has it: another machine while it runs, an interface that goes; and what becomes of packets when nobody reads.
 
-use crate::path::{RealPlace, interface};
-use crate::router::{self, QUEUE, divert};
-use crate::world::{Bottleneck, World, transfer};
+use crate::nfqueue::path::{RealPlace, interface};
+use crate::nfqueue::router::{self, QUEUE, divert};
+use crate::nfqueue::world::{Bottleneck, World, transfer};
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_net::Namespace;

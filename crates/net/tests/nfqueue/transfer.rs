@@ -1,7 +1,7 @@
 //! The kernel's TCP over a link that loses packets, with Snoop before it.
 
-use crate::router::divert;
-use crate::world::{Bottleneck, Standing, World, transfer};
+use crate::nfqueue::router::divert;
+use crate::nfqueue::world::{Bottleneck, Standing, World, transfer};
 use hopline_net::nfqueue;
 use hopline_proxy::Filter;
 use hopline_testkit::Side;

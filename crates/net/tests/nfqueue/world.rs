@@ -1,6 +1,6 @@
 //! A sender, 100 Mb/s and 25 ms to a router, and from there 20 Mb/s and 2 ms that lose packets to a mobile host.
 
-use crate::router;
+use crate::nfqueue::router;
 use bytes::Bytes;
 use hopline_core::Duration;
 use hopline_net::link::{NamespaceLink, Reach, Setup};

@@ -1,6 +1,6 @@
 //! D-Proxy that reads TCP, behind NFQUEUE at both ends: a router, and the mobile host itself.
 
-use crate::world::{Bottleneck, Losses, Running, World, until};
+use crate::pair::world::{Bottleneck, Losses, Running, World, until};
 use hopline_net::Namespace;
 use hopline_net::dproxy::{Config, DProxy};
 use hopline_net::link::NamespaceLink;

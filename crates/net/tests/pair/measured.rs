@@ -1,7 +1,7 @@
 //! Goodput, packets sent for each delivered, and a ping beside it.
 
-use crate::world::{Bottleneck, Losses, Running, World, at, udp};
-use crate::{dproxy, opaque};
+use crate::pair::world::{Bottleneck, Losses, Running, World, at, udp};
+use crate::pair::{dproxy, opaque};
 use hopline_net::link::NamespaceLink;
 use hopline_net::opaque::Shaping;
 use hopline_proxy::arq;

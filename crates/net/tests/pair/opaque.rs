@@ -1,6 +1,6 @@
 //! Links that number what crosses them, over TUN and UDP.
 
-use crate::world::{Bottleneck, Losses, Running, World, at, udp, until};
+use crate::pair::world::{Bottleneck, Losses, Running, World, at, udp, until};
 use hopline_net::Namespace;
 use hopline_net::link::NamespaceLink;
 use hopline_net::nfqueue::Injector;

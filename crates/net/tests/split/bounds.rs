@@ -1,8 +1,8 @@
 //! What must not grow, spin, or be used by others.
 
-use crate::daemon::{Daemon, PORT};
-use crate::hosts::{bytes, echo, fill, is_refused, read_to_end};
-use crate::router::{Ground, Ip, served};
+use crate::split::daemon::{Daemon, PORT};
+use crate::split::hosts::{bytes, echo, fill, is_refused, read_to_end};
+use crate::split::router::{Ground, Ip, served};
 use hopline_net::Namespace;
 use hopline_net::split::{Config, Legs, Split};
 use hopline_net::transparent::LegOptions;

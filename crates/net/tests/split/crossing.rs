@@ -1,8 +1,8 @@
 //! What goes through: bytes, addresses, options.
 
-use crate::daemon::Daemon;
-use crate::hosts::{bytes, echo, exchange, read_to_end};
-use crate::router::{Ground, Ip, client};
+use crate::split::daemon::Daemon;
+use crate::split::hosts::{bytes, echo, exchange, read_to_end};
+use crate::split::router::{Ground, Ip, client};
 use hopline_net::Namespace;
 use rustix::net::{SendFlags, send};
 use std::io::Write;

@@ -161,7 +161,7 @@ pub(crate) fn instead() -> Option<ExitCode> {
     }
     match kind.as_str() {
         "split" => run(),
-        kind => crate::peers::run(kind, ready),
+        kind => crate::split::peers::run(kind, ready),
     }
     Some(ExitCode::SUCCESS)
 }

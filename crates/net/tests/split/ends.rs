@@ -1,8 +1,8 @@
 //! How connections end.
 
-use crate::daemon::Daemon;
-use crate::hosts::{bytes, echo, fill, is_refused, is_reset, meanwhile, read_to_end, reset};
-use crate::router::{Ground, Ip, served};
+use crate::split::daemon::Daemon;
+use crate::split::hosts::{bytes, echo, fill, is_refused, is_reset, meanwhile, read_to_end, reset};
+use crate::split::router::{Ground, Ip, served};
 use hopline_net::tcp;
 use hopline_testkit::namespace::host::{ip, succeed};
 use std::io::{ErrorKind, Read, Write};

@@ -1,6 +1,6 @@
 //! What hosts do: connect, serve, send, and see how it ends.
 
-use crate::router::{Ground, Ip, served};
+use crate::split::router::{Ground, Ip, served};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};

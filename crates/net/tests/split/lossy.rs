@@ -1,9 +1,9 @@
 //! 100 Mb/s and 25 ms to the proxy, and from there 20 Mb/s and 2 ms that lose packets: what splitting gains.
 
-use crate::daemon::PORT;
-use crate::hosts::{meanwhile, reset, tell};
-use crate::measured::split;
-use crate::router::divert;
+use crate::split::daemon::PORT;
+use crate::split::hosts::{meanwhile, reset, tell};
+use crate::split::measured::split;
+use crate::split::router::divert;
 use hopline_core::Duration;
 use hopline_net::link::{Lateness, NamespaceLink, Reach, Setup};
 use hopline_net::tcp;

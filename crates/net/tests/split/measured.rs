@@ -1,9 +1,9 @@
 //! What it costs, beside its peers: by hand (`--ignored`), as it takes minutes and a quiet machine. With `HOPLINE_PEPSAL`, the program that
 //! `bench/pepsal/build.sh` has built, PEPsal is one of them.
 
-use crate::daemon::{Daemon, PORT, own_ticks, ticks};
-use crate::hosts::{echo, meanwhile, tell};
-use crate::router::{Ground, Ip, divert, served};
+use crate::split::daemon::{Daemon, PORT, own_ticks, ticks};
+use crate::split::hosts::{echo, meanwhile, tell};
+use crate::split::router::{Ground, Ip, divert, served};
 use hopline_net::Namespace;
 use hopline_net::sched::{Priority, be_on_time};
 use hopline_net::veth::Trains;

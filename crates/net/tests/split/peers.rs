@@ -1,7 +1,7 @@
 //! Who is measured beside the proxy: the least that can split a connection, two blocking threads of it, which copy or splice.
 
-use crate::daemon::{PORT, setting};
-use crate::hosts::meanwhile;
+use crate::split::daemon::{PORT, setting};
+use crate::split::hosts::meanwhile;
 use hopline_net::transparent::{Call, LegOptions, TransparentListener, connect_from, end};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::pipe::{SpliceFlags, pipe, splice};

@@ -1,6 +1,6 @@
 //! A client, a router and a server, joined by cables; and the rules that hand over what the router forwards.
 
-use crate::daemon::PORT;
+use crate::split::daemon::PORT;
 use hopline_net::Namespace;
 use hopline_net::veth::{self, Trains};
 use hopline_testkit::namespace::host::{ip, succeed};

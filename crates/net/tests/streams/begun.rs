@@ -1,7 +1,7 @@
 //! Connections that are begun and not waited for, and waiting for many streams at once.
 
-use crate::toy::Toy;
-use crate::{ANY, until};
+use crate::streams::toy::Toy;
+use crate::streams::{ANY, until};
 use hopline_net::streams::{Host, Interest, Listener, Stream};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, Read, Write};

@@ -1,7 +1,7 @@
 //! Datagrams from whoever likes to send them.
 
-use crate::relay::Relay;
-use crate::*;
+use crate::tpa::relay::Relay;
+use crate::tpa::*;
 use bytes::Bytes;
 use hopline_wire::tpa::{Ack, Control, Opening, Segment, Tag};
 use std::io::ErrorKind::WouldBlock;

@@ -1,7 +1,7 @@
 //! Paths that have less room than they seem, and hosts that have forgotten their connections.
 
-use crate::relay::Relay;
-use crate::*;
+use crate::tpa::relay::Relay;
+use crate::tpa::*;
 use std::io::ErrorKind;
 
 /// Sends `data` and reads it at the other end.

@@ -1,6 +1,6 @@
 //! Somebody would have a connection flood a third party.
 
-use crate::*;
+use crate::tpa::*;
 use bytes::Bytes;
 use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Receipt, Segment, Tag};
 use std::net::UdpSocket;

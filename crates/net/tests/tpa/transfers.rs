@@ -1,7 +1,7 @@
 //! What is written arrives.
 
-use crate::relay::Relay;
-use crate::*;
+use crate::tpa::relay::Relay;
+use crate::tpa::*;
 use hopline_net::tpa::{AsyncListener, AsyncStream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

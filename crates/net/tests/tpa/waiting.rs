@@ -1,6 +1,6 @@
 //! Who waits for whom, and how one learns that there is something to do.
 
-use crate::*;
+use crate::tpa::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::ErrorKind::WouldBlock;
 use std::os::fd::AsFd;

@@ -1,7 +1,7 @@
 //! What goes wrong is told, as what it is.
 
-use crate::relay::Relay;
-use crate::*;
+use crate::tpa::relay::Relay;
+use crate::wide::*;
 use std::io::ErrorKind::{self, ConnectionRefused, ConnectionReset, InvalidInput, TimedOut};
 use std::io::Result;
 use std::net::UdpSocket;

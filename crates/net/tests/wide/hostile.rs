@@ -1,7 +1,7 @@
 //! Datagrams from whoever likes to send them.
 
-use crate::relay::Relay;
-use crate::*;
+use crate::tpa::relay::Relay;
+use crate::wide::*;
 use hopline_core::{Purpose, Stream as Random};
 use std::io::ErrorKind::WouldBlock;
 use std::net::UdpSocket;

@@ -1,6 +1,6 @@
 //! Who waits for many streams is told what can be done with one.
 
-use crate::*;
+use crate::wide::*;
 use hopline_net::streams::Interest;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};

@@ -1,6 +1,6 @@
 //! Who is let in, and what the others learn.
 
-use crate::*;
+use crate::wide::*;
 use std::io::ErrorKind;
 
 /// What a client with `ours` learns of a server with `theirs`: who that is, or what went wrong.

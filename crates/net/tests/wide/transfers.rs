@@ -1,7 +1,7 @@
 //! What is written arrives.
 
-use crate::relay::Relay;
-use crate::*;
+use crate::tpa::relay::Relay;
+use crate::wide::*;
 use hopline_net::wide::{AsyncListener, AsyncStream};
 use std::io::ErrorKind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -1,8 +1,8 @@
 //! What a transfer over a cable costs, beside TPA in the same round: by hand (`--ignored`), as it takes a quiet machine and a build with
 //! optimisation. `HOPLINE_MEGABYTES` says how much (default 1000), `HOPLINE_AHEAD_US` how long before its time a packet may leave.
 
-use crate::cables::{THERE, join};
-use crate::{PORT, known};
+use crate::wide_over_link::cables::{THERE, join};
+use crate::wide_over_link::{PORT, known};
 use hopline_core::Duration as Span;
 use hopline_net::streams::{Host, Protocol};
 use hopline_net::tpa;

@@ -1,6 +1,6 @@
 //! ACK pacing: besides, nothing but time changes. What comes goes on, once and in order, and waits no longer than it may.
 
-use crate::support::{emulations, endpoints, header, transports, wire};
+use crate::end_to_end::support::{emulations, endpoints, header, transports, wire};
 use bytes::Bytes;
 use core::num::NonZeroU16;
 use hopline_core::{Duration, Instant};

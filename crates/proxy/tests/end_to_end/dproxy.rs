@@ -1,6 +1,6 @@
 //! D-Proxy at both ends of a link, in both modes: besides, whichever end begins anew or is not there at all.
 
-use crate::support::{emulations, endpoints, header, transports, wire};
+use crate::end_to_end::support::{emulations, endpoints, header, transports, wire};
 use bytes::Bytes;
 use core::num::NonZeroU8;
 use hopline_core::{Duration, Instant};

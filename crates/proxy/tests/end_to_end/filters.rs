@@ -1,7 +1,7 @@
 //! Snoop and M-TCP: besides, no ACK is ever sent for what the mobile host has not acknowledged itself.
 
-use crate::pair::Pair;
-use crate::support::{emulations, endpoints, header, showing, transports, wire};
+use crate::end_to_end::pair::Pair;
+use crate::end_to_end::support::{emulations, endpoints, header, showing, transports, wire};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_proxy::hop_window;

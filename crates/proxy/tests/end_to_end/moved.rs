@@ -1,7 +1,7 @@
 //! Split connections whose mobile host changes its station again and again: their state follows.
 
-use crate::split::{CONNECTION, config};
-use crate::support::{emulations, endpoints, transports, wire};
+use crate::end_to_end::split::{CONNECTION, config};
+use crate::end_to_end::support::{emulations, endpoints, transports, wire};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Purpose, Stream};
 use hopline_proxy::split::{Config, Moved, Split, Transmit, Unknown};

@@ -1,7 +1,7 @@
 //! Uploads: the station asks for what the last hop has lost, and a machine in the mobile host answers.
 
-use crate::filters::Base;
-use crate::support::{emulations, endpoints, header, showing, transports, wire};
+use crate::end_to_end::filters::Base;
+use crate::end_to_end::support::{emulations, endpoints, header, showing, transports, wire};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, LinkId, Machine};
 use hopline_proxy::nack::{self, Nacks};

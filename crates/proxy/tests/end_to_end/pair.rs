@@ -1,6 +1,6 @@
 //! Two machines at one station, one behind the other.
 
-use crate::support::{header, showing};
+use crate::end_to_end::support::{header, showing};
 use bytes::Bytes;
 use hopline_core::{Instant, Payload, Seq32};
 use hopline_proxy::{BareAck, Connection, Filter, OnTheWay, Packet, Transmit, Verdict};

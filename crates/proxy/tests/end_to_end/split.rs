@@ -1,6 +1,6 @@
 //! Split connections: besides, ends and resets are passed on, and a machine that has forgotten everything lets nobody wait.
 
-use crate::support::{emulations, endpoints, transports, wire};
+use crate::end_to_end::support::{emulations, endpoints, transports, wire};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Purpose, Stream};
 use hopline_proxy::Connection;

@@ -2,44 +2,24 @@
 
 use super::NamespaceLink;
 use crate::Emulation;
-use hopline_harness::{Need, Test, run};
+use hopline_harness::Need;
 use std::io::Write;
-use std::process::ExitCode;
+use std::num::NonZero;
 use std::sync::OnceLock;
+use std::thread::available_parallelism;
 
-/// Tests that run at the same time, unless the command line says otherwise: they wait for the link, not for the
-/// processor.
-const AT_ONCE: usize = 8;
+/// Tests over real links that run at the same time for each core. They wait for links most of the time: four at once take a
+/// quarter of two cores. Eight at once take longer than some of them wait, on a machine that does other work beside.
+const PER_CORE: usize = 2;
+
+/// Returns how many tests over real links run at the same time, unless the command line says otherwise.
+#[must_use]
+pub fn at_once() -> usize {
+    PER_CORE * available_parallelism().map_or(1, NonZero::get)
+}
 
 /// What tests over a real link need.
 pub const LINK: Need = Need::Of(why_no_link);
-
-/// The `main` of a test without harness (`harness = false`): runs `tests`, each a name and a body that panics if it
-/// fails, with the options of `cargo test`. Where there can be no [`NamespaceLink`] they are reported as ignored.
-#[must_use]
-pub fn run_tests(tests: &[(&'static str, fn())]) -> ExitCode {
-    run(tests.iter().map(|&(name, body)| Test::new(name, [LINK], body)), Some(AT_ONCE))
-}
-
-/// A test, and the program that it needs, if it needs one.
-pub type Needing = (&'static str, Option<&'static str>, fn());
-
-/// The same for tests some of which need a program, too.
-#[must_use]
-pub fn run_tests_needing(tests: &[Needing]) -> ExitCode {
-    let tests = tests.iter().map(|&(name, program, body)| {
-        let needs: Vec<Need> = program.map(Need::Program).into_iter().chain([LINK]).collect();
-        Test::new(name, needs, body)
-    });
-    run(tests, Some(AT_ONCE))
-}
-
-/// The same for tests that take minutes: ignored unless asked for (`--ignored`), and then all at once.
-#[must_use]
-pub fn run_long_tests<F: Fn() + Send + 'static>(tests: Vec<(&'static str, F)>) -> ExitCode {
-    let at_once = tests.len().max(1);
-    run(tests.into_iter().map(|(name, body)| Test::new(name, [LINK], body).long()), Some(at_once))
-}
 
 /// Why there can be no [`NamespaceLink`] here; tried once.
 fn why_no_link() -> Option<String> {
@@ -56,9 +36,9 @@ pub fn if_on_time(link: &NamespaceLink, what: &str, check: impl FnOnce()) {
     hopline_harness::if_on_time(late, check);
 }
 
-/// To people, past the capture of tests' output.
+/// Writes past the capture of tests' output.
 pub(super) fn say(line: &str) {
     let mut stderr = std::io::stderr();
-    // Nobody to tell: nothing to do about it.
+    // A closed stream has no reader to tell.
     let _ = writeln!(stderr, "{line}");
 }

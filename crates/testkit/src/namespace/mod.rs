@@ -5,6 +5,6 @@ pub mod host;
 pub mod last_hop;
 mod sockets;
 
-pub use harness::{LINK, Needing, if_on_time, run_long_tests, run_tests, run_tests_needing};
+pub use harness::{LINK, at_once, if_on_time};
 pub use hopline_net::link::{Damage, Lateness, LinkStats, NamespaceLink, Setup};
 pub use sockets::{OverSockets, READ_TIMEOUT, Sockets};

@@ -115,7 +115,7 @@ impl Talk<'_> {
 pub struct OverSockets<S>(pub S);
 
 impl<S: Sockets> Ground for OverSockets<S> {
-    /// Panics where there can be no link: only tests that [`run_tests`](super::run_tests) runs use it.
+    /// Panics where there can be no link: only tests that need [`LINK`](super::LINK) use it.
     fn transfer(&self, case: &Case) -> Outcome {
         let link = NamespaceLink::new(case.forth.clone(), case.back.clone(), case.seed)
             .unwrap_or_else(|error| panic!("{}: {error}", case.name));

@@ -12,19 +12,21 @@ mod snippet;
 mod tests;
 mod walk;
 
-use hopline_harness::{Test, run};
+use hopline_harness::Test;
 use page::{Example, Page};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use walk::{Mode, Share};
 
-fn main() -> ExitCode {
+pub(crate) fn tests() -> Vec<Test> {
     let pages = pages();
     assert!(pages.len() > 50, "only {} pages are found", pages.len());
     let of_pages = pages.iter().flat_map(|path| of_page(path));
-    // Two tests of a page must not write it at the same time.
-    let at_once = (Mode::asked() == Mode::Update).then_some(1);
-    run(tests::all().into_iter().chain(of_pages), at_once)
+    tests::all().into_iter().chain(of_pages).collect()
+}
+
+/// Returns whether tests write pages. Two tests of a page must not write it at the same time.
+pub(crate) fn is_update() -> bool {
+    Mode::asked() == Mode::Update
 }
 
 /// The tests of the page at `path`.

@@ -12,19 +12,18 @@ mod measured;
 mod peers;
 mod router;
 
-use hopline_harness::{Need, Test, run};
+use hopline_harness::{Need, Test};
 use hopline_net::Namespace;
 use hopline_testkit::namespace::LINK;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 
 /// What all of them need.
 const NEEDS: [Need; 4] =
     [LINK, Need::Program("iptables"), Need::Program("ip6tables"), Need::Of(why_no_tproxy)];
 
-fn main() -> ExitCode {
-    if let Some(code) = daemon::instead() {
-        return code;
-    }
+pub(crate) use daemon::instead;
+
+pub(crate) fn tests() -> Vec<Test> {
     let tests = hopline_harness::tests!(NEEDS;
         crossing::bytes_cross_both_ways_under_both_addresses_over_ipv4,
         crossing::bytes_cross_both_ways_under_both_addresses_over_ipv6,
@@ -62,7 +61,7 @@ fn main() -> ExitCode {
         ("lossy_link", lossy::lossy_link),
     ];
     let measured = measured.map(|(name, body)| Test::new(name, NEEDS, body).long());
-    run(tests.into_iter().chain(confined).chain(measured), Some(4))
+    tests.into_iter().chain(confined).chain(measured).collect()
 }
 
 /// Why there is no TPROXY here; tried.

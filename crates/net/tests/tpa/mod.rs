@@ -6,7 +6,7 @@ mod failures;
 mod hostile;
 mod path;
 mod redirection;
-mod relay;
+pub(crate) mod relay;
 mod transfers;
 mod waiting;
 

@@ -7,16 +7,15 @@ mod notices;
 mod place;
 mod transfer;
 
-use hopline_harness::{Need, run};
+use hopline_harness::{Need, Test};
 use hopline_net::Namespace;
 use hopline_net::nfqueue::{Config, Queue};
-use std::process::ExitCode;
 
 /// What all of them need.
 const NEEDS: [Need; 3] = [Need::Program("iptables"), Need::Program("ip"), Need::Of(why_no_queue)];
 
-fn main() -> ExitCode {
-    let tests = hopline_harness::tests!(NEEDS;
+pub(crate) fn tests() -> Vec<Test> {
+    hopline_harness::tests!(NEEDS;
         notices::who_suffers_says_so_and_is_heeded_until_it_is_over,
         notices::what_is_said_has_these_bytes,
         notices::a_flood_of_forged_notices_is_heeded_by_nobody,
@@ -30,8 +29,8 @@ fn main() -> ExitCode {
         drops::a_vanished_interface_ends_it,
         transfer::tcp_is_whole_while_packets_are_dropped,
         transfer::tcp_is_whole_while_packets_are_marked,
-    );
-    run(tests, Some(4))
+    )
+    .into()
 }
 
 /// Why there is no NFQUEUE here; tried.

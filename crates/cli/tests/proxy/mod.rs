@@ -26,9 +26,8 @@ mod start;
 mod transfer;
 mod world;
 
-use hopline_harness::{Need, Test, run, tests};
+use hopline_harness::{Need, Test, tests};
 use hopline_testkit::namespace::LINK;
-use std::process::ExitCode;
 
 /// What all of them need.
 const NEEDS: [Need; 6] = [
@@ -40,7 +39,7 @@ const NEEDS: [Need; 6] = [
     Need::Program("prlimit"),
 ];
 
-fn main() -> ExitCode {
+pub(crate) fn tests() -> Vec<Test> {
     let tests = tests!(NEEDS;
         start::what_is_wrong_with_a_file_is_shown_with_its_place_and_help,
         start::a_dry_run_pasted_into_a_shell_gives_the_same_rules,
@@ -78,5 +77,5 @@ fn main() -> ExitCode {
         ("two_hundred_schedules_lose_nothing", schedules::two_hundred_schedules_lose_nothing as fn()),
         ("a_hundred_kills_lose_nothing", schedules::a_hundred_kills_lose_nothing),
     ];
-    run(tests.into_iter().chain(long.map(|(name, body)| Test::new(name, NEEDS, body).long())), Some(4))
+    tests.into_iter().chain(long.map(|(name, body)| Test::new(name, NEEDS, body).long())).collect()
 }

@@ -6,21 +6,20 @@ mod cables;
 mod measured;
 
 use hopline_core::Duration as Span;
-use hopline_harness::{Test, run};
+use hopline_harness::Test;
 use hopline_link::{Emulation, OldPorts, Side};
 use hopline_net::link::{NamespaceLink, Setup};
 use hopline_net::wide::{Config, Credentials, Host, PrivateKey, Trust, WideListener, WideStream, config};
 use hopline_net::{Interface, Namespace};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
-use std::process::ExitCode;
 use std::thread;
 
 /// Far enough to have some packets under way.
 const DELAY: Span = Span::from_millis(10);
 const PORT: u16 = 7174;
 
-fn main() -> ExitCode {
+pub(crate) fn tests() -> Vec<Test> {
     let needs = [hopline_testkit::namespace::LINK];
     let tests = hopline_harness::tests!(needs;
         ten_megabytes_cross_a_link_that_loses_a_packet_of_twenty_each_way,
@@ -29,10 +28,10 @@ fn main() -> ExitCode {
         a_sender_with_another_address_goes_on,
     );
     let measured = [
-        Test::new("trains", needs, measured::trains).long(),
-        Test::new("single_packets", needs, measured::single_packets).long(),
+        Test::new("trains", needs, measured::trains).long().alone(),
+        Test::new("single_packets", needs, measured::single_packets).long().alone(),
     ];
-    run(tests.into_iter().chain(measured), Some(1))
+    tests.into_iter().chain(measured).collect()
 }
 
 fn private(byte: u8) -> PrivateKey {

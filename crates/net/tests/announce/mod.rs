@@ -6,10 +6,9 @@ mod handshakes;
 mod router;
 mod world;
 
-use hopline_harness::{Need, run};
+use hopline_harness::{Need, Test};
 use hopline_net::Namespace;
 use hopline_net::nfqueue::{Config, Queue};
-use std::process::ExitCode;
 
 /// What all of them need.
 const NEEDS: [Need; 5] = [
@@ -20,8 +19,8 @@ const NEEDS: [Need; 5] = [
     Need::Of(why_no_queue),
 ];
 
-fn main() -> ExitCode {
-    let tests = hopline_harness::tests!(NEEDS;
+pub(crate) fn tests() -> Vec<Test> {
+    hopline_harness::tests!(NEEDS;
         handshakes::two_ends_learn_each_other_over_ipv4,
         handshakes::two_ends_learn_each_other_over_ipv6,
         handshakes::a_host_that_does_not_answer_is_called_without_a_mark_from_then_on,
@@ -34,8 +33,8 @@ fn main() -> ExitCode {
         handshakes::mistakes_are_named,
         router::a_router_answers_for_the_host_behind_it,
         router::a_router_calls_for_the_host_behind_it,
-    );
-    run(tests, Some(4))
+    )
+    .into()
 }
 
 /// Why there is no NFQUEUE here; tried.

@@ -13,18 +13,17 @@ mod seat;
 mod transfer;
 mod world;
 
-use hopline_harness::{Need, Test, run};
+use hopline_harness::{Need, Test};
 use hopline_net::Namespace;
 use hopline_net::nfqueue::{Config, Queue};
 use hopline_testkit::in_path::CASES;
 use hopline_testkit::namespace::LINK;
 use path::RealPlace;
-use std::process::ExitCode;
 
 /// What all of them need.
 const NEEDS: [Need; 4] = [LINK, Need::Program("iptables"), Need::Program("ip"), Need::Of(why_no_queue)];
 
-fn main() -> ExitCode {
+pub(crate) fn tests() -> Vec<Test> {
     let cases = CASES.map(|(name, body)| Test::new(name, NEEDS, move || body(&mut RealPlace::new())));
     let own = hopline_harness::tests!(NEEDS;
         path::who_has_a_queue_has_it_alone,
@@ -47,7 +46,7 @@ fn main() -> ExitCode {
     let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
     let measured = goodput::tests().map(|(name, body)| Test::new(name, needs.clone(), body).long());
     let measured = measured.chain([Test::new("throughput", NEEDS, cost::throughput).long()]);
-    run(cases.into_iter().chain(own).chain(of_ipv6).chain(measured), Some(2))
+    cases.into_iter().chain(own).chain(of_ipv6).chain(measured).collect()
 }
 
 /// Why there is no NFQUEUE here; tried.

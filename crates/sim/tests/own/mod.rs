@@ -1,10 +1,8 @@
 //! Machines of somebody's own in a network: they can do what ours do, and a run that they fail in ends.
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod machines;
 
+use crate::support::{Build, bottleneck, chain};
 use hopline_core::{Duration, Instant, Stream};
 use hopline_queue::own::OwnDisciplineId;
 use hopline_queue::{CoDelConfig, OwnDiscipline, Service};
@@ -14,7 +12,6 @@ use hopline_sim::{NoTrace, Spec, World, simulate};
 use hopline_transport::tcp::{Config, LawAck, LawLoss, LawTimeout, OwnLaw, OwnLawId, WindowLaw};
 use machines::{Answers, Counts, Gambler, OwnCoDel, Reno, RoutingFirst, Tail};
 use std::sync::{Arc, Mutex};
-use support::{Build, bottleneck, chain};
 
 const LAW: WindowLaw = WindowLaw::Own(OwnLawId(0));
 const DISCIPLINE: Discipline = Discipline::Own(OwnDisciplineId(0));

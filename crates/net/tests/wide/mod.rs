@@ -5,8 +5,6 @@
 mod failures;
 mod hostile;
 mod readiness;
-#[path = "../tpa/relay.rs"]
-mod relay;
 mod strangers;
 mod transfers;
 

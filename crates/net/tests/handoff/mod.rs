@@ -15,15 +15,14 @@ mod stream;
 mod transfer;
 mod world;
 
-use hopline_harness::{Need, Test, run};
+use hopline_harness::{Need, Test};
 use hopline_net::Namespace;
 use hopline_net::nfqueue::{Config, Queue};
 use hopline_testkit::namespace::LINK;
-use std::process::ExitCode;
 
 const NEEDS: [Need; 2] = [LINK, Need::Program("ip")];
 
-fn main() -> ExitCode {
+pub(crate) fn tests() -> Vec<Test> {
     let tests = hopline_harness::tests!(NEEDS;
         handoffs::nothing_is_lost_where_the_next_station_keeps_packets,
         handoffs::a_transfer_survives_many_handoffs,
@@ -55,7 +54,7 @@ fn main() -> ExitCode {
         Test::new("handoffs::figures", NEEDS, handoffs::figures).long(),
         Test::new("snoop::figures", queued, snoop::figures).long(),
     ];
-    run(tests.into_iter().chain(others), Some(2))
+    tests.into_iter().chain(others).collect()
 }
 
 /// Why there is no NFQUEUE here; tried.

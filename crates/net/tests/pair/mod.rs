@@ -7,14 +7,13 @@ mod measured;
 mod opaque;
 mod world;
 
-use hopline_harness::{Need, Test, run};
+use hopline_harness::{Need, Test};
 use hopline_testkit::namespace::LINK;
-use std::process::ExitCode;
 
 /// What all of them need.
 const NEEDS: [Need; 2] = [LINK, Need::Program("ip")];
 
-fn main() -> ExitCode {
+pub(crate) fn tests() -> Vec<Test> {
     let tunnels = hopline_harness::tests!(NEEDS;
         opaque::every_byte_crosses_whatever_is_lost_and_however_it_is_repaired,
         opaque::cubic_has_twice_of_what_it_has_without_at_5_percent,
@@ -41,5 +40,5 @@ fn main() -> ExitCode {
         let needs: Vec<Need> = with_queue.into_iter().chain([Need::Program("tc")]).collect();
         Test::new("goodput", needs, measured::goodput).long()
     };
-    run(tunnels.into_iter().chain(readers).chain([long]), Some(2))
+    tunnels.into_iter().chain(readers).chain([long]).collect()
 }

@@ -14,13 +14,11 @@ mod over_link;
 mod refused;
 mod socks;
 
-use hopline_harness::{Test, run};
-use std::process::ExitCode;
+use hopline_harness::Test;
 
-fn main() -> ExitCode {
-    if let Some(role) = killed::role() {
-        return killed::play(&role);
-    }
+pub(crate) use killed::{play, role};
+
+pub(crate) fn tests() -> Vec<Test> {
     let tests = [
         carried::tests(),
         refused::tests(),
@@ -32,5 +30,5 @@ fn main() -> ExitCode {
         announced::tests(),
         measure::tests(),
     ];
-    run(tests.into_iter().flatten().collect::<Vec<Test>>(), Some(4))
+    tests.into_iter().flatten().collect()
 }

@@ -1,0 +1,39 @@
+//! Drills of `hopline send` and `recv`: the real program, real sockets, and everything that goes wrong in the field. They take
+//! minutes: `make drills`. Only namespaces of their own are touched.
+//!
+//! | file | drills |
+//! |---|---|
+//! | `schedules` | 200 schedules of kills, Ctrl-C, restarts, outages, rebound translators, losses, full disks |
+//! | `outages` | silence longer than any limit there is, in real time |
+//! | `floods` | a transfer through a receiver under each flood, beside one without |
+//! | `redirection` | what reaches a third party that somebody would have flooded |
+//! | `paths` | a router with a small MTU that says nothing |
+//! | `world` | two hosts, a receiver and a sender, and whoever starts them again |
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "they tell what they measure")]
+
+mod floods;
+mod outages;
+mod paths;
+mod redirection;
+mod schedules;
+mod world;
+
+use hopline_harness::Test;
+use hopline_testkit::namespace::LINK;
+
+/// Mounts go with the process that made them.
+const OWN_MOUNTS: &[&str] = &["unshare", "--mount", "--propagation", "private"];
+
+pub(crate) fn tests() -> Vec<Test> {
+    let drill = |name: &str, body: fn()| Test::new(name, [LINK], body).long();
+    vec![
+        // Drills about speed have the machine for themselves.
+        drill("floods", floods::drill).alone(),
+        drill("redirection", redirection::drill).alone(),
+        drill("schedules", schedules::drill).in_own_process(OWN_MOUNTS),
+        drill("a_router_with_a_small_mtu_that_says_nothing", paths::drill),
+        drill("an_outage_longer_than_the_silence_limit", outages::drill),
+    ]
+}

@@ -1,0 +1,26 @@
+//! The command beside other programs, over emulated links and in the documentation. A test that cannot run here is reported as ignored.
+
+mod docs;
+mod drills;
+mod iperf3;
+mod link;
+mod needing;
+mod proxy;
+
+use hopline_harness::{module, run};
+use hopline_testkit::namespace::at_once;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    link::play();
+    let tests = [
+        ("docs", docs::tests()),
+        ("drills", drills::tests()),
+        ("iperf3", iperf3::tests()),
+        ("link", link::tests()),
+        ("needing", needing::tests()),
+        ("proxy", proxy::tests()),
+    ];
+    let at_once = if docs::is_update() { 1 } else { at_once() };
+    run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(at_once))
+}

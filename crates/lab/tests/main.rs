@@ -1,0 +1,7 @@
+//! The lab from outside: one program, as linking one for each file takes longer than most tests.
+
+mod json_schema;
+mod metrics;
+mod own;
+mod papers;
+mod scenarios;

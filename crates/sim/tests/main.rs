@@ -1,0 +1,36 @@
+//! The simulator from outside: one program, as linking one for each file takes longer than all of their tests.
+
+mod accounting;
+mod applications;
+mod arp;
+mod block_ack;
+mod cells;
+mod codel;
+mod dsr;
+mod elfn;
+mod feedback;
+mod flows;
+mod frame_loss;
+mod gateways;
+mod mobility;
+mod neighborhood;
+mod no_ack;
+mod notice_floods;
+mod ns2_trace;
+mod obstacles;
+mod olsr;
+mod outages;
+mod outside;
+mod own;
+mod packets;
+mod proxies;
+mod random;
+mod red;
+mod support;
+mod tables;
+mod tpa;
+mod warmup;
+mod watching;
+mod wide;
+mod wired;
+mod wireless;
