@@ -11,7 +11,7 @@ use hopline_core::{Instant, NodeId};
 
 /// A network in the middle of a run, observed by a tracer.
 ///
-/// The [engine](Engine) behind it is compiled twice, here: without a trace, and for tracers behind a pointer. Users of the
+/// The engine behind it is compiled twice, here: without a trace, and for tracers behind a pointer. Users of the
 /// simulator compile none of it, whatever tracers they bring.
 #[derive(Debug)]
 pub struct World<T> {
