@@ -122,9 +122,10 @@ nft:
 iperf3:
 	@.ci/install iperf3 iperf3 || echo 'Going on: the tests that measure with it are ignored.' >&2
 
+# Of the whole workspace, as `make test`: with other packages dependencies have other features, and are compiled again.
 .PHONY: examples
 examples: tools ## Run the examples of the documentation that take longer
-	cargo test --locked --package hopline-cli --test real -- --ignored docs::
+	cargo test --locked --workspace --test real -- --ignored docs::
 
 # `make test` has run them in debug.
 .PHONY: fingerprints
