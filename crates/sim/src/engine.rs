@@ -46,7 +46,7 @@ pub(crate) struct Engine<T> {
     /// Packets from outside that have come to where they were to go.
     pub(crate) egress: VecDeque<Egress>,
     warmup: Duration,
-    /// What radios take.
+    /// Power that radios draw.
     draw: PowerDraw,
 }
 
@@ -95,7 +95,7 @@ impl<T: Tracer> Engine<T> {
         self.kernel.packets.live()
     }
 
-    /// What a machine of somebody's own has failed in: the run has ended there.
+    /// Failure of a user-defined algorithm, at which the run has ended.
     pub(crate) fn failure(&self) -> Option<&Failure> {
         self.kernel.failure.as_deref()
     }
@@ -251,7 +251,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// What happens above the air.
+    /// Processes an event above the air.
     #[inline(never)] // Nine of ten events are of the air: their code stays together.
     fn process_of_nodes(&mut self, event: Event) {
         match event {
@@ -327,7 +327,7 @@ impl<T: Tracer> Engine<T> {
     }
 }
 
-/// Whether the MAC of `node` reports what is for others: to who listens to it.
+/// Returns whether the MAC of `node` reports frames for other nodes to its listener.
 fn tap(spec: &Spec, node: NodeId) -> Tap {
     let neighborhood = spec.radio.as_ref().and_then(|radio| radio.neighborhood.as_ref());
     match &spec.routing {

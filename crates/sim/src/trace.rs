@@ -261,7 +261,7 @@ impl Tracer for Erased {
     }
 }
 
-/// What a pointer to a tracer can call.
+/// Object-safe form of [`Tracer`].
 trait AnyTracer {
     fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>);
 

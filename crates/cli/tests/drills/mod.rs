@@ -6,9 +6,9 @@
 //! | `schedules` | 200 schedules of kills, Ctrl-C, restarts, outages, rebound translators, losses, full disks |
 //! | `outages` | silence longer than any limit there is, in real time |
 //! | `floods` | a transfer through a receiver under each flood, beside one without |
-//! | `redirection` | what reaches a third party that somebody would have flooded |
+//! | `redirection` | datagrams that reach a third party whose address an attacker forged |
 //! | `paths` | a router with a small MTU that says nothing |
-//! | `world` | two hosts, a receiver and a sender, and whoever starts them again |
+//! | `world` | two hosts, a receiver and a sender, and the supervisor that restarts them |
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "they tell what they measure")]

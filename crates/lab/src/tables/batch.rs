@@ -92,7 +92,7 @@ impl Table {
         self.rows(heads, record, &mut push).expect("rows in memory take everything");
     }
 
-    /// What [`batch`](Self::batch) makes of rows that were [added](Self::add).
+    /// Returns the batch of rows that were [added](Self::add), as [`batch`](Self::batch) does.
     ///
     /// # Errors
     ///

@@ -18,7 +18,7 @@ pub fn at_once() -> usize {
     PER_CORE * available_parallelism().map_or(1, NonZero::get)
 }
 
-/// What tests over a real link need.
+/// Requirement of tests over a real link.
 pub const LINK: Need = Need::Of(why_no_link);
 
 /// Why there can be no [`NamespaceLink`] here; tried once.
