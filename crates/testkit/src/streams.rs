@@ -6,6 +6,9 @@ use std::net::Shutdown;
 use std::thread;
 use std::time::Duration;
 
+/// How often [`until`] looks, every 5 ms.
+const LOOKS: u32 = 6000;
+
 /// Bytes that tell where they belong, and of which stream they are.
 #[must_use]
 pub fn pattern(seed: usize, len: usize) -> Vec<u8> {
@@ -38,16 +41,16 @@ pub fn through_echo<P: Protocol>(stream: &Stream<P>, data: &[u8]) -> Vec<u8> {
     })
 }
 
-/// Waits for what must come about sooner or later: half a minute.
+/// Waits for what must come about sooner or later: half a minute at most.
 ///
 /// # Panics
 /// If it never does.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..3000 {
+    for _ in 0..LOOKS {
         if holds() {
             return;
         }
-        thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(5));
     }
-    panic!("never: {what}");
+    panic!("not within half a minute: {what}");
 }

@@ -3,10 +3,11 @@
 use crate::handoff::hostile::many;
 use crate::handoff::stream::Stream;
 use crate::handoff::transfer::transfer;
-use crate::handoff::world::{RADIO, STATIONS, World, say, until};
+use crate::handoff::world::{RADIO, STATIONS, World, say};
 use hopline_core::Duration as Span;
 use hopline_net::handoff::{Decide, Scheme, Signals};
 use hopline_testkit::namespace::host::ip;
+use hopline_testkit::streams::until;
 use std::fs;
 use std::time::{Duration, Instant};
 

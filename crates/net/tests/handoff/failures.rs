@@ -1,9 +1,10 @@
 //! Stations and home agents that die.
 
 use crate::handoff::stream::Stream;
-use crate::handoff::world::{All, BEACON, Radio, STATIONS, World, say, until};
+use crate::handoff::world::{All, BEACON, Radio, STATIONS, World, say};
 use hopline_core::Duration as Span;
 use hopline_net::handoff::{Decide, Scheme};
+use hopline_testkit::streams::until;
 use std::thread;
 use std::time::{Duration, Instant};
 

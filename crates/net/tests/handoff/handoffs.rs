@@ -2,9 +2,10 @@
 
 use crate::handoff::stream::Stream;
 use crate::handoff::transfer::transfer;
-use crate::handoff::world::{All, Radio, World, say, until};
+use crate::handoff::world::{All, Radio, World, say};
 use hopline_core::Duration as Span;
 use hopline_net::handoff::Scheme;
+use hopline_testkit::streams::until;
 use std::thread;
 
 const HANDOFFS: usize = 10;

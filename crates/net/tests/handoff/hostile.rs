@@ -1,10 +1,11 @@
 //! Strangers, and what they repeat.
 
 use crate::handoff::stream::Stream;
-use crate::handoff::world::{FORWARD, HOME, HOST, PORT, REGISTER, Radio, SERVER, STATIONS, World, until};
+use crate::handoff::world::{FORWARD, HOME, HOST, PORT, REGISTER, Radio, SERVER, STATIONS, World};
 use hopline_core::Duration as Span;
 use hopline_net::Namespace;
 use hopline_net::handoff::Scheme;
+use hopline_testkit::streams::until;
 use hopline_wire::handoff::{Asks, Message, Past, Says, Tagged};
 use socket2::{Domain, Socket, Type};
 use std::net::{Ipv4Addr, SocketAddrV4};

@@ -1,9 +1,10 @@
 //! Programs that know nothing of handoffs.
 
-use crate::handoff::world::{All, HOST, Radio, SERVER, World, until};
+use crate::handoff::world::{All, HOST, Radio, SERVER, World};
 use hopline_core::Duration as Span;
 use hopline_net::handoff::Scheme;
 use hopline_net::{Namespace, tcp};
+use hopline_testkit::streams::until;
 use socket2::{Domain, Socket, Type};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};

@@ -1,7 +1,7 @@
 //! Snoop beside stations: what comes out of the tunnel passes the rules of `FORWARD`, and waits in a queue there.
 
 use crate::handoff::transfer::transfer;
-use crate::handoff::world::{All, Radio, Running, World, say, until};
+use crate::handoff::world::{All, Radio, Running, World, say};
 use bytes::Bytes;
 use hopline_core::Duration as Span;
 use hopline_net::handoff::{Cold, Decide, Informed, Scheme};
@@ -10,6 +10,7 @@ use hopline_net::{Namespace, in_path};
 use hopline_proxy::Filter;
 use hopline_proxy::driver::Driver;
 use hopline_proxy::snoop::{self, Snoop};
+use hopline_testkit::streams::until;
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};

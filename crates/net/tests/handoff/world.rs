@@ -368,12 +368,3 @@ pub(crate) fn say(line: &str) {
     // Nobody to tell: nothing to do about it.
     let _ = writeln!(io::stderr(), "{line}");
 }
-
-/// Waits until something is so.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(10), "not within 10 s: {what}");
-        thread::sleep(Duration::from_millis(2));
-    }
-}

@@ -1,6 +1,6 @@
 //! D-Proxy that reads TCP, behind NFQUEUE at both ends: a router, and the mobile host itself.
 
-use crate::pair::world::{Bottleneck, Losses, Running, World, until};
+use crate::pair::world::{Bottleneck, Losses, Running, World};
 use hopline_net::Namespace;
 use hopline_net::dproxy::{Config, DProxy};
 use hopline_net::link::NamespaceLink;
@@ -9,6 +9,7 @@ use hopline_proxy::dproxy::{Holding, Key};
 use hopline_testkit::Side;
 use hopline_testkit::namespace::host::{opened, succeed};
 use hopline_testkit::namespace::last_hop::LINK;
+use hopline_testkit::streams::until;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 

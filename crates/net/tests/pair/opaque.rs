@@ -1,6 +1,6 @@
 //! Links that number what crosses them, over TUN and UDP.
 
-use crate::pair::world::{Bottleneck, Losses, Running, World, at, udp, until};
+use crate::pair::world::{Bottleneck, Losses, Running, World, at, udp};
 use hopline_net::Namespace;
 use hopline_net::link::NamespaceLink;
 use hopline_net::nfqueue::Injector;
@@ -12,6 +12,7 @@ use hopline_proxy::{Injected, Turn, arq};
 use hopline_testkit::Side;
 use hopline_testkit::namespace::host::{ip, opened};
 use hopline_testkit::namespace::last_hop::LINK;
+use hopline_testkit::streams::until;
 use hopline_wire::dproxy::tunnel::GREETING_LEN;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::udp::Datagram;

@@ -18,8 +18,6 @@ use std::time::Duration as Real;
 
 /// Longer than anything here is silent.
 const PATIENCE: Real = Real::from_secs(60);
-/// How often what is expected is looked for, 5 ms apart.
-const LOOKS: u32 = 2000;
 
 /// What the lossy link does to packets towards the mobile host.
 #[derive(Clone, Copy, Debug)]
@@ -129,17 +127,6 @@ impl World {
         ends[1].set_read_timeout(Some(Real::from_millis(100))).unwrap();
         last_hop::received_until(ends, until)
     }
-}
-
-/// Looks again and again until it is so.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..LOOKS {
-        if is_so() {
-            return;
-        }
-        thread::sleep(Real::from_millis(5));
-    }
-    panic!("not after ten seconds: {what}");
 }
 
 /// A service on a thread of its own.

@@ -1,6 +1,7 @@
 //! What hosts do: connect, serve, send, and see how it ends.
 
 use crate::split::router::{Ground, Ip, served};
+use hopline_testkit::streams::until;
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -19,15 +20,15 @@ impl Ground {
         self.client.run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap().map(patient)
     }
 
-    /// The same, by a port of the client's that may have been used just now.
+    /// The same, by a port of the client's that may have been used just now: connects once its last connection is over.
     pub(crate) fn connect_by(&self, port: u16, to: SocketAddr) -> TcpStream {
         let call = || {
-            let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).unwrap();
-            socket.set_reuse_address(true).unwrap();
-            let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-            socket.bind(&SocketAddr::new(any, port).into()).unwrap();
-            socket.connect(&to.into()).unwrap();
-            patient(socket.into())
+            let mut stream = None;
+            until("the last connection is over", || {
+                stream = connect_unless_in_use(port, to);
+                stream.is_some()
+            });
+            patient(stream.expect("it was connected"))
         };
         self.client.run(call).unwrap()
     }
@@ -36,6 +37,19 @@ impl Ground {
     pub(crate) fn talk(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
         let client = self.connect(listener.local_addr().unwrap()).unwrap();
         (client, patient(listener.accept().unwrap().0))
+    }
+}
+
+/// Nothing while the client has a connection of the same addresses and ports: it may still wait for the acknowledgment
+/// of its FIN when the proxy has counted the connection as closed.
+fn connect_unless_in_use(port: u16, to: SocketAddr) -> Option<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).unwrap();
+    socket.set_reuse_address(true).unwrap();
+    let any = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    socket.bind(&SocketAddr::new(any, port).into()).unwrap();
+    match socket.connect(&to.into()) {
+        Err(error) if error.kind() == ErrorKind::AddrNotAvailable => None,
+        connected => connected.map(|()| Some(socket.into())).unwrap(),
     }
 }
 

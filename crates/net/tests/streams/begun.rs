@@ -1,8 +1,9 @@
 //! Connections that are begun and not waited for, and waiting for many streams at once.
 
+use crate::streams::ANY;
 use crate::streams::toy::Toy;
-use crate::streams::{ANY, until};
 use hopline_net::streams::{Host, Interest, Listener, Stream};
+use hopline_testkit::streams::until;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;

@@ -6,29 +6,15 @@ mod begun;
 mod toy;
 
 use hopline_net::streams::{AsyncListener, AsyncStream, Host, Listener, Stream};
+use hopline_testkit::streams::{pattern, until};
 use hopline_transport::connection::State;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, UdpSocket};
 use std::thread;
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use toy::Toy;
 
 const ANY: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
-
-fn pattern(seed: usize, len: usize) -> Vec<u8> {
-    (0..len).map(|i| ((i * 31 + i / 251) ^ seed.wrapping_mul(97)) as u8).collect()
-}
-
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..3000 {
-        if holds() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    panic!("never: {what}");
-}
 
 #[test]
 fn bytes_of_several_connections_cross_each_way_and_belong_where_they_arrive() {
