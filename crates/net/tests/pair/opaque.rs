@@ -78,9 +78,14 @@ pub(crate) fn every_byte_crosses_whatever_is_lost_and_however_it_is_repaired() {
             world.transfer(MOBILE, bytes, |_| {});
             let lost = world.lossy.stats().forth.lost;
             let figure = near.end();
-            // Half of what is lost may be acknowledgments, which nobody repeats.
-            let repaired = figure("packets_sent_again") > 0;
-            assert_eq!(repaired, lost > 0, "{lost} lost, {losses:?} {repair:?}");
+            let again = figure("packets_sent_again");
+            if lost > 0 {
+                // Half of what is lost may be acknowledgments, which nobody repeats.
+                assert!(again > 0, "{lost} lost, {losses:?} {repair:?}");
+            } else {
+                // An end that had no processor for 5 ms is asked again.
+                assert!(again < 17, "{again} of 345 packets sent again, {repair:?}");
+            }
         }
     }
 }
