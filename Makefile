@@ -64,7 +64,7 @@ explore: tools ## Run all tests with new cases in the property tests
 	PROPTEST_RNG_SEED=$$seed cargo test --locked --workspace
 
 .PHONY: check
-check: lint package tshark chromium iperf3 iptables nft test examples packaging-check quick fingerprints python-check ## What a change must pass: format, lints, documentation, tests, fingerprints, the Python package
+check: lint build-times-check package tshark chromium iperf3 iptables nft test examples packaging-check quick fingerprints python-check ## What a change must pass: format, lints, documentation, tests, fingerprints, the Python package
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
@@ -242,8 +242,8 @@ release: ## Check that tree, changelog and tag are those of VERSION, then build 
 # Packagers set DESTDIR, and LIBDIR where libraries do not go to PREFIX/lib.
 .PHONY: install-c
 install-c: tools ## Build the C library and install it with header and hopline.pc below PREFIX (/usr/local)
-	cargo build --locked --release --package hopline-capi
-	DESTDIR=$(DESTDIR) LIBDIR=$(LIBDIR) crates/capi/install $(TARGET)/release $(PREFIX) \
+	cargo build --locked --profile dist --package hopline-capi
+	DESTDIR=$(DESTDIR) LIBDIR=$(LIBDIR) crates/capi/install $(TARGET)/dist $(PREFIX) \
 		"$$(cargo metadata --locked --no-deps --format-version 1 | sed 's/.*"name":"hopline-capi","version":"\([^"]*\)".*/\1/')"
 
 .PHONY: cluster-overhead
@@ -296,12 +296,19 @@ docs: tools chromium ## Put what the program prints now into the documentation, 
 # What `make demo` builds and prints, and the sentence about what is not in it.
 .PHONY: quick
 quick: tools
-	rm -f $(TARGET)/release/.whole
-	tools/check-quick-build $(TARGET)
+	@if [ -e $(TARGET)/release/.whole ]; then \
+		rm $(TARGET)/release/.whole; tools/check-quick-build $(TARGET); $(MAKE) build; \
+	else \
+		tools/check-quick-build $(TARGET); \
+	fi
 
 .PHONY: build-times
 build-times: tools ## Measure what make demo, build, test and .ci/run take from nothing, and write the table in CONTRIBUTING.md (an hour)
 	tools/build-times CONTRIBUTING.md
+
+.PHONY: build-times-check
+build-times-check:
+	tools/check-build-times
 
 .PHONY: fuzz
 fuzz: tools ## Fuzz every target for FUZZ_SECONDS (30) each, where cargo-fuzz and a nightly compiler are installed

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Processor time that one build of hopline takes over another for the same work.
+"""User CPU time that one build of hopline takes over another for the same work.
 
     python3 bench/profile_cost.py target/release/hopline target/dist/hopline 10
 
 Each round runs both programs, one after the other, in alternating order. The work is the comparison of `make demo`, a network of
-400 moving nodes, and a report with an animation. The table has the median of the ratios within rounds, with the quartiles. Both
+400 moving nodes, and a report with an animation. It prints the median of the ratios within rounds, with the quartiles. Runs of `compare` also write a report. Both
 programs must give the same results: a difference ends the measurement.
 """
 
@@ -35,7 +35,7 @@ def fingerprints(value):
 
 
 def seconds(program, words):
-    """Returns processor seconds and fingerprints of one run."""
+    """Returns user CPU seconds and fingerprints of one run."""
     with tempfile.TemporaryDirectory() as folder:
         report = ["--report", Path(folder) / "report.html"] if words[0] == "compare" else []
         command = [program, *words, *report, "--quiet", "--json"]

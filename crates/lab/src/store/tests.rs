@@ -106,19 +106,6 @@ fn parquet_holds_what_csv_holds() {
     assert!(rows.len() > 100);
 }
 
-#[cfg(not(feature = "parquet"))]
-#[test]
-fn a_build_without_parquet_does_not_go_on_in_a_directory_that_has_it() {
-    let folder = tempfile::tempdir().unwrap();
-    run(&plan(), folder.path()).unwrap();
-    let table = folder.path().join("metrics.parquet");
-    assert!(!table.exists());
-    fs::write(&table, "of a build with Parquet").unwrap();
-    let refused = refusal(run(&plan(), folder.path()));
-    assert!(refused.contains("holds Parquet tables") && refused.contains("`make build`"), "{refused}");
-    assert_eq!(fs::read_to_string(&table).unwrap(), "of a build with Parquet");
-}
-
 #[test]
 fn what_is_interrupted_goes_on_and_ends_in_the_same_tables() {
     let folder = tempfile::tempdir().unwrap();

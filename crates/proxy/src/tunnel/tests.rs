@@ -153,6 +153,21 @@ fn what_a_lossy_link_loses_is_repaired_in_both_directions() {
 }
 
 #[test]
+fn a_link_without_losses_repairs_nothing() {
+    for repair in [asking(), acknowledging()] {
+        let mut net = Net::of(repair);
+        for n in 0..500 {
+            net.send(0, packet(n));
+            net.send(1, packet(n + 1000));
+            net.run_ms(1);
+        }
+        net.run_ms(1_000);
+        assert_eq!(net.delivered.each_ref().map(Vec::len), [500, 500]);
+        assert_eq!(net.ends.each_ref().map(|end| end.stats().sent_again), [0, 0], "{repair:?}");
+    }
+}
+
+#[test]
 fn parity_makes_packets_again() {
     let count = NonZeroU8::new(4).unwrap();
     let parity = opaque::Parity::Adaptive { least: count, most: count };
