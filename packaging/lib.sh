@@ -26,8 +26,9 @@ need_repository() {
 warn_of_changes() {
   local changes
   changes=$(git status --porcelain)
-  [ -z "$changes" ] || printf '%s: warning: programs have these changes, and the source archive, which is of the last commit, has not:\n%s\n' \
-    "$(basename "$0")" "$changes" >&2
+  [ -z "$changes" ] \
+    || printf '%s: warning: these changes are in no commit; programs are built with them, the source archive is made without them:\n%s\n' \
+      "$(basename "$0")" "$changes" >&2
 }
 
 version=$(packaging/version)
