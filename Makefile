@@ -1,4 +1,4 @@
-# What one does with this repository. Bare `make` lists the targets.
+# Build, test and packaging targets. Bare `make` lists them.
 # Builds go to target/, or to $CARGO_TARGET_DIR.
 
 SHELL := /bin/bash
@@ -6,10 +6,14 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
-# rustup puts cargo here; a shell that was open before does not know yet, and Debian's cargo, if there is one, is another.
+# rustup installs cargo in ~/.cargo/bin; a shell opened earlier, or Debian's cargo, would miss it.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# make splits names at blanks, in targets as in recipes.
+ifneq ($(words $(TARGET)),1)
+$(error CARGO_TARGET_DIR has blanks: "$(TARGET)"; name a folder without them)
+endif
 FUZZ_SECONDS ?= 30
 # Where `make install-c` puts the C library.
 PREFIX ?= /usr/local
@@ -25,7 +29,7 @@ WHEEL_PLATFORM = $(if $(filter dist,$(WHEEL_PROFILE)),manylinux,here)
 # Packages are built with this profile; one of another, such as `release`, is linked sooner.
 PACKAGE_PROFILE ?= dist
 # The target of `make dist-static`, and those of `make packages`.
-HERE := $(shell uname -m)-unknown-linux-musl
+HERE = $(shell packaging/here musl)
 TARGET_TRIPLE ?= $(HERE)
 TARGET_TRIPLES ?= x86_64-unknown-linux-musl aarch64-unknown-linux-musl armv7-unknown-linux-musleabihf
 STATIC = $(TARGET)/packages/hopline-$(shell packaging/version)-$(HERE).tar.zst
@@ -34,7 +38,7 @@ STATIC = $(TARGET)/packages/hopline-$(shell packaging/version)-$(HERE).tar.zst
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' Makefile
 
-# The simulator and the lab: no real sockets, no Parquet. A whole program that `make build` left is kept whole.
+# The simulator and the lab: no real sockets, no Parquet. If `make build` ran before, keep all features.
 .PHONY: demo
 demo: tools ## Build the simulator, then compare four TCP windows over a chain of four wireless hops
 	cargo build --locked --release --package hopline-cli $(if $(wildcard $(TARGET)/release/.whole),,--no-default-features)
@@ -69,6 +73,7 @@ check: lint build-times-check package tshark chromium iperf3 iptables nft test e
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
 	@command -v iperf3 > /dev/null || echo 'check: passed, but iperf3 was not there to measure with' >&2
+	@[ ! -e $(TARGET)/packaging-skipped ] || echo 'check: passed, but not all packaging scripts were checked, for want of a tool' >&2
 	@[ ! -e $(TARGET)/deny-skipped ] || echo 'check: passed, but cargo-deny was not there to check dependencies' >&2
 	@python3 -c 'import duckdb, matplotlib, pandas, polars' 2> /dev/null || echo 'check: passed, but duckdb, matplotlib, pandas or polars was not there to run the snippets of the documentation' >&2
 	@[ ! -e $(TARGET)/python/skipped ] || echo 'check: passed, but PyPI was not reached, and the Python package was not tested' >&2
@@ -93,7 +98,7 @@ deny: tools ## Check the licences, versions and sources of all dependencies, and
 		echo 'Going on: dependencies were not checked.' >&2; \
 	}
 
-# Needs no network: `cargo publish` asks the registry what it has.
+# Needs no network, unlike `cargo publish`, which queries the registry.
 .PHONY: package
 package: tools ## Build the published crates from their packages, without the rest of the repository
 	cargo package --locked --allow-dirty $(PUBLISHED)
@@ -122,7 +127,7 @@ nft:
 iperf3:
 	@.ci/install iperf3 iperf3 || echo 'Going on: the tests that measure with it are ignored.' >&2
 
-# Of the whole workspace, as `make test`: with other packages dependencies have other features, and are compiled again.
+# Whole workspace: a smaller selection would change features and recompile dependencies.
 .PHONY: examples
 examples: tools ## Run the examples of the documentation that take longer
 	cargo test --locked --workspace --test real -- --ignored docs::
@@ -165,8 +170,8 @@ versus-proxies: tools iptables ## Measure proxies in front of a lossy last hop, 
 	pepsal=$$(sh bench/pepsal/build.sh | tail -n 1); \
 	$(TARGET)/release/versus-proxies $${pepsal:+--pepsal "$$pepsal"} --out $(TARGET)/versus-proxies --write docs/versus-proxies-tables.md
 
-# Debian's compiler for the web comes with the standard library's source, which is built along. It is called by its path here: it must not
-# stand in for rustup's anywhere else.
+# Debian's compiler for the web comes with the standard library's source, which is built along.
+# Call it by path, so that it never replaces rustup's compiler elsewhere.
 .PHONY: wasm
 wasm: tools ## Build simulator and scenario files for the browser, and check their fingerprints in Node (10 minutes; installs rustc-web)
 	@.ci/install /usr/bin/cargo rustc-web cargo-web rust-web-src
@@ -193,15 +198,18 @@ wheel-windows: tools ## Build the Python package for Windows, without the comman
 
 .PHONY: dist-static
 dist-static: tools ## Build the static program with manual pages, completions and units for TARGET_TRIPLE, into target/packages
-	packaging/static/build $(TARGET_TRIPLE) $(PACKAGE_PROFILE) $(TARGET)
+	packaging/needs $(TARGET) "$(TARGET_TRIPLE)"
+	packaging/static/build "$(TARGET_TRIPLE)" $(PACKAGE_PROFILE) $(TARGET)
 
 .PHONY: deb
 deb: tools ## Build the package for Debian 12 and later, Ubuntu 22.04 and later, into target/packages
+	packaging/needs $(TARGET) deb
 	packaging/deb/build $(PACKAGE_PROFILE) $(TARGET)
 
 .PHONY: image
 image: tools ## Build the OCI images lab and proxy, from the static program, into target/packages (root; installs buildah)
-	packaging/static/build $(HERE) $(PACKAGE_PROFILE) $(TARGET)
+	packaging/needs $(TARGET) "$(HERE)" image
+	packaging/static/build "$(HERE)" $(PACKAGE_PROFILE) $(TARGET)
 	packaging/image/build $(STATIC) $(TARGET)
 
 .PHONY: dist-source
@@ -215,6 +223,8 @@ dist-openwrt: ## Pack the source and the folder of a feed for OpenWrt, into targ
 # Images are built from the static program for this machine.
 .PHONY: packages
 packages: tools ## Build every package and SHA256SUMS into target/packages (an hour; root)
+	@$(if $(filter $(HERE),$(TARGET_TRIPLES)),,echo 'packages: TARGET_TRIPLES lacks $(HERE), of which images are built' >&2; exit 2)
+	packaging/needs $(TARGET) $(TARGET_TRIPLES) deb wheel image source
 	rm -f $(TARGET)/packages/hopline[-_]* $(TARGET)/packages/SHA256SUMS
 	for triple in $(TARGET_TRIPLES); do packaging/static/build $$triple $(PACKAGE_PROFILE) $(TARGET); done
 	packaging/deb/build $(PACKAGE_PROFILE) $(TARGET)
@@ -225,13 +235,19 @@ packages: tools ## Build every package and SHA256SUMS into target/packages (an h
 
 .PHONY: packages-test
 packages-test: tools ## Install every package of target/packages into something clean, run the comparison of `make demo` there (root, ten minutes)
-	packaging/tests/all $(TARGET)
+	packaging/tests/all $(TARGET) $(TARGET_TRIPLES)
 
-# A few seconds: nothing is linked as a whole, and shellcheck is all that is installed.
+# A few seconds after `make test`, which has built the same program: `cargo build` would compile dependencies again, with other features.
+# shellcheck is all that is installed. 75: a tool is missing.
 .PHONY: packaging-check
 packaging-check: tools ## Check the scripts of packages, versions, and the refusals of `make release`, without building a package
-	[ -x $(TARGET)/debug/hopline ] || cargo build --locked --package hopline-cli
-	packaging/tests/check $(TARGET)/debug/hopline
+	cargo test --quiet --locked --workspace --no-run --test real
+	@rm -f $(TARGET)/packaging-skipped
+	@packaging/tests/check $(TARGET)/debug/hopline || { \
+		[ $$? = 75 ] || exit 1; \
+		touch $(TARGET)/packaging-skipped; \
+		echo 'Going on: not all packaging scripts were checked.' >&2; \
+	}
 
 # Nothing is published; packaging/release says what is still to do.
 .PHONY: release
@@ -265,7 +281,7 @@ python-check: tools
 		echo 'Going on: the Python tests were skipped.' >&2; \
 	}
 
-# Nothing is linked, and nothing runs: it says that the lab calls nothing that these systems lack.
+# Type-checks only; no linking. It shows that the lab calls nothing that these systems lack.
 .PHONY: check-platforms
 check-platforms: tools ## Check that the Python package would compile for Windows and macOS (installs rustc-web)
 	@.ci/install /usr/bin/cargo rustc-web cargo-web rust-web-src

@@ -6,15 +6,44 @@
 # shellcheck shell=bash disable=SC2034
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
-version=$(packaging/version)
-epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
-export SOURCE_DATE_EPOCH=$epoch
+# Git sets variables such as GIT_DIR for its hooks. With them, git would read another repository than the one here.
+# shellcheck disable=SC2046
+unset $(git rev-parse --local-env-vars 2> /dev/null)
 
 # Prints a message and ends with exit code 2: wrong usage or wrong input.
 refuse() {
   echo "$(basename "$0"): $*" >&2
   exit 2
 }
+
+# Ends with exit code 2 unless this folder is the root of a git repository: need_repository
+# A source archive has none. Inside another repository, git would read that one.
+need_repository() {
+  [ -e .git ] || refuse "$PWD is no git repository; this needs a clone of hopline, not its source archive"
+}
+
+# Prints a warning with the files that differ from the last commit, if there are any.
+warn_of_changes() {
+  local changes
+  changes=$(git status --porcelain)
+  [ -z "$changes" ] \
+    || printf '%s: warning: these changes are in no commit; programs are built with them, the source archive is made without them:\n%s\n' \
+      "$(basename "$0")" "$changes" >&2
+}
+
+version=$(packaging/version)
+[[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] \
+  || refuse "Cargo.toml has version $version; packages have a version such as 1.2.3, and none of a pre-release"
+
+# In a source archive, each file has the time of the commit.
+if [ -n "${SOURCE_DATE_EPOCH:-}" ]; then
+  epoch=$SOURCE_DATE_EPOCH
+elif [ -e .git ]; then
+  epoch=$(git log -1 --format=%ct)
+else
+  epoch=$(stat -c %Y CHANGELOG.md)
+fi
+export SOURCE_DATE_EPOCH=$epoch
 
 # Makes a folder and prints its absolute name: folder NAME
 folder() {

@@ -6,6 +6,9 @@
 # PEPSAL_SOURCE names a copy of its repository, bare or not, where GitHub cannot be reached. The last line printed is the program.
 set -eu
 
+# Git sets variables such as GIT_DIR for its hooks. With them, the checkout below would change that repository.
+# shellcheck disable=SC2046
+unset $(git rev-parse --local-env-vars)
 source=${PEPSAL_SOURCE:-https://github.com/danielinux/pepsal}
 commit=7c7caef # of 2018, the last one
 folder=${1:-$(mktemp -d)}
