@@ -68,24 +68,29 @@ explore: tools ## Run all tests with new cases in the property tests
 	PROPTEST_RNG_SEED=$$seed cargo test --locked --workspace
 
 .PHONY: check
-check: lint build-times-check package tshark chromium iperf3 iptables nft test examples packaging-check quick fingerprints python-check ## What a change must pass: format, lints, documentation, tests, fingerprints, the Python package
+check: lint build-times-check package tshark chromium iperf3 iptables nft test examples packaging-check quick fingerprints python-check ## What a change must pass: lint, tests, examples, packaging scripts, fingerprints, the Python package
 	@command -v tshark > /dev/null || echo 'check: passed, but tshark was not there to decode captures' >&2
 	@command -v chromium > /dev/null || echo 'check: passed, but chromium was not there to look at reports' >&2
 	@command -v iptables > /dev/null || echo 'check: passed, but iptables was not there to translate addresses' >&2
 	@command -v iperf3 > /dev/null || echo 'check: passed, but iperf3 was not there to measure with' >&2
+	@command -v nft > /dev/null || echo 'check: passed, but nft was not there to set up rules' >&2
 	@[ ! -e $(TARGET)/packaging-skipped ] || echo 'check: passed, but not all packaging scripts were checked, for want of a tool' >&2
 	@[ ! -e $(TARGET)/deny-skipped ] || echo 'check: passed, but cargo-deny was not there to check dependencies' >&2
 	@python3 -c 'import duckdb, matplotlib, pandas, polars' 2> /dev/null || echo 'check: passed, but duckdb, matplotlib, pandas or polars was not there to run the snippets of the documentation' >&2
 	@[ ! -e $(TARGET)/python/skipped ] || echo 'check: passed, but PyPI was not reached, and the Python package was not tested' >&2
 	@[ -w /dev/net/tun ] && [ "$$(id -u)" = 0 ] || echo 'check: passed, but nothing was sent over real links: that needs root and /dev/net/tun' >&2
 
+# The features of the command one by one; `quick` builds it without any.
 .PHONY: lint
-lint: tools deny
+lint: tools deny ## Check format, lints, documentation and dependencies
 	@! grep -rnE '^(<{7}|>{7}) ' --include='*.md' --include='*.rs' --include='*.toml' --exclude-dir=target . \
 		|| { echo 'lint: conflict markers, see above' >&2; exit 1; }
 	cargo fmt --all --check
 	cargo fmt --all --manifest-path bench/Cargo.toml --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	for feature in net parquet; do \
+		cargo clippy --locked --package hopline-cli --no-default-features --features $$feature -- -D warnings; \
+	done
 	cargo clippy --locked $(VERSUS) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
 
