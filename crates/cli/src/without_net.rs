@@ -13,17 +13,17 @@ pub(crate) const FILE_KINDS: [&str; 1] = ["proxy"];
 /// A command that uses real sockets, none of which is in this build.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Not in this build
+    /// Send files over a bad link (not in this build: `make build`)
     Send(Ignored),
-    /// Not in this build
+    /// Receive files (not in this build: `make build`)
     Recv(Ignored),
-    /// Not in this build
+    /// Measure a path with TPA, TCP or UDP (not in this build: `make build`)
     Bench(Ignored),
-    /// Not in this build
+    /// Run a command over an emulated link (not in this build: `make build`)
     Link(Ignored),
-    /// Not in this build
+    /// Run proxies and gateways on a router (not in this build: `make build`)
     Proxy(Ignored),
-    /// Not in this build
+    /// Make and show keys (not in this build: `make build`)
     Key(Ignored),
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn execute(command: &Command) -> Result<ExitCode, Failure> {
 
 fn absent(what: &str) -> Failure {
     Problem::new(format!("{what} is not in this build, which was made without real sockets"))
-        .help("`make build`, `cargo install --path crates/cli` and every package make or bring a hopline with all commands")
+        .help("`make build`, `cargo install --locked --path crates/cli` and every package make or bring a hopline with all commands")
         .into()
 }
 

@@ -13,8 +13,8 @@ pub(super) fn findings() -> Vec<Finding> {
         Finding::new(
             "privileges",
             privileges(),
-            "tests over real links and make versus-transports; nothing else needs any",
-            "run as root, or grant the capabilities: setcap cap_net_admin,cap_net_raw+ep hopline",
+            "hopline link, hopline proxy run, tests over real links, make versus-transports",
+            "run as root; for hopline proxy run, setcap cap_net_admin,cap_net_raw,cap_net_bind_service+ep hopline is enough",
         ),
         Finding::new(
             "network namespaces",

@@ -250,15 +250,25 @@ impl<'a> Question<'a> {
         let tail = match (all, worse.len()) {
             (true, 1) => " wins.".to_owned(),
             (true, _) => " wins: every other variant is measurably worse.".to_owned(),
-            (false, 1) => "; one is measurably worse.".to_owned(),
-            (false, n) => format!("; {n} are measurably worse."),
+            (false, 1) => "; one is measurably worse, and ".to_owned(),
+            (false, n) => format!("; {n} are measurably worse, and "),
         };
         let lead = if all { "The baseline " } else { "No variant beats the baseline " };
-        let first = vec![Part::Words(lead.into()), self.name(0), Part::Words(tail)];
+        let mut first = vec![Part::Words(lead.into()), self.name(0), Part::Words(tail)];
+        if !all {
+            let is_worse = |v: usize| worse.iter().any(|&(other, _)| other == v);
+            let equal: Vec<usize> =
+                values.iter().map(|&(v, _)| v).filter(|&v| v != 0 && !is_worse(v)).collect();
+            first.extend(self.names(&equal));
+            first.push(Part::Words(" cannot be told apart from it.".into()));
+        }
         let (by, metric) = (format!("{} ({})", self.by(versus), self.sure(versus)), &self.metric.name);
-        let (lead, tail) = match worse.len() {
-            1 => (format!("The {metric} of "), format!(" is {by}.")),
-            _ => ("The nearest is ".to_owned(), format!(": its {metric} is {by}.")),
+        let (lead, tail) = match (all, worse.len()) {
+            (_, 1) => (format!("The {metric} of "), format!(" is {by}.")),
+            (true, _) => ("The nearest is ".to_owned(), format!(": its {metric} is {by}.")),
+            (false, _) => {
+                ("Of the worse ones the nearest is ".to_owned(), format!(": its {metric} is {by}."))
+            }
         };
         let second = vec![Part::Words(lead), self.name(nearest), Part::Words(tail)];
         Answer { standing: Standing::BaselineStands, sentences: vec![first, second] }
@@ -276,19 +286,28 @@ impl<'a> Question<'a> {
             *i != best && *i != 0 && paired && close
         };
         let tied: Vec<usize> = values.iter().filter(tied).map(|(i, _)| *i).collect();
-        let (last, others) = tied.split_last()?;
+        if tied.is_empty() {
+            return None;
+        }
         let mut parts = vec![Part::Words("It cannot be told apart from ".into())];
-        if others.len() > 3 {
-            parts.push(Part::Words(format!("{} others.", tied.len())));
-            return Some(parts);
-        }
-        for (n, &other) in others.iter().enumerate() {
-            parts.extend((n > 0).then(|| Part::Words(", ".into())));
-            parts.push(self.name(other));
-        }
-        parts.extend((!others.is_empty()).then(|| Part::Words(" and ".into())));
-        parts.extend([self.name(*last), Part::Words(".".into())]);
+        parts.extend(self.names(&tied));
+        parts.push(Part::Words(".".into()));
         Some(parts)
+    }
+
+    /// The names of variants as a list; their number if there are more than four. At least one.
+    fn names(&self, variants: &[usize]) -> Vec<Part> {
+        const MOST: usize = 4;
+        if variants.len() > MOST {
+            return vec![Part::Words(format!("{} others", variants.len()))];
+        }
+        let mut parts = Vec::new();
+        for (n, &variant) in variants.iter().enumerate() {
+            let between = if n + 1 == variants.len() { " and " } else { ", " };
+            parts.extend((n > 0).then(|| Part::Words(between.into())));
+            parts.push(self.name(variant));
+        }
+        parts
     }
 
     /// What gets measurably and notably worse with variant `v`.

@@ -110,9 +110,15 @@ fn gain(comparison: &Comparison, point: usize, gain: Option<&Gain>) -> String {
         return "-".to_owned();
     };
     match half_width(&percent, gain.confidence) {
-        Some(half) => format!("{:+.1} ± {half:.1}", percent.mean),
-        None => format!("{:+.1}", percent.mean),
+        Some(half) => format!("{} ± {half:.1}", signed(percent.mean)),
+        None => signed(percent.mean),
     }
+}
+
+/// A number with its sign and one decimal place; zero has no sign.
+fn signed(number: f64) -> String {
+    let text = format!("{number:+.1}");
+    if text == "-0.0" || text == "+0.0" { "0.0".to_owned() } else { text }
 }
 
 fn with_interval(comparison: &Comparison, e: &Estimate, digits: usize) -> String {

@@ -136,8 +136,20 @@ fn a_baseline_that_nobody_beats_stands() {
     let start = "The baseline a wins: every other variant is measurably worse. The nearest is d: its goodput is 10.0 %";
     assert!(all.text().starts_with(start), "{}", all.text());
     let some = Answer::of(&experiment(vec![baseline, worse, same]));
-    let start = "No variant beats the baseline a; one is measurably worse. The goodput of b is";
+    let start = "No variant beats the baseline a; one is measurably worse, and c cannot be told apart from it. The goodput of b is";
     assert!(some.text().starts_with(start), "{}", some.text());
+}
+
+#[test]
+fn a_variant_as_good_as_the_baseline_is_nearer_to_it_than_those_that_are_worse() {
+    let mut variants = vec![variant("a", 500.0, None, 1.0)];
+    variants
+        .extend([("b", 400.0), ("c", 450.0)].map(|(label, mean)| variant(label, mean, Some(500.0), 0.0001)));
+    variants.extend([("d", 499.9), ("e", 499.8)].map(|(label, mean)| variant(label, mean, Some(500.0), 0.7)));
+    let answer = Answer::of(&experiment(variants)).text();
+    let start = "No variant beats the baseline a; 2 are measurably worse, and d and e cannot be told apart from it. \
+                 Of the worse ones the nearest is c: its goodput is 10.0 % lower";
+    assert!(answer.starts_with(start), "{answer}");
 }
 
 #[test]
