@@ -12,8 +12,12 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Ground {
+    /// A listener of the server whose `accept` fails when nobody calls for long.
     pub(crate) fn listen(&self, ip: Ip) -> TcpListener {
-        self.server.run(|| TcpListener::bind(served(ip)).unwrap()).unwrap()
+        let listener = self.server.run(|| TcpListener::bind(served(ip)).unwrap()).unwrap();
+        // For a listener, it is how long `accept` waits (socket(7)).
+        SockRef::from(&listener).set_read_timeout(Some(PATIENCE)).unwrap();
+        listener
     }
 
     pub(crate) fn connect(&self, to: SocketAddr) -> io::Result<TcpStream> {
@@ -31,6 +35,23 @@ impl Ground {
             patient(stream.expect("it was connected"))
         };
         self.client.run(call).unwrap()
+    }
+
+    /// The same, as soon as the proxy has room for one: it resets what it has no room for. The listener does not block.
+    pub(crate) fn talk_when_there_is_room(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
+        let mut both = None;
+        until("there is room for a connection", || {
+            both = self.connect(listener.local_addr().unwrap()).ok().and_then(|ours| {
+                thread::sleep(Duration::from_millis(100));
+                // Earlier ones may come late.
+                let theirs = std::iter::from_fn(|| listener.accept().ok());
+                let theirs = theirs.last().filter(|(_, from)| *from == ours.local_addr().unwrap())?.0;
+                theirs.set_nonblocking(false).unwrap();
+                Some((ours, patient(theirs)))
+            });
+            both.is_some()
+        });
+        both.expect("there was room")
     }
 
     /// A connection through the proxy, from both ends: the client's, and the server's.
