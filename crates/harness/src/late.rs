@@ -89,7 +89,7 @@ mod tests {
         Some("the link was late".into())
     }
 
-    /// Passed, failed and ignored tests among one whose body is told the number of its run, and the number of its runs.
+    /// Runs one test, and returns the numbers of passed, failed and ignored tests and of runs. `body` is given the number of its run.
     fn outcome(body: impl Fn(usize) + Send + 'static) -> ([u64; 3], usize) {
         let runs = Arc::new(AtomicUsize::new(0));
         let counted = runs.clone();

@@ -83,7 +83,7 @@ enum Process {
 }
 
 impl Test {
-    /// Returns a test whose `body` panics if it fails. It is not run where one of `needs` is missing.
+    /// Returns a test. `body` panics if the test fails, and is not run where one of `needs` is missing.
     #[must_use]
     pub fn new(
         name: impl Into<String>,

@@ -89,7 +89,7 @@ fn namespaces_do_not_see_each_other() {
     }
     drop(tuns);
     for host in &hosts {
-        // Whoever forks at this moment has the TUN, too, until it executes a program.
+        // A process that another test forks at this moment also has the TUN, until it executes its program.
         host.run(|| until("only the loopback is left", || interfaces() == ["lo"])).unwrap();
     }
 }

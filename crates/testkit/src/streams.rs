@@ -6,7 +6,7 @@ use std::net::Shutdown;
 use std::thread;
 use std::time::Duration;
 
-/// How often [`until`] looks, every 5 ms.
+/// Number of times that [`until`] checks, 5 ms apart.
 const LOOKS: u32 = 6000;
 
 /// Bytes that tell where they belong, and of which stream they are.

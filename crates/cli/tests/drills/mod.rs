@@ -6,7 +6,7 @@
 //! | `schedules` | 200 schedules of kills, Ctrl-C, restarts, outages, rebound translators, losses, full disks |
 //! | `outages` | silence longer than any limit there is, in real time |
 //! | `floods` | a transfer through a receiver under each flood, beside one without |
-//! | `redirection` | datagrams that reach a third party whose address an attacker forged |
+//! | `redirection` | datagrams to a third party, as an attacker forged its address |
 //! | `paths` | a router with a small MTU that says nothing |
 //! | `world` | two hosts, a receiver and a sender, and the supervisor that restarts them |
 

@@ -79,8 +79,8 @@ pub(crate) fn every_byte_crosses_whatever_is_lost_and_however_it_is_repaired() {
             let lost = world.lossy.stats().forth.lost;
             let figure = near.end();
             let again = figure("packets_sent_again");
-            // Half of what is lost may be acknowledgments, which nobody repeats. Where nothing is lost, packets are still sent
-            // again when an end has no processor for the 5 ms of its timer.
+            // Losses may all be acknowledgments, which are not repeated. Without losses, an end still sends packets again when
+            // it gets no processor for the 5 ms of its timer.
             assert!(lost == 0 || again > 0, "{lost} lost, {losses:?} {repair:?}");
         }
     }

@@ -75,7 +75,7 @@ pub(crate) fn without_descriptors_calls_are_reset_and_nothing_spins() {
     assert_eq!(waiting.count(), served.len());
     drop((calls, served));
     proxy.wait_for("connections_open", 0);
-    // Calls that nobody waits for any more may still be taken, and have descriptors meanwhile.
+    // The proxy may still accept calls that their clients have closed. Meanwhile these have its descriptors.
     let (mut ours, mut theirs) = ground.talk_when_there_is_room(&listener);
     echo([&mut ours, &mut theirs], b"room again").unwrap();
     let figures = proxy.ended();

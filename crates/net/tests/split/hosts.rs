@@ -12,7 +12,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Ground {
-    /// A listener of the server whose `accept` fails when nobody calls for long.
+    /// A listener of the server. Its `accept` fails if no call comes within [`PATIENCE`].
     pub(crate) fn listen(&self, ip: Ip) -> TcpListener {
         let listener = self.server.run(|| TcpListener::bind(served(ip)).unwrap()).unwrap();
         // For a listener, it is how long `accept` waits (socket(7)).
@@ -37,7 +37,8 @@ impl Ground {
         self.client.run(call).unwrap()
     }
 
-    /// The same, as soon as the proxy has room for one: it resets what it has no room for. The listener does not block.
+    /// Connects through the proxy as soon as it has room: it resets connections that it has no room for. `listener` must not
+    /// block.
     pub(crate) fn talk_when_there_is_room(&self, listener: &TcpListener) -> (TcpStream, TcpStream) {
         let mut both = None;
         until("there is room for a connection", || {

@@ -245,7 +245,7 @@ fn a_thousand_schedules_of_faults_corrupt_nothing_and_end_2() {
 
 /// As many as `HOPLINE_SCHEDULES` says, or 20,000.
 #[test]
-#[ignore = "minutes"]
+#[ignore = "20,000 schedules take minutes; 1,000 of them are tests of their own"]
 fn many_schedules_of_faults_corrupt_nothing_and_end() {
     let count = std::env::var("HOPLINE_SCHEDULES").ok().and_then(|count| count.parse().ok());
     run_all(1000..1000 + count.unwrap_or(20_000));

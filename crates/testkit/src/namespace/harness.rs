@@ -29,7 +29,7 @@ fn why_no_link() -> Option<String> {
 }
 
 /// Runs `check`, which depends on time, unless the link was late. A test with a late link is repeated, and then ignored:
-/// see [`hopline_harness::if_on_time`], whose panics it shares.
+/// see [`hopline_harness::if_on_time`], which panics in the same cases.
 pub fn if_on_time(link: &NamespaceLink, what: &str, check: impl FnOnce()) {
     let lateness = link.stats().lateness;
     let late = lateness.is_late().then(|| format!("{what}: the link was late: {lateness}"));
