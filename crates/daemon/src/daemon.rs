@@ -7,7 +7,7 @@ use crate::rules::{self, Rules};
 use crate::seat::{Change, Event, Seat};
 use crate::state::State;
 use crate::status::Status;
-use crate::{RunError, control, log, metrics, sandbox, starter};
+use crate::{RunError, control, log, metrics, router, sandbox, starter};
 use hopline_scenario::source::Problems;
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -32,6 +32,7 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     let config = Config::load(path)?;
     log::start(config.log);
     let state = State::take(&config.state_dir, &config.name)?;
+    look_at_router(&config)?;
     let folders = [config.folders_written(), vec![state.folder().to_owned()]].concat();
     starter::begin(|| sandbox::enter(&folders)).map_err(RunError::Thread)?;
     // Before anything is there to be cleaned up.
@@ -163,6 +164,10 @@ impl Daemon {
         }
         // Names of rules stay those of the start.
         let config = Config { proxies: config.proxies, ..self.config.clone() };
+        if let Err(error) = look_at_router(&config) {
+            error!(%error, "not read again: everything goes on as before");
+            return;
+        }
         self.shared.change(&config.proxies, |proxy| Seat::begin(proxy, &self.events));
         match rules::change(&Rules::of(&config), self.state.folder()) {
             Ok(()) => info!("read again"),
@@ -179,6 +184,15 @@ impl Daemon {
         self.shared.change(&[], |proxy| Seat::begin(proxy, &self.events));
         info!("ended");
         Ok(undone.map(drop)?)
+    }
+}
+
+fn look_at_router(config: &Config) -> Result<(), RunError> {
+    let report = router::inspect(config);
+    report.warnings.iter().for_each(|warning| warn!("{warning}"));
+    match report.obstacles.first() {
+        Some(obstacle) => Err(RunError::Hidden(obstacle.clone())),
+        None => Ok(()),
     }
 }
 

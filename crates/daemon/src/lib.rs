@@ -3,6 +3,7 @@
 //! | file | idea |
 //! |---|---|
 //! | [`config`] | the file |
+//! | [`router`] | what this machine does with packets that proxies must see |
 //! | [`rules`] | what the machine must be told, and how it is taken back |
 //! | `daemon` | the life of a daemon; `seat`: that of a proxy; `open`: what does its work |
 //! | `keeper` | what cleans up behind a daemon that was killed |
@@ -19,6 +20,7 @@ mod keeper;
 mod log;
 mod metrics;
 mod open;
+pub mod router;
 pub mod rules;
 mod sandbox;
 mod seat;
@@ -47,6 +49,9 @@ pub enum RunError {
     /// Another one is there, or its folder cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
+    /// The router hides packets from its proxies ([`router::inspect`]).
+    #[error("{0}")]
+    Hidden(String),
     /// The rules cannot be set up.
     #[error(transparent)]
     Rules(#[from] rules::RuleError),

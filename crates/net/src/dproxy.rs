@@ -20,7 +20,7 @@ use crate::peer_socket::PeerSocket;
 use crate::service::{Figure, Ledger, Service};
 use bytes::Bytes;
 use hopline_core::Instant;
-use hopline_proxy::dproxy::{self as machine, Caching, Key};
+use hopline_proxy::dproxy::{self as machine, Caching, Key, Translation};
 use hopline_proxy::driver::{PairDriver, Pumped};
 use std::io;
 use std::net::Ipv4Addr;
@@ -51,6 +51,7 @@ impl Config {
             port: hopline_wire::dproxy::PORT,
             machine: machine::Config {
                 held_packets: 256,
+                translation: Translation::Possible,
                 caching: Caching { packets_per_flow: 1024, ..Caching::default() },
                 ..machine::Config::new(local, peer, key)
             },

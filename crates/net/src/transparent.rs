@@ -18,6 +18,11 @@ use std::time::Duration;
 /// Connections that wait to be accepted; the system may have less (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
 
+/// Mark of the packets of onward connections ([`connect_from`]) where [`LegOptions::mark`] names none: 0x6870.
+///
+/// Rules of conntrack need it to tell an onward connection from the client's, which has the same addresses and ports.
+pub const ONWARD_MARK: u32 = 0x6870;
+
 /// Takes the connections that a rule hands it, whomever they are for. Does not block.
 #[derive(Debug)]
 pub struct TransparentListener(Socket);
@@ -49,7 +54,7 @@ pub struct LegOptions {
     /// about a quarter of an hour (`net.ipv4.tcp_retries2`), and a window may stay closed for ever while it is answered for
     /// (RFC 1122 §4.2.2.17). With a value a host whose user has pressed "pause" for so long is reset.
     pub user_timeout: Option<Duration>,
-    /// Mark of its packets, for rules and routes (`SO_MARK`). 0, the default: none.
+    /// Mark of its packets, for rules and routes (`SO_MARK`). 0, the default: none, or [`ONWARD_MARK`] of an onward connection.
     pub mark: u32,
     /// Bytes that may wait to be sent (`SO_SNDBUF`; the kernel takes twice as much, for what it keeps beside them). `None`, the default: as the
     /// system adapts it (`net.ipv4.tcp_wmem`).
@@ -157,6 +162,9 @@ impl Call {
 pub fn connect_from(client: SocketAddr, server: SocketAddr, options: &LegOptions) -> io::Result<TcpStream> {
     let socket = transparent_socket(client)?;
     options.apply(&socket)?;
+    if options.mark == 0 {
+        socket.set_mark(ONWARD_MARK)?;
+    }
     socket.bind(&client.into())?;
     match socket.connect(&server.into()) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),

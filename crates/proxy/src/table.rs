@@ -97,6 +97,13 @@ impl<T> Table<T> {
         self.index.find(hash, is_it).map(|slot| Place(*slot))
     }
 
+    /// Returns a connection of which `is_it` says so. It looks at each.
+    pub(crate) fn find_where(&self, is_it: impl Fn(&Connection, &T) -> bool) -> Option<Place> {
+        let is_it =
+            |slot: &Slot<T>| slot.tenant.as_ref().is_some_and(|tenant| is_it(&slot.connection, tenant));
+        (0..).zip(&self.slots).find(|(_, slot)| is_it(slot)).map(|(number, _)| Place(number))
+    }
+
     /// What is known of the connection at a place.
     pub(crate) fn at(&mut self, place: Place) -> &mut T {
         self.slots[place.0 as usize].tenant.as_mut().expect("a place is that of a tenant")

@@ -46,6 +46,13 @@ pub(super) fn findings() -> Vec<Finding> {
             "a router, whose packets hopline proxy sees",
             "sysctl -w net.ipv4.ip_forward=1",
         ),
+        #[cfg(feature = "net")]
+        Finding::new(
+            "rules see packets",
+            unoffloaded(),
+            "Snoop, M-TCP, NACK and D-Proxy on a router: a flowtable forwards packets past all rules",
+            "take the interfaces of proxies out of the flowtable (OpenWrt: flow_offloading '0' in /etc/config/firewall)",
+        ),
         Finding::new(
             "congestion control",
             congestion_control(),
@@ -150,6 +157,21 @@ fn forwarding() -> Look {
         (Some(false), Some(true)) => (State::Present, "of IPv6, not of IPv4".into()),
         (Some(false), _) => (State::Missing, "switched off".into()),
         (None, _) => (State::Unknown, "the kernel does not say".into()),
+    }
+}
+
+/// Returns whether rules see all packets that this host forwards.
+#[cfg(feature = "net")]
+fn unoffloaded() -> Look {
+    let Some(flowtables) = hopline_daemon::router::flowtables() else {
+        return (State::Unknown, "nft does not say: it is missing, or this is not root".into());
+    };
+    let taken = flowtables.iter().filter(|flowtable| !flowtable.devices.is_empty());
+    let taken: Vec<String> =
+        taken.map(|it| format!("flowtable {} of {}: {}", it.name, it.table, it.devices.join(", "))).collect();
+    match taken.as_slice() {
+        [] => (State::Present, "no flowtable".into()),
+        taken => (State::Missing, taken.join("; ")),
     }
 }
 

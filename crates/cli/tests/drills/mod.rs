@@ -8,6 +8,7 @@
 //! | `floods` | a transfer through a receiver under each flood, beside one without |
 //! | `redirection` | datagrams to a third party, as an attacker forged its address |
 //! | `paths` | a router with a small MTU that says nothing |
+//! | `translation` | proxies on a router with NAT, beside one without |
 //! | `world` | two hosts, a receiver and a sender, and the supervisor that restarts them |
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
@@ -18,6 +19,7 @@ mod outages;
 mod paths;
 mod redirection;
 mod schedules;
+mod translation;
 mod world;
 
 use hopline_harness::Test;
@@ -31,6 +33,9 @@ pub(crate) fn tests() -> Vec<Test> {
     vec![
         // Drills about speed have the machine for themselves.
         drill("floods", floods::drill).alone(),
+        Test::new("proxies_behind_translated_addresses", crate::proxy::NEEDS, translation::drill)
+            .long()
+            .alone(),
         drill("redirection", redirection::drill).alone(),
         drill("schedules", schedules::drill).in_own_process(OWN_MOUNTS),
         drill("a_router_with_a_small_mtu_that_says_nothing", paths::drill),

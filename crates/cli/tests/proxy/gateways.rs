@@ -11,21 +11,25 @@ const AN_EXIT: &str = "[[proxy]]\nkind = \"gateway-exit\"\nlisten = \"10.8.0.1:7
 const A_GATEWAY: &str = "[[proxy]]\nkind = \"gateway\"\nexit = \"10.8.0.1:7172\"\nidentity = \"router\"\ndivert = \"mobile\"\nannounce = \"fixed\"\n";
 
 pub(crate) fn what_has_announced_itself_is_reached_over_tpa_from_the_second_connection_on() {
-    let ground = Ground::new();
+    reach(&Ground::new());
+}
+
+/// Has a gateway learn of an exit and reach it.
+pub(crate) fn reach(ground: &Ground) {
     let before = ground.listing();
     let key = ground.folder.path().join("key");
     fs::write(&key, "07".repeat(32)).unwrap();
     let mut gateway = ground.start(&format!("{A_GATEWAY}key_file = \"{}\"\n", key.display()));
     // Nobody answers for the server yet.
-    carry(&ground, 8000);
+    carry(ground, 8000);
     has_carried(&gateway, [1, 0, 0]);
     // What was learned is forgotten with the gateway.
     assert!(gateway.ended_by("TERM").success());
     ground.is_as_before(&before, "told to end");
-    let mut exit = start_exit(&ground, &format!("{AN_EXIT}peers = [\"router = {}\"]\n", key.display()));
+    let mut exit = start_exit(ground, &format!("{AN_EXIT}peers = [\"router = {}\"]\n", key.display()));
     let mut gateway = ground.start(&format!("{A_GATEWAY}key_file = \"{}\"\n", key.display()));
     for (port, expected) in [(8001, [1, 0, 0]), (8002, [1, 1, 0]), (8003, [1, 2, 0])] {
-        carry(&ground, port);
+        carry(ground, port);
         has_carried(&gateway, expected);
     }
     assert_eq!(gateway.figure("gateway", "tpa_answers"), 1);

@@ -7,6 +7,7 @@
 //! | `floods` | packets of connections that nobody has |
 //! | `life` | how it ends, and what is left |
 //! | `reload` | SIGHUP |
+//! | `nat` | routers that translate addresses |
 //! | `gateways` | TPA that is announced |
 //! | `asked` | status, metrics, and who asks badly |
 //! | `schedules` | kills, restarts, reloads, outages and losses, drawn from seeds |
@@ -20,17 +21,18 @@ mod asked;
 mod floods;
 mod gateways;
 mod life;
+pub(crate) mod nat;
 mod reload;
 mod schedules;
 mod start;
-mod transfer;
-mod world;
+pub(crate) mod transfer;
+pub(crate) mod world;
 
 use hopline_harness::{Need, Test, tests};
 use hopline_testkit::namespace::LINK;
 
 /// What all of them need.
-const NEEDS: [Need; 6] = [
+pub(crate) const NEEDS: [Need; 6] = [
     LINK,
     Need::Program("iptables"),
     Need::Program("nft"),
@@ -41,6 +43,7 @@ const NEEDS: [Need; 6] = [
 
 pub(crate) fn tests() -> Vec<Test> {
     let tests = tests!(NEEDS;
+        start::a_router_that_does_not_forward_is_warned_of,
         start::what_is_wrong_with_a_file_is_shown_with_its_place_and_help,
         start::a_dry_run_pasted_into_a_shell_gives_the_same_rules,
         start::setup_may_be_repeated_and_undone_twice,
@@ -64,6 +67,10 @@ pub(crate) fn tests() -> Vec<Test> {
         reload::connections_go_on_while_the_file_is_read_again,
         reload::many_signals_at_once_are_read_again_and_nothing_else,
         reload::queues_and_ports_may_change_hands,
+        nat::middleboxes_work_where_a_router_translates,
+        nat::questions_reach_a_mobile_host_that_is_translated,
+        nat::a_gateway_takes_calls_of_hosts_that_are_translated,
+        nat::d_proxy_repairs_what_a_router_translates,
         gateways::what_has_announced_itself_is_reached_over_tpa_from_the_second_connection_on,
         asked::its_status_is_json_and_text,
         asked::its_page_is_what_prometheus_reads,

@@ -38,6 +38,18 @@ fn refuses_and_leaves(ground: &Ground, run: &Output, words: &[&str], before: &st
     ground.is_as_before(before, &words.join(" "));
 }
 
+pub(crate) fn a_router_that_does_not_forward_is_warned_of() {
+    let ground = Ground::new();
+    let file = ground.write("[[proxy]]\nkind = \"snoop\"\ninterface = \"mobile\"\n");
+    assert_eq!(said(&ground.proxy("check", &file)), "");
+    shell(&ground.router, "echo 0 > /proc/sys/net/ipv4/ip_forward");
+    let output = ground.proxy("check", &file);
+    assert!(output.status.success());
+    assert!(said(&output).contains("sysctl -w net.ipv4.ip_forward=1"), "{}", said(&output));
+    let daemon = ground.start_file(&file);
+    assert!(daemon.said().contains("mobile does not forward IPv4"), "{}", daemon.said());
+}
+
 pub(crate) fn what_is_wrong_with_a_file_is_shown_with_its_place_and_help() {
     let ground = Ground::new();
     for (text, words) in [

@@ -63,13 +63,19 @@ impl Transfer {
         len: usize,
         pace: Pace,
     ) -> io::Result<Self> {
-        let [by, to] =
-            [by, to].map(|(address, port)| SocketAddr::new(address.parse::<IpAddr>().unwrap(), port));
-        let listener = opened(hosts[1], || listen(to));
-        let mut sender = hosts[0].run(|| TcpStream::connect_timeout(&by, PATIENCE)).unwrap()?;
+        let [sender, receiver] = connected(hosts, by, to)?;
+        Self::between(sender, receiver, len, pace)
+    }
+
+    /// Has the host that is called send: a client, a server, and the server's address and port.
+    pub(crate) fn download(hosts: [&Namespace; 2], from: (&str, u16), len: usize) -> io::Result<Self> {
+        let [receiver, sender] = connected(hosts, from, from)?;
+        Self::between(sender, receiver, len, Pace::AtOnce)
+    }
+
+    fn between(mut sender: TcpStream, mut receiver: TcpStream, len: usize, pace: Pace) -> io::Result<Self> {
         sender.set_write_timeout(Some(PATIENCE))?;
-        listener.set_nonblocking(true)?;
-        let mut receiver = accepted(&listener)?;
+        receiver.set_read_timeout(Some(3 * PATIENCE))?;
         let seed = u64::from(sender.local_addr()?.port());
         let arrived = Arc::new(AtomicU64::new(0));
         let seen = Arc::clone(&arrived);
@@ -112,6 +118,15 @@ pub(crate) fn transfer(hosts: [&Namespace; 2], to: (&str, u16), len: usize) {
     Transfer::start(hosts, to, len, Pace::AtOnce).unwrap().arrives("a transfer");
 }
 
+/// A connection: the end of the host that calls, and that of the host that is called at `to`, by `by`, which leads there.
+fn connected(hosts: [&Namespace; 2], by: (&str, u16), to: (&str, u16)) -> io::Result<[TcpStream; 2]> {
+    let [by, to] = [by, to].map(|(address, port)| SocketAddr::new(address.parse::<IpAddr>().unwrap(), port));
+    let listener = opened(hosts[1], || listen(to));
+    let caller = hosts[0].run(|| TcpStream::connect_timeout(&by, PATIENCE)).unwrap()?;
+    listener.set_nonblocking(true)?;
+    Ok([caller, accepted(&listener)?])
+}
+
 fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(at), Type::STREAM, None)?;
     socket.set_reuse_address(true)?;
@@ -126,7 +141,6 @@ fn accepted(listener: &TcpListener) -> io::Result<TcpStream> {
         match listener.accept() {
             Ok((stream, _)) => {
                 stream.set_nonblocking(false)?;
-                stream.set_read_timeout(Some(3 * PATIENCE))?;
                 return Ok(stream);
             }
             Err(error) if error.kind() != io::ErrorKind::WouldBlock || since.elapsed() > PATIENCE => {

@@ -131,6 +131,15 @@ impl Ground {
         Daemon::begin_by(&self.router, words, file, &self.state())
     }
 
+    /// Loses packets on their way to the mobile host that match, before any other rule sees them.
+    pub(crate) fn lose(&self, matching: &str) {
+        let rules = format!(
+            "table ip air {{ chain to_mobile {{ type filter hook prerouting priority -400; iifname mobile {matching} drop; }}; }}"
+        );
+        // Made and deleted, so that there is one to delete.
+        shell(&self.mobile, &format!("nft 'table ip air {{}}; delete table ip air; {rules}'"));
+    }
+
     /// All that the router's kernel was told.
     pub(crate) fn listing(&self) -> String {
         let script: Vec<String> =

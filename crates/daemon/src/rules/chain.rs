@@ -124,7 +124,7 @@ pub(super) fn rules_of(queued: &Queued, place: Place) -> Vec<String> {
     let hosts = |option: &str| either(&subnets, |subnet| format!(" {option} {}", subnet.0));
     let chunks: Vec<&[u16]> = queued.ports.chunks(PORTS).collect();
     let ports = |option: &str| either(&chunks, |ports| format!(" -m multiport {option} {}", list_of(ports)));
-    let (ways, but) = ways(queued.hooks, place);
+    let (ways, but) = ways(queued, place);
     let mut rules = Vec::new();
     for [way, host, port] in ways {
         for host in hosts(host) {
@@ -136,13 +136,13 @@ pub(super) fn rules_of(queued: &Queued, place: Place) -> Vec<String> {
 }
 
 /// How directions are named at a place, those of interfaces, of mobile hosts and of the ports of others; and what is left out.
-fn ways(hooks: Hooks, place: Place) -> (Vec<[&'static str; 3]>, String) {
+fn ways(queued: &Queued, place: Place) -> (Vec<[&'static str; 3]>, String) {
     const OUT: [&str; 3] = ["-o", "-d", "--sports"];
     const IN: [&str; 3] = ["-i", "-s", "--dports"];
-    match (hooks, place) {
+    match (queued.hooks, place) {
         (Hooks::Forward, Place::Forward) => (vec![OUT, IN], String::new()),
-        (Hooks::Local { .. }, Place::Input) => (vec![IN], String::new()),
-        (Hooks::Local { but_mark }, Place::Output) => (vec![OUT], format!(" -m mark ! --mark {but_mark:#x}")),
+        (Hooks::Local, Place::Input) => (vec![IN], String::new()),
+        (Hooks::Local, Place::Output) => (vec![OUT], format!(" -m mark ! --mark {:#x}", queued.mark)),
         _ => (Vec::new(), String::new()),
     }
 }

@@ -12,6 +12,7 @@ mod program;
 mod shaping;
 mod steps;
 mod table;
+mod translated;
 
 pub use apply::{Undone, change, set_up, undo};
 pub(crate) use program::Program;
@@ -47,6 +48,8 @@ pub(crate) struct Queued {
     /// The ports of fixed hosts; empty: all.
     pub(crate) ports: Vec<u16>,
     pub(crate) hooks: Hooks,
+    /// Mark of packets that the middlebox sends by itself.
+    pub(crate) mark: u32,
 }
 
 /// Where packets are taken.
@@ -54,8 +57,8 @@ pub(crate) struct Queued {
 pub(crate) enum Hooks {
     /// Where they are passed on.
     Forward,
-    /// Where they begin and end, but for those that are sent again with this mark.
-    Local { but_mark: u32 },
+    /// Where they begin and end, apart from those that are sent again.
+    Local,
 }
 
 /// An interface all of whose packets wait in a queue.
@@ -100,6 +103,13 @@ pub(crate) enum Calls {
     Towards { interface: String, destinations: Vec<Subnet> },
 }
 
+impl Queued {
+    /// Returns whether forwarded packets are queued.
+    pub(crate) fn is_forwarded(&self) -> bool {
+        self.hooks == Hooks::Forward
+    }
+}
+
 impl Rules {
     /// Those that the proxies of `config` need.
     #[must_use]
@@ -129,6 +139,11 @@ impl Rules {
                     steps.push(Step::chain(Chain::of_machines(&self.owner, family, place), &rules));
                 }
             }
+        }
+        let forwarded: Vec<&Queued> =
+            self.queued.iter().filter(|queued| queued.hooks == Hooks::Forward).collect();
+        if !forwarded.is_empty() {
+            steps.push(Step::translated(&self.owner, &forwarded));
         }
         if !self.offered.is_empty() {
             steps.extend(Step::offered(&self.owner, &self.offered));

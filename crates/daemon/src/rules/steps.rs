@@ -3,7 +3,7 @@
 use super::chain::{Chain, Jump};
 use super::program::{Program, RuleError};
 use super::shaping::{self, Shaper};
-use super::{Captured, Offered, Shaped, chain, table};
+use super::{Captured, Offered, Queued, Shaped, chain, table, translated};
 use crate::config::Capture;
 use serde::{Deserialize, Serialize};
 
@@ -68,13 +68,24 @@ impl Step {
         Self { what: Made::Queue(Shaper::at(&shaped.interface)), remake: make.clone(), make }
     }
 
+    /// The table of nftables for packets that middleboxes send again where addresses are translated.
+    pub(super) fn translated(owner: &str, queued: &[&Queued]) -> Self {
+        let name = translated::name(owner);
+        let text = translated::text(&name, queued);
+        Self::table(name, text)
+    }
+
+    /// A table of nftables with this text.
+    fn table(name: String, text: String) -> Self {
+        let nft = Program::new("nft", "--file -");
+        let remake = vec![nft.clone().reading(format!("delete table inet {name}\n{text}"))];
+        Self { what: Made::Table(name), make: vec![nft.reading(text)], remake }
+    }
+
     /// The table of nftables that leads connections to listeners, and the routes behind it.
     pub(super) fn captured(owner: &str, capture: Capture, captured: &[Captured]) -> Vec<Self> {
         let name = table::name(owner);
         let text = table::text(&name, capture, captured);
-        let nft = Program::new("nft", "--file -");
-        let remake = vec![nft.clone().reading(format!("delete table inet {name}\n{text}"))];
-        let make = vec![nft.reading(text)];
         let mut steps = Vec::new();
         for family in [Family::V4, Family::V6] {
             let mark = u32::from(capture.mark) << 16;
@@ -84,7 +95,7 @@ impl Step {
             let make = vec![ip(family, "rule add", &rule)];
             steps.push(Self { what: Made::Rule(family, rule), make, remake: Vec::new() });
         }
-        steps.push(Self { what: Made::Table(name), make, remake });
+        steps.push(Self::table(name, text));
         steps
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Calls, Captured};
 use crate::config::{Capture, Subnet};
+use hopline_net::transparent::ONWARD_MARK;
 use std::fmt::Write;
 
 /// The name of the table of a daemon.
@@ -13,8 +14,9 @@ pub(super) fn name(owner: &str) -> String {
 pub(super) fn text(table: &str, capture: Capture, captured: &[Captured]) -> String {
     let mark = u32::from(capture.mark) << 16;
     let marked = format!("meta mark set meta mark & 0x0000ffff | {mark:#010x} accept");
+    // Behind destination NAT (dstnat, -100): an answer to a masqueraded half has the client's address again, as the socket has.
     let mut text = format!(
-        "table inet {table} {{\n  chain prerouting {{\n    type filter hook prerouting priority mangle; policy accept;\n"
+        "table inet {table} {{\n  chain prerouting {{\n    type filter hook prerouting priority dstnat + 1; policy accept;\n"
     );
     // What comes back for connections that end here, and ICMP about them.
     // A call is none of them, though its ports may be those of a connection that has just ended.
@@ -38,8 +40,24 @@ pub(super) fn text(table: &str, capture: Capture, captured: &[Captured]) -> Stri
             }
         }
     }
-    text.push_str("  }\n}\n");
+    text.push_str("  }\n");
+    text.push_str(&zones(capture));
+    text.push_str("}\n");
     text
+}
+
+/// Chains that keep conntrack from taking the two connections of a client for one: both have the same addresses and ports.
+///
+/// The original direction of the onward connection is in a zone of its own. Its replies stay in the zone of all others, so that the
+/// ports that the router translates to stay unique. Without translation both replies would look alike: a chain of type `nat`, though
+/// empty, has the kernel choose another source port then (`nf_nat` resolves clashes, conntrack alone drops).
+fn zones(capture: Capture) -> String {
+    format!(
+        "  chain onward {{\n    type filter hook output priority raw; policy accept;\n    \
+         meta mark {ONWARD_MARK:#x} ct original zone set {} meta mark set 0\n  }}\n  \
+         chain unique {{\n    type nat hook postrouting priority srcnat + 1; policy accept;\n  }}\n",
+        capture.mark
+    )
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,14 @@ use std::str::FromStr;
 
 fn queued(subnets: &[&str], ports: &[u16]) -> Queued {
     let subnets = subnets.iter().map(|subnet| Subnet::from_str(subnet).unwrap()).collect();
-    Queued { queue: 7, interface: "wlan0".into(), subnets, ports: ports.to_vec(), hooks: Hooks::Forward }
+    Queued {
+        queue: 7,
+        interface: "wlan0".into(),
+        subnets,
+        ports: ports.to_vec(),
+        hooks: Hooks::Forward,
+        mark: 0x686f,
+    }
 }
 
 fn rules_of(queued: &Queued) -> Vec<String> {
@@ -38,7 +45,7 @@ fn hosts_and_ports_narrow_both_directions() {
 
 #[test]
 fn at_the_end_of_a_link_what_is_sent_again_does_not_wait_again() {
-    let queued = Queued { hooks: Hooks::Local { but_mark: 0x686f }, ..queued(&[], &[]) };
+    let queued = Queued { hooks: Hooks::Local, ..queued(&[], &[]) };
     let [forward, input, output] =
         [Place::Forward, Place::Input, Place::Output].map(|place| chain::rules_of(&queued, place));
     assert_eq!(forward, Vec::<String>::new());

@@ -225,6 +225,11 @@ impl Kept {
         *self = Self::new();
     }
 
+    /// Returns whether a packet is kept that begins in a range, or covers its beginning.
+    pub(super) fn has(&self, range: Range) -> bool {
+        self.packets.iter().any(|entry| entry.seq.before(range.end()) && entry.end.after(range.seq))
+    }
+
     /// The packets that begin in a range, in sequence order; if there is none, the one that covers its beginning.
     pub(super) fn in_range(&self, range: Range) -> Vec<u64> {
         let begins = |entry: &&Entry| !entry.seq.before(range.seq) && entry.seq.before(range.end());

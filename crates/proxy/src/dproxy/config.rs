@@ -2,6 +2,7 @@
 
 use super::holes::Recovery;
 use super::key::Key;
+use super::translation::Translation;
 use crate::table::Bounds;
 use hopline_core::Duration;
 use std::net::Ipv4Addr;
@@ -35,6 +36,8 @@ pub struct Config {
     pub tail_probe: Option<Duration>,
     /// What becomes of packets that the queue of the link refuses. Default they are left to the sender.
     pub overflow: Overflow,
+    /// Whether a router may translate addresses at one end of the link. Default [`Translation::Absent`].
+    pub translation: Translation,
     /// How much is remembered of connections.
     pub bounds: Bounds,
 }
@@ -111,6 +114,7 @@ impl Config {
             held_in_all: 4096,
             tail_probe: None,
             overflow: Overflow::LeftToSender,
+            translation: Translation::Absent,
             bounds: Bounds::default(),
         }
     }

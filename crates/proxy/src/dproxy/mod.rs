@@ -16,6 +16,7 @@ mod holes;
 mod key;
 mod messages;
 pub mod opaque;
+mod translation;
 
 use crate::packet::{Connection, Packet};
 use crate::table::{Place, Table};
@@ -31,6 +32,8 @@ pub(crate) use key::Seen;
 pub use key::{Key, REPLAY_WINDOW};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
+use translation::Names;
+pub use translation::Translation;
 
 /// One end of a link. `K`: a packet as whoever drives the machine keeps it, to send it again or to let it go on later.
 #[derive(Debug)]
@@ -39,6 +42,7 @@ pub struct DProxy<K> {
     table: Table<Tracked<K>>,
     ring: Ring<K, Place>,
     requests: Requests<Span>,
+    names: Names,
     /// Packets that wait, of all flows.
     held: u32,
     /// The number of the next message.
@@ -148,6 +152,7 @@ impl<K: Clone> DProxy<K> {
             table: Table::new(config.bounds),
             ring: Ring::new(config.caching),
             requests: Requests::new(config.recovery),
+            names: Names::new(config.translation),
             held: 0,
             number: config.first_number,
             seen: Seen::default(),

@@ -673,6 +673,32 @@ fn requests_for_strangers_bring_an_answer_and_nothing_else() {
     assert_eq!((link.near.stats().unknown_flows, link.near.connections()), (3, 0));
 }
 
+/// The address that a router gives the receiver on the link.
+const PUBLIC: (Ipv4Addr, u16) = (Ipv4Addr::new(198, 51, 100, 7), 40_000);
+
+#[test]
+fn a_request_that_names_a_translated_address_brings_the_packet() {
+    let named = Flow { dst: PUBLIC, ..flow() };
+    let asks = |link: &mut Link, flow, n, number| {
+        let message = Message { number, flow, range: range(n), says: Says::Request };
+        link.at(u64::from(number as u32)).near_hears(&[KEY.seal(FAR, message)]).0
+    };
+    let begun = |translation| {
+        let mut link = Link::begun_with(|config| config.translation = translation);
+        link.is_lost(1);
+        link
+    };
+    let mut link = begun(Translation::Absent);
+    assert_eq!(asks(&mut link, named, 1, 1), Vec::<Name>::new());
+    let mut link = begun(Translation::Possible);
+    let elsewhere = Flow { src: (SENDER.0, SENDER.1 + 1), ..named };
+    assert_eq!(asks(&mut link, elsewhere, 1, 1), Vec::<Name>::new(), "no endpoint in common");
+    assert_eq!(asks(&mut link, named, 9, 3), Vec::<Name>::new(), "nothing of that range is kept");
+    assert_eq!(asks(&mut link, named, 1, 5), [1]);
+    link.is_lost(2);
+    assert_eq!(asks(&mut link, named, 2, 6), [2], "the name is remembered");
+}
+
 #[test]
 fn an_end_that_begins_anew_is_heard_if_its_clock_went_on() {
     let mut link = Link::begun();

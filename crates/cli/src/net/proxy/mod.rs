@@ -6,7 +6,7 @@ use crate::console;
 use crate::net::args::{Proxy as Args, ProxyCommand, ProxySetup};
 use crate::problems::{Failure, say};
 use hopline_daemon::rules::Rules;
-use hopline_daemon::{Config, RunError};
+use hopline_daemon::{Config, RunError, router};
 use hopline_lab::Problem;
 use std::path::Path;
 
@@ -26,6 +26,11 @@ fn check(file: &Path) -> Result<(), Failure> {
     let config = Config::load(file)?;
     let list: Vec<String> =
         config.proxies.iter().map(|proxy| format!("{} ({})", proxy.name, proxy.task.kind())).collect();
+    let report = router::inspect(&config);
+    report.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    if let Some(obstacle) = report.obstacles.first() {
+        return Err(Problem::new(obstacle.clone()).into());
+    }
     console::print(&format!("{}: right; proxies: {}\n", file.display(), list.join(", ")))
 }
 

@@ -6,6 +6,7 @@ use super::{in_path, secret};
 use crate::rules::{Hooks, Queued};
 use hopline_core::Duration;
 use hopline_net::handoff::{Decide, HomeConfig, MobileConfig, Signals, StationConfig};
+use hopline_net::nfqueue;
 use hopline_proxy::handoff::Key;
 use hopline_proxy::snoop;
 use hopline_scenario::keys::{cells, mobile};
@@ -47,6 +48,7 @@ impl StationTask {
             subnets: Vec::new(),
             ports: Vec::new(),
             hooks: Hooks::Forward,
+            mark: nfqueue::Config::new(queue, &self.config.wireless).mark,
         })
     }
 }

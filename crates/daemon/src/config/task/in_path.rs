@@ -3,6 +3,7 @@
 use super::super::keys::{KindKey, in_path, pair};
 use super::super::values::{self, Subnet};
 use crate::rules::{Hooks, Queued, Shaped};
+use hopline_net::nfqueue;
 use hopline_proxy::{hop_window, snoop};
 use hopline_scenario::keys::proxy as machine;
 use hopline_scenario::machines;
@@ -45,7 +46,8 @@ impl InPath {
 
     pub(super) fn queued(&self) -> Queued {
         let Self { queue, interface, subnets, ports, .. } = self.clone();
-        Queued { queue, interface, subnets, ports, hooks: Hooks::Forward }
+        let mark = nfqueue::Config::new(queue, &interface).mark;
+        Queued { queue, interface, subnets, ports, hooks: Hooks::Forward, mark }
     }
 }
 

@@ -6,7 +6,7 @@ use super::{in_path, secret};
 use crate::rules::{Hooks, Queued, Shaped};
 use hopline_net::opaque::Shaping;
 use hopline_net::{dproxy, opaque};
-use hopline_proxy::dproxy::Key;
+use hopline_proxy::dproxy::{Key, Translation};
 use hopline_proxy::tunnel::Repair;
 use hopline_scenario::machines;
 use hopline_scenario::schema::Section;
@@ -48,6 +48,7 @@ impl DProxyTask {
         let mut config = dproxy::Config::new(in_path::queue(section, number), interface, ends, key);
         let (held_packets, caching) = (config.machine.held_packets, config.machine.caching);
         config.machine = machines::d_proxy(section, ends[0], ends[1], key);
+        config.machine.translation = Translation::Possible;
         // Behind a real queue more waits than in a simulated one, whose repairs go first.
         if !section.has("held_packets") {
             config.machine.held_packets = held_packets;
@@ -70,7 +71,7 @@ impl DProxyTask {
         let queue = &self.config.queue;
         let hooks = match self.stands {
             keys::Stands::Router => Hooks::Forward,
-            keys::Stands::Host => Hooks::Local { but_mark: queue.mark },
+            keys::Stands::Host => Hooks::Local,
         };
         Queued {
             queue: queue.number,
@@ -78,6 +79,7 @@ impl DProxyTask {
             subnets: Vec::new(),
             ports: Vec::new(),
             hooks,
+            mark: queue.mark,
         }
     }
 }

@@ -1,0 +1,193 @@
+//! Routers that translate addresses and have a stateful firewall.
+
+use crate::proxy::gateways::reach;
+use crate::proxy::transfer::{Transfer, transfer};
+use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, SERVER, shell, until_or};
+use hopline_net::Namespace;
+use std::fs;
+
+/// Bytes of a download: some 700 segments.
+const BYTES: usize = 1_000_000;
+/// Every twentieth segment to the mobile host is lost.
+const LOSSES: &str = "meta l4proto tcp numgen inc mod 20 == 0";
+const PORT: u16 = 80;
+/// What the server knows the mobile host by where the router translates its address.
+const PUBLIC: &str = "10.8.0.254";
+
+/// A way to translate, and the direction of calls that it is for.
+pub(crate) struct Nat {
+    name: &'static str,
+    /// Commands on the router.
+    rules: &'static str,
+    calls: Calls,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Calls {
+    /// The mobile host calls the server.
+    FromMobile,
+    /// The server calls the mobile host, by the router's address.
+    ToMobile,
+}
+
+pub(crate) const NATS: [Nat; 4] = [
+    Nat {
+        name: "masquerade of iptables",
+        rules: "iptables -w -t nat -A POSTROUTING -o fixed -j MASQUERADE; \
+                iptables -w -A FORWARD -m conntrack --ctstate INVALID -j DROP; \
+                iptables -w -A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT; \
+                iptables -w -A FORWARD -i mobile -j ACCEPT; iptables -w -A FORWARD -j DROP",
+        calls: Calls::FromMobile,
+    },
+    Nat {
+        name: "masquerade of nftables",
+        rules: "nft 'table ip router { chain post { type nat hook postrouting priority srcnat; oifname fixed masquerade; }; \
+                chain filter { type filter hook forward priority filter; ct state invalid drop; ct state established accept; \
+                iifname mobile accept; drop; }; }'",
+        calls: Calls::FromMobile,
+    },
+    Nat {
+        name: "SNAT",
+        rules: "iptables -w -t nat -A POSTROUTING -o fixed -j SNAT --to-source 10.8.0.254",
+        calls: Calls::FromMobile,
+    },
+    Nat {
+        name: "DNAT",
+        rules: "iptables -w -t nat -A PREROUTING -i fixed -p tcp --dport 80 -j DNAT --to-destination 10.9.0.1",
+        calls: Calls::ToMobile,
+    },
+];
+
+/// A middlebox, and what shows that it has done its work.
+struct Middlebox {
+    kind: &'static str,
+    figure: &'static str,
+    at_least: u64,
+}
+
+const MIDDLEBOXES: [Middlebox; 3] = [
+    // Lost are 35 segments and more.
+    Middlebox { kind: "snoop", figure: "sent_to_mobile_packets", at_least: 20 },
+    Middlebox { kind: "mtcp", figure: "withheld_acks", at_least: 1 },
+    Middlebox { kind: "split", figure: "connections_accepted", at_least: 1 },
+];
+
+/// A packet of which conntrack changes the port is answered with a reset by the mobile host.
+pub(crate) fn middleboxes_work_where_a_router_translates() {
+    for nat in &NATS {
+        for middlebox in &MIDDLEBOXES {
+            serves(middlebox, nat);
+        }
+    }
+}
+
+fn serves(middlebox: &Middlebox, nat: &Nat) {
+    let Middlebox { kind, figure, at_least } = *middlebox;
+    let what = format!("{kind} behind {}", nat.name);
+    let ground = translating(nat);
+    if kind == "snoop" {
+        ground.lose(LOSSES);
+    }
+    let before = ground.listing();
+    let mut daemon = ground.start(&format!("[[proxy]]\nkind = \"{kind}\"\ninterface = \"mobile\"\n"));
+    cross(&ground, nat);
+    let done = || daemon.figure(kind, figure);
+    until_or(|| panic!("{what}: {figure} is {}", done()), || done() >= at_least);
+    assert_eq!(resets_of(&ground.mobile), 0, "{what}: the mobile host did not know packets");
+    daemon.ended_by("TERM");
+    ground.is_as_before(&before, &what);
+}
+
+/// What a mobile host sends and the router misses is asked for in the server's name.
+pub(crate) fn questions_reach_a_mobile_host_that_is_translated() {
+    let ground = translating(&NATS[0]);
+    shell(
+        &ground.router,
+        &format!(
+            "nft 'table ip air {{ chain from_mobile {{ type filter hook prerouting priority -400; iifname mobile {LOSSES} drop; }}; }}'"
+        ),
+    );
+    let before = ground.listing();
+    let mut daemon = ground.start("[[proxy]]\nkind = \"nack\"\ninterface = \"mobile\"\n");
+    transfer([&ground.mobile, &ground.server], (SERVER, PORT), BYTES);
+    let asked = || daemon.figure("nack", "questions");
+    until_or(|| panic!("{} questions", asked()), || asked() > 0);
+    assert_eq!(resets_of(&ground.mobile), 0);
+    daemon.ended_by("TERM");
+    ground.is_as_before(&before, "nack");
+}
+
+pub(crate) fn a_gateway_takes_calls_of_hosts_that_are_translated() {
+    reach(&translating(&NATS[1]));
+}
+
+/// Both ends of a link know a connection by its addresses on the link.
+pub(crate) fn d_proxy_repairs_what_a_router_translates() {
+    let ground = Ground::new();
+    ground.lose(LOSSES);
+    shell(&ground.mobile, "ip route del default");
+    shell(&ground.router, "iptables -w -t nat -A POSTROUTING -o mobile -j MASQUERADE");
+    let before = ground.listing();
+    let [mut near, mut far] = d_proxies(&ground);
+    transfer([&ground.server, &ground.mobile], (MOBILE, PORT), BYTES);
+    let recovered = || far.figure("d-proxy", "holes_recovered");
+    until_or(|| panic!("{} holes recovered: {}", recovered(), far.status()), || recovered() > 20);
+    assert_eq!(resets_of(&ground.mobile), 0);
+    near.ended_by("TERM");
+    far.ended_by("TERM");
+    ground.is_as_before(&before, "D-Proxy");
+}
+
+/// Starts D-Proxy at both ends of the link: on the router, and on the mobile host.
+pub(crate) fn d_proxies(ground: &Ground) -> [Daemon; 2] {
+    let (key, state) = (ground.folder.path().join("link.key"), ground.folder.path().join("far"));
+    fs::write(&key, "5a".repeat(32)).unwrap();
+    let end = |local: &str, peer: &str, stands: &str| {
+        let key = key.display();
+        format!(
+            "[[proxy]]\nkind = \"d-proxy\"\nstands = \"{stands}\"\ninterface = \"mobile\"\nlocal = \"{local}\"\npeer = \"{peer}\"\nkey_file = \"{key}\"\n"
+        )
+    };
+    let file = ground.folder.path().join("far.toml");
+    fs::write(&file, format!("state_dir = \"{}\"\n{}", state.display(), end(MOBILE, ROUTER[0], "host")))
+        .unwrap();
+    let mut far = Daemon::begin(&ground.mobile, &file, &state);
+    far.wait_until("the far end runs", |status| status["proxies"][0]["state"] == "running");
+    let near = ground.start(&end(ROUTER[0], MOBILE, "router"));
+    [near, far]
+}
+
+/// A router that translates. The server has no way to the network of the mobile host.
+pub(crate) fn translating(nat: &Nat) -> Ground {
+    let ground = Ground::new();
+    shell(&ground.server, "ip route del default");
+    if nat.calls == Calls::ToMobile {
+        // Answers of the mobile host come from the router's address.
+        shell(&ground.router, "iptables -w -t nat -A POSTROUTING -o mobile -j ACCEPT");
+    }
+    shell(&ground.router, nat.rules);
+    ground
+}
+
+/// Data to the mobile host, whoever calls.
+fn cross(ground: &Ground, nat: &Nat) {
+    let transfer = match nat.calls {
+        Calls::FromMobile => Transfer::download([&ground.mobile, &ground.server], (SERVER, PORT), BYTES),
+        Calls::ToMobile => Transfer::start_by(
+            [&ground.server, &ground.mobile],
+            (PUBLIC, PORT),
+            (MOBILE, PORT),
+            BYTES,
+            crate::proxy::transfer::Pace::AtOnce,
+        ),
+    };
+    transfer.unwrap_or_else(|e| panic!("{}: {e}", nat.name)).arrives(nat.name);
+}
+
+/// Resets that a host has sent.
+fn resets_of(host: &Namespace) -> u64 {
+    let table = shell(host, "grep ^Tcp: /proc/net/snmp");
+    let [names, values] = [0, 1].map(|line| table.lines().nth(line).unwrap().split(' ').collect::<Vec<_>>());
+    let at = names.iter().position(|name| *name == "OutRsts").unwrap();
+    values[at].parse().unwrap()
+}

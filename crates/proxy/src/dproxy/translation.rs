@@ -1,0 +1,68 @@
+//! Flows that the two ends of a link know by different addresses, because a router at one end translates them.
+//!
+//! The middlebox of that router sees packets with the addresses that they have behind it. The other end names those on the link. One
+//! endpoint of the connection is the same for both, and sequence numbers are not changed: so a request for an unknown flow is taken to
+//! mean a flow with one endpoint in common that keeps the data which are asked for.
+
+use super::Tracked;
+use crate::packet::Connection;
+use crate::table::{Place, Table};
+use hopline_core::{Duration, Instant};
+use hopline_wire::dproxy::{Flow, Range};
+use std::collections::BTreeMap;
+
+/// Whether a router may translate addresses between the ends of a link and their middleboxes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Translation {
+    /// Both ends know every connection by the same addresses.
+    Absent,
+    /// One end may know a connection by other addresses.
+    Possible,
+}
+
+/// Flows by the names that the other end has for them.
+#[derive(Debug)]
+pub(super) struct Names {
+    translation: Translation,
+    known: BTreeMap<Flow, Connection>,
+    next_search: Instant,
+}
+
+/// Most names that are remembered; one more, and all are learned anew.
+const NAMES: usize = 4096;
+/// Least time between two searches: each looks at all connections.
+const BETWEEN_SEARCHES: Duration = Duration::from_millis(1);
+
+impl Names {
+    pub(super) const fn new(translation: Translation) -> Self {
+        Self { translation, known: BTreeMap::new(), next_search: Instant::ZERO }
+    }
+
+    /// Returns the connection that keeps this range of a flow which the other end names.
+    pub(super) fn find<K>(
+        &mut self,
+        now: Instant,
+        table: &Table<Tracked<K>>,
+        flow: Flow,
+        range: Range,
+    ) -> Option<Place> {
+        if self.translation == Translation::Absent {
+            return None;
+        }
+        if let Some(place) = self.known.get(&flow).and_then(|connection| table.find(connection)) {
+            return Some(place);
+        }
+        if now < self.next_search {
+            return None;
+        }
+        self.next_search = now + BETWEEN_SEARCHES;
+        let place = table.find_where(|connection, tracked| {
+            (connection.fixed == flow.src) != (connection.mobile == flow.dst) && tracked.kept.has(range)
+        })?;
+        if self.known.len() >= NAMES {
+            self.known.clear();
+        }
+        self.known.insert(flow, table.connection(place));
+        Some(place)
+    }
+}
