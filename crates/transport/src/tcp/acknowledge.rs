@@ -6,12 +6,11 @@ use super::congestion::undo::Cause;
 use super::congestion::{Ack, BackOffAfter, News, ResendNow, Response, TimerAfter};
 use super::detect::Taken;
 use super::door::Spared;
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, FIRST_DATA};
 use super::scoreboard::Reneging;
 use super::selective::Selective;
 use super::spurious::Evidence;
 use super::stance::{Resent, Stance};
-use super::stats::DropReason;
 use super::timer::Timer;
 use crate::connection::{Event, State};
 use core::ops::ControlFlow;
@@ -30,8 +29,8 @@ pub(super) enum AckKind {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// Takes the acknowledgment of a segment whose remaining data starts at `start`. Breaks if the rest of the segment
-    /// is not to be looked at.
+    /// Takes the acceptable acknowledgment of a segment whose remaining data starts at `start`. Breaks if the rest of the
+    /// segment is not to be looked at.
     ///
     /// Who listens comes in this order, since each relies on what those before it have done:
     /// 1. the hold, before anybody reacts: TCP-DOOR has looked at the order of the segment already (`look_at_order`);
@@ -45,11 +44,6 @@ impl<P: Payload> Endpoint<P> {
     pub(super) fn take_ack(&mut self, now: Instant, start: u64, segment: &Segment<P>) -> ControlFlow<()> {
         let una = self.snd.una as i64;
         let ack = self.ack_position(segment);
-        if !self.is_plausible_ack(ack) {
-            self.drop_segment(DropReason::BadAck);
-            self.challenge(now);
-            return ControlFlow::Break(());
-        }
         self.resume_pacing();
         let before = self.before_steering();
         let stance = self.stance(now);
@@ -242,15 +236,12 @@ impl<P: Payload> Endpoint<P> {
         una as i64 + i64::from(segment.ack.distance_from(self.snd.seq(una)))
     }
 
-    /// RFC 5961 §5.
-    fn is_plausible_ack(&self, ack: i64) -> bool {
-        let (una, max) = (self.snd.una as i64, self.snd.max as i64);
-        (una - self.snd.max_window as i64..=max).contains(&ack)
-    }
-
-    /// Whether a segment that acknowledges at `segment.ack` can come from who has seen our data.
+    /// Returns whether a segment has an acceptable ACK (RFC 5961 §5.2), which a blind attacker has to guess. Nothing before
+    /// our first data was ever acknowledged to a connected endpoint, however large the peer's window.
     pub(super) fn may_be_from_peer(&self, segment: &Segment<P>) -> bool {
-        segment.flags.contains(Flags::ACK) && self.is_plausible_ack(self.ack_position(segment))
+        let (una, max) = (self.snd.una as i64, self.snd.max as i64);
+        let earliest = (una - self.snd.max_window as i64).max(FIRST_DATA as i64);
+        segment.flags.contains(Flags::ACK) && (earliest..=max).contains(&self.ack_position(segment))
     }
 
     /// Whether `cwnd` is what limits the sender; in slow start, half of it in use is enough, since it doubles.

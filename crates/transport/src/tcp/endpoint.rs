@@ -77,7 +77,10 @@ pub struct Endpoint<P: Payload> {
 pub(super) enum Opening {
     NotYet,
     Active,
-    Passive,
+    /// With the peer's port that it listens to; 0: any.
+    Passive {
+        remote: u16,
+    },
 }
 
 /// Options in use on this connection.
@@ -239,7 +242,7 @@ impl<P: Payload> Endpoint<P> {
     /// # Errors
     /// Already open.
     pub fn listen(&mut self) -> Result<(), OpenError> {
-        self.open(Opening::Passive, State::Listen)
+        self.open(Opening::Passive { remote: self.ports.remote }, State::Listen)
     }
 
     fn open(&mut self, opening: Opening, state: State) -> Result<(), OpenError> {

@@ -171,23 +171,25 @@ impl<P: Payload> Endpoint<P> {
     fn when_connected(&mut self, now: Instant, mut segment: Segment<P>) -> Check {
         let mut position = self.position(segment.seq);
         self.look_at_order(now, position, &segment);
-        if self.options.timestamps && !segment.flags.contains(Flags::RST) {
+        let is_reset = segment.flags.contains(Flags::RST);
+        let is_syn = segment.flags.contains(Flags::SYN) && !is_reset;
+        if is_syn && !(self.state == State::SynReceived && position == 0) {
+            return self.when_syn_unexpected(now);
+        }
+        if self.options.timestamps && !is_reset {
             self.check_timestamp(now, &segment)?;
         }
-        if self.state == State::SynReceived && position == 0 && segment.flags.contains(Flags::SYN) {
+        if is_syn {
             self.when_syn_again(now, &mut segment, &mut position)?;
         }
         self.check_window(now, position, &segment)?;
-        self.check_reset_and_syn(now, position, &segment)?;
-        if !segment.flags.contains(Flags::ACK) {
-            self.drop_segment(DropReason::Unexpected);
-            return DONE;
+        if is_reset {
+            return self.when_reset(now, position);
         }
+        self.check_ack(now, &segment)?;
+        // RFC 5961 §5.2: a segment changes nothing before its ACK is known to be acceptable.
         self.note_timestamp(now, position, &segment);
         let start = self.cut_to_window(position, &mut segment);
-        if self.state == State::SynReceived {
-            self.check_handshake_ack(now, &segment)?;
-        }
         self.note_mark(&segment);
         self.take_ack(now, start, &segment)?;
         self.take_data(now, start, segment);
@@ -210,9 +212,6 @@ impl<P: Payload> Endpoint<P> {
 
     /// The peer's SYN arrives again: alone, our SYN-ACK was lost; with ACK, both opened at once and it counts as an ACK.
     fn when_syn_again(&mut self, now: Instant, segment: &mut Segment<P>, position: &mut i64) -> Check {
-        if segment.flags.contains(Flags::RST) {
-            return GO_ON;
-        }
         if !segment.flags.contains(Flags::ACK) {
             self.confirm_ecn(segment);
             self.snd.syn_resent = true;
@@ -235,24 +234,35 @@ impl<P: Payload> Endpoint<P> {
         if segment.flags.contains(Flags::RST) {
             return DONE;
         }
-        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
+        self.rcv.owed = OwedAck::Now;
+        if self.may_be_from_peer(segment) {
+            self.note_repeat(now, position, segment);
+        }
+        DONE
+    }
+
+    /// Records what a segment outside the window repeats.
+    fn note_repeat(&mut self, now: Instant, position: i64, segment: &Segment<P>) {
+        let end = position + segment.payload.len() as i64;
+        let ends_stream = self.rcv.fin.is_some_and(|fin| end == fin as i64);
+        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) && ends_stream {
             // RFC 9293 §3.10.7.4: "restart the 2 MSL time-wait timeout".
             self.timers.set(Timer::TimeWait, now + self.config.time_wait);
         }
-        if segment.payload.len() > 0 {
+        if segment.payload.len() > 0 && position < self.rcv.nxt as i64 {
             self.stats.duplicates_received += 1;
-            let end = position + segment.payload.len() as i64;
             self.note_duplicate(position, end.clamp(0, self.rcv.nxt as i64) as u64);
             self.note_timestamp_of_repeat(now, position, segment);
         }
-        self.rcv.owed = OwedAck::Now;
-        DONE
     }
 
     fn is_acceptable(&self, position: i64, segment: &Segment<P>) -> bool {
         let (nxt, edge) = (self.rcv.nxt as i64, self.rcv.edge as i64);
         let last = position + i64::from(segment.seq_len()) - 1;
-        if segment.seq_len() == 0 || nxt == edge {
+        if segment.flags.contains(Flags::RST) {
+            // RFC 5961 §3.2 looks at SEG.SEQ alone. The edge itself is outside (RFC 9293 §3.10.7.4).
+            position == nxt || (nxt..edge).contains(&position)
+        } else if segment.seq_len() == 0 || nxt == edge {
             // An ACK right at the edge comes from a peer that filled the window and lost what filled it. With a closed
             // window, what a segment acknowledges is still of use; its data is cut off (§3.10.7.4, "special allowance").
             (nxt..=edge).contains(&position)
@@ -261,29 +271,28 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Second and fourth checks: RST and SYN bits (RFC 5961 §3, §4).
-    fn check_reset_and_syn(&mut self, now: Instant, position: i64, segment: &Segment<P>) -> Check {
-        if segment.flags.contains(Flags::RST) {
-            if position != self.rcv.nxt as i64 {
-                self.drop_segment(DropReason::BadReset);
-                self.challenge(now);
-            } else {
-                self.take_reset(now);
-            }
-            return DONE;
-        }
-        if segment.flags.contains(Flags::SYN) {
-            self.drop_segment(DropReason::UnexpectedSyn);
+    /// Second check: RST bit, in the window (RFC 5961 §3.2).
+    fn when_reset(&mut self, now: Instant, position: i64) -> Check {
+        if position == self.rcv.nxt as i64 {
+            self.take_reset(now);
+        } else {
+            self.drop_segment(DropReason::BadReset);
             self.challenge(now);
-            return DONE;
         }
-        GO_ON
+        DONE
+    }
+
+    /// Fourth check: SYN bit. Neither sequence number nor timestamp matters: the peer may have restarted (RFC 5961 §4.2).
+    fn when_syn_unexpected(&mut self, now: Instant) -> Check {
+        self.drop_segment(DropReason::UnexpectedSyn);
+        self.challenge(now);
+        DONE
     }
 
     fn take_reset(&mut self, now: Instant) {
         self.end_freeze(now);
         match (self.state, self.opening) {
-            (State::SynReceived, Opening::Passive) => self.return_to_listen(),
+            (State::SynReceived, Opening::Passive { remote }) => self.return_to_listen(remote),
             (State::SynReceived, _) => self.finish(CloseReason::Refused),
             (State::TimeWait, _) => self.finish(CloseReason::Finished),
             _ => self.finish(CloseReason::Reset),
@@ -291,8 +300,9 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// A half-open passive connection was reset: wait for the next SYN, keeping what the user wants sent.
-    fn return_to_listen(&mut self) {
+    fn return_to_listen(&mut self, remote: u16) {
         self.state = State::Listen;
+        self.ports.remote = remote;
         self.timers.stop_all();
         self.rcv = Receiver::new(&self.config);
         (self.snd.nxt, self.snd.max) = (0, 0);
@@ -303,6 +313,23 @@ impl<P: Payload> Endpoint<P> {
         self.snd.timed = None;
         self.rto = super::rto::Rto::new(self.config.rto);
         self.door = self.door.as_deref().map(|door| Box::new(door.anew()));
+    }
+
+    /// Fifth check: ACK bit, and whether the ACK is acceptable.
+    fn check_ack(&mut self, now: Instant, segment: &Segment<P>) -> Check {
+        if !segment.flags.contains(Flags::ACK) {
+            self.drop_segment(DropReason::Unexpected);
+            return DONE;
+        }
+        if self.state == State::SynReceived {
+            return self.check_handshake_ack(now, segment);
+        }
+        if !self.may_be_from_peer(segment) {
+            self.drop_segment(DropReason::BadAck);
+            self.challenge(now);
+            return DONE;
+        }
+        GO_ON
     }
 
     /// Fifth check in SYN-RECEIVED.

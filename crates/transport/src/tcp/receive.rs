@@ -174,10 +174,10 @@ impl<P: Payload> Endpoint<P> {
 
     /// The same for data that were all received before. RFC 7323 §5.3 R2 would pass over them, and the ACK they bring about
     /// would echo a timestamp from before the ACKs that were lost: the peer takes its own timeouts for a round trip. As far
-    /// back as our window reaches, and only beside a plausible ACK, so that a forger gains nothing.
+    /// back as our window reaches, and only beside an acceptable ACK, so that a forger gains nothing.
     pub(super) fn note_timestamp_of_repeat(&mut self, now: Instant, position: i64, segment: &Segment<P>) {
         let earliest = self.rcv.acked as i64 - i64::from(self.config.receive_buffer);
-        if position >= earliest && self.may_be_from_peer(segment) {
+        if position >= earliest {
             self.note_timestamp(now, position, segment);
         }
     }

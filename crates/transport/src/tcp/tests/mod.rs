@@ -2,6 +2,7 @@
 
 mod acking;
 mod bbr;
+mod blind;
 mod close;
 mod combined;
 mod config;
