@@ -27,6 +27,11 @@ impl<K> Window<K> {
         matches!(self.slots.get(at), Some(Slot::Arrived(_)))
     }
 
+    /// Number of packets that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.slots.iter().filter(|slot| matches!(slot, Slot::Arrived(Some(_)))).count()
+    }
+
     /// The places of all that has arrived.
     pub(crate) fn arrived(&self) -> impl Iterator<Item = usize> {
         (0..self.slots.len()).filter(|at| self.has(*at))

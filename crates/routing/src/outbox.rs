@@ -61,6 +61,17 @@ impl<T, E> Outbox<T, E> {
         }
     }
 
+    /// Number of packets in what has not left.
+    pub(crate) fn packets(&self, in_transmit: impl Fn(&T) -> bool, in_event: impl Fn(&E) -> bool) -> usize {
+        let later = self.later.iter().filter(|(_, departure)| match departure {
+            Departure::Transmit(transmit) => in_transmit(transmit),
+            Departure::Event(event) => in_event(event),
+        });
+        let transmits = self.transmits.iter().filter(|transmit| in_transmit(transmit));
+        let events = self.events.iter().filter(|event| in_event(event));
+        later.count() + transmits.count() + events.count()
+    }
+
     pub(crate) fn next_departure(&self) -> Option<Instant> {
         self.later.front().map(|(due, _)| *due)
     }

@@ -307,6 +307,18 @@ macro_rules! each {
     };
 }
 
+impl<M: Copy> Agent<M> {
+    /// Number of data packets that it has [taken](Decision::Taken) and not given back.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        match self {
+            Self::Aodv(agent) => agent.held(),
+            Self::Olsr(_) => 0,
+            Self::Dsr(agent) => agent.held(),
+        }
+    }
+}
+
 impl<M: Copy> Router<M> for Agent<M> {
     fn route(&mut self, now: Instant, question: Question<M>) -> Decision {
         each!(self, agent => Router::route(agent, now, question))

@@ -51,7 +51,7 @@ impl<T: Tracer> Engine<T> {
         if self.forwarding.is_member(node, group) {
             self.deliver(node, handle);
         }
-        self.kernel.packets.release(handle);
+        self.let_go(node, handle, DropReason::NoRoute);
     }
 
     /// A packet within another has come to the end of its tunnel. The caller's hold on the outer one stays.
@@ -156,7 +156,7 @@ impl<T: Tracer> Engine<T> {
             Does::Sends(transmit) => self.send_handoff(node, transmit),
             Does::Delivers(handle) => self.send_on(node, handle),
             Does::Shows(handle) => self.show(node, handle),
-            Does::Discards(handle) => self.kernel.packets.release(handle),
+            Does::Discards(handle) => self.let_go(node, handle, DropReason::NoRoute),
             Does::Refuses(handle) => self.drop_packet(node, handle, DropReason::NoRoute),
             Does::Receives(mobile, past) => {
                 let now = self.kernel.now;
@@ -195,7 +195,7 @@ impl<T: Tracer> Engine<T> {
             let onward = Onward::Out { at, to, class: Class::Data, next_hop };
             self.show_out(node, seats, handle, onward);
         } else {
-            self.kernel.packets.release(handle);
+            self.let_go(node, handle, DropReason::NoRoute);
         }
     }
 

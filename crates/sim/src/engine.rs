@@ -126,6 +126,7 @@ impl<T: Tracer> Engine<T> {
 
     /// Ends the run, and returns the outcome and the tracer.
     pub(crate) fn finish(mut self) -> (Outcome, T) {
+        self.check_accounts();
         let now = self.kernel.now;
         let held = self.held();
         let nodes = (0..self.nodes.len() as u32).map(|node| self.node_outcome(NodeId(node))).collect();

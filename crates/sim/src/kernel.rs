@@ -117,6 +117,18 @@ impl<T: Tracer> Kernel<T> {
         if let DropReason::QueueFull | DropReason::Early = reason {
             self.tell_refused(node, handle);
         }
+        self.packets.note_dropped(handle);
+        self.packets.release(handle);
+    }
+
+    /// The caller needs a packet no longer. If that was the last copy and it has not arrived, it is dropped at `place` of
+    /// `node`. The fingerprint has observed the cause already.
+    pub(crate) fn let_go(&mut self, place: Place, node: NodeId, handle: Handle, reason: DropReason) {
+        if self.packets.is_lost_without(handle) {
+            self.note(node, |packets| TraceEvent::Dropped { packet: packets.view(handle), reason, place });
+            self.ledger[node.index()].drops.count(reason);
+            self.packets.note_dropped(handle);
+        }
         self.packets.release(handle);
     }
 

@@ -4,6 +4,7 @@
 //! [`Outcome`]. [`simulate`] does all three. A world is single-threaded and deterministic: equal specification, seed
 //! and run number give an equal trajectory, told by the outcome's fingerprint.
 
+mod accounts;
 mod agent;
 mod air;
 mod alarm;

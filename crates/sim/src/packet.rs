@@ -170,6 +170,8 @@ pub(crate) struct Slab {
     free: Vec<u32>,
     /// Packets ever stored.
     stored: u64,
+    /// Packets of flows that are gone without a [`Fate`].
+    untold: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -178,6 +180,14 @@ struct Slot {
     /// Holders: queues, MACs, buffers, frames in the air.
     holders: u32,
     arrival: Arrival,
+    fate: Fate,
+}
+
+/// Whether a reason was counted for which a packet, or a copy of it, was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Open,
+    Dropped,
 }
 
 /// Whether a packet has reached the node it is for.
@@ -189,13 +199,20 @@ pub(crate) enum Arrival {
     Again,
 }
 
+impl Slot {
+    /// Whether the packet is a flow's, has not arrived, and was not dropped for a reason that is counted.
+    fn is_untold(&self) -> bool {
+        self.packet.account.flow().is_some() && self.arrival == Arrival::First && self.fate == Fate::Open
+    }
+}
+
 impl Slab {
     /// Stores `packet` with one holder, the caller, and numbers it.
     pub(crate) fn insert(&mut self, packet: Packet) -> Handle {
         let ttl = packet.ip.ttl;
         let packet = Packet { serial: self.stored, ..packet };
         self.stored += 1;
-        let slot = Slot { packet, holders: 1, arrival: Arrival::First };
+        let slot = Slot { packet, holders: 1, arrival: Arrival::First, fate: Fate::Open };
         let id = match self.free.pop() {
             Some(id) => {
                 self.slots[id as usize] = slot;
@@ -254,6 +271,7 @@ impl Slab {
         debug_assert!(slot.holders > 0, "packet {} released too often", handle.id);
         slot.holders -= 1;
         if slot.holders == 0 {
+            self.untold += u64::from(slot.is_untold());
             self.free.push(handle.id);
             match &slot.packet.body {
                 Body::Link(_) => slot.packet.within().into_iter().for_each(|inner| self.release(inner)),
@@ -266,6 +284,22 @@ impl Slab {
         }
     }
 
+    /// Whether a packet of a flow is lost, and nothing has counted it, when this hold on it, or on what carries it, ends.
+    pub(crate) fn is_lost_without(&self, handle: Handle) -> bool {
+        let slot = &self.slots[handle.id as usize];
+        let mut within = slot.packet.within().into_iter();
+        slot.holders == 1 && (slot.is_untold() || within.any(|inner| self.is_lost_without(inner)))
+    }
+
+    /// A copy is dropped, for a reason that is counted. So is what it carries.
+    pub(crate) fn note_dropped(&mut self, handle: Handle) {
+        let slot = &mut self.slots[handle.id as usize];
+        slot.fate = Fate::Dropped;
+        for inner in slot.packet.within() {
+            self.note_dropped(inner);
+        }
+    }
+
     /// A copy has reached the node it is for.
     pub(crate) fn arrive(&mut self, handle: Handle) -> Arrival {
         core::mem::replace(&mut self.slots[handle.id as usize].arrival, Arrival::Again)
@@ -275,6 +309,21 @@ impl Slab {
     pub(crate) fn under_way(&self) -> impl Iterator<Item = &Packet> {
         let held = |slot: &&Slot| slot.holders > 0 && slot.arrival == Arrival::First;
         self.slots.iter().filter(held).map(|slot| &slot.packet)
+    }
+
+    /// Number of holds on all packets.
+    pub(crate) fn holders(&self) -> usize {
+        self.slots.iter().map(|slot| slot.holders as usize).sum()
+    }
+
+    /// Number of holds that packets have on packets within them.
+    pub(crate) fn within_packets(&self) -> usize {
+        self.slots.iter().filter(|slot| slot.holders > 0).map(|slot| slot.packet.within().len()).sum()
+    }
+
+    /// Number of packets of flows that are gone and have neither arrived nor been dropped for a reason that is counted.
+    pub(crate) fn untold(&self) -> u64 {
+        self.untold
     }
 
     /// Packets that somebody holds.

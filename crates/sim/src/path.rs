@@ -43,7 +43,7 @@ impl<T: Tracer> Engine<T> {
                     self.kernel.tell_refused(node, handle);
                     self.kernel.packets.release(handle);
                 }
-                Wish::LetGo(handle) => self.kernel.packets.release(handle),
+                Wish::LetGo(handle) => self.let_go(node, handle, DropReason::RetryLimit),
             }
         }
         let state = &mut self.nodes[node.index()].path[seat];

@@ -70,6 +70,11 @@ pub(crate) trait InPath: core::fmt::Debug {
         ProxyCounts::default()
     }
 
+    /// Number of packets that it has [taken](Passage::Taken) and not given back.
+    fn held(&self) -> usize {
+        0
+    }
+
     /// What the radio did so far, as it wished to know.
     fn take_channel_time(&mut self, _now: Instant, _time: ChannelTime) {}
 }
@@ -245,6 +250,24 @@ impl Sitter {
             Self::FastRetransmit(machine) => machine.as_mut(),
             #[cfg(test)]
             Self::Scripted(machine) => machine.as_mut(),
+        }
+    }
+
+    /// Number of packets that the machine has.
+    pub(crate) fn held(&self) -> usize {
+        match self {
+            Self::AckPacing(machine) => machine.held(),
+            Self::Arq(machine) => machine.held(),
+            Self::Opaque(machine) => machine.held(),
+            Self::DProxy(machine) => machine.held(),
+            Self::NeighborhoodRed(_)
+            | Self::Snoop(_)
+            | Self::Mtcp(_)
+            | Self::Nacks(_)
+            | Self::Split(_)
+            | Self::FastRetransmit(_) => 0,
+            #[cfg(test)]
+            Self::Scripted(machine) => machine.held(),
         }
     }
 }

@@ -127,6 +127,11 @@ impl<T: Tracer> Engine<T> {
         self.kernel.drop_at(Place::Network, node, handle, reason);
     }
 
+    /// The network layer needs a packet no longer. If that was the last copy, and it has not arrived, it is dropped.
+    pub(crate) fn let_go(&mut self, node: NodeId, handle: Handle, reason: DropReason) {
+        self.kernel.let_go(Place::Network, node, handle, reason);
+    }
+
     /// A packet has come to the node that it is for, or to one that passes it on. The caller's hold on it passes on.
     pub(crate) fn take(&mut self, node: NodeId, handle: Handle, origin: Origin) {
         if self.forwarding.owner(self.kernel.packets.get(handle).ip.dst) == Some(node) {
@@ -316,7 +321,7 @@ impl<T: Tracer> Engine<T> {
             let Some(passed) = self.pass(node, seat, handle, passage) else { return };
             handle = passed;
         }
-        self.kernel.packets.release(handle);
+        self.let_go(node, handle, DropReason::NoRoute);
     }
 
     /// The MAC of `node` gave up on a packet for a neighbour, or for a group.

@@ -23,7 +23,7 @@ pub enum DropReason {
     Early,
     /// Neighborhood RED spared the neighborhood a packet.
     Neighborhood,
-    /// The MAC gave up after its last retry.
+    /// The MAC gave up after its last retry; or a link that repairs its losses did.
     RetryLimit,
     /// Another packet was to wait for the neighbour's address.
     Unresolved,
@@ -35,7 +35,7 @@ pub enum DropReason {
     Ttl,
     /// Too much for a policer in front of a wired link.
     Policed,
-    /// Damaged on a wired link.
+    /// Damaged on a wired link, or lost on the air without an ACK that would have told.
     LinkError,
     /// Came from a node that is not heard at the time ([`OutageSpec`](crate::spec::OutageSpec)).
     Outage,

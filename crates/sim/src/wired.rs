@@ -52,8 +52,10 @@ struct Direction {
     sending: Option<Sending>,
     /// On the way, oldest first; the delay is constant.
     travelling: VecDeque<Handle>,
-    /// The same of those that take longer, by when they arrive, and in their order.
+    /// The same of those that take longer, by when they arrive, and in the order in which they left.
     delayed: BTreeMap<(Instant, u64), Handle>,
+    /// Packets that took longer so far.
+    delayed_so_far: u64,
     jitter: Option<Jitter>,
     late: Option<(Late, Stream)>,
     policer: Option<Bucket>,
@@ -78,6 +80,7 @@ impl Wire {
             sending: None,
             travelling: VecDeque::new(),
             delayed: BTreeMap::new(),
+            delayed_so_far: 0,
             jitter: Jitter::new(spec.quirks.jitter[side as usize], || stream(side, Purpose::Jitter)),
             late: spec.quirks.late[side as usize].map(|late| (late, stream(side, Purpose::Lateness))),
             policer: spec.quirks.policer[side as usize].map(Bucket::new),
@@ -113,6 +116,11 @@ impl Wires {
         self.links[end.link as usize].directions[usize::from(end.side)].queue.len()
     }
 
+    /// Number of packets that links have.
+    pub(crate) fn held(&self) -> usize {
+        self.links.iter().flat_map(|link| &link.directions).map(Direction::held).sum()
+    }
+
     /// Hands a packet to one end of a link.
     pub(crate) fn send<T: Tracer>(
         &mut self,
@@ -146,8 +154,8 @@ impl Wires {
             if extra.is_zero() {
                 direction.travelling.push_back(handle);
             } else {
-                let order = direction.delayed.last_key_value().map_or(0, |((_, order), _)| order + 1);
-                direction.delayed.insert((arrival, order), handle);
+                direction.delayed.insert((arrival, direction.delayed_so_far), handle);
+                direction.delayed_so_far += 1;
             }
             kernel.schedule(arrival, Event::WireArrived { end });
         }
@@ -218,6 +226,12 @@ impl Wires {
 }
 
 impl Direction {
+    /// Number of packets that wait or are on the way.
+    fn held(&self) -> usize {
+        let sending = usize::from(self.sending.is_some());
+        self.queue.len() + sending + self.travelling.len() + self.delayed.len()
+    }
+
     /// Which packet has arrived.
     fn next_arrival(&mut self, now: Instant) -> Option<Handle> {
         match self.delayed.first_entry() {

@@ -4,6 +4,7 @@ use crate::support::{self, Build, chain, grid, link, ns2_tcp, standing, walk, wi
 use hopline_core::{Duration, Instant};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_routing::aodv;
+use hopline_sim::spec::links::Late;
 use hopline_sim::{NoTrace, Outcome, Spec, World, simulate};
 
 const FAST: Duration = Duration::from_millis(5);
@@ -143,4 +144,20 @@ fn the_clocks_of_a_single_exchange_are_exact() {
     // The third hears only the ACK.
     assert_eq!((third.transmitting, third.receiving, third.sensing), (ns(0), ns(304_000), ns(0)));
     assert_eq!((third.nav, third.idle), (ns(0), ns(1_000_000_000 - 304_000)));
+}
+
+#[test]
+fn of_a_link_with_jitter_and_late_packets_none_vanish() {
+    // Packets that jitter holds up arrive at the moment of the one before them, and around late ones.
+    let spec = wired(2)
+        .link(link(0, 1, 20_000_000, Duration::from_millis(25), 100))
+        .change(|spec| {
+            spec.links[0].quirks.jitter = [Duration::from_millis(5), Duration::ZERO];
+            spec.links[0].quirks.late = [Some(Late { share: 0.05, by: Duration::from_millis(5) }), None];
+        })
+        .cbr(0, 1, 1472, Duration::from_micros(840))
+        .until(5.0)
+        .seconds(6);
+    let data = simulate(&spec, 1).flows.remove(0).data;
+    assert_eq!((data.sent, data.received, data.lost), (5953, 5953, 0));
 }

@@ -223,6 +223,12 @@ impl<K: Clone> Arq<K> {
         self.sender.due()
     }
 
+    /// Number of packets that it holds: those of the sending half, and received ones that wait for earlier ones.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.sender.held() + self.receiver.held()
+    }
+
     /// What it has done.
     #[must_use]
     pub const fn stats(&self) -> &Stats {

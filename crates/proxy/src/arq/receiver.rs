@@ -21,6 +21,11 @@ impl<K> Receiver<K> {
         Self { epoch: None, next: Seq16(0), frames: Window::new(order) }
     }
 
+    /// Number of packets that wait for earlier ones.
+    pub(super) fn held(&self) -> usize {
+        self.frames.waiting()
+    }
+
     /// A frame has arrived. `first`: what its sender remembers of earlier ones.
     pub(super) fn take(
         &mut self,

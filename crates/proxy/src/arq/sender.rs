@@ -47,6 +47,11 @@ struct Arrived {
 }
 
 impl<K: Clone> Sender<K> {
+    /// Number of packets that it holds.
+    pub(super) fn held(&self) -> usize {
+        self.frames.iter().filter(|sent| sent.content.is_some()).count()
+    }
+
     pub(super) fn new(config: Config, epoch: u16) -> Self {
         Self {
             config,

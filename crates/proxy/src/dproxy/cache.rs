@@ -56,6 +56,11 @@ impl<K: Clone, O> Ring<K, O> {
         self.first + self.slots.len() as u64 - 1
     }
 
+    /// Number of packets that are kept.
+    pub(super) const fn kept(&self) -> usize {
+        self.kept
+    }
+
     /// Whether one more packet would be one too many.
     pub(super) fn is_full(&self) -> bool {
         self.slots.len() >= self.config.packets.max(1) as usize

@@ -213,6 +213,12 @@ impl<K> Station<K> {
         self.next_beacon.min(self.first_end)
     }
 
+    /// Number of packets that it keeps for mobile hosts.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.members.values().map(|member| member.kept.len()).sum()
+    }
+
     /// What it has done.
     #[must_use]
     pub const fn stats(&self) -> &StationStats {

@@ -167,6 +167,12 @@ impl<M: Copy + Debug> Mac<M> {
         single.into_iter().chain(self.block_ack.iter().flat_map(|block| block.held()))
     }
 
+    /// Number of bodies that it holds: of MSDUs to send, and of received ones that wait for earlier ones.
+    #[must_use]
+    pub fn bodies(&self) -> usize {
+        self.held().count() + self.block_ack.as_ref().map_or(0, |block| block.reordered())
+    }
+
     /// Takes an MSDU to carry. The MAC must be [ready](Mac::is_ready).
     pub fn send(&mut self, now: Instant, msdu: Msdu<M>) {
         debug_assert!(self.is_ready(), "the MAC holds as much as it can");

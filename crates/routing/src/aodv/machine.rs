@@ -114,6 +114,12 @@ impl<M: Copy> Aodv<M> {
         &self.stats
     }
 
+    /// Number of data packets that it has: those that wait for a route, and those that have not left yet.
+    pub(crate) fn held(&self) -> usize {
+        let of_event = |event: &Event<M>| matches!(event, Event::Release { .. } | Event::Drop { .. });
+        self.buffer.len() + self.outbox.packets(|_message| false, of_event)
+    }
+
     /// Packets that wait for a route.
     #[must_use]
     pub fn buffered(&self) -> usize {

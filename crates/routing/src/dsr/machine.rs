@@ -117,6 +117,13 @@ impl<M: Copy> Dsr<M> {
         &self.stats
     }
 
+    /// Number of data packets that it has: those that wait for a route, and those that have not left yet.
+    pub(crate) fn held(&self) -> usize {
+        let of_transmit = |transmit: &Transmit<M>| transmit.packet.carried.is_some();
+        let of_event = |event: &Event<M>| matches!(event, Event::Deliver { .. } | Event::Drop { .. });
+        self.buffer.len() + self.outbox.packets(of_transmit, of_event)
+    }
+
     /// Packets that wait for a route.
     #[must_use]
     pub fn buffered(&self) -> usize {

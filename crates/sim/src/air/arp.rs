@@ -54,6 +54,11 @@ impl Addresses {
         Fate::Waits { displaced: asked.held.replace(packet) }
     }
 
+    /// Number of packets that wait for an address.
+    pub(super) fn held(&self) -> usize {
+        self.asked.values().filter(|asked| asked.held.is_some()).count()
+    }
+
     /// The address of `of` is known now. Returns the packet that waited for it.
     fn learn(&mut self, of: MacAddr) -> Option<Queued> {
         self.known.insert(of);

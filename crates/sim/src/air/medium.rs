@@ -204,6 +204,13 @@ impl Medium {
         &self.flights[id as usize]
     }
 
+    /// Number of packets in the air.
+    pub(crate) fn held(&self) -> usize {
+        let carries = |flight: &Flight| flight.frame.body().is_some();
+        let over = self.free.iter().filter(|&&id| carries(self.flight(id))).count();
+        self.flights.iter().filter(|flight| carries(flight)).count() - over
+    }
+
     /// The transmission has ended at every receiver.
     pub(crate) fn land(&mut self, id: u32) {
         self.free.push(id);

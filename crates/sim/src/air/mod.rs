@@ -226,6 +226,11 @@ impl Air {
         purged
     }
 
+    /// Number of packets that stations and the air have.
+    pub(crate) fn held(&self) -> usize {
+        self.medium.held() + self.stations.iter().map(Station::held).sum::<usize>()
+    }
+
     /// Packets in the interface queue of a station.
     pub(crate) fn queue_len(&self, at: StationId) -> usize {
         self.stations[at.index()].queue.len()
@@ -295,7 +300,8 @@ impl Air {
         let Some(&heard) = in_flight.heard.get(next as usize) else {
             self.medium.land(flight);
             if let Some(&body) = self.medium.flight(flight).frame.body() {
-                kernel.packets.release(body);
+                // Without ACKs (IEEE Std 802.11-2020, 10.3.2.11) the sender has let go of it, and this was the last copy.
+                kernel.let_go(Place::Radio, self.medium.flight(flight).from, body, DropReason::LinkError);
             }
             return Landing::Over;
         };

@@ -94,6 +94,12 @@ impl Station {
         }
     }
 
+    /// Number of packets that it has, those for the network layer included.
+    pub(super) fn held(&self) -> usize {
+        let unresolved = self.addresses.as_ref().map_or(0, |addresses| addresses.held());
+        self.down.len() + self.queue.len() + self.up.len() + self.mac.bodies() + unresolved
+    }
+
     /// What waits here, and for whom: on the way to the interface queue, in it, and with the MAC, which holds a packet until it
     /// is acknowledged or given up.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (Handle, MacAddr)> {

@@ -230,7 +230,7 @@ pub struct Drops {
     pub early: u64,
     /// Neighborhood RED spared the neighborhood a packet.
     pub neighborhood: u64,
-    /// The MAC gave up after its last retry.
+    /// The MAC gave up after its last retry; or a link that repairs its losses did.
     pub retry_limit: u64,
     /// Another packet was to wait for the address of a neighbour ([`AddressResolution`](crate::spec::AddressResolution)), or the next
     /// hop was no neighbour at all.
@@ -241,7 +241,7 @@ pub struct Drops {
     pub ttl: u64,
     /// Too much for a policer in front of a wired link.
     pub policed: u64,
-    /// Damaged on a wired link.
+    /// Damaged on a wired link, or lost on the air without an ACK that would have told.
     pub link_error: u64,
     /// Came in an outage over a wired link, or over the air in one that blocks packets. Frames that an outage blocks are
     /// not packets dropped: they count where the sender gives up.

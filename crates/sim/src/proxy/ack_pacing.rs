@@ -46,6 +46,10 @@ impl InPath for AckPacingSeat {
         self.machine.forget_mobile(mobile);
     }
 
+    fn held(&self) -> usize {
+        self.machine.held() as usize
+    }
+
     fn counts(&self) -> ProxyCounts {
         self.machine.stats().into()
     }

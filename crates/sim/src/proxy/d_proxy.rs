@@ -99,6 +99,10 @@ impl InPath for DProxySeat {
         }
     }
 
+    fn held(&self) -> usize {
+        self.machine.held() as usize
+    }
+
     fn counts(&self) -> ProxyCounts {
         ProxyCounts::of_d_proxy(self.machine.stats(), self.machine.recovery())
     }

@@ -60,6 +60,8 @@ pub(crate) trait RepairsLink: core::fmt::Debug {
     fn poll_timeout(&self) -> Option<Instant>;
     /// The next thing to do.
     fn poll(&mut self) -> Option<Does>;
+    /// Number of packets that it has.
+    fn held(&self) -> usize;
     /// What it has done.
     fn counts(&self) -> ProxyCounts;
 }
@@ -140,6 +142,10 @@ impl<M: RepairsLink> InPath for LinkSeat<M> {
         }
     }
 
+    fn held(&self) -> usize {
+        self.machine.held()
+    }
+
     fn counts(&self) -> ProxyCounts {
         self.machine.counts()
     }
@@ -205,6 +211,10 @@ impl RepairsLink for Arq<Crossing> {
         }))
     }
 
+    fn held(&self) -> usize {
+        self.held()
+    }
+
     fn counts(&self) -> ProxyCounts {
         self.stats().into()
     }
@@ -249,6 +259,10 @@ impl RepairsLink for Opaque<Crossing> {
             opaque::Does::Loses(packet) => Wish::Lose(packet.handle),
             opaque::Does::Discards(packet) => Wish::LetGo(packet.handle),
         }))
+    }
+
+    fn held(&self) -> usize {
+        self.held()
     }
 
     fn counts(&self) -> ProxyCounts {

@@ -55,9 +55,13 @@ pub(super) const NODES: &[MetricInfo] = &[
         dropped(n, |d| d.early)
     }),
     node("marks", "1", Neither, "packets marked by its queues in place of being dropped", |n| count(n.marks)),
-    node("drops_retry_limit", "1", Lower, "packets dropped: the MAC gave up", |n| {
-        dropped(n, |d| d.retry_limit)
-    }),
+    node(
+        "drops_retry_limit",
+        "1",
+        Lower,
+        "packets dropped: the MAC, or a link that repairs its losses, gave up",
+        |n| dropped(n, |d| d.retry_limit),
+    ),
     node(
         "drops_unresolved",
         "1",
@@ -76,9 +80,13 @@ pub(super) const NODES: &[MetricInfo] = &[
         "packets dropped: too much for a policer in front of a wired link",
         |n| dropped(n, |d| d.policed),
     ),
-    node("drops_link_error", "1", Lower, "packets dropped: damaged on a wired link", |n| {
-        dropped(n, |d| d.link_error)
-    }),
+    node(
+        "drops_link_error",
+        "1",
+        Lower,
+        "packets dropped: damaged on a wired link, or lost on the air without an ACK",
+        |n| dropped(n, |d| d.link_error),
+    ),
     node(
         "drops_outage",
         "1",

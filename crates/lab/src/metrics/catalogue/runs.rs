@@ -165,9 +165,13 @@ pub(super) const RUNS: &[MetricInfo] = &[
     run("proxy_acks_made", "1", Neither, "ACKs that machines in the path made for others", |o| {
         Some(over_nodes(o, |n| n.proxies.acks_made))
     }),
-    run("drops_retry_limit", "1", Lower, "packets dropped: the MAC gave up", |o| {
-        Some(over_nodes(o, |n| n.drops.retry_limit))
-    }),
+    run(
+        "drops_retry_limit",
+        "1",
+        Lower,
+        "packets dropped: the MAC, or a link that repairs its losses, gave up",
+        |o| Some(over_nodes(o, |n| n.drops.retry_limit)),
+    ),
     run(
         "drops_unresolved",
         "1",
@@ -188,9 +192,13 @@ pub(super) const RUNS: &[MetricInfo] = &[
         "packets dropped: too much for a policer in front of a wired link",
         |o| Some(over_nodes(o, |n| n.drops.policed)),
     ),
-    run("drops_link_error", "1", Lower, "packets dropped: damaged on a wired link", |o| {
-        Some(over_nodes(o, |n| n.drops.link_error))
-    }),
+    run(
+        "drops_link_error",
+        "1",
+        Lower,
+        "packets dropped: damaged on a wired link, or lost on the air without an ACK",
+        |o| Some(over_nodes(o, |n| n.drops.link_error)),
+    ),
     run(
         "drops_outage",
         "1",

@@ -46,6 +46,11 @@ enum Whose {
 }
 
 impl<K> Far<K> {
+    /// Number of packets that wait for earlier ones.
+    pub(super) fn held(&self) -> usize {
+        self.window.waiting()
+    }
+
     pub(super) fn new(config: Config) -> Self {
         Self {
             life: None,

@@ -197,6 +197,12 @@ impl<K: Clone> Opaque<K> {
         self.near.due().into_iter().chain(self.far.due()).min()
     }
 
+    /// Number of packets that it holds: those of the sending half, and received ones that wait for earlier ones.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.near.held() + self.far.held()
+    }
+
     /// What it has done.
     #[must_use]
     pub const fn stats(&self) -> &Stats {

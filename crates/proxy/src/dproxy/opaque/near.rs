@@ -51,6 +51,11 @@ struct Losses {
 }
 
 impl<K: Clone> Near<K> {
+    /// Number of packets that it keeps.
+    pub(super) const fn held(&self) -> usize {
+        self.ring.kept()
+    }
+
     pub(super) fn new(config: Config, epoch: u16) -> Self {
         Self {
             config,

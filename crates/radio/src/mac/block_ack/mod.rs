@@ -61,6 +61,11 @@ impl<M: Copy + Debug> BlockAck<M> {
         self.sender.held()
     }
 
+    /// Number of received MSDUs that wait for earlier ones.
+    pub(super) fn reordered(&self) -> usize {
+        self.receiver.held()
+    }
+
     /// What a station with this policy needs.
     pub(super) fn of(config: &Config) -> Option<Box<Self>> {
         let setup = match config.block_ack_setup {

@@ -61,6 +61,11 @@ impl<M> Default for Receiver<M> {
 }
 
 impl<M: Copy> Receiver<M> {
+    /// Number of MSDUs that wait for earlier ones.
+    pub(super) fn held(&self) -> usize {
+        self.agreements.iter().map(|agreement| agreement.held.iter().flatten().count()).sum()
+    }
+
     /// Takes a data frame. Until a request has told where a new agreement begins, everything that may come before the
     /// first frame is waited for.
     pub(super) fn take(&mut self, now: Instant, parcel: Parcel<M>, events: &mut VecDeque<Event<M>>) -> Taken {
