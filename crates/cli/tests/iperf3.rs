@@ -39,6 +39,45 @@ pub(crate) fn tests() -> Vec<Test> {
             check(options, run("iperf3", &[], &server, options));
         }));
     }
+    for way in [&[][..], &["--bidir"]] {
+        let options = [&["-u", "-b", "10M", "-O", "1"], way].concat();
+        let name = options.join(" ");
+        let of_hopline = options.clone();
+        trials.push(trial(
+            format!("hopline leaves out what it omits with an iperf3 server: {name}"),
+            move || {
+                check_packets(&run(HOPLINE, &["bench"], &Server::iperf3(), &of_hopline));
+            },
+        ));
+        trials.push(trial(
+            format!("iperf3 leaves out what it omits with a hopline server: {name}"),
+            move || {
+                check_packets(&run("iperf3", &[], &Server::hopline(), &options));
+            },
+        ));
+    }
+    trials.push(trial("json is iperf3's key by key".into(), json_is_iperf3s));
+    trials.push(trial("iperf3 is told in its own words why a hopline server refuses".into(), || {
+        let server = Server::hopline();
+        let output = client("iperf3", &[], &server, &["-R", "-C", "nosuch"]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("unable to set TCP_CONGESTION"), "{said}");
+        let many = client("iperf3", &[], &server, &["-P", "65", "--bidir"]).output().unwrap();
+        let said = String::from_utf8(many.stderr).unwrap();
+        assert!(said.contains("number of parallel streams too large"), "{said}");
+    }));
+    for options in [&["-O", "1", "-n", "1M"][..], &["-O", "1", "-n", "1M", "--bidir"]] {
+        let name = options.join(" ");
+        trials.push(trial(format!("a hopline server omits before bytes count for iperf3: {name}"), || {
+            let document = run_for("iperf3", &[], &Server::hopline(), options, &[]);
+            assert!(document.get("error").is_none(), "{document:#}");
+        }));
+        trials.push(trial(format!("hopline omits before bytes count with an iperf3 server: {name}"), || {
+            let document = run_for(HOPLINE, &["bench"], &Server::iperf3(), options, &[]);
+            let sent = document["end"]["sum_sent"]["bytes"].as_u64().unwrap();
+            assert!((1 << 20..2 << 20).contains(&sent), "{document:#}");
+        }));
+    }
     trials.push(trial("an iperf3 server is told apart from one of TPA".into(), || {
         for (transport, called) in [("tpa", "TPA,"), ("tpa-wide", "TPA-wide,")] {
             let server = Server::iperf3();
@@ -126,11 +165,15 @@ fn client(program: &str, first: &[&str], server: &Server, options: &[&str]) -> C
 }
 
 fn run(program: &str, first: &[&str], server: &Server, options: &[&str]) -> Json {
+    run_for(program, first, server, options, &["-t", "1"])
+}
+
+fn run_for(program: &str, first: &[&str], server: &Server, options: &[&str], limit: &[&str]) -> Json {
     let mut command = client(program, first, server, options);
     if program == HOPLINE && !options.iter().any(|option| ["-u", "-C"].contains(option)) {
         command.args(["--transport", "tcp"]);
     }
-    let output = command.args(["-t", "1", "-J"]).output().unwrap();
+    let output = command.args(limit).arg("-J").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     let document: Json = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
     assert!(output.status.success(), "{document:#} {said}");
@@ -153,6 +196,63 @@ fn check(options: &[&str], document: Json) {
         }
     }
     if options.contains(&"--get-server-output") {
-        assert!(document["server_output_text"].as_str().unwrap().contains("127.0.0.1"), "{document:#}");
+        let text = document["server_output_text"].as_str().unwrap();
+        // To the last line: the sum of the side that is the server at least.
+        assert!(text.contains("127.0.0.1") && text.contains("sender"), "{text}");
     }
+}
+
+/// Every sum has the datagrams of one second: 38 of the length that the loopback interface suggests.
+fn check_packets(document: &Json) {
+    let end = document["end"].as_object().unwrap();
+    let sums: Vec<_> = end.iter().filter(|(key, _)| key.starts_with("sum")).collect();
+    assert!(sums.len() >= 3, "{document:#}");
+    for (key, sum) in sums {
+        assert!((30..=45).contains(&sum["packets"].as_i64().unwrap()), "{key}: {sum}");
+    }
+}
+
+/// Documents of hopline and of iperf3 have the same keys and types, and the same truth values.
+fn json_is_iperf3s() {
+    let server = Server::iperf3();
+    for transport in [&["-l", "20K"][..], &["-u", "-b", "8M", "-l", "1000"]] {
+        for way in [&[][..], &["-R"], &["--bidir"]] {
+            for streams in ["1", "2"] {
+                let options = [transport, way, &["-P", streams]].concat();
+                let of = |program, first: &[&str]| {
+                    let mut lines = Vec::new();
+                    let document = run_for(program, first, &server, &options, &["-n", "100K"]);
+                    shape("", &document, &mut lines);
+                    lines
+                };
+                assert_eq!(of(HOPLINE, &["bench"]), of("iperf3", &[]), "{options:?}");
+            }
+        }
+    }
+}
+
+/// Places of a document with what is there, except where docs/bench.md names a difference.
+fn shape(place: &str, value: &Json, lines: &mut Vec<String>) {
+    let kind = match value {
+        // iperf3 has `bidir` from 3.13 on.
+        _ if place == "/start/test_start/bidir" => return,
+        // What an iperf3 server does not tell is zero there, `null` here.
+        Json::Null if place.ends_with("_rtt") => "number".into(),
+        Json::Null => "null".into(),
+        Json::Bool(value) => value.to_string(),
+        Json::Number(_) => "number".into(),
+        Json::String(_) => "text".into(),
+        // How many there are depends on how long the test took.
+        Json::Array(values) if place == "/intervals" => {
+            return values.iter().take(1).for_each(|value| shape("/intervals/0", value, lines));
+        }
+        Json::Array(values) => {
+            let numbered = values.iter().enumerate();
+            return numbered.for_each(|(at, value)| shape(&format!("{place}/{at}"), value, lines));
+        }
+        Json::Object(values) => {
+            return values.iter().for_each(|(key, value)| shape(&format!("{place}/{key}"), value, lines));
+        }
+    };
+    lines.push(format!("{place} {kind}"));
 }

@@ -148,6 +148,70 @@ fn in_reverse_the_server_sends_and_its_retransmissions_are_told() {
     assert!(out.contains("TPA with a window of 2, 100 KiB, streams: 1, the client receives"), "{out}");
 }
 
+/// A figure of a process that runs.
+fn of_process(pid: u32, key: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn a_test_of_the_most_streams_takes_little_memory_and_one_of_more_is_refused() {
+    let server = Server::start(&[]);
+    let refused = server.test(&["-P", "65", "--bidir", "--transport", "tcp", "-t", "1"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let why = "the server takes 128 streams, both directions together, and no more";
+    assert!(stderr(&refused).contains(why), "{}", stderr(&refused));
+    let pid = server.child.id();
+    let before = of_process(pid, "VmHWM");
+    let most = server.test(&[
+        "-P",
+        "64",
+        "--bidir",
+        "--transport",
+        "tcp",
+        "-l",
+        "1M",
+        "-n",
+        "200M",
+        "--latency",
+        "0",
+    ]);
+    assert_eq!(most.status.code(), Some(0), "{}", stderr(&most));
+    let added = of_process(pid, "VmHWM") - before;
+    // Of 64 streams that are received 8 MiB, of all that are sent one.
+    assert!(added < 32 << 10, "{added} kB");
+    server.interrupt();
+    assert_eq!(server.end().0, Some(130));
+}
+
+#[test]
+fn what_the_server_prints_comes_whole() {
+    let server = Server::start(&["-1"]);
+    let output = server.test(&["-n", "100K", "--get-server-output"]);
+    let text = stdout(&output);
+    let (_, said) = text.split_once("The server says:\n").unwrap();
+    assert_eq!(said, server.end().1);
+    assert!(said.contains("sender\n") && said.ends_with("receiver\n"), "{said}");
+}
+
+#[test]
+fn what_is_omitted_before_bytes_count_is_in_no_sum() {
+    let server = Server::start(&[]);
+    for way in [&[][..], &["-R"], &["--bidir"]] {
+        let more =
+            ["-O", "1", "-n", "1M", "--transport", "tcp", "--latency", "0", "-b", "40M", "-l", "10K", "-J"];
+        let document = json(&server.test(&[&more, way].concat()));
+        assert_eq!(document["intervals"][0]["sum"]["omitted"], true, "{way:?}");
+        for key in ["sum_sent", "sum_received"] {
+            let bytes = number(&document["end"][key]["bytes"]);
+            assert!((0.9..2.0).contains(&(bytes / f64::from(1 << 20))), "{way:?} {key} {bytes}");
+        }
+    }
+    server.interrupt();
+    assert_eq!(server.end().0, Some(130));
+}
+
 /// In the order of iperf3's document.
 #[test]
 fn json_keys_have_iperf3s_order_and_none_is_missing() {
@@ -308,7 +372,6 @@ fn what_makes_no_sense_is_refused_before_anybody_is_called() {
         (&["-t", "0"], "a whole number from 1 to 86400"),
         (&["-n", "0"], "above 0"),
         (&["-n", "1.5M"], "64K, 10M"),
-        (&["-n", "1M", "-O", "1"], "cannot be used with"),
         (&["-l", "2M"], "at most 1M"),
         (&["-i", "0.01"], "from 0.1 to 3600 seconds"),
         (&["-P", "0"], "a whole number from 1 to 128"),

@@ -9,6 +9,7 @@ use super::plan::{Direction, Plan, Transport};
 use super::probe::{Latency, Prober, When};
 use super::protocol::{COOKIE, Cookie, State};
 use super::pump;
+use super::refusal::Bound;
 use super::report::{Connected, Ending, Report, Role, Settled};
 use super::stream::{Dialer, Stream};
 use super::{Watch, now};
@@ -66,7 +67,7 @@ pub fn measure(
 
 /// The first of the peers that answers, and a connection to it.
 fn dial(plan: &Plan, call: &Call) -> Result<(Dialer, SocketAddr, Stream), Error> {
-    let mut failure = Error::Plan("a peer");
+    let mut failure = Error::Plan(Bound::Peer);
     for &peer in &call.peers {
         let attempt = Dialer::new(plan, peer, call.from, call.patience)
             .and_then(|dialer| Ok((dialer.dial(peer)?, dialer)));

@@ -4,6 +4,7 @@ use super::error::Error;
 use super::now;
 use super::parameters::Speaks;
 use super::protocol::{Extra, MAX_FROM_CLIENT, MAX_FROM_SERVER, State};
+use super::refusal::PeerError;
 use super::stream::{Stream, is_timeout};
 use crate::printable::printable;
 use crate::wide::PublicKey;
@@ -118,7 +119,13 @@ impl Control {
             }
             (State::ServerError, Side::Client) => {
                 let numbers = self.receive(8)?;
-                Err(Error::Failed(numbers.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))))
+                let number = |at: usize| {
+                    numbers
+                        .get(at..)
+                        .and_then(<[u8]>::first_chunk)
+                        .map_or(0, |bytes| u32::from_be_bytes(*bytes))
+                };
+                Err(Error::Failed(PeerError { number: number(0), errno: number(4) }))
             }
             (state, _) => Ok(Some(state)),
         }
@@ -202,7 +209,7 @@ impl Control {
             return self.tell(&Extra { refused: Some(error.to_string()), ..Extra::default() });
         }
         self.say(State::ServerError)?;
-        self.send(&[error.number().to_be_bytes(), [0; 4]].concat())
+        self.send(&[error.code() as u32, error.errno()].map(u32::to_be_bytes).concat())
     }
 
     /// Ends it once the peer has everything. The client hangs up first: it may leave then, and nobody waits for its answer.

@@ -2,14 +2,14 @@
 
 use super::control::{Bell, Control, LOOK, Side, out_of_turn};
 use super::cpu::CpuClock;
-use super::datagram::Counters;
+use super::datagram::{Arrivals, Counters};
 use super::error::Error;
 use super::ledger::{Ledger, Standing};
-use super::plan::{Limit, Output, Plan, Transport};
+use super::plan::{Copying, Limit, Output, Plan, Transport};
 use super::protocol::State;
-use super::pump::{End, Meter, Pump};
+use super::pump::{End, Meter, Pump, in_memory};
 use super::report::{Ending, Report, Role, ServerOutput, SideReport};
-use super::results::Results;
+use super::results::{Here, Results};
 use super::stream::Stream;
 use super::{Watch, now};
 use std::sync::OnceLock;
@@ -27,6 +27,8 @@ const GRACE: Duration = Duration::from_secs(30);
 const STALL: Duration = Duration::from_secs(30);
 /// How long what was sent may still be coming while nothing comes.
 const TAIL: Duration = Duration::from_secs(3);
+/// The same after an omission. The omissions of both sides end at different moments, so that all there is may be less than what was asked for.
+const TAIL_AFTER_OMISSION: Duration = Duration::from_millis(500);
 /// A test that ends so much before its time was stopped.
 const EARLY: Duration = Duration::from_millis(500);
 
@@ -47,16 +49,16 @@ impl Course<'_> {
     /// Carries it out. The streams are as they were left.
     pub(super) fn run(mut self) -> Result<Report, Error> {
         let bell = Bell::new().map_err(Error::Control)?;
-        let pump = self.pump(&bell);
+        let data = self.data()?;
+        let pump = self.pump(&bell, &data)?;
         let meters: Vec<Meter> = self.roles.iter().map(|&role| Meter::new(role)).collect();
-        let mut buffers = self.buffers()?;
         // What moves as soon as there are threads counts.
         let ledger = Ledger::new(now(), self.period, self.plan.omit, self.standing(&meters)?);
         thread::scope(|scope| {
             let streams = self.streams;
-            for ((stream, meter), buffer) in streams.iter().zip(&meters).zip(&mut buffers) {
+            for (stream, meter) in streams.iter().zip(&meters) {
                 let pump = &pump;
-                let work = move || pump.work(stream, buffer, meter);
+                let work = move || pump.work(stream, meter);
                 if let Err(error) = thread::Builder::new().name("bench".into()).spawn_scoped(scope, work) {
                     pump.stop();
                     return Err(crate::Error::system("starting a thread", error).into());
@@ -68,38 +70,51 @@ impl Course<'_> {
         })
     }
 
-    fn pump<'b>(&self, bell: &'b Bell) -> Pump<'b> {
+    fn pump<'b>(&self, bell: &'b Bell, data: &'b [u8]) -> Result<Pump<'b>, Error> {
         let bytes = match self.plan.limit {
             Limit::Bytes(bytes) => Some(bytes),
             Limit::Time(_) => None,
         };
-        // A server of datagrams sends until it is told that enough have arrived: some do not.
-        let endless = self.plan.transport == Transport::Udp && self.control.side() == Side::Server;
-        Pump {
+        let tcp = matches!(self.plan.transport, Transport::Tcp { .. });
+        let file = match self.plan.sockets.copy {
+            Copying::Zero if tcp => Some(
+                in_memory(data)
+                    .map_err(|e| crate::Error::system("making a file of what is to be sent", e))?,
+            ),
+            Copying::Zero | Copying::Plain => None,
+        };
+        // A server sends until it is told that enough have arrived, where it cannot know: datagrams are lost, and its omission is
+        // over before the client's.
+        let cannot_know = self.plan.transport == Transport::Udp || !self.plan.omit.is_zero();
+        let endless = cannot_know && self.control.side() == Side::Server;
+        Ok(Pump {
             length: self.length as usize,
+            data,
+            file,
             counters: self.counters,
             rate: self.plan.rate,
-            copy: self.plan.sockets.copy,
             bell,
+            counting: AtomicBool::new(self.plan.omit.is_zero()),
             budget: bytes.filter(|_| !endless).map(AtomicU64::new),
             goal: bytes.filter(|_| self.roles.contains(&Role::Receives)),
             arrived: AtomicU64::new(0),
             reached: OnceLock::new(),
             over: AtomicBool::new(false),
-        }
+        })
     }
 
-    /// Data that no link can compress, or room for what comes.
-    fn buffers(&self) -> Result<Vec<Vec<u8>>, Error> {
-        let mut random = vec![0; self.length as usize];
+    /// Data that no link can compress.
+    fn data(&self) -> Result<Vec<u8>, Error> {
+        let sends = self.roles.contains(&Role::Sends);
+        let mut random = vec![0; if sends { self.length as usize } else { 0 }];
         getrandom::fill(&mut random)
             .map_err(|e| crate::Error::system("asking for random bytes", std::io::Error::other(e)))?;
-        Ok(vec![random; self.streams.len()])
+        Ok(random)
     }
 
     fn conduct(&mut self, mut ledger: Ledger, pump: &Pump<'_>, meters: &[Meter]) -> Result<Report, Error> {
         let cpu = CpuClock::start();
-        let mut progress = Progress::new();
+        let mut progress = Progress::of(&[Role::Sends, Role::Receives]);
         let mut told = None;
         let (ended, ending) = loop {
             let at = now();
@@ -109,13 +124,17 @@ impl Course<'_> {
             if ledger.due().is_some_and(|due| due <= at) {
                 let interval = ledger.tick(at, &self.standing(meters)?);
                 interval.iter().for_each(|interval| self.watch.interval(interval));
+                if ledger.counts_since().is_some() {
+                    pump.count_from_now();
+                }
             }
-            if self.plan.rate.bps == 0 && progress.rested(at, meters) >= STALL {
+            let rested = progress.rested(at, meters);
+            if self.plan.rate.bps == 0 && rested >= STALL {
                 return Err(Error::Silent(STALL.as_secs()));
             }
             // What is over may still be coming.
-            if told.is_some() && progress.rested(at, meters) >= TAIL {
-                break (at, Ending::Complete);
+            if told.is_some() && rested >= self.tail() {
+                break (progress.at, Ending::Complete);
             }
             let next = [ledger.due(), self.time_up(&ledger)].into_iter().flatten().min();
             let wait = next.map_or(LOOK, |next| next.saturating_duration_since(now()).min(LOOK));
@@ -126,7 +145,7 @@ impl Course<'_> {
                     if let Some(end) = self.end_as_told(&ledger, pump) {
                         break end;
                     }
-                    progress = Progress::new();
+                    progress = Progress::of(&[Role::Receives]);
                 }
                 Some(state) => return Err(out_of_turn(state)),
             }
@@ -135,20 +154,24 @@ impl Course<'_> {
         last.iter().for_each(|interval| self.watch.interval(interval));
         let cpu = cpu.read();
         self.agree_on_the_end(told.is_some(), pump, ending)?;
-        let output = self.watch.output().filter(|_| self.plan.output == Output::Both);
+        let omitted = ledger.omitted();
         let local = SideReport {
             elapsed: ledger.elapsed(),
             cpu,
             congestion_control: self.streams.first().and_then(Stream::congestion_control),
             streams: ledger.streams(),
-            output: output.filter(|_| self.control.side() == Side::Server).map(ServerOutput::Text),
+            output: None,
         };
-        let remote = self.exchange(&local);
-        match (remote, ending) {
-            (Ok(remote), _) => Ok(Report { local, remote: Some(remote), ending, latency: None }),
-            (Err(_), Ending::Stopped) => Ok(Report { local, remote: None, ending, latency: None }),
+        let mut report = Report { local, remote: None, ending, latency: None };
+        match (self.exchange(&mut report, &omitted), ending) {
+            (Ok(()), _) | (Err(_), Ending::Stopped) => Ok(report),
             (Err(error), Ending::Complete) => Err(error),
         }
+    }
+
+    /// Time without arrivals after which nothing is still coming.
+    fn tail(&self) -> Duration {
+        if self.plan.omit.is_zero() { TAIL } else { TAIL_AFTER_OMISSION }
     }
 
     /// Whether it is over by this side's own judgement, since when, and how.
@@ -270,42 +293,54 @@ impl Course<'_> {
         sending.for_each(|(stream, _)| stream.end_data());
     }
 
-    /// Gives the other side our results for theirs: the client first.
-    fn exchange(&mut self, local: &SideReport) -> Result<SideReport, Error> {
-        let ours = Results::of(local, self.control.speaks);
-        let theirs: Results = match self.control.side() {
+    /// Gives the other side our results for theirs: the client first. `omitted`: datagrams of ours that did not count.
+    fn exchange(&mut self, report: &mut Report, omitted: &[Arrivals]) -> Result<(), Error> {
+        match self.control.side() {
             Side::Client => {
-                self.control.tell(&ours)?;
-                self.control.json()?
+                self.control.tell(&Results::of(&report.local, omitted, self.control.speaks))?;
+                report.remote = Some(self.hear_results(omitted)?);
             }
             Side::Server => {
-                let theirs = self.control.json()?;
-                self.control.tell(&ours)?;
+                report.remote = Some(self.hear_results(omitted)?);
+                if self.plan.output == Output::Both {
+                    report.local.output = self.watch.output(report).map(ServerOutput::Text);
+                }
+                self.control.tell(&Results::of(&report.local, omitted, self.control.speaks))?;
                 self.control.say(State::DisplayResults)?;
-                theirs
             }
-        };
+        }
+        Ok(())
+    }
+
+    fn hear_results(&mut self, omitted: &[Arrivals]) -> Result<SideReport, Error> {
+        let theirs: Results = self.control.json().map_err(|error| match error {
+            Error::Protocol(words) => Error::Results(words),
+            error => error,
+        })?;
         let roles: Vec<Role> = self.roles.iter().map(|role| role.other()).collect();
-        theirs.understood(&roles, self.plan).map_err(Error::Protocol)
+        let here = Here { roles: &roles, plan: self.plan, length: self.length, omitted };
+        theirs.understood(&here).map_err(Error::Results)
     }
 }
 
-/// Whether data still move.
+/// Whether data still move on streams of some roles.
 struct Progress {
+    roles: &'static [Role],
     bytes: u64,
     at: Instant,
 }
 
 impl Progress {
-    fn new() -> Self {
-        Self { bytes: 0, at: now() }
+    fn of(roles: &'static [Role]) -> Self {
+        Self { roles, bytes: 0, at: now() }
     }
 
     /// For how long nothing has moved.
     fn rested(&mut self, now: Instant, meters: &[Meter]) -> Duration {
-        let bytes = meters.iter().map(Meter::bytes).sum();
+        let counted = meters.iter().filter(|meter| self.roles.contains(&meter.role));
+        let bytes = counted.map(Meter::bytes).sum();
         if bytes != self.bytes {
-            *self = Self { bytes, at: now };
+            *self = Self { bytes, at: now, ..*self };
         }
         now.saturating_duration_since(self.at)
     }

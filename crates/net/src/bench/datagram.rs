@@ -47,13 +47,19 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// Writes it to the beginning of a datagram, which has room for it.
-    pub(super) fn write(self, counters: Counters, to: &mut [u8]) {
+    /// Writes it to the beginning of a datagram, which has room for it, and returns its length.
+    pub(super) fn write(self, counters: Counters, to: &mut [u8]) -> usize {
         to[..4].copy_from_slice(&(self.departure.as_secs() as u32).to_be_bytes());
         to[4..8].copy_from_slice(&self.departure.subsec_micros().to_be_bytes());
         match counters {
-            Counters::Bits32 => to[8..WITH_32_BITS].copy_from_slice(&(self.number as u32).to_be_bytes()),
-            Counters::Bits64 => to[8..WITH_64_BITS].copy_from_slice(&self.number.to_be_bytes()),
+            Counters::Bits32 => {
+                to[8..WITH_32_BITS].copy_from_slice(&(self.number as u32).to_be_bytes());
+                WITH_32_BITS
+            }
+            Counters::Bits64 => {
+                to[8..WITH_64_BITS].copy_from_slice(&self.number.to_be_bytes());
+                WITH_64_BITS
+            }
         }
     }
 
@@ -165,7 +171,7 @@ mod tests {
         let stamp = Stamp { number: 7, departure: Duration::new(5, 9000) };
         for (counters, len) in [(Counters::Bits32, 12), (Counters::Bits64, 16)] {
             let mut bytes = [0; 16];
-            stamp.write(counters, &mut bytes);
+            assert_eq!(stamp.write(counters, &mut bytes), len);
             assert_eq!(Stamp::read(counters, &bytes), Some(stamp));
             assert_eq!(Stamp::read(counters, &bytes[..len - 1]), None);
         }

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 /// How long a new connection may take to say what it is.
 const GREETING: Duration = Duration::from_secs(10);
-/// Connections that may be about to say what they are, at the same time. More are closed.
-const GREETERS: usize = 256;
+/// Connections that may be about to say what they are, at the same time, beside the streams that a test waits for. More are closed.
+const GREETERS: usize = 32;
 /// How long a client is kept waiting before it is told that a test is going on: that one may just be over.
 const ENDING: Duration = Duration::from_secs(2);
 /// How often it is looked whether it is.
@@ -40,6 +40,7 @@ pub(super) struct Desk {
 struct Open {
     cookie: Cookie,
     transport: &'static str,
+    streams_awaited: usize,
     streams: Sender<(u64, Stream)>,
 }
 
@@ -76,7 +77,8 @@ impl Desk {
         stream: Stream,
         turn: u64,
     ) {
-        if self.greeters.fetch_add(1, Relaxed) >= GREETERS {
+        let awaited = self.open().as_ref().map_or(0, |open| open.streams_awaited);
+        if self.greeters.fetch_add(1, Relaxed) >= GREETERS + awaited {
             self.greeters.fetch_sub(1, Relaxed);
             return stream.abort();
         }
@@ -169,7 +171,8 @@ impl Desk {
     /// Streams with this cookie belong to a test from now on.
     pub(super) fn open_test(&self, plan: &Plan, cookie: Cookie) -> Receiver<(u64, Stream)> {
         let (streams, arriving) = channel();
-        *self.open() = Some(Open { cookie, transport: plan.transport.protocol(), streams });
+        let (transport, streams_awaited) = (plan.transport.protocol(), plan.all_streams());
+        *self.open() = Some(Open { cookie, transport, streams_awaited, streams });
         arriving
     }
 

@@ -1,5 +1,6 @@
 //! What goes wrong with a test.
 
+use super::refusal::{Bound, Code, PeerError, Refusal};
 use std::io;
 use std::net::SocketAddr;
 
@@ -28,8 +29,8 @@ pub enum Error {
         protocol: &'static str,
     },
     /// The peer gave up.
-    #[error("the other side gave up: {}", Failing(*.0))]
-    Failed(u32),
+    #[error("the other side gave up: {0}")]
+    Failed(PeerError),
     /// The peer gave up and said why.
     #[error("the other side says: {0}")]
     Refused(String),
@@ -61,10 +62,16 @@ pub enum Error {
     },
     /// Part of a plan is out of its range.
     #[error("a test has {0}")]
-    Plan(&'static str),
-    /// The peer asks for a test that is none.
+    Plan(Bound),
+    /// The peer asks for a test that this side does not run.
     #[error("this is no test: {0}")]
-    Parameters(String),
+    Parameters(Refusal),
+    /// The peer's results are not those of the test.
+    #[error("the other side does not speak as iperf3 does: {0}")]
+    Results(String),
+    /// A socket did not take an option that the test asks for.
+    #[error("{0}")]
+    Option(SocketOption),
     /// [`Watch::interrupted`](super::Watch::interrupted).
     #[error("interrupted")]
     Interrupted,
@@ -83,46 +90,62 @@ impl Error {
                 | Self::Late(_)
                 | Self::Plan(_)
                 | Self::Parameters(_)
+                | Self::Results(_)
+                | Self::Option(_)
                 | Self::Data { .. }
                 | Self::System(_)
         )
     }
 
-    /// iperf3's number for it, as far as it has one; people at the other side read its words.
-    pub(super) const fn number(&self) -> u32 {
+    /// iperf3's number of the error: what an iperf3 client shows.
+    pub(super) const fn code(&self) -> Code {
         match self {
-            Self::Plan(_) | Self::Parameters(_) => BAD_PARAMETERS,
-            Self::System(_) => NO_CONGESTION_CONTROL,
-            Self::Data { .. } => NO_STREAM,
-            Self::Late(_) => TOO_LATE,
-            _ => NOT_UNDERSTOOD,
+            Self::Plan(bound) => bound.code(),
+            Self::Parameters(refusal) => refusal.code,
+            Self::Results(_) => Code::Results,
+            Self::Option(option) => option.code,
+            Self::Silent(_) => Code::Silence,
+            Self::System(
+                crate::Error::NoSuchCongestionControl { .. }
+                | crate::Error::ForbiddenCongestionControl { .. },
+            ) => Code::CongestionControl,
+            Self::System(_) => Code::CreateStream,
+            Self::Data { .. } => Code::ReadStream,
+            Self::Late(_) => Code::AcceptStream,
+            _ => Code::Message,
         }
+    }
+
+    /// `errno` that belongs to it; zero for none.
+    pub(super) fn errno(&self) -> u32 {
+        let source = match self {
+            Self::System(crate::Error::NoSuchCongestionControl { .. }) => return libc::ENOENT as u32,
+            Self::System(crate::Error::ForbiddenCongestionControl { .. }) => return libc::EPERM as u32,
+            Self::System(crate::Error::System { source, .. } | crate::Error::Unavailable { source, .. })
+            | Self::Data { source, .. }
+            | Self::Option(SocketOption { source, .. }) => source,
+            _ => return 0,
+        };
+        source.raw_os_error().and_then(|errno| u32::try_from(errno).ok()).unwrap_or(0)
     }
 }
 
-/// Numbers of iperf3's errors that are sent.
-const NOT_UNDERSTOOD: u32 = 109;
-const BAD_PARAMETERS: u32 = 113;
-const NO_CONGESTION_CONTROL: u32 = 133;
-const TOO_LATE: u32 = 204;
-const NO_STREAM: u32 = 206;
+/// Option that a socket did not take.
+#[derive(Debug, thiserror::Error)]
+#[error("setting {name} of a data stream: {source}")]
+pub struct SocketOption {
+    /// Name of the option.
+    pub name: &'static str,
+    /// What an iperf3 client is told.
+    pub code: Code,
+    /// What the system said.
+    pub source: io::Error,
+}
 
-/// What iperf3's number means.
-struct Failing(u32);
-
-impl std::fmt::Display for Failing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let words = match self.0 {
-            BAD_PARAMETERS => "it does not take the parameters of the test",
-            NOT_UNDERSTOOD => "it did not understand a message",
-            NO_STREAM | 205 => "a data stream broke",
-            NO_CONGESTION_CONTROL => {
-                "it cannot set what its sockets should have; perhaps it has not the congestion control"
-            }
-            TOO_LATE => "a data stream did not come",
-            number => return write!(f, "iperf3's error {number}"),
-        };
-        f.write_str(words)
+impl SocketOption {
+    /// The same as an error of the connection that is to be made.
+    pub(super) fn into_io(self) -> io::Error {
+        io::Error::new(self.source.kind(), self)
     }
 }
 

@@ -104,6 +104,11 @@ impl Ledger {
         self.marked - self.began
     }
 
+    /// Datagrams of each stream that did not count.
+    pub(super) fn omitted(&self) -> Vec<Arrivals> {
+        self.at_beginning.iter().map(|standing| standing.datagrams.unwrap_or_default()).collect()
+    }
+
     /// What counted until the last interval's end.
     pub(super) fn streams(&self) -> Vec<StreamReport> {
         let spans = self.at_beginning.iter().zip(&self.at_mark).zip(&self.seen);

@@ -15,7 +15,8 @@
 //! | `ledger` | what is counted, and in which intervals |
 //! | `course` | a test, on either side |
 //! | `client`, `server`, `desk` | how it comes to one |
-//! | `report`, `error` | what comes of it |
+//! | `report` | what comes of it |
+//! | `error`, `refusal` | what goes wrong, and by which number iperf3 knows it |
 
 mod client;
 mod control;
@@ -31,6 +32,7 @@ mod plan;
 mod probe;
 mod protocol;
 mod pump;
+mod refusal;
 mod report;
 mod results;
 mod server;
@@ -40,17 +42,18 @@ mod tests;
 
 pub use client::{Call, measure};
 pub use datagram::Arrivals;
-pub use error::Error;
+pub use error::{Error, SocketOption};
 pub use plan::{
     CongestionControl, Copying, DEFAULT_CWND_MAX, Direction, Limit, MAX_LENGTH, MAX_STREAMS, MAX_TIME, Nagle,
     Output, Plan, Rate, Sockets, Transport, TransportProblem,
 };
 pub use probe::{Latency, RoundTrips};
+pub use refusal::{Bound, Code, PeerError, Refusal};
 pub use report::{
     Connected, Cpu, Ending, Interval, Phase, Report, Role, RttSummary, SendingReport, ServerOutput, Settled,
     SideReport, StreamInterval, StreamReport,
 };
-pub use server::{Server, Tests};
+pub use server::{SERVED_STREAMS, Server, Tests};
 pub use stream::Telemetry;
 
 use std::net::SocketAddr;
@@ -81,8 +84,9 @@ pub trait Watch {
         let _ = result;
     }
 
-    /// Server: what it has printed of the test, for a client that asked.
-    fn output(&mut self) -> Option<String> {
+    /// Server: returns all that it prints of the test that ended as `report` says, for a client that asked.
+    fn output(&mut self, report: &Report) -> Option<String> {
+        let _ = report;
         None
     }
 

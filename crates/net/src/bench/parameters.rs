@@ -2,9 +2,10 @@
 
 use super::datagram::Counters;
 use super::plan::{
-    CongestionControl, Copying, Direction, Limit, MAX_DATAGRAM, MAX_LENGTH, Nagle, Output, Plan, Rate,
-    Sockets, Transport,
+    CongestionControl, Copying, Direction, Limit, MAX_BURST, MAX_DATAGRAM, MAX_LENGTH, MAX_TIME, MAX_TITLE,
+    Nagle, Output, Plan, Rate, Sockets, Transport,
 };
+use super::refusal::{Code, Refusal};
 use crate::printable::printable;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -27,7 +28,9 @@ pub(super) struct Parameters {
     #[serde(skip_serializing_if = "is_false")]
     sctp: bool,
     omit: f64,
-    time: f64,
+    /// iperf3 always says it: a client that does not is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<f64>,
     num: f64,
     blockcount: f64,
     #[serde(rename = "MSS", skip_serializing_if = "Option::is_none")]
@@ -112,7 +115,7 @@ impl Parameters {
             udp: plan.transport == Transport::Udp,
             sctp: false,
             omit: whole(plan.omit.as_secs_f64()),
-            time: whole(time),
+            time: Some(whole(time)),
             num,
             blockcount: 0.0,
             mss: plan.sockets.mss.map(f64::from),
@@ -148,36 +151,48 @@ impl Parameters {
         if self.hopline.is_some() { Speaks::Hopline } else { Speaks::Iperf3 }
     }
 
-    /// The test that they mean; `Err`: what is wrong with them, for people.
-    pub(super) fn understood(self) -> Result<Agreed, String> {
+    /// The test that they mean.
+    pub(super) fn understood(self) -> Result<Agreed, Refusal> {
         let speaks = self.speaks();
         let additions = self.hopline.unwrap_or_default();
+        let no_name = || Refusal::new(Code::CongestionControl, "no name of a congestion control algorithm");
         let congestion_control = match self.congestion.filter(|_| self.tcp) {
             None => None,
-            Some(name) => Some(CongestionControl::new(&name).ok_or("no name of a congestion control")?),
+            Some(name) => Some(CongestionControl::new(&name).ok_or_else(no_name)?),
         };
         let transport = match (self.tcp, self.udp, self.sctp, additions.tpa_cwnd_max, additions.tpa_wide) {
             (true, false, false, None, false) => Transport::Tcp { congestion_control },
             (false, true, false, None, false) => Transport::Udp,
             (false, false, false, Some(cwnd_max), false) => Transport::Tpa { cwnd_max },
             (false, false, false, None, true) => Transport::TpaWide,
-            (false, false, true, None, false) => return Err("there is no SCTP here".into()),
-            _ => return Err("one of TCP, UDP, TPA and TPA-wide".into()),
+            (false, false, true, None, false) => {
+                return Err(Refusal::new(Code::Sctp, "there is no SCTP here"));
+            }
+            _ => return Err(Refusal::new(Code::Parameters, "one of TCP, UDP, TPA and TPA-wide")),
         };
-        let most = if transport == Transport::Udp { MAX_DATAGRAM } else { MAX_LENGTH };
-        let length = match integer(self.len, most.into(), "bytes at once")? {
+        let (most, code) = match transport {
+            Transport::Udp => (MAX_DATAGRAM, Code::DatagramSize),
+            _ => (MAX_LENGTH, Code::BlockSize),
+        };
+        let length = match integer(self.len, most.into(), code, "bytes at once")? {
             0 if transport == Transport::Udp => DATAGRAM,
             0 => LENGTH,
             length => length as u32,
         };
-        let bytes = match integer(self.blockcount, u64::MAX >> 21, "blocks")? {
-            0 => integer(self.num, u64::MAX, "bytes")?,
+        let bytes = match integer(self.blockcount, u64::MAX >> 21, Code::Parameters, "blocks")? {
+            0 => integer(self.num, u64::MAX, Code::Parameters, "bytes")?,
             blocks => blocks * u64::from(length),
         };
-        let limit = if bytes > 0 { Limit::Bytes(bytes) } else { Limit::Time(seconds(self.time)?) };
-        let optional = |value: Option<f64>, most: u64, what| match value {
+        let no_end = || Refusal::new(Code::Parameters, "neither a time nor a number of bytes");
+        let limit = match (bytes, self.time) {
+            (1.., _) => Limit::Bytes(bytes),
+            // `iperf3 -t 0`: until the client ends it.
+            (0, Some(0.0)) => Limit::Time(MAX_TIME),
+            (0, time) => Limit::Time(seconds(time.ok_or_else(no_end)?, Code::Duration)?),
+        };
+        let optional = |value: Option<f64>, most: u64, code, what| match value {
             None => Ok(None),
-            Some(value) => integer(value, most, what).map(|n| Some(n).filter(|&n| n > 0)),
+            Some(value) => integer(value, most, code, what).map(|n| Some(n).filter(|&n| n > 0)),
         };
         let plan = Plan {
             transport,
@@ -187,25 +202,26 @@ impl Parameters {
                 (false, false) => Direction::Forward,
             },
             limit,
-            omit: seconds(self.omit)?,
-            streams: integer(self.parallel.max(1.0), u8::MAX.into(), "streams")? as u8,
+            omit: seconds(self.omit, Code::Omission)?,
+            streams: integer(self.parallel.max(1.0), u8::MAX.into(), Code::Streams, "streams")? as u8,
             length: Some(length),
             rate: Rate {
-                bps: optional(self.bandwidth, u64::MAX, "bits per second")?.unwrap_or(0),
-                burst: optional(self.burst, 1000, "blocks")?.unwrap_or(0) as u32,
+                bps: optional(self.bandwidth, u64::MAX, Code::TotalRate, "bits per second")?.unwrap_or(0),
+                burst: optional(self.burst, MAX_BURST.into(), Code::Burst, "blocks")?.unwrap_or(0) as u32,
             },
             sockets: Sockets {
                 nagle: if self.nodelay { Nagle::Off } else { Nagle::On },
                 copy: if self.zerocopy.is_some_and(|z| z != 0.0) { Copying::Zero } else { Copying::Plain },
-                buffer: optional(self.window, i32::MAX as u64, "bytes of buffer")?.map(|n| n as u32),
-                mss: optional(self.mss, u16::MAX.into(), "bytes of a segment")?.map(|n| n as u16),
-                tos: optional(self.tos, 255, "type of service")?.unwrap_or(0) as u8,
+                buffer: optional(self.window, i32::MAX as u64, Code::BufferSize, "bytes of buffer")?
+                    .map(|n| n as u32),
+                mss: optional(self.mss, u16::MAX.into(), Code::Mss, "bytes of a segment")?.map(|n| n as u16),
+                tos: optional(self.tos, 255, Code::Tos, "type of service")?.unwrap_or(0) as u8,
             },
             probes: additions.probes.then_some(Duration::ZERO),
             output: if self.get_server_output.is_some_and(|o| o != 0.0) { Output::Both } else { Output::Own },
-            title: self.title.map(|title| printable(title.as_bytes())),
+            title: self.title.map(|title| shown(&title)),
         };
-        plan.validate().map_err(|error| error.to_string())?;
+        plan.validate().map_err(|error| Refusal::new(error.code(), error.to_string()))?;
         let counters = match self.udp_counters_64bit {
             Some(wide) if wide != 0.0 => Counters::Bits64,
             _ => Counters::Bits32,
@@ -219,20 +235,29 @@ fn whole(seconds: f64) -> f64 {
     if seconds >= 1.0 { seconds.round() } else { seconds }
 }
 
-fn integer(value: f64, most: u64, what: &str) -> Result<u64, String> {
-    if value >= 0.0 && value <= most as f64 { Ok(value as u64) } else { Err(format!("{value} {what}")) }
+fn integer(value: f64, most: u64, code: Code, what: &str) -> Result<u64, Refusal> {
+    let fits = value >= 0.0 && value <= most as f64;
+    if fits { Ok(value as u64) } else { Err(Refusal::new(code, format!("{value} {what}"))) }
 }
 
-fn seconds(value: f64) -> Result<Duration, String> {
-    Duration::try_from_secs_f64(value).map_err(|_| format!("{value} seconds"))
+fn seconds(value: f64, code: Code) -> Result<Duration, Refusal> {
+    Duration::try_from_secs_f64(value).map_err(|_| Refusal::new(code, format!("{value} seconds")))
+}
+
+/// A title as it is shown: iperf3 limits its length no more than its content.
+fn shown(title: &str) -> String {
+    let mut title = printable(title.as_bytes());
+    title.truncate(title.floor_char_boundary(MAX_TITLE));
+    title
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Agreed, String> {
-        serde_json::from_str::<Parameters>(text).map_err(|e| e.to_string())?.understood()
+    fn read(text: &str) -> Result<Agreed, Refusal> {
+        let parameters = serde_json::from_str::<Parameters>(text);
+        parameters.map_err(|e| Refusal::new(Code::Parameters, e.to_string()))?.understood()
     }
 
     #[test]
@@ -278,6 +303,41 @@ mod tests {
             };
             let text = serde_json::to_string(&Parameters::of(&plan, 1000)).unwrap();
             assert_eq!(read(&text).unwrap().plan, plan, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_an_iperf3_server_runs_is_run() {
+        let omitted = read(r#"{"tcp":true,"omit":1,"time":0,"num":1048576}"#).unwrap().plan;
+        assert_eq!((omitted.omit, omitted.limit), (Duration::from_secs(1), Limit::Bytes(1 << 20)));
+        let endless = read(r#"{"tcp":true,"omit":0,"time":0,"num":0,"blockcount":0}"#).unwrap().plan;
+        assert_eq!(endless.limit, Limit::Time(MAX_TIME));
+        let title = "ä".repeat(1000);
+        let titled = read(&format!(r#"{{"tcp":true,"time":1,"title":"{title}"}}"#)).unwrap().plan;
+        assert!(titled.title.unwrap().len() <= MAX_TITLE);
+    }
+
+    #[test]
+    fn refusals_have_iperf3s_numbers() {
+        for (wrong, number) in [
+            (r#"{"sctp":true,"time":1}"#, 18),
+            (r#"{"tcp":true,"time":1,"parallel":129}"#, 6),
+            (r#"{"tcp":true,"time":1,"parallel":1e18}"#, 6),
+            (r#"{"tcp":true,"time":1,"len":2097152}"#, 7),
+            (r#"{"udp":true,"time":1,"len":8}"#, 20),
+            (r#"{"udp":true,"time":1,"len":65508}"#, 20),
+            (r#"{"tcp":true,"time":1,"window":-1}"#, 8),
+            (r#"{"tcp":true,"time":1,"MSS":65536}"#, 10),
+            (r#"{"tcp":true,"time":1,"omit":86401}"#, 12),
+            (r#"{"tcp":true,"time":1,"burst":1001}"#, 15),
+            (r#"{"tcp":true,"time":1,"TOS":256}"#, 21),
+            (r#"{"tcp":true,"time":86401}"#, 5),
+            (r#"{"udp":true,"time":1,"bandwidth":-1}"#, 27),
+            (r#"{"tcp":true,"time":1,"congestion":"../x"}"#, 134),
+            (r#"{"time":1}"#, 114),
+            (r#"{"tcp":true}"#, 114),
+        ] {
+            assert_eq!(read(wrong).unwrap_err().code as u32, number, "{wrong}");
         }
     }
 

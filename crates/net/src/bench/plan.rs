@@ -1,6 +1,7 @@
 //! What is measured.
 
 use super::error::Error;
+use super::refusal::Bound;
 use crate::tcp;
 use socket2::{Domain, Socket, Type};
 use std::fmt;
@@ -15,8 +16,10 @@ pub const MAX_LENGTH: u32 = 1 << 20;
 pub(super) const MIN_DATAGRAM: u32 = 16;
 /// Most bytes in a datagram.
 pub(super) const MAX_DATAGRAM: u32 = 65_507;
+/// Most blocks of a burst.
+pub(super) const MAX_BURST: u32 = 1000;
 /// Most bytes in a title.
-const MAX_TITLE: usize = 256;
+pub(super) const MAX_TITLE: usize = 256;
 /// Longest test, as well as longest omission before it.
 pub const MAX_TIME: Duration = Duration::from_secs(86_400);
 /// Most bytes in the name of a congestion control: Linux's `TCP_CA_NAME_MAX`, without the zero at its end.
@@ -31,7 +34,7 @@ pub struct Plan {
     pub direction: Direction,
     /// When it is over.
     pub limit: Limit,
-    /// How long at its beginning nothing counts. At most [`MAX_TIME`]; zero where the limit is in bytes.
+    /// Time at its beginning that counts neither in the sums nor towards the limit. At most [`MAX_TIME`].
     pub omit: Duration,
     /// Data streams, at the same time. Range 1–[`MAX_STREAMS`].
     pub streams: u8,
@@ -172,30 +175,23 @@ impl Plan {
     /// # Errors
     /// [`Error::Plan`], with the first that is not.
     pub fn validate(&self) -> Result<(), Error> {
-        let check = |ok, what| if ok { Ok(()) } else { Err(Error::Plan(what)) };
-        check((1..=MAX_STREAMS).contains(&self.streams), "1 to 128 streams")?;
+        let check = |ok, bound| if ok { Ok(()) } else { Err(Error::Plan(bound)) };
+        check((1..=MAX_STREAMS).contains(&self.streams), Bound::Streams)?;
         let length = self.length.unwrap_or(MIN_DATAGRAM);
         match self.transport {
-            Transport::Udp => {
-                check((MIN_DATAGRAM..=MAX_DATAGRAM).contains(&length), "datagrams of 16 to 65507 bytes")?
-            }
-            _ => check((1..=MAX_LENGTH).contains(&length), "a length of 1 to 1048576 bytes")?,
+            Transport::Udp => check((MIN_DATAGRAM..=MAX_DATAGRAM).contains(&length), Bound::Datagram)?,
+            _ => check((1..=MAX_LENGTH).contains(&length), Bound::Length)?,
         }
-        check(self.rate.burst <= 1000, "a burst of at most 1000 blocks")?;
-        check(self.probes.unwrap_or_default() <= Duration::from_secs(60), "at most a minute of latency")?;
-        check(self.title.as_deref().unwrap_or_default().len() <= MAX_TITLE, "a title of at most 256 bytes")?;
+        check(self.rate.burst <= MAX_BURST, Bound::Burst)?;
+        check(self.probes.unwrap_or_default() <= Duration::from_secs(60), Bound::Probes)?;
+        check(self.title.as_deref().unwrap_or_default().len() <= MAX_TITLE, Bound::Title)?;
+        check(self.omit <= MAX_TIME, Bound::Omission)?;
         match self.limit {
-            Limit::Time(time) => {
-                check(!time.is_zero() && time <= MAX_TIME, "a time above zero, at most a day")?;
-                check(self.omit <= MAX_TIME, "at most a day omitted")?;
-            }
-            Limit::Bytes(bytes) => {
-                check(bytes > 0, "at least one byte")?;
-                check(self.omit.is_zero(), "nothing omitted where bytes are the limit")?;
-            }
+            Limit::Time(time) => check(!time.is_zero() && time <= MAX_TIME, Bound::Time)?,
+            Limit::Bytes(bytes) => check(bytes > 0, Bound::Bytes)?,
         }
         match self.transport {
-            Transport::Tpa { cwnd_max } => check((1..=12).contains(&cwnd_max), "a window of 1 to 12"),
+            Transport::Tpa { cwnd_max } => check((1..=12).contains(&cwnd_max), Bound::Window),
             Transport::TpaWide | Transport::Tcp { .. } | Transport::Udp => Ok(()),
         }
     }
@@ -351,7 +347,7 @@ mod tests {
             |p| p.limit = Limit::Bytes(0),
             |p| p.limit = Limit::Time(Duration::ZERO),
             |p| p.limit = Limit::Time(MAX_TIME + Duration::from_nanos(1)),
-            |p| p.omit = Duration::from_secs(1),
+            |p| p.omit = MAX_TIME + Duration::from_nanos(1),
             |p| p.transport = Transport::Tpa { cwnd_max: 13 },
             |p| p.transport = Transport::Udp,
         ];

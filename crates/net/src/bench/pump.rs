@@ -3,11 +3,13 @@
 use super::control::Bell;
 use super::datagram::{Arrivals, Counter, Counters, Stamp};
 use super::now;
-use super::plan::{Copying, Rate};
+use super::plan::{MIN_DATAGRAM, Rate};
 use super::report::Role;
 use super::stream::{Stream, is_timeout};
+use socket2::SockRef;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::thread;
@@ -15,6 +17,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long a write or read may take before it looks whether it is over.
 pub(super) const CALL: Duration = Duration::from_millis(100);
+/// Most bytes read at once: with the most streams of a direction 16 MiB for all of them.
+const RECEIVED: usize = 128 << 10;
 /// How often it is looked whether the peer has confirmed everything.
 const CONFIRMED: Duration = Duration::from_millis(2);
 
@@ -73,12 +77,17 @@ impl Meter {
 pub(super) struct Pump<'a> {
     /// Bytes handed over at once.
     pub(super) length: usize,
+    /// What senders send: as much as is handed over at once.
+    pub(super) data: &'a [u8],
+    /// The same as a file, where TCP is to send its pages.
+    pub(super) file: Option<File>,
     pub(super) counters: Counters,
     pub(super) rate: Rate,
-    pub(super) copy: Copying,
     /// Rings when a stream ends by itself.
     pub(super) bell: &'a Bell,
-    /// Bytes that nobody has begun to send; `None`: no end of them.
+    /// `false` while nothing counts: neither the budget nor the goal comes nearer.
+    pub(super) counting: AtomicBool,
+    /// Bytes that are left to send; `None`: no end of them.
     pub(super) budget: Option<AtomicU64>,
     /// Bytes that are to arrive, and when they had.
     pub(super) goal: Option<u64>,
@@ -93,24 +102,25 @@ impl Pump<'_> {
         self.over.store(true, Relaxed);
     }
 
+    /// The omission is over.
+    pub(super) fn count_from_now(&self) {
+        self.counting.store(true, Relaxed);
+    }
+
     fn is_over(&self) -> bool {
         self.over.load(Relaxed)
     }
 
-    /// Moves data until it is over or ends by itself. `buffer`: what is sent, or room for what comes.
-    pub(super) fn work(&self, stream: &Stream, buffer: &mut [u8], meter: &Meter) {
+    /// Moves data until it is over or ends by itself.
+    pub(super) fn work(&self, stream: &Stream, meter: &Meter) {
         let done = match meter.role {
-            Role::Sends => self.send(stream, buffer, meter),
-            Role::Receives => self.receive(stream, buffer, meter),
+            Role::Sends => self.send(stream, meter),
+            Role::Receives => self.receive(stream, meter),
         };
         self.ended(meter, done);
     }
 
-    fn send(&self, stream: &Stream, data: &mut [u8], meter: &Meter) -> io::Result<Ended> {
-        let file = match (self.copy, stream) {
-            (Copying::Zero, Stream::Tcp(_)) => Some(in_memory(data)?),
-            _ => None,
-        };
+    fn send(&self, stream: &Stream, meter: &Meter) -> io::Result<Ended> {
         let mut pace = Pace { rate: self.rate, began: now(), blocks: 0 };
         loop {
             self.sleep_until(pace.next(self.length));
@@ -121,10 +131,10 @@ impl Pump<'_> {
             if len == 0 {
                 return self.await_confirmation(stream);
             }
-            match (stream, &file) {
-                (Stream::Udp(_), _) => self.send_datagram(stream, data, meter)?,
+            match (stream, &self.file) {
+                (Stream::Udp(socket), _) => self.send_datagram(socket, meter)?,
                 (Stream::Tcp(_), Some(file)) => self.send_file(stream, file, len, meter)?,
-                _ => self.write(stream, &data[..len], meter)?,
+                _ => self.write(stream, &self.data[..len], meter)?,
             }
         }
     }
@@ -158,10 +168,12 @@ impl Pump<'_> {
         Ok(())
     }
 
-    fn send_datagram(&self, mut stream: &Stream, data: &mut [u8], meter: &Meter) -> io::Result<()> {
+    fn send_datagram(&self, socket: &UdpSocket, meter: &Meter) -> io::Result<()> {
         let number = meter.sent.load(Relaxed) + 1;
-        Stamp { number, departure: since_1970() }.write(self.counters, data);
-        match stream.write(data) {
+        let mut header = [0; MIN_DATAGRAM as usize];
+        let len = Stamp { number, departure: since_1970() }.write(self.counters, &mut header);
+        let parts = [IoSlice::new(&header[..len]), IoSlice::new(&self.data[len..])];
+        match SockRef::from(socket).send_vectored(&parts) {
             Ok(n) => {
                 meter.sent.store(number, Relaxed);
                 meter.bytes.fetch_add(n as u64, Relaxed);
@@ -186,10 +198,11 @@ impl Pump<'_> {
         Ok(Ended::Itself)
     }
 
-    fn receive(&self, mut stream: &Stream, buffer: &mut [u8], meter: &Meter) -> io::Result<Ended> {
+    fn receive(&self, mut stream: &Stream, meter: &Meter) -> io::Result<Ended> {
         let udp = matches!(stream, Stream::Udp(_));
+        let mut buffer = vec![0; self.length.min(RECEIVED)];
         while !self.is_over() {
-            match stream.read(buffer) {
+            match stream.read(&mut buffer) {
                 Ok(0) if !udp => return Ok(Ended::Itself),
                 Ok(n) => {
                     if udp {
@@ -208,7 +221,7 @@ impl Pump<'_> {
     }
 
     fn count(&self, bytes: u64) {
-        let Some(goal) = self.goal else { return };
+        let Some(goal) = self.goal.filter(|_| self.counting.load(Relaxed)) else { return };
         if self.arrived.fetch_add(bytes, Relaxed) + bytes >= goal && self.reached.set(now()).is_ok() {
             self.bell.ring();
         }
@@ -216,7 +229,9 @@ impl Pump<'_> {
 
     /// Bytes that a stream may write next.
     fn turn(&self) -> usize {
-        let Some(budget) = &self.budget else { return self.length };
+        let Some(budget) = self.budget.as_ref().filter(|_| self.counting.load(Relaxed)) else {
+            return self.length;
+        };
         let most = self.length as u64;
         let before = budget.fetch_update(Relaxed, Relaxed, |left| Some(left - left.min(most)));
         before.unwrap_or_else(|left| left).min(most) as usize
@@ -270,7 +285,7 @@ impl Pace {
 }
 
 /// A file that is on no disk.
-fn in_memory(data: &[u8]) -> io::Result<File> {
+pub(super) fn in_memory(data: &[u8]) -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create("bench", rustix::fs::MemfdFlags::CLOEXEC)?);
     file.write_all(data)?;
     Ok(file)
@@ -288,10 +303,12 @@ mod tests {
     fn pump(bell: &Bell, budget: Option<u64>) -> Pump<'_> {
         Pump {
             length: 1000,
+            data: &[0; 1000],
+            file: None,
             counters: Counters::Bits64,
             rate: Rate::default(),
-            copy: Copying::Plain,
             bell,
+            counting: AtomicBool::new(true),
             budget: budget.map(AtomicU64::new),
             goal: None,
             arrived: AtomicU64::new(0),
@@ -305,6 +322,11 @@ mod tests {
         let bell = Bell::new().unwrap();
         let limited = pump(&bell, Some(2500));
         assert_eq!([limited.turn(), limited.turn(), limited.turn(), limited.turn()], [1000, 1000, 500, 0]);
+        let omitting = pump(&bell, Some(1000));
+        omitting.counting.store(false, Relaxed);
+        assert_eq!([omitting.turn(), omitting.turn()], [1000, 1000], "what is omitted uses none of it");
+        omitting.count_from_now();
+        assert_eq!([omitting.turn(), omitting.turn()], [1000, 0]);
         let endless = pump(&bell, None);
         assert_eq!([endless.turn(), endless.turn()], [1000, 1000]);
     }

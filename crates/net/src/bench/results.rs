@@ -31,8 +31,14 @@ struct StreamResult {
     bytes: f64,
     retransmits: f64,
     jitter: f64,
+    /// In all, with what was omitted: iperf3 subtracts it.
     errors: f64,
+    /// Absent before iperf3 3.14, as is the other.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    omitted_errors: Option<f64>,
     packets: f64,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    omitted_packets: Option<f64>,
     #[serde(default)]
     start_time: f64,
     #[serde(default)]
@@ -53,16 +59,29 @@ struct Seen {
     out_of_order: u64,
 }
 
+/// What this side knows of the test, to which the other side's results belong.
+pub(super) struct Here<'a> {
+    /// Roles of the other side.
+    pub(super) roles: &'a [Role],
+    pub(super) plan: &'a Plan,
+    /// Bytes handed over at once.
+    pub(super) length: u32,
+    /// Datagrams of each stream that did not count here.
+    pub(super) omitted: &'a [Arrivals],
+}
+
 /// What iperf3 calls the streams of a test: 1, 3, 4, 5, …
 fn id(index: usize) -> f64 {
     if index == 0 { 1.0 } else { index as f64 + 2.0 }
 }
 
 impl Results {
-    pub(super) fn of(report: &SideReport, speaks: Speaks) -> Self {
+    /// `omitted`: datagrams of each stream that are not in the report.
+    pub(super) fn of(report: &SideReport, omitted: &[Arrivals], speaks: Speaks) -> Self {
         let retransmits = report.streams.iter().filter_map(|s| s.sending).map(|s| s.retransmits);
         let stream = |(index, stream): (usize, &StreamReport)| {
             let datagrams = stream.datagrams.unwrap_or_default();
+            let omitted = omitted.get(index).copied().unwrap_or_default();
             let sending = stream.sending.unwrap_or_default();
             let seen = Seen {
                 max_snd_cwnd: sending.max_cwnd,
@@ -75,8 +94,10 @@ impl Results {
                 bytes: stream.bytes as f64,
                 retransmits: stream.sending.map_or(-1.0, |s| s.retransmits as f64),
                 jitter: datagrams.jitter.as_secs_f64(),
-                errors: datagrams.lost as f64,
-                packets: datagrams.packets as f64,
+                errors: datagrams.lost.saturating_add(omitted.lost) as f64,
+                omitted_errors: Some(omitted.lost as f64),
+                packets: datagrams.packets.saturating_add(omitted.packets) as f64,
+                omitted_packets: Some(omitted.packets as f64),
                 start_time: 0.0,
                 end_time: report.elapsed.as_secs_f64(),
                 hopline: (speaks == Speaks::Hopline).then_some(seen),
@@ -97,16 +118,19 @@ impl Results {
         }
     }
 
-    /// What they say of the streams that have `roles` at the other side; `Err`: why they are not of this test.
-    pub(super) fn understood(self, roles: &[Role], plan: &Plan) -> Result<SideReport, String> {
+    /// What they say of the streams of the test; `Err`: why they are of another.
+    pub(super) fn understood(self, here: &Here<'_>) -> Result<SideReport, String> {
         let mut elapsed = Duration::ZERO;
         let mut streams = Vec::new();
-        for (index, &role) in roles.iter().enumerate() {
+        for (index, &role) in here.roles.iter().enumerate() {
             let found = self.streams.iter().find(|stream| stream.id == id(index));
             let stream = found.ok_or("results of another test")?;
             let span = Duration::try_from_secs_f64(stream.end_time - stream.start_time.max(0.0));
             elapsed = elapsed.max(span.unwrap_or_default());
-            streams.push(stream.understood(role, plan.transport == Transport::Udp));
+            let omitted = here.omitted.get(index).copied().unwrap_or_default();
+            let udp = here.plan.transport == Transport::Udp;
+            let datagrams = udp.then(|| stream.datagrams(omitted, here.length));
+            streams.push(stream.understood(role, datagrams));
         }
         let share = |percent: f64| if percent.is_finite() { percent.max(0.0) / 100.0 } else { 0.0 };
         let text = self.server_output_text.map(|text| ServerOutput::Text(lines(&text)));
@@ -121,14 +145,32 @@ impl Results {
 }
 
 impl StreamResult {
-    fn understood(&self, role: Role, udp: bool) -> StreamReport {
-        let seen = self.hopline.clone().unwrap_or_default();
-        let datagrams = Arrivals {
-            packets: self.packets as u64,
-            lost: self.errors as u64,
-            out_of_order: seen.out_of_order,
-            jitter: Duration::try_from_secs_f64(self.jitter).unwrap_or_default(),
+    /// Datagrams that count. `here`: those that this side omitted.
+    fn datagrams(&self, here: Arrivals, length: u32) -> Arrivals {
+        let (all, errors) = (self.packets as u64, self.errors as u64);
+        let (packets, lost) = match (self.omitted_packets, self.omitted_errors) {
+            (Some(packets), Some(errors_before)) => {
+                (all.saturating_sub(packets as u64), errors.saturating_sub(errors_before as u64))
+            }
+            // As iperf3 does with an older one: about as many were omitted there as here.
+            _ if here.packets > 0 => {
+                let packets = all.saturating_sub(here.packets);
+                // Bytes are those that count. All datagrams have one length.
+                let arrived = self.bytes as u64 / u64::from(length.max(1));
+                (packets, packets.saturating_sub(arrived).min(errors))
+            }
+            _ => (all, errors),
         };
+        Arrivals {
+            packets,
+            lost,
+            out_of_order: self.hopline.as_ref().map_or(0, |seen| seen.out_of_order),
+            jitter: Duration::try_from_secs_f64(self.jitter).unwrap_or_default(),
+        }
+    }
+
+    fn understood(&self, role: Role, datagrams: Option<Arrivals>) -> StreamReport {
+        let seen = self.hopline.clone().unwrap_or_default();
         let rtt = seen.rtt.map(|rtt| {
             let [min, mean, max] = rtt.map(|us| Duration::from_micros(us.into()));
             RttSummary { min, mean, max }
@@ -144,8 +186,8 @@ impl StreamResult {
         StreamReport {
             role,
             bytes: self.bytes as u64,
-            sending: (role == Role::Sends && !udp).then_some(sending),
-            datagrams: udp.then_some(datagrams),
+            sending: (role == Role::Sends && datagrams.is_none()).then_some(sending),
+            datagrams,
         }
     }
 }
@@ -179,12 +221,60 @@ mod tests {
             streams: vec![sent; 3],
             output: Some(ServerOutput::Text("a\n".into())),
         };
-        let text = serde_json::to_string(&Results::of(&report, Speaks::Hopline)).unwrap();
+        let text = serde_json::to_string(&Results::of(&report, &[], Speaks::Hopline)).unwrap();
         assert!(text.contains(r#""id":1.0"#) && text.contains(r#""id":3.0"#) && text.contains(r#""id":4.0"#));
         let plan = Plan::new(Transport::Tcp { congestion_control: None });
         let read: Results = serde_json::from_str(&text).unwrap();
-        assert_eq!(read.clone().understood(&[Role::Sends; 3], &plan), Ok(report));
-        assert!(read.understood(&[Role::Sends; 4], &plan).is_err(), "a stream is missing");
+        let here = |roles| Here { roles, plan: &plan, length: 1000, omitted: &[] };
+        assert_eq!(read.clone().understood(&here(&[Role::Sends; 3])), Ok(report));
+        assert!(read.understood(&here(&[Role::Sends; 4])).is_err(), "a stream is missing");
+    }
+
+    /// Datagrams of the only stream of a test of which this side omitted 39.
+    fn counted(text: &str, role: Role) -> Arrivals {
+        let read: Results = serde_json::from_str(text).unwrap();
+        let omitted = [Arrivals { packets: 39, ..Arrivals::default() }];
+        let plan = Plan::new(Transport::Udp);
+        let here = Here { roles: &[role], plan: &plan, length: 1000, omitted: &omitted };
+        read.understood(&here).unwrap().streams[0].datagrams.unwrap()
+    }
+
+    #[test]
+    fn omitted_datagrams_are_told_beside_the_totals_and_subtracted() {
+        let seen = Arrivals { packets: 76, lost: 3, ..Arrivals::default() };
+        let stream =
+            StreamReport { role: Role::Receives, bytes: 73_000, sending: None, datagrams: Some(seen) };
+        let report = SideReport {
+            elapsed: Duration::from_secs(2),
+            cpu: Cpu::default(),
+            congestion_control: None,
+            streams: vec![stream],
+            output: None,
+        };
+        let omitted = Arrivals { packets: 38, lost: 2, ..Arrivals::default() };
+        let text = serde_json::to_string(&Results::of(&report, &[omitted], Speaks::Iperf3)).unwrap();
+        let keys = r#""errors":5.0,"omitted_errors":2.0,"packets":114.0,"omitted_packets":38.0"#;
+        assert!(text.contains(keys), "{text}");
+        assert_eq!(counted(&text, Role::Receives), seen);
+    }
+
+    #[test]
+    fn what_an_iperf3_before_3_14_has_omitted_is_what_this_side_has() {
+        let of = |bytes, errors| {
+            format!(
+                r#"{{"cpu_util_total":0,"cpu_util_user":0,"cpu_util_system":0,"sender_has_retransmits":0,"streams":[
+                {{"id":1,"bytes":{bytes},"retransmits":-1,"jitter":0,"errors":{errors},"packets":115}}]}}"#
+            )
+        };
+        let told = |bytes, errors| {
+            let Arrivals { packets, lost, .. } = counted(&of(bytes, errors), Role::Receives);
+            (packets, lost)
+        };
+        assert_eq!(told(76_000, 0), (76, 0));
+        assert_eq!(told(76_000, 9), (76, 0), "all were lost before");
+        assert_eq!(told(70_000, 9), (76, 6), "three were lost before");
+        assert_eq!(told(0, 2), (76, 2), "no more than were lost at all");
+        assert_eq!(counted(&of(76_000, 0), Role::Sends).packets, 76);
     }
 
     #[test]
@@ -193,7 +283,9 @@ mod tests {
             "server_output_text":"a\u001b[2J","streams":[{"id":1,"bytes":1e300,"retransmits":1.8446744073709552e+19,
             "jitter":-1,"errors":-3,"packets":1e30,"start_time":-1e300,"end_time":1e300}]}"#;
         let read: Results = serde_json::from_str(text).unwrap();
-        let report = read.understood(&[Role::Receives], &Plan::new(Transport::Udp)).unwrap();
+        let plan = Plan::new(Transport::Udp);
+        let here = Here { roles: &[Role::Receives], plan: &plan, length: 0, omitted: &[] };
+        let report = read.understood(&here).unwrap();
         assert_eq!((report.streams[0].bytes, report.elapsed), (u64::MAX, Duration::ZERO));
         assert_eq!(report.output, Some(ServerOutput::Text("a\\u{1b}[2J\n".into())));
     }

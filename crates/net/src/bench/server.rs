@@ -10,6 +10,7 @@ use super::parameters::{Agreed, Parameters, Speaks};
 use super::plan::{DEFAULT_CWND_MAX, Plan, Transport};
 use super::probe::Echo;
 use super::protocol::{Cookie, Extra, State, UDP_CONNECT, UDP_CONNECT_BEFORE, UDP_REPLY, UDP_REPLY_BEFORE};
+use super::refusal::{Code, Refusal};
 use super::report::{Report, Role};
 use super::stream::{Kind, Stream, prepare};
 use super::{Watch, now, pump};
@@ -42,7 +43,11 @@ const ATTEMPTS: usize = 16;
 pub struct Server {
     tcp: TcpListener,
     tpa: TpaListener,
+    most_streams: u16,
 }
+
+/// Most streams of a test, of both directions together, unless [`Server::limit_streams`] says otherwise.
+pub const SERVED_STREAMS: u16 = 128;
 
 /// How many tests a server carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +80,14 @@ impl Server {
         tcp.set_nonblocking(true)?;
         let tpa = TpaListener::bind(tcp.local_addr()?, &tpa::config(DEFAULT_CWND_MAX))?;
         tpa.set_nonblocking(true);
-        Ok(Self { tcp, tpa })
+        Ok(Self { tcp, tpa, most_streams: SERVED_STREAMS })
+    }
+
+    /// Limits the streams of a test, of both directions together. Each takes a thread and, where the server receives, up to 128 KiB.
+    /// Range 1–256; default [`SERVED_STREAMS`].
+    #[must_use]
+    pub fn limit_streams(self, most: u16) -> Self {
+        Self { most_streams: most, ..self }
     }
 
     /// Where it listens, for both.
@@ -175,7 +187,7 @@ impl Server {
         period: Option<Duration>,
         watch: &mut dyn Watch,
     ) -> Result<Report, Error> {
-        let agreed = agree(control)?;
+        let agreed = agree(control, self.most_streams)?;
         let peer = control.peer_addr()?;
         watch.accepted(peer, &agreed.plan);
         let wide = self.wide(&agreed.plan)?;
@@ -198,7 +210,7 @@ impl Server {
             for ((stream, role), number) in streams.iter().zip(&roles).zip(1..) {
                 let broken = |source| Error::Data { stream: number, source };
                 stream.set_patience(pump::CALL).map_err(broken)?;
-                stream.prepare(&agreed.plan.sockets).map_err(broken)?;
+                stream.prepare(&agreed.plan.sockets, peer).map_err(Error::Option)?;
                 if *role == Role::Sends {
                     stream.prepare_to_send(&agreed.plan.transport)?;
                 }
@@ -226,7 +238,7 @@ impl Server {
     ) -> Result<Vec<Stream>, Error> {
         let mut streams: Vec<(UdpSocket, [u8; 4])> = Vec::new();
         let failed = |e| Error::from(crate::Error::system("making a socket for datagrams", e));
-        let mut next = self.udp_socket(plan, client).map_err(failed)?;
+        let mut next = self.udp_socket(plan, client)?;
         control.say(State::CreateStreams)?;
         let bell = Bell::new().map_err(Error::Control)?;
         let until = now() + SET_UP;
@@ -244,7 +256,7 @@ impl Server {
             let Some((from, answer)) = asked_by(&next, client) else { continue };
             next.connect(from).map_err(failed)?;
             let ready = if streams.len() + 1 < plan.all_streams() {
-                let another = self.udp_socket(plan, client).map_err(failed)?;
+                let another = self.udp_socket(plan, client)?;
                 std::mem::replace(&mut next, another)
             } else {
                 next.try_clone().map_err(failed)?
@@ -257,13 +269,18 @@ impl Server {
     }
 
     /// One that is at our port beside TPA's, and is first to hear of who is new.
-    fn udp_socket(&self, plan: &Plan, client: IpAddr) -> io::Result<UdpSocket> {
-        let here = self.local_addr()?;
-        let socket = Socket::new(Domain::for_address(here), Type::DGRAM, None)?;
-        socket.set_reuse_address(true)?;
-        self.beside_tpa(|| socket.bind(&here.into()))?;
-        socket.set_read_timeout(Some(LOOK))?;
-        prepare(SockRef::from(&socket), &plan.sockets, Kind::Udp, SocketAddr::new(client, 0))?;
+    fn udp_socket(&self, plan: &Plan, client: IpAddr) -> Result<UdpSocket, Error> {
+        let bound = || -> io::Result<Socket> {
+            let here = self.local_addr()?;
+            let socket = Socket::new(Domain::for_address(here), Type::DGRAM, None)?;
+            socket.set_reuse_address(true)?;
+            self.beside_tpa(|| socket.bind(&here.into()))?;
+            socket.set_read_timeout(Some(LOOK))?;
+            Ok(socket)
+        };
+        let socket = bound().map_err(|e| crate::Error::system("making a socket for datagrams", e))?;
+        prepare(SockRef::from(&socket), &plan.sockets, Kind::Udp, SocketAddr::new(client, 0))
+            .map_err(Error::Option)?;
         Ok(socket.into())
     }
 
@@ -302,9 +319,12 @@ impl Drop for Over<'_> {
 }
 
 /// What the client wants, if it can be had.
-fn agree(control: &mut Control) -> Result<Agreed, Error> {
+fn agree(control: &mut Control, most_streams: u16) -> Result<Agreed, Error> {
     control.say(State::ParamExchange)?;
-    let parameters: Parameters = control.json()?;
+    let parameters: Parameters = control.json().map_err(|error| match error {
+        Error::Protocol(words) => Error::Parameters(Refusal::new(Code::Parameters, words)),
+        error => error,
+    })?;
     if parameters.speaks() == Speaks::Hopline {
         control.speaks = Speaks::Hopline;
     }
@@ -312,7 +332,11 @@ fn agree(control: &mut Control) -> Result<Agreed, Error> {
     let over_tpa = matches!(agreed.plan.transport, Transport::Tpa { .. });
     if over_tpa != matches!(control.stream(), Stream::Own(_)) {
         let text = format!("a test over {} is asked for over another", agreed.plan.transport.protocol());
-        return Err(Error::Parameters(text));
+        return Err(Error::Parameters(Refusal::new(Code::Parameters, text)));
+    }
+    if agreed.plan.all_streams() > most_streams.into() {
+        let words = format!("the server takes {most_streams} streams, both directions together, and no more");
+        return Err(Error::Parameters(Refusal::new(Code::Streams, words)));
     }
     if let Transport::Tcp { congestion_control: Some(wanted) } = &agreed.plan.transport
         && roles(&agreed.plan, Side::Server).contains(&Role::Sends)

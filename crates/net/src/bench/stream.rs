@@ -1,9 +1,11 @@
 //! A connection of any kind, for control and for data.
 
+use super::error::SocketOption;
 use super::now;
 use super::own::{self, Own};
 use super::plan::{CongestionControl, Nagle, Plan, Sockets, Transport};
 use super::protocol::{UDP_CONNECT, UDP_REPLY, UDP_REPLY_BEFORE};
+use super::refusal::Code;
 use crate::streams::Host;
 use crate::tpa::{self, Tpa};
 use crate::wide::{PublicKey, Trust, Wide};
@@ -82,7 +84,7 @@ impl Dialer {
         let socket = Socket::new(Domain::for_address(peer), Type::STREAM, None)?;
         socket.bind(&self.from.into())?;
         // The other side hears of the buffer and the segment as the connection begins.
-        prepare(SockRef::from(&socket), &self.sockets, Kind::Tcp, peer)?;
+        prepare(SockRef::from(&socket), &self.sockets, Kind::Tcp, peer).map_err(SocketOption::into_io)?;
         socket.connect_timeout(&peer.into(), self.patience)?;
         Ok(Stream::Tcp(socket.into()))
     }
@@ -96,7 +98,7 @@ impl Dialer {
     /// A stream of datagrams that the server has taken note of.
     pub(super) fn dial_udp(&self, peer: SocketAddr) -> io::Result<Stream> {
         let socket = UdpSocket::bind(self.from)?;
-        prepare(SockRef::from(&socket), &self.sockets, Kind::Udp, peer)?;
+        prepare(SockRef::from(&socket), &self.sockets, Kind::Udp, peer).map_err(SocketOption::into_io)?;
         socket.connect(peer)?;
         socket.set_read_timeout(Some(ASK_AGAIN))?;
         let until = now() + self.patience;
@@ -149,22 +151,26 @@ pub(super) fn prepare(
     sockets: &Sockets,
     kind: Kind,
     peer: SocketAddr,
-) -> io::Result<()> {
+) -> Result<(), SocketOption> {
+    let refused = |name, code| move |source| SocketOption { name, code, source };
     if let Some(bytes) = sockets.buffer {
-        socket.set_send_buffer_size(bytes as usize)?;
-        socket.set_recv_buffer_size(bytes as usize)?;
+        let refused = refused("the buffers", Code::SetBuffer);
+        socket.set_send_buffer_size(bytes as usize).map_err(refused)?;
+        socket.set_recv_buffer_size(bytes as usize).map_err(refused)?;
     }
     if sockets.tos > 0 {
+        let refused = refused("the type of service", Code::SetTos);
         match peer {
-            SocketAddr::V4(_) => socket.set_tos_v4(sockets.tos.into())?,
-            SocketAddr::V6(_) => socket.set_tclass_v6(sockets.tos.into())?,
+            SocketAddr::V4(_) => socket.set_tos_v4(sockets.tos.into()).map_err(refused)?,
+            SocketAddr::V6(_) => socket.set_tclass_v6(sockets.tos.into()).map_err(refused)?,
         }
     }
     if kind == Kind::Tcp {
         if let Some(mss) = sockets.mss {
-            socket.set_tcp_mss(mss.into())?;
+            socket.set_tcp_mss(mss.into()).map_err(refused("the maximum segment size", Code::SetMss))?;
         }
-        socket.set_tcp_nodelay(sockets.nagle == Nagle::Off)?;
+        let nodelay = sockets.nagle == Nagle::Off;
+        socket.set_tcp_nodelay(nodelay).map_err(refused("TCP_NODELAY", Code::SetNoDelay))?;
     }
     Ok(())
 }
@@ -197,8 +203,7 @@ impl Stream {
     }
 
     /// Gives a connection that the peer made what the plan says of sockets.
-    pub(super) fn prepare(&self, sockets: &Sockets) -> io::Result<()> {
-        let peer = self.peer_addr()?;
+    pub(super) fn prepare(&self, sockets: &Sockets, peer: SocketAddr) -> Result<(), SocketOption> {
         match self {
             Self::Own(_) => Ok(()),
             Self::Tcp(stream) => prepare(SockRef::from(stream), sockets, Kind::Tcp, peer),

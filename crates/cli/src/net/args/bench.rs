@@ -2,7 +2,7 @@
 
 use crate::args::number::whole;
 use clap::{ArgGroup, Args as Arguments};
-use hopline_net::bench::{MAX_LENGTH, MAX_STREAMS, PORT, Rate, Transport};
+use hopline_net::bench::{MAX_LENGTH, MAX_STREAMS, PORT, Rate, SERVED_STREAMS, Transport};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -62,6 +62,10 @@ pub(crate) struct Bench {
     /// Server: leave after one test, with its result as exit code
     #[arg(short = '1', long, conflicts_with = "client")]
     pub(crate) one_off: bool,
+    /// Server: most streams of a test, both directions together
+    #[arg(long, value_name = "N", default_value_t = SERVED_STREAMS, conflicts_with = "client")]
+    #[arg(value_parser = whole::<u16>(1..=2 * MAX_STREAMS as u64), allow_negative_numbers = true)]
+    pub(crate) max_streams: u16,
     #[command(flatten)]
     pub(crate) test: Test,
 }
@@ -144,7 +148,7 @@ pub(crate) struct Test {
     #[arg(value_parser = whole::<u8>(1..=12), allow_negative_numbers = true)]
     pub(crate) window: Option<u8>,
     /// Let so much pass before anything counts
-    #[arg(short = 'O', long, value_name = "SECONDS", default_value_t = 0, conflicts_with_all = ["bytes", "server"])]
+    #[arg(short = 'O', long, value_name = "SECONDS", default_value_t = 0, conflicts_with = "server")]
     #[arg(value_parser = whole::<u32>(0..=DAY), allow_negative_numbers = true)]
     pub(crate) omit: u32,
 }

@@ -236,7 +236,7 @@ enum Datagrams {
 }
 
 impl Row {
-    /// iperf3's `sender` says whether this side sends.
+    /// A row without datagrams.
     fn new(start: Duration, end: Duration, bytes: u64, sender: bool) -> Self {
         let seconds = end.saturating_sub(start).as_secs_f64();
         Self {
@@ -255,13 +255,19 @@ impl Row {
         let packets = Some(seen.packets);
         match counted {
             Datagrams::Sent => Self { packets, ..self },
-            Datagrams::Received => Self {
-                jitter_ms: Some(seen.jitter.as_secs_f64() * 1e3),
-                lost_packets: Some(seen.lost),
-                packets,
-                lost_percent: Some(seen.lost_percent()),
-                ..self
-            },
+            Datagrams::Received => self.with_losses(Some(seen), seen.packets),
+        }
+    }
+
+    /// Losses are a share of `all`.
+    fn with_losses(self, datagrams: Option<Arrivals>, all: u64) -> Self {
+        let Some(seen) = datagrams else { return self };
+        Self {
+            jitter_ms: Some(seen.jitter.as_secs_f64() * 1e3),
+            lost_packets: Some(seen.lost),
+            packets: Some(seen.packets),
+            lost_percent: Some(Arrivals { packets: all, ..seen }.lost_percent()),
+            ..self
         }
     }
 }
@@ -408,28 +414,43 @@ struct Sums {
 }
 
 impl Sums {
-    /// Of the streams with which this side does `role`.
+    /// Of the streams with which this side does `role`. As in iperf3, `sender` is `true` if this side sends, except in two sums of UDP:
+    /// there it is `true` for what was sent and `false` for what was received.
     fn of(report: &Report, role: Role) -> Self {
         let (local, remote) = (Some(&report.local), report.remote.as_ref());
         let (sent, received) = if role == Role::Sends { (local, remote) } else { (remote, local) };
-        let sender = role == Role::Sends;
+        let sends = role == Role::Sends;
+        let dispatched = sent.and_then(|side| side.datagrams(Role::Sends));
         let arrived = received.and_then(|side| side.datagrams(Role::Receives));
-        let row = |side: &SideReport, of| Row::new(Duration::ZERO, side.elapsed, side.bytes(of), sender);
+        let udp = arrived.or(dispatched).is_some();
+        let all = total(dispatched, arrived);
+        let row = |side: &SideReport, of| Row::new(Duration::ZERO, side.elapsed, side.bytes(of), sends);
+        let none_lost = dispatched.map(|sent| Arrivals { packets: sent.packets, ..Arrivals::default() });
         Self {
-            all: sent.map(|side| row(side, Role::Sends).with(arrived, Datagrams::Received)),
+            all: sent.map(|side| {
+                // The receiver's time, beside the sender's rate.
+                let rate = row(side, Role::Sends);
+                let end = received.unwrap_or(side).elapsed.as_secs_f64();
+                let row = Row { end, seconds: end, ..rate };
+                Row { packets: Some(all), ..row.with_losses(arrived, all) }
+            }),
             sent: sent.map(|side| Row {
                 retransmits: side.retransmits(),
-                sender: true,
-                ..row(side, Role::Sends).with(none_lost(side.datagrams(Role::Sends)), Datagrams::Received)
+                sender: udp || sends,
+                ..row(side, Role::Sends).with(none_lost, Datagrams::Received)
             }),
-            received: received.map(|side| row(side, Role::Receives).with(arrived, Datagrams::Received)),
+            received: received.map(|side| Row {
+                sender: !udp && sends,
+                ..row(side, Role::Receives).with_losses(arrived, all)
+            }),
         }
     }
 }
 
-/// A sender knows of no losses.
-fn none_lost(sent: Option<Arrivals>) -> Option<Arrivals> {
-    sent.map(|sent| Arrivals { packets: sent.packets, ..Arrivals::default() })
+/// Datagrams that were sent, or those that the receiver knows of.
+fn total(sent: Option<Arrivals>, arrived: Option<Arrivals>) -> u64 {
+    let packets = |side: Option<Arrivals>| side.map(|seen| seen.packets).filter(|&packets| packets > 0);
+    packets(sent).or(packets(arrived)).unwrap_or(0)
 }
 
 fn stream(report: &Report, index: usize) -> Both {
@@ -444,9 +465,11 @@ fn stream(report: &Report, index: usize) -> Both {
     };
     if local.1.datagrams.is_some() {
         let arrived = received.and_then(|(_, stream)| stream.datagrams);
+        let all = total(sent.and_then(|(_, stream)| stream.datagrams), arrived);
         let udp = sent.or(received).map(|counted| Row {
             out_of_order: arrived.map(|arrived| arrived.out_of_order),
-            ..row(counted).with(arrived, Datagrams::Received)
+            packets: Some(all),
+            ..row(counted).with_losses(arrived, all)
         });
         return Both { udp, ..Both::default() };
     }

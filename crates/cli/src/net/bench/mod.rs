@@ -38,7 +38,7 @@ fn run_server(args: &Args) -> Result<(), Failure> {
     let place = SocketAddr::new(address, args.port);
     let cannot = |e| Failure::Other(format!("cannot listen on {place}: {e}"));
     let mut show = Show::new(Style::Text, args)?;
-    let server = Server::bind(address, args.port).map_err(cannot)?;
+    let server = Server::bind(address, args.port).map_err(cannot)?.limit_streams(args.max_streams);
     let port = server.local_addr().map_err(cannot)?.port();
     console::catch_interrupts()?;
     say(&format!("waiting on UDP and TCP port {port} for `hopline bench -c` and `iperf3 -c`"));

@@ -159,8 +159,10 @@ impl Watch for Show {
         }
     }
 
-    fn output(&mut self) -> Option<String> {
-        Some(self.said.clone())
+    fn output(&mut self, report: &Report) -> Option<String> {
+        let plan = self.plan.as_ref()?;
+        // It is printed when the client has it: what follows may still fail.
+        Some(self.said.clone() + &text::summary(plan, self.unit, report))
     }
 
     fn interrupted(&self) -> bool {
