@@ -1,6 +1,7 @@
 //! A test as JSON, with iperf3's keys in iperf3's order. `docs/bench.md` says which are there.
 
 use super::date::date;
+use super::row::{Datagrams, Row, total};
 use crate::net::clock;
 use hopline_net::bench::{
     Arrivals, Ending, Error, Interval, Latency, Limit, Phase, Plan, Report, Role, RoundTrips, ServerOutput,
@@ -180,98 +181,6 @@ pub(super) fn start(session: &Session<'_>) -> Start {
     }
 }
 
-/// A stream's share of something, or all of it: the keys that are known.
-#[derive(Default, Serialize)]
-struct Row {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    socket: Option<usize>,
-    start: f64,
-    end: f64,
-    seconds: f64,
-    bytes: u64,
-    bits_per_second: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retransmits: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    snd_cwnd: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    snd_wnd: Option<u64>,
-    /// `null` without a sample.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rtt: Option<Option<u64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rttvar: Option<Option<u64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pmtu: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_snd_cwnd: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_snd_wnd: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_rtt: Option<Option<u64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    min_rtt: Option<Option<u64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mean_rtt: Option<Option<u64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    jitter_ms: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lost_packets: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    packets: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lost_percent: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    out_of_order: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    omitted: Option<bool>,
-    sender: bool,
-}
-
-/// Who counted datagrams, and where.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Datagrams {
-    Sent,
-    Received,
-}
-
-impl Row {
-    /// A row without datagrams.
-    fn new(start: Duration, end: Duration, bytes: u64, sender: bool) -> Self {
-        let seconds = end.saturating_sub(start).as_secs_f64();
-        Self {
-            start: start.as_secs_f64(),
-            end: end.as_secs_f64(),
-            seconds,
-            bytes,
-            bits_per_second: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
-            sender,
-            ..Self::default()
-        }
-    }
-
-    fn with(self, datagrams: Option<Arrivals>, counted: Datagrams) -> Self {
-        let Some(seen) = datagrams else { return self };
-        let packets = Some(seen.packets);
-        match counted {
-            Datagrams::Sent => Self { packets, ..self },
-            Datagrams::Received => self.with_losses(Some(seen), seen.packets),
-        }
-    }
-
-    /// Losses are a share of `all`.
-    fn with_losses(self, datagrams: Option<Arrivals>, all: u64) -> Self {
-        let Some(seen) = datagrams else { return self };
-        Self {
-            jitter_ms: Some(seen.jitter.as_secs_f64() * 1e3),
-            lost_packets: Some(seen.lost),
-            packets: Some(seen.packets),
-            lost_percent: Some(Arrivals { packets: all, ..seen }.lost_percent()),
-            ..self
-        }
-    }
-}
-
 #[derive(Serialize)]
 pub(super) struct Part {
     streams: Vec<Row>,
@@ -445,12 +354,6 @@ impl Sums {
             }),
         }
     }
-}
-
-/// Datagrams that were sent, or those that the receiver knows of.
-fn total(sent: Option<Arrivals>, arrived: Option<Arrivals>) -> u64 {
-    let packets = |side: Option<Arrivals>| side.map(|seen| seen.packets).filter(|&packets| packets > 0);
-    packets(sent).or(packets(arrived)).unwrap_or(0)
 }
 
 fn stream(report: &Report, index: usize) -> Both {

@@ -2,6 +2,7 @@
 
 mod date;
 mod json;
+mod row;
 mod show;
 mod text;
 

@@ -1,0 +1,103 @@
+//! Rows of JSON: an interval or a sum, of a stream or of several.
+
+use hopline_net::bench::Arrivals;
+use serde::Serialize;
+use std::time::Duration;
+
+/// A stream's share of something, or all of it: the keys that are known.
+#[derive(Default, Serialize)]
+pub(super) struct Row {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) socket: Option<usize>,
+    pub(super) start: f64,
+    pub(super) end: f64,
+    pub(super) seconds: f64,
+    pub(super) bytes: u64,
+    pub(super) bits_per_second: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) retransmits: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) snd_cwnd: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) snd_wnd: Option<u64>,
+    /// `null` without a sample.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rtt: Option<Option<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rttvar: Option<Option<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pmtu: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_snd_cwnd: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_snd_wnd: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_rtt: Option<Option<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) min_rtt: Option<Option<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mean_rtt: Option<Option<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) jitter_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) lost_packets: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) packets: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) lost_percent: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) out_of_order: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) omitted: Option<bool>,
+    pub(super) sender: bool,
+}
+
+/// Who counted datagrams, and where.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Datagrams {
+    Sent,
+    Received,
+}
+
+impl Row {
+    /// A row without datagrams.
+    pub(super) fn new(start: Duration, end: Duration, bytes: u64, sender: bool) -> Self {
+        let seconds = end.saturating_sub(start).as_secs_f64();
+        Self {
+            start: start.as_secs_f64(),
+            end: end.as_secs_f64(),
+            seconds,
+            bytes,
+            bits_per_second: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
+            sender,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn with(self, datagrams: Option<Arrivals>, counted: Datagrams) -> Self {
+        let Some(seen) = datagrams else { return self };
+        let packets = Some(seen.packets);
+        match counted {
+            Datagrams::Sent => Self { packets, ..self },
+            Datagrams::Received => self.with_losses(Some(seen), seen.packets),
+        }
+    }
+
+    /// Losses are a share of `all`.
+    pub(super) fn with_losses(self, datagrams: Option<Arrivals>, all: u64) -> Self {
+        let Some(seen) = datagrams else { return self };
+        Self {
+            jitter_ms: Some(seen.jitter.as_secs_f64() * 1e3),
+            lost_packets: Some(seen.lost),
+            packets: Some(seen.packets),
+            lost_percent: Some(Arrivals { packets: all, ..seen }.lost_percent()),
+            ..self
+        }
+    }
+}
+
+/// Datagrams that were sent, or those that the receiver knows of.
+pub(super) fn total(sent: Option<Arrivals>, arrived: Option<Arrivals>) -> u64 {
+    let packets = |side: Option<Arrivals>| side.map(|seen| seen.packets).filter(|&packets| packets > 0);
+    packets(sent).or(packets(arrived)).unwrap_or(0)
+}
