@@ -48,7 +48,7 @@ def kernel(case, seed):
     """Goodput in b/s of one run of the kernel's TCP."""
     law, rate, delay, loss = case
     for attempt in range(ATTEMPTS):
-        words = [PROGRAM, "link", "--rate", f"{rate}mbit", "--delay", f"{delay}ms", "--loss", f"{loss}%",
+        words = [PROGRAM, "link", "--strict", "--rate", f"{rate}mbit", "--delay", f"{delay}ms", "--loss", f"{loss}%",
                  "--loss-back", "0%", "--queue", QUEUE_PACKETS, "--seed", seed + 1000 * attempt,
                  "--far", "iperf3 -s -1", "--", "iperf3", "-c", "10.80.0.2", "-C", law,
                  "-O", WARM_UP_S, "-t", MEASURED_S, "-J"]

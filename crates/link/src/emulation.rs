@@ -1,9 +1,11 @@
 //! A seeded emulated link: rate, queue, latency, loss at random or in bursts, reordering, duplication, corruption,
 //! blackouts. One model for virtual time and for real sockets.
 
+use crate::course::{Condition, Opportunities, Position, index_at};
 use crate::loss::Losses;
 use hopline_core::{Duration, Instant, Purpose, Stream};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// What one direction of a link does to packets, in this order: queue, rate, blackouts, loss, corruption, jitter, reordering,
 /// duplication. A packet that is lost has used the rate, as one lost in the air has. The default is perfect and
@@ -14,6 +16,10 @@ pub struct Emulation {
     pub latency: Duration,
     /// Bits per second; `None`: no serialisation delay.
     pub rate: Option<u64>,
+    /// Times at which packets leave, in place of a rate; `None`: at the rate.
+    pub opportunities: Option<Arc<Opportunities>>,
+    /// Other rates, delays and losses from instants on, in order of time. Rates are of no account beside opportunities.
+    pub conditions: Option<Arc<[Condition]>>,
     /// Most packets waiting for the rate, beside the one that is being sent; `None`: no limit.
     pub queue: Option<usize>,
     /// Share of packets that are lost, 0 to 1.
@@ -117,8 +123,12 @@ pub struct Direction {
     /// What else is left to chance is drawn from here: which bit is flipped.
     pub random: Stream,
     losses: Losses,
+    /// The condition to which the losses belong.
+    lossy_since: Option<usize>,
     /// When the sender has serialised everything handed over.
     free_at: Instant,
+    /// Where it is among the opportunities.
+    position: Position,
     /// When those that wait will begin to be sent.
     waiting: VecDeque<Instant>,
     /// When the latest arrives of those that keep their order.
@@ -135,7 +145,9 @@ impl Direction {
             losses: Losses::new(emulation.loss, emulation.burst, &mut random),
             emulation,
             random,
+            lossy_since: None,
             free_at: Instant::ZERO,
+            position: Position::default(),
             waiting: VecDeque::new(),
             latest: Instant::ZERO,
             counts: Counts::default(),
@@ -145,6 +157,8 @@ impl Direction {
     /// From now on it is another.
     pub fn change(&mut self, emulation: Emulation) {
         self.losses = Losses::new(emulation.loss, emulation.burst, &mut self.random);
+        self.lossy_since = None;
+        self.position = Position::default();
         self.emulation = emulation;
     }
 
@@ -171,22 +185,51 @@ impl Direction {
             self.counts.blacked_out += 1;
             return GONE;
         }
+        let condition = self.condition_at(sent_at);
         if let Some(position) = self.losses.next(&mut self.random) {
             self.counts.lost += 1;
             self.counts.bursts += u64::from(position == 0);
             return GONE;
         }
         self.counts.delivered += 1;
-        self.propagate(sent_at)
+        self.propagate(sent_at, condition)
+    }
+
+    /// The condition of a packet that has been sent, with losses to match.
+    fn condition_at(&mut self, sent_at: Instant) -> Condition {
+        let Some(conditions) = &self.emulation.conditions else { return Condition::default() };
+        let index = index_at(conditions, sent_at);
+        let condition = index.map_or_else(Condition::default, |index| conditions[index]);
+        if index != self.lossy_since {
+            self.lossy_since = index;
+            let loss = condition.loss.unwrap_or(self.emulation.loss);
+            self.losses = Losses::new(loss, self.emulation.burst, &mut self.random);
+        }
+        condition
+    }
+
+    /// Rate of a packet that begins to be sent at `start`.
+    fn rate_at(&self, start: Instant) -> Option<u64> {
+        let conditions = self.emulation.conditions.as_deref().unwrap_or_default();
+        let condition = index_at(conditions, start).map(|index| conditions[index]);
+        condition.and_then(|condition| condition.rate).or(self.emulation.rate)
     }
 
     /// When the last bit leaves the sender, or `None` if the queue is full.
     fn serialise(&mut self, now: Instant, len: usize) -> Option<Instant> {
-        let Some(rate) = self.emulation.rate else { return Some(now) };
+        let opportunities = self.emulation.opportunities.clone();
+        let start = match &opportunities {
+            Some(all) => self.position.start(all, now),
+            None => self.free_at.max(now),
+        };
+        let rate = self.rate_at(start);
+        if opportunities.is_none() && rate.is_none() {
+            self.free_at = start;
+            return Some(start);
+        }
         while self.waiting.front().is_some_and(|&start| start <= now) {
             self.waiting.pop_front();
         }
-        let start = self.free_at.max(now);
         if start > now {
             if self.emulation.queue.is_some_and(|most| self.waiting.len() >= most) {
                 return None;
@@ -195,12 +238,16 @@ impl Direction {
             self.counts.longest_queue = self.counts.longest_queue.max(self.waiting.len() as u64);
             self.counts.waited += start - now;
         }
-        self.free_at = start + Duration::of_bits(len as u64 * 8, rate);
+        self.free_at = match (&opportunities, rate) {
+            (Some(all), _) => self.position.send(all, now, len).1,
+            (None, Some(rate)) => start + Duration::of_bits(len as u64 * 8, rate),
+            (None, None) => start,
+        };
         Some(self.free_at)
     }
 
     /// The copies of a packet that gets through.
-    fn propagate(&mut self, sent_at: Instant) -> Copies {
+    fn propagate(&mut self, sent_at: Instant, condition: Condition) -> Copies {
         let e = &self.emulation;
         let fate = if self.random.bernoulli(e.corrupt) { Fate::Corrupt } else { Fate::Whole };
         let late = self.random.bernoulli(e.reorder);
@@ -208,9 +255,12 @@ impl Direction {
         self.counts.corrupted += u64::from(fate == Fate::Corrupt);
         self.counts.reordered += u64::from(late);
         self.counts.duplicated += u64::from(twice);
-        let mut arrival = sent_at + e.latency;
+        let mut arrival = sent_at + condition.latency.unwrap_or(e.latency);
         if !e.jitter.is_zero() {
-            self.latest = self.latest.max(arrival + self.random.duration_below(e.jitter));
+            arrival += self.random.duration_below(e.jitter);
+        }
+        if !e.jitter.is_zero() || e.conditions.is_some() {
+            self.latest = self.latest.max(arrival);
             arrival = self.latest;
         }
         let mut extra = || match e.extra {
@@ -330,6 +380,48 @@ mod tests {
         assert_eq!((counts.delivered, counts.duplicated, counts.corrupted, counts.reordered), (1, 1, 1, 1));
         let mut d = Direction::new(Emulation { extra: Extra::Exactly, ..e }, 1, 0);
         assert_eq!(d.carry(ms(0), 1), [Some((ms(60), Fate::Corrupt)), Some((ms(60), Fate::Whole))]);
+    }
+
+    #[test]
+    fn packets_leave_when_the_trace_lets_them() {
+        let times = [5, 20].map(Duration::from_millis).to_vec();
+        let opportunities = Opportunities::new(times).map(Arc::new).ok();
+        let e = Emulation { opportunities, queue: Some(2), ..Emulation::delay(Duration::from_millis(1)) };
+        let mut d = Direction::new(e, 1, 0);
+        assert_eq!(first(d.carry(ms(0), 1500)), Some(ms(6)));
+        assert_eq!(first(d.carry(ms(0), 1500)), Some(ms(21)));
+        assert_eq!(first(d.carry(ms(0), 1500)), None, "two wait");
+        assert_eq!(first(d.carry(ms(6), 1500)), Some(ms(26)), "the first has left");
+        let counts = d.counts();
+        assert_eq!((counts.queue_drops, counts.longest_queue), (1, 2));
+        assert_eq!(counts.waited, Duration::from_millis(5 + 20 + 19));
+    }
+
+    #[test]
+    fn conditions_hold_from_their_time_on() {
+        let condition = |from, rate, latency: Option<u64>, loss| Condition {
+            from: ms(from),
+            rate,
+            latency: latency.map(Duration::from_millis),
+            loss,
+        };
+        let conditions = [
+            condition(10, None, Some(50), None),
+            condition(20, Some(800_000), Some(5), Some(1.0)),
+            condition(40, None, Some(5), Some(0.0)),
+        ];
+        let e = Emulation {
+            conditions: Some(Arc::from(conditions)),
+            ..Emulation::delay(Duration::from_millis(1))
+        };
+        let mut d = Direction::new(e, 1, 0);
+        assert_eq!(first(d.carry(ms(0), 100)), Some(ms(1)));
+        assert_eq!(first(d.carry(ms(10), 100)), Some(ms(60)));
+        assert_eq!(first(d.carry(ms(20), 1000)), None);
+        assert_eq!(d.free_at, ms(30), "at the rate of that time");
+        assert_eq!(first(d.carry(ms(40), 100)), Some(ms(60)), "none overtakes another");
+        assert_eq!(first(d.carry(ms(70), 100)), Some(ms(75)));
+        assert_eq!((d.counts().lost, d.counts().delivered), (1, 4));
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What an emulated link does to packets, and when, as a machine without packets: for two machines in virtual time, and for
 //! real sockets.
 
+mod course;
 mod emulation;
 mod loss;
 
+pub use course::{Condition, NoOpportunities, Opportunities};
 pub use emulation::{Copies, Counts, Direction, Emulation, Extra, Fate};
 
 /// One of the two ends of a link.

@@ -11,6 +11,19 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// This process may make neither network namespaces nor a user namespace in which it could.
+    #[error(
+        "an emulated link needs root, or user namespaces, and this process has neither: {doing}: {source}; run it as root (sudo), or \
+         allow user namespaces: `sysctl -w user.max_user_namespaces=15000`, on Debian also kernel.unprivileged_userns_clone=1, on Ubuntu \
+         also kernel.apparmor_restrict_unprivileged_userns=0; a container needs --cap-add SYS_ADMIN --cap-add NET_ADMIN --device \
+         /dev/net/tun"
+    )]
+    NoEmulation {
+        /// What was tried.
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// This kernel has no such congestion control.
     #[error("there is no congestion control `{name}` here; this kernel has: {offered}")]
     NoSuchCongestionControl {
@@ -74,7 +87,7 @@ impl Error {
     /// Whether a test that needs the system's help should be skipped rather than fail.
     #[must_use]
     pub const fn is_unavailable(&self) -> bool {
-        matches!(self, Self::Unavailable { .. })
+        matches!(self, Self::Unavailable { .. } | Self::NoEmulation { .. })
     }
 }
 

@@ -1,13 +1,17 @@
 //! Network interfaces: address, MTU, routes, up.
 
 use crate::error::Error;
+use crate::netlink::{RouteSocket, attribute, message};
+use crate::network::Network;
+use crate::routing::MAIN;
 use crate::sys;
+use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::OwnedFd;
 
-/// An interface of the namespace in which the value was made. IPv4 only.
+/// An interface of the namespace in which the value was made.
 #[derive(Debug)]
 pub struct Interface {
     /// Every request needs a socket, of any kind: it says which namespace is meant.
@@ -61,8 +65,69 @@ impl Interface {
         self.ask("adding a route through", |s| sys::add_route(s, &self.name, destination, mask(prefix)))
     }
 
+    /// Adds an address in a network of which the first `prefix` bits are common, beside those that it has. An address of IPv6 is not
+    /// asked for first (RFC 4862 §5.4): no other host has it.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN`; [`Error::System`] if it has the address.
+    pub fn add_address(&self, address: IpAddr, prefix: u8) -> Result<(), Error> {
+        let octets = octets(address);
+        let flags = if address.is_ipv6() { libc::IFA_F_NODAD as u8 } else { 0 };
+        // `ifaddrmsg`.
+        let mut body = vec![family(address), prefix, flags, libc::RT_SCOPE_UNIVERSE];
+        let create = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        self.ask_by_netlink("adding an address to", |index| {
+            body.extend(index.to_ne_bytes());
+            body.extend(attribute(libc::IFA_LOCAL, &octets));
+            body.extend(attribute(libc::IFA_ADDRESS, &octets));
+            message(libc::RTM_NEWADDR, create, &body)
+        })
+    }
+
+    /// Sends packets for `network` through this interface, which must be up: to the router `via`, or to whichever host has the address.
+    /// If there is such a route, nothing happens.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN`; [`Error::System`] if `via` is not reached by this interface.
+    pub fn route(&self, network: Network, via: Option<IpAddr>) -> Result<(), Error> {
+        let scope = if via.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
+        // `rtmsg`.
+        let mut body = vec![family(network.address), network.prefix, 0, 0, MAIN as u8];
+        body.extend([libc::RTPROT_STATIC, scope, libc::RTN_UNICAST, 0, 0, 0, 0]);
+        let replace = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
+        self.ask_by_netlink("adding a route through", |index| {
+            body.extend(attribute(libc::RTA_DST, &octets(network.address)));
+            body.extend(attribute(libc::RTA_OIF, &index.to_ne_bytes()));
+            if let Some(router) = via {
+                body.extend(attribute(libc::RTA_GATEWAY, &octets(router)));
+            }
+            message(libc::RTM_NEWROUTE, replace, &body)
+        })
+    }
+
+    fn ask_by_netlink(&self, doing: &str, request: impl FnOnce(u32) -> Vec<u8>) -> Result<(), Error> {
+        self.ask(doing, |socket| {
+            let index = name_to_index(socket, &self.name)?;
+            RouteSocket::open()?.ask(&request(index))
+        })
+    }
+
     fn ask(&self, doing: &str, request: impl FnOnce(&OwnedFd) -> io::Result<()>) -> Result<(), Error> {
         request(&self.socket).map_err(|e| Error::new(format!("{doing} {}", self.name), e))
+    }
+}
+
+const fn family(address: IpAddr) -> u8 {
+    match address {
+        IpAddr::V4(_) => libc::AF_INET as u8,
+        IpAddr::V6(_) => libc::AF_INET6 as u8,
+    }
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
     }
 }
 

@@ -3,8 +3,9 @@
 use crate::error::Error;
 use crate::interface::Interface;
 use crate::sys;
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use std::fs::File;
+use rustix::process::{getgid, getuid};
+use rustix::thread::{CapabilitySet, LinkNameSpaceType, capabilities, move_into_link_name_space};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::resume_unwind;
@@ -68,6 +69,34 @@ impl AsFd for Namespace {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// Has this process run as root of a user namespace of its own, unless it may make network namespaces as it is. There it may make
+/// network namespaces and interfaces in them; files are those of its user, as before. The process has no other threads yet.
+///
+/// # Errors
+/// [`Error::NoEmulation`], with what would help, if it may neither.
+pub fn be_allowed_namespaces() -> Result<(), Error> {
+    let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
+    if capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {
+        return Ok(());
+    }
+    let (user, group) = (getuid(), getgid());
+    let refused = |doing: &str| {
+        let doing = doing.to_owned();
+        move |source| Error::NoEmulation { doing, source }
+    };
+    sys::leave_user_namespace().map_err(refused("making a user namespace (unshare CLONE_NEWUSER)"))?;
+    // Otherwise only root may map groups (user_namespaces(7)).
+    for (file, text) in [
+        ("setgroups", "deny".into()),
+        ("uid_map", format!("0 {} 1", user.as_raw())),
+        ("gid_map", format!("0 {} 1", group.as_raw())),
+    ] {
+        let path = format!("/proc/self/{file}");
+        fs::write(&path, text).map_err(refused(&format!("writing {path}")))?;
+    }
+    Ok(())
 }
 
 fn in_a_thread<T: Send>(what: impl FnOnce() -> T + Send) -> Result<T, Error> {

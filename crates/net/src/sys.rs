@@ -26,6 +26,13 @@ pub(crate) fn leave_network_namespace() -> io::Result<()> {
     Ok(())
 }
 
+/// Puts the process, which has one thread, into a new user namespace, with all rights there.
+pub(crate) fn leave_user_namespace() -> io::Result<()> {
+    // SAFETY: only CLONE_FILES is dangerous, by dividing the table of descriptors between threads.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }?;
+    Ok(())
+}
+
 /// Has what `command` starts begin inside the network namespace, and end with the thread that starts it.
 pub(crate) fn begin_in_namespace(command: &mut Command, namespace: OwnedFd) {
     let enter = move || {
@@ -98,7 +105,11 @@ pub(crate) fn set_mtu(socket: impl AsFd, name: &str, bytes: u16) -> io::Result<(
 /// Up, and without multicast: no interface of ours should announce group memberships.
 pub(crate) fn bring_up(socket: impl AsFd, name: &str) -> io::Result<()> {
     let mut request = request(name)?;
-    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
+    ioctl(socket.as_fd(), libc::SIOCGIFFLAGS, &mut request)?;
+    // SAFETY: the kernel has written flags, and any number is some.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    request.ifr_ifru.ifru_flags =
+        (flags | (libc::IFF_UP | libc::IFF_RUNNING) as i16) & !(libc::IFF_MULTICAST as i16);
     ioctl(socket.as_fd(), libc::SIOCSIFFLAGS, &mut request)
 }
 

@@ -13,7 +13,7 @@ pub fn mark_len(text: &str) -> usize {
 }
 
 /// The lines that are neither empty nor comments (`#`), without line ends and without the byte order mark.
-pub(crate) fn rows(text: &str) -> impl Iterator<Item = Range<usize>> {
+pub fn rows(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = mark_len(text);
     let lines = text[start..].split_inclusive('\n').map(move |line| {
         let row = start..start + line.trim_end().len();
@@ -28,7 +28,7 @@ pub(crate) fn rows(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// What stands between two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Separator {
+pub enum Separator {
     /// `,`
     Comma,
     /// `;`: of spreadsheets where the comma stands in numbers.
@@ -37,7 +37,8 @@ pub(crate) enum Separator {
 
 impl Separator {
     /// That of a file with this header.
-    pub(crate) fn of(header: &str) -> Self {
+    #[must_use]
+    pub fn of(header: &str) -> Self {
         if header.contains(';') { Self::Semicolon } else { Self::Comma }
     }
 
@@ -57,7 +58,7 @@ impl Separator {
     }
 
     /// The cells of a row, without the blanks around them.
-    pub(crate) fn cells(self, text: &str, row: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    pub fn cells(self, text: &str, row: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let mut start = row.start;
         text[row].split(self.char()).map(move |cell| {
             let begin = start + (cell.len() - cell.trim_start().len());

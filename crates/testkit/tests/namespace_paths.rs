@@ -69,7 +69,7 @@ fn cut_or_vanished() {
         near.send(&vec![7; len]).unwrap();
         assert_eq!(far.recv(&mut buffer).is_ok_and(|got| got == len), arrives, "{len} bytes");
     }
-    assert_eq!(link.stats().too_long, 1);
+    assert_eq!(link.stats().all_drops().too_long, 1);
 }
 
 fn small_mtu() {
@@ -78,7 +78,7 @@ fn small_mtu() {
     let info = carry(&link, 20_000_000);
     assert!((1300..=1348).contains(&info.mss), "{} bytes in a segment", info.mss);
     // Three lengths that do not pass, each three times.
-    assert!((3..=12).contains(&link.stats().too_long), "{:?}", link.stats());
+    assert!((3..=12).contains(&link.stats().all_drops().too_long), "{:?}", link.stats());
 }
 
 fn small_mtu_and_losses() {

@@ -13,7 +13,7 @@ pub(super) fn findings() -> Vec<Finding> {
         Finding::new(
             "privileges",
             privileges(),
-            "hopline link, hopline proxy run, tests over real links, make versus-transports",
+            "hopline proxy run, tests over real links, make versus-transports",
             "run as root; for hopline proxy run, setcap cap_net_admin,cap_net_raw,cap_net_bind_service+ep hopline is enough",
         ),
         Finding::new(
@@ -27,6 +27,12 @@ pub(super) fn findings() -> Vec<Finding> {
             tun(),
             "the emulated link between them; tunnels of hopline proxy",
             "run as root; modprobe tun; in a container: --device /dev/net/tun",
+        ),
+        Finding::new(
+            "emulated link",
+            link(),
+            "hopline link, as root or in a user namespace",
+            "run `hopline link -- true`, which says what it lacks",
         ),
         Finding::new(
             "NFQUEUE",
@@ -86,12 +92,16 @@ fn of_status(text: &str) -> Option<Look> {
     })
 }
 
-/// The namespaces live in a process that ends at once, and go with it.
-fn namespaces() -> Look {
-    let works = |arguments: &[&str]| match ask("unshare", arguments, "") {
+/// Whether unshare(1) does this; `None` if it is not there.
+fn works(arguments: &[&str]) -> Option<bool> {
+    match ask("unshare", arguments, "") {
         Answer::Text(status, _) => Some(status.success()),
         Answer::Silence | Answer::None => None,
-    };
+    }
+}
+
+/// The namespaces live in a process that ends at once, and go with it.
+fn namespaces() -> Look {
     match works(&["--net", "true"]) {
         Some(true) => (State::Present, "a process can have its own".into()),
         Some(false) if works(&["--user", "--map-root-user", "--net", "true"]) == Some(true) => {
@@ -100,6 +110,20 @@ fn namespaces() -> Look {
         Some(false) => (State::Missing, "not permitted".into()),
         None if !Path::new("/proc/self/ns/net").exists() => (State::Missing, "not in this kernel".into()),
         None => (State::Unknown, "in the kernel; there is no `unshare` to try them".into()),
+    }
+}
+
+/// A link over which nothing is sent, in a process that ends at once.
+fn link() -> Look {
+    let Ok(program) = std::env::current_exe() else {
+        return (State::Unknown, "this program cannot be found".into());
+    };
+    let as_root = works(&["--net", "true"]) == Some(true);
+    match ask(&program.to_string_lossy(), &["link", "--", "true"], "") {
+        Answer::Text(status, _) if status.success() && as_root => (State::Present, "works".into()),
+        Answer::Text(status, _) if status.success() => (State::Present, "works, in a user namespace".into()),
+        Answer::Text(..) => (State::Missing, "cannot be made here".into()),
+        Answer::Silence | Answer::None => (State::Unknown, "it did not come to an end".into()),
     }
 }
 

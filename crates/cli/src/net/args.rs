@@ -25,10 +25,10 @@ pub(crate) enum Command {
     Recv(Recv),
     /// Measure throughput over TPA or the kernel's TCP, with iperf3's options
     #[command(after_help = bench::EXAMPLES)]
-    Bench(Bench),
+    Bench(Box<Bench>),
     /// Run a command over a bad link between two hosts on this machine
     #[command(after_help = link::EXAMPLES)]
-    Link(Link),
+    Link(Box<Link>),
     /// Run Snoop, split connections, D-Proxy, gateways and agents on real packets
     #[command(after_help = proxy::EXAMPLES)]
     Proxy(Proxy),

@@ -47,6 +47,7 @@ fn the_doctor_says_of_everything_what_it_is_for_and_how_to_get_it() {
         "privileges",
         "network namespaces",
         "TUN",
+        "emulated link",
         "NFQUEUE",
         "TPROXY",
         "ns-2",

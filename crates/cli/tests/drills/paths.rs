@@ -34,7 +34,7 @@ fn cross(speaks: Speaks) {
         thread::sleep(LOOK);
     };
     assert_eq!(status.code(), Some(0), "{speaks:?}: {said}");
-    let too_long = world.link.stats().too_long;
+    let too_long = world.link.stats().all_drops().too_long;
     println!(
         "{speaks:?}: 1 MB past a router with an MTU of 1400: {:.1} s, {too_long} packets too long",
         began.elapsed().as_secs_f64()

@@ -1,4 +1,4 @@
-//! Bits flipped in IPv4 packets.
+//! Bits flipped in packets.
 
 use hopline_core::Stream;
 use hopline_wire::ipv4;
@@ -17,7 +17,7 @@ pub enum Damage {
 impl Damage {
     pub(super) fn corrupt(self, packet: &mut [u8], random: &mut Stream) {
         let from = match (self, Transport::of(packet)) {
-            (Self::Noticed, _) => ipv4::HEADER_LEN,
+            (Self::Noticed, _) => header_len(packet),
             (Self::Hidden, Some(transport)) => transport.payload,
             (Self::Hidden, None) => packet.len(),
         };
@@ -37,7 +37,18 @@ impl Damage {
     }
 }
 
-/// Where things are in a UDP or TCP packet over IPv4, from the start of the packet.
+/// Length of the IP header: of IPv4 as hosts send it, without options.
+fn header_len(packet: &[u8]) -> usize {
+    match packet.first().map(|first| first >> 4) {
+        Some(6) => V6_HEADER_LEN,
+        _ => ipv4::HEADER_LEN,
+    }
+}
+
+/// Length of an IPv6 header without extensions (RFC 8200 §3).
+pub(super) const V6_HEADER_LEN: usize = 40;
+
+/// Where things are in a UDP or TCP packet, from the start of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Transport {
     pub(super) protocol: u8,
@@ -50,11 +61,15 @@ pub(super) const UDP: u8 = 17;
 const TCP: u8 = 6;
 
 impl Transport {
-    /// `None`: neither UDP nor TCP, a later fragment, or cut short.
+    /// `None`: neither UDP nor TCP, a later fragment, behind extension headers, or cut short.
     pub(super) fn of(packet: &[u8]) -> Option<Self> {
-        let header = usize::from(packet.first()? & 0xf) * 4;
-        let fragment = u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x1fff;
-        let protocol = *packet.get(9)?;
+        let (header, fragment, protocol) = match packet.first()? >> 4 {
+            6 => (V6_HEADER_LEN, 0, *packet.get(6)?),
+            _ => {
+                let fragment = u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x1fff;
+                (usize::from(packet.first()? & 0xf) * 4, fragment, *packet.get(9)?)
+            }
+        };
         let (checksum, payload) = match protocol {
             UDP => (header + 6, header + 8),
             TCP => (header + 16, header + usize::from(packet.get(header + 12)? >> 4) * 4),
@@ -175,6 +190,18 @@ pub(super) mod tests {
                 assert_eq!(sum(&damaged), 0, "{damaged:?}");
             }
         }
+    }
+
+    #[test]
+    fn ipv6_is_damaged_behind_its_header() {
+        let mut whole = vec![0; 60];
+        whole[0] = 0x60;
+        whole[6] = UDP;
+        let (mut noticed, mut hidden) = (whole.clone(), whole.clone());
+        Damage::Noticed.corrupt(&mut noticed, &mut stream());
+        assert_eq!((flipped(&whole, &noticed), &noticed[..40]), (1, &whole[..40]));
+        Damage::Hidden.corrupt(&mut hidden, &mut stream());
+        assert_eq!((flipped(&whole[48..], &hidden[48..]), &hidden[..40]), (1, &whole[..40]));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::damage::Damage;
 use super::lateness::Recorder;
 use super::narrow;
 use super::nat::{Nat, Passage};
-use super::{LinkStats, NamespaceLink, Reach, Setup};
+use super::{Drops, LinkStats, Setup};
 use crate::{Error, Tun, sched};
 use hopline_core::Instant;
 use hopline_link::{Direction, Fate, OldPorts, Side};
@@ -13,7 +13,6 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::collections::BTreeMap;
 use std::io;
-use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
@@ -47,18 +46,17 @@ struct Link {
     nats: [Nat; 2],
     lateness: Recorder,
     priority: sched::Priority,
-    refused: u64,
-    too_long: u64,
+    /// Of each direction, without those of the interface.
+    drops: [Drops; 2],
     path_mtu: u16,
 }
 
 impl Forwarder {
     pub(super) fn start(ends: [Tun; 2], setup: Setup) -> Result<Self, Error> {
-        let reach = setup.reach;
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| system("making an eventfd", e.into()))?;
         let shared = Arc::new(Shared { clock: Clock::start(), stop, link: Mutex::new(Link::new(setup)) });
         let seen = Arc::clone(&shared);
-        let carrier = Carrier { ends, reach, shared: seen, under_way: BTreeMap::new(), taken: 0 };
+        let carrier = Carrier { ends, shared: seen, under_way: BTreeMap::new(), taken: 0 };
         let thread = thread::Builder::new()
             .name("link".into())
             .spawn(move || carrier.run())
@@ -75,11 +73,9 @@ impl Forwarder {
         LinkStats {
             forth: link.directions[Side::A as usize].counts(),
             back: link.directions[Side::B as usize].counts(),
+            drops: link.drops,
             lateness: link.lateness.lateness(),
             priority: link.priority,
-            unknown_port: link.nats.iter().map(Nat::unknown).sum(),
-            refused: link.refused,
-            too_long: link.too_long,
         }
     }
 
@@ -118,8 +114,7 @@ impl Link {
             nats: Default::default(),
             lateness: Recorder::default(),
             priority: sched::Priority::Ordinary,
-            refused: 0,
-            too_long: 0,
+            drops: Default::default(),
             path_mtu: setup.path_mtu.unwrap_or(u16::MAX),
         }
     }
@@ -142,7 +137,6 @@ impl Clock {
 
 struct Carrier {
     ends: [Tun; 2],
-    reach: Reach,
     shared: Arc<Shared>,
     /// Packets by time of arrival and order of sending, with whom they are for.
     under_way: BTreeMap<(Instant, u64), (Side, Vec<u8>)>,
@@ -181,8 +175,15 @@ impl Carrier {
             // An interface that fails sends nothing more; its host sees a dead link.
             let Ok(Some(len)) = self.ends[from as usize].receive(buffer) else { return };
             let packet = &mut buffer[..len];
-            if is_for(packet, from.other(), self.reach) {
-                self.carry(from, packet);
+            match aside(packet) {
+                None => self.carry(from, packet),
+                Some(reason) => {
+                    let drops = &mut self.shared.link().drops[from as usize];
+                    match reason {
+                        Aside::Membership => drops.memberships += 1,
+                        Aside::NotIp => drops.not_ip += 1,
+                    }
+                }
             }
         }
     }
@@ -193,7 +194,7 @@ impl Carrier {
         link.nats[from as usize].outward(packet);
         let damage = link.damage;
         let pieces = narrow::through(packet, link.path_mtu);
-        link.too_long += u64::from(pieces.is_empty());
+        link.drops[from as usize].too_long += u64::from(pieces.is_empty());
         let direction = &mut link.directions[from as usize];
         for piece in pieces {
             for (at, fate) in direction.carry(now, piece.len()).into_iter().flatten() {
@@ -217,21 +218,55 @@ impl Carrier {
             let mut link = self.shared.link();
             link.lateness.record(now - due);
             let passage = link.nats[to as usize].inward(&mut packet);
+            link.drops[to.other() as usize].unknown_port += u64::from(passage == Passage::Closed);
             drop(link);
             if passage == Passage::Open && self.ends[to as usize].send(&packet).is_err() {
-                self.shared.link().refused += 1;
+                self.shared.link().drops[to.other() as usize].refused += 1;
             }
         }
     }
 }
 
-/// Whether this is IPv4 for the host on `side`, or for somebody beyond. The kernel also speaks IPv6, and to groups, to whoever may be there.
-fn is_for(packet: &[u8], side: Side, reach: Reach) -> bool {
-    let Some(&[a, b, c, d]) = packet.get(16..20) else { return false };
-    let to = Ipv4Addr::new(a, b, c, d);
-    let reached = match reach {
-        Reach::Ends => to == NamespaceLink::address(side),
-        Reach::Beyond => !to.is_multicast() && !to.is_broadcast(),
-    };
-    packet[0] >> 4 == 4 && reached
+/// Reason for which the link does not carry a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aside {
+    /// Report of group memberships, which kernels send on their own account (RFC 3376 §4, RFC 3810 §5).
+    Membership,
+    /// Neither IPv4 nor IPv6.
+    NotIp,
+}
+
+/// Returns why `packet` is not carried; `None` if it is.
+fn aside(packet: &[u8]) -> Option<Aside> {
+    const IGMP: u8 = 2;
+    const HOP_BY_HOP: u8 = 0;
+    match packet.first().map(|first| first >> 4) {
+        Some(4) if packet.get(9) == Some(&IGMP) => Some(Aside::Membership),
+        // MLD is ICMPv6 to a group behind the option Router Alert (RFC 3810 §5).
+        Some(6) if packet.get(6) == Some(&HOP_BY_HOP) && packet.get(24) == Some(&0xff) => {
+            Some(Aside::Membership)
+        }
+        Some(4 | 6) => None,
+        _ => Some(Aside::NotIp),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_of_both_versions_are_carried_and_reports_of_memberships_are_not() {
+        let of = |version: u8, changes: &[(usize, u8)]| {
+            let mut packet = vec![0; 60];
+            packet[0] = version << 4;
+            changes.iter().for_each(|&(at, byte)| packet[at] = byte);
+            aside(&packet)
+        };
+        assert_eq!((of(4, &[]), of(6, &[(6, 17)])), (None, None));
+        assert_eq!(of(6, &[(24, 0xff), (6, 17)]), None, "a datagram to a group");
+        assert_eq!(of(4, &[(9, 2)]), Some(Aside::Membership));
+        assert_eq!(of(6, &[(24, 0xff), (6, 0)]), Some(Aside::Membership));
+        assert_eq!((of(5, &[]), aside(&[])), (Some(Aside::NotIp), Some(Aside::NotIp)));
+    }
 }

@@ -3,6 +3,7 @@
 
 mod damage;
 mod forwarder;
+mod hosts;
 mod lateness;
 mod narrow;
 mod nat;
@@ -11,11 +12,12 @@ pub use damage::Damage;
 pub use lateness::Lateness;
 
 use crate::sched::Priority;
-use crate::{Error, Interface, Namespace, Tun};
+use crate::{Error, Namespace, Network};
 use forwarder::Forwarder;
 use hopline_core::Instant;
 use hopline_link::{Counts, Emulation, OldPorts, Side};
-use std::net::Ipv4Addr;
+use hosts::End;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::thread;
 
 /// What a [`NamespaceLink`] is to be.
@@ -34,25 +36,42 @@ pub struct Setup {
     pub path_mtu: Option<u16>,
     /// What corruption does. Default: what the kernel's checksums notice.
     pub damage: Damage,
-    /// Whose packets it carries. Default: those of the two hosts.
-    pub reach: Reach,
+    /// What stands at A and at B. Default: a host at each.
+    pub ends: [Ends; 2],
 }
 
-/// Whose packets a link carries.
+/// What stands at one end of a link.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// Host or router.
+    pub stands: Stands,
+    /// Networks behind this end, beside those that the link makes: the other end has routes to them, and this end forwards.
+    pub networks: Vec<Network>,
+}
+
+/// Whether an end of a link is a host or a router.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
-    /// Those for the host at the far end.
+pub enum Stands {
+    /// A host.
     #[default]
-    Ends,
-    /// Those for whoever is beyond, too: the hosts may be routers, and have other addresses.
-    Beyond,
+    Host,
+    /// A router, by cable to a host behind it.
+    Router,
 }
 
 impl Setup {
     /// The usual MTU and damage.
     #[must_use]
     pub fn new(forth: Emulation, back: Emulation, seed: u64) -> Self {
-        Self { forth, back, seed, mtu: 1500, path_mtu: None, damage: Damage::default(), reach: Reach::Ends }
+        Self {
+            forth,
+            back,
+            seed,
+            mtu: 1500,
+            path_mtu: None,
+            damage: Damage::default(),
+            ends: Default::default(),
+        }
     }
 }
 
@@ -67,12 +86,56 @@ pub struct LinkStats {
     pub lateness: Lateness,
     /// How the carrying thread is scheduled.
     pub priority: Priority,
-    /// Packets for a port that an address translator no longer, or not yet, knew.
-    pub unknown_port: u64,
+    /// Packets that were lost beside what was emulated: from A to B, from B to A.
+    pub drops: [Drops; 2],
+}
+
+/// Packets of one direction that the emulated link did not lose, and that did not arrive all the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// Packets that the sending host's interface dropped: its queue of 500 was full, since the link's thread was late or packets came
+    /// faster than it can carry them.
+    pub interface: u64,
     /// Packets that were too long for the path and must not be cut.
     pub too_long: u64,
-    /// Packets that the kernel would not take at the far end.
+    /// Packets that are neither IPv4 nor IPv6.
+    pub not_ip: u64,
+    /// Reports of group memberships, which kernels send on their own account.
+    pub memberships: u64,
+    /// Packets for a port that an address translator no longer, or not yet, knew. They count as delivered by the emulation.
+    pub unknown_port: u64,
+    /// Packets that the kernel would not take at the far end. They count as delivered by the emulation.
     pub refused: u64,
+}
+
+impl LinkStats {
+    /// Drops of both directions together.
+    #[must_use]
+    pub const fn all_drops(&self) -> Drops {
+        let [forth, back] = self.drops;
+        Drops {
+            interface: forth.interface + back.interface,
+            too_long: forth.too_long + back.too_long,
+            not_ip: forth.not_ip + back.not_ip,
+            memberships: forth.memberships + back.memberships,
+            unknown_port: forth.unknown_port + back.unknown_port,
+            refused: forth.refused + back.refused,
+        }
+    }
+}
+
+impl Drops {
+    /// Packets that were dropped before the emulation.
+    #[must_use]
+    pub const fn before(&self) -> u64 {
+        self.interface + self.too_long + self.not_ip
+    }
+
+    /// Packets that were dropped behind the emulation.
+    #[must_use]
+    pub const fn behind(&self) -> u64 {
+        self.unknown_port + self.refused
+    }
 }
 
 /// Two hosts, A and B, and a link between them. Everything goes when the value does.
@@ -80,13 +143,13 @@ pub struct LinkStats {
 pub struct NamespaceLink {
     // Dropped in this order: the thread and its interfaces, then the namespaces.
     forwarder: Forwarder,
-    hosts: [Namespace; 2],
+    ends: [End; 2],
 }
 
-/// The name of the interface, on both sides.
+/// Name of the interface to the link, on both sides.
 const INTERFACE: &str = "link0";
-/// Bits that the two addresses have in common.
-const PREFIX: u8 = 24;
+/// Name of the interface between a router and the host behind it, on both sides.
+const CABLE: &str = "lan0";
 
 impl NamespaceLink {
     /// A link with the usual MTU.
@@ -102,10 +165,10 @@ impl NamespaceLink {
     /// # Errors
     /// [`Error::Unavailable`] if this process may not: it needs root and `/dev/net/tun`.
     pub fn with(setup: Setup) -> Result<Self, Error> {
-        let hosts = [Namespace::new()?, Namespace::new()?];
-        let [a, b] = [Side::A, Side::B].map(|side| host_interface(&hosts[side as usize], side, setup.mtu));
-        let forwarder = Forwarder::start([a?, b?], setup)?;
-        Ok(Self { forwarder, hosts })
+        let (a, tun_a) = End::new(Side::A, &setup)?;
+        let (b, tun_b) = End::new(Side::B, &setup)?;
+        let forwarder = Forwarder::start([tun_a, tun_b], setup)?;
+        Ok(Self { forwarder, ends: [a, b] })
     }
 
     /// Runs `what` in a thread on host A and waits for it.
@@ -141,24 +204,45 @@ impl NamespaceLink {
     }
 
     fn run_in<T: Send>(&self, side: Side, what: impl FnOnce() -> T + Send) -> T {
-        self.hosts[side as usize]
-            .run(what)
-            .expect("what could be entered when it was made can be entered again")
+        self.host(side).run(what).expect("what could be entered when it was made can be entered again")
     }
 
-    /// The host on `side`.
+    /// The host on `side`: the one behind the router, where a router stands there.
     #[must_use]
     pub fn host(&self, side: Side) -> &Namespace {
-        &self.hosts[side as usize]
+        self.ends[side as usize].host()
     }
 
-    /// The address of a host.
+    /// The router on `side`, if one stands there.
+    #[must_use]
+    pub fn router(&self, side: Side) -> Option<&Namespace> {
+        let End { end, behind, .. } = &self.ends[side as usize];
+        behind.as_ref().map(|_| end)
+    }
+
+    /// Address of an end: of the host that stands there, or of the router.
     #[must_use]
     pub const fn address(side: Side) -> Ipv4Addr {
-        match side {
-            Side::A => Ipv4Addr::new(10, 80, 0, 1),
-            Side::B => Ipv4Addr::new(10, 80, 0, 2),
+        hosts::end_v4(side)
+    }
+
+    /// IPv4 address of the host on `side`.
+    #[must_use]
+    pub fn host_v4(&self, side: Side) -> Ipv4Addr {
+        match self.router(side) {
+            Some(_) => hosts::behind(side).0,
+            None => hosts::end_v4(side),
         }
+    }
+
+    /// IPv6 address of the host on `side`; `None` if this kernel or the link, by its MTU, has no IPv6.
+    #[must_use]
+    pub fn host_v6(&self, side: Side) -> Option<Ipv6Addr> {
+        let address = match self.router(side) {
+            Some(_) => hosts::behind(side).1,
+            None => hosts::end_v6(side),
+        };
+        self.ends[side as usize].has_v6.then_some(address)
     }
 
     /// The address of host A.
@@ -182,7 +266,12 @@ impl NamespaceLink {
     /// What the link has done so far.
     #[must_use]
     pub fn stats(&self) -> LinkStats {
-        self.forwarder.stats()
+        let mut stats = self.forwarder.stats();
+        for (drops, end) in stats.drops.iter_mut().zip(&self.ends) {
+            // Without a thread for the host, its interface has told nothing.
+            drops.interface = end.end.run(hosts::dropped_by_interface).unwrap_or(0);
+        }
+        stats
     }
 
     /// Each host stands behind an address translator. At first each UDP port can be reached by its own number. From now on
@@ -191,15 +280,4 @@ impl NamespaceLink {
     pub fn rebind(&self, side: Side, old: OldPorts) {
         self.forwarder.rebind(side, old);
     }
-}
-
-fn host_interface(host: &Namespace, side: Side, mtu: u16) -> Result<Tun, Error> {
-    host.run(|| {
-        let tun = Tun::open(INTERFACE)?;
-        let interface = Interface::named(tun.name())?;
-        interface.set_mtu(mtu)?;
-        interface.set_address(NamespaceLink::address(side), PREFIX)?;
-        interface.up()?;
-        Ok(tun)
-    })?
 }

@@ -8,8 +8,8 @@ const DONT_FRAGMENT: u16 = 0x4000;
 const MORE: u16 = 0x2000;
 const OFFSET: u16 = 0x1fff;
 
-/// What such a router makes of an IPv4 packet: itself where it fits, fragments (RFC 791 §3.2) where it may be cut, and nothing
-/// where it may not: the word of it (RFC 1191) is lost behind some firewall.
+/// What such a router makes of a packet: itself where it fits, fragments (RFC 791 §3.2) where it may be cut, and nothing
+/// where it may not: the word of it (RFC 1191) is lost behind some firewall. Routers do not cut IPv6 (RFC 8200 §5).
 pub(super) fn through(packet: &[u8], mtu: u16) -> Vec<Vec<u8>> {
     if packet.len() <= mtu.into() {
         return vec![packet.to_vec()];
@@ -18,7 +18,7 @@ pub(super) fn through(packet: &[u8], mtu: u16) -> Vec<Vec<u8>> {
     let header = usize::from(packet[0] & 15) * 4;
     let flags = word(6);
     // Options would have to be copied or left out one by one; nobody sends any here.
-    if flags & DONT_FRAGMENT != 0 || header != HEADER {
+    if packet[0] >> 4 != 4 || flags & DONT_FRAGMENT != 0 || header != HEADER {
         return Vec::new();
     }
     let each = (usize::from(mtu) - HEADER) / 8 * 8;
@@ -64,11 +64,17 @@ mod tests {
         for len in [20, 1399, 1400] {
             assert_eq!(through(&packet(len, DONT_FRAGMENT), 1400), [packet(len, DONT_FRAGMENT)]);
         }
+        let mut v6 = packet(1400, 0);
+        v6[0] = 0x60;
+        assert_eq!(through(&v6, 1400), [v6]);
     }
 
     #[test]
     fn what_must_not_be_cut_vanishes() {
         assert!(through(&packet(1401, DONT_FRAGMENT), 1400).is_empty());
+        let mut v6 = packet(1401, 0);
+        v6[0] = 0x60;
+        assert!(through(&v6, 1400).is_empty());
     }
 
     #[test]

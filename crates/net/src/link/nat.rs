@@ -25,7 +25,6 @@ pub(super) struct Nat {
     old: Option<OldPorts>,
     /// Public ports that the host has sent from since, with its own.
     known: BTreeMap<u16, u16>,
-    unknown: u64,
 }
 
 impl Nat {
@@ -33,10 +32,6 @@ impl Nat {
         self.rebound = self.rebound.wrapping_add(1);
         self.old = Some(old);
         self.known.clear();
-    }
-
-    pub(super) fn unknown(&self) -> u64 {
-        self.unknown
     }
 
     /// Rewrites the source of a packet that the host sends.
@@ -55,10 +50,7 @@ impl Nat {
         let private = match (self.known.get(&public), self.old) {
             (Some(&private), _) => private,
             (None, Some(OldPorts::Kept)) => unrotated(public, self.rebound.wrapping_sub(1)),
-            _ => {
-                self.unknown += 1;
-                return Passage::Closed;
-            }
+            _ => return Passage::Closed,
         };
         set_port(packet, at, private);
         Passage::Open
@@ -126,7 +118,6 @@ mod tests {
             (out(&mut nat, 5000), into(&mut nat, 5000), into(&mut nat, 6000)),
             (5000, Some(5000), Some(6000))
         );
-        assert_eq!(nat.unknown(), 0);
     }
 
     #[test]
@@ -139,7 +130,6 @@ mod tests {
         assert_eq!((into(&mut nat, 5000 + STEP), into(&mut nat, 5000)), (Some(5000), None));
         nat.rebind(OldPorts::Forgotten);
         assert_eq!(into(&mut nat, 5000 + STEP), None);
-        assert_eq!(nat.unknown(), 4);
     }
 
     #[test]

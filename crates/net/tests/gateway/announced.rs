@@ -6,7 +6,7 @@ use hopline_harness::{Need, Test};
 use hopline_net::Namespace;
 use hopline_net::announce::{Announcements, Config, Known, Role, Speaks};
 use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Sources, Way};
-use hopline_net::link::{NamespaceLink, Reach, Setup};
+use hopline_net::link::{NamespaceLink, Setup};
 use hopline_net::nfqueue::{self, Queue};
 use hopline_net::veth::{self, Trains};
 use hopline_testkit::namespace::LINK as NEED_OF_LINK;
@@ -55,7 +55,7 @@ struct Asking {
 impl World {
     fn new() -> Self {
         let air = Emulation { rate: Some(20_000_000), ..Emulation::delay(Span::from_millis(2)) };
-        let setup = Setup { reach: Reach::Beyond, ..Setup::new(air.clone(), air, 7) };
+        let setup = Setup::new(air.clone(), air, 7);
         let link = NamespaceLink::with(setup).unwrap();
         let [client, server] = [Namespace::new().unwrap(), Namespace::new().unwrap()];
         for (host, address, gateway, its, beyond) in [

@@ -4,7 +4,7 @@ use crate::gateway::helpers::*;
 use hopline_core::Duration as Span;
 use hopline_harness::{Need, Test};
 use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Transport, Way};
-use hopline_net::link::{NamespaceLink, Reach, Setup};
+use hopline_net::link::{NamespaceLink, Setup};
 use hopline_net::transparent::LegOptions;
 use hopline_net::{tcp, tpa};
 use hopline_testkit::namespace::LINK;
@@ -64,7 +64,7 @@ impl World {
         let (wire, air) = (link(100_000_000, 27 - ms, 1000), link(20_000_000, ms, 100));
         let lossy = Emulation { loss, ..air.clone() };
         let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(lossy, air, seed + 1)]
-            .map(|setup| NamespaceLink::with(Setup { reach: Reach::Beyond, ..setup }).unwrap());
+            .map(|setup| NamespaceLink::with(setup).unwrap());
         last_hop::join(&wired, &wireless, &[]);
         Self { wired, wireless }
     }

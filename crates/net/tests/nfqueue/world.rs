@@ -3,7 +3,7 @@
 use crate::nfqueue::router;
 use bytes::Bytes;
 use hopline_core::Duration;
-use hopline_net::link::{NamespaceLink, Reach, Setup};
+use hopline_net::link::{NamespaceLink, Setup};
 use hopline_net::nfqueue::{self, Queue};
 use hopline_net::{in_path, tcp};
 use hopline_proxy::driver::Driver;
@@ -72,7 +72,7 @@ impl World {
             }
         };
         let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(lossy, air, seed + 1)]
-            .map(|setup| NamespaceLink::with(Setup { reach: Reach::Beyond, ..setup }).unwrap());
+            .map(|setup| NamespaceLink::with(setup).unwrap());
         last_hop::join(&wired, &wireless, &[]);
         let world = Self { wired, wireless };
         match bottleneck {

@@ -1,7 +1,7 @@
 //! The kernel's TCP over 100 Mb/s to one end of a pair, and from there over 20 Mb/s and 2 ms that lose packets to the other end.
 
 use hopline_core::Duration;
-use hopline_net::link::{NamespaceLink, Reach, Setup};
+use hopline_net::link::{NamespaceLink, Setup};
 use hopline_net::service::{Ledger, Service};
 use hopline_net::{Namespace, sched, tcp};
 use hopline_testkit::namespace::host::{ip, tc};
@@ -67,7 +67,7 @@ impl World {
         };
         let back = if losses.back { lossy } else { air };
         let [wired, lossy] = [Setup::new(wire.clone(), wire, seed), Setup::new(forth, back, seed + 1)]
-            .map(|setup| NamespaceLink::with(Setup { reach: Reach::Beyond, ..setup }).unwrap());
+            .map(|setup| NamespaceLink::with(setup).unwrap());
         last_hop::join(&wired, &lossy, &["10.90.0.0/24"]);
         let world = Self { wired, lossy };
         if bottleneck == Bottleneck::InNear {

@@ -5,7 +5,7 @@ use crate::split::hosts::{meanwhile, reset, tell};
 use crate::split::measured::split;
 use crate::split::router::divert;
 use hopline_core::Duration;
-use hopline_net::link::{Lateness, NamespaceLink, Reach, Setup};
+use hopline_net::link::{Lateness, NamespaceLink, Setup};
 use hopline_net::tcp;
 use hopline_testkit::namespace::last_hop::{self, LINK};
 use hopline_testkit::{Emulation, Side};
@@ -35,7 +35,7 @@ impl World {
         let (wire, air) = (slow(100_000_000, 25, 1000), slow(20_000_000, 2, 100));
         let lossy = Emulation { loss, ..air.clone() };
         let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(lossy, air, seed + 1)]
-            .map(|setup| NamespaceLink::with(Setup { reach: Reach::Beyond, ..setup }).unwrap());
+            .map(|setup| NamespaceLink::with(setup).unwrap());
         last_hop::join(&wired, &wireless, &[]);
         Self { wired, wireless }
     }

@@ -3,6 +3,7 @@
 use crate::args::number::whole;
 use clap::Args as Arguments;
 use hopline_core::{Duration, Instant};
+use hopline_net::Network;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -15,18 +16,26 @@ Examples:
   hopline link --rate 2mbit --outage 10s..30s -- ping -c 40 10.80.0.2
   hopline link --loss 10% --loss-burst 4   # a shell; on the far host:
   nsenter --net=$HOPLINE_FAR_NETNS iperf3 -s
+  hopline link --loss 5% --near-router 'hopline proxy run snoop.toml' --far 'iperf3 -s' \
+    -- sh -c 'iperf3 -c $HOPLINE_FAR -R'
 
-Both commands see HOPLINE_NEAR and HOPLINE_FAR (addresses), HOPLINE_FAR_NETNS and HOPLINE_LINK_SEED. --far \
-starts 300 ms before COMMAND and is stopped after it; what it prints goes to stderr. Needs root and \
-/dev/net/tun. IPv4 only.
-Exit codes: COMMAND's own, 128 and its number if a signal ended it; 1 too if the link itself was late; 2 wrong \
-usage.";
+All commands see HOPLINE_NEAR and HOPLINE_FAR (addresses; with a 6 at the end those of IPv6), \
+HOPLINE_FAR_NETNS and HOPLINE_LINK_SEED. --far and those of routers start 300 ms before COMMAND and are \
+stopped after it; what they print goes to stderr. Needs /dev/net/tun, and root or user namespaces.
+Exit codes: COMMAND's own, 128 and its number if a signal ended it; with --strict 1 if the link itself was \
+late; 2 wrong usage.";
 
 #[derive(Debug, Arguments)]
 pub(crate) struct Link {
     /// Bits a second each way: 20mbit, 500kbit [default: no limit]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
+    /// When packets leave, in place of a rate: a trace of mahimahi
+    #[arg(long, value_name = "FILE", conflicts_with = "rate")]
+    pub(crate) rate_trace: Option<PathBuf>,
+    /// Other delays, losses and rates over time: CSV or JSON with time_s, delay_ms, loss, rate_mbps
+    #[arg(long, value_name = "FILE")]
+    pub(crate) replay: Option<PathBuf>,
     /// Delay each way: 25ms
     #[arg(long, value_name = "TIME", default_value = "0ms")]
     pub(crate) delay: Time,
@@ -61,6 +70,12 @@ pub(crate) struct Link {
     /// The rate from far to near, if it is another
     #[arg(long, value_name = "RATE")]
     pub(crate) rate_back: Option<Rate>,
+    /// When packets leave from far to near, if at other times
+    #[arg(long, value_name = "FILE", conflicts_with = "rate_back")]
+    pub(crate) rate_trace_back: Option<PathBuf>,
+    /// What is replayed from far to near, if it is something else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) replay_back: Option<PathBuf>,
     /// The delay from far to near, if it is another
     #[arg(long, value_name = "TIME")]
     pub(crate) delay_back: Option<Time>,
@@ -74,6 +89,21 @@ pub(crate) struct Link {
     /// Runs on the far host, through a shell, until COMMAND has ended
     #[arg(long, value_name = "COMMAND")]
     pub(crate) far: Option<String>,
+    /// Put a router between the near host and the link, and run this on it, through a shell; `true` for nothing
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) near_router: Option<String>,
+    /// The same between the link and the far host
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) far_router: Option<String>,
+    /// A network behind the near end, to which the far end has a route: 10.9.0.0/24, fd09::/64; may be repeated
+    #[arg(long, value_name = "NETWORK")]
+    pub(crate) near_net: Vec<Network>,
+    /// The same behind the far end
+    #[arg(long, value_name = "NETWORK")]
+    pub(crate) far_net: Vec<Network>,
+    /// Fail if the link itself was late, even if COMMAND did not
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Write what the link did into this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

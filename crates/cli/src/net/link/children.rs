@@ -1,6 +1,6 @@
 //! What the commands started, and what those started.
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
 use std::fs;
 use std::thread;
 use std::time::Duration;
@@ -55,8 +55,9 @@ pub(super) fn tell_to_end(pid: u32) {
     }
 }
 
+/// All that have ended, of whichever process group: a zombie counts as alive.
 fn reap() {
-    while let Ok(Some(_)) = waitpid(None, WaitOptions::NOHANG) {}
+    while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
 }
 
 /// Our children, of every thread of ours.

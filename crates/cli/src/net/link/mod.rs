@@ -1,23 +1,31 @@
 //! `hopline link`.
 
 mod children;
-mod far;
 mod summary;
+mod traces;
+mod voice;
 
 use crate::console;
-use crate::net::args::Link as Args;
+use crate::net::args::{Link as Args, Rate, Share, Time};
 use crate::net::clock;
 use crate::problems::{Failure, say};
 use children::Children;
-use far::Voice;
 use hopline_link::{Emulation, Extra, Side};
-use hopline_net::link::{NamespaceLink, Setup};
+use hopline_net::link::{Ends, NamespaceLink, Setup, Stands};
+use hopline_net::{Namespace, Network, netns};
+use hopline_scenario::source::Problem;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+use voice::Voice;
 
+/// What helps where namespaces can be made and interfaces cannot.
+const TUN_HELP: &str = "run it as root, or let its user open /dev/net/tun: `modprobe tun`, `chmod 666 /dev/net/tun`; a container needs \
+                        --device /dev/net/tun";
 /// How long the far command has to begin to listen.
 const HEAD_START: Duration = Duration::from_millis(300);
 /// How often it is seen whether the command has ended.
@@ -27,36 +35,47 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs a command on one of two hosts, and passes on how it ended.
 pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
-    let setup = setup(args);
-    let link = NamespaceLink::with(setup).map_err(|e| Failure::Other(e.to_string()))?;
+    let setup = setup(args)?;
+    netns::be_allowed_namespaces().map_err(|e| Failure::Other(e.to_string()))?;
+    let link = NamespaceLink::with(setup).map_err(|e| match e.is_unavailable() {
+        true => Failure::Other(format!("{e}; {TUN_HELP}")),
+        false => Failure::Other(e.to_string()),
+    })?;
     // Ctrl-C at a terminal goes to the command as well, which has a while to come to its end.
     console::catch_interrupts()?;
     let children = Children::adopt();
-    let voice = args.far.as_ref().map(|far| start_far(args, &link, far)).transpose()?;
-    let mut child = start(args, &link, Side::A, near(args))?;
+    let voices = start_beside(args, &link)?;
+    let mut child = start(args, &link, link.host(Side::A), near(args))?;
     let status = await_end(&mut child)?;
     drop(children);
-    if let Some(voice) = voice {
-        voice.end();
-    }
+    voices.into_iter().for_each(Voice::end);
     let stats = link.stats();
-    say(&summary::text(&stats));
+    say(&summary::text(&stats, args.strict));
     if let Some(place) = &args.json {
         let json = summary::json(&stats, args.seed);
         std::fs::write(place, json)
             .map_err(|e| Failure::Other(format!("writing {}: {e}", place.display())))?;
     }
-    Ok(exit_code(status, stats.lateness.is_late()))
+    Ok(exit_code(status, args.strict && stats.lateness.is_late()))
 }
 
-fn setup(args: &Args) -> Setup {
-    let way = |rate: Option<crate::net::args::Rate>,
-               delay: crate::net::args::Time,
-               loss: crate::net::args::Share| Emulation {
-        latency: delay.0,
-        rate: rate.map(|rate| rate.0),
+/// What one direction of a link is told apart from the other.
+struct Way<'a> {
+    rate: Option<Rate>,
+    rate_trace: Option<&'a Path>,
+    replay: Option<&'a Path>,
+    delay: Time,
+    loss: Share,
+}
+
+fn emulation(args: &Args, way: &Way<'_>) -> Result<Emulation, Problem> {
+    Ok(Emulation {
+        latency: way.delay.0,
+        rate: way.rate.map(|rate| rate.0),
+        opportunities: way.rate_trace.map(traces::rate_trace).transpose()?.map(Arc::new),
+        conditions: way.replay.map(traces::replay).transpose()?.map(Arc::from),
         queue: Some(args.queue as usize),
-        loss: loss.0,
+        loss: way.loss.0,
         burst: args.loss_burst,
         jitter: args.jitter.0,
         reorder: args.reorder.0.0,
@@ -66,25 +85,58 @@ fn setup(args: &Args) -> Setup {
         corrupt: args.corrupt.0,
         blackouts: args.outage.iter().map(|outage| (outage.0, outage.1)).collect(),
         ..Emulation::default()
-    };
-    let forth = way(args.rate, args.delay, args.loss);
-    let back = way(
-        args.rate_back.or(args.rate),
-        args.delay_back.unwrap_or(args.delay),
-        args.loss_back.unwrap_or(args.loss),
-    );
-    Setup { path_mtu: args.mtu, ..Setup::new(forth, back, args.seed) }
+    })
 }
 
-/// Starts the far command, and gives it the time to begin to listen.
-fn start_far(args: &Args, link: &NamespaceLink, far: &str) -> Result<Voice, Failure> {
-    let mut shell = Command::new("sh");
-    // Ctrl-C is not for it: it is stopped when the other has ended.
-    shell.args(["-c", far]).process_group(0);
-    let voice = Voice::of(&mut shell)?;
-    start(args, link, Side::B, shell)?;
-    thread::sleep(HEAD_START);
-    Ok(voice)
+fn setup(args: &Args) -> Result<Setup, Problem> {
+    let there = Way {
+        rate: args.rate,
+        rate_trace: args.rate_trace.as_deref(),
+        replay: args.replay.as_deref(),
+        delay: args.delay,
+        loss: args.loss,
+    };
+    // A rate of its own is in place of a trace, and the other way round.
+    let (rate, rate_trace) = match (args.rate_back, args.rate_trace_back.as_deref()) {
+        (None, None) => (there.rate, there.rate_trace),
+        other => other,
+    };
+    let back = Way {
+        rate,
+        rate_trace,
+        replay: args.replay_back.as_deref().or(there.replay),
+        delay: args.delay_back.unwrap_or(args.delay),
+        loss: args.loss_back.unwrap_or(args.loss),
+    };
+    let (forth, back) = (emulation(args, &there)?, emulation(args, &back)?);
+    let end = |router: &Option<String>, networks: &[Network]| Ends {
+        stands: if router.is_some() { Stands::Router } else { Stands::Host },
+        networks: networks.to_vec(),
+    };
+    let ends = [end(&args.near_router, &args.near_net), end(&args.far_router, &args.far_net)];
+    Ok(Setup { path_mtu: args.mtu, ends, ..Setup::new(forth, back, args.seed) })
+}
+
+/// Starts the commands of routers and of the far host, and gives them the time to begin to listen.
+fn start_beside(args: &Args, link: &NamespaceLink) -> Result<Vec<Voice>, Failure> {
+    let commands = [
+        ("near-router", &args.near_router, link.router(Side::A)),
+        ("far-router", &args.far_router, link.router(Side::B)),
+        ("far", &args.far, Some(link.host(Side::B))),
+    ];
+    let mut voices = Vec::new();
+    for (name, command, host) in commands {
+        let (Some(command), Some(host)) = (command, host) else { continue };
+        let mut shell = Command::new("sh");
+        // Ctrl-C is not for it: it is stopped when the near command has ended.
+        shell.args(["-c", command]).process_group(0);
+        voices.push(Voice::of(name, &mut shell)?);
+        start(args, link, host, shell)?;
+    }
+    if !voices.is_empty() {
+        thread::sleep(HEAD_START);
+    }
+    Ok(voices)
 }
 
 fn near(args: &Args) -> Command {
@@ -106,16 +158,18 @@ fn far_namespace(link: &NamespaceLink) -> String {
 fn start(
     args: &Args,
     link: &NamespaceLink,
-    side: Side,
+    host: &Namespace,
     mut command: Command,
 ) -> Result<std::process::Child, Failure> {
-    command
-        .env("HOPLINE_NEAR", link.address_a().to_string())
-        .env("HOPLINE_FAR", link.address_b().to_string())
-        .env("HOPLINE_FAR_NETNS", far_namespace(link))
-        .env("HOPLINE_LINK_SEED", args.seed.to_string());
+    for (name, side) in [("HOPLINE_NEAR", Side::A), ("HOPLINE_FAR", Side::B)] {
+        command.env(name, link.host_v4(side).to_string());
+        if let Some(address) = link.host_v6(side) {
+            command.env(format!("{name}6"), address.to_string());
+        }
+    }
+    command.env("HOPLINE_FAR_NETNS", far_namespace(link)).env("HOPLINE_LINK_SEED", args.seed.to_string());
     let program = command.get_program().to_string_lossy().into_owned();
-    let started = link.host(side).spawn(command);
+    let started = host.spawn(command);
     started.map_err(|e| Failure::Other(format!("{program} cannot be started: {e}")))
 }
 
@@ -150,10 +204,10 @@ fn await_end(child: &mut std::process::Child) -> Result<ExitStatus, Failure> {
     }
 }
 
-/// As shells have it.
-fn exit_code(status: ExitStatus, late: bool) -> ExitCode {
+/// As shells have it; `fails`: a run that succeeded is a failure all the same.
+fn exit_code(status: ExitStatus, fails: bool) -> ExitCode {
     match (status.code(), status.signal()) {
-        (Some(0), _) if late => ExitCode::FAILURE,
+        (Some(0), _) if fails => ExitCode::FAILURE,
         (Some(code), _) => ExitCode::from(code as u8),
         (None, signal) => ExitCode::from(128_u8.saturating_add(signal.unwrap_or(0) as u8)),
     }
@@ -165,14 +219,32 @@ mod tests {
     use crate::args::{Args as All, Command as Any};
     use crate::net::Command;
     use clap::Parser;
-    use hopline_core::{Duration as Span, Instant as Time};
+    use hopline_core::{Duration as Span, Instant as Moment};
 
     fn setup_of(options: &str) -> Setup {
         let words = format!("hopline link {options} -- true");
         let Any::Net(Command::Link(args)) = All::parse_from(words.split_whitespace()).command else {
             panic!("{words}")
         };
-        setup(&args)
+        setup(&args).unwrap()
+    }
+
+    #[test]
+    fn lateness_changes_the_exit_code_of_a_success_only_and_only_if_it_is_to() {
+        let of = |raw, fails| format!("{:?}", exit_code(ExitStatus::from_raw(raw), fails));
+        let code = |code: u8| format!("{:?}", ExitCode::from(code));
+        assert_eq!((of(0, false), of(0, true)), (code(0), code(1)));
+        assert_eq!((of(7 << 8, true), of(9, true)), (code(7), code(128 + 9)));
+    }
+
+    #[test]
+    fn routers_and_networks_stand_at_their_ends() {
+        let setup =
+            setup_of("--near-router true --near-net 10.9.0.0/24 --near-net fd09::/64 --far-net 10.8.0.0/16");
+        let [near, far] = &setup.ends;
+        assert_eq!((near.stands, far.stands), (Stands::Router, Stands::Host));
+        assert_eq!(near.networks, ["10.9.0.0/24".parse(), "fd09::/64".parse()].map(Result::unwrap));
+        assert_eq!(far.networks, ["10.8.0.0/16".parse().unwrap()]);
     }
 
     #[test]
@@ -201,15 +273,36 @@ mod tests {
             duplicate: 0.01,
             corrupt: 0.001,
             mark: 0.0,
+            opportunities: None,
+            conditions: None,
             blackouts: vec![
-                (Time::from_secs(1), Time::from_secs(2)),
-                (Time::from_secs(60), Time::from_secs(120)),
+                (Moment::from_secs(1), Moment::from_secs(2)),
+                (Moment::from_secs(60), Moment::from_secs(120)),
             ],
         };
         let expected = Setup { path_mtu: Some(1400), ..Setup::new(way.clone(), way, 7) };
         let options = "--rate 20mbit --delay 25ms --jitter 3ms --loss 5% --loss-burst 4 --reorder 2%:10ms --duplicate 1% --corrupt 0.1% \
                        --queue 50 --mtu 1400 --outage 1s..2s --outage 60s..2min --seed 7";
         assert_eq!(setup_of(options), expected);
+    }
+
+    #[test]
+    fn traces_are_of_both_ways_unless_the_way_back_has_another_or_a_rate() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let (trace, replay) = (file("trace", "5\n10\n"), file("replay.csv", "time_s,loss\n1,0.5\n"));
+        let both = setup_of(&format!("--rate-trace {trace} --replay {replay}"));
+        assert!(both.forth.opportunities.is_some() && both.forth.conditions.is_some());
+        assert_eq!(both.forth, both.back);
+        let rated = setup_of(&format!("--rate-trace {trace} --rate-back 1mbit"));
+        assert_eq!((rated.back.opportunities, rated.back.rate), (None, Some(1_000_000)));
+        let other = file("other", "7\n");
+        let traced = setup_of(&format!("--rate 1mbit --rate-trace-back {other}"));
+        assert_eq!((traced.back.opportunities.is_some(), traced.back.rate), (true, None));
     }
 
     #[test]

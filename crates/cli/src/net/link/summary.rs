@@ -1,52 +1,71 @@
 //! What the link did.
 
 use hopline_link::Counts;
-use hopline_net::link::LinkStats;
+use hopline_net::link::{Drops, LinkStats};
 use serde_json::{Value, json};
 
-pub(super) fn text(stats: &LinkStats) -> String {
-    let late = if stats.lateness.is_late() {
-        "\nINVALID: more than 2 % of packets were more than 1 ms late; this machine is too busy for this link"
-    } else {
-        ""
+pub(super) fn text(stats: &LinkStats, strict: bool) -> String {
+    let late = match (stats.lateness.is_late(), strict) {
+        (false, _) => "",
+        (true, false) => {
+            "\nwarning: LATE. More than 2 % of packets were more than 1 ms late: this machine is too busy for this link, and figures say little"
+        }
+        (true, true) => {
+            "\nLATE: more than 2 % of packets were more than 1 ms late; this machine is too busy for this link"
+        }
     };
-    let too_long = match stats.too_long {
-        0 => String::new(),
-        n => format!("\n{n} packets were too long for the path"),
-    };
+    let [forth, back] = &stats.drops;
     format!(
-        "there: {}\nback:  {}{too_long}\nthe link itself: {}{late}",
-        way(&stats.forth),
-        way(&stats.back),
+        "there: {}\nback:  {}\nthe link itself: {}{late}",
+        way(&stats.forth, forth),
+        way(&stats.back, back),
         stats.lateness
     )
 }
 
-fn way(counts: &Counts) -> String {
-    let share = 100.0 * lost(counts) as f64 / (counts.sent.max(1)) as f64;
-    format!(
-        "{} packets, {} delivered, {} lost ({share:.2} %): {} at random, {} by the queue, {} in outages",
-        counts.sent,
-        counts.delivered,
-        lost(counts),
+/// Packets of one direction, and each cause of losses; causes that only some links have are told where there are such.
+fn way(counts: &Counts, drops: &Drops) -> String {
+    let (all, lost) = (counts.sent + drops.before(), lost(counts, drops));
+    let share = 100.0 * lost as f64 / all.max(1) as f64;
+    let mut text = format!(
+        "{all} packets, {} delivered, {lost} lost ({share:.2} %): {} at random, {} by the queue, {} in outages",
+        delivered(counts, drops),
         counts.lost,
         counts.queue_drops,
         counts.blacked_out
-    )
+    );
+    for (number, cause) in [
+        (drops.interface, "by the sender's interface, faster than the link's thread"),
+        (drops.too_long, "too long for the path"),
+        (drops.not_ip, "not IP"),
+        (drops.unknown_port, "for ports that no host has"),
+        (drops.refused, "refused by the receiver's kernel"),
+    ] {
+        if number > 0 {
+            text += &format!(", {number} {cause}");
+        }
+    }
+    text
 }
 
 /// Packets that did not arrive, whatever became of them.
-fn lost(counts: &Counts) -> u64 {
-    counts.lost + counts.blacked_out + counts.queue_drops
+fn lost(counts: &Counts, drops: &Drops) -> u64 {
+    counts.lost + counts.blacked_out + counts.queue_drops + drops.before() + drops.behind()
+}
+
+/// Copies that the receiver's kernel did not take count as packets.
+fn delivered(counts: &Counts, drops: &Drops) -> u64 {
+    counts.delivered.saturating_sub(drops.behind())
 }
 
 pub(super) fn json(stats: &LinkStats, seed: u64) -> String {
     let late = &stats.lateness;
+    let [forth, back] = &stats.drops;
     let value = json!({
         "seed": seed,
-        "there": values(&stats.forth),
-        "back": values(&stats.back),
-        "too_long": stats.too_long,
+        "there": values(&stats.forth, forth),
+        "back": values(&stats.back, back),
+        "too_long": forth.too_long + back.too_long,
         "lateness": {
             "packets": late.packets,
             "mean_s": late.mean.as_secs_f64(),
@@ -60,11 +79,11 @@ pub(super) fn json(stats: &LinkStats, seed: u64) -> String {
     format!("{value:#}\n")
 }
 
-fn values(counts: &Counts) -> Value {
+fn values(counts: &Counts, drops: &Drops) -> Value {
     json!({
-        "sent": counts.sent,
+        "sent": counts.sent + drops.before(),
         "sent_bytes": counts.sent_bytes,
-        "delivered": counts.delivered,
+        "delivered": delivered(counts, drops),
         "lost": counts.lost,
         "bursts": counts.bursts,
         "queue_drops": counts.queue_drops,
@@ -72,7 +91,31 @@ fn values(counts: &Counts) -> Value {
         "reordered": counts.reordered,
         "duplicated": counts.duplicated,
         "corrupted": counts.corrupted,
+        "interface_drops": drops.interface,
+        "too_long": drops.too_long,
+        "not_ip": drops.not_ip,
+        "memberships": drops.memberships,
+        "refused": drops.refused,
         "longest_queue": counts.longest_queue,
         "mean_wait_s": counts.mean_wait().as_secs_f64(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_packet_is_delivered_or_lost_by_a_cause() {
+        let counts =
+            Counts { sent: 100, delivered: 90, lost: 6, queue_drops: 3, blacked_out: 1, ..Counts::default() };
+        let plain = "100 packets, 90 delivered, 10 lost (10.00 %): 6 at random, 3 by the queue, 1 in outages";
+        assert_eq!(way(&counts, &Drops::default()), plain);
+        let drops = Drops { interface: 50, too_long: 7, refused: 2, memberships: 5, ..Drops::default() };
+        assert_eq!(
+            way(&counts, &drops),
+            "157 packets, 88 delivered, 69 lost (43.95 %): 6 at random, 3 by the queue, 1 in outages, 50 by the sender's interface, \
+             faster than the link's thread, 7 too long for the path, 2 refused by the receiver's kernel"
+        );
+    }
 }

@@ -1,4 +1,4 @@
-//! What the far command says.
+//! Output of the commands beside the near one.
 
 use super::children::GRACE;
 use crate::problems::{Failure, say};
@@ -11,16 +11,16 @@ use std::time::Duration;
 const LINE: u64 = 64 * 1024;
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Passes on to stderr what the far command says, so that stdout is the near command's alone.
+/// Passes on to stderr what a command says, so that stdout is the near command's alone.
 pub(super) struct Voice(JoinHandle<()>);
 
 impl Voice {
-    /// That of `command`, from its start on. It reads nothing: stdin is the near command's as well.
-    pub(super) fn of(command: &mut Command) -> Result<Self, Failure> {
-        let failed = |e: std::io::Error| Failure::Other(format!("listening to the far command: {e}"));
+    /// That of `command`, from its start on, behind `name`. It reads nothing: stdin is the near command's as well.
+    pub(super) fn of(name: &'static str, command: &mut Command) -> Result<Self, Failure> {
+        let failed = |e: std::io::Error| Failure::Other(format!("listening to the {name} command: {e}"));
         let (heard, said) = std::io::pipe().map_err(failed)?;
         command.stdin(Stdio::null()).stdout(said.try_clone().map_err(failed)?).stderr(said);
-        let listening = thread::Builder::new().name("far".into()).spawn(move || pass_on(heard));
+        let listening = thread::Builder::new().name(name.into()).spawn(move || pass_on(name, heard));
         Ok(Self(listening.map_err(failed)?))
     }
 
@@ -36,11 +36,11 @@ impl Voice {
     }
 }
 
-fn pass_on(heard: PipeReader) {
+fn pass_on(name: &str, heard: PipeReader) {
     let mut heard = BufReader::new(heard);
     let mut line = Vec::new();
     while heard.by_ref().take(LINE).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-        say(&format!("far: {}", String::from_utf8_lossy(&line)));
+        say(&format!("{name}: {}", String::from_utf8_lossy(&line)));
         line.clear();
     }
 }

@@ -1,0 +1,301 @@
+//! Files of links that change with time: rates in mahimahi's format; delays, losses and rates as CSV or JSON.
+
+use hopline_core::{Duration, Instant};
+use hopline_link::{Condition, NoOpportunities, Opportunities};
+use hopline_scenario::separated::{Separator, mark_len, rows};
+use hopline_scenario::source::{Origin, Problem, Source, nearest};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A day, in seconds: longer than any recording that is replayed in real time.
+const LONGEST_S: f64 = 86_400.0;
+/// 1000 Gb/s, as `--rate`.
+const FASTEST_MBPS: f64 = 1e6;
+
+/// Reads a trace of mahimahi: in each line the millisecond at which up to 1500 bytes may leave, and in the last one the length of the
+/// trace, after which it begins anew.
+pub(super) fn rate_trace(path: &Path) -> Result<Opportunities, Problem> {
+    opportunities(&Source::read(path)?)
+}
+
+/// Reads conditions over time.
+pub(super) fn replay(path: &Path) -> Result<Vec<Condition>, Problem> {
+    conditions(&Source::read(path)?)
+}
+
+const MAHIMAHI: &str = "each line has a whole number of milliseconds, at which up to 1500 bytes may leave, as in traces of mahimahi";
+
+fn opportunities(source: &Arc<Source>) -> Result<Opportunities, Problem> {
+    let at = |span: Range<usize>| Origin { source: source.clone(), span };
+    let mut times = Vec::new();
+    let mut spans = Vec::new();
+    for row in rows(&source.text) {
+        let start =
+            row.start + (source.text[row.clone()].len() - source.text[row.clone()].trim_start().len());
+        let span = start..row.end;
+        let word = &source.text[span.clone()];
+        let ms = word.parse::<u32>();
+        let ms = ms
+            .map_err(|_| Problem::new(format!("`{word}` is no time")).at(&at(span.clone())).help(MAHIMAHI))?;
+        times.push(Duration::from_millis(ms.into()));
+        spans.push(span);
+    }
+    Opportunities::new(times).map_err(|error| {
+        let span = match error {
+            NoOpportunities::Empty => 0..0,
+            NoOpportunities::NoTime => spans.last().cloned().unwrap_or(0..0),
+            NoOpportunities::Back(index) => spans[index].clone(),
+        };
+        Problem::new(error.to_string()).at(&at(span)).help(MAHIMAHI)
+    })
+}
+
+/// Columns of CSV and keys of JSON.
+const COLUMNS: [&str; 4] = ["time_s", "delay_ms", "loss", "rate_mbps"];
+
+/// Values of one row; a value that is not there stays what it was.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    time_s: Seconds,
+    #[serde(default)]
+    delay_ms: Option<Milliseconds>,
+    #[serde(default)]
+    loss: Option<Loss>,
+    #[serde(default)]
+    rate_mbps: Option<Rate>,
+}
+
+/// Declares a quantity of a range, which is read from a number.
+macro_rules! quantity {
+    ($name:ident, $range:expr, $words:expr) => {
+        #[derive(Clone, Copy, Debug, Default)]
+        struct $name(f64);
+
+        impl TryFrom<f64> for $name {
+            type Error = String;
+
+            fn try_from(value: f64) -> Result<Self, String> {
+                let range = $range;
+                if range.contains(&value) { Ok(Self(value)) } else { Err(format!("{value}: {}", $words)) }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::try_from(f64::deserialize(deserializer)?).map_err(D::Error::custom)
+            }
+        }
+    };
+}
+
+quantity!(Seconds, 0.0..=LONGEST_S, "`time_s` is from 0 to 86400 seconds");
+quantity!(Milliseconds, 0.0..=LONGEST_S * 1e3, "`delay_ms` is from 0 to 86400000 milliseconds");
+quantity!(Loss, 0.0..=1.0, "`loss` is a share from 0 to 1");
+quantity!(Rate, 1e-6..=FASTEST_MBPS, "`rate_mbps` is from 0.000001 to 1000000 Mb/s");
+
+/// Conditions that follow each other in time.
+#[derive(Debug, Default)]
+struct Course(Vec<Condition>);
+
+impl Course {
+    fn push(&mut self, row: &Row) -> Result<(), String> {
+        let from = Instant::ZERO + Duration::from_secs_f64(row.time_s.0);
+        let before = self.0.last().copied().unwrap_or_default();
+        if !self.0.is_empty() && from <= before.from {
+            let last = before.from.since(Instant::ZERO).as_secs_f64();
+            return Err(format!("{} s does not come after {last} s, the time before", row.time_s.0));
+        }
+        self.0.push(Condition {
+            from,
+            rate: row.rate_mbps.map(|rate| (rate.0 * 1e6) as u64).or(before.rate),
+            latency: row.delay_ms.map(|delay| Duration::from_secs_f64(delay.0 / 1e3)).or(before.latency),
+            loss: row.loss.map(|loss| loss.0).or(before.loss),
+        });
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for Course {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Rows;
+
+        impl<'de> Visitor<'de> for Rows {
+            type Value = Course;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of objects")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Course, A::Error> {
+                let mut course = Course::default();
+                while let Some(row) = rows.next_element::<Row>()? {
+                    course.push(&row).map_err(A::Error::custom)?;
+                }
+                Ok(course)
+            }
+        }
+
+        deserializer.deserialize_seq(Rows)
+    }
+}
+
+fn conditions(source: &Arc<Source>) -> Result<Vec<Condition>, Problem> {
+    let text = &source.text[mark_len(&source.text)..];
+    let course = match text.trim_start().chars().next() {
+        Some('[' | '{') => of_json(source, text)?,
+        _ => of_csv(source)?,
+    };
+    if course.0.is_empty() {
+        let help = "the first line of CSV names columns: time_s,delay_ms,loss,rate_mbps";
+        return Err(Problem::new(format!("{}: there is no row", source.name)).help(help));
+    }
+    Ok(course.0)
+}
+
+fn of_json(source: &Arc<Source>, text: &str) -> Result<Course, Problem> {
+    serde_json::from_str(text).map_err(|error| {
+        let mark = source.text.len() - text.len();
+        let line: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+        // Columns count from 1, and may point behind the end.
+        let offset = (mark + line + error.column().saturating_sub(1)).min(source.text.len());
+        let words = error.to_string();
+        // The place is told by the origin.
+        let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
+        let origin = Origin { source: source.clone(), span: offset..offset };
+        let help = "JSON is a list of objects: [{\"time_s\": 0, \"delay_ms\": 20, \"loss\": 0.01, \"rate_mbps\": 5}]";
+        Problem::new(words.to_owned()).at(&origin).help(help)
+    })
+}
+
+fn of_csv(source: &Arc<Source>) -> Result<Course, Problem> {
+    let at = |span: Range<usize>| Origin { source: source.clone(), span };
+    let mut lines = rows(&source.text);
+    let mut course = Course::default();
+    let Some(header) = lines.next() else { return Ok(course) };
+    let separator = Separator::of(&source.text[header.clone()]);
+    let mut columns = Vec::new();
+    for cell in separator.cells(&source.text, header.clone()) {
+        let word = &source.text[cell.clone()];
+        let Some(name) = COLUMNS.into_iter().find(|&name| name == word) else {
+            let known = format!("columns are {}", COLUMNS.join(", "));
+            let help = nearest(word, COLUMNS).map_or(known, |name| format!("`{name}` is meant?"));
+            return Err(Problem::new(format!("there is no column `{word}`")).at(&at(cell)).help(help));
+        };
+        columns.push(name);
+    }
+    if !columns.contains(&"time_s") {
+        return Err(Problem::new("there is no column `time_s`").at(&at(header)));
+    }
+    for line in lines {
+        let cells: Vec<_> = separator.cells(&source.text, line.clone()).collect();
+        if cells.len() != columns.len() {
+            let what = format!("{} values for {} columns", cells.len(), columns.len());
+            return Err(Problem::new(what).at(&at(line)));
+        }
+        let mut row = Row::default();
+        for (&column, cell) in columns.iter().zip(cells) {
+            let wrong = |what: String| Problem::new(what).at(&at(cell.clone()));
+            let word = &source.text[cell.clone()];
+            let value = match word {
+                "" => None,
+                _ => Some(word.parse::<f64>().map_err(|_| wrong(format!("`{word}` is no number")))?),
+            };
+            match (column, value) {
+                ("time_s", None) => return Err(wrong("a row has a time".into())),
+                ("time_s", Some(value)) => row.time_s = value.try_into().map_err(wrong)?,
+                (_, None) => {}
+                ("delay_ms", Some(value)) => row.delay_ms = Some(value.try_into().map_err(wrong)?),
+                ("loss", Some(value)) => row.loss = Some(value.try_into().map_err(wrong)?),
+                (_, Some(value)) => row.rate_mbps = Some(value.try_into().map_err(wrong)?),
+            }
+        }
+        course.push(&row).map_err(|what| Problem::new(what).at(&at(line)))?;
+    }
+    Ok(course)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(text: &str) -> Arc<Source> {
+        Arc::new(Source { name: "file".into(), text: text.into() })
+    }
+
+    fn condition(ms: u64, mbps: Option<u64>, delay_ms: Option<u64>, loss: Option<f64>) -> Condition {
+        let (rate, latency) = (mbps.map(|rate| rate * 1_000_000), delay_ms.map(Duration::from_millis));
+        Condition { from: Instant::from_millis(ms), rate, latency, loss }
+    }
+
+    #[test]
+    fn the_same_conditions_are_read_from_csv_and_json() {
+        let expected = [
+            condition(0, None, Some(20), Some(0.0)),
+            condition(1500, None, Some(20), Some(0.05)),
+            condition(3000, Some(2), Some(80), Some(0.05)),
+        ];
+        for text in [
+            "time_s,delay_ms,loss\n0,20,0\n1.5,,0.05\n",
+            "\u{feff}# from a drive\r\nloss; time_s; delay_ms\r\n0; 0; 20\r\n\r\n0.05; 1.5;\r\n",
+            r#"[{"time_s": 0, "delay_ms": 20, "loss": 0}, {"loss": 0.05, "time_s": 1.5}]"#,
+        ] {
+            assert_eq!(conditions(&source(text)).unwrap(), expected[..2], "{text}");
+        }
+        let text = "time_s,delay_ms,loss,rate_mbps\n0,20,0,\n1.5,,0.05,\n3,80,,2\n";
+        assert_eq!(conditions(&source(text)).unwrap(), expected);
+    }
+
+    #[test]
+    fn mistakes_in_conditions_have_a_place() {
+        for (text, expected) in [
+            ("time_s,delay\n", "file:1:8: there is no column `delay` (`delay_ms` is meant?)"),
+            ("loss\n0\n", "file:1:1: there is no column `time_s`"),
+            ("time_s,loss\n0,0\n1,2\n", "file:3:3: 2: `loss` is a share from 0 to 1"),
+            ("time_s,loss\n0,x\n", "file:2:3: `x` is no number"),
+            ("time_s,loss\n0,0,0\n", "file:2:1: 3 values for 2 columns"),
+            ("time_s,loss\n1,0\n1,0\n", "file:3:1: 1 s does not come after 1 s, the time before"),
+            ("time_s,loss\n,0\n", "file:2:1: a row has a time"),
+            ("time_s,rate_mbps\n0,0\n", "file:2:3: 0: `rate_mbps` is from 0.000001 to 1000000 Mb/s"),
+            ("time_s,delay_ms\n0,nan\n", "file:2:3: NaN: `delay_ms` is from 0 to 86400000 milliseconds"),
+        ] {
+            let problem = conditions(&source(text)).unwrap_err().to_string();
+            assert!(problem.starts_with(expected), "{problem}");
+        }
+        for (text, place, words) in [
+            ("[{\"time_s\": 0,\n  \"loss\": 1.5}]", "file:2:14:", "1.5: `loss` is a share from 0 to 1"),
+            ("[{\"time_s\": 0},\n {\"time_s\": 0}]", "file:2:15:", "0 s does not come after 0 s"),
+            ("[{\"time\": 0}]", "file:1:8:", "unknown field `time`"),
+            ("[{\"loss\": 0}]", "file:1:12:", "missing field `time_s`"),
+            ("[{", "file:1:2:", "EOF"),
+            ("{}", "file:1:1:", "expected a list of objects"),
+        ] {
+            let problem = conditions(&source(text)).unwrap_err().to_string();
+            assert!(problem.starts_with(place) && problem.contains(words), "{problem}");
+        }
+        for text in ["", "time_s\n", "[]"] {
+            assert!(conditions(&source(text)).unwrap_err().to_string().starts_with("file: there is no row"));
+        }
+    }
+
+    #[test]
+    fn a_trace_of_mahimahi_is_read_and_its_mistakes_have_a_place() {
+        let trace = opportunities(&source("# cellular\n0\n  5\r\n5\n10\n")).unwrap();
+        assert_eq!(trace.mean_rate(), 4.0 * 12_000.0 / 0.01);
+        for (text, expected) in [
+            ("5\nx\n", "file:2:1: `x` is no time"),
+            ("5\n -1\n", "file:2:2: `-1` is no time"),
+            ("5\n1.5\n", "file:2:1: `1.5` is no time"),
+            ("5\n4\n", "file:2:1: a time that is earlier than the one before"),
+            ("0\n0\n", "file:2:1: all times are zero"),
+            ("", "file:1:1: there is no time"),
+        ] {
+            let problem = opportunities(&source(text)).unwrap_err().to_string();
+            assert!(problem.starts_with(expected), "{problem}");
+        }
+    }
+}

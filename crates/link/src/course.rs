@@ -1,0 +1,193 @@
+//! Links that change with time: recorded delivery opportunities, and recorded conditions.
+
+use core::fmt;
+use hopline_core::{Duration, Instant};
+
+/// Bytes that one opportunity delivers, as in traces of mahimahi: a packet of the usual length.
+const OPPORTUNITY: u32 = 1500;
+
+/// Times at which a link delivers up to 1500 bytes each, over and over: traces of mahimahi, as of cellular links. What an opportunity
+/// does not use is lost with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opportunities {
+    /// From the beginning of a round, never earlier than the one before. Not empty.
+    times: Vec<Duration>,
+    /// Length of a round: the last of the times, above zero.
+    period: Duration,
+}
+
+/// Why times are no opportunities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoOpportunities {
+    /// There is none.
+    Empty,
+    /// The last is at zero, so that a round has no length.
+    NoTime,
+    /// The one with this index is earlier than the one before.
+    Back(usize),
+}
+
+impl fmt::Display for NoOpportunities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "there is no time at which a packet may leave",
+            Self::NoTime => "all times are zero, and the last one is the length of the trace",
+            Self::Back(_) => "a time that is earlier than the one before",
+        })
+    }
+}
+
+impl core::error::Error for NoOpportunities {}
+
+impl Opportunities {
+    /// Opportunities at `times`, and again at the same times after the last of them.
+    ///
+    /// # Errors
+    /// If they are empty, not in order, or all at zero.
+    pub fn new(times: Vec<Duration>) -> Result<Self, NoOpportunities> {
+        let period = *times.last().ok_or(NoOpportunities::Empty)?;
+        if let Some(at) = times.windows(2).position(|pair| pair[1] < pair[0]) {
+            return Err(NoOpportunities::Back(at + 1));
+        }
+        if period.is_zero() { Err(NoOpportunities::NoTime) } else { Ok(Self { times, period }) }
+    }
+
+    /// Mean rate in bits per second.
+    #[must_use]
+    pub fn mean_rate(&self) -> f64 {
+        self.times.len() as f64 * f64::from(OPPORTUNITY * 8) / self.period.as_secs_f64()
+    }
+
+    /// The time of opportunity `number`, from 0.
+    fn time(&self, number: u64) -> Instant {
+        let each = self.times.len() as u64;
+        let rounds = Duration::from_nanos(self.period.as_nanos() * (number / each));
+        Instant::ZERO + rounds + self.times[(number % each) as usize]
+    }
+
+    /// The first opportunity that is not before `now`.
+    fn first_from(&self, now: Instant) -> u64 {
+        let (now, period) = (now.as_nanos(), self.period.as_nanos());
+        // The last of a round is at the same time as the beginning of the next.
+        let rounds = now.saturating_sub(1) / period;
+        let rest = Duration::from_nanos(now - rounds * period);
+        let number = self.times.partition_point(|&time| time < rest);
+        rounds * self.times.len() as u64 + number as u64
+    }
+}
+
+/// What is left of the opportunity that is used now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Position {
+    number: u64,
+    used: u32,
+}
+
+impl Position {
+    /// When `len` bytes that are handed over at `now` begin to leave, and when their last has left.
+    pub(crate) fn send(&mut self, all: &Opportunities, now: Instant, len: usize) -> (Instant, Instant) {
+        let first = all.first_from(now);
+        if first > self.number {
+            *self = Self { number: first, used: 0 };
+        } else if self.used == OPPORTUNITY {
+            *self = Self { number: self.number + 1, used: 0 };
+        }
+        let start = all.time(self.number);
+        let bytes = u64::from(self.used) + (len as u64).max(1);
+        // The opportunity in which the last byte leaves may be used up.
+        let more = (bytes - 1) / u64::from(OPPORTUNITY);
+        *self = Self { number: self.number + more, used: (bytes - more * u64::from(OPPORTUNITY)) as u32 };
+        (start, all.time(self.number))
+    }
+
+    /// The same without sending: when they would begin to leave.
+    pub(crate) fn start(mut self, all: &Opportunities, now: Instant) -> Instant {
+        self.send(all, now, 1).0
+    }
+}
+
+/// Conditions of a link from an instant on, in place of those of its [`Emulation`](crate::Emulation); `None`: those.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Condition {
+    /// Beginning.
+    pub from: Instant,
+    /// Bits per second, of packets that begin to be sent.
+    pub rate: Option<u64>,
+    /// Propagation delay of packets that have been sent. Packets keep their order where it falls.
+    pub latency: Option<Duration>,
+    /// Share of packets that are lost, 0 to 1.
+    pub loss: Option<f64>,
+}
+
+/// Index of the condition at `now`, of conditions in order of time; `None` before the first.
+pub(crate) fn index_at(conditions: &[Condition], now: Instant) -> Option<usize> {
+    conditions.partition_point(|condition| condition.from <= now).checked_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    fn at(n: u64) -> Instant {
+        Instant::from_millis(n)
+    }
+
+    fn trace(times: &[u64]) -> Opportunities {
+        Opportunities::new(times.iter().copied().map(ms).collect()).expect("a trace")
+    }
+
+    #[test]
+    fn a_trace_begins_anew_after_its_last_time() {
+        let trace = trace(&[2, 5, 5, 10]);
+        let times: Vec<_> = (0..9).map(|number| trace.time(number)).collect();
+        assert_eq!(times, [2, 5, 5, 10, 12, 15, 15, 20, 22].map(at));
+        for (now, first) in [(0, 0), (2, 0), (3, 1), (5, 1), (6, 3), (10, 3), (11, 4), (20, 7), (21, 8)] {
+            assert_eq!(trace.first_from(at(now)), first, "{now} ms");
+        }
+        assert_eq!(trace.mean_rate(), 4.0 * 12_000.0 / 0.01);
+    }
+
+    #[test]
+    fn the_end_of_a_round_and_the_beginning_of_the_next_are_two_opportunities() {
+        let trace = trace(&[0, 10]);
+        assert_eq!((trace.time(1), trace.time(2)), (at(10), at(10)));
+        assert_eq!((trace.first_from(at(0)), trace.first_from(at(10)), trace.first_from(at(11))), (0, 1, 3));
+    }
+
+    #[test]
+    fn times_that_are_no_trace_are_refused() {
+        let of = |times: &[u64]| {
+            Opportunities::new(times.iter().copied().map(ms).collect()).expect_err("no trace")
+        };
+        assert_eq!(of(&[]), NoOpportunities::Empty);
+        assert_eq!(of(&[0, 0]), NoOpportunities::NoTime);
+        assert_eq!(of(&[1, 3, 2]), NoOpportunities::Back(2));
+    }
+
+    #[test]
+    fn an_opportunity_takes_small_packets_together_and_long_ones_in_parts() {
+        let trace = trace(&[1, 2, 3, 4]);
+        let mut position = Position::default();
+        let mut send = |now, len| position.send(&trace, at(now), len);
+        assert_eq!(send(0, 700), (at(1), at(1)));
+        assert_eq!(send(0, 700), (at(1), at(1)));
+        // 100 bytes are left of the first.
+        assert_eq!(send(0, 1500), (at(1), at(2)));
+        assert_eq!(send(0, 100), (at(2), at(2)));
+        assert_eq!(send(0, 3000), (at(3), at(4)), "the second was used up");
+        assert_eq!(send(0, 1), (at(5), at(5)));
+    }
+
+    #[test]
+    fn what_an_opportunity_does_not_use_is_lost_with_it() {
+        let trace = trace(&[1, 2]);
+        let mut position = Position::default();
+        assert_eq!(position.send(&trace, at(0), 100), (at(1), at(1)));
+        assert_eq!(position.send(&trace, at(2), 1500), (at(2), at(2)), "a whole one");
+        assert_eq!(position.start(&trace, at(2)), at(3));
+    }
+}
