@@ -89,7 +89,7 @@ pub fn secure_answerer(data: &[u8]) {
     let mut choices = Choices(data);
     let method = choices.pick(&[Method::SharedKey, Method::PublicKeys]);
     let config =
-        AnswererConfig { half_open: HALF_OPEN, cookies_from: 2, per_host: 3, ..AnswererConfig::default() };
+        AnswererConfig { half_open: HALF_OPEN, cookies_from: 2, a_second: 3, ..AnswererConfig::default() };
     let mut answerer = answerer(method, config);
     let mut callers = Vec::new();
     let (mut now, mut accepted) = (Instant::ZERO, BTreeSet::new());

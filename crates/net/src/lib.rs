@@ -20,6 +20,7 @@ pub mod in_path;
 pub mod interface;
 pub mod key_files;
 pub mod link;
+mod machine;
 pub mod neighborhood;
 mod netlink;
 pub mod netns;

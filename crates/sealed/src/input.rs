@@ -161,15 +161,13 @@ impl Host {
         if !room {
             return Err(Dropped::Connections);
         }
-        let before = listener.answerer.refusals().total();
         let len = datagram.len();
-        listener.answerer.handle(now, path.peer, datagram);
-        let refused = listener.answerer.refusals().total() > before;
+        let refused = listener.answerer.handle(now, path.peer, datagram);
         while let Some((peer, message)) = self.listener.as_mut().and_then(|one| one.answerer.poll_transmit())
         {
             self.push_loose(Path { peer, local: path.local }, message);
         }
-        let mut done = if refused { Err(Dropped::Refused) } else { Ok(()) };
+        let mut done = refused.map_or(Ok(()), |_| Err(Dropped::Refused));
         while let Some(event) = self.listener.as_mut().and_then(|one| one.answerer.poll_event()) {
             match event {
                 AnswererEvent::Accepted(accepted) => done = self.accept(now, path, ecn, accepted, len),

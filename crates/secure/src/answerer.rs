@@ -1,12 +1,13 @@
 //! The end that is opened to: answers every message at once, sends nothing by itself, and remembers little of who has proved nothing.
 
+use crate::admission::{Attempts, Begun, Failures};
 use crate::config::{AnswererConfig, ConfigError, PARAMETERS_MAX};
 use crate::cookie::{Baker, Digest};
 use crate::credentials::Credentials;
 use crate::entropy::{Entropy, Seed};
 use crate::half_open::{Awaits, HalfOpen, Proven, Table};
 use crate::keys::PublicKey;
-use crate::noise::{Handshake, Role, Setup};
+use crate::noise::{BESIDE_THIRD, Handshake, Role, Setup, Unread};
 use crate::opener::{Answer, draw_id, prologue};
 use crate::reset::Announcement;
 use crate::session::{Agreed, Established, Session};
@@ -29,6 +30,8 @@ pub struct Answerer {
     baker: Baker,
     table: Table,
     calls: Calls,
+    begun: Begun,
+    failures: Failures,
     transmits: VecDeque<(SocketAddr, Bytes)>,
     events: VecDeque<AnswererEvent>,
     refusals: Refusals,
@@ -73,6 +76,15 @@ pub struct Initial {
     pub payload: Bytes,
 }
 
+impl From<Unread> for Refused {
+    fn from(unread: Unread) -> Self {
+        match unread {
+            Unread::Unauthentic => Self::Unauthentic,
+            Unread::OverBudget => Self::OverBudget,
+        }
+    }
+}
+
 /// A first message as it came.
 struct First {
     suite: Suite,
@@ -104,8 +116,10 @@ impl Answerer {
             announcement,
             entropy,
             baker,
-            table: Table::default(),
+            table: Table::new(config.half_open.into(), config.patience),
             calls: Calls::new(),
+            begun: Begun::default(),
+            failures: Failures::default(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             refusals: Refusals::default(),
@@ -130,23 +144,26 @@ impl Answerer {
         &self.refusals
     }
 
-    /// Takes a datagram that belongs to a handshake, or to no connection that is known. What then stands in `datagram` is undefined.
-    pub fn handle(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8]) {
+    /// Takes a datagram that belongs to a handshake, or to no connection that is known. What then stands in `datagram` is undefined. Returns
+    /// why nothing was made of it, which is also counted.
+    pub fn handle(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8]) -> Option<Refused> {
         self.handle_timeout(now);
         let done = match Kind::of(datagram) {
             None => Err(Refused::Malformed),
-            Some(Kind::Sealed(id)) => self.on_sealed(from, id, datagram),
+            Some(Kind::Sealed(id)) => self.on_sealed(now, from, id, datagram),
             Some(Kind::Handshake) => match Message::parse(&Bytes::copy_from_slice(datagram)) {
                 Ok(Message::First { suite, versions, opener, cookie, noise }) => {
                     self.on_first(now, from, First { suite, versions, opener, cookie, noise })
                 }
-                Ok(Message::Third { answerer, noise }) => self.on_third(from, answerer, &noise),
+                Ok(Message::Third { answerer, noise }) => self.on_third(now, from, answerer, &noise),
                 _ => Err(Refused::Malformed),
             },
         };
-        if let Err(refused) = done {
+        let refused = done.err();
+        if let Some(refused) = refused {
             self.refusals.add(refused);
         }
+        refused
     }
 
     /// Takes the passing of time.
@@ -182,7 +199,7 @@ impl Answerer {
         }
         let known = self.table.of_digest(digest).map(|known| known.second.clone());
         let proven = match first.cookie {
-            Some(cookie) if self.baker.gave(now, digest, &cookie) => Proven::ByCookie,
+            Some(cookie) if self.baker.gave(now, digest, &cookie) => self.table.proven(from),
             _ => Proven::No,
         };
         // A cookie is good for one answer: it may be repeated as often as one likes.
@@ -208,7 +225,7 @@ impl Answerer {
         self.answer(now, from, &first, version, (bound, digest, proven))
     }
 
-    /// Whether there is room for one more. Who has to show a cookie first costs two hashes and no memory.
+    /// Whether one more handshake may begin. Under load, a first message without a cookie costs two hashes and no memory.
     fn admit(
         &mut self,
         now: Instant,
@@ -216,19 +233,24 @@ impl Answerer {
         first: &First,
         (digest, proven): (Digest, Proven),
     ) -> Result<(), Refused> {
-        if self.table.len() < usize::from(self.config.cookies_from) {
+        let most = usize::from(self.config.a_second);
+        let many = self.table.len() >= usize::from(self.config.cookies_from);
+        if !many && self.begun.count(now) < most.div_ceil(2) {
             return Ok(());
         }
-        if proven == Proven::No {
-            let cookie = self.baker.cookie(now, digest);
-            self.transmits.push_back((from, Message::Retry { opener: first.opener, cookie }.to_bytes()));
-            return Err(Refused::Cookie);
+        match proven {
+            Proven::No => {
+                let cookie = self.baker.cookie(now, digest);
+                self.transmits.push_back((from, Message::Retry { opener: first.opener, cookie }.to_bytes()));
+                return Err(Refused::Cookie);
+            }
+            Proven::ByCookie if !self.begun.admits(now, from.ip(), most) => return Err(Refused::Full),
+            // As many again, for peers that were trusted before.
+            Proven::Familiar if self.begun.count(now) >= 2 * most => return Err(Refused::Full),
+            Proven::ByCookie | Proven::Familiar => {}
         }
-        if self.table.with_host(from) >= usize::from(self.config.per_host) {
-            return Err(Refused::Host);
-        }
-        if self.table.len() >= usize::from(self.config.half_open) && !self.table.evict() {
-            return Err(Refused::Full);
+        if self.table.make_room() {
+            self.refusals.add(Refused::Evicted);
         }
         Ok(())
     }
@@ -250,7 +272,7 @@ impl Answerer {
         };
         let mut handshake = Handshake::new(setup);
         // With a shared key this proves that the opener has it, without a Diffie-Hellman exchange.
-        let parameters = handshake.read(&first.noise).map_err(|_| Refused::Unauthentic)?;
+        let parameters = handshake.read(now, &first.noise, None)?;
         if parameters.len() > PARAMETERS_MAX {
             return Err(Refused::Improper);
         }
@@ -268,12 +290,20 @@ impl Answerer {
             }
         };
         self.transmits.push_back((from, second.clone()));
-        let until = now + self.config.patience;
-        self.table.insert(id, HalfOpen { address: from, proven, digest, second, awaits, until });
+        self.begun.note(now, from.ip());
+        let attempts = Attempts::None;
+        self.table
+            .insert(id, HalfOpen { address: from, proven, digest, second, awaits, attempts, begun: now });
         Ok(())
     }
 
-    fn on_third(&mut self, from: SocketAddr, id: ConnectionId, noise: &Bytes) -> Result<(), Refused> {
+    fn on_third(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        id: ConnectionId,
+        noise: &Bytes,
+    ) -> Result<(), Refused> {
         let Some(half_open) = self.table.get_mut(id) else {
             if self.table.was_accepted(id) {
                 self.events.push_back(AnswererEvent::Unproven(id));
@@ -281,13 +311,18 @@ impl Answerer {
             }
             return Err(Refused::Unknown);
         };
+        let source = half_open.source(from);
         let Awaits::Third { handshake, .. } = &mut half_open.awaits else { return Err(Refused::Malformed) };
-        let parameters = handshake.read(noise).map_err(|_| Refused::Unauthentic)?;
-        let peer = handshake.peer();
-        if parameters.len() > PARAMETERS_MAX {
-            self.table.remove(id);
-            return Err(Refused::Improper);
+        if !(BESIDE_THIRD..=BESIDE_THIRD + PARAMETERS_MAX).contains(&noise.len()) {
+            return Err(Refused::Malformed);
         }
+        if !self.failures.allow(now, source, half_open.attempts) {
+            return Err(Refused::OverBudget);
+        }
+        let parameters = handshake
+            .read(now, noise, Some(&mut self.failures.remakes))
+            .inspect_err(|_| half_open.attempts = Attempts::Failed)?;
+        let peer = handshake.peer();
         if !self.credentials.believes(peer) {
             let address = half_open.address;
             self.table.remove(id);
@@ -296,28 +331,47 @@ impl Answerer {
         }
         let Some(HalfOpen {
             address, awaits: Awaits::Third { mut handshake, version, opener, suite }, ..
-        }) = self.table.accept(id, self.config.half_open.into())
+        }) = self.table.accept(id)
         else {
             unreachable!("it was there, and awaited a third message");
         };
         let established = self.establish((suite, id, opener), version, parameters, &mut handshake);
-        self.events.push_back(AnswererEvent::Accepted(Accepted { established, address, from, first: None }));
+        self.accept(Accepted { established, address, from, first: None });
         Ok(())
     }
 
-    fn on_sealed(&mut self, from: SocketAddr, id: ConnectionId, datagram: &mut [u8]) -> Result<(), Refused> {
+    fn on_sealed(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        id: ConnectionId,
+        datagram: &mut [u8],
+    ) -> Result<(), Refused> {
         let half_open = self.table.get_mut(id).ok_or(Refused::Unknown)?;
+        let source = half_open.source(from);
         let Awaits::Sealed(established) = &mut half_open.awaits else { return Err(Refused::Early) };
-        let opened = established.session.unsealer.open(datagram).map_err(|_| Refused::Unauthentic)?;
+        if !self.failures.allow(now, source, half_open.attempts) {
+            return Err(Refused::OverBudget);
+        }
+        let Ok(opened) = established.session.unsealer.open(datagram) else {
+            half_open.attempts = Attempts::Failed;
+            return Err(Refused::Unauthentic);
+        };
         let payload = Bytes::copy_from_slice(opened.payload);
         let first = Some(Initial { number: opened.number, payload });
-        let Some(HalfOpen { address, awaits: Awaits::Sealed(established), .. }) =
-            self.table.accept(id, self.config.half_open.into())
+        let Some(HalfOpen { address, awaits: Awaits::Sealed(established), .. }) = self.table.accept(id)
         else {
             unreachable!("it was there, and awaited a sealed datagram");
         };
-        self.events.push_back(AnswererEvent::Accepted(Accepted { established, address, from, first }));
+        self.accept(Accepted { established, address, from, first });
         Ok(())
+    }
+
+    fn accept(&mut self, accepted: Accepted) {
+        if self.credentials.choose() {
+            self.table.remember_host(accepted.address);
+        }
+        self.events.push_back(AnswererEvent::Accepted(accepted));
     }
 
     fn establish(

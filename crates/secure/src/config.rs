@@ -101,11 +101,14 @@ pub struct AnswererConfig {
     /// one.
     pub half_open: u16,
     /// From how many handshakes under way on an opener must show that it receives at its address before anything is remembered or computed
-    /// for it; it costs the opener a round trip. 0 (always) to [`half_open`](Self::half_open); default 32.
+    /// for it; it costs the opener a round trip. 0 (always) to [`half_open`](Self::half_open); default 32. The same once half of
+    /// [`a_second`](Self::a_second) have begun within a second.
     pub cookies_from: u16,
-    /// Most handshakes under way with one host, or one /64 network of IPv6, once cookies are asked for. 1 to 4096; default 16.
-    pub per_host: u16,
-    /// How long a handshake may take. 1 s to 300 s; default 10 s. More than the longest wait of openers.
+    /// Most handshakes that begin in a second, once cookies are asked for: half of them in one prefix, if others call too. 1 to 10,000;
+    /// default 500: an eighth of a processor.
+    pub a_second: u16,
+    /// How long a handshake may take. 1 s to 300 s; default 10 s. More than the longest wait of openers. A quarter of it, but a second at
+    /// least, while more than half of [`half_open`](Self::half_open) are under way.
     pub patience: Duration,
 }
 
@@ -116,7 +119,7 @@ impl Default for AnswererConfig {
             session: SessionConfig::default(),
             half_open: 256,
             cookies_from: 32,
-            per_host: 16,
+            a_second: 500,
             patience: Duration::from_secs(10),
         }
     }
@@ -132,7 +135,7 @@ impl AnswererConfig {
         versions(self.versions)?;
         if !(1..=4096).contains(&self.half_open)
             || self.cookies_from > self.half_open
-            || !(1..=4096).contains(&self.per_host)
+            || !(1..=10_000).contains(&self.a_second)
         {
             return Err(ConfigError::HalfOpen);
         }
@@ -211,9 +214,9 @@ pub enum ConfigError {
     /// `tries`.
     #[error("{0} tries are none, or too many")]
     Tries(u8),
-    /// [`AnswererConfig::half_open`], [`cookies_from`](AnswererConfig::cookies_from), [`per_host`](AnswererConfig::per_host).
+    /// [`AnswererConfig::half_open`], [`cookies_from`](AnswererConfig::cookies_from), [`a_second`](AnswererConfig::a_second).
     #[error(
-        "handshakes under way are 1 to 4096, of a host too; cookies are asked for from no more than that on"
+        "handshakes under way are 1 to 4096, and 1 to 10000 begin in a second; cookies are asked for from no more than are under way on"
     )]
     HalfOpen,
     /// [`AnswererConfig::patience`].

@@ -36,6 +36,11 @@ impl Credentials {
         }
     }
 
+    /// Returns whether peers are chosen: not any that calls is believed.
+    pub(crate) const fn choose(&self) -> bool {
+        !matches!(self, Self::Keys { trust: Trust::Anyone, .. })
+    }
+
     /// Whether who has `peer` is believed.
     pub(crate) fn believes(&self, peer: Option<PublicKey>) -> bool {
         match (self, peer) {

@@ -1,13 +1,17 @@
 //! Handshakes that an answerer has under way: a bounded number of them, each for a bounded time.
 
+use crate::admission::{Attempts, Source};
 use crate::cookie::Digest;
 use crate::noise::Handshake;
 use crate::session::Established;
 use bytes::Bytes;
-use core::net::{IpAddr, SocketAddr};
-use hopline_core::Instant;
+use core::net::SocketAddr;
+use hopline_core::{ByPrefix, Duration, Instant, Prefix};
 use hopline_wire::secure::{ConnectionId, Suite};
 use std::collections::{BTreeMap, VecDeque};
+
+/// Hosts of trusted peers that are remembered.
+const FAMILIAR: usize = 256;
 
 /// A handshake under way.
 #[derive(Debug)]
@@ -19,12 +23,22 @@ pub(crate) struct HalfOpen {
     /// The second message, for whenever the first one comes again.
     pub(crate) second: Bytes,
     pub(crate) awaits: Awaits,
-    pub(crate) until: Instant,
+    pub(crate) attempts: Attempts,
+    pub(crate) begun: Instant,
+}
+
+impl HalfOpen {
+    /// Compares the address that a message came from.
+    pub(crate) fn source(&self, from: SocketAddr) -> Source {
+        if self.address == from { Source::Expected } else { Source::Elsewhere }
+    }
 }
 
 /// Whether an opener has shown that it receives at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proven {
+    /// It came with a cookie from a host at which a trusted peer was lately.
+    Familiar,
     /// It came with a cookie.
     ByCookie,
     /// Not yet.
@@ -42,16 +56,41 @@ pub(crate) enum Awaits {
 }
 
 /// All of them. What was accepted lately is remembered for as long as a handshake may take, so that repetitions are known for what they are.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Table {
-    all: BTreeMap<ConnectionId, HalfOpen>,
+    /// Most handshakes.
+    most: usize,
+    patience: Duration,
+    all: BTreeMap<ConnectionId, (u64, HalfOpen)>,
     by_digest: BTreeMap<Digest, ConnectionId>,
-    /// As they expire: all have the same time.
-    order: VecDeque<(Instant, ConnectionId)>,
+    /// By number, as they began.
+    order: BTreeMap<u64, ConnectionId>,
+    next: u64,
+    /// Those that may have to make room, by their addresses. Familiar ones may not, as long as they are few.
+    may_go: ByPrefix,
+    familiar: usize,
     accepted: VecDeque<(Instant, ConnectionId, Digest)>,
+    /// Hosts at which a trusted peer has completed a handshake, the last one last.
+    hosts: VecDeque<Prefix>,
 }
 
 impl Table {
+    /// An empty table for `most` handshakes, each of which may take `patience`.
+    pub(crate) fn new(most: usize, patience: Duration) -> Self {
+        Self {
+            most,
+            patience,
+            all: BTreeMap::new(),
+            by_digest: BTreeMap::new(),
+            order: BTreeMap::new(),
+            next: 0,
+            may_go: ByPrefix::default(),
+            familiar: 0,
+            accepted: VecDeque::new(),
+            hosts: VecDeque::new(),
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
@@ -61,38 +100,55 @@ impl Table {
     }
 
     pub(crate) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut HalfOpen> {
-        self.all.get_mut(&id)
+        self.all.get_mut(&id).map(|(_, half_open)| half_open)
     }
 
     /// The handshake that this first message began.
     pub(crate) fn of_digest(&self, digest: Digest) -> Option<&HalfOpen> {
-        self.all.get(self.by_digest.get(&digest)?)
+        self.all.get(self.by_digest.get(&digest)?).map(|(_, half_open)| half_open)
     }
 
-    /// How many are under way with a host.
-    pub(crate) fn with_host(&self, address: SocketAddr) -> usize {
-        let host = host(address);
-        self.all.values().filter(|half_open| self::host(half_open.address) == host).count()
+    /// What a cookie from `address` proves.
+    pub(crate) fn proven(&self, address: SocketAddr) -> Proven {
+        let host = Prefix::of_host(address.ip());
+        // A quarter of the room is for them; beyond it they are as any other.
+        let room = self.familiar < self.most.div_ceil(4);
+        if room && self.hosts.contains(&host) { Proven::Familiar } else { Proven::ByCookie }
     }
 
     pub(crate) fn insert(&mut self, id: ConnectionId, half_open: HalfOpen) {
+        let number = self.next;
+        self.next += 1;
+        match half_open.proven {
+            Proven::Familiar => self.familiar += 1,
+            Proven::ByCookie | Proven::No => self.may_go.insert(half_open.address.ip(), number),
+        }
         self.by_digest.insert(half_open.digest, id);
-        self.order.push_back((half_open.until, id));
-        self.all.insert(id, half_open);
+        self.order.insert(number, id);
+        self.all.insert(id, (number, half_open));
     }
 
-    /// Lets go of the oldest whose opener has not shown that it receives at its address; whether there was one.
-    pub(crate) fn evict(&mut self) -> bool {
-        let unproven =
-            |(_, id): &&(Instant, ConnectionId)| self.all.get(id).is_some_and(|one| one.proven == Proven::No);
-        let Some(&(_, id)) = self.order.iter().find(unproven) else { return false };
-        self.remove(id).is_some()
+    /// If the table is full, gives up one handshake: the oldest whose opener has not shown that it receives at its address, or else the
+    /// oldest of the heaviest prefix. Returns whether one was given up.
+    pub(crate) fn make_room(&mut self) -> bool {
+        if self.all.len() < self.most {
+            return false;
+        }
+        let unproven = |id: &&ConnectionId| self.all[*id].1.proven == Proven::No;
+        let unproven = self.order.values().find(unproven).copied();
+        let heaviest = || self.may_go.heaviest().next().or_else(|| self.order.keys().next().copied());
+        let gone = unproven.or_else(|| self.order.get(&heaviest()?).copied());
+        gone.is_some_and(|id| self.remove(id).is_some())
     }
 
     pub(crate) fn remove(&mut self, id: ConnectionId) -> Option<HalfOpen> {
-        let gone = self.all.remove(&id)?;
+        let (number, gone) = self.all.remove(&id)?;
         self.by_digest.remove(&gone.digest);
-        self.order.retain(|(_, other)| *other != id);
+        self.order.remove(&number);
+        match gone.proven {
+            Proven::Familiar => self.familiar -= 1,
+            Proven::ByCookie | Proven::No => self.may_go.remove(gone.address.ip(), number),
+        }
         debug_assert_eq!(
             [self.by_digest.len(), self.order.len()],
             [self.all.len(); 2],
@@ -101,14 +157,24 @@ impl Table {
         Some(gone)
     }
 
-    /// Takes out one whose handshake is complete; at most `most` such are remembered.
-    pub(crate) fn accept(&mut self, id: ConnectionId, most: usize) -> Option<HalfOpen> {
+    /// Takes out one whose handshake is complete; as many are remembered as may be under way.
+    pub(crate) fn accept(&mut self, id: ConnectionId) -> Option<HalfOpen> {
         let accepted = self.remove(id)?;
-        self.accepted.push_back((accepted.until, id, accepted.digest));
-        if self.accepted.len() > most {
+        self.accepted.push_back((accepted.begun + self.patience, id, accepted.digest));
+        if self.accepted.len() > self.most {
             self.accepted.pop_front();
         }
         Some(accepted)
+    }
+
+    /// Remembers that a trusted peer is at `address`.
+    pub(crate) fn remember_host(&mut self, address: SocketAddr) {
+        let host = Prefix::of_host(address.ip());
+        self.hosts.retain(|known| *known != host);
+        self.hosts.push_back(host);
+        if self.hosts.len() > FAMILIAR {
+            self.hosts.pop_front();
+        }
     }
 
     /// Whether the handshake that answers to `id` was completed lately.
@@ -123,7 +189,7 @@ impl Table {
 
     /// When something expires.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
-        let first = self.order.front().map(|(until, _)| *until);
+        let first = self.oldest().map(|(begun, _)| begun + self.patience());
         let accepted = self.accepted.iter().map(|(until, ..)| *until).min();
         [first, accepted].into_iter().flatten().min()
     }
@@ -132,19 +198,23 @@ impl Table {
     pub(crate) fn expire(&mut self, now: Instant) -> usize {
         self.accepted.retain(|(until, ..)| *until > now);
         let mut expired = 0;
-        while let Some(&(until, id)) = self.order.front()
-            && until <= now
+        while let Some((begun, id)) = self.oldest()
+            && begun + self.patience() <= now
         {
             expired += usize::from(self.remove(id).is_some());
         }
         expired
     }
-}
 
-/// What one host can choose its addresses from: of IPv6 a whole /64 network.
-fn host(address: SocketAddr) -> u128 {
-    match address.ip().to_canonical() {
-        IpAddr::V4(ip) => u128::from(ip.to_bits()),
-        IpAddr::V6(ip) => ip.to_bits() >> 64 | 1 << 127,
+    fn oldest(&self) -> Option<(Instant, ConnectionId)> {
+        let (_, id) = self.order.first_key_value()?;
+        Some((self.all[id].1.begun, *id))
+    }
+
+    /// How long a handshake may take: a quarter, but a second at least, once more than half of the room is taken. Of the default that is
+    /// enough for a message to be repeated twice.
+    fn patience(&self) -> Duration {
+        let quarter = (self.patience / 4).max(Duration::from_secs(1));
+        if self.all.len() > self.most / 2 { quarter } else { self.patience }
     }
 }

@@ -38,6 +38,7 @@
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 
+mod admission;
 mod aead;
 mod answerer;
 mod config;

@@ -1,8 +1,9 @@
 //! A handshake of Noise, by `snow`: primitives and randomness handed in, and what fails to be read leaves no trace.
 //!
-//! `snow` undoes a failed reading only in part: of a message whose first half is right, the key of its second half stays. A
-//! third message that was damaged in its payload would thus spoil the handshake. As everything follows from a seed, the handshake is made
-//! once more up to the point before, when the next message comes.
+//! `snow` undoes a failed reading only in part: the key of its cipher stays. First and second messages begin by setting that key, so that
+//! nothing is left of a failed one. A third message begins with a static key that is sealed under the key of the second message. If that
+//! static key is authentic and the rest is damaged, the handshake is spoilt. As everything follows from a seed, it is then made once
+//! more up to the point before, when the next message comes. That is as dear as a handshake, so there is a budget for it.
 
 use crate::aead::KEY_LEN;
 use crate::credentials::Credentials;
@@ -11,6 +12,8 @@ use crate::keys::PublicKey;
 use bytes::Bytes;
 use core::fmt;
 use curve25519_dalek::MontgomeryPoint;
+use hopline_core::Instant;
+use hopline_core::flood::Allowance;
 use hopline_wire::secure::{Cipher, Method, Suite};
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, RingResolver};
@@ -21,6 +24,12 @@ use zeroize::Zeroizing;
 
 /// Bytes that a message has at most beside its payload: an ephemeral key, a static key with its tag, a tag.
 const BESIDE: usize = 32 + 48 + 16;
+
+/// Bytes that a third message has beside its payload: a static key with its tag, a tag.
+pub(crate) const BESIDE_THIRD: usize = 48 + 16;
+
+/// How often in a second a handshake is made once more.
+const REMAKES: u32 = 8;
 
 /// Which end of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +53,7 @@ pub(crate) struct Handshake {
     setup: Setup,
     state: State,
     done: Vec<Step>,
+    remakes: Allowance,
 }
 
 enum State {
@@ -65,6 +75,15 @@ enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unauthentic;
 
+/// Why a message was not read; nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It is not what it should be.
+    Unauthentic,
+    /// The handshake would have to be made once more, and was too often.
+    OverBudget,
+}
+
 /// The keys of both directions, and what names the handshake.
 pub(crate) struct Split {
     pub(crate) of_opener: Zeroizing<[u8; KEY_LEN]>,
@@ -75,7 +94,7 @@ pub(crate) struct Split {
 impl Handshake {
     pub(crate) fn new(setup: Setup) -> Self {
         let state = State::Clean(Box::new(setup.begin()));
-        Self { setup, state, done: Vec::new() }
+        Self { setup, state, done: Vec::new(), remakes: Allowance::new(REMAKES, Instant::ZERO) }
     }
 
     /// The next message, with `payload`.
@@ -92,12 +111,26 @@ impl Handshake {
         Ok(message.into())
     }
 
-    /// The payload of the next message.
-    pub(crate) fn read(&mut self, message: &Bytes) -> Result<Bytes, Unauthentic> {
+    /// The payload of the next message. If the handshake has to be made once more for it, that is taken off its own budget and, if there is one, that of
+    /// all handshakes.
+    pub(crate) fn read(
+        &mut self,
+        now: Instant,
+        message: &Bytes,
+        in_all: Option<&mut Allowance>,
+    ) -> Result<Bytes, Unread> {
+        let within_budget = |own: &mut Allowance| own.take(now) && in_all.is_none_or(|all| all.take(now));
+        if matches!(self.state, State::Spoilt) && !within_budget(&mut self.remakes) {
+            return Err(Unread::OverBudget);
+        }
+        let is_third = self.setup.role == Role::Answerer && !self.done.is_empty();
+        let state = self.clean();
         let mut payload = vec![0; message.len()];
-        let Ok(len) = self.clean().read_message(message, &mut payload) else {
-            self.state = State::Spoilt;
-            return Err(Unauthentic);
+        let Ok(len) = state.read_message(message, &mut payload) else {
+            if is_third && state.get_remote_static().is_some() {
+                self.state = State::Spoilt;
+            }
+            return Err(Unread::Unauthentic);
         };
         payload.truncate(len);
         self.done.push(Step::Read(message.clone()));

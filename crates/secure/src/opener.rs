@@ -278,7 +278,7 @@ impl Opener {
     }
 
     fn on_second(&mut self, now: Instant, noise: &Bytes) -> Result<(), Refused> {
-        let payload = self.handshake.read(noise).map_err(|_| Refused::Unauthentic)?;
+        let payload = self.handshake.read(now, noise, None)?;
         let peer = self.handshake.peer();
         if !self.credentials.believes(peer) {
             self.handshake.take_back();

@@ -5,13 +5,14 @@ use crate::config::{ConfigError, PARAMETERS_MAX};
 use crate::keys::PrivateKey;
 use bytes::Bytes;
 use core::fmt;
+use core::net::{IpAddr, SocketAddr};
 use hopline_wire::secure::{ConnectionId, TOKEN_LEN, Token};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// What separates keys of tokens from all other hashes (`blake3::derive_key`).
-const CONTEXT: &str = "hopline 2026-11-25 tokens of lost connections";
+const CONTEXT: &str = "hopline 2026-11-27 tokens of lost connections";
 
-/// What tokens follow from: the same before and after the loss, and known to one end alone, at one port. Whoever else has it can end connections. Not
+/// What tokens follow from: the same before and after the loss, and known to one end alone, at one address and port. Whoever else has it can end connections. Not
 /// shown, and wiped when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct ResetKey([u8; 32]);
@@ -23,12 +24,20 @@ impl ResetKey {
         Self(bytes)
     }
 
-    /// The key of whoever has this private key, at this UDP port. Not for keys that several machines share, nor for a port that is another after a
-    /// restart. There is none of a shared key: the peer has that too.
+    /// The key of the end that has this private key and is bound to `local` on `machine`, whatever tells machines apart. Two ends must never
+    /// have the same one, or each can be asked for the tokens of the other (RFC 9000 §21.11); after a restart, an end must have the same one
+    /// again. Not for addresses that are others after a restart. There is none of a shared key: the peer has that too.
     #[must_use]
-    pub fn of(private: &PrivateKey, port: u16) -> Self {
+    pub fn of(private: &PrivateKey, local: SocketAddr, machine: &[u8]) -> Self {
+        let (ip, port) = (local.ip().to_canonical(), local.port());
+        let ip = match ip {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+            IpAddr::V6(ip) => ip,
+        };
+        // The parts before `machine` have a fixed length.
         let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
-        let key = Self(*hasher.update(private.bytes()).update(&port.to_be_bytes()).finalize().as_bytes());
+        hasher.update(private.bytes()).update(&ip.octets()).update(&port.to_be_bytes()).update(machine);
+        let key = Self(*hasher.finalize().as_bytes());
         hasher.zeroize();
         key
     }
@@ -88,20 +97,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_belongs_to_a_key_a_port_and_a_connection() {
+    fn a_token_belongs_to_a_key_an_address_a_machine_and_a_connection() {
         let private = PrivateKey::new([1; 32]);
         let [one, other] = [[5; 8], [6; 8]].map(|id| ConnectionId::new(id).expect("an id"));
-        let token = ResetKey::of(&private, 7174).token(one);
-        assert!(ResetKey::same(&ResetKey::of(&private, 7174).token(one), &token));
+        let at = |address: &str, machine: &[u8]| {
+            ResetKey::of(&private, address.parse().expect("an address"), machine)
+        };
+        let token = at("10.0.0.1:7174", b"m").token(one);
+        assert!(ResetKey::same(&at("10.0.0.1:7174", b"m").token(one), &token));
+        assert!(ResetKey::same(&at("[::ffff:10.0.0.1]:7174", b"m").token(one), &token));
         for strange in [
-            ResetKey::of(&private, 7174).token(other),
-            ResetKey::of(&private, 7175).token(one),
-            ResetKey::of(&PrivateKey::new([2; 32]), 7174).token(one),
+            at("10.0.0.1:7174", b"m").token(other),
+            at("10.0.0.1:7175", b"m").token(one),
+            at("10.0.0.2:7174", b"m").token(one),
+            at("0.0.0.0:7174", b"m").token(one),
+            at("[::]:7174", b"m").token(one),
+            at("10.0.0.1:7174", b"n").token(one),
+            ResetKey::of(&PrivateKey::new([2; 32]), ([10, 0, 0, 1], 7174).into(), b"m").token(one),
             ResetKey::new([1; 32]).token(one),
         ] {
             assert!(!ResetKey::same(&strange, &token));
         }
-        assert_eq!(format!("{:?}", ResetKey::of(&private, 1)), "ResetKey(…)");
+        assert_eq!(format!("{:?}", at("10.0.0.1:7174", b"")), "ResetKey(…)");
     }
 
     #[test]

@@ -120,10 +120,12 @@ reasons! {
     Cookie,
     /// More first messages came than are answered. Whoever sends it again soon is answered.
     Unanswered,
-    /// There is no room for more handshakes.
+    /// As many handshakes have begun within a second as may, and some of them in its prefix.
     Full,
-    /// Its host has too many handshakes under way.
-    Host,
+    /// A handshake that was given up to make room for another one.
+    Evicted,
+    /// It was not read: too many messages for the same handshake have failed, or it came from another address.
+    OverBudget,
     /// A sealed datagram that came before its handshake was over.
     Early,
     /// A handshake that was given up: the opener fell silent.

@@ -7,15 +7,15 @@ use super::config::Transport;
 use super::key::{Key, Peer};
 use crate::streams::{Host, Protocol, Stream};
 use crate::tpa::{self, Tpa};
-use crate::wide::{
-    self, AnswererConfig, Credentials, HostConfig, PrivateKey, PublicKey, ResetKey, Seed, Trust, Wide,
-};
+use crate::wide::{self, AnswererConfig, Credentials, HostConfig, PrivateKey, PublicKey, Seed, Trust, Wide};
 use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;
 
-/// Most handshakes under way, and twice those with one address: an entrance has as many as applications connect at a time.
+/// Most handshakes under way: an entrance has as many as applications connect at a time.
 const HALF_OPEN: u16 = 1024;
+/// Most handshakes that begin in a second, half of them from one entrance.
+const HANDSHAKES_A_SECOND: u16 = 4000;
 
 /// A protocol that carries trunks.
 pub(super) trait Carrier: Protocol<Config: Clone + Debug + Send + Sync> {
@@ -84,10 +84,10 @@ impl Opened {
             Transport::TpaWide(transport) => {
                 let private = PrivateKey::generate(&Seed::new(secret()));
                 let own = private.public();
-                let resets = Some(ResetKey::of(&private, local.port()));
+                let resets = Some(wide::reset_key(&private, local));
                 let host = Wide::host_config()?;
                 let answerer =
-                    AnswererConfig { half_open: HALF_OPEN, per_host: HALF_OPEN / 2, ..host.answerer };
+                    AnswererConfig { half_open: HALF_OPEN, a_second: HANDSHAKES_A_SECOND, ..host.answerer };
                 let protocol = Wide::with(HostConfig { resets, answerer, ..host })?;
                 let credentials = Credentials::Keys { private, trust: Trust::Anyone };
                 let config = wide::Config { credentials, transport: *transport };

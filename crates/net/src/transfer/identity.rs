@@ -1,3 +1,4 @@
+use crate::machine;
 use blake3::Hasher;
 use std::fmt;
 use std::fs;
@@ -18,9 +19,8 @@ impl SenderId {
     pub fn of(source: &Path, name: &[u8]) -> Self {
         let whole = fs::canonicalize(source).unwrap_or_else(|_| source.to_owned());
         let user = rustix::process::getuid().as_raw().to_be_bytes();
-        // Where neither file is, machines are told apart by their users' paths only.
-        let [machine, host] =
-            ["/etc/machine-id", "/proc/sys/kernel/hostname"].map(|place| fs::read(place).unwrap_or_default());
+        // Where the machine has no identity, machines are told apart by their users' paths only.
+        let [machine, host] = machine::identity();
         let mut hasher = Hasher::new_derive_key("hopline 2026-11-23 who sends a file");
         for part in [&machine, &host, &user, whole.as_os_str().as_bytes(), name] as [&[u8]; 5] {
             hasher.update(&(part.len() as u64).to_be_bytes()).update(part);

@@ -1,7 +1,8 @@
 //! What is set for sockets.
 
+use crate::machine;
 use hopline_core::Duration;
-use hopline_sealed::{Credentials, HostConfig, ResetKey, Seed, TransportConfig};
+use hopline_sealed::{Credentials, HostConfig, PrivateKey, ResetKey, Seed, TransportConfig};
 use std::io;
 use std::net::SocketAddr;
 
@@ -57,9 +58,14 @@ fn random() -> io::Result<[u8; 32]> {
 /// What a listener at `local` tells peers that it has lost: after a restart it can be told again if the listener has a key of its own.
 pub(super) fn resets(credentials: &Credentials, local: SocketAddr) -> Option<ResetKey> {
     match credentials {
-        Credentials::Keys { private, .. } => Some(ResetKey::of(private, local.port())),
+        Credentials::Keys { private, .. } => Some(reset_key(private, local)),
         Credentials::Shared(_) => None,
     }
+}
+
+/// The key of this machine's listener at `local` that has this private key.
+pub(crate) fn reset_key(private: &PrivateKey, local: SocketAddr) -> ResetKey {
+    ResetKey::of(private, local, &machine::identity().concat())
 }
 
 /// With packets to or from `address` no longer than over IPv4.

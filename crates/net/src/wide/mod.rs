@@ -31,6 +31,8 @@ mod config;
 mod protocol;
 mod stats;
 
+#[cfg(feature = "gateway")]
+pub(crate) use self::config::reset_key;
 pub use self::config::{Config, config};
 pub use self::protocol::Wide;
 pub use self::stats::{HostStats, Info};

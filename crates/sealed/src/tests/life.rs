@@ -202,8 +202,7 @@ fn a_restarted_peer_says_so_if_it_can_prove_it() {
     for (node, other) in [(A, B), (B, A)] {
         let mut net = of_delay(2, &HostConfig::default());
         for node in [A, B] {
-            let port = address(node).port();
-            let resets = Some(ResetKey::of(&private(node as u8 + 1), port));
+            let resets = Some(ResetKey::of(&private(node as u8 + 1), address(node), b""));
             net.configure(node, HostConfig { resets, ..HostConfig::default() });
         }
         net.nodes[B].host.listen(keys()[B].clone(), lively(), 16).unwrap();

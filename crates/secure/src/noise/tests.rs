@@ -20,6 +20,15 @@ fn pair(suite: Suite, keys: [u8; 2]) -> [Handshake; 2] {
     })
 }
 
+fn read(handshake: &mut Handshake, message: &Bytes) -> Result<Bytes, Unread> {
+    handshake.read(Instant::ZERO, message, None)
+}
+
+/// The same after so many seconds, so that no budget is used up.
+fn read_later(handshake: &mut Handshake, seconds: usize, message: &Bytes) -> Result<Bytes, Unread> {
+    handshake.read(Instant::from_secs(seconds as u64), message, None)
+}
+
 fn payload(text: &'static str) -> Bytes {
     Bytes::from_static(text.as_bytes())
 }
@@ -29,11 +38,11 @@ fn both_ends_of_public_keys_come_to_the_same() {
     for cipher in CIPHERS {
         let [mut a, mut b] = pair(Suite { method: Method::PublicKeys, cipher }, [1, 2]);
         let first = a.write(payload("")).unwrap();
-        assert_eq!(b.read(&first), Ok(payload("")));
+        assert_eq!(read(&mut b, &first), Ok(payload("")));
         let second = b.write(payload("two")).unwrap();
-        assert_eq!(a.read(&second), Ok(payload("two")));
+        assert_eq!(read(&mut a, &second), Ok(payload("two")));
         let third = a.write(payload("three")).unwrap();
-        assert_eq!(b.read(&third), Ok(payload("three")));
+        assert_eq!(read(&mut b, &third), Ok(payload("three")));
         assert_eq!(a.peer(), Some(PrivateKey::new([2; 32]).public()));
         assert_eq!(b.peer(), Some(PrivateKey::new([1; 32]).public()));
         let [a, b] = [a.split(), b.split()];
@@ -48,13 +57,13 @@ fn both_ends_of_a_shared_key_come_to_the_same_and_others_do_not() {
         let suite = Suite { method: Method::SharedKey, cipher };
         let [mut a, mut b] = pair(suite, [1, 1]);
         let first = a.write(payload("one")).unwrap();
-        assert_eq!(b.read(&first), Ok(payload("one")));
+        assert_eq!(read(&mut b, &first), Ok(payload("one")));
         let second = b.write(payload("two")).unwrap();
-        assert_eq!(a.read(&second), Ok(payload("two")));
+        assert_eq!(read(&mut a, &second), Ok(payload("two")));
         assert_eq!(a.split().of_opener, b.split().of_opener);
         assert_eq!((a.peer(), b.peer()), (None, None));
         let [mut a, mut b] = pair(suite, [1, 2]);
-        assert_eq!(b.read(&a.write(payload("one")).unwrap()), Err(Unauthentic));
+        assert_eq!(read(&mut b, &a.write(payload("one")).unwrap()), Err(Unread::Unauthentic));
     }
 }
 
@@ -63,19 +72,29 @@ fn both_ends_of_a_shared_key_come_to_the_same_and_others_do_not() {
 fn a_damaged_message_leaves_no_trace_wherever_it_is_damaged() {
     for cipher in CIPHERS {
         let [mut a, mut b] = pair(Suite { method: Method::PublicKeys, cipher }, [1, 2]);
-        b.read(&a.write(payload("")).unwrap()).unwrap();
+        read(&mut b, &a.write(payload("")).unwrap()).unwrap();
         let second = b.write(payload("two")).unwrap();
-        a.read(&second).unwrap();
+        for at in 0..second.len() {
+            let mut damaged = second.to_vec();
+            damaged[at] ^= 1;
+            assert_eq!(read(&mut a, &damaged.into()), Err(Unread::Unauthentic), "byte {at}");
+            assert!(matches!(a.state, State::Clean(_)), "byte {at}");
+        }
+        read(&mut a, &second).unwrap();
         let third = a.write(payload("three")).unwrap();
         for at in 0..third.len() {
             let mut damaged = third.to_vec();
             damaged[at] ^= 1;
-            assert_eq!(b.read(&damaged.into()), Err(Unauthentic), "byte {at}");
+            assert_eq!(read_later(&mut b, at, &damaged.into()), Err(Unread::Unauthentic), "byte {at}");
         }
         for len in 0..third.len() {
-            assert_eq!(b.read(&third.slice(..len)), Err(Unauthentic), "{len} bytes");
+            assert_eq!(
+                read_later(&mut b, third.len() + len, &third.slice(..len)),
+                Err(Unread::Unauthentic),
+                "{len} bytes"
+            );
         }
-        assert_eq!(b.read(&third), Ok(payload("three")));
+        assert_eq!(read_later(&mut b, 2 * third.len(), &third), Ok(payload("three")));
         assert_eq!(a.split().binding, b.split().binding);
     }
 }
@@ -83,12 +102,12 @@ fn a_damaged_message_leaves_no_trace_wherever_it_is_damaged() {
 #[test]
 fn a_step_that_is_taken_back_can_be_taken_again() {
     let [mut a, mut b] = pair(Suite { method: Method::PublicKeys, cipher: Cipher::Aes256Gcm }, [1, 2]);
-    b.read(&a.write(payload("")).unwrap()).unwrap();
+    read(&mut b, &a.write(payload("")).unwrap()).unwrap();
     let second = b.write(payload("two")).unwrap();
-    a.read(&second).unwrap();
+    read(&mut a, &second).unwrap();
     a.take_back();
     assert_eq!(a.peer(), None);
-    assert_eq!(a.read(&second), Ok(payload("two")));
+    assert_eq!(read(&mut a, &second), Ok(payload("two")));
 }
 
 #[test]
@@ -97,8 +116,50 @@ fn keys_of_small_order_are_refused() {
     let mut one = [0; 32];
     one[0] = 1;
     for small in [[0; 32], one] {
-        b.read(&Bytes::copy_from_slice(&small)).unwrap();
+        read(&mut b, &Bytes::copy_from_slice(&small)).unwrap();
         assert_eq!(b.write(payload("two")), Err(Unauthentic));
         b.take_back();
     }
+}
+
+#[test]
+fn a_third_message_that_is_noise_from_its_first_half_on_spoils_nothing() {
+    let [mut a, mut b] = pair(Suite { method: Method::PublicKeys, cipher: Cipher::Aes256Gcm }, [1, 2]);
+    read(&mut b, &a.write(payload("")).unwrap()).unwrap();
+    let second = b.write(payload("two")).unwrap();
+    read(&mut a, &second).unwrap();
+    let third = a.write(payload("three")).unwrap();
+    let mut in_all = Allowance::new(0, Instant::ZERO);
+    for at in 0..48 {
+        let mut damaged = third.to_vec();
+        damaged[at] ^= 1;
+        assert_eq!(
+            b.read(Instant::ZERO, &damaged.into(), Some(&mut in_all)),
+            Err(Unread::Unauthentic),
+            "byte {at}"
+        );
+    }
+    assert_eq!(b.read(Instant::ZERO, &third, Some(&mut in_all)), Ok(payload("three")));
+}
+
+#[test]
+fn a_spoilt_handshake_is_made_once_more_a_few_times_a_second() {
+    let [mut a, mut b] = pair(Suite { method: Method::PublicKeys, cipher: Cipher::Aes256Gcm }, [1, 2]);
+    read(&mut b, &a.write(payload("")).unwrap()).unwrap();
+    let second = b.write(payload("two")).unwrap();
+    read(&mut a, &second).unwrap();
+    let third = a.write(payload("three")).unwrap();
+    let mut damaged = third.to_vec();
+    *damaged.last_mut().unwrap() ^= 1;
+    let damaged = Bytes::from(damaged);
+    let mut in_all = Allowance::new(12, Instant::ZERO);
+    let mut read_all = |b: &mut Handshake, second| {
+        let read = || b.read(Instant::from_secs(second), &damaged, Some(&mut in_all));
+        std::iter::repeat_with(read).take(1000).filter(|read| *read == Err(Unread::Unauthentic)).count()
+    };
+    assert_eq!(read_all(&mut b, 0), 1 + REMAKES as usize, "the first costs no budget");
+    assert_eq!(read_all(&mut b, 0), 0);
+    assert_eq!(read_all(&mut b, 1), REMAKES as usize);
+    assert_eq!(read_all(&mut b, 1), 0);
+    assert_eq!(b.read(Instant::from_secs(2), &third, Some(&mut in_all)), Ok(payload("three")));
 }

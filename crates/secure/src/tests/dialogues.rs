@@ -147,7 +147,7 @@ fn settings_and_parameters_out_of_range_are_refused() {
         config.validate().is_err()
     };
     assert!(answerer(|config| config.half_open = 0) && answerer(|config| config.cookies_from = 257));
-    assert!(answerer(|config| config.per_host = 0) && answerer(|config| config.patience = Duration::ZERO));
+    assert!(answerer(|config| config.a_second = 0) && answerer(|config| config.patience = Duration::ZERO));
 }
 
 #[test]

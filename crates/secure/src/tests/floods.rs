@@ -1,6 +1,6 @@
 //! Many first messages, from addresses that nobody receives at, and from some where somebody does.
 
-use super::world::OPENER;
+use super::world::{OPENER, sealed};
 use super::{keys, shared};
 use crate::{
     Answerer, AnswererConfig, AnswererEvent, Credentials, Opener, OpenerConfig, OpenerEvent, Refused, Seed,
@@ -9,6 +9,7 @@ use bytes::Bytes;
 use core::net::SocketAddr;
 use hopline_core::{Duration, Instant};
 use hopline_wire::secure::{FIRST_LEN, Message};
+use std::collections::VecDeque;
 
 const NOW: Instant = Instant::from_secs(5);
 
@@ -113,22 +114,227 @@ fn a_cookie_is_for_one_address_and_one_message_and_a_while() {
     assert!(matches!(answer(&mut answerer, NOW, host(1), &again), Some(Message::Second { .. })));
 }
 
-#[test]
-fn one_host_cannot_take_all_the_room() {
-    let config = AnswererConfig { half_open: 20, cookies_from: 0, per_host: 5, ..AnswererConfig::default() };
-    let mut answerer = answerer(keys(2, &[1]), config);
-    let call = |answerer: &mut Answerer, number: u32, from: SocketAddr| {
-        let (mut opener, first) = opener(keys(1, &[2]), number);
-        let retry = answer(answerer, NOW, from, &first);
-        answer(answerer, NOW, from, &with_cookie(&mut opener, retry)).is_some()
+/// A first message from there with the cookie that is asked for; whether it is answered.
+fn call(answerer: &mut Answerer, now: Instant, number: u32, from: SocketAddr) -> bool {
+    let (mut opener, first) = opener(keys(1, &[2]), number);
+    let retry = answer(answerer, now, from, &first);
+    matches!(answer(answerer, now, from, &with_cookie(&mut opener, retry)), Some(Message::Second { .. }))
+}
+
+/// How long a known peer at `at` with round trips of 100 ms needs, and what the answerer has refused.
+fn time_to_get_in(
+    answerer: &mut Answerer,
+    mut now: Instant,
+    at: SocketAddr,
+    mut flood: impl FnMut(&mut Answerer, Instant),
+) -> Duration {
+    let began = now;
+    let mut opener =
+        Opener::open(now, OpenerConfig::default(), keys(1, &[2]), Bytes::new(), &Seed::new([9; 32])).unwrap();
+    let mut flying: VecDeque<(Instant, bool, Bytes)> = VecDeque::new();
+    let way = Duration::from_millis(50);
+    loop {
+        flood(answerer, now);
+        opener.handle_timeout(now);
+        flying.extend(std::iter::from_fn(|| opener.poll_transmit()).map(|sent| (now + way, true, sent)));
+        while let Some((_, to_answerer, datagram)) = flying.pop_front_if(|(due, ..)| *due <= now) {
+            if to_answerer {
+                answerer.handle(now, at, &mut datagram.to_vec());
+                let answers = std::iter::from_fn(|| answerer.poll_transmit());
+                flying.extend(answers.map(|(_, sent)| (now + way, false, sent)));
+            } else {
+                opener.handle(now, &datagram);
+            }
+        }
+        if let Some(AnswererEvent::Accepted(_)) = answerer.poll_event() {
+            return now.since(began);
+        }
+        now += Duration::from_millis(1);
+        assert!(now < began + Duration::from_secs(20), "it never gets in: {:?}", answerer.refusals());
+    }
+}
+
+/// Handshakes that are never finished, one in a millisecond, each from the next address of `addresses`.
+fn never_finished(addresses: impl Fn(u32) -> SocketAddr) -> impl FnMut(&mut Answerer, Instant) {
+    let (_, first) = opener(keys(1, &[2]), 7);
+    let Ok(Message::First { suite, versions, opener, noise, .. }) = Message::parse(&first) else {
+        panic!("no first message")
     };
+    let mut number = 0;
+    move |answerer, now| {
+        number += 1;
+        let from = addresses(number);
+        if let Some(Message::Retry { cookie, .. }) = answer(answerer, now, from, &first) {
+            let noise = noise.clone();
+            let again = Message::First { suite, versions, opener, cookie: Some(cookie), noise };
+            answer(answerer, now, from, &again.to_bytes());
+        }
+    }
+}
+
+/// Smaller than by default, so that a flood costs less to compute.
+fn small() -> AnswererConfig {
+    AnswererConfig { half_open: 64, cookies_from: 8, a_second: 100, ..AnswererConfig::default() }
+}
+
+/// A host of a /24.
+fn net(network: u32, of_it: u32) -> SocketAddr {
+    host((network << 8) | of_it)
+}
+
+fn v6(site: u16, subnet: u32) -> SocketAddr {
+    SocketAddr::from(([0x2001, 0xdb8, site, subnet as u16, 0, 0, 0, 1], 1000))
+}
+
+#[test]
+fn a_known_peer_gets_in_during_any_flood_of_handshakes_from_proven_addresses() {
+    let one_host: fn(u32) -> SocketAddr = |number| SocketAddr::from(([10, 0, 1, 1], 1000 + number as u16));
+    let twenty_hosts: fn(u32) -> SocketAddr = |number| net(1, number % 20);
+    let twenty_networks: fn(u32) -> SocketAddr = |number| net(number % 20, 7);
+    let one_subsite: fn(u32) -> SocketAddr = |number| v6(7, number % 256);
+    let one_site: fn(u32) -> SocketAddr = |number| v6(7, number % 65_536);
+    let floods = [
+        ("one host", one_host),
+        ("20 hosts", twenty_hosts),
+        ("20 networks", twenty_networks),
+        ("a /56", one_subsite),
+        ("a /48", one_site),
+    ];
+    for (what, addresses) in floods {
+        for at in [net(100, 1), net(1, 99)] {
+            let mut answerer = answerer(keys(2, &[1]), small());
+            let mut flood = never_finished(addresses);
+            let mut now = NOW;
+            while now < NOW + Duration::from_millis(1500) {
+                flood(&mut answerer, now);
+                now += Duration::from_millis(1);
+            }
+            let took = time_to_get_in(&mut answerer, now, at, flood);
+            // Alone it takes 250 ms, with the round trip of a cookie.
+            assert!(took < Duration::from_secs(1), "{what}, {at}: {took}, {:?}", answerer.refusals());
+            assert!(answerer.half_open() <= 64);
+        }
+    }
+}
+
+#[test]
+fn a_full_table_gives_up_the_oldest_handshake_of_the_heaviest_prefix() {
+    let config = AnswererConfig { half_open: 8, cookies_from: 0, ..AnswererConfig::default() };
+    let mut answerer = answerer(keys(2, &[1]), config);
     let port = |number: u32| SocketAddr::from(([10, 0, 0, 1], 1000 + number as u16));
-    assert_eq!((0..10).filter(|number| call(&mut answerer, *number, port(*number))).count(), 5);
-    assert_eq!(answerer.refusals().of(Refused::Host), 5);
-    let network = |number: u32| SocketAddr::from(([0x2001, 0xdb8, 0, 7, 0, 0, 0, number as u16], 1000));
-    assert_eq!((20..30).filter(|number| call(&mut answerer, *number, network(*number))).count(), 5);
-    assert_eq!((30..60).filter(|number| call(&mut answerer, *number, host(*number))).count(), 10);
-    assert_eq!((answerer.half_open(), answerer.refusals().of(Refused::Full)), (20, 20));
+    assert!(call(&mut answerer, NOW, 0, host(7 << 8)));
+    assert!((1..=7).all(|number| call(&mut answerer, NOW, number, port(number))));
+    let firsts = answerer.half_open();
+    assert!((8..20).all(|number| call(&mut answerer, NOW, number, v6(number as u16, 0))));
+    assert_eq!((firsts, answerer.half_open()), (8, 8));
+    assert_eq!(answerer.refusals().of(Refused::Evicted), 12);
+    // The single handshake of another network has outlived those of the host with seven.
+    let of_the_other = answer(&mut answerer, NOW, host(7 << 8), &opener(keys(1, &[2]), 0).1);
+    assert!(
+        of_the_other.is_none_or(|message| !matches!(message, Message::Second { .. })),
+        "it was the oldest at last"
+    );
+}
+
+#[test]
+fn handshakes_that_fail_or_never_end_are_begun_at_a_limited_rate() {
+    let mut answerer = answerer(keys(2, &[1]), small());
+    let mut flood = never_finished(|number| net(number, 1));
+    for ms in 0..2000 {
+        flood(&mut answerer, NOW + Duration::from_millis(ms));
+    }
+    let begun = answerer.refusals().of(Refused::Evicted)
+        + answerer.refusals().of(Refused::Expired)
+        + answerer.half_open() as u64;
+    assert!((150..=200).contains(&begun), "{begun}");
+    assert!(answerer.refusals().of(Refused::Full) > 1000);
+}
+
+#[test]
+fn a_host_at_which_a_trusted_peer_was_keeps_its_place() {
+    let config = AnswererConfig { half_open: 8, cookies_from: 0, a_second: 100, ..AnswererConfig::default() };
+    let mut answerer = answerer(keys(2, &[1]), config);
+    time_to_get_in(&mut answerer, NOW, host(1), |_, _| ());
+    let now = NOW + Duration::from_secs(1);
+    assert!(call(&mut answerer, now, 1, host(1)));
+    assert!((2..90).all(|number| call(&mut answerer, now, number, host(number << 8))));
+    assert_eq!(answerer.half_open(), 8);
+    let first = opener(keys(1, &[2]), 1).1;
+    assert!(
+        matches!(answer(&mut answerer, now, host(1), &first), Some(Message::Second { .. })),
+        "the same answer"
+    );
+    // The rate is used up, but not for such a host.
+    assert!((100..200).filter(|number| call(&mut answerer, now, *number, host(number << 8))).count() < 20);
+    assert!(call(&mut answerer, now, 200, host(1)));
+}
+
+#[test]
+fn under_load_a_handshake_may_take_less_time() {
+    let config = AnswererConfig { half_open: 8, cookies_from: 0, ..AnswererConfig::default() };
+    let mut answerer = answerer(keys(2, &[1]), config);
+    assert!((0..4).all(|number| call(&mut answerer, NOW, number, host(number << 8))));
+    assert_eq!(answerer.poll_timeout(), Some(NOW + Duration::from_secs(10)));
+    assert!(call(&mut answerer, NOW, 4, host(4 << 8)));
+    assert_eq!(answerer.poll_timeout(), Some(NOW + Duration::from_millis(2500)));
+    answerer.handle_timeout(NOW + Duration::from_millis(2500));
+    assert_eq!(answerer.half_open(), 4, "one gone, and the others have time again");
+}
+
+/// The id that the answerer has chosen stands in the third message.
+fn third(answerer: &mut Answerer, from: SocketAddr, number: u32) -> Bytes {
+    let (mut opener, first) = opener(keys(1, &[2]), number);
+    let second = answer(answerer, NOW, from, &first).unwrap();
+    opener.handle(NOW, &second.to_bytes());
+    opener.poll_transmit().unwrap()
+}
+
+#[test]
+fn third_messages_that_fail_cost_a_bounded_budget_and_keep_out_no_other_handshake() {
+    let mut answerer = answerer(keys(2, &[1]), AnswererConfig::default());
+    let attacked = third(&mut answerer, host(1), 1);
+    let other = third(&mut answerer, host(2), 2);
+    let garbage = |byte: u8| [&attacked[..13], &[byte; 92]].concat();
+    let damaged = |byte: u8| {
+        let mut damaged = attacked.to_vec();
+        *damaged.last_mut().unwrap() ^= byte;
+        damaged
+    };
+    for number in 0..10_000_u32 {
+        let byte = 1 | number as u8;
+        answerer.handle(NOW, host(1), &mut garbage(byte));
+        answerer.handle(NOW, host(1), &mut damaged(byte));
+        answerer.handle(NOW, host(3), &mut garbage(byte));
+        answerer.handle(NOW, host(1), &mut [&attacked[..13], &[byte; 63]].concat());
+    }
+    let of = |refused| answerer.refusals().of(refused);
+    assert_eq!(of(Refused::Malformed), 10_000, "too short to be one");
+    let read = of(Refused::Unauthentic);
+    assert!((10..=100).contains(&read), "{read}");
+    assert_eq!(of(Refused::OverBudget), 30_000 - read);
+
+    answerer.handle(NOW, host(2), &mut other.to_vec());
+    assert!(matches!(answerer.poll_event(), Some(AnswererEvent::Accepted(_))), "another handshake");
+    let later = NOW + Duration::from_secs(1);
+    answerer.handle(later, host(1), &mut attacked.to_vec());
+    assert!(matches!(answerer.poll_event(), Some(AnswererEvent::Accepted(_))), "the attacked one, too");
+}
+
+#[test]
+fn datagrams_that_complete_no_handshake_under_a_shared_key_cost_the_same_budget() {
+    let mut answerer = answerer(shared(7), AnswererConfig::default());
+    let (mut opener, first) = opener(shared(7), 1);
+    let second = answer(&mut answerer, NOW, host(1), &first).unwrap();
+    opener.handle(NOW, &second.to_bytes());
+    let Some(OpenerEvent::Completed(mut established)) = opener.poll_event() else { panic!("no keys") };
+    let genuine = sealed(&mut established.session, b"data");
+    let forged = [&genuine[..12], &[7; 1400]].concat();
+    for _ in 0..10_000 {
+        answerer.handle(NOW, host(1), &mut forged.clone());
+    }
+    assert_eq!(answerer.refusals().of(Refused::Unauthentic), 2001);
+    answerer.handle(NOW + Duration::from_secs(1), host(1), &mut genuine.to_vec());
+    assert!(matches!(answerer.poll_event(), Some(AnswererEvent::Accepted(_))));
 }
 
 #[test]
