@@ -29,9 +29,10 @@ pub struct Host {
     seeds: u64,
     pub(crate) listener: Option<Listener>,
     pub(crate) conns: BTreeMap<ConnectionKey, Conn>,
-    /// By our names for them, and by those of their peers.
+    /// By our names for them, which are unique.
     pub(crate) ids: BTreeMap<ConnectionId, ConnectionKey>,
-    pub(crate) remotes: BTreeMap<ConnectionId, ConnectionKey>,
+    /// By the names that their peers have for them: peers may choose the same ones.
+    pub(crate) remotes: BTreeSet<(ConnectionId, ConnectionKey)>,
     next_key: u64,
     ready: Line,
     noisy: Line,
@@ -71,7 +72,7 @@ impl Host {
             listener: None,
             conns: BTreeMap::new(),
             ids: BTreeMap::new(),
-            remotes: BTreeMap::new(),
+            remotes: BTreeSet::new(),
             next_key: 0,
             ready: Line::default(),
             noisy: Line::default(),
@@ -324,9 +325,7 @@ impl Host {
         let key = ConnectionKey(self.next_key);
         self.next_key += 1;
         self.ids.insert(conn.id, key);
-        if let Some(remote) = conn.link.remote_id() {
-            self.remotes.insert(remote, key);
-        }
+        self.remotes.extend(conn.link.remote_id().map(|remote| (remote, key)));
         self.stats.waiting += usize::from(conn.owner == Owner::Backlog);
         self.conns.insert(key, conn);
         self.settle(key);
@@ -380,9 +379,15 @@ impl Host {
         self.alarms.set(key, &mut conn.places.alarm, None);
         self.ids.remove(&conn.id);
         if let Some(remote) = conn.link.remote_id() {
-            self.remotes.remove(&remote);
+            self.remotes.remove(&(remote, key));
         }
         self.closed.remove(&key);
+    }
+
+    /// The connections whose peers have this name for them.
+    pub(crate) fn remotes_of(&self, id: ConnectionId) -> impl Iterator<Item = ConnectionKey> {
+        let range = (id, ConnectionKey(0))..=(id, ConnectionKey(u64::MAX));
+        self.remotes.range(range).map(|(_, key)| *key)
     }
 
     pub(crate) fn next_seed(&mut self) -> Seed {

@@ -82,12 +82,11 @@ impl Host {
     fn on_gone(&mut self, now: Instant, id: ConnectionId, datagram: &[u8]) -> Result<(), Dropped> {
         let message = Message::parse(&Bytes::copy_from_slice(datagram)).map_err(|_| Dropped::Malformed)?;
         let Message::Gone { token, .. } = message else { return Err(Dropped::Malformed) };
-        let key = *self.remotes.get(&id).ok_or(Dropped::Late)?;
-        let conn = self.conns.get_mut(&key).expect("ids are of connections that are there");
-        if !conn.is_reset_by(&token) {
-            return Err(Dropped::Unproven);
-        }
-        conn.on_gone(now);
+        let mut dropped = Dropped::Late;
+        let is_meant = |key: &ConnectionKey| self.conns.get(key).is_some_and(|conn| conn.is_reset_by(&token));
+        let named = self.remotes_of(id).inspect(|_| dropped = Dropped::Unproven).find(is_meant);
+        let key = named.ok_or(dropped)?;
+        self.conns.get_mut(&key).expect("it was just seen").on_gone(now);
         self.settle(key);
         Ok(())
     }
@@ -135,7 +134,7 @@ impl Host {
         let Link::Opening(opener) = core::mem::replace(&mut conn.link, Link::Over) else {
             unreachable!("a handshake is completed once, by its opener");
         };
-        self.remotes.insert(established.session.sealer.remote_id(), key);
+        self.remotes.insert((established.session.sealer.remote_id(), key));
         self.stats.opened += 1;
         let proof = Proof::Awaited { opener, until };
         conn.link = Link::Open(Box::new(Open {

@@ -217,6 +217,26 @@ fn a_restarted_peer_says_so_if_it_can_prove_it() {
 }
 
 #[test]
+fn a_peer_that_chooses_the_id_of_another_connection_does_not_hide_its_reset() {
+    const TWIN: usize = 2;
+    let mut net = of_delay(3, &HostConfig::default());
+    let resets = Some(ResetKey::new([1; 32]));
+    net.configure(A, HostConfig { resets, ..HostConfig::default() });
+    net.nodes[B].host.listen(keys()[B].clone(), lively(), 16).unwrap();
+    net.twin(TWIN, A);
+    let at = net.open(&keys(), lively());
+    let path = Path::to(address(B));
+    net.nodes[TWIN].host.connect(net.now, path, keys()[A].clone(), lively()).unwrap();
+    net.run_for(Duration::from_millis(500));
+    assert_eq!(net.nodes[B].host.stats().accepted, 2, "both with the same id, which the peers have chosen");
+    net.restart(A);
+    let now = net.now;
+    net.conn(B, at[B]).send(now, bytes("are you there?")).unwrap();
+    net.run_for(Duration::from_millis(100));
+    assert_eq!(net.end_of(B, at[B]), closed(at[B], CloseReason::Reset));
+}
+
+#[test]
 fn a_restarted_peer_that_cannot_prove_it_is_noticed_by_its_silence() {
     for node in [A, B] {
         let mut net = Net::pair(&shared(), lively());

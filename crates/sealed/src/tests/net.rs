@@ -155,6 +155,12 @@ impl Net {
         node.host = Host::new(node.config.clone(), host_seed(at, node.lives)).unwrap();
     }
 
+    /// It draws the same random numbers as `of`, and so chooses the same ids.
+    pub(super) fn twin(&mut self, at: usize, of: usize) {
+        let config = self.nodes[at].config.clone();
+        self.nodes[at].host = Host::new(config, host_seed(of, self.nodes[of].lives)).unwrap();
+    }
+
     pub(super) fn change_way(&mut self, node: usize, emulation: Emulation) {
         self.nodes[node].way.change(emulation);
     }
