@@ -3,7 +3,7 @@
 use crate::conn::{Conn, Owed, Owner};
 use crate::event::{ConnectionKey, HostEvent, OpenFailure, Path};
 use crate::host::Host;
-use crate::link::{Link, Open, Proof};
+use crate::link::{Link, Open, Proof, Rekeying};
 use crate::stats::Dropped;
 use bytes::Bytes;
 use hopline_core::Instant;
@@ -144,6 +144,7 @@ impl Host {
             session: established.session,
             peer: established.peer,
             reset: parameters.reset,
+            rekeying: Rekeying::new(now, self.config.session.rekey_after_time),
             proof,
         }));
     }
@@ -200,6 +201,7 @@ impl Host {
             session: established.session,
             peer: established.peer,
             reset: parameters.reset,
+            rekeying: Rekeying::new(now, self.config.session.rekey_after_time),
             proof: Proof::Given,
         };
         let came = Path { peer: from, local: path.local };

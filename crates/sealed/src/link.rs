@@ -3,8 +3,9 @@
 use crate::event::Path;
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
-use hopline_core::Instant;
+use hopline_core::{Duration, Instant};
 use hopline_secure::{Opener, Order, Paths, PublicKey, Session};
+use hopline_transport::wide::Endpoint;
 use hopline_wire::secure::{ConnectionId, HEADER_LEN, TAG_LEN, Token};
 use hopline_wire::wide::Content;
 
@@ -30,6 +31,29 @@ pub(crate) struct Open {
     pub(crate) peer: Option<PublicKey>,
     /// What the peer would show after it has lost its state.
     pub(crate) reset: Option<Token>,
+    pub(crate) rekeying: Rekeying,
+}
+
+/// When the key of what is sent changes by time.
+#[derive(Debug)]
+pub(crate) struct Rekeying {
+    every: Duration,
+    /// The first number under the current key, and since when it is known.
+    current: (u64, Instant),
+    question: Question,
+}
+
+/// Whether the peer was asked for a sign that it has the current key.
+#[derive(Debug, PartialEq, Eq)]
+enum Question {
+    NotAsked,
+    Asked,
+}
+
+impl Rekeying {
+    pub(crate) const fn new(now: Instant, every: Duration) -> Self {
+        Self { every, current: (0, now), question: Question::NotAsked }
+    }
 }
 
 /// Whether the peer is known to have the connection.
@@ -106,6 +130,27 @@ impl Open {
     pub(crate) fn path_to(&self, peer: SocketAddr) -> Path {
         let local = self.locals.iter().find(|(known, _)| *known == peer).and_then(|(_, local)| *local);
         Path { peer, local }
+    }
+
+    /// Changes the key of what is sent if it is time. The peer can follow one change at a time (`Sealer::rekey`), so the current key must
+    /// have been acknowledged; otherwise the peer is asked, once.
+    pub(crate) fn rekey_in_time(&mut self, now: Instant, endpoint: &mut Endpoint<Bytes>) {
+        let (sealer, rekeying) = (&mut self.session.sealer, &mut self.rekeying);
+        if rekeying.current.0 != sealer.key_since() {
+            // It has changed by number.
+            (rekeying.current, rekeying.question) = ((sealer.key_since(), now), Question::NotAsked);
+        }
+        let (first, since) = rekeying.current;
+        if now < since + rekeying.every {
+            return;
+        }
+        if endpoint.highest_acknowledged().is_some_and(|number| number >= first) {
+            endpoint.skip_numbers_to(sealer.rekey());
+            (rekeying.current, rekeying.question) = ((sealer.key_since(), now), Question::NotAsked);
+        } else if rekeying.question == Question::NotAsked {
+            rekeying.question = Question::Asked;
+            endpoint.ask();
+        }
     }
 
     /// Appends a datagram with `content`. Returns its number and length; none if all numbers are used up.

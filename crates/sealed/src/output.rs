@@ -45,6 +45,7 @@ fn next_sealed(
     (path, owed): (Path, &mut Owed),
     buffer: &mut Vec<u8>,
 ) -> Option<Result<Appended, NumbersUsedUp>> {
+    open.rekey_in_time(now, endpoint);
     if let Some((to, frame)) = open.paths.poll_control(now) {
         let number = endpoint.skip_number();
         let path = open.path_to(to);

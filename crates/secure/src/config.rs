@@ -15,11 +15,14 @@ pub struct SessionConfig {
     pub window: u32,
     /// After how many numbers the key changes. [`window`](Self::window) to 2²³ (RFC 9001 §6.6, AES-GCM); default 2²⁰: 1.5 GB of full datagrams.
     pub rekey_after: u64,
+    /// After how long the key of what this end sends changes, if it has not by number. 1 s to a day; default 120 s, as WireGuard's
+    /// `REKEY_AFTER_TIME`. The peer may have another.
+    pub rekey_after_time: Duration,
 }
 
 impl Default for SessionConfig {
     fn default() -> Self {
-        Self { window: 4096, rekey_after: 1 << 20 }
+        Self { window: 4096, rekey_after: 1 << 20, rekey_after_time: Duration::from_secs(120) }
     }
 }
 
@@ -34,6 +37,9 @@ impl SessionConfig {
         }
         if !(u64::from(self.window)..=1 << 23).contains(&self.rekey_after) {
             return Err(ConfigError::RekeyAfter { after: self.rekey_after, window: self.window });
+        }
+        if !(Duration::from_secs(1)..=Duration::from_secs(86_400)).contains(&self.rekey_after_time) {
+            return Err(ConfigError::RekeyAfterTime(self.rekey_after_time));
         }
         Ok(())
     }
@@ -200,6 +206,9 @@ pub enum ConfigError {
         /// The window.
         window: u32,
     },
+    /// [`SessionConfig::rekey_after_time`].
+    #[error("keys change after 1 s to 86400 s, not after {0}")]
+    RekeyAfterTime(Duration),
     /// `versions`.
     #[error("versions go from the oldest, at least 1, to the newest, not as {0:?}")]
     Versions(Versions),

@@ -104,6 +104,25 @@ impl Sealer {
         self.next
     }
 
+    /// The first number under the current key.
+    #[must_use]
+    pub const fn key_since(&self) -> u64 {
+        self.rekey_at - self.rekey_after
+    }
+
+    /// Changes the key before its numbers are used up, and leaves out the rest of them. Returns the number of the next datagram. The peer
+    /// opens what is sealed under the next key, and nothing under the one after it before that: the current key must have reached it.
+    pub fn rekey(&mut self) -> u64 {
+        self.next = self.rekey_at;
+        self.change_key();
+        self.next
+    }
+
+    fn change_key(&mut self) {
+        self.key = self.key.next();
+        self.rekey_at += self.rekey_after;
+    }
+
     /// Makes a sealed datagram of `datagram`, which has 12 bytes of any content, the payload, and 16 bytes of any content. Returns its number.
     /// Nothing is allocated or copied.
     ///
@@ -118,8 +137,7 @@ impl Sealer {
         }
         let number = self.next;
         if number == self.rekey_at {
-            self.key = self.key.next();
-            self.rekey_at += self.rekey_after;
+            self.change_key();
         }
         self.next += 1;
         let (header, rest) = datagram.split_at_mut(HEADER_LEN);

@@ -7,6 +7,7 @@ mod life;
 mod moves;
 mod must_hold;
 mod net;
+mod rekeying;
 mod schedules;
 
 use crate::{Credentials, PreSharedKey, PrivateKey, Trust};

@@ -12,7 +12,7 @@ fn pair(cipher: Cipher) -> (Sealer, Unsealer) {
 }
 
 fn pair_with(cipher: Cipher, rekey_after: u64) -> (Sealer, Unsealer) {
-    let config = SessionConfig { window: WIDTH as u32, rekey_after };
+    let config = SessionConfig { window: WIDTH as u32, rekey_after, ..SessionConfig::default() };
     let agreed = |local, remote, sending, receiving| Agreed {
         cipher,
         config,
@@ -180,4 +180,27 @@ fn numbers_and_room_come_to_an_end_without_harm() {
     let mut datagram = [9; 28];
     assert_eq!(sealer.seal(&mut datagram), Err(SealError::Exhausted));
     assert_eq!(datagram, [9; 28]);
+}
+
+#[test]
+fn a_key_that_is_changed_early_leaves_out_the_rest_of_its_numbers() {
+    for cipher in [Cipher::ChaCha20Poly1305, Cipher::Aes256Gcm] {
+        let (mut sealer, mut unsealer) = pair(cipher);
+        let mut late = sealed(&mut sealer, b"under the first key");
+        assert_eq!((sealer.key_since(), sealer.rekey(), sealer.key_since()), (0, WIDTH, WIDTH));
+        for number in [WIDTH, WIDTH + 1] {
+            assert_eq!(unsealer.open(&mut sealed(&mut sealer, b"under the second")).unwrap().number, number);
+        }
+        assert_eq!(
+            unsealer.open(&mut late),
+            Err(Rejection::TooOld),
+            "further behind than the window is wide"
+        );
+        // By number it changes as ever.
+        leap(&mut sealer, 2 * WIDTH);
+        assert_eq!(unsealer.open(&mut sealed(&mut sealer, b"under the third")).unwrap().number, 2 * WIDTH);
+        assert_eq!(sealer.key_since(), 2 * WIDTH);
+        assert_eq!((sealer.rekey(), sealer.rekey()), (3 * WIDTH, 4 * WIDTH));
+        assert_eq!(unsealer.open(&mut sealed(&mut sealer, b"twice at once")), Err(Rejection::TooFarAhead));
+    }
 }

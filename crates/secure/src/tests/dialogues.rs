@@ -65,7 +65,7 @@ fn ends_with_different_methods_say_so() {
 #[test]
 fn ends_that_change_keys_at_different_numbers_do_not_meet() {
     let mut ends = Ends::of(shared(7), shared(7));
-    ends.opener.0.session = SessionConfig { window: 1024, rekey_after: 1024 };
+    ends.opener.0.session = SessionConfig { window: 1024, rekey_after: 1024, ..SessionConfig::default() };
     assert_eq!(World::new(ends, &[]).run(), Outcome::Failed(Failure::NoAnswer));
 }
 
@@ -128,7 +128,13 @@ fn settings_and_parameters_out_of_range_are_refused() {
     assert_eq!(opened.unwrap_err(), ConfigError::Parameters(257));
     let made = Answerer::new(AnswererConfig::default(), shared(1), long, &seed);
     assert_eq!(made.unwrap_err(), ConfigError::Parameters(257));
-    let session = |window, rekey_after| SessionConfig { window, rekey_after }.validate();
+    let session =
+        |window, rekey_after| SessionConfig { window, rekey_after, ..SessionConfig::default() }.validate();
+    let time = |secs| {
+        let rekey_after_time = Duration::from_secs(secs);
+        SessionConfig { rekey_after_time, ..SessionConfig::default() }.validate()
+    };
+    assert!(time(0).is_err() && time(1).is_ok() && time(86_401).is_err());
     assert_eq!(session(960, 1 << 20), Err(ConfigError::Window(960)));
     assert_eq!(session(1025, 1 << 20), Err(ConfigError::Window(1025)));
     assert_eq!(session(4096, 4095), Err(ConfigError::RekeyAfter { after: 4095, window: 4096 }));

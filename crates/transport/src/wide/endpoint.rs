@@ -259,6 +259,22 @@ impl<P: Payload> Endpoint<P> {
         self.snd.outstanding.next_number()
     }
 
+    /// Leaves out the numbers of packets below `number`, which something beneath will never carry.
+    pub fn skip_numbers_to(&mut self, number: u64) {
+        self.snd.outstanding.skip_to(number);
+    }
+
+    /// Returns the highest number of a packet that the peer has acknowledged, of those that ask for it.
+    #[must_use]
+    pub fn highest_acknowledged(&self) -> Option<u64> {
+        self.snd.detection.newest().map(|newest| newest.number)
+    }
+
+    /// Asks the peer for a sign of life with the next packet, be there data or not. Nothing while the connection is not open.
+    pub fn ask(&mut self) {
+        self.owed.probe |= self.may_ask();
+    }
+
     fn open(&mut self, role: Role, state: State) -> Result<(), OpenError> {
         if self.role != Role::NotYet {
             return Err(OpenError::AlreadyOpen);

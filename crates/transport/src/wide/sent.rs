@@ -80,6 +80,11 @@ impl Outstanding {
         self.next
     }
 
+    /// Leaves out all numbers below `number`.
+    pub(super) fn skip_to(&mut self, number: u64) {
+        self.next = self.next.max(number);
+    }
+
     /// Whether all of `spans` was sent, in the order that they have.
     pub(super) fn knows(&self, spans: &[Span]) -> bool {
         spans.first().is_some_and(|span| span.last < self.next)
