@@ -19,6 +19,12 @@ pub trait Payload: Clone + Default + core::fmt::Debug {
 
     /// Appends `tail`.
     fn append(&mut self, tail: Self);
+
+    /// The same bytes in memory of their own: a small piece of a large payload otherwise keeps all of that alive.
+    #[must_use]
+    fn detached(self) -> Self {
+        self
+    }
 }
 
 /// A payload of which only the length matters: what the simulator carries. Costs nothing to cut or join.
@@ -58,6 +64,10 @@ impl Payload for Bytes {
             joined.extend_from_slice(&tail);
             *self = joined.freeze();
         }
+    }
+
+    fn detached(self) -> Self {
+        Self::copy_from_slice(&self)
     }
 }
 

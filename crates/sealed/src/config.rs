@@ -25,6 +25,10 @@ pub struct HostConfig {
     pub linger: Duration,
     /// Datagrams of one connection in a row, while others wait: what can leave with one call to the system. 1 to 1024; default 16.
     pub burst: u32,
+    /// Memory that received data of all connections take before each is kept to its share, bytes. Data that users have not read, and data
+    /// behind a hole, count with the overhead of their pieces. A share is as much for each connection, but at least 16 KiB: all together
+    /// may come to twice this. 64 KiB to 1 TiB; default 64 MiB.
+    pub receive_memory: u64,
     /// What tells peers that we have lost our connections, after a restart: see [`ResetKey`]. Default none: peers then find out by silence.
     pub resets: Option<ResetKey>,
 }
@@ -40,6 +44,7 @@ impl Default for HostConfig {
             proof: Duration::from_secs(25),
             linger: Duration::from_secs(60),
             burst: 16,
+            receive_memory: 64 << 20,
             resets: None,
         }
     }
@@ -63,6 +68,9 @@ impl HostConfig {
         }
         if !(1..=1024).contains(&self.burst) {
             return Err(ConfigError::Burst(self.burst));
+        }
+        if !(1 << 16..=1 << 40).contains(&self.receive_memory) {
+            return Err(ConfigError::ReceiveMemory(self.receive_memory));
         }
         self.of_openers().validate()?;
         self.of_answerers().validate()?;
@@ -94,6 +102,9 @@ pub enum ConfigError {
     /// [`HostConfig::burst`].
     #[error("1 to 1024 datagrams of a connection leave in a row, not {0}")]
     Burst(u32),
+    /// [`HostConfig::receive_memory`].
+    #[error("received data of a host take 65536 bytes to 1 TiB, not {0}")]
+    ReceiveMemory(u64),
     /// Of the encryption.
     #[error(transparent)]
     Secure(#[from] hopline_secure::ConfigError),

@@ -35,6 +35,8 @@ pub struct Conn {
     /// Whether what leaves must leave from the address that the peer knows.
     leaves_from: LeavesFrom,
     pub(crate) places: Places,
+    /// Memory of received data, as the host has noted it.
+    pub(crate) held: u64,
     /// What the host has not counted yet.
     pub(crate) moves: u64,
     pub(crate) failures: u64,
@@ -135,6 +137,7 @@ impl Conn {
             news,
             closed: None,
             places: Places::default(),
+            held: 0,
             moves: 0,
             failures: 0,
         }

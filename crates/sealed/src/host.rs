@@ -4,6 +4,7 @@ use crate::config::{ConfigError, ConnectError, HostConfig, ListenError};
 use crate::conn::{Conn, Owner, TELLS_END};
 use crate::event::{ConnectionKey, HostEvent, Path, Transmit};
 use crate::link::Link;
+use crate::memory::Memory;
 use crate::schedule::{Alarms, Line};
 use crate::stats::{Dropped, HostStats};
 use bytes::Bytes;
@@ -43,6 +44,7 @@ pub struct Host {
     loose: VecDeque<(Path, Bytes)>,
     /// Calls of strangers.
     pub(crate) strangers: VecDeque<HostEvent>,
+    pub(crate) memory: Memory,
     /// The latest time that was told.
     pub(crate) now: Instant,
     pub(crate) stats: HostStats,
@@ -66,6 +68,7 @@ impl Host {
     pub fn new(config: HostConfig, seed: Seed) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
+            memory: Memory::new(config.receive_memory),
             config,
             seed,
             seeds: 0,
@@ -261,6 +264,7 @@ impl Host {
     /// Its endpoint was called: it may have something to send or to tell. Drain the outputs afterwards.
     pub fn touch(&mut self, key: ConnectionKey) {
         if let Some(conn) = self.conns.get_mut(&key).filter(|conn| conn.has_user()) {
+            self.memory.note(&mut conn.held, conn.endpoint.held());
             conn.note_use();
             self.ready.join(key, &mut conn.places.ready);
             self.noisy.join(key, &mut conn.places.noisy);
@@ -302,7 +306,8 @@ impl Host {
     /// Counters.
     #[must_use]
     pub fn stats(&self) -> HostStats {
-        let mut stats = HostStats { connections: self.conns.len(), ..self.stats };
+        let (connections, held) = (self.conns.len(), self.memory.held());
+        let mut stats = HostStats { connections, held, ..self.stats };
         if let Some(Listener { answerer, .. }) = &self.listener {
             stats.half_open = answerer.half_open();
             stats.refusals.merge(answerer.refusals());
@@ -336,6 +341,7 @@ impl Host {
     pub(crate) fn settle(&mut self, key: ConnectionKey) {
         let Some(conn) = self.conns.get_mut(&key) else { return };
         conn.gather();
+        self.memory.note(&mut conn.held, conn.endpoint.held());
         self.stats.moved += core::mem::take(&mut conn.moves);
         self.stats.failed += core::mem::take(&mut conn.failures);
         self.ready.join(key, &mut conn.places.ready);
@@ -348,6 +354,7 @@ impl Host {
     fn review(&mut self, key: ConnectionKey) {
         let Some(conn) = self.conns.get_mut(&key) else { return };
         conn.gather();
+        self.memory.note(&mut conn.held, conn.endpoint.held());
         if conn.has_news() {
             self.noisy.join(key, &mut conn.places.noisy);
         }
@@ -377,6 +384,7 @@ impl Host {
     fn forget(&mut self, key: ConnectionKey) {
         let Some(mut conn) = self.conns.remove(&key) else { return };
         self.alarms.set(key, &mut conn.places.alarm, None);
+        self.memory.note(&mut conn.held, 0);
         self.ids.remove(&conn.id);
         if let Some(remote) = conn.link.remote_id() {
             self.remotes.remove(&(remote, key));

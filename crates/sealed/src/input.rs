@@ -49,7 +49,9 @@ impl Host {
         datagram: &mut [u8],
     ) -> Result<(), Dropped> {
         if let Some(&key) = self.ids.get(&id) {
+            let allowance = self.memory.allowance(self.conns.len());
             let conn = self.conns.get_mut(&key).expect("ids are of connections that are there");
+            conn.endpoint.allow(allowance);
             let done = conn.on_sealed(now, path, ecn, datagram);
             // What was not opened changes nothing.
             if !matches!(done, Err(Dropped::Unopened | Dropped::Early)) {

@@ -43,6 +43,7 @@ mod event;
 mod host;
 mod input;
 mod link;
+mod memory;
 mod output;
 mod schedule;
 mod stats;

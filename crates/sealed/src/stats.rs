@@ -64,6 +64,8 @@ pub struct HostStats {
     pub half_open: usize,
     /// Accepted connections that nobody has asked for yet.
     pub waiting: usize,
+    /// Bytes of memory that received data take, the overhead of their pieces included.
+    pub held: u64,
     /// Connections that others have opened.
     pub accepted: u64,
     /// Connections that we have opened.

@@ -1,5 +1,6 @@
 //! Data that arrived out of order (RFC 9293 §3.10.7.4) and the SACK blocks that report it (RFC 2018 §4).
 
+use core::ops::Range;
 use hopline_core::Payload;
 use std::collections::VecDeque;
 
@@ -24,6 +25,13 @@ struct Run<P> {
     parts: VecDeque<P>,
 }
 
+/// A part of `data`. One that is less than half of it does not keep all of it in memory.
+pub(crate) fn cut<P: Payload>(data: &P, range: Range<u64>) -> P {
+    let small = range.end - range.start < data.len() / 2;
+    let part = data.slice(range);
+    if small { part.detached() } else { part }
+}
+
 /// What became of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
@@ -46,6 +54,11 @@ impl<P: Payload> Reassembly<P> {
     /// Bytes held.
     pub(crate) fn len(&self) -> u64 {
         self.bytes
+    }
+
+    /// Pieces held.
+    pub(crate) fn parts(&self) -> usize {
+        self.parts
     }
 
     /// Position after the last byte held.
@@ -77,7 +90,7 @@ impl<P: Payload> Reassembly<P> {
         let mut new = 0;
         let mut keep = |joined: &mut Run<P>, upto: u64| {
             if upto > joined.end {
-                joined.parts.push_back(data.slice(joined.end - start..upto - start));
+                joined.parts.push_back(cut(&data, joined.end - start..upto - start));
                 new += upto - joined.end;
                 joined.end = upto;
             }

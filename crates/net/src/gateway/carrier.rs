@@ -17,6 +17,9 @@ const HALF_OPEN: u16 = 1024;
 /// Most handshakes that begin in a second, half of them from one entrance.
 const HANDSHAKES_A_SECOND: u16 = 4000;
 
+/// Memory of received data before each connection is kept to its share: 32 of them with all the room that they have.
+const RECEIVE_MEMORY: u64 = 64 << 20;
+
 /// A protocol that carries trunks.
 pub(super) trait Carrier: Protocol<Config: Clone + Debug + Send + Sync> {
     /// What a gateway has of its own, for all streams.
@@ -88,7 +91,8 @@ impl Opened {
                 let host = Wide::host_config()?;
                 let answerer =
                     AnswererConfig { half_open: HALF_OPEN, a_second: HANDSHAKES_A_SECOND, ..host.answerer };
-                let protocol = Wide::with(HostConfig { resets, answerer, ..host })?;
+                let receive_memory = RECEIVE_MEMORY;
+                let protocol = Wide::with(HostConfig { resets, answerer, receive_memory, ..host })?;
                 let credentials = Credentials::Keys { private, trust: Trust::Anyone };
                 let config = wide::Config { credentials, transport: *transport };
                 Self::TpaWide(Ready { host: Host::bind_with(local, protocol)?, line: Line { config, own } })

@@ -8,6 +8,10 @@ use std::net::SocketAddr;
 
 /// Bytes written and not acknowledged before a write blocks: 100 Mb/s over 300 ms.
 const SEND_BUFFER: u64 = 4 << 20;
+/// Room for data that the peer is told of before anything was read of it: what is sent within a round trip at first, many times over.
+const RECEIVE_START: u64 = 256 << 10;
+/// Memory of received data of a socket, before each connection is kept to its share: as much as one connection may need.
+const RECEIVE_MEMORY: u64 = 16 << 20;
 /// Shorter than translators of addresses remember a silent connection, and than a user's patience.
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// How much earlier than it might a packet leaves: a thread wakes late by less than that, and at 1 Gb/s a train has 80 packets.
@@ -26,13 +30,15 @@ pub struct Config {
     pub transport: TransportConfig,
 }
 
-/// TPA-wide for real networks: [`TransportConfig::DEFAULT`] with a send buffer of 4 MiB, a sign of life asked for after 5 s of silence, so
+/// TPA-wide for real networks: [`TransportConfig::DEFAULT`] with a send buffer of 4 MiB, a receive
+/// window that begins with 256 KiB and grows with what is read, a sign of life asked for after 5 s of silence, so
 /// that a peer whose address has changed is found again, and packets that leave up to 1 ms before their time, several with one system
 /// call.
 #[must_use]
 pub fn config(credentials: Credentials) -> Config {
     let transport = TransportConfig {
         send_buffer: Some(SEND_BUFFER),
+        receive_start: RECEIVE_START,
         keep_alive: Some(KEEP_ALIVE),
         pace_ahead: PACE_AHEAD,
         ..TransportConfig::DEFAULT
@@ -42,7 +48,8 @@ pub fn config(credentials: Credentials) -> Config {
 
 /// Of a host, with a [`ResetKey`] that nobody else has.
 pub(super) fn of_host() -> io::Result<HostConfig> {
-    Ok(HostConfig { burst: BURST, resets: Some(ResetKey::new(random()?)), ..HostConfig::default() })
+    let resets = Some(ResetKey::new(random()?));
+    Ok(HostConfig { burst: BURST, receive_memory: RECEIVE_MEMORY, resets, ..HostConfig::default() })
 }
 
 pub(super) fn seed() -> io::Result<Seed> {

@@ -4,6 +4,7 @@ mod attacks;
 mod dialogues;
 mod driven;
 mod life;
+mod memory;
 mod moves;
 mod must_hold;
 mod net;

@@ -11,6 +11,9 @@ pub struct Config {
     pub mss: u16,
     /// Received data kept for the user, in order and not, bytes. At least four full packets; default 16 MiB.
     pub receive_buffer: u64,
+    /// How much of it the peer may use at first, bytes: it may use four times what the user has read in addition, so that a peer cannot fill
+    /// memory that it has not earned. At least four full packets; default 16 MiB: all from the beginning.
+    pub receive_start: u64,
     /// Data taken from the user and not yet acknowledged, bytes. `None` (default): no limit.
     pub send_buffer: Option<u64>,
     /// When to acknowledge.
@@ -156,6 +159,7 @@ impl Config {
     pub const DEFAULT: Self = Self {
         mss: 1437,
         receive_buffer: 16 << 20,
+        receive_start: 16 << 20,
         send_buffer: None,
         ack: AckConfig {
             every: 4,
@@ -219,6 +223,7 @@ impl Config {
             "receive_buffer",
             "at least four full packets",
         )?;
+        check(self.receive_start >= 4 * u64::from(self.mss), "receive_start", "at least four full packets")?;
         check(self.receive_buffer < 1 << 31, "receive_buffer", "below 2 GiB")?;
         check(self.ack.every > 0, "ack.every", "at least 1")?;
         check(self.ack.rare_every > 0, "ack.rare_every", "at least 1")?;

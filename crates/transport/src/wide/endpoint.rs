@@ -170,7 +170,7 @@ impl<P: Payload> Endpoint<P> {
             },
             rcv: Receiver::new(
                 config.ack,
-                config.receive_buffer,
+                (config.receive_start, config.receive_buffer),
                 (config.receive_buffer / BYTES_A_PART).max(16) as usize,
             ),
             times: Times::new(PATH_MEMORY),
@@ -371,7 +371,7 @@ impl<P: Payload> Endpoint<P> {
     /// What the peer has to know of us before it sends.
     #[must_use]
     pub fn opening(&self) -> Opening {
-        Opening { mss: self.config.mss, limit: self.config.receive_buffer as u32 }
+        Opening { mss: self.config.mss, limit: self.rcv.first_limit() as u32 }
     }
 
     /// Smoothed round-trip time, once there is a sample.
@@ -421,6 +421,19 @@ impl<P: Payload> Endpoint<P> {
     #[must_use]
     pub fn received_unread(&self) -> u64 {
         self.rcv.unread()
+    }
+
+    /// Bytes of memory that received data take, the overhead of their pieces included.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        self.rcv.held()
+    }
+
+    /// From now on received data may take so many bytes of memory, as [`held`](Self::held) counts them. What is there already stays, and
+    /// room that the peer was told of is not taken back: what comes for it and is too much is dropped, as if the network had lost it. Data
+    /// that the user waits for are always taken.
+    pub fn allow(&mut self, bytes: u64) {
+        self.rcv.allow(bytes);
     }
 
     // ---- shared by the other files ----

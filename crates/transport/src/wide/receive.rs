@@ -3,7 +3,7 @@
 use super::config::AckConfig;
 use super::ranges::Ranges;
 use super::stats::DropReason;
-use crate::reassembly::{Reassembly, Stored};
+use crate::reassembly::{Reassembly, Stored, cut};
 use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::wide::{Ack, Answer, Data, End, MOST_SPANS, Packet, Span};
@@ -11,6 +11,10 @@ use std::collections::VecDeque;
 
 /// The first packets that ask for an answer are answered one by one: the sender knows nothing of the path yet.
 const ANSWERED_AT_ONCE: u16 = 10;
+/// The window grows by so many times what the user has read: a sender that doubles or trebles its rate each round trip is never held up.
+const EARNED: u64 = 4;
+/// Memory that a piece of data takes beside its bytes, at most.
+const PART_OVERHEAD: u64 = 256;
 /// Arrival stamps and delays have these units.
 const DELAY_UNIT_NS: u64 = 16_000;
 
@@ -18,7 +22,12 @@ const DELAY_UNIT_NS: u64 = 16_000;
 #[derive(Clone, Debug)]
 pub(super) struct Receiver<P> {
     config: AckConfig,
+    /// The largest window.
     buffer: u64,
+    /// The first window.
+    start: u64,
+    /// Memory that data may take just now.
+    allowance: u64,
     numbers: Ranges,
     /// When the largest number arrived.
     largest: Option<(u64, Instant)>,
@@ -64,10 +73,12 @@ pub(super) enum Reply {
 }
 
 impl<P: Payload> Receiver<P> {
-    pub(super) fn new(config: AckConfig, buffer: u64, most_parts: usize) -> Self {
+    pub(super) fn new(config: AckConfig, (start, buffer): (u64, u64), most_parts: usize) -> Self {
         Self {
             config,
             buffer,
+            start: start.min(buffer),
+            allowance: u64::MAX,
             numbers: Ranges::default(),
             largest: None,
             marks: 0,
@@ -125,7 +136,7 @@ impl<P: Payload> Receiver<P> {
         if self.contradicts(data.end, end) {
             return Brought::Dropped(DropReason::Inconsistent);
         }
-        if end > self.next + self.room() {
+        if end > self.limit() || !self.may_keep(&data) {
             return Brought::Dropped(DropReason::NoRoom);
         }
         if data.end == End::Yes {
@@ -136,21 +147,29 @@ impl<P: Payload> Receiver<P> {
         if new == 0 { Brought::Known } else { Brought::Data { in_order: self.release() } }
     }
 
+    /// Whether there is memory for `data`. What is missed is taken as long as the user reads, whatever waits behind it: else neither
+    /// would ever go.
+    fn may_keep(&self, data: &Data<P>) -> bool {
+        let is_missed = data.offset <= self.next;
+        let held = if is_missed { self.ready_memory() } else { self.held() };
+        held + data.payload.len() + PART_OVERHEAD <= self.allowance || (is_missed && self.ready.is_empty())
+    }
+
     /// How many bytes are new; nothing if there is no room for one piece more.
     fn store(&mut self, data: Data<P>) -> Option<u64> {
         let (start, end) = (data.offset, data.offset + data.payload.len());
         if end <= self.next {
             return Some(0);
         }
-        let cut = self.next.saturating_sub(start);
-        let payload = if cut > 0 { data.payload.slice(cut..end - start) } else { data.payload };
+        let known = self.next.saturating_sub(start);
+        let payload = if known > 0 { cut(&data.payload, known..end - start) } else { data.payload };
         // What is missed is taken however much waits behind it.
         if start <= self.next {
             let len = payload.len();
             self.hand_over(payload);
             return Some(len);
         }
-        match self.unordered.insert(start + cut, payload) {
+        match self.unordered.insert(start + known, payload) {
             Stored::New(new) => Some(new),
             Stored::Full => None,
         }
@@ -203,7 +222,7 @@ impl<P: Payload> Receiver<P> {
 
     /// Whether the sender should know that there is more room: it may be waiting for it.
     pub(super) fn has_news_of_limit(&self) -> bool {
-        self.end.is_none() && self.limit() >= self.told + self.buffer / 4
+        self.end.is_none() && self.limit() >= self.told + self.window() / 4
     }
 
     /// Whether something waits for an answer.
@@ -228,12 +247,35 @@ impl<P: Payload> Receiver<P> {
         })
     }
 
+    /// Up to where the peer may send. What it was told is not taken back.
     fn limit(&self) -> u64 {
-        self.next + self.room()
+        let room = self.window().min(self.allowance).saturating_sub(self.ready_bytes);
+        (self.next + room).max(self.told)
     }
 
-    fn room(&self) -> u64 {
-        self.buffer.saturating_sub(self.ready_bytes)
+    /// How much may be kept: what there is at first, and a multiple of what the user has read.
+    fn window(&self) -> u64 {
+        let read = self.next - self.ready_bytes;
+        self.buffer.min(self.start.saturating_add(read.saturating_mul(EARNED)))
+    }
+
+    /// The first limit, which the opening tells.
+    pub(super) fn first_limit(&self) -> u64 {
+        self.start
+    }
+
+    /// From now on data may take so many bytes of memory, [`held`](Self::held) as that counts them. What is there already stays.
+    pub(super) fn allow(&mut self, bytes: u64) {
+        self.allowance = bytes;
+    }
+
+    /// Bytes of memory that data take, their overhead included.
+    pub(super) fn held(&self) -> u64 {
+        self.ready_memory() + self.unordered.len() + self.unordered.parts() as u64 * PART_OVERHEAD
+    }
+
+    fn ready_memory(&self) -> u64 {
+        self.ready_bytes + self.ready.len() as u64 * PART_OVERHEAD
     }
 
     /// Bytes kept for the user, in order or not.

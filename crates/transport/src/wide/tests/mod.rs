@@ -2,6 +2,7 @@
 
 mod acknowledging;
 mod beneath;
+mod memory;
 mod opening;
 mod over_link;
 mod trains;

@@ -1,0 +1,37 @@
+//! Memory that received data of all connections take.
+//!
+//! A receiver must keep what arrives behind a hole, and what its user has not read. A peer that leaves a hole on purpose fills its window at
+//! no cost, and many such peers fill many windows. As long as all connections together hold less than the budget, each may fill its
+//! window: most never hold much. Beyond it each may hold its share.
+
+/// Least share of a connection, bytes: ten full packets.
+const LEAST: u64 = 16 << 10;
+
+/// Memory of received data, in all.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    budget: u64,
+    held: u64,
+}
+
+impl Memory {
+    pub(crate) const fn new(budget: u64) -> Self {
+        Self { budget, held: 0 }
+    }
+
+    /// Bytes held.
+    pub(crate) const fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// A connection that held `noted` bytes holds `now` bytes.
+    pub(crate) const fn note(&mut self, noted: &mut u64, now: u64) {
+        self.held = self.held - *noted + now;
+        *noted = now;
+    }
+
+    /// What each of `connections` may hold just now.
+    pub(crate) fn allowance(&self, connections: usize) -> u64 {
+        if self.held < self.budget { u64::MAX } else { (self.budget / connections.max(1) as u64).max(LEAST) }
+    }
+}

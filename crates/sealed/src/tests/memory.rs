@@ -1,0 +1,65 @@
+//! Received data of many connections, and how much of it is kept.
+
+use super::net::{App, B, Net, address, transport};
+use super::shared;
+use crate::{ConnectionKey, HostConfig, HostEvent, Path};
+use hopline_core::{Duration, Instant};
+use hopline_link::Emulation;
+
+const BUDGET: u64 = 256 << 10;
+const OTHERS: usize = 16;
+const EACH: u64 = 100_000;
+
+/// Hosts that all send to B, which reads nothing.
+fn unread() -> (Net, Vec<(usize, ConnectionKey)>, Vec<ConnectionKey>) {
+    let config = HostConfig { receive_memory: BUDGET, ..HostConfig::default() };
+    let link = Emulation { rate: Some(20_000_000), ..Emulation::delay(Duration::from_millis(10)) };
+    let mut net = Net::new(OTHERS + 2, &config, &link, 1);
+    net.nodes[B].host.listen(shared()[B].clone(), transport(), 2 * OTHERS).unwrap();
+    let mut senders = Vec::new();
+    for node in (0..net.nodes.len()).filter(|node| *node != B) {
+        let host = &mut net.nodes[node].host;
+        let key = host.connect(net.now, Path::to(address(B)), shared()[0].clone(), transport()).unwrap();
+        senders.push((node, key));
+    }
+    let mut apps: Vec<App> = senders.iter().map(|(node, key)| App::new(*node, *key, EACH)).collect();
+    net.run_while(Instant::from_secs(5), |net| {
+        apps.iter_mut().for_each(|app| app.act(net));
+        true
+    });
+    let accepted = |(_, event): &(usize, HostEvent)| match event {
+        HostEvent::Accepted(key) => Some(*key),
+        _ => None,
+    };
+    let accepted = net.told.iter().filter_map(accepted).collect();
+    (net, senders, accepted)
+}
+
+#[test]
+fn what_users_do_not_read_takes_twice_the_budget_at_most_and_arrives_once_they_do() {
+    let (mut net, _, accepted) = unread();
+    assert_eq!(accepted.len(), OTHERS + 1);
+    let held = net.nodes[B].host.stats().held;
+    assert!((BUDGET..=2 * BUDGET).contains(&held), "{held} bytes of {} that were sent", 17 * EACH);
+    let mut received = vec![0; accepted.len()];
+    let done = net.run_while(Instant::from_secs(120), |net| {
+        for (received, key) in received.iter_mut().zip(&accepted) {
+            let conn = net.conn(B, *key);
+            *received += std::iter::from_fn(|| conn.recv()).map(|data| data.len() as u64).sum::<u64>();
+        }
+        received.iter().any(|received| *received < EACH)
+    });
+    assert!(done, "{received:?}");
+    net.run_for(Duration::from_secs(1));
+    assert_eq!(net.nodes[B].host.stats().held, 0);
+}
+
+#[test]
+fn a_connection_that_is_forgotten_gives_its_memory_back() {
+    let (mut net, _, accepted) = unread();
+    for key in accepted {
+        assert!(net.nodes[B].host.remove(key));
+    }
+    net.run_for(Duration::from_secs(60));
+    assert_eq!((net.nodes[B].host.stats().held, net.nodes[B].host.stats().connections), (0, 0));
+}
