@@ -2,7 +2,7 @@
 
 use super::cache::{Cache, Origin};
 use super::config::{
-    Classic, Config, Expected, LocalTimer, NextHole, OldData, Overflow, Passing, Repeats, Rules, Sampling,
+    Classic, Config, Expected, LocalTimer, NextHole, Overflow, Passing, Repeats, Rules, Sampling,
 };
 use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
 use crate::packet::Verdict;
@@ -100,7 +100,7 @@ pub(super) fn take_data<K: Clone>(
         return Verdict::Forward;
     }
     let (rules, _) = classic!(tracked, hand);
-    if tracked.has_acked(data.end) && rules.old_data == OldData::Acknowledged {
+    if tracked.has_acked(data.end) && tracked.answers_old(hand.now, rules.old_data) {
         hand.acknowledge(tracked);
         return Verdict::Absorb;
     }

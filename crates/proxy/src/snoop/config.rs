@@ -123,11 +123,17 @@ pub enum Passing {
 /// What becomes of a packet of the sender that the mobile host has acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OldData {
-    /// It is absorbed, and acknowledged in the name of the mobile host, whose ACK was probably lost (§3.1.1).
+    /// It is absorbed, and acknowledged in the name of the mobile host, whose ACK was probably lost (§3.1.1). That answers the keep-alives
+    /// of the fixed host (RFC 9293 §3.8.4), which are old data too, for a mobile host that is gone.
     Acknowledged,
+    /// The same while something has come from the mobile host within 2 s; then it is forwarded.
+    AcknowledgedWhileAlive,
     /// It is forwarded (ns-2).
     Forwarded,
 }
+
+/// So long after its last packet a mobile host is taken to be there: longer than a sender waits for an ACK that was lost.
+pub(super) const ALIVE: Duration = Duration::from_secs(2);
 
 /// What becomes of packets that find the queue of the last hop full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,7 +184,8 @@ pub struct Modern {
     /// The same before the first sample of the last hop. Default 100 ms.
     pub initial_timer: Duration,
     /// The rules for connections that have not agreed on SACK: without it nothing tells the holes of a window. Default the paper's,
-    /// with what the queue refuses left to the sender, and the next hole found by its age as well.
+    /// with what the queue refuses left to the sender, the next hole found by its age as well, and old data acknowledged only for a host
+    /// that is there.
     pub without_sack: Classic,
 }
 
@@ -241,6 +248,7 @@ impl Modern {
         min_timer: Duration::from_millis(5),
         initial_timer: Duration::from_millis(100),
         without_sack: Classic {
+            old_data: OldData::AcknowledgedWhileAlive,
             overflow: Overflow::LeftToSender,
             next_hole: NextHole::ByAge,
             ..Classic::PUBLISHED

@@ -58,6 +58,8 @@ struct Tracked<K> {
     /// The mobile host's window, its next number, and its clock, as they were last seen.
     window: u16,
     mobile_seq: Option<Seq32>,
+    /// When something came from it last.
+    mobile_heard: Option<Instant>,
     timestamps: Option<Timestamps>,
     /// Transmissions so far.
     sent: u32,
@@ -132,6 +134,7 @@ impl<K: Clone> Snoop<K> {
             acked: None,
             window: 0,
             mobile_seq: None,
+            mobile_heard: None,
             timestamps: None,
             sent: 0,
             cache: Cache::default(),
@@ -266,7 +269,7 @@ impl<K: Clone> Filter<K> for Snoop<K> {
             tracked.acked = Some(segment.ack);
             tracked.window = segment.window;
         }
-        tracked.hear_mobile(segment.seq_end(), segment.options.timestamps);
+        tracked.hear_mobile(now, segment.seq_end(), segment.options.timestamps);
         let before = tracked.cache.bytes();
         let mut hand =
             Hand { now, connection, config: &self.config, out: &mut self.out, stats: &mut self.stats };
@@ -394,7 +397,8 @@ impl<K> Tracked<K> {
 
     /// Remembers how far the mobile host is with what it sends itself. An ACK in its name must not look older than what passed: the
     /// fixed host would not take it (RFC 9293 §3.10.7.4, RFC 7323 §5).
-    fn hear_mobile(&mut self, end: Seq32, timestamps: Option<Timestamps>) {
+    fn hear_mobile(&mut self, now: Instant, end: Seq32, timestamps: Option<Timestamps>) {
+        self.mobile_heard = Some(now);
         self.mobile_seq = Some(self.mobile_seq.map_or(end, |known| known.max(end)));
         let is_older = |new: Timestamps, known: Timestamps| Seq32(new.value).before(Seq32(known.value));
         if let Some(new) = timestamps.filter(|&new| self.timestamps.is_none_or(|known| !is_older(new, known)))
@@ -411,6 +415,17 @@ impl<K> Tracked<K> {
     /// Whether the mobile host has everything before `end`.
     fn has_acked(&self, end: Seq32) -> bool {
         self.acked.is_some_and(|acked| !end.after(acked))
+    }
+
+    /// Whether the station answers what comes again and the mobile host has.
+    fn answers_old(&self, now: Instant, rule: OldData) -> bool {
+        match rule {
+            OldData::Acknowledged => true,
+            OldData::AcknowledgedWhileAlive => {
+                self.mobile_heard.is_some_and(|heard| now.since(heard) <= config::ALIVE)
+            }
+            OldData::Forwarded => false,
+        }
     }
 
     /// What was kept waits before the last hop.

@@ -14,7 +14,7 @@
 //! * ECN and timestamps pass as they are, and an ACK is never made up while a hole is open: the sender measures what its data really took.
 
 use super::cache::{Cache, Cached, Dated, Origin, State as Of};
-use super::config::{Modern, Repairs};
+use super::config::{Modern, OldData, Repairs};
 use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
 use crate::packet::{Says, Verdict};
 use crate::rtt::Rtt;
@@ -149,7 +149,8 @@ pub(super) fn take_data<K: Clone>(
 ) -> Verdict {
     if tracked.has_acked(data.end) {
         // The host itself knows what it does.
-        if state_of(tracked).0.repairs == Repairs::Told {
+        let is_told = state_of(tracked).0.repairs == Repairs::Told;
+        if is_told || !tracked.answers_old(hand.now, OldData::AcknowledgedWhileAlive) {
             return Verdict::Forward;
         }
         hand.acknowledge(tracked);

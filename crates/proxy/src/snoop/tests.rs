@@ -242,6 +242,41 @@ fn old_data_are_answered_with_the_last_ack_in_the_name_of_the_mobile_host() {
     );
 }
 
+/// A keep-alive: one byte, or none, before what comes next (RFC 9293 §3.8.4).
+fn keep_alive(n: u32) -> Segment<Length> {
+    Segment { seq: seq(n) - 1, payload: Length(1), ..data(0) }
+}
+
+#[test]
+fn a_mobile_host_that_is_gone_does_not_answer_keep_alives_by_its_station() {
+    for config in [Config::modern(), Config { rules: while_alive(), ..Config::published() }] {
+        for sack in [true, false] {
+            let mut station = Station::new(config);
+            station.call(sack);
+            station.data(0);
+            station.now_ms = 4;
+            station.ack(1, &[]);
+            let answers: Vec<_> = [1_000, 2_004, 2_005, 60_000, 7_200_000]
+                .map(|ms| {
+                    station.now_ms = ms;
+                    station.pass_on(&keep_alive(1), 9)
+                })
+                .into();
+            let [absorbed, forwarded] = [Verdict::Absorb, Verdict::Forward];
+            assert_eq!(answers, [absorbed, absorbed, forwarded, forwarded, forwarded]);
+            station.ack(1, &[]);
+            assert_eq!(station.pass_on(&keep_alive(1), 9), absorbed, "it is there again");
+        }
+    }
+    let mut paper = Station::after(Config::published(), 0);
+    paper.now_ms = 7_200_000;
+    assert_eq!(paper.pass_on(&keep_alive(1), 9), Verdict::Absorb, "§3.1.1");
+}
+
+fn while_alive() -> Rules {
+    Rules::Classic(Classic { old_data: OldData::AcknowledgedWhileAlive, ..Classic::PUBLISHED })
+}
+
 #[test]
 fn an_ack_that_is_made_does_not_look_older_than_what_has_passed() {
     let mut station = Station::after(Config::published(), 4);

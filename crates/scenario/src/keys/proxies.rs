@@ -116,8 +116,12 @@ pub mod proxy {
     /// `old_data`.
     pub const OLD_DATA: Choice<OldData> = choice!(
         "old_data",
-        { "acknowledged" => OldData::Acknowledged, "forwarded" => OldData::Forwarded },
-        "of snoop, not modern: data that come again and that the mobile host has; default: acknowledged, of ns2-2.35: forwarded",
+        {
+            "acknowledged" => OldData::Acknowledged,
+            "while-alive" => OldData::AcknowledgedWhileAlive,
+            "forwarded" => OldData::Forwarded,
+        },
+        "of snoop, not modern: data that come again and that the mobile host has, keep-alives among them; while-alive: acknowledged if the host was heard within 2 s, otherwise forwarded; default: acknowledged, of ns2-2.35: forwarded",
     );
     /// `turn`.
     pub const TURN: Choice<Turn> = choice!(
