@@ -84,6 +84,8 @@ impl Figures for nack::Stats {
             count("questions", "questions sent", self.nacks),
             count("question_timeouts", "of those, brought about by a timer", self.timeouts),
             count("repaired_ranges", "ranges that came after they were asked for", self.repaired),
+            count("answered_ranges", "of those, ranges that the host must have kept", self.answered),
+            count("unasked_ranges", "ranges not asked for: the host does not answer", self.unasked),
             count("left_ranges", "ranges that are no longer asked for", self.left_to_sender),
             count("evicted_connections", "connections forgotten to make room", self.evicted),
             count("expired_connections", "connections forgotten for silence", self.expired),

@@ -6,11 +6,13 @@
 //! ([`hopline_wire::tcp::Options::nack`]). At the mobile host stands [`Snoop`](crate::snoop::Snoop) with
 //! [`Repairs::Told`](crate::snoop::Repairs): it keeps what the host sends, sends again what it is asked for, and hides from the host's
 //! TCP the duplicate ACKs that come of it. Neither TCP knows of any of it, and hosts without it must not be asked: they would take the
-//! question for a duplicate ACK.
+//! question for a duplicate ACK. Where it is not known which hosts have it, a station finds out ([`Asks::Answering`]).
 //!
 //! * It asks when one later packet has come, for all that is missing between that and the one before.
 //! * It asks again when what it asked for has not come within the measured round trip of the last hop and four deviations; the wait
 //!   doubles. After some times it leaves the loss to TCP.
+
+mod hosts;
 
 use crate::filter::{Filter, OnTheWay, Transmit};
 use crate::packet::{Connection, Nack, Packet, Verdict};
@@ -18,6 +20,8 @@ use crate::rtt::Rtt;
 use crate::table::{Bounds, Place, Table};
 use hopline_core::{Duration, Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, Options, SackBlock, SackBlocks, Segment, Timestamps};
+pub use hosts::Asks;
+use hosts::Hosts;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -28,13 +32,15 @@ pub struct Config {
     pub attempts: u8,
     /// Least time before it asks again. Default 5 ms.
     pub min_timer: Duration,
+    /// Which mobile hosts are asked. Default all.
+    pub asks: Asks,
     /// How much is remembered of connections.
     pub bounds: Bounds,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { attempts: 10, min_timer: Duration::from_millis(5), bounds: Bounds::default() }
+        Self { attempts: 10, min_timer: Duration::from_millis(5), asks: Asks::All, bounds: Bounds::default() }
     }
 }
 
@@ -43,6 +49,7 @@ impl Default for Config {
 pub struct Nacks<K> {
     config: Config,
     table: Table<Tracked>,
+    hosts: Hosts,
     out: VecDeque<Transmit<K>>,
     stats: Stats,
 }
@@ -56,6 +63,10 @@ pub struct Stats {
     pub timeouts: u64,
     /// Ranges that came after they were asked for.
     pub repaired: u64,
+    /// Ranges that came so soon that the mobile host must have kept them.
+    pub answered: u64,
+    /// Ranges that it did not ask for, because the mobile host does not answer.
+    pub unasked: u64,
     /// Ranges that it no longer asked for.
     pub left_to_sender: u64,
     /// Connections forgotten to make room for others.
@@ -81,8 +92,12 @@ struct Tracked {
 struct Hole {
     left: Seq32,
     right: Seq32,
+    /// When it was asked for last; never asked for, when it was seen.
     asked: Instant,
+    /// How often it was asked for.
     times: u8,
+    /// Whether the fixed host has reported it since: then the mobile host's TCP may send it again.
+    reported: bool,
 }
 
 /// Most ranges that are remembered. Of more the first ones count.
@@ -98,7 +113,8 @@ impl<K> Nacks<K> {
     /// A machine that knows of no connection yet.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        Self { config, table: Table::new(config.bounds), out: VecDeque::new(), stats: Stats::default() }
+        let (table, hosts) = (Table::new(config.bounds), Hosts::new(config.asks));
+        Self { config, table, hosts, out: VecDeque::new(), stats: Stats::default() }
     }
 
     fn begin(&mut self, now: Instant, connection: Connection, edge: Seq32) -> Place {
@@ -124,7 +140,7 @@ impl<K> Nacks<K> {
 
     /// Asks again for what is overdue.
     fn wake(&mut self, now: Instant, place: Place, connection: Connection) {
-        let Config { attempts, .. } = self.config;
+        let attempts = if self.hosts.has_answered(connection.mobile.0) { self.config.attempts } else { 1 };
         let (config, tracked) = (self.config, self.table.at(place));
         let rtt = tracked.rtt;
         let is_due = |hole: &Hole| due(&config, &rtt, hole) <= now;
@@ -190,18 +206,26 @@ impl<K> Filter<K> for Nacks<K> {
             Some(place) => place,
             None => self.begin(now, connection, left),
         };
-        let tracked = self.table.at(place);
-        if let Some(asked) = tracked.fill(left, right) {
+        let (config, tracked) = (self.config, self.table.at(place));
+        if let Some(filled) = tracked.fill(left, right) {
             self.stats.repaired += 1;
-            tracked.rtt.sample(now.since(asked));
+            if !filled.reported && now <= due(&config, &tracked.rtt, &filled) {
+                self.stats.answered += 1;
+                self.hosts.answers(connection.mobile.0);
+            }
+            tracked.rtt.sample(now.since(filled.asked));
         }
         let edge = tracked.edge;
         tracked.edge = edge.max(right);
-        if left.after(edge) && tracked.holes.len() < HOLES && self.config.attempts > 0 {
-            tracked.holes.push(Hole { left: edge, right: left, asked: now, times: 1 });
-            let mut missing = SackBlocks::default();
-            missing.push(SackBlock { left: edge, right: left });
-            self.ask(place, connection, missing);
+        if left.after(edge) && tracked.holes.len() < HOLES && config.attempts > 0 {
+            if self.hosts.may_ask(now, connection.mobile.0) {
+                tracked.holes.push(Hole { left: edge, right: left, asked: now, times: 1, reported: false });
+                let mut missing = SackBlocks::default();
+                missing.push(SackBlock { left: edge, right: left });
+                self.ask(place, connection, missing);
+            } else {
+                self.stats.unasked += 1;
+            }
         }
         self.look(place);
         Verdict::Forward
@@ -247,8 +271,8 @@ impl Tracked {
         due(config, &self.rtt, hole)
     }
 
-    /// A range is there. When a missing one that it fills was asked for, once.
-    fn fill(&mut self, left: Seq32, right: Seq32) -> Option<Instant> {
+    /// A range is there. A missing one that it fills and that was asked for once.
+    fn fill(&mut self, left: Seq32, right: Seq32) -> Option<Hole> {
         let mut answered = None;
         let mut rest = Vec::with_capacity(self.holes.len());
         for hole in self.holes.drain(..) {
@@ -258,7 +282,7 @@ impl Tracked {
                 continue;
             }
             // Karn: which question was answered is known only if there was one.
-            answered = answered.or((hole.times == 1).then_some(hole.asked));
+            answered = answered.or((hole.times == 1).then_some(hole));
             let parts = [Hole { right: from, ..hole }, Hole { left: to, ..hole }];
             rest.extend(parts.into_iter().filter(|part| part.right.after(part.left)));
         }
@@ -269,6 +293,10 @@ impl Tracked {
 
     fn hear_fixed<P: Payload>(&mut self, segment: &Segment<P>) {
         let is_older = self.said.is_some_and(|(_, ack, ..)| segment.ack.before(ack));
+        let repeats = self.said.is_some_and(|(_, ack, ..)| segment.ack == ack) && segment.seq_len() == 0;
+        if repeats || !segment.options.sack.is_empty() {
+            self.holes.iter_mut().for_each(|hole| hole.reported = true);
+        }
         if !is_older {
             let timestamps = segment.options.timestamps;
             self.said = Some((segment.seq_end(), segment.ack, segment.window, timestamps));

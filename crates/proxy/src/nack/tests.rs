@@ -244,3 +244,58 @@ fn beside_timestamps_a_question_holds_three_ranges() {
     }
     assert_eq!(held, [(3, 3), (1, 3)]);
 }
+
+fn careful() -> Config {
+    Config { asks: Asks::Answering { questions: 3 }, ..Config::default() }
+}
+
+#[test]
+fn an_ordinary_host_is_asked_a_few_questions_and_then_none() {
+    let mut station = Station::new(careful());
+    let mut questions = 0;
+    for n in 0..50 {
+        let gap = 2 * n + 1;
+        questions += station.data(gap + 1).len();
+        // The fixed host reports the loss, and the host's own TCP sends again.
+        station.now_ms += 20;
+        (0..3).for_each(|_| station.ack(gap));
+        station.now_ms += 20;
+        station.data(gap);
+        station.ack(gap + 2);
+        questions += station.wait(station.now_ms + 1_000).len();
+    }
+    assert_eq!((questions, station.machine.stats().nacks), (3, 3));
+    assert_eq!((station.machine.stats().unasked, station.machine.stats().answered), (47, 0));
+    station.now_ms += 600_000;
+    assert_eq!(station.data(102).len(), 1, "after a long time it is asked once");
+    assert_eq!(station.data(104), []);
+}
+
+#[test]
+fn a_host_that_sends_again_only_by_its_timeout_is_left_alone_too() {
+    let mut station = Station::new(careful());
+    for n in 0..20 {
+        let gap = 2 * n + 1;
+        station.data(gap + 1);
+        station.wait(station.now_ms + 200);
+        station.data(gap);
+    }
+    assert_eq!(station.machine.stats().nacks, 3);
+}
+
+#[test]
+fn a_host_that_answers_is_asked_for_ever_and_repeatedly() {
+    let mut station = Station::new(careful());
+    for n in 0..50 {
+        let gap = 2 * n + 1;
+        assert_eq!(station.data(gap + 1), [(gap, gap + 1)]);
+        station.now_ms += 4;
+        // Now and then an answer is lost.
+        if n % 5 == 4 {
+            assert!(!station.wait(station.now_ms + 1_000).is_empty());
+        }
+        station.data(gap);
+        station.ack(gap + 2);
+    }
+    assert_eq!(station.machine.stats().unasked, 0);
+}

@@ -53,6 +53,9 @@ pub enum Task {
     MobileHost(Box<MobileConfig>),
 }
 
+/// Questions of `nack` to a mobile host that does not answer, until it is left alone.
+const QUESTIONS: u8 = 8;
+
 /// When the threads of a proxy must run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
@@ -73,7 +76,11 @@ impl Task {
                 Self::Snoop(path, config)
             }
             KindKey::Mtcp => Self::Mtcp(path()?, machines::mtcp(section)),
-            KindKey::Nack => Self::Nack(path()?, machines::nack(section)),
+            KindKey::Nack => {
+                // Hosts are whatever they are here: most keep nothing of what they send.
+                let asks = nack::Asks::Answering { questions: QUESTIONS };
+                Self::Nack(path()?, nack::Config { asks, ..machines::nack(section) })
+            }
             KindKey::Split => Self::Split(SplitTask::resolve(section, number)?),
             KindKey::NeighborhoodRed => {
                 Self::NeighborhoodRed(Box::new(neighborhood::resolve(section, number)?))
