@@ -15,11 +15,14 @@
 //! |  address of the station (beacon), of the mobile host (others) |
 //! +---------------------------------------------------------------+
 //! |  forward: three IP identifications, oldest first, and 16      |
-//! |  reserved bits; register: the care-of address                 |
+//! |  reserved bits; register: the care-of address; behind: the    |
+//! |  number of the request, 64 bits                               |
 //! +---------------------------------------------------------------+
 //! |  tag, 16 bytes: proof that the sender knows the network's key |
 //! +---------------------------------------------------------------+
 //! ```
+//!
+//! The number of a behind-message is the one that the number of the next request must exceed.
 //!
 //! `about` is, in a forward-request, how many identifications there are; in a registration, 1 if the host has received packets before, and
 //! else 0; in an answer, the type of what it answers.
@@ -44,6 +47,7 @@ const BUFFER: u8 = 3;
 const STOP: u8 = 4;
 const REGISTER: u8 = 5;
 const ANSWER: u8 = 6;
+const BEHIND: u8 = 7;
 
 /// What a station, a home agent or a mobile host says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,6 +83,14 @@ pub enum Says {
         lifetime: Duration,
         /// What was asked.
         to: Kind,
+    },
+    /// The number of a request is not above one that was heard before, which is the number of this message: it may have been recorded. A
+    /// host that began again with an earlier clock asks again with a higher one.
+    Behind {
+        /// Home address of the host that asked.
+        mobile: Ipv4Addr,
+        /// The number of its request.
+        asked: u64,
     },
 }
 
@@ -211,6 +223,7 @@ impl Message {
                 (asks.kind().code(), about, lifetime, mobile)
             }
             Says::Answer { mobile, lifetime, to } => (ANSWER, to.code(), lifetime, mobile),
+            Says::Behind { mobile, .. } => (BEHIND, 0, Duration::ZERO, mobile),
         };
         let lifetime_ms = u16::try_from(lifetime.as_millis()).unwrap_or(u16::MAX);
         out.extend_from_slice(&[code, about]);
@@ -227,6 +240,7 @@ impl Message {
             Says::Request { asks: Asks::Register { care_of, .. }, .. } => {
                 out.extend_from_slice(&care_of.octets());
             }
+            Says::Behind { asked, .. } => out.extend_from_slice(&asked.to_be_bytes()),
             _ => {}
         }
     }
@@ -236,7 +250,7 @@ impl Message {
     pub const fn wire_len(&self) -> usize {
         HEADER_LEN
             + match self.says {
-                Says::Request { asks: Asks::Forward(_), .. } => 8,
+                Says::Request { asks: Asks::Forward(_), .. } | Says::Behind { .. } => 8,
                 Says::Request { asks: Asks::Register { .. }, .. } => 4,
                 _ => 0,
             }
@@ -261,6 +275,10 @@ impl Message {
             ANSWER => {
                 let unknown = ParseError::Unsupported { what: "handoff answer", value: about.into() };
                 Says::Answer { mobile: whose, lifetime, to: Kind::of(about).ok_or(unknown)? }
+            }
+            BEHIND => {
+                require(bytes, HEADER_LEN + 8)?;
+                Says::Behind { mobile: whose, asked: u64::from_be_bytes(array(bytes, HEADER_LEN)) }
             }
             other => return Err(ParseError::Unsupported { what: "handoff type", value: other.into() }),
         };

@@ -73,8 +73,11 @@ impl HomeAgent {
             self.stats.foreign += 1;
             return;
         };
-        if binding.is_some_and(|known| number < known.number) {
+        if let Some(known) = binding.filter(|known| number < known.number) {
             self.stats.replayed += 1;
+            if let Some(message) = key::behind(self.identity.key.as_ref(), known.number, (mobile, number)) {
+                self.out.push_back(Transmit { to: care_of, message });
+            }
             return;
         }
         *binding = Some(Binding { care_of, number, expires: now + lifetime });

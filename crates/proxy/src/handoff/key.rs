@@ -1,8 +1,9 @@
 //! Proof that who speaks belongs to the network.
 
 use core::hash::Hasher;
-use hopline_wire::handoff::{Message, TAG_LEN, Tagged};
+use hopline_wire::handoff::{Message, Says, TAG_LEN, Tagged};
 use siphasher::sip128::{Hasher128, SipHasher24};
+use std::net::Ipv4Addr;
 
 /// A secret that stations, home agents and mobile hosts of a network share. Tags are SipHash-2-4 of 128 bits over the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,13 @@ impl core::fmt::Debug for Key {
 /// The message with its proof.
 pub(super) fn seal(key: Option<&Key>, message: Message) -> Tagged {
     Tagged { message, tag: key.map_or([0; TAG_LEN], |key| key.tag(&message)) }
+}
+
+/// Tells a mobile host that the `number` of its request is not above the `latest`. Without a key nothing is told: an attacker could raise
+/// numbers as far as they go.
+pub(super) fn behind(key: Option<&Key>, latest: u64, (mobile, asked): (Ipv4Addr, u64)) -> Option<Tagged> {
+    let key = key.filter(|_| latest > asked)?;
+    Some(seal(Some(key), Message { number: latest, says: Says::Behind { mobile, asked } }))
 }
 
 /// Whether the proof is right. Without a key it is not looked at.

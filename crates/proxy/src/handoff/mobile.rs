@@ -182,7 +182,10 @@ impl Mobile {
             Says::Answer { mobile, to, .. } if mobile == self.config.identity.address => {
                 self.take_answer(now, from, number, to);
             }
-            Says::Answer { .. } | Says::Request { .. } => self.stats.foreign += 1,
+            Says::Behind { mobile, asked } if mobile == self.config.identity.address => {
+                self.catch_up(now, from, number, asked);
+            }
+            Says::Answer { .. } | Says::Request { .. } | Says::Behind { .. } => self.stats.foreign += 1,
         }
     }
 
@@ -373,6 +376,19 @@ impl Mobile {
         (pending.tries, pending.due) = (pending.tries + 1, now + wait);
         self.stats.requests += 1;
         self.out.push_back(Transmit { to: station, message: pending.message });
+    }
+
+    /// Its number is behind what was heard of it in an earlier life, when its clock was ahead: it asks again, with one above that.
+    fn catch_up(&mut self, now: Instant, from: Ipv4Addr, latest: u64, asked: u64) {
+        let refused = |known: &&Known| {
+            known.station == from && known.pending.is_some_and(|p| p.message.message.number == asked)
+        };
+        let Some(pending) = self.stations.iter().find(refused).and_then(|known| known.pending) else {
+            self.stats.foreign += 1;
+            return;
+        };
+        self.number = self.number.max(latest);
+        self.ask(now, from, pending.kind, pending.handoff);
     }
 
     fn take_answer(&mut self, now: Instant, from: Ipv4Addr, number: u64, to: Kind) {

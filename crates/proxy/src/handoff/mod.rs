@@ -50,7 +50,7 @@ pub struct Identity {
     /// The network's key. `None`: messages have no proof, and whoever can send packets can redirect others'.
     pub key: Option<Key>,
     /// Microseconds of a clock at time zero. The numbers of messages follow the clock, so that those of a process that starts again are
-    /// above its earlier ones. Default 0.
+    /// above its earlier ones. With a key it may have gone back: a mobile host learns which numbers it has used. Default 0.
     pub epoch_us: u64,
 }
 

@@ -179,7 +179,14 @@ impl<K> Station<K> {
             Says::Answer { mobile, lifetime, to: Kind::Register } if from == self.config.home_agent => {
                 self.registered(now, (mobile, number, lifetime), tagged);
             }
-            Says::Beacon { .. } | Says::Answer { .. } => self.stats.foreign += 1,
+            Says::Behind { mobile, asked } if from == self.config.home_agent => {
+                if self.members.get(&mobile).is_some_and(|member| member.number == asked) {
+                    self.out.push_back(Does::Sends(Transmit { to: mobile, message: *tagged }));
+                } else {
+                    self.stats.foreign += 1;
+                }
+            }
+            Says::Beacon { .. } | Says::Answer { .. } | Says::Behind { .. } => self.stats.foreign += 1,
         }
     }
 
@@ -247,7 +254,13 @@ impl<K> Station<K> {
         let known = self.members.get(&mobile).map(|member| member.number);
         let answer = Message { number, says: Says::Answer { mobile, lifetime, to: asks.kind() } };
         match known {
-            Some(last) if number < last => self.stats.replayed += 1,
+            Some(last) if number < last => {
+                self.stats.replayed += 1;
+                let key = self.config.identity.key.as_ref();
+                if let Some(message) = key::behind(key, last, (mobile, number)) {
+                    self.out.push_back(Does::Sends(Transmit { to: mobile, message }));
+                }
+            }
             // The answer was lost.
             Some(last) if number == last && !matches!(asks, Asks::Register { .. }) => {
                 self.send(mobile, answer);

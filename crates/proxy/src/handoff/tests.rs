@@ -276,6 +276,114 @@ fn a_home_agent_heeds_no_strangers() {
     assert_eq!((home.destination(ms(0), HOST), home.poll_transmit()), (None, None));
 }
 
+/// With keys: a mobile host, a station and a home agent, and messages that arrive at once.
+struct Keyed {
+    host: Mobile,
+    station: Station<u16>,
+    home: HomeAgent,
+    beacons: u64,
+}
+
+fn keyed(address: Ipv4Addr, epoch_us: u64) -> Identity {
+    Identity { key: Some(KEY), epoch_us, ..Identity::new(address) }
+}
+
+impl Keyed {
+    fn new(scheme: Scheme) -> Self {
+        let config = StationConfig::new(keyed(NEAR, 0), HOME);
+        let station = Station::new(config, ms(0), &mut Stream::keyed(1, 0, 0, Purpose::Handoff));
+        let home = HomeAgent::new(keyed(HOME, 0), scheme, [HOST]);
+        Self { host: Self::host(scheme, 0), station, home, beacons: 0 }
+    }
+
+    fn host(scheme: Scheme, epoch_us: u64) -> Mobile {
+        Mobile::new(MobileConfig::new(keyed(HOST, epoch_us), scheme))
+    }
+
+    /// The host hears a beacon, and all that follows is carried.
+    fn beacon(&mut self, at: u64) {
+        self.beacons += 1;
+        let beacon = Message { number: self.beacons, says: Says::Beacon { station: NEAR } };
+        self.host.handle_message(ms(at), NEAR, &key::seal(Some(&KEY), beacon), Some(-50.0));
+        loop {
+            let mut is_quiet = true;
+            while let Some(Transmit { message, .. }) = self.host.poll_transmit() {
+                is_quiet = false;
+                self.station.handle_message(ms(at), HOST, &message);
+            }
+            for does in does(&mut self.station) {
+                let Does::Sends(Transmit { to, message }) = does else { continue };
+                is_quiet = false;
+                if to == HOME {
+                    self.home.handle_message(ms(at), &message);
+                } else if to == HOST {
+                    self.host.handle_message(ms(at), NEAR, &message, Some(-50.0));
+                }
+            }
+            while let Some(Transmit { message, .. }) = self.home.poll_transmit() {
+                is_quiet = false;
+                self.station.handle_message(ms(at), HOME, &message);
+            }
+            if is_quiet {
+                return;
+            }
+        }
+    }
+
+    fn is_served(&mut self) -> bool {
+        core::iter::from_fn(|| self.host.poll_event()).any(|event| matches!(event, Event::Served { .. }))
+    }
+}
+
+/// Ten years in microseconds.
+const DECADE: u64 = 10 * 365 * 24 * 3600 * 1_000_000;
+
+#[test]
+fn a_mobile_host_whose_clock_was_set_back_is_served_at_once_by_whoever_remembers_it() {
+    for scheme in [Scheme::Multicast, Scheme::Registration] {
+        let mut net = Keyed::new(scheme);
+        net.host = Keyed::host(scheme, DECADE);
+        net.beacon(1);
+        assert!(net.is_served());
+        // It begins again without a clock, and then at the same instant once more.
+        for epoch_us in [0, 0] {
+            net.host = Keyed::host(scheme, epoch_us);
+            net.beacon(20);
+            assert!(net.is_served(), "{scheme:?}");
+            if scheme == Scheme::Registration {
+                assert_eq!(net.home.destination(ms(21), HOST), Some(NEAR));
+            }
+        }
+        assert!(net.station.stats().replayed + net.home.stats().replayed > 0);
+    }
+}
+
+#[test]
+fn a_recorded_request_raises_no_number_and_redirects_nothing() {
+    let mut net = Keyed::new(Scheme::Registration);
+    let recorded = |care_of, number| {
+        let asks = Asks::Register { care_of, past: Past::Some };
+        key::seal(Some(&KEY), request(number, asks).message)
+    };
+    let home = &mut net.home;
+    home.handle_message(ms(0), &recorded(NEAR, DECADE));
+    assert!(home.poll_transmit().is_some());
+    home.handle_message(ms(1), &recorded(FAR, 5));
+    assert_eq!(home.destination(ms(2), HOST), Some(NEAR));
+    let Some(Transmit { to, message }) = home.poll_transmit() else { panic!("the host is told") };
+    assert_eq!((to, message.message.says), (FAR, Says::Behind { mobile: HOST, asked: 5 }));
+    assert!(message.wire_len() <= recorded(FAR, 5).wire_len() + 4, "it is no amplifier");
+    // A host that has not asked with that number does not listen.
+    net.host.handle_message(ms(3), NEAR, &message, None);
+    assert_eq!(net.host.stats().foreign, 1);
+    // Without a key, any sender could have it said.
+    let mut open = HomeAgent::new(Identity::new(HOME), Scheme::Registration, [HOST]);
+    for number in [7, 6] {
+        open.handle_message(ms(0), &request(number, Asks::Register { care_of: NEAR, past: Past::Some }));
+    }
+    assert!(open.poll_transmit().is_some() && open.poll_transmit().is_none());
+}
+
 // ---- the mobile host ----
 
 struct Walker {
