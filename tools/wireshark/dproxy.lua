@@ -6,7 +6,7 @@
 -- expert information here, and nothing else has. crates/wire/tests/tshark/dproxy.rs compares the two.
 
 local DEFAULT_PORT = 1022
-local VERSION = 1
+local MESSAGE_VERSION, FRAME_VERSION, TUNNEL_VERSION = 2, 1, 2
 local REQUEST, NOT_CACHED, TAIL = 1, 2, 3
 local TYPES = { [REQUEST] = "Request", [NOT_CACHED] = "Not cached", [TAIL] = "Tail" }
 local MESSAGE_LEN, TAG_LEN = 28, 16
@@ -18,6 +18,7 @@ local KINDS = {
 }
 local TUNNEL_MAGIC, TUNNEL_HEADER_LEN, GREETED_LEN, GREETING_LEN = 0xd6, 16, 36, 52
 local T_FRAME, T_GREETING = 0, 1
+local SPEAKS = { [1] = "Messages about TCP", [2] = "Frames, asking", [3] = "Frames, acknowledging" }
 local TUNNEL_KINDS = { [T_FRAME] = "Frame", [T_GREETING] = "Greeting" }
 local ARQ_MAGIC, ARQ_WORDS = 0xd7, 4
 local A_DATA, A_GIVEN_UP, A_ACK = 0, 1, 2
@@ -47,6 +48,7 @@ local field = {
     tunnel_kind = ProtoField.uint8("hopline_dproxy.tunnel_kind", "Kind", base.DEC, TUNNEL_KINDS, 0x0f),
     datagram = ProtoField.uint64("hopline_dproxy.datagram", "Datagram", base.DEC),
     wants = ProtoField.uint8("hopline_dproxy.wants", "Wants an answer", base.DEC, { [0] = "No", [1] = "Yes" }),
+    speaks = ProtoField.uint8("hopline_dproxy.speaks", "Speaks", base.DEC, SPEAKS),
     life = ProtoField.uint64("hopline_dproxy.life", "Life", base.HEX),
     challenge = ProtoField.uint64("hopline_dproxy.challenge", "Challenge", base.HEX),
     met = ProtoField.uint64("hopline_dproxy.met", "Challenge met", base.HEX),
@@ -105,7 +107,7 @@ local function add_message(tvb, pinfo, tree)
         return
     end
     local version_item = tree:add(field.version, tvb(0, 1))
-    if tvb(0, 1):uint() ~= VERSION then
+    if tvb(0, 1):uint() ~= MESSAGE_VERSION then
         complain(pinfo, version_item, expert_info.version, string.format("version %d", tvb(0, 1):uint()))
         return
     end
@@ -210,7 +212,7 @@ local function add_frame(tvb, pinfo, tree, root)
     local kind_item = tree:add(field.kind, tvb(1, 1))
     tree:add(field.epoch, tvb(2, 2))
     tree:add(field.packet, tvb(4, 4))
-    if bit.rshift(tvb(1, 1):uint(), 4) ~= VERSION then
+    if bit.rshift(tvb(1, 1):uint(), 4) ~= FRAME_VERSION then
         complain(pinfo, version_item, expert_info.version, "version of frames")
         return
     end
@@ -284,7 +286,7 @@ local function add_arq(tvb, pinfo, tree, root)
         complain(pinfo, magic_item, expert_info.version, "magic number of frames")
         return
     end
-    if bit.rshift(tvb(1, 1):uint(), 4) ~= VERSION then
+    if bit.rshift(tvb(1, 1):uint(), 4) ~= FRAME_VERSION then
         complain(pinfo, version_item, expert_info.version, "version of frames")
         return
     end
@@ -314,12 +316,13 @@ local function add_greeting(tvb, pinfo, tree)
         return
     end
     local wants_item = tree:add(field.wants, tvb(2, 1))
+    tree:add(field.speaks, tvb(3, 1))
     tree:add(field.life, tvb(4, 8))
     tree:add(field.challenge, tvb(12, 8))
     tree:add(field.met, tvb(20, 8))
     tree:add(field.knows, tvb(28, 8))
     tree:add(field.tag, tvb(GREETED_LEN, GREETING_LEN - GREETED_LEN))
-    if tvb(2, 1):uint() > 1 or tvb(3, 1):uint() ~= 0 then
+    if tvb(2, 1):uint() > 1 or not SPEAKS[tvb(3, 1):uint()] then
         complain(pinfo, wants_item, expert_info.type, "unknown flags")
         return
     end
@@ -362,7 +365,7 @@ local function add_datagram(tvb, pinfo, tree, root)
     tree:add(field.magic, tvb(0, 1))
     local version_item = tree:add(field.frame_version, tvb(1, 1))
     local kind_item = tree:add(field.tunnel_kind, tvb(1, 1))
-    if bit.rshift(tvb(1, 1):uint(), 4) ~= VERSION then
+    if bit.rshift(tvb(1, 1):uint(), 4) ~= TUNNEL_VERSION then
         complain(pinfo, version_item, expert_info.version, "version of datagrams")
     elseif kind == T_FRAME then
         add_sealed(tvb, pinfo, tree, root)

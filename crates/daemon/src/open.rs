@@ -1,6 +1,6 @@
 //! From what a proxy does to what does it.
 
-mod routes;
+mod addresses;
 
 use crate::config::{EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task, TunnelTask};
 use crate::rules::RuleError;
@@ -50,9 +50,9 @@ pub enum OpenError {
     /// A gateway cannot be opened.
     #[error(transparent)]
     Gateway(#[from] gateway::Error),
-    /// A tunnel has no addresses or routes.
+    /// A tunnel has no addresses.
     #[error(transparent)]
-    Routes(#[from] RuleError),
+    Addresses(#[from] RuleError),
 }
 
 /// Opens what a task needs: queues, listeners, interfaces. Packets come from now on.
@@ -156,6 +156,6 @@ fn station(task: &StationTask) -> Result<Opened, Error> {
 
 fn tunnel(task: &TunnelTask) -> Result<Opened, OpenError> {
     let service = Opaque::open(&task.config)?;
-    routes::lead_into(&task.config.tun, &task.addresses, &task.routes)?;
+    addresses::give(&task.config.tun, &task.addresses)?;
     Ok(fixed(service))
 }

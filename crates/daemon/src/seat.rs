@@ -4,7 +4,7 @@ use crate::config::{Proxy, Task};
 use crate::open::{self, Opened, Tuner};
 use crate::starter;
 use crate::status::{Condition, ProxyStatus};
-use hopline_net::service::{Ledger, Service};
+use hopline_net::service::{Ledger, Listener, Notice, Service, Tone};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
 use std::io;
@@ -78,13 +78,14 @@ pub(crate) enum Change {
     Another,
 }
 
-/// First and longest time before a service is opened again; it doubles.
-const PATIENCE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
+/// First and longest time before a service is opened again; it doubles. What it waits for, such as its interface, is noticed so soon when
+/// it is back.
+const PATIENCE: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
 
 impl Seat {
     /// One that runs, with a service that has been opened.
     pub(crate) fn start(proxy: Proxy, opened: Opened, events: &Sender<Event>) -> io::Result<Self> {
-        let ledger = Arc::<Ledger>::default();
+        let ledger = ledger_of(&proxy);
         let state = run(&proxy, opened, &ledger, events)?;
         info!(proxy = proxy.name, kind = proxy.task.kind(), "running");
         Ok(Self { proxy, state, ledger, since: now(), lives: 1, restarts: 0 })
@@ -94,8 +95,8 @@ impl Seat {
     pub(crate) fn begin(proxy: Proxy, events: &Sender<Event>) -> Self {
         let mut seat = Self {
             state: State::Waiting { why: String::new(), until: now(), failures: 0 },
+            ledger: ledger_of(&proxy),
             proxy,
-            ledger: Arc::default(),
             since: now(),
             lives: 0,
             restarts: 0,
@@ -193,11 +194,13 @@ impl Seat {
             why,
             for_s: self.since.elapsed().as_secs(),
             restarts: self.restarts,
+            notices: self.ledger.notices().into_iter().map(|notice| notice.text).collect(),
             figures: self.ledger.read().into_iter().map(Into::into).collect(),
         }
     }
 
     fn wait(&mut self, why: String, failures: u32) {
+        self.ledger.take_over(Vec::new());
         let patience = PATIENCE[0].saturating_mul(1 << failures.min(16)).min(PATIENCE[1]);
         (self.state, self.since) = (State::Waiting { why, until: now() + patience, failures }, now());
     }
@@ -214,6 +217,25 @@ impl Drop for Ending {
         self.tell();
         let _ = self.thread.take().map(JoinHandle::join);
     }
+}
+
+/// Writes what a proxy says of itself to the log, each time that it changes.
+#[derive(Debug)]
+struct Log {
+    proxy: String,
+}
+
+impl Listener for Log {
+    fn hear(&self, notice: &Notice) {
+        match notice.tone {
+            Tone::Good => info!(proxy = self.proxy, "{}", notice.text),
+            Tone::Bad => warn!(proxy = self.proxy, "{}", notice.text),
+        }
+    }
+}
+
+fn ledger_of(proxy: &Proxy) -> Arc<Ledger> {
+    Arc::new(Ledger::heard_by(Arc::new(Log { proxy: proxy.name.clone() })))
 }
 
 /// How many services there were, in all seats.

@@ -32,6 +32,9 @@ pub struct ProxyStatus {
     pub state: Condition,
     /// Why it does not, in the words of the system; `null` if it does.
     pub why: Option<String>,
+    /// How it is beside that: whether the other end of its link is there.
+    #[serde(default)]
+    pub notices: Vec<String>,
     /// For how long it has been in this state.
     pub for_s: u64,
     /// How often it has been started again.

@@ -16,16 +16,16 @@
 use crate::error::Error;
 use crate::nfqueue::{self, Queue};
 use crate::pace::{Clock, Woken, Written};
-use crate::peer_socket::PeerSocket;
-use crate::service::{Figure, Ledger, Service};
+use crate::peer_socket::{PeerSocket, random_life};
+use crate::service::{Figure, Ledger, Notice, Service};
 use bytes::Bytes;
 use hopline_core::Instant;
+use hopline_proxy::Peer;
 use hopline_proxy::dproxy::{self as machine, Caching, Key, Translation};
 use hopline_proxy::driver::{PairDriver, Pumped};
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::SystemTime;
 
 /// One end of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Config {
     pub queue: nfqueue::Config,
     /// UDP port of messages at both ends. Default 1022.
     pub port: u16,
-    /// What the machine is to do, with the addresses of both ends and their key. `first_number` is not looked at: it is the clock's. Here
+    /// What the machine is to do, with the addresses of both ends and their key. Here
     /// 256 packets of a flow wait at most, and 1024 are kept: what is sent again cannot always go ahead of what waits for the link, and
     /// comes behind as many packets as that.
     pub machine: machine::Config,
@@ -66,6 +66,8 @@ pub struct DProxy {
     socket: PeerSocket,
     driver: PairDriver,
     peer: Ipv4Addr,
+    /// How the other end was said to be.
+    said: Peer,
     /// Messages that found no room, or no way.
     unsaid: u64,
 }
@@ -81,8 +83,8 @@ impl DProxy {
         let machine::Config { local, peer, .. } = config.machine;
         let socket = PeerSocket::open(local.into(), peer.into(), config.port)?;
         let queue = Queue::open(&config.queue)?;
-        let driver = PairDriver::new(machine::Config { first_number: nanoseconds(), ..config.machine });
-        Ok(Self { queue, socket, driver, peer, unsaid: 0 })
+        let driver = PairDriver::new(config.machine, random_life()?);
+        Ok(Self { queue, socket, driver, peer, said: Peer::default(), unsaid: 0 })
     }
 
     /// Takes what has come and does what is due. Whether more may have come.
@@ -90,17 +92,14 @@ impl DProxy {
         let (driver, peer) = (&mut self.driver, self.peer);
         let more = self.socket.receive(|datagram: Bytes| driver.handle_datagram(now, peer, &datagram))?;
         let (socket, unsaid) = (&mut self.socket, &mut self.unsaid);
-        let mut message = Vec::new();
-        let pumped = self.driver.pump(now, &mut self.queue, |turn, sealed| {
-            message.clear();
-            sealed.emit(&mut message);
-            *unsaid += u64::from(!socket.send(turn, &message).is_sent());
+        let pumped = self.driver.pump(now, &mut self.queue, |turn, datagram| {
+            *unsaid += u64::from(!socket.send(turn, datagram).is_sent());
         })?;
         Ok(more || pumped == Pumped::Batch)
     }
 
     fn figures(&self) -> Vec<Figure> {
-        [&self.of_packets()[..], &self.of_holes(), &self.of_messages()].concat()
+        [&self.of_packets()[..], &self.of_peer(), &self.of_holes(), &self.of_messages()].concat()
     }
 
     fn of_packets(&self) -> [Figure; 10] {
@@ -135,15 +134,35 @@ impl DProxy {
         ]
     }
 
-    fn of_messages(&self) -> [Figure; 6] {
-        let (stats, sent) = (self.driver.stats(), self.driver.counts().messages - self.unsaid);
-        let (malformed, gone) = (stats.malformed + self.socket.cut, self.socket.unreachable);
+    fn of_peer(&self) -> [Figure; 4] {
+        let (counts, peer) = (self.driver.counts(), self.driver.peer());
         [
-            Figure::counter("messages_sent", "Messages to the other end", sent),
+            Figure::gauge(
+                "peer_ready",
+                "Whether the other end is there: 1 or 0",
+                (peer == Peer::Present).into(),
+            ),
+            Figure::counter(
+                "sessions",
+                "Sessions begun: one for each life of the other end",
+                counts.sessions,
+            ),
+            Figure::counter("greetings_sent", "Greetings sent", counts.greetings),
+            Figure::counter("greetings_forged", "Greetings without the right proof", counts.greetings_forged),
+        ]
+    }
+
+    fn of_messages(&self) -> [Figure; 7] {
+        let (stats, counts) = (self.driver.stats(), self.driver.counts());
+        let sent = (counts.messages + counts.greetings).saturating_sub(self.unsaid);
+        let malformed = stats.malformed + counts.malformed + self.socket.cut;
+        let gone = self.socket.unreachable;
+        [
+            Figure::counter("messages_sent", "Messages and greetings to the other end", sent),
             Figure::counter("messages_unsaid", "Messages that found no room, or no way", self.unsaid),
             Figure::counter("messages_malformed", "Messages that are none", malformed),
-            // The other end has another key, or somebody forges.
             Figure::counter("messages_forged", "Messages without the right proof", stats.forged),
+            Figure::counter("messages_early", "Messages of no session that stands", stats.early),
             Figure::counter("messages_replayed", "Messages that had come before", stats.replays_refused),
             Figure::counter("peer_unreachable", "Times that the network said that nobody is there", gone),
         ]
@@ -156,8 +175,15 @@ impl Service for DProxy {
         loop {
             let now = clock.now();
             let due = if self.turn(now)? { Some(now) } else { self.driver.poll_timeout() };
+            if self.said != self.driver.peer() {
+                self.said = self.driver.peer();
+                let without = "packets pass without repair";
+                let notice = Notice::of_peer(self.said, &self.peer.to_string(), without);
+                notice.into_iter().for_each(|notice| ledger.say(notice));
+            }
             if written.is_due(now) {
                 ledger.write(self.figures());
+                self.queue.check_interface()?;
             }
             if clock.wait([self.queue.as_fd(), self.socket.as_fd()], stop, due)? == Woken::ToStop {
                 ledger.write(self.figures());
@@ -165,11 +191,4 @@ impl Service for DProxy {
             }
         }
     }
-}
-
-/// Since 1970: above all numbers of a former life, unless the clock has gone back.
-#[expect(clippy::disallowed_methods, reason = "it must outlast the process")]
-fn nanoseconds() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    since.as_nanos() as u64
 }

@@ -119,6 +119,13 @@ impl PeerSocket {
     }
 }
 
+/// A life for an end that begins: it differs from those before, whatever the clock says.
+pub(crate) fn random_life() -> Result<u64, Error> {
+    let of =
+        |e: getrandom::Error| Error::system("asking for random numbers", io::Error::other(e.to_string()));
+    getrandom::u64().map_err(of)
+}
+
 /// Datagrams that are too long for a part of the path are cut in pieces; what the interface's queue drops is told (ENOBUFS), which the
 /// kernel does for those that hear of errors.
 fn be_told_of_drops(socket: &Socket, local: IpAddr) -> io::Result<()> {

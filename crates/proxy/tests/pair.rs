@@ -3,9 +3,9 @@
 use hopline_core::{Duration, Instant};
 use hopline_proxy::dproxy::{Config, Holding, Key};
 use hopline_proxy::driver::{PairDriver, Pumped};
-use hopline_proxy::{Injected, Side};
+use hopline_proxy::{Injected, Peer, Side};
 use hopline_testkit::in_path::{Broken, Fake, connecting, data};
-use hopline_wire::dproxy::Sealed;
+use hopline_wire::dproxy::SEALED_LEN;
 use std::net::Ipv4Addr;
 
 const ENDS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 82, 0, 1), Ipv4Addr::new(10, 82, 0, 2)];
@@ -18,25 +18,27 @@ fn config(at: usize) -> Config {
 struct End {
     driver: PairDriver,
     io: Fake,
-    said: Vec<Sealed>,
+    said: Vec<Vec<u8>>,
 }
 
 impl End {
     fn new(config: Config) -> Self {
-        Self { driver: PairDriver::new(config), io: Fake::default(), said: Vec::new() }
+        Self::of_life(config, u64::from(config.local.octets()[3]))
+    }
+
+    fn of_life(config: Config, life: u64) -> Self {
+        Self { driver: PairDriver::new(config, life), io: Fake::default(), said: Vec::new() }
     }
 
     fn pump(&mut self, now: Instant) -> Result<Pumped, Broken> {
         let said = &mut self.said;
-        self.driver.pump(now, &mut self.io, |_, sealed| said.push(*sealed))
+        self.driver.pump(now, &mut self.io, |_, datagram| said.push(datagram.to_vec()))
     }
 
     /// The end hears what the other has said since.
-    fn hear(&mut self, now: Instant, from: usize, said: Vec<Sealed>) {
-        for sealed in said {
-            let mut bytes = Vec::new();
-            sealed.emit(&mut bytes);
-            self.driver.handle_datagram(now, ENDS[from], &bytes);
+    fn hear(&mut self, now: Instant, from: usize, said: Vec<Vec<u8>>) {
+        for datagram in said {
+            self.driver.handle_datagram(now, ENDS[from], &datagram);
         }
         assert_eq!(self.pump(now), Ok(Pumped::All));
     }
@@ -52,9 +54,35 @@ fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
 }
 
+/// Has both ends greet each other.
+fn met(mut ends: [End; 2]) -> [End; 2] {
+    run(&mut ends, Instant::ZERO, Instant::ZERO);
+    assert_eq!(ends.each_ref().map(|end| end.driver.peer()), [Peer::Present; 2]);
+    ends
+}
+
+/// Has time pass for two ends whose datagrams arrive at once.
+fn run(ends: &mut [End; 2], from: Instant, until: Instant) {
+    let mut now = from;
+    loop {
+        for at in [0, 1] {
+            assert_eq!(ends[at].pump(now), Ok(Pumped::All));
+            let said = core::mem::take(&mut ends[at].said);
+            ends[1 - at].hear(now, at, said);
+        }
+        let is_quiet = ends.iter().all(|end| end.said.is_empty());
+        let due = ends.iter().filter_map(|end| end.driver.poll_timeout()).min();
+        match due.filter(|due| *due <= until) {
+            Some(due) => now = now.max(due),
+            None if is_quiet => return,
+            None => {}
+        }
+    }
+}
+
 /// The near end and the far one, when five packets have gone out and these have come over the link.
 fn sent(arrive: &[u32], configs: [Config; 2]) -> [End; 2] {
-    let [mut near, mut far] = configs.map(End::new);
+    let [mut near, mut far] = met(configs.map(End::new));
     let syn = connecting()[0].1.clone();
     near.io.offer(Side::Fixed, syn.clone());
     far.io.offer(Side::Mobile, syn);
@@ -142,4 +170,123 @@ fn a_place_that_breaks_down_says_so() {
     let mut end = End::new(config(0));
     end.io.broken = Some(Broken);
     assert_eq!(end.pump(at(1)), Err(Broken));
+}
+
+#[test]
+fn an_end_that_is_alone_holds_nothing_and_says_that_nobody_answers() {
+    let mut far = End::new(config(1));
+    for ms in 0..4_000 {
+        // Each third packet is lost.
+        far.io.offer(Side::Mobile, data(3 * ms / 2));
+        assert_eq!(far.pump(at(ms.into())), Ok(Pumped::All));
+        assert_eq!((far.io.postponed(), far.gone(Side::Fixed).len()), (0, 1));
+    }
+    assert_eq!(far.driver.peer(), Peer::Absent);
+    assert!(far.said.iter().all(|said| said.len() != SEALED_LEN), "it asks nobody");
+    assert!(far.said.len() < 12, "and greets once a second: {}", far.said.len());
+}
+
+#[test]
+fn an_end_that_dies_is_missed_within_three_seconds_and_found_again_within_one_and_a_half() {
+    let mut ends = met([config(0), config(1)].map(End::new));
+    let mut last_held = 0;
+    for ms in 1..5_000 {
+        let far = &mut ends[1];
+        far.io.offer(Side::Mobile, data(2 * ms));
+        assert_eq!(far.pump(at(ms.into())), Ok(Pumped::All));
+        far.said.clear();
+        if far.driver.held() > 0 {
+            last_held = ms;
+        }
+    }
+    assert!((1_000..3_000).contains(&last_held), "{last_held}");
+    assert_eq!(ends[1].driver.peer(), Peer::Absent);
+    ends[0] = End::of_life(config(0), 99);
+    run(&mut ends, at(5_000), at(6_500));
+    assert_eq!(ends.each_ref().map(|end| end.driver.peer()), [Peer::Present; 2]);
+    ends[1].gone(Side::Fixed);
+    [100_000, 100_002].into_iter().for_each(|n| ends[1].io.offer(Side::Mobile, data(n)));
+    assert_eq!(ends[1].pump(at(6_500)), Ok(Pumped::All));
+    assert_eq!(ends[1].driver.held(), 1, "it repairs again");
+}
+
+#[test]
+fn while_packets_cross_both_ends_stay_present_and_greet_about_once_a_second() {
+    let mut ends = met([config(0), config(1)].map(End::new));
+    let before = ends[0].driver.counts().greetings;
+    for ms in (0..20_000).step_by(10) {
+        ends.iter_mut().for_each(|end| end.io.offer(Side::Fixed, data(ms)));
+        run(&mut ends, at(ms.into()), at(u64::from(ms) + 9));
+        assert_eq!(ends.each_ref().map(|end| end.driver.peer()), [Peer::Present; 2]);
+    }
+    let greetings = ends[0].driver.counts().greetings - before;
+    assert!((15..50).contains(&greetings), "{greetings}");
+}
+
+#[test]
+fn an_idle_link_is_asked_every_ten_seconds() {
+    let mut ends = met([config(0), config(1)].map(End::new));
+    let before = ends[0].driver.counts().greetings;
+    run(&mut ends, at(1), at(100_000));
+    let greetings = ends[0].driver.counts().greetings - before;
+    assert!((5..25).contains(&greetings), "{greetings}");
+    assert_eq!(ends[0].driver.peer(), Peer::Present);
+}
+
+#[test]
+fn an_end_with_another_key_is_found_out_and_holds_up_nothing() {
+    let other = Config { key: Key::new([9; 32]), ..config(1) };
+    let mut ends = [config(0), other].map(End::new);
+    run(&mut ends, at(1), at(2_000));
+    assert_eq!(ends.each_ref().map(|end| end.driver.peer()), [Peer::OtherKey; 2]);
+    [0, 2].into_iter().for_each(|n| ends[1].io.offer(Side::Mobile, data(n)));
+    run(&mut ends, at(2_000), at(2_000));
+    assert_eq!(ends[1].driver.held(), 0);
+    ends[1] = End::of_life(config(1), 77);
+    run(&mut ends, at(2_001), at(4_000));
+    assert_eq!(ends.each_ref().map(|end| end.driver.peer()), [Peer::Present; 2], "and mended");
+}
+
+#[test]
+fn an_end_of_another_version_is_found_out_and_counts_as_absent_when_it_falls_silent() {
+    let mut near = End::new(config(0));
+    assert_eq!(near.pump(at(0)), Ok(Pumped::All));
+    let mut former = vec![0; SEALED_LEN];
+    former[0] = 1;
+    near.hear(at(10), 1, vec![former.clone()]);
+    assert_eq!(near.driver.peer(), Peer::OtherVersion(1));
+    // A forger cannot have it change its mind at will.
+    let mut ends = [End::new(Config { key: Key::new([9; 32]), ..config(1) }), near];
+    assert_eq!(ends[0].pump(at(20)), Ok(Pumped::All));
+    let forged = core::mem::take(&mut ends[0].said);
+    ends[1].hear(at(20), 1, forged);
+    let [_, mut near] = ends;
+    assert_eq!(near.driver.peer(), Peer::OtherVersion(1));
+    (20..8_000).step_by(50).for_each(|ms| assert_eq!(near.pump(at(ms)), Ok(Pumped::All)));
+    assert_eq!(near.driver.peer(), Peer::Absent);
+}
+
+#[test]
+fn recorded_greetings_do_not_make_a_dead_end_look_alive() {
+    let mut ends = met([config(0), config(1)].map(End::new));
+    let mut recorded = Vec::new();
+    for ms in (1..5_000).step_by(10) {
+        for at_end in [0, 1] {
+            ends[at_end].io.offer(Side::Fixed, data(ms));
+            assert_eq!(ends[at_end].pump(at(ms.into())), Ok(Pumped::All));
+            let said = core::mem::take(&mut ends[at_end].said);
+            if at_end == 0 {
+                recorded.extend(said.clone());
+            }
+            ends[1 - at_end].hear(at(ms.into()), at_end, said);
+        }
+    }
+    assert!(recorded.len() > 2, "{}", recorded.len());
+    let far = &mut ends[1];
+    for ms in (5_000..9_000u32).step_by(10) {
+        far.io.offer(Side::Fixed, data(ms));
+        far.said.clear();
+        far.hear(at(ms.into()), 0, recorded.clone());
+    }
+    assert_eq!(far.driver.peer(), Peer::Absent);
 }

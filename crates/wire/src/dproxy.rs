@@ -8,7 +8,7 @@
 //!  0                   1                   2                   3
 //!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 //! +---------------+---------------+-------------------------------+
-//! |  version = 1  |     type      |   length of the range [bytes] |
+//! |  version = 2  |     type      |   length of the range [bytes] |
 //! +---------------+---------------+-------------------------------+
 //! |       address that the data of the flow come from             |
 //! +---------------------------------------------------------------+
@@ -21,9 +21,12 @@
 //! |       number: rises from one message of its sender to the     |
 //! |       next                                                    |
 //! +---------------------------------------------------------------+
-//! |       tag, 16 bytes: proof that the sender knows the key      |
+//! |       tag, 16 bytes: proof that the sender knows the key of   |
+//! |       its direction of the session                            |
 //! +---------------------------------------------------------------+
 //! ```
+//!
+//! The ends greet each other as those of tunnels do ([`tunnel`]): that gives the keys, and shows that the other end is there.
 //!
 //! Links whose ends number the packets themselves have frames of their own: [`frame`]. Both may share a port: no message begins like a
 //! frame.
@@ -39,7 +42,7 @@ use std::net::Ipv4Addr;
 /// UDP port of messages: one that RFC 4727 §6 sets aside for experiments.
 pub const PORT: u16 = 1022;
 /// The version that is spoken here.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Length of a message without its tag.
 pub const MESSAGE_LEN: usize = 28;
 /// Length of the tag.
@@ -54,7 +57,7 @@ const TAIL: u8 = 3;
 /// What one end of the link says to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
-    /// Rises from one message of its sender to the next.
+    /// Rises from one message of its sender to the next, within a session.
     pub number: u64,
     /// Whose bytes it is about: the direction of the data, not of the message.
     pub flow: Flow,

@@ -25,7 +25,8 @@ const HELD: u32 = 8;
 const REPLAYS: u8 = 2;
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Drives an end of a link with any packets of several connections and any messages, with the right proof and without. Checks that it
+/// Drives an end of a link with any packets of several connections and any messages, with the right proof and without, while the other end
+/// comes and goes. Checks that it
 /// never panics, lets each packet that it holds go on once and in time, sends none again oftener than it may, sends messages that parse,
 /// and is bounded.
 pub fn dproxy_machine(data: &[u8]) {
@@ -62,7 +63,9 @@ pub fn dproxy_machine(data: &[u8]) {
                 let (ip, segment) = any_packet(&mut choices, HOSTS);
                 end.machine.refused::<Length>(Packet { ip: &ip, segment: &segment });
             }
-            190..200 => {
+            190..193 => end.machine.peer_left(end.now),
+            193..196 => end.machine.peer_came(end.now, [KEY; 2]),
+            196..200 => {
                 let bytes: Vec<u8> = (0..choices.byte() % 60).map(|_| choices.byte()).collect();
                 end.machine.handle_datagram(end.now, PEER, &bytes);
             }

@@ -2,21 +2,23 @@
 
 use super::Opaque;
 use crate::service::Figure;
+use hopline_proxy::Peer;
 
 impl Opaque {
     pub(super) fn figures(&self) -> Vec<Figure> {
         [&self.of_peer()[..], &self.of_packets(), &self.of_datagrams(), &self.of_queue()].concat()
     }
 
-    fn of_peer(&self) -> [Figure; 5] {
+    fn of_peer(&self) -> [Figure; 6] {
         let (stats, gone) = (self.tunnel.stats(), self.socket.unreachable);
-        let ready = self.tunnel.is_ready().into();
+        let ready = (self.tunnel.peer() == Peer::Present).into();
         [
-            Figure::gauge("peer_ready", "Whether both ends know each other: 1 or 0", ready),
+            Figure::gauge("peer_ready", "Whether the other end is there: 1 or 0", ready),
+            Figure::counter("unrouted", "Times that routes could not be changed", self.counts.unrouted),
             Figure::counter("peer_unreachable", "Times that the network said that nobody is there", gone),
             Figure::counter("sessions", "Sessions begun: one for each life of the other end", stats.sessions),
             Figure::counter("greetings_sent", "Greetings sent", stats.greetings),
-            // The other end has another key, or somebody forges.
+            // The other end has another key, or an attacker forges.
             Figure::counter("greetings_forged", "Greetings without the right proof", stats.forged_greetings),
         ]
     }

@@ -7,23 +7,30 @@
 //! What the kernel routes into the interface crosses the link as [`hopline_proxy::tunnel`] says, and comes out of the interface at the
 //! other end: IPv4 and IPv6, whatever is in it. `docs/protocols/d-proxy.md` has the rest.
 //!
+//! Without the other end the tunnel leads nowhere. So its routes ([`Config::routes`]) are there only while that end is: otherwise packets
+//! take the routes that there are besides.
+//!
 //! What the interface's queue at this end drops the machine is told, and does not repair. A queue elsewhere on the way drops what is taken
 //! for lost and repaired for ever, so that a sender that looks for losses fills it and keeps it full: where the rate is known,
 //! [`Shaping`] has packets wait here, where they can be dropped in time. Marks of congestion (ECN) do not cross from one IP header to the
 //! other.
 
 mod figures;
+mod leads;
 mod shaping;
 
 use crate::error::Error;
 use crate::pace::{Clock, Woken, Written};
-use crate::peer_socket::{PeerSocket, Sent};
-use crate::service::{Ledger, Service};
+use crate::peer_socket::{PeerSocket, Sent, random_life};
+use crate::service::{Ledger, Notice, Service};
 use crate::{Interface, Tun};
 use bytes::Bytes;
 use hopline_core::Instant;
+use hopline_proxy::Peer;
 use hopline_proxy::dproxy::Key;
 use hopline_proxy::tunnel::{self, Does, OVERHEAD, Repair, Tunnel};
+use leads::Leads;
+pub use leads::Network;
 use shaping::Shaper;
 pub use shaping::Shaping;
 use std::io;
@@ -57,6 +64,8 @@ pub struct Config {
     /// Longest IP packet that passes between the ends uncut, in bytes. Default 1500. The interface's MTU is that without what a datagram
     /// adds: 56 bytes over IPv4, 76 over IPv6. It must leave 1280, for IPv6.
     pub mtu: u16,
+    /// Networks beyond the link: routed into the interface while the other end is there. Default none.
+    pub routes: Vec<Network>,
     /// A queue of our own before the link, for one whose rate is known. Default none: packets go at once.
     pub shaping: Option<Shaping>,
 }
@@ -73,6 +82,7 @@ impl Config {
             key,
             repair: Repair::Asking(hopline_proxy::dproxy::opaque::Config::default()),
             mtu: 1500,
+            routes: Vec::new(),
             shaping: None,
         }
     }
@@ -101,9 +111,13 @@ impl Config {
 #[derive(Debug)]
 pub struct Opaque {
     tun: Tun,
+    peer: IpAddr,
     socket: PeerSocket,
     tunnel: Tunnel,
     shaper: Option<Shaper>,
+    leads: Leads,
+    /// How the other end was said to be.
+    said: Peer,
     /// Bytes that a datagram has beside its payload.
     around: usize,
     counts: Counts,
@@ -117,11 +131,12 @@ struct Counts {
     datagrams_sent: u64,
     bytes_sent: u64,
     datagrams_received: u64,
+    /// Times that routes could not be changed.
+    unrouted: u64,
 }
 
 impl Opaque {
-    /// Makes the interface and brings it up, and opens the socket, in the calling thread's namespace. Addresses and routes are for whoever
-    /// calls.
+    /// Makes the interface and brings it up, and opens the socket, in the calling thread's namespace. Addresses are for the caller.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `/dev/net/tun`; [`Error::System`] if the name or the port is taken, if `local` is
@@ -135,14 +150,17 @@ impl Opaque {
         let interface = Interface::named(tun.name())?;
         interface.set_mtu(mtu)?;
         interface.up()?;
-        let life = getrandom::u64()
-            .map_err(|e| Error::system("asking for random numbers", io::Error::other(e.to_string())))?;
+        let leads = Leads::new(tun.name(), config.routes.clone())?;
+        let life = random_life()?;
         let machine = tunnel::Config { key: config.key, repair: config.repair };
         Ok(Self {
             tun,
+            peer: config.peer,
             socket,
             tunnel: Tunnel::new(machine, life),
             shaper: config.shaping.map(Shaper::new),
+            leads,
+            said: Peer::default(),
             around: config.ip_header() + UDP,
             counts: Counts::default(),
         })
@@ -221,6 +239,20 @@ impl Opaque {
         }
     }
 
+    /// Has the routes follow the other end, and says how that is.
+    fn follow_peer(&mut self, ledger: &Ledger, address: IpAddr) {
+        let peer = self.tunnel.peer();
+        if self.said == peer {
+            return;
+        }
+        self.said = peer;
+        self.counts.unrouted += u64::from(self.leads.set(peer == Peer::Present).is_err());
+        let without = "packets take the routes beside the tunnel";
+        Notice::of_peer(peer, &address.to_string(), without)
+            .into_iter()
+            .for_each(|notice| ledger.say(notice));
+    }
+
     fn due(&self) -> Option<Instant> {
         let shaped = self.shaper.as_ref().and_then(Shaper::due);
         self.tunnel.poll_timeout().into_iter().chain(shaped).min()
@@ -233,6 +265,7 @@ impl Service for Opaque {
         loop {
             let now = clock.now();
             let due = if self.turn(now, &mut buffer)? { Some(now) } else { self.due() };
+            self.follow_peer(ledger, self.peer);
             if written.is_due(now) {
                 ledger.write(self.figures());
             }

@@ -1,12 +1,14 @@
 //! What runs until it is told to stop, and says meanwhile what it has done: what a daemon is made of.
 
+mod notice;
 mod together;
 
+pub use notice::{Listener, Notice, Tone};
 pub use together::Together;
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Something that runs: a queue with a machine behind it, a listener and its connections, an agent.
 ///
@@ -19,9 +21,13 @@ pub trait Service: Send {
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()>;
 }
 
-/// What a [`Service`] has done, as it says itself; read by others meanwhile.
+/// What a [`Service`] has done and how it is, as it says itself; read by others meanwhile.
 #[derive(Debug, Default)]
-pub struct Ledger(Mutex<Vec<Figure>>);
+pub struct Ledger {
+    figures: Mutex<Vec<Figure>>,
+    notices: Mutex<Vec<Notice>>,
+    listener: Option<Arc<dyn Listener>>,
+}
 
 /// One number of a [`Ledger`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,15 +52,45 @@ pub enum FigureKind {
 }
 
 impl Ledger {
+    /// One whose listener is told of each notice when it changes.
+    #[must_use]
+    pub fn heard_by(listener: Arc<dyn Listener>) -> Self {
+        Self { listener: Some(listener), ..Self::default() }
+    }
+
+    /// Says how something is. Where that is new, the listener is told.
+    pub fn say(&self, notice: Notice) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_this = notices.iter_mut().find(|other| other.about == notice.about);
+        match of_this {
+            Some(same) if *same == notice => return,
+            Some(other) => other.clone_from(&notice),
+            None => notices.push(notice.clone()),
+        }
+        drop(notices);
+        self.listener.iter().for_each(|listener| listener.hear(&notice));
+    }
+
+    /// How everything is that was said.
+    #[must_use]
+    pub fn notices(&self) -> Vec<Notice> {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces all notices, of which the listener has heard. An empty list forgets what a service has said that has ended.
+    pub fn take_over(&self, notices: Vec<Notice>) {
+        *self.notices.lock().unwrap_or_else(PoisonError::into_inner) = notices;
+    }
+
     /// Replaces all figures.
     pub fn write(&self, figures: Vec<Figure>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = figures;
+        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = figures;
     }
 
     /// The figures as they were written last. Empty before.
     #[must_use]
     pub fn read(&self) -> Vec<Figure> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

@@ -17,9 +17,12 @@ const PERIOD: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 impl Service for Together {
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
         let Self(first, second) = *self;
-        let ledgers = [Ledger::default(), Ledger::default()];
+        let ledgers = [(); 2].map(|()| Ledger { listener: ledger.listener.clone(), ..Ledger::default() });
         let end = eventfd(0, EventfdFlags::CLOEXEC)?;
-        let write = || ledger.write(ledgers.iter().flat_map(Ledger::read).collect());
+        let write = || {
+            ledger.write(ledgers.iter().flat_map(Ledger::read).collect());
+            ledger.take_over(ledgers.iter().flat_map(Ledger::notices).collect());
+        };
         let ended = thread::scope(|scope| {
             let run = |service: Box<dyn Service>, ledger| {
                 let end = &end;

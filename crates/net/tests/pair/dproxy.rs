@@ -124,9 +124,13 @@ pub(crate) fn without_the_other_end_traffic_passes() {
         divert(&world);
         let end = stand(&world, who, &config(who));
         world.transfer(MOBILE, 500_000, |_| {});
+        until("it is said", || end.says("does not answer: packets pass without repair"));
         let figure = end.end();
         assert!(figure("segments_out") > 0 && figure("segments_in") > 0, "it has seen it");
-        assert_eq!(figure("packets_sent_again"), 0);
+        assert_eq!(
+            (figure("packets_sent_again"), figure("packets_postponed"), figure("requests")),
+            (0, 0, 0)
+        );
     }
 }
 
@@ -136,6 +140,6 @@ pub(crate) fn another_key_is_counted_and_traffic_passes() {
     mobile.machine.key = Key::new([6; 32]);
     let [near, _mobile] = pair(&world, [near, mobile]);
     world.transfer(MOBILE, 300_000, |_| {});
-    until("it is counted", || near.figure("messages_forged") > 0);
+    until("it is counted and said", || near.figure("greetings_forged") > 0 && near.says("has another key"));
     assert_eq!(near.figure("packets_sent_again"), 0);
 }

@@ -17,6 +17,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let tunnels = hopline_harness::tests!(NEEDS;
         opaque::every_byte_crosses_whatever_is_lost_and_however_it_is_repaired,
         opaque::cubic_has_twice_of_what_it_has_without_at_5_percent,
+        opaque::packets_take_other_routes_while_the_other_end_is_not_there,
         opaque::a_transfer_outlives_either_end,
         opaque::without_the_other_end_nothing_crosses_and_a_greeting_a_second_is_all_that_is_said,
         opaque::another_key_is_counted,

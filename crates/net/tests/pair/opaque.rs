@@ -20,6 +20,7 @@ use socket2::{Domain, Socket, Type};
 use std::io::Read;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV6};
 use std::num::NonZeroU8;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -101,6 +102,35 @@ pub(crate) fn cubic_has_twice_of_what_it_has_without_at_5_percent() {
         let repaired = world.received_within(MOBILE, "cubic", LASTS);
         assert!(repaired >= 2 * plain, "{repaired} bytes with {repair:?}, {plain} without");
     }
+}
+
+pub(crate) fn packets_take_other_routes_while_the_other_end_is_not_there() {
+    let world = world(Losses::of(0.0));
+    let networks = ["10.99.0.0", "fd99::"].map(|address| address.parse().unwrap());
+    let routes = networks.into_iter().zip([24, 64]).collect();
+    let with = Config { routes, ..config(Side::A, ASKING()) };
+    // One to the same network is no obstacle: it is what packets take without the tunnel.
+    let before = format!("route add 10.99.0.0/24 via {}", NamespaceLink::address(Side::B));
+    ip(world.near(), &before);
+    let near = stand(&world, Side::A, &with);
+    let tunnelled = |family: &str| {
+        let asked = format!("ip {family} route show dev {TUN} | grep -c '99'; true");
+        let mut command = Command::new("sh");
+        command.args(["-c", &asked]).stdout(Stdio::piped());
+        let output = world.near().spawn(command).unwrap().wait_with_output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim() == "1"
+    };
+    until("it is said that it is alone", || near.says("take the routes beside the tunnel"));
+    assert!(!tunnelled("-4") && !tunnelled("-6"));
+    let mobile = stand(&world, Side::B, &config(Side::B, ASKING()));
+    until("the routes lead into the tunnel", || tunnelled("-4") && tunnelled("-6"));
+    assert!(near.says("is there"));
+    drop(mobile);
+    let sender = udp(world.near(), at(NEAR, 0));
+    until("they do not any more", || {
+        let _ = sender.send_to(b"traffic", at(MOBILE, 9));
+        !tunnelled("-4") && !tunnelled("-6")
+    });
 }
 
 pub(crate) fn a_transfer_outlives_either_end() {
@@ -301,7 +331,7 @@ pub(crate) fn a_flood_of_forgeries_from_100_000_sources_is_counted_or_not_heard(
 /// A datagram that looks like one of the link.
 fn forgery(from: Ipv4Addr, n: u32) -> Vec<u8> {
     let mut payload = vec![n as u8; GREETING_LEN];
-    payload[..4].copy_from_slice(&[0xd6, 0x10 + (n / 4 % 2) as u8, 0, 0]);
+    payload[..4].copy_from_slice(&[0xd6, 0x20 + (n / 4 % 2) as u8, 0, 2]);
     let payload = bytes::Bytes::from(payload);
     let datagram = Datagram { src_port: 1022, dst_port: 1022, payload };
     let (dst, protocol) = (NamespaceLink::address(Side::B), Protocol::Udp);

@@ -158,6 +158,11 @@ impl Running {
         found.map_or(0, |figure| figure.value)
     }
 
+    /// Whether these words are among what it says of itself now.
+    pub(crate) fn says(&self, words: &str) -> bool {
+        self.ledger.notices().iter().any(|notice| notice.text.contains(words))
+    }
+
     /// Ends it. Its last figures.
     pub(crate) fn end(mut self) -> impl Fn(&str) -> u64 {
         self.stop_it();

@@ -14,11 +14,8 @@ pub struct Config {
     pub local: Ipv4Addr,
     /// The address of the other end. Nobody else is listened to.
     pub peer: Ipv4Addr,
-    /// What both ends share.
+    /// What both ends share. Messages are proved by it until [`DProxy::peer_came`](super::DProxy::peer_came) says by what else.
     pub key: Key,
-    /// The number of the first message; each later one has one more. An end that begins anew must begin above what it has sent before,
-    /// or the other refuses it: whoever drives it gives nanoseconds of a clock that does not go back, as those since 1970. Default 1.
-    pub first_number: u64,
     /// What is kept of what goes to the other end.
     pub caching: Caching,
     /// How what is missing of what comes from there is recovered.
@@ -105,7 +102,6 @@ impl Config {
             local,
             peer,
             key,
-            first_number: 1,
             caching: Caching::default(),
             recovery: Recovery::default(),
             expansion: Expansion::On,

@@ -122,8 +122,7 @@ impl<K> Detect<K> {
         let fills = self.holes.arrive(hand.now, span, (By::Replay, rest), hand.requests);
         let waits = self.holes.first().is_some_and(|hole| hole.from.before(span.from));
         // What brings nothing new is the sender's retransmission, or a copy: it is never held.
-        let holds = hand.config.holding == Holding::InOrder && !hand.requests.is_silent();
-        let passes = !waits || !(fills || is_beyond) || !holds;
+        let passes = !waits || !(fills || is_beyond) || hand.config.holding == Holding::AsTheyCome;
         match (passes, released) {
             (true, Released::Nothing) => {
                 self.release(hand);

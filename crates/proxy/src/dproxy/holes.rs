@@ -112,9 +112,6 @@ pub(super) enum Rest {
     AsksAnew,
 }
 
-/// So many holes that are given up one after the other, without an answer to anything, are taken for an other side that is not there.
-const SILENT: u32 = 8;
-
 /// What is known of the requests over a link. `I`: what can be missing.
 #[derive(Debug)]
 pub(super) struct Requests<I> {
@@ -124,8 +121,6 @@ pub(super) struct Requests<I> {
     order: u64,
     /// What is to be asked for, in this order.
     asked: Vec<I>,
-    /// Holes given up since the other side has answered anything.
-    unanswered: u32,
     stats: RecoveryStats,
 }
 
@@ -151,12 +146,7 @@ struct Hole<I> {
 impl<I: Missing> Requests<I> {
     pub(super) fn new(config: Recovery) -> Self {
         let average = config.initial.max(config.floor);
-        Self { config, average, order: 0, asked: Vec::new(), unanswered: 0, stats: RecoveryStats::default() }
-    }
-
-    /// Whether nobody seems to be at the other side.
-    pub(super) const fn is_silent(&self) -> bool {
-        self.unanswered >= SILENT
+        Self { config, average, order: 0, asked: Vec::new(), stats: RecoveryStats::default() }
     }
 
     pub(super) const fn stats(&self) -> &RecoveryStats {
@@ -206,7 +196,6 @@ impl<I: Missing> Requests<I> {
             return;
         }
         self.stats.recovered += 1;
-        self.unanswered = 0;
         if hole.requests == 1 {
             let mixed = (7 * self.average.as_nanos() + now.since(hole.asked).as_nanos()) / 8; // C1
             self.average = Duration::from_nanos(mixed).max(self.config.floor);
@@ -320,7 +309,6 @@ impl<I: Missing> Holes<I> {
         self.open.retain(|hole| hole.what.without(what)[0] == Some(hole.what));
         let gone = before - self.open.len();
         requests.stats.not_cached += gone as u64;
-        requests.unanswered = 0;
         gone > 0
     }
 
@@ -351,7 +339,6 @@ impl<I: Missing> Holes<I> {
             }
             if hole.requests >= attempts.get() || hole.opened + patience <= now {
                 requests.stats.given_up += 1;
-                requests.unanswered = requests.unanswered.saturating_add(1);
                 return false;
             }
             requests.stats.timeouts += u64::from(hole.requests > 0);

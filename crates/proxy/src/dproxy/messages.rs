@@ -14,25 +14,35 @@ use std::net::Ipv4Addr;
 const TAIL_PROBES: u8 = 3;
 
 impl<K: Clone> DProxy<K> {
-    /// Takes the payload of a datagram that has come to [`hopline_wire::dproxy::PORT`] from the address `from`.
-    pub fn handle_datagram(&mut self, now: Instant, from: Ipv4Addr, bytes: &[u8]) {
+    /// Takes the payload of a datagram that has come to [`hopline_wire::dproxy::PORT`] from the address `from`. Returns whether it is a
+    /// message of the other end that comes for the first time.
+    pub fn handle_datagram(&mut self, now: Instant, from: Ipv4Addr, bytes: &[u8]) -> bool {
         match Sealed::parse(bytes) {
             Ok(sealed) => self.handle_message(now, from, &sealed),
-            Err(_) => self.stats.malformed += 1,
+            Err(_) => {
+                self.stats.malformed += 1;
+                false
+            }
         }
     }
 
-    /// Takes a message that has come from the address `from`.
-    pub fn handle_message(&mut self, now: Instant, from: Ipv4Addr, sealed: &Sealed) {
+    /// Takes a message that has come from the address `from`. Returns whether it is one of the other end that comes for the first time.
+    pub fn handle_message(&mut self, now: Instant, from: Ipv4Addr, sealed: &Sealed) -> bool {
         if from != self.config.peer {
             self.stats.foreign += 1;
-        } else if !self.config.key.is_genuine(from, sealed) {
-            self.stats.forged += 1;
-        } else if !self.seen.is_new(sealed.message.number) {
+        } else if !self.other.opens.is_genuine(from, sealed) {
+            // What an end says before it knows that the other one has begun anew proves a former session.
+            *(if self.other.is_there { &mut self.stats.forged } else { &mut self.stats.early }) += 1;
+        } else if !self.other.seen.is_new(sealed.message.number) {
             self.stats.replays_refused += 1;
         } else {
-            self.obey(now, &sealed.message);
+            match self.other.is_there {
+                true => self.obey(now, &sealed.message),
+                false => self.stats.early += 1,
+            }
+            return true;
         }
+        false
     }
 
     fn obey(&mut self, now: Instant, message: &Message) {
@@ -99,13 +109,11 @@ impl<K: Clone> DProxy<K> {
         let connection = self.table.connection(place);
         let flow = Flow { src: connection.mobile, dst: connection.fixed };
         let Some(detect) = &self.table.at(place).detect else { return };
-        let (expansion, out) = (self.config.expansion, &mut self.out);
-        for hole in self.requests.take_asked() {
-            let range = detect.asks_for(hole, expansion);
-            let message = Message { number: self.number, flow, range, says: Says::Request };
-            self.number = self.number.saturating_add(1);
-            let sealed = self.config.key.seal(self.config.local, message);
-            out.push_back(Does::Sends { to: self.config.peer, turn: Turn::First, sealed });
+        let expansion = self.config.expansion;
+        let ranges: Vec<_> =
+            self.requests.take_asked().map(|hole| detect.asks_for(hole, expansion)).collect();
+        for range in ranges {
+            self.say(Turn::First, flow, range, Says::Request);
         }
     }
 
@@ -128,9 +136,9 @@ impl<K: Clone> DProxy<K> {
     }
 
     fn say(&mut self, turn: Turn, flow: Flow, range: Range, says: Says) {
-        let message = Message { number: self.number, flow, range, says };
-        self.number = self.number.saturating_add(1);
-        let sealed = self.config.key.seal(self.config.local, message);
+        let message = Message { number: self.other.number, flow, range, says };
+        self.other.number = self.other.number.saturating_add(1);
+        let sealed = self.other.seals.seal(self.config.local, message);
         self.out.push_back(Does::Sends { to: self.config.peer, turn, sealed });
     }
 }

@@ -4,8 +4,8 @@
 //! Each end of the link has one [`DProxy`], which is both sides of the paper's pair: it keeps the data that go out over the link, and it
 //! sees by their sequence numbers what is missing of those that come in. What is missing it asks the other end for, over UDP; what has
 //! come meanwhile it holds, and lets go on in order. ACKs and what they mean are untouched: TCP ends where it always did. Both are soft
-//! state: an end that begins anew, or is not there at all, costs throughput and at most [`holes::Recovery::patience`](Recovery::patience)
-//! of delay, never correctness. On a path with several such links each has a pair of its own.
+//! state: an end that begins anew costs throughput and at most [`holes::Recovery::patience`](Recovery::patience) of delay, never
+//! correctness. An end whose driver finds that the other one is not there ([`DProxy::peer_left`]) lets all packets pass. On a path with several such links each has a pair of its own.
 //!
 //! Where the packets are not TCP, or are encrypted, [`opaque`] numbers them itself.
 
@@ -16,6 +16,7 @@ mod holes;
 mod key;
 mod messages;
 pub mod opaque;
+mod peer;
 mod translation;
 
 use crate::packet::{Connection, Packet};
@@ -30,6 +31,7 @@ use hopline_wire::dproxy::Sealed;
 use hopline_wire::tcp::{Flags, Segment};
 pub(crate) use key::Seen;
 pub use key::{Key, REPLAY_WINDOW};
+use peer::Other;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use translation::Names;
@@ -45,9 +47,7 @@ pub struct DProxy<K> {
     names: Names,
     /// Packets that wait, of all flows.
     held: u32,
-    /// The number of the next message.
-    number: u64,
-    seen: Seen,
+    other: Other,
     out: VecDeque<Does<K>>,
     stats: Stats,
 }
@@ -111,6 +111,8 @@ pub struct Stats {
     pub malformed: u64,
     /// Messages that do not come from the other end.
     pub foreign: u64,
+    /// Messages that came while the other end was not known to be there: of a former session, or one that has just begun.
+    pub early: u64,
     /// Messages without the right proof.
     pub forged: u64,
     /// Messages whose number has come before, or is too old.
@@ -144,7 +146,7 @@ impl<K> Tracked<K> {
 }
 
 impl<K: Clone> DProxy<K> {
-    /// An end that knows of no connection yet.
+    /// An end that knows of no connection yet. The other end is there, and both have the key of the configuration for what they say.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
@@ -154,8 +156,7 @@ impl<K: Clone> DProxy<K> {
             requests: Requests::new(config.recovery),
             names: Names::new(config.translation),
             held: 0,
-            number: config.first_number,
-            seen: Seen::default(),
+            other: Other::there([config.key; 2]),
             out: VecDeque::new(),
             stats: Stats::default(),
         }
@@ -164,6 +165,9 @@ impl<K: Clone> DProxy<K> {
     /// A packet is about to cross the link; nothing keeps it from that. `keep` makes of it what can be sent again.
     pub fn pass_out<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>, keep: impl FnOnce() -> K) {
         let segment = packet.segment;
+        if !self.other.is_there {
+            return;
+        }
         if !has_data(segment) && !segment.flags.contains(Flags::RST) && !segment.flags.contains(Flags::SYN) {
             return;
         }
@@ -203,6 +207,9 @@ impl<K: Clone> DProxy<K> {
         keep: impl FnOnce() -> K,
     ) -> Verdict {
         let (connection, segment) = (Connection::from_mobile(packet), packet.segment);
+        if !self.other.is_there {
+            return Verdict::Forward;
+        }
         if segment.flags.contains(Flags::RST) {
             let released = self.forget(now, &connection);
             return self.behind(released, keep);

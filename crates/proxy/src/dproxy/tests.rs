@@ -640,7 +640,7 @@ fn hostile_messages_are_counted_and_bring_nothing() {
     for cut in 0..bytes.len() {
         assert_eq!(hear(&mut link, FAR, &bytes[..cut]), None);
     }
-    let other_version = [&[2], &bytes[1..]].concat();
+    let other_version = [&[1], &bytes[1..]].concat();
     assert_eq!(hear(&mut link, FAR, &other_version), None);
     assert_eq!(link.near.stats().malformed, 45);
     assert_eq!(hear(&mut link, RECEIVER.0, &bytes), None);
@@ -699,39 +699,74 @@ fn a_request_that_names_a_translated_address_brings_the_packet() {
     assert_eq!(asks(&mut link, named, 2, 6), [2], "the name is remembered");
 }
 
+/// Keys of a session: what the near end seals, and what the far one does.
+const SESSION: [Key; 2] = [Key::new([1; 32]), Key::new([2; 32])];
+
 #[test]
-fn an_end_that_begins_anew_is_heard_if_its_clock_went_on() {
+fn another_incarnation_of_the_other_end_is_heard_from_its_first_message_on_and_the_former_one_not_at_all() {
     let mut link = Link::begun();
     link.is_lost(1);
     link.crosses(2);
-    assert_eq!(link.repairs(), [1]);
-    for (first_number, heard) in [(1, false), (1_000_000, true)] {
-        link.far = DProxy::new(Config { first_number, ..config(FAR, NEAR) });
-        link.at(link.now_ms + 1).comes_in(&data(0), 0);
-        link.comes_in(&data(2), 2);
-        assert_eq!(link.repairs(), if heard { vec![1] } else { vec![] });
-    }
-    assert_eq!(link.near.stats().replays_refused, 1);
+    let former = link.far_says();
+    assert_eq!(link.near_hears(&former), (vec![1], vec![]));
+    link.near.peer_came(link.now(), SESSION);
+    link.far.peer_came(link.now(), [SESSION[1], SESSION[0]]);
+    [0, 2].map(|n| link.at(1).crosses(n));
+    link.is_lost(3);
+    link.crosses(4);
+    assert_eq!(link.repairs(), [3], "its numbers begin anew");
+    let forged = link.near.stats().forged;
+    assert_eq!(link.near_hears(&former), (vec![], vec![]));
+    assert_eq!(link.near.stats().forged, forged + 1);
 }
 
 #[test]
-fn where_nobody_is_at_the_other_end_packets_soon_wait_for_nothing_until_somebody_is() {
+fn an_end_that_comes_back_as_it_was_goes_on_with_its_numbers() {
     let mut link = Link::begun();
-    let mut held = Vec::new();
-    for n in 0..12 {
-        link.is_lost(2 * n + 1);
-        held.push(link.far.stats().held);
-        link.crosses(2 * n + 2);
-        held[n as usize] = link.far.stats().held - held[n as usize];
-        link.waits(u64::from(n + 1) * 200);
+    link.near.peer_came(link.now(), SESSION);
+    link.far.peer_came(link.now(), [SESSION[1], SESSION[0]]);
+    link.crosses(0);
+    link.is_lost(1);
+    link.crosses(2);
+    let recorded = link.far_says();
+    assert_eq!(link.near_hears(&recorded), (vec![1], vec![]));
+    let now = link.now();
+    for (end, keys) in [(&mut link.near, SESSION), (&mut link.far, [SESSION[1], SESSION[0]])] {
+        end.peer_left(now);
+        end.peer_came(now, keys);
     }
-    assert_eq!(held, [1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]);
-    link.is_lost(25);
-    link.crosses(26);
-    assert_eq!(link.repairs(), [25], "it goes on asking");
-    link.is_lost(27);
-    link.crosses(28);
-    assert_eq!((link.far.held(), link.repairs()), (1, vec![27]));
+    link.crosses(2);
+    link.is_lost(3);
+    link.crosses(4);
+    assert_eq!(link.near_hears(&recorded), (vec![], vec![]), "what was recorded does not come again");
+    assert_eq!(link.repairs(), [3]);
+}
+
+#[test]
+fn without_the_other_end_packets_pass_as_they_come_and_nothing_is_asked_kept_or_remembered() {
+    let mut link = Link::begun();
+    link.is_lost(1);
+    link.crosses(2);
+    assert_eq!((link.asked(), link.far.held()), (vec![1], 1));
+    let now = link.now();
+    link.far.peer_left(now);
+    link.near.peer_left(now);
+    link.drain_far();
+    assert_eq!((&link.arrived[..], link.far.held()), (&[2][..], 0), "what waited goes on");
+    for n in [4, 6, 5, 3, 8] {
+        link.crosses(n);
+    }
+    assert_eq!(link.asked(), []);
+    assert_eq!(link.arrived[1..], [4, 6, 5, 3, 8]);
+    for end in [&link.near, &link.far] {
+        assert_eq!((end.connections(), end.cached()), (0, 0));
+    }
+    let (far, near) = (&mut link.far, &mut link.near);
+    [far, near].map(|end| end.peer_came(now, [KEY; 2]));
+    link.crosses(9);
+    link.is_lost(10);
+    link.crosses(11);
+    assert_eq!(link.repairs(), [10], "from the next packet on");
 }
 
 #[test]

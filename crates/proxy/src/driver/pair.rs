@@ -1,19 +1,27 @@
-//! Runs a [`DProxy`] on bytes. The mobile side of the place is the link with the other end behind it.
+//! Runs a [`DProxy`] on bytes, and finds out whether the other end is there. The mobile side of the place is the link with that end
+//! behind it.
 
 use super::{BATCH, Pumped, Untouched, parse, whole};
 use crate::dproxy::{Config, DProxy, Does, Verdict};
 use crate::filter::Turn;
 use crate::packet::{Packet, Side};
 use crate::packet_io::{Arrival, Fate, Injected, Postpones};
+use crate::session::{self, Heard, Peer, Session, datagram};
 use bytes::Bytes;
 use hopline_core::Instant;
-use hopline_wire::dproxy::Sealed;
+use hopline_wire::dproxy::tunnel::{self, Datagram, Speaks, other_version};
+use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 /// One end of a link, and what it has been brought.
 #[derive(Debug)]
 pub struct PairDriver {
     machine: DProxy<Stored>,
+    session: Session,
+    peer: Ipv4Addr,
+    /// The life of the other end that the machine was told of.
+    told: Option<u64>,
+    greetings: VecDeque<session::Reply>,
     counts: PairCounts,
 }
 
@@ -34,6 +42,14 @@ pub struct PairCounts {
     pub refused: u64,
     /// Messages to the other end.
     pub messages: u64,
+    /// Greetings to the other end.
+    pub greetings: u64,
+    /// Greetings without the right proof: the other end has another key, or an attacker forges.
+    pub greetings_forged: u64,
+    /// Sessions begun: one for each incarnation of the other end.
+    pub sessions: u64,
+    /// Datagrams that look like greetings and are none.
+    pub malformed: u64,
 }
 
 /// A packet as the machine has it.
@@ -46,13 +62,23 @@ enum Stored {
 }
 
 impl PairDriver {
-    /// One that has seen nothing.
+    /// One that has seen nothing, and knows of no other end. `life`: chosen at random by whatever drives it, another one each time that it
+    /// begins.
     #[must_use]
-    pub fn new(config: Config) -> Self {
-        Self { machine: DProxy::new(config), counts: PairCounts::default() }
+    pub fn new(config: Config, life: u64) -> Self {
+        let mut machine = DProxy::new(config);
+        machine.peer_left(Instant::ZERO);
+        Self {
+            machine,
+            session: Session::new(config.key, Speaks::Messages, life),
+            peer: config.peer,
+            told: None,
+            greetings: VecDeque::new(),
+            counts: PairCounts::default(),
+        }
     }
 
-    /// Takes the packets that wait, 64 at most, then does what is due by `now`. Times do not go backwards. `tell` sends a message to the
+    /// Takes the packets that wait, 64 at most, then does what is due by `now`. Times do not go backwards. `tell` sends a datagram to the
     /// other end.
     ///
     /// # Errors
@@ -61,9 +87,10 @@ impl PairDriver {
         &mut self,
         now: Instant,
         io: &mut Io,
-        mut tell: impl FnMut(Turn, &Sealed),
+        mut tell: impl FnMut(Turn, &[u8]),
     ) -> Result<Pumped, Io::Error> {
         let mut pumped = Pumped::Batch;
+        self.greet(now, &mut tell);
         for _ in 0..BATCH {
             let Some(arrival) = io.receive()? else {
                 pumped = Pumped::All;
@@ -86,13 +113,27 @@ impl PairDriver {
     /// Takes a datagram that has come from an address to the port of messages. What follows from it happens with the next
     /// [`PairDriver::pump`].
     pub fn handle_datagram(&mut self, now: Instant, from: Ipv4Addr, bytes: &[u8]) {
-        self.machine.handle_datagram(now, from, bytes);
+        if from == self.peer && bytes.first() == Some(&tunnel::MAGIC) {
+            self.handle_greeting(now, bytes);
+        } else if self.machine.handle_datagram(now, from, bytes) {
+            self.session.heard_message(now);
+        } else if from == self.peer {
+            self.find_version(now, bytes);
+        }
+        self.tell_machine(now);
     }
 
     /// When to call [`PairDriver::pump`] though no packet waits.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.machine.poll_timeout()
+        let greets = if self.greetings.is_empty() { self.session.due() } else { Instant::ZERO };
+        [greets].into_iter().chain(self.machine.poll_timeout()).min()
+    }
+
+    /// The other end, as far as this one can tell.
+    #[must_use]
+    pub const fn peer(&self) -> Peer {
+        self.session.peer()
     }
 
     /// What has been done.
@@ -131,6 +172,50 @@ impl PairDriver {
         self.machine.connections()
     }
 
+    fn handle_greeting(&mut self, now: Instant, bytes: &[u8]) {
+        let Ok(Datagram::Greeting(greeting, tag)) = Datagram::parse(&Bytes::copy_from_slice(bytes)) else {
+            self.counts.malformed += 1;
+            return self.find_version(now, bytes);
+        };
+        match self.session.hear(now, &greeting, &tag) {
+            Heard::Forged => self.counts.greetings_forged += 1,
+            Heard::Own => {}
+            Heard::Nothing(answer) => self.greetings.extend(answer),
+            Heard::Began(answer) => {
+                self.counts.sessions += 1;
+                self.greetings.push_back(answer);
+            }
+        }
+    }
+
+    fn find_version(&mut self, now: Instant, bytes: &[u8]) {
+        if let Some(version) = other_version(bytes) {
+            self.session.hear_other_version(now, version);
+        }
+    }
+
+    /// Tells the machine whether the other end is there, if that has changed.
+    fn tell_machine(&mut self, now: Instant) {
+        let present = self.session.present();
+        if present == self.told {
+            return;
+        }
+        self.told = present;
+        match present.and_then(|_| self.session.keys()) {
+            Some(keys) => self.machine.peer_came(now, keys),
+            None => self.machine.peer_left(now),
+        }
+    }
+
+    fn greet(&mut self, now: Instant, tell: &mut impl FnMut(Turn, &[u8])) {
+        self.greetings.extend(self.session.greet(now));
+        self.tell_machine(now);
+        for greeting in self.greetings.drain(..) {
+            self.counts.greetings += 1;
+            tell(Turn::First, &datagram(greeting));
+        }
+    }
+
     /// The queue of the link has dropped this packet: it is not repaired.
     fn refused(&mut self, packet: &Bytes) {
         if let Ok((ip, segment)) = parse(packet) {
@@ -147,6 +232,7 @@ impl PairDriver {
             }
         };
         let packet = Packet { ip: &ip, segment: &segment };
+        self.session.note_traffic();
         if arrival.from == Side::Fixed {
             self.counts.out += 1;
             self.machine.pass_out(now, packet, || Stored::Copy(whole(&arrival.packet)));
@@ -165,8 +251,9 @@ impl PairDriver {
     fn carry_out<Io: Postpones>(
         &mut self,
         io: &mut Io,
-        tell: &mut impl FnMut(Turn, &Sealed),
+        tell: &mut impl FnMut(Turn, &[u8]),
     ) -> Result<(), Io::Error> {
+        let mut message = Vec::new();
         while let Some(does) = self.machine.poll() {
             match does {
                 Does::Replays(stored) | Does::Releases(stored) => match stored {
@@ -182,7 +269,9 @@ impl PairDriver {
                 },
                 Does::Sends { turn, sealed, .. } => {
                     self.counts.messages += 1;
-                    tell(turn, &sealed);
+                    message.clear();
+                    sealed.emit(&mut message);
+                    tell(turn, &message);
                 }
             }
         }

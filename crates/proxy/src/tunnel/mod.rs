@@ -7,16 +7,15 @@
 //! it proves nothing.
 
 mod link;
-mod session;
 
 use crate::arq;
 use crate::dproxy::{Key, RecoveryStats, opaque};
 use crate::filter::Turn;
+use crate::session::{self, Heard, Opened, Peer, Session, datagram};
 use bytes::Bytes;
 use hopline_core::Instant;
-use hopline_wire::dproxy::tunnel::{Datagram, HEADER_LEN};
+use hopline_wire::dproxy::tunnel::{Datagram, HEADER_LEN, Speaks, other_version};
 use link::{Link, Wish};
-use session::{Heard, Opened, Session, datagram};
 use std::collections::VecDeque;
 
 /// Longest that a datagram is beyond a packet in it, in bytes: its own header, that of frames, and what parity has beside the bytes.
@@ -102,7 +101,11 @@ impl Tunnel {
     #[must_use]
     pub fn new(config: Config, life: u64) -> Self {
         let Config { key, repair } = config;
-        let session = Session::new(key, life);
+        let speaks = match repair {
+            Repair::Asking(_) => Speaks::Asking,
+            Repair::Acknowledging(_) => Speaks::Acknowledging,
+        };
+        let session = Session::new(key, speaks, life);
         let link = Link::new(repair, life);
         Self { repair, session, link, out: VecDeque::new(), stats: Stats::default() }
     }
@@ -114,6 +117,7 @@ impl Tunnel {
             self.stats.without_peer += 1;
             return;
         }
+        self.session.note_traffic();
         self.link.send(now, packet);
         self.carry_out();
     }
@@ -121,7 +125,12 @@ impl Tunnel {
     /// The payload of a datagram has come that may be the other end's.
     pub fn handle_datagram(&mut self, now: Instant, bytes: &Bytes) {
         match Datagram::parse(bytes) {
-            Err(_) => self.stats.malformed += 1,
+            Err(_) => {
+                self.stats.malformed += 1;
+                if let Some(version) = other_version(bytes) {
+                    self.session.hear_other_version(now, version);
+                }
+            }
             Ok(Datagram::Greeting(greeting, tag)) => match self.session.hear(now, &greeting, &tag) {
                 Heard::Forged => self.stats.forged_greetings += 1,
                 Heard::Own => self.stats.own += 1,
@@ -131,7 +140,7 @@ impl Tunnel {
                     self.greet(answer);
                 }
             },
-            Ok(Datagram::Frame(sealed)) => match self.session.open(sealed) {
+            Ok(Datagram::Frame(sealed)) => match self.session.open(now, sealed) {
                 Opened::Forged => self.stats.forged += 1,
                 Opened::Replayed => self.stats.replays_refused += 1,
                 Opened::Frame(frame) => {
@@ -167,13 +176,19 @@ impl Tunnel {
     /// When to call [`Tunnel::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.session.due().into_iter().chain(self.link.poll_timeout()).min()
+        [self.session.due()].into_iter().chain(self.link.poll_timeout()).min()
     }
 
     /// Whether the ends know each other.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.session.is_ready()
+    }
+
+    /// The other end, as far as this one can tell.
+    #[must_use]
+    pub const fn peer(&self) -> Peer {
+        self.session.peer()
     }
 
     /// What it has done.

@@ -117,7 +117,7 @@ fn ends_that_begin_at_the_same_time_know_each_other_after_two_round_trips() {
         net.run_ms(8);
         assert!(net.is_ready());
         assert_eq!(net.ends.each_ref().map(|end| end.stats().sessions), [1, 1]);
-        net.run_ms(10_000);
+        net.run_ms(9_000);
         let greetings = net.ends.each_ref().map(|end| end.stats().greetings);
         assert!(greetings.iter().all(|count| *count <= 4), "and say no more then: {greetings:?}");
     }
@@ -305,13 +305,43 @@ fn what_the_queue_refuses_is_not_repaired() {
 }
 
 #[test]
-fn ends_that_repair_in_different_ways_count_frames_that_are_none() {
+fn ends_that_repair_in_different_ways_find_that_out_and_exchange_nothing() {
     let mut net = Net::new([asking(), acknowledging()], [KEY; 2]);
     net.run_ms(100);
     net.send(0, packet(1));
     net.run_ms(100);
     assert_eq!(net.delivered[1].len(), 0);
-    assert!(net.ends[1].stats().malformed > 0);
+    let found = net.ends.each_ref().map(Tunnel::peer);
+    assert_eq!(found, [Speaks::Acknowledging, Speaks::Asking].map(Peer::OtherKind));
+}
+
+#[test]
+fn an_end_that_falls_silent_is_absent_within_three_seconds_of_traffic_and_goes_on_where_it_was() {
+    let mut net = Net::of(asking());
+    net.loss = 1.0;
+    for n in 0..300 {
+        net.send(0, packet(n));
+        net.run_ms(10);
+    }
+    assert_eq!(net.ends[0].peer(), Peer::Absent);
+    net.loss = 0.0;
+    net.run_ms(1_100);
+    assert_eq!(net.ends.each_ref().map(Tunnel::peer), [Peer::Present; 2]);
+    assert_eq!(net.ends[0].stats().sessions, 1, "it is the same session");
+    net.send(0, packet(7));
+    net.run_ms(1_000);
+    assert_eq!(net.delivered[1].last(), Some(&packet(7)));
+}
+
+#[test]
+fn a_link_with_traffic_that_loses_a_fifth_is_never_given_up() {
+    let mut net = Net::of(asking());
+    net.loss = 0.2;
+    for n in 0..6_000 {
+        net.send(0, packet(n));
+        net.run_ms(10);
+        assert_eq!(net.ends[0].peer(), Peer::Present);
+    }
 }
 
 proptest! {

@@ -180,22 +180,28 @@ const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 
 /// Machines that read TCP. `None`: there is none on that side, and all passes.
 struct Reading {
     ends: [Option<DProxy<Wired>>; 2],
+    /// That of the session: another one each time that an end begins anew.
+    key: Key,
     change: Box<dyn Fn(&mut Config)>,
     out: [VecDeque<Out<Read>>; 2],
 }
 
 impl Reading {
     fn new(present: [bool; 2], change: impl Fn(&mut Config) + 'static) -> Self {
-        let mut reading = Self { ends: [None, None], change: Box::new(change), out: Default::default() };
+        let mut reading = Self {
+            ends: [None, None],
+            key: Key::new([5; 32]),
+            change: Box::new(change),
+            out: Default::default(),
+        };
         for side in [0, 1].into_iter().filter(|&side| present[side]) {
-            reading.ends[side] = Some(reading.end(Instant::ZERO, side));
+            reading.ends[side] = Some(reading.end(side));
         }
         reading
     }
 
-    fn end(&self, now: Instant, side: usize) -> DProxy<Wired> {
-        let mut config = Config::new(ADDRESSES[side], ADDRESSES[1 - side], Key::new([5; 32]));
-        config.first_number = now.as_nanos();
+    fn end(&self, side: usize) -> DProxy<Wired> {
+        let mut config = Config::new(ADDRESSES[side], ADDRESSES[1 - side], self.key);
         (self.change)(&mut config);
         DProxy::new(config)
     }
@@ -275,9 +281,17 @@ impl Ends for Reading {
     }
 
     fn restart(&mut self, now: Instant, side: usize) {
-        if self.ends[side].is_some() {
-            self.ends[side] = Some(self.end(now, side));
+        if self.ends[side].is_none() {
+            return;
         }
+        let mut life = [0; 32];
+        life[..8].copy_from_slice(&now.as_nanos().to_be_bytes());
+        self.key = Key::new(life);
+        self.ends[side] = Some(self.end(side));
+        if let Some(other) = &mut self.ends[1 - side] {
+            other.peer_came(now, [self.key; 2]);
+        }
+        (0..2).for_each(|side| self.drain(side));
     }
 
     fn len(crossing: &Read) -> usize {

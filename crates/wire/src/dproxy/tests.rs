@@ -23,7 +23,7 @@ fn sealed(says: Says) -> Sealed {
 fn each_type_is_these_bytes() {
     for (says, code) in [(Says::Request, "01"), (Says::NotCached, "02"), (Says::Tail, "03")] {
         let flow = "0a000001 0a000002 0050 c000";
-        let bytes = hex(&format!("01 {code} 05a8 {flow} fffffe00 0102030405060708 {TAG}"));
+        let bytes = hex(&format!("02 {code} 05a8 {flow} fffffe00 0102030405060708 {TAG}"));
         assert_eq!(emitted(&sealed(says)), bytes);
         assert_eq!(Sealed::parse(&bytes), Ok(sealed(says)));
     }
@@ -54,9 +54,9 @@ fn what_nobody_says_is_refused() {
     };
     let unsupported = |what, value| Err(ParseError::Unsupported { what, value });
     assert_eq!(with(0, [0, 1]), unsupported("D-Proxy version", 0));
-    assert_eq!(with(0, [2, 1]), unsupported("D-Proxy version", 2));
-    assert_eq!(with(0, [1, 0]), unsupported("D-Proxy type", 0));
-    assert_eq!(with(0, [1, 4]), unsupported("D-Proxy type", 4));
+    assert_eq!(with(0, [1, 1]), unsupported("D-Proxy version", 1));
+    assert_eq!(with(0, [2, 0]), unsupported("D-Proxy type", 0));
+    assert_eq!(with(0, [2, 4]), unsupported("D-Proxy type", 4));
     assert_eq!(with(2, [0, 0]), Err(ParseError::BadLength { what: "D-Proxy range", value: 0 }));
 }
 

@@ -1,11 +1,12 @@
 //! Frames of a link within UDP datagrams: a link whose ends are any two hosts, with proof that a frame comes from the other end and comes
-//! once. What is in a frame is [`frame`](super::frame) or [`arq`](crate::arq); the first byte tells which.
+//! once. What is in a frame is [`frame`](super::frame) or [`arq`](crate::arq); the first byte tells which. Ends that read TCP send
+//! [`Sealed`](super::Sealed) messages beside greetings, and no frames.
 //!
 //! ```text
 //!  0                   1                   2                   3
 //!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 //! +---------------+-------+-------+-------------------------------+
-//! |  magic = 0xd6 | ver=1 | kind=0|  number of the datagram:      |   a frame
+//! |  magic = 0xd6 | ver=2 | kind=0|  number of the datagram:      |   a frame
 //! +---------------+-------+-------+                               |
 //! |  rises from one datagram of a session to the next, 48 bits    |
 //! +---------------------------------------------------------------+
@@ -16,7 +17,7 @@
 //! +---------------------------------------------------------------+
 //!
 //! +---------------+-------+-------+---------------+---------------+
-//! |  magic = 0xd6 | ver=1 | kind=1|   1: answer   |       0       |   a greeting, 52 bytes
+//! |  magic = 0xd6 | ver=2 | kind=1|   1: answer   |    speaks     |   a greeting, 52 bytes
 //! +---------------+-------+-------+---------------+---------------+
 //! |  life: chosen at random when the sender began (64 bits)       |
 //! |  challenge: to be met by the other end                        |
@@ -49,7 +50,8 @@ pub const FRAME_TAG_LEN: usize = 8;
 /// Numbers of datagrams are below this.
 pub const NUMBERS: u64 = 1 << 48;
 
-const VERSION: u8 = 1;
+/// The version that is spoken here.
+pub const VERSION: u8 = 2;
 const FRAME: u8 = 0;
 const GREETING: u8 = 1;
 
@@ -86,6 +88,50 @@ pub struct Greeting {
     pub knows: u64,
     /// Whether the sender waits for an answer.
     pub wants: Wants,
+    /// What the sender says beside greetings.
+    pub speaks: Speaks,
+}
+
+/// What an end says beside greetings. Both ends of a link must say the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Speaks {
+    /// Messages about flows of TCP ([`Message`](super::Message)).
+    Messages,
+    /// Frames of links that ask for what is missing ([`frame`](super::frame)).
+    Asking,
+    /// Frames of links that acknowledge each frame ([`arq`](crate::arq)).
+    Acknowledging,
+}
+
+impl Speaks {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Messages => 1,
+            Self::Asking => 2,
+            Self::Acknowledging => 3,
+        }
+    }
+
+    const fn of(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Self::Messages),
+            2 => Some(Self::Asking),
+            3 => Some(Self::Acknowledging),
+            _ => None,
+        }
+    }
+}
+
+/// The version of what may be a greeting, a frame or a message of the other end, if it is not spoken here.
+#[must_use]
+pub fn other_version(bytes: &[u8]) -> Option<u8> {
+    match *bytes {
+        [MAGIC, second, ..] => Some(second >> 4).filter(|version| *version != VERSION),
+        [first, ..] if bytes.len() == super::SEALED_LEN => {
+            Some(first).filter(|first| *first != super::VERSION)
+        }
+        _ => None,
+    }
 }
 
 /// Whether an answer is waited for.
@@ -103,7 +149,7 @@ impl Greeting {
     pub fn to_bytes(&self) -> [u8; GREETED_LEN] {
         let mut out = [0; GREETED_LEN];
         (out[0], out[1]) = (MAGIC, VERSION << 4 | GREETING);
-        out[2] = u8::from(self.wants == Wants::Answer);
+        (out[2], out[3]) = (u8::from(self.wants == Wants::Answer), self.speaks.code());
         for (at, value) in (4..).step_by(8).zip([self.life, self.challenge, self.met, self.knows]) {
             out[at..at + 8].copy_from_slice(&value.to_be_bytes());
         }
@@ -115,15 +161,16 @@ impl Greeting {
         if bytes.len() > GREETING_LEN {
             return Err(ParseError::BadLength { what: "D-Proxy greeting", value: bytes.len() });
         }
-        let wants = match (bytes[2], bytes[3]) {
-            (0, 0) => Wants::Nothing,
-            (1, 0) => Wants::Answer,
-            (flags, _) => {
-                return Err(ParseError::Unsupported { what: "D-Proxy greeting", value: flags.into() });
+        let (wants, speaks) = match (bytes[2], Speaks::of(bytes[3])) {
+            (0, Some(speaks)) => (Wants::Nothing, speaks),
+            (1, Some(speaks)) => (Wants::Answer, speaks),
+            _ => {
+                let value = u32::from(bytes[2]) << 8 | u32::from(bytes[3]);
+                return Err(ParseError::Unsupported { what: "D-Proxy greeting", value });
             }
         };
         let [life, challenge, met, knows] = [4, 12, 20, 28].map(|at| u64::from_be_bytes(array(bytes, at)));
-        let greeting = Self { life, challenge, met, knows, wants };
+        let greeting = Self { life, challenge, met, knows, wants, speaks };
         Ok(Datagram::Greeting(greeting, array(bytes, GREETED_LEN)))
     }
 }
@@ -197,7 +244,8 @@ mod tests {
     }
 
     fn greeting(wants: Wants) -> Datagram {
-        let greeting = Greeting { life: 1, challenge: u64::MAX, met: 3, knows: 4, wants };
+        let speaks = if wants == Wants::Answer { Speaks::Messages } else { Speaks::Acknowledging };
+        let greeting = Greeting { life: 1, challenge: u64::MAX, met: 3, knows: 4, wants, speaks };
         Datagram::Greeting(greeting, [9; GREETING_TAG_LEN])
     }
 
@@ -218,7 +266,7 @@ mod tests {
         }
         assert_eq!(
             &written(&frame(0x0102_0304_0506, b"x"))[..],
-            b"\xd6\x10\x01\x02\x03\x04\x05\x0612345678x"
+            b"\xd6\x20\x01\x02\x03\x04\x05\x0612345678x"
         );
     }
 
@@ -231,10 +279,21 @@ mod tests {
         let longer = Bytes::from([&whole[..], &[0]].concat());
         let bad = ParseError::BadLength { what: "D-Proxy greeting", value: GREETING_LEN + 1 };
         assert_eq!(Datagram::parse(&longer), Err(bad));
-        for (at, value) in [(0, 0xd5), (1, 0x20), (1, 0x12), (2, 2), (3, 1)] {
+        for (at, value) in [(0, 0xd5), (1, 0x11), (1, 0x22), (2, 2), (3, 0), (3, 4)] {
             let mut other = whole.to_vec();
             other[at] = value;
             assert!(matches!(Datagram::parse(&other.into()), Err(ParseError::Unsupported { .. })));
         }
+    }
+
+    #[test]
+    fn another_version_is_told_from_this_one_and_from_noise() {
+        let mut greeting = written(&greeting(Wants::Answer)).to_vec();
+        assert_eq!(other_version(&greeting), None);
+        greeting[1] = 0x11;
+        assert_eq!(other_version(&greeting), Some(1));
+        let message = [1; super::super::SEALED_LEN];
+        assert_eq!((other_version(&message), other_version(&message[1..])), (Some(1), None));
+        assert_eq!(other_version(&[]), None);
     }
 }

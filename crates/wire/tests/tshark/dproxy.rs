@@ -6,7 +6,7 @@ use hopline_core::{Purpose, Seq16, Seq32, Stream};
 use hopline_harness::tshark::Reading;
 use hopline_wire::arq;
 use hopline_wire::dproxy::frame::{Body, Frame, MAGIC, Numbers, Parity, Sending};
-use hopline_wire::dproxy::tunnel::{self, Datagram, Greeting, Wants};
+use hopline_wire::dproxy::tunnel::{self, Datagram, Greeting, Speaks, Wants};
 use hopline_wire::dproxy::{self, Flow, Message, Range, Says, Sealed};
 use hopline_wire::{ipv4, udp};
 use std::net::Ipv4Addr;
@@ -87,9 +87,10 @@ fn any_datagram(stream: &mut Stream) -> Datagram {
     match stream.below(3) {
         0 => {
             let wants = [Wants::Nothing, Wants::Answer][stream.below(2) as usize];
+            let speaks = [Speaks::Messages, Speaks::Asking, Speaks::Acknowledging][stream.below(3) as usize];
             let [life, challenge, met, knows] = core::array::from_fn(|_| stream.bits());
             let tag = core::array::from_fn(|_| stream.bits() as u8);
-            return Datagram::Greeting(Greeting { life, challenge, met, knows, wants }, tag);
+            return Datagram::Greeting(Greeting { life, challenge, met, knows, wants, speaks }, tag);
         }
         1 => any_frame(stream).emit(&mut frame),
         _ => any_arq(stream).emit(&mut frame),
@@ -187,7 +188,7 @@ pub(crate) fn every_field_of_frames_is_shown_as_it_was_written() {
 pub(crate) fn every_field_of_datagrams_is_shown_as_it_was_written() {
     let datagrams = datagrams();
     let payloads: Vec<_> = datagrams.iter().map(emit_datagram).collect();
-    let shown = ["tunnel_kind", "datagram", "wants", "life", "challenge", "met", "knows", "tag"];
+    let shown = ["tunnel_kind", "datagram", "wants", "speaks", "life", "challenge", "met", "knows", "tag"];
     let of_arq = ["arq_kind", "arq_first", "arq_number", "beyond"];
     let shown = shown.iter().chain(&of_arq).map(|name| format!("hopline_dproxy.{name}")).collect::<Vec<_>>();
     let mut names = vec!["_ws.expert.message", "_ws.lua.error"];
@@ -198,17 +199,25 @@ pub(crate) fn every_field_of_datagrams_is_shown_as_it_was_written() {
     for (datagram, row) in datagrams.iter().zip(rows) {
         let long = |value: &u64| format!("0x{value:016x}");
         let (head, frame) = match datagram {
-            Datagram::Greeting(Greeting { life, challenge, met, knows, wants }, tag) => {
+            Datagram::Greeting(Greeting { life, challenge, met, knows, wants, speaks }, tag) => {
                 let wants = if *wants == Wants::Answer { "1" } else { "0" };
+                let speaks = match speaks {
+                    Speaks::Messages => "1",
+                    Speaks::Asking => "2",
+                    Speaks::Acknowledging => "3",
+                };
                 let [life, challenge, met, knows] = [life, challenge, met, knows].map(long);
-                let head = ["1".to_owned(), none(), wants.to_owned(), life, challenge, met, knows, hex(tag)];
+                let [wants, speaks] = [wants, speaks].map(str::to_owned);
+                let head = ["1".to_owned(), none(), wants, speaks, life, challenge, met, knows, hex(tag)];
                 (head, Bytes::new())
             }
             Datagram::Frame(tunnel::Sealed { number, tag, frame }) => {
-                let head = [none(), none(), none(), none(), none()];
-                let [wants, life, challenge, met, knows] = head;
+                let [wants, speaks, life, challenge, met, knows] = core::array::from_fn(|_| none());
                 let number = number.to_string();
-                (["0".to_owned(), number, wants, life, challenge, met, knows, hex(tag)], frame.clone())
+                (
+                    ["0".to_owned(), number, wants, speaks, life, challenge, met, knows, hex(tag)],
+                    frame.clone(),
+                )
             }
         };
         let of_arq = match arq::Frame::parse(&frame).map(|frame| frame.body) {
@@ -224,8 +233,8 @@ pub(crate) fn every_field_of_datagrams_is_shown_as_it_was_written() {
             }
         };
         assert_eq!(row[..2], [none(), none()], "{datagram:?}");
-        assert_eq!(row[2..10], head, "{datagram:?}");
-        assert_eq!(row[10..], of_arq, "{datagram:?}");
+        assert_eq!(row[2..11], head, "{datagram:?}");
+        assert_eq!(row[11..], of_arq, "{datagram:?}");
     }
 }
 
@@ -241,7 +250,7 @@ pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
         message(Says::NotCached),
         request[..43].to_vec(),
         longer,
-        [&[2], &request[1..]].concat(),
+        [&[1], &request[1..]].concat(),
         frame(Body::Request(Numbers::new(vec![4, 6]).unwrap())),
         frame(Body::Tail(9)),
         frame(Body::Data { number: 9, sending: Sending::Again, packet: Bytes::from_static(&[1, 2]) }),
@@ -253,7 +262,7 @@ pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
         "not cached 10.0.0.1:80 > 10.0.0.2:9000, 1448 from 5792",
         "D-PROXY [malformed: truncated: 44 bytes needed, 43 present]",
         "D-PROXY [malformed: 45 bytes]",
-        "D-PROXY [malformed: version 2]",
+        "D-PROXY [malformed: version 1]",
         "request 4 6, epoch 3",
         "tail 9, epoch 3",
         "replay 9, 2 bytes, epoch 3",

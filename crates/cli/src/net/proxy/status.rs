@@ -61,7 +61,8 @@ fn text(status: &Status, before: Option<&Status>) -> String {
     );
     for proxy in proxies {
         let before = before.and_then(|before| before.proxies.iter().find(|other| other.name == proxy.name));
-        let _ = write!(text, "\n{}\n{}", heading(proxy), figures(proxy, before));
+        let notices: String = proxy.notices.iter().map(|notice| format!("  {notice}\n")).collect();
+        let _ = write!(text, "\n{}\n{notices}{}", heading(proxy), figures(proxy, before));
     }
     text
 }

@@ -29,7 +29,7 @@ pub const TUN_ADDRESSES: Key = Key::texts(
 /// `routes`.
 pub const ROUTES: Key = Key::texts(
     "routes",
-    "networks beyond the link, such as [\"10.1.0.0/16\"]: they are routed into the interface as long as it is there; default: none",
+    "networks beyond the link, such as [\"10.1.0.0/16\"]: they are routed into the interface while the other end is there; default: none",
 );
 /// `rate_mbps`.
 pub const RATE_MBPS: Key = Key::number(

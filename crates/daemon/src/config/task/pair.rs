@@ -33,8 +33,6 @@ pub struct TunnelTask {
     kind: KindKey,
     /// Addresses of its interface.
     pub addresses: Vec<IpNet>,
-    /// What is routed into it.
-    pub routes: Vec<Subnet>,
     /// What it is.
     pub config: opaque::Config,
 }
@@ -100,12 +98,9 @@ impl TunnelTask {
         config.mtu = section.narrow(keys::MTU.name).unwrap_or(config.mtu);
         config.shaping = in_path::rate_bps(section).and_then(NonZeroU64::new).map(Shaping::new);
         config.tun_mtu().map_err(|must| Problem::new(must).at(section.origin))?;
-        Ok(Self {
-            kind,
-            addresses: values::interface_addresses(section, keys::TUN_ADDRESSES.name)?,
-            routes: values::parsed_list(section, keys::ROUTES.name, "network", "10.1.0.0/16")?,
-            config,
-        })
+        let routes = values::parsed_list(section, keys::ROUTES.name, "network", "10.1.0.0/16")?;
+        config.routes = routes.into_iter().map(|Subnet(net)| (net.addr(), net.prefix_len())).collect();
+        Ok(Self { kind, addresses: values::interface_addresses(section, keys::TUN_ADDRESSES.name)?, config })
     }
 }
 
@@ -115,10 +110,30 @@ impl TunnelTask {
     }
 }
 
-fn ends<A: FromStr>(kind: KindKey, section: &Section<'_>, example: &str) -> Result<[A; 2], Problem> {
+fn ends<A: FromStr + Into<IpAddr> + Copy>(
+    kind: KindKey,
+    section: &Section<'_>,
+    example: &str,
+) -> Result<[A; 2], Problem> {
     let end = |key: &str| {
         values::parsed(section, key, "address", example)?
             .ok_or_else(|| values::missing(section, key, kind.word(), &format!("\"{example}\"")))
     };
-    Ok([end(keys::LOCAL.name)?, end(keys::PEER.name)?])
+    let ends: [A; 2] = [end(keys::LOCAL.name)?, end(keys::PEER.name)?];
+    let [local, peer] = ends.map(Into::<IpAddr>::into);
+    let wrong = |key: &str, address: IpAddr, is: &str, help: &str| {
+        let problem = Problem::new(format!("`{key}` = \"{address}\" {is}"));
+        Err(problem.at(section.origin_of(key)).help(help))
+    };
+    for (key, address) in [(keys::LOCAL.name, local), (keys::PEER.name, peer)] {
+        let is_group = address.is_multicast() || matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
+        if address.is_unspecified() || is_group {
+            return wrong(key, address, "is no address of a host", "it is that of one end of the link");
+        }
+    }
+    if local == peer {
+        let help = "`local` is this end's address on the link, `peer` the other end's; at the other end they are swapped";
+        return wrong(keys::PEER.name, peer, "is `local` too", help);
+    }
+    Ok(ends)
 }

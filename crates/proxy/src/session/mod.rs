@@ -2,37 +2,37 @@
 //!
 //! Each end chooses a life at random when it begins. The keys of a session follow from the key that both ends have and from both lives, so
 //! that nothing that was said in another session counts in this one. An end takes up a session with a life only when that has met its
-//! challenge, which has been met never before: what somebody has recorded meets none.
+//! challenge, which has been met never before: what somebody has recorded meets none. Each further challenge that is met proves that the other
+//! end is still there ([`presence`]). No clock plays a part in it.
+
+mod presence;
 
 use crate::dproxy::{Key, Seen};
 use bytes::Bytes;
-use hopline_core::{Duration, Instant};
+use hopline_core::Instant;
 use hopline_wire::dproxy::tunnel::{
-    Datagram, FRAME_TAG_LEN, GREETING_TAG_LEN, Greeting, HEADER_LEN, NUMBERS, Sealed, Wants,
+    Datagram, FRAME_TAG_LEN, GREETING_TAG_LEN, Greeting, HEADER_LEN, NUMBERS, Sealed, Speaks, Wants,
 };
-
-/// Between greetings that nobody answers: at first, and at most.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+pub use presence::Peer;
+use presence::Presence;
 
 /// One end of a session, or of none yet.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(crate) struct Session {
     key: Key,
+    speaks: Speaks,
     life: u64,
     /// Challenges that were met.
     challenges: u64,
     /// The challenge of the other end that was heard last.
     heard: u64,
-    peer: Option<Peer>,
-    /// When to greet again, while the other end is not known to know this one.
-    due: Option<Instant>,
-    pause: Duration,
+    met: Option<Met>,
+    presence: Presence,
 }
 
-/// The other end.
+/// The other end, which has met a challenge.
 #[derive(Debug)]
-struct Peer {
+struct Met {
     life: u64,
     /// Of what goes to it, and of what comes from it.
     seals: [u8; 32],
@@ -46,7 +46,7 @@ struct Peer {
 /// What came of a greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Heard {
+pub(crate) enum Heard {
     /// It proves nothing.
     Forged,
     /// It is this end's own.
@@ -58,12 +58,12 @@ pub(super) enum Heard {
 }
 
 /// A greeting to be sent.
-pub(super) type Reply = (Greeting, [u8; GREETING_TAG_LEN]);
+pub(crate) type Reply = (Greeting, [u8; GREETING_TAG_LEN]);
 
 /// What came of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Opened {
+pub(crate) enum Opened {
     /// It is the other end's, and new.
     Frame(Bytes),
     /// It proves nothing in this session.
@@ -74,50 +74,80 @@ pub(super) enum Opened {
 
 impl Session {
     /// An end that knows nobody. `life`: chosen at random.
-    pub(super) const fn new(key: Key, life: u64) -> Self {
-        let due = Some(Instant::ZERO);
+    pub(crate) const fn new(key: Key, speaks: Speaks, life: u64) -> Self {
         // 0 stands for none.
         let life = if life == 0 { 1 } else { life };
-        Self { key, life, challenges: 0, heard: 0, peer: None, due, pause: FIRST_PAUSE }
+        Self { key, speaks, life, challenges: 0, heard: 0, met: None, presence: Presence::new() }
     }
 
-    /// Whether the other end would understand what is sent now.
-    pub(super) fn is_ready(&self) -> bool {
-        self.peer.as_ref().is_some_and(|peer| peer.is_confirmed)
+    /// Whether the other end would understand what is sent now, if it is there.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.met.as_ref().is_some_and(|peer| peer.is_confirmed)
+    }
+
+    /// The other end, as far as this one can tell.
+    pub(crate) const fn peer(&self) -> Peer {
+        self.presence.peer()
+    }
+
+    /// The life of the other end, while that is there and understands what is sent.
+    pub(crate) fn present(&self) -> Option<u64> {
+        let met = self.met.as_ref().filter(|met| met.is_confirmed && self.presence.is_present())?;
+        Some(met.life)
     }
 
     /// Its own life.
-    pub(super) const fn life(&self) -> u64 {
+    pub(crate) const fn life(&self) -> u64 {
         self.life
     }
 
-    pub(super) const fn due(&self) -> Option<Instant> {
-        self.due
+    /// When to call [`Session::greet`].
+    pub(crate) const fn due(&self) -> Instant {
+        self.presence.due()
     }
 
     /// The greeting that is due.
-    pub(super) fn greet(&mut self, now: Instant) -> Option<Reply> {
-        self.due.filter(|due| *due <= now)?;
-        self.due = Some(now + self.pause);
-        self.pause = self.pause.saturating_mul(2).min(LONGEST_PAUSE);
-        Some(self.greeting())
+    pub(crate) fn greet(&mut self, now: Instant) -> Option<Reply> {
+        self.presence.is_due(now).then(|| self.greeting())
     }
 
-    pub(super) fn hear(&mut self, now: Instant, greeting: &Greeting, tag: &[u8; GREETING_TAG_LEN]) -> Heard {
+    /// A packet crosses the link, in whichever direction and whichever way.
+    pub(crate) fn note_traffic(&mut self) {
+        self.presence.note_traffic();
+    }
+
+    /// Something has come from the other end's address that is of another version of the protocol.
+    pub(crate) fn hear_other_version(&mut self, now: Instant, version: u8) {
+        self.presence.find(now, Peer::OtherVersion(version));
+    }
+
+    pub(crate) fn hear(&mut self, now: Instant, greeting: &Greeting, tag: &[u8; GREETING_TAG_LEN]) -> Heard {
         if !is_same(&self.key.derive(&greeting.to_bytes()), tag) {
+            self.presence.find(now, Peer::OtherKey);
             return Heard::Forged;
         }
         if greeting.life == self.life || greeting.life == 0 {
             return Heard::Own;
         }
+        if greeting.speaks != self.speaks {
+            self.presence.find(now, Peer::OtherKind(greeting.speaks));
+            return Heard::Nothing(None);
+        }
         self.heard = greeting.challenge;
-        let is_known = |peer: &Option<Peer>| peer.as_ref().is_some_and(|peer| peer.life == greeting.life);
-        let begins = greeting.met == self.challenge() && !is_known(&self.peer);
+        let is_fresh = greeting.met == self.challenge();
+        self.challenges += u64::from(is_fresh);
+        let is_known = |met: &Option<Met>| met.as_ref().is_some_and(|met| met.life == greeting.life);
+        let begins = is_fresh && !is_known(&self.met);
         if begins {
             self.begin(now, greeting.life);
         }
-        if greeting.knows == self.life && is_known(&self.peer) {
-            self.confirm();
+        if is_known(&self.met) {
+            if greeting.knows == self.life {
+                self.confirm(now);
+            }
+            if is_fresh && self.is_ready() {
+                self.presence.prove(now);
+            }
         }
         match (begins, greeting.wants) {
             (true, _) => Heard::Began(self.greeting()),
@@ -127,8 +157,8 @@ impl Session {
     }
 
     /// A frame with its proof, as a datagram. `None` where there is nobody who could open it.
-    pub(super) fn seal(&mut self, emit: impl FnOnce(&mut Vec<u8>)) -> Option<Vec<u8>> {
-        let peer = self.peer.as_mut().filter(|peer| peer.is_confirmed && peer.next < NUMBERS)?;
+    pub(crate) fn seal(&mut self, emit: impl FnOnce(&mut Vec<u8>)) -> Option<Vec<u8>> {
+        let peer = self.met.as_mut().filter(|peer| peer.is_confirmed && peer.next < NUMBERS)?;
         let header = Sealed::header(peer.next);
         peer.next += 1;
         let mut datagram = Vec::from(header);
@@ -139,8 +169,8 @@ impl Session {
         Some(datagram)
     }
 
-    pub(super) fn open(&mut self, sealed: Sealed) -> Opened {
-        let Some(peer) = &mut self.peer else { return Opened::Forged };
+    pub(crate) fn open(&mut self, now: Instant, sealed: Sealed) -> Opened {
+        let Some(peer) = &mut self.met else { return Opened::Forged };
         let tag = tag_of(&peer.opens, &Sealed::header(sealed.number), &sealed.frame);
         if !is_same(&tag, &sealed.tag) {
             return Opened::Forged;
@@ -148,13 +178,23 @@ impl Session {
         if !peer.seen.is_new(sealed.number) {
             return Opened::Replayed;
         }
-        // Who seals for this session has it.
-        self.confirm();
+        // An end that seals for this session has it.
+        self.confirm(now);
+        self.presence.prove(now);
         Opened::Frame(sealed.frame)
     }
 
+    /// A message has come that proves the key of this session, for the first time.
+    pub(crate) fn heard_message(&mut self, now: Instant) {
+        self.presence.prove(now);
+    }
+
+    /// The keys of what this end says in the session, and of what it hears.
+    pub(crate) fn keys(&self) -> Option<[Key; 2]> {
+        self.met.as_ref().map(|met| [met.seals, met.opens].map(Key::new))
+    }
+
     fn begin(&mut self, now: Instant, life: u64) {
-        self.challenges += 1;
         let key_of = |from: u64, to: u64| {
             let mut bytes = *b"frames................";
             bytes[6..14].copy_from_slice(&from.to_be_bytes());
@@ -162,14 +202,15 @@ impl Session {
             self.key.derive(&bytes)
         };
         let (seals, opens) = (key_of(self.life, life), key_of(life, self.life));
-        self.peer = Some(Peer { life, seals, opens, next: 0, seen: Seen::default(), is_confirmed: false });
-        (self.pause, self.due) = (FIRST_PAUSE, Some(now + FIRST_PAUSE));
+        self.met = Some(Met { life, seals, opens, next: 0, seen: Seen::default(), is_confirmed: false });
+        self.presence.hurry(now);
     }
 
-    fn confirm(&mut self) {
-        if let Some(peer) = &mut self.peer {
-            peer.is_confirmed = true;
-            self.due = None;
+    /// The other end has this session too. That proves once that it is there: it has met a challenge to begin.
+    fn confirm(&mut self, now: Instant) {
+        if let Some(met) = self.met.as_mut().filter(|met| !met.is_confirmed) {
+            met.is_confirmed = true;
+            self.presence.prove(now);
         }
     }
 
@@ -186,8 +227,13 @@ impl Session {
             life: self.life,
             challenge: self.challenge(),
             met: self.heard,
-            knows: self.peer.as_ref().map_or(0, |peer| peer.life),
-            wants: if self.is_ready() { Wants::Nothing } else { Wants::Answer },
+            knows: self.met.as_ref().map_or(0, |peer| peer.life),
+            wants: if self.present().is_some() && !self.presence.is_probing() {
+                Wants::Nothing
+            } else {
+                Wants::Answer
+            },
+            speaks: self.speaks,
         };
         let tag = self.key.derive(&greeting.to_bytes());
         (greeting, tag[..GREETING_TAG_LEN].try_into().expect("16 of 32 bytes"))
@@ -195,7 +241,7 @@ impl Session {
 }
 
 /// As a datagram.
-pub(super) fn datagram((greeting, tag): Reply) -> Vec<u8> {
+pub(crate) fn datagram((greeting, tag): Reply) -> Vec<u8> {
     let mut out = Vec::new();
     Datagram::Greeting(greeting, tag).emit(&mut out);
     out

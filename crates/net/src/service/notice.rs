@@ -1,0 +1,96 @@
+//! How a service is, in words: whether the other end of its link is there, what it waits for.
+
+use hopline_proxy::Peer;
+use hopline_wire::dproxy::tunnel::Speaks;
+use std::fmt::Debug;
+
+/// How something of a service is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// What it is about, such as `peer`: a later notice about the same takes its place.
+    pub about: &'static str,
+    /// Whether the service works as it is meant to.
+    pub tone: Tone,
+    /// How it is, as part of a sentence.
+    pub text: String,
+}
+
+/// Whether something is as it is meant to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// It is.
+    Good,
+    /// It is not: a user may want to mend it.
+    Bad,
+}
+
+/// Hears the notices of a [`Ledger`](super::Ledger) as they change.
+pub trait Listener: Debug + Send + Sync {
+    /// Takes a notice that is new.
+    fn hear(&self, notice: &Notice);
+}
+
+impl Notice {
+    /// How the other end of a link is, after its address. `None` while that is not known yet. `without`: what becomes of packets while it is
+    /// not there.
+    #[must_use]
+    pub fn of_peer(peer: Peer, address: &str, without: &str) -> Option<Self> {
+        let is = match peer {
+            Peer::Sought => return None,
+            Peer::Present => {
+                let text = format!("the other end, {address}, is there");
+                return Some(Self { about: "peer", tone: Tone::Good, text });
+            }
+            Peer::Absent => "does not answer".to_owned(),
+            Peer::OtherVersion(version) => {
+                let ours = hopline_wire::dproxy::VERSION;
+                format!("speaks version {version} of the protocol, and this one version {ours}")
+            }
+            Peer::OtherKey => "has another key".to_owned(),
+            Peer::OtherKind(speaks) => format!("is of another kind, {}", kind(speaks)),
+        };
+        let text = format!("the other end, {address}, {is}: {without}");
+        Some(Self { about: "peer", tone: Tone::Bad, text })
+    }
+}
+
+const fn kind(speaks: Speaks) -> &'static str {
+    match speaks {
+        Speaks::Messages => "d-proxy",
+        Speaks::Asking => "opaque",
+        Speaks::Acknowledging => "arq",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Ledger;
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Debug, Default)]
+    struct Heard(Mutex<Vec<String>>);
+
+    impl Listener for Heard {
+        fn hear(&self, notice: &Notice) {
+            self.0.lock().unwrap().push(notice.text.clone());
+        }
+    }
+
+    #[test]
+    fn a_listener_hears_of_a_change_once_and_the_latest_stands() {
+        let heard = Arc::new(Heard::default());
+        let ledger = Ledger::heard_by(heard.clone());
+        for peer in [Peer::Sought, Peer::Absent, Peer::Absent, Peer::Present, Peer::OtherVersion(1)] {
+            Notice::of_peer(peer, "192.0.2.2", "packets pass").into_iter().for_each(|n| ledger.say(n));
+        }
+        let expected = [
+            "the other end, 192.0.2.2, does not answer: packets pass",
+            "the other end, 192.0.2.2, is there",
+            "the other end, 192.0.2.2, speaks version 1 of the protocol, and this one version 2: packets pass",
+        ];
+        assert_eq!(heard.0.lock().unwrap()[..], expected);
+        assert_eq!(ledger.notices().len(), 1);
+        assert_eq!((ledger.notices()[0].tone, &ledger.notices()[0].text[..]), (Tone::Bad, expected[2]));
+    }
+}

@@ -1,0 +1,127 @@
+//! Whether the other end is there: what has proved it last, and when this end must greet to find out.
+//!
+//! While packets cross, proof is at most [`ACTIVE`] old, or it is asked for; an end that gives none for [`LOST`] is absent. So an end that
+//! dies is known to be gone 2.5 s later. A link over which nothing crosses is asked every [`IDLE`].
+
+use hopline_core::{Duration, Instant};
+use hopline_wire::dproxy::tunnel::Speaks;
+
+/// The other end of a link, as far as this end can tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Peer {
+    /// This end has just begun, and has not waited long enough.
+    #[default]
+    Sought,
+    /// It has proved that it has the key, and answers.
+    Present,
+    /// Nothing is heard from its address that it could have sent.
+    Absent,
+    /// What comes from its address is of this version of the protocol.
+    OtherVersion(u8),
+    /// What comes from its address proves another key.
+    OtherKey,
+    /// It has the key, and says other things beside greetings.
+    OtherKind(Speaks),
+}
+
+/// Between greetings that nobody answers: at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Age of the last proof at which another one is asked for: while packets cross, and while none does.
+const ACTIVE: Duration = Duration::from_secs(1);
+const IDLE: Duration = Duration::from_secs(10);
+/// Between greetings that ask for proof. On a link that loses a fifth in each direction all of them are lost once in 30,000 times.
+const PROBE: Duration = Duration::from_millis(150);
+/// An end that was asked for proof and gives none for so long is not there.
+const LOST: Duration = Duration::from_millis(1500);
+/// What was found out about an end without proof counts for so long, and nothing else in its place: a sender of forged datagrams cannot have
+/// it change at will.
+const FOUND: Duration = Duration::from_secs(5);
+
+/// When what was heard, and when to greet.
+#[derive(Debug)]
+pub(super) struct Presence {
+    peer: Peer,
+    /// The last proof; before the first one, when this end began.
+    proved: Instant,
+    /// Since when another one is asked for.
+    probing: Option<Instant>,
+    found: Option<Instant>,
+    due: Instant,
+    pause: Duration,
+}
+
+impl Presence {
+    pub(super) const fn new() -> Self {
+        let (proved, due) = (Instant::ZERO, Instant::ZERO);
+        Self { peer: Peer::Sought, proved, probing: None, found: None, due, pause: FIRST_PAUSE }
+    }
+
+    pub(super) const fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    pub(super) fn is_present(&self) -> bool {
+        self.peer == Peer::Present
+    }
+
+    /// Whether proof is asked for.
+    pub(super) const fn is_probing(&self) -> bool {
+        self.probing.is_some()
+    }
+
+    /// When to call [`Presence::is_due`].
+    pub(super) const fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// The other end has proved that it is there now.
+    pub(super) fn prove(&mut self, now: Instant) {
+        (self.peer, self.proved, self.probing, self.found) = (Peer::Present, now, None, None);
+        (self.due, self.pause) = (now + IDLE, LONGEST_PAUSE);
+    }
+
+    /// A packet crosses the link.
+    pub(super) fn note_traffic(&mut self) {
+        if self.is_present() && self.probing.is_none() {
+            self.due = self.due.min(self.proved + ACTIVE);
+        }
+    }
+
+    /// Something has come from the other end's address that cannot be of an end like this one.
+    pub(super) fn find(&mut self, now: Instant, found: Peer) {
+        if !self.is_present() && (self.found.is_none() || self.peer == found) {
+            (self.peer, self.found) = (found, Some(now));
+        }
+    }
+
+    /// Another session has begun: greetings come quickly again.
+    pub(super) fn hurry(&mut self, now: Instant) {
+        (self.due, self.pause) = (now + FIRST_PAUSE, FIRST_PAUSE);
+    }
+
+    /// Whether a greeting is due, which then counts as sent.
+    pub(super) fn is_due(&mut self, now: Instant) -> bool {
+        if self.due > now {
+            return false;
+        }
+        if self.proved == Instant::ZERO {
+            self.proved = now;
+        }
+        if self.is_present() {
+            let since = *self.probing.get_or_insert(now);
+            if now.since(since) < LOST {
+                self.due = (now + PROBE).min(since + LOST);
+                return true;
+            }
+            (self.peer, self.probing, self.pause) = (Peer::Absent, None, LONGEST_PAUSE);
+        }
+        let is_over = self.found.is_none_or(|found| now.since(found) >= FOUND);
+        if is_over && (self.peer != Peer::Sought || now.since(self.proved) >= LOST) {
+            (self.peer, self.found) = (Peer::Absent, None);
+        }
+        self.due = now + self.pause;
+        self.pause = self.pause.saturating_mul(2).min(LONGEST_PAUSE);
+        true
+    }
+}
