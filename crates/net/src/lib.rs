@@ -45,6 +45,7 @@ pub mod transparent;
 pub mod tun;
 pub mod tun_pair;
 pub mod veth;
+mod watched;
 pub mod wide;
 
 pub use error::Error;

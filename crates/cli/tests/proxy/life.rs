@@ -2,11 +2,15 @@
 
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::{End, Pace, Transfer, in_a_thread, transfer};
-use crate::proxy::world::{Ground, MOBILE, SERVER, processes_told_of, shell, signal, until_or};
+use crate::proxy::world::{
+    Ground, MOBILE, PATIENCE, ROUTER, SERVER, now, processes_told_of, shell, signal, until_or,
+};
 use hopline_net::sched::{Priority, be_on_time};
 use hopline_net::veth::{self, Trains};
+use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::thread;
 use std::time::Duration;
 
@@ -107,11 +111,7 @@ pub(crate) fn an_interface_that_vanishes_is_waited_for() {
     let status = daemon.status();
     assert!(status["proxies"][0]["why"].as_str().is_some_and(|why| !why.is_empty()), "{status}");
     veth::join([&ground.mobile, &ground.router], "mobile", Trains::Never).unwrap();
-    shell(&ground.router, "ip addr add 10.9.0.254/24 dev mobile; ip link set mobile up");
-    shell(
-        &ground.mobile,
-        "ip addr add 10.9.0.1/24 dev mobile; ip link set mobile up; ip route add default via 10.9.0.254",
-    );
+    ground.address_mobile();
     daemon.wait_until("snoop runs again", state_is("running"));
     assert_eq!(daemon.status()["proxies"][0]["restarts"], 1);
     let offered = daemon.figure("snoop", "packets");
@@ -119,6 +119,89 @@ pub(crate) fn an_interface_that_vanishes_is_waited_for() {
         transfer([&ground.mobile, &ground.server], (SERVER, port), 100_000);
     }
     until_or(|| panic!("{}", daemon.status()), || daemon.figure("snoop", "packets") > offered);
+    assert!(daemon.ended_by("TERM").success());
+}
+
+/// A proxy of each kind on the router, before the interface that leads to the mobile host.
+pub(crate) fn each_kind(ground: &Ground) -> String {
+    let folder = ground.folder.path();
+    fs::write(folder.join("link.key"), "07".repeat(32)).unwrap();
+    fs::write(folder.join("cells.key"), "07".repeat(16)).unwrap();
+    fs::write(folder.join("samples"), "").unwrap();
+    for key in ["link.key", "cells.key"] {
+        fs::set_permissions(folder.join(key), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let folder = folder.display();
+    let [near, far] = ROUTER;
+    let on = "interface = \"mobile\"";
+    let ends = format!("local = \"{near}\"\npeer = \"{MOBILE}\"\nkey_file = \"{folder}/link.key\"");
+    let cells = format!("key_file = \"{folder}/cells.key\"\naddress = \"{near}\"");
+    let network = "network = \"10.10.0.0/24\"";
+    [
+        ("snoop", format!("{on}\nports = [5001]")),
+        ("mtcp", format!("{on}\nports = [5003]")),
+        ("nack", format!("{on}\nports = [5006]")),
+        ("split", format!("{on}\nports = [5002]")),
+        ("d-proxy", format!("{on}\n{ends}\nport = 1023")),
+        ("opaque", format!("{ends}\nport = 1024\nroutes = [\"10.99.0.0/24\"]")),
+        ("gateway-exit", format!("peers = [\"drone-7 = {folder}/link.key\"]")),
+        ("home-agent", format!("{cells}\n{network}\nmobiles = [\"10.10.0.7\"]\ninterfaces = [\"mobile\"]")),
+        ("base-station", format!("{cells}\n{network}\nhome_agent = \"{far}\"\nwired = \"fixed\"\n{on}")),
+        ("mobile-host", format!("{cells}\ninterfaces = [\"mobile\"]")),
+        (
+            "neighborhood-red",
+            format!(
+                "{on}\nsamples = \"file:{folder}/samples\"\nneighborhood_red = {{ bandwidth_mbps = 54 }}"
+            ),
+        ),
+    ]
+    .map(|(kind, rest)| format!("[[proxy]]\nkind = \"{kind}\"\n{rest}\n"))
+    .concat()
+}
+
+/// Kinds that need the interface, and end without it.
+pub(crate) const TIED: [&str; 7] =
+    ["snoop", "mtcp", "nack", "d-proxy", "home-agent", "base-station", "neighborhood-red"];
+
+pub(crate) fn each_kind_goes_on_when_its_interface_returns() {
+    let ground = Ground::new();
+    let mut daemon = ground.start(&each_kind(&ground));
+    let those = |status: &Json, state: &str| -> Vec<String> {
+        let all = status["proxies"].as_array().unwrap();
+        let of_it = all.iter().filter(|proxy| proxy["state"] == state);
+        of_it.map(|proxy| proxy["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let of = |status: &Json, name: &str| {
+        status["proxies"].as_array().unwrap().iter().find(|proxy| proxy["name"] == name).unwrap().clone()
+    };
+    shell(&ground.router, "ip link del mobile");
+    daemon.wait_until("those that need it wait", |status| those(status, "waiting") == TIED);
+    let status = daemon.status();
+    for name in TIED {
+        let why = of(&status, name)["why"].to_string();
+        assert!(why.contains("mobile"), "{name}: {why}");
+    }
+    daemon.wait_until("the mobile host says so", |status| {
+        of(status, "mobile-host")["notices"].to_string().contains("waited for: mobile")
+    });
+    veth::join([&ground.mobile, &ground.router], "mobile", Trains::Never).unwrap();
+    ground.address_mobile();
+    let returned = now();
+    daemon.wait_until("all run again", |status| those(status, "waiting").is_empty());
+    // They look every 3 s, and the machine is busy.
+    assert!(returned.elapsed() < PATIENCE / 2, "{:?}", returned.elapsed());
+    daemon.wait_until("the mobile host has its radio", |status| {
+        of(status, "mobile-host")["notices"].to_string().contains("there again")
+    });
+    let before = daemon.figure("d-proxy", "segments_out");
+    transfer([&ground.server, &ground.mobile], (MOBILE, 5005), 100_000);
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("d-proxy", "segments_out") > before);
+    let said = daemon.said();
+    for name in TIED {
+        let lines =
+            |words: &str| said.lines().filter(|line| line.contains(name) && line.contains(words)).count();
+        assert_eq!((lines("ended; it is started again"), lines("running again")), (1, 1), "{name}: {said}");
+    }
     assert!(daemon.ended_by("TERM").success());
 }
 

@@ -10,6 +10,7 @@
 //! | `nat` | routers that translate addresses |
 //! | `gateways` | TPA that is announced |
 //! | `asked` | status, metrics, and who asks badly |
+//! | `missing` | what D-Proxy costs while the other end is missing, and how soon interfaces are used again |
 //! | `schedules` | kills, restarts, reloads, outages and losses, drawn from seeds |
 //! | `world` | a mobile host, a router, a server, a daemon |
 //! | `transfer` | bytes that cross, and how that ends |
@@ -21,6 +22,7 @@ mod asked;
 mod floods;
 mod gateways;
 mod life;
+mod missing;
 pub(crate) mod nat;
 mod reload;
 mod schedules;
@@ -62,6 +64,7 @@ pub(crate) fn tests() -> Vec<Test> {
         life::killed_with_its_keeper_it_is_cleaned_up_after_by_the_next_start,
         life::packets_are_served_in_real_time_where_that_is_permitted_and_privileges_are_given_up,
         life::an_interface_that_vanishes_is_waited_for,
+        life::each_kind_goes_on_when_its_interface_returns,
         life::the_queue_of_a_shaped_interface_comes_with_the_daemon_and_goes_with_it,
         life::a_queue_that_somebody_else_has_set_up_is_a_conflict_and_stays,
         reload::connections_go_on_while_the_file_is_read_again,
@@ -84,5 +87,23 @@ pub(crate) fn tests() -> Vec<Test> {
         ("two_hundred_schedules_lose_nothing", schedules::two_hundred_schedules_lose_nothing as fn()),
         ("a_hundred_kills_lose_nothing", schedules::a_hundred_kills_lose_nothing),
     ];
-    tests.into_iter().chain(long.map(|(name, body)| Test::new(name, NEEDS, body).long())).collect()
+    let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
+    // They measure, and have the machine for themselves.
+    let measured = [
+        (
+            "an_end_that_is_missing_costs_no_more_than_a_hundredth",
+            missing::an_end_that_is_missing_costs_no_more_than_a_hundredth as fn(),
+        ),
+        (
+            "an_end_that_begins_again_and_again_repairs_each_time",
+            missing::an_end_that_begins_again_and_again_repairs_each_time,
+        ),
+        (
+            "an_interface_that_returns_is_used_within_five_seconds",
+            missing::an_interface_that_returns_is_used_within_five_seconds,
+        ),
+    ]
+    .map(|(name, body)| Test::new(name, needs.clone(), body).long().alone());
+    let long = long.map(|(name, body)| Test::new(name, NEEDS, body).long());
+    tests.into_iter().chain(long).chain(measured).collect()
 }

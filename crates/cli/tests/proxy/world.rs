@@ -56,6 +56,15 @@ impl Ground {
         ground
     }
 
+    /// Gives the two ends of a new cable to the mobile host the addresses of the former one.
+    pub(crate) fn address_mobile(&self) {
+        shell(&self.router, "ip addr add 10.9.0.254/24 dev mobile; ip link set mobile up");
+        shell(
+            &self.mobile,
+            "ip addr add 10.9.0.1/24 dev mobile; ip link set mobile up; ip route add default via 10.9.0.254",
+        );
+    }
+
     fn connect(&self) {
         shell(&self.router, "echo 1 > /proc/sys/net/ipv4/ip_forward");
         for (name, address) in ["mobile", "fixed"].into_iter().zip(ROUTER) {

@@ -16,13 +16,13 @@ mod figures;
 use crate::error::Error;
 use crate::nfqueue::{self, Gate, Passing};
 use crate::pace::{Clock, Woken, Written};
-use crate::service::{Ledger, Service};
+use crate::service::{Ledger, Notice, Service, Tone};
+use crate::watched::Watched;
 use figures::Counts;
 use hopline_core::Instant;
 use hopline_proxy::Fate;
 use hopline_proxy::announce::{self as machine, Announcer, Done, Towards};
 pub use hopline_proxy::announce::{Role, Speaks};
-use rustix::net::netdevice::{index_to_name, name_to_index};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -54,9 +54,11 @@ impl Config {
 pub struct Announcements {
     gate: Gate,
     known: Known,
-    interface: String,
+    /// The interface that leads to the other end.
+    watched: Watched,
     /// Its number.
-    index: u32,
+    /// Its number, while it is there.
+    index: Option<u32>,
     counts: Counts,
 }
 
@@ -77,9 +79,10 @@ impl Announcements {
         let Config { interface, queue, queue_length, machine } = config.clone();
         let queue = nfqueue::Config { length: queue_length, ..nfqueue::Config::new(queue, "") };
         let gate = Gate::open(&queue)?;
-        let index = name_to_index(&gate, &interface).map_err(|e| Error::of_interface(&interface, e))?;
+        let watched = Watched::new([interface.as_str()])?;
+        let index = watched.first_number();
         let known = Known { announcer: Arc::new(Mutex::new(Announcer::new(machine))), clock: Clock::start() };
-        Ok(Self { gate, known, interface, index, counts: Counts::default() })
+        Ok(Self { gate, known, watched, index, counts: Counts::default() })
     }
 
     /// What it learns, for whoever opens connections.
@@ -113,7 +116,7 @@ impl Announcements {
 
     /// Where a packet goes; `None` if it does not cross the interface.
     fn towards(&self, passing: &Passing) -> Option<Towards> {
-        let is_ours = |interface| interface == Some(self.index);
+        let is_ours = |interface: Option<u32>| interface.is_some() && interface == self.index;
         match (is_ours(passing.came_by), is_ours(passing.leaves_by)) {
             (false, true) => Some(Towards::Path),
             (true, false) => Some(Towards::Hosts),
@@ -121,14 +124,18 @@ impl Announcements {
         }
     }
 
-    fn look_for_interface(&self) -> io::Result<()> {
-        match index_to_name(&self.gate, self.index) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(io::Error::new(
-                io::ErrorKind::NotFound,
-                format!("the interface {} has vanished", self.interface),
-            )),
+    /// Follows the interface when it vanishes and returns: the connections beside it, and what was learned, stay meanwhile.
+    fn look_for_interface(&mut self, ledger: &Ledger) {
+        let index = self.watched.first_number();
+        if index == self.index {
+            return;
         }
+        self.index = index;
+        let (tone, text) = match self.watched.check() {
+            Err(gone) if index.is_none() => (Tone::Bad, gone.to_string()),
+            _ => (Tone::Good, "the interface of announcements is there again".to_owned()),
+        };
+        ledger.say(Notice { about: "interface", tone, text });
     }
 
     fn turn(&mut self, written: &mut Written, ledger: &Ledger) -> io::Result<()> {
@@ -136,7 +143,7 @@ impl Announcements {
         self.work(now)?;
         if written.is_due(now) {
             ledger.write(self.counts.figures(self.gate.troubles()));
-            self.look_for_interface()?;
+            self.look_for_interface(ledger);
         }
         Ok(())
     }

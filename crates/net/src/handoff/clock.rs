@@ -1,6 +1,6 @@
 //! Time, and waiting.
 
-use crate::service::{Figure, Ledger};
+use crate::service::{Figure, Ledger, Notice};
 use hopline_core::Instant;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -45,12 +45,19 @@ impl<'a> Bookkeeping<'a> {
         Self { ledger, due: Instant::ZERO }
     }
 
-    /// Writes, if it is time.
-    pub(super) fn keep(&mut self, now: Instant, figures: impl FnOnce() -> Vec<Figure>) {
-        if self.due <= now {
+    /// Writes, if it is time. Returns whether it was.
+    pub(super) fn keep(&mut self, now: Instant, figures: impl FnOnce() -> Vec<Figure>) -> bool {
+        let is_due = self.due <= now;
+        if is_due {
             self.due = now + hopline_core::Duration::from_nanos(LEDGER_INTERVAL.as_nanos() as u64);
             self.ledger.write(figures());
         }
+        is_due
+    }
+
+    /// Says how something is.
+    pub(super) fn say(&self, notice: Notice) {
+        self.ledger.say(notice);
     }
 
     /// How long to wait: until the ledger or `due` has its turn.

@@ -5,6 +5,7 @@ use super::messenger::Messenger;
 use super::tunnel::{Entrance, Inner, Numbering, Sent, encapsulate, whole};
 use super::{BATCH, LONGEST};
 use crate::service::{Figure, Ledger, Service};
+use crate::watched::Watched;
 use crate::{Error, Interface, Tun};
 use hopline_proxy::handoff::{HomeAgent as Machine, Identity, Key, Scheme};
 use std::io;
@@ -80,6 +81,7 @@ pub struct HomeAgent {
     config: HomeConfig,
     clock: Clock,
     machine: Machine,
+    watched: Watched,
     tun: Tun,
     messenger: Messenger,
     entrance: Entrance,
@@ -122,6 +124,7 @@ impl HomeAgent {
             numbering: Numbering::new(mobiles, clock.epoch_us as u16),
             config: config.clone(),
             clock,
+            watched: Watched::new(config.interfaces.iter().map(String::as_str))?,
             tun,
             messenger,
             entrance,
@@ -215,7 +218,9 @@ impl Service for HomeAgent {
         let mut books = Bookkeeping::new(ledger);
         loop {
             let now = self.clock.now();
-            books.keep(now, || self.figures());
+            if books.keep(now, || self.figures()) {
+                self.watched.check()?;
+            }
             let woken = wait_for([self.tun.as_fd(), self.messenger.as_fd()], stop, books.wait(now, None))?;
             if woken == Woken::ToStop {
                 ledger.write(self.figures());

@@ -6,7 +6,8 @@ use super::signals::{Meter, Signals};
 use super::tap::Tap;
 use crate::Error;
 use crate::routing::{DefaultRoute, MAIN, Routes, To};
-use crate::service::{Figure, Ledger, Service};
+use crate::service::{Figure, Ledger, Notice, Service, Tone};
+use crate::watched::Watched;
 use hopline_core::{Duration, Instant};
 use hopline_proxy::handoff::{
     Decide, Event, Identity, Key, Mobile as Machine, MobileConfig as Behaviour, Scheme, Transmit,
@@ -92,6 +93,8 @@ pub struct MobileHost {
     route: Option<Route>,
     /// When the route was looked after last.
     looked: Instant,
+    /// Whether a radio has ever gone.
+    has_gone: bool,
     counts: Counts,
 }
 
@@ -99,6 +102,14 @@ pub struct MobileHost {
 #[derive(Debug)]
 struct Radio {
     interface: String,
+    /// While the interface is there.
+    sockets: Option<Sockets>,
+}
+
+/// What hears and speaks by a radio.
+#[derive(Debug)]
+struct Sockets {
+    watched: Watched,
     /// Hears beacons.
     ears: Messenger,
     /// Asks, from the home address, and hears answers.
@@ -129,6 +140,9 @@ struct Counts {
     received: u64,
     detached: u64,
     unrouted: u64,
+    /// Of messengers of radios that have gone.
+    malformed: u64,
+    unsent: u64,
 }
 
 impl MobileHost {
@@ -154,14 +168,15 @@ impl MobileHost {
             routes: Routes::open()?,
             route: None,
             looked: Instant::ZERO,
+            has_gone: false,
             counts: Counts::default(),
         })
     }
 
     fn take_received(&mut self) -> io::Result<()> {
         let Self { machine, counts, radios, .. } = self;
-        for radio in radios {
-            radio.tap.receive(|id| {
+        for sockets in radios.iter_mut().filter_map(|radio| radio.sockets.as_mut()) {
+            sockets.tap.receive(|id| {
                 counts.received += 1;
                 machine.received(id);
             })?;
@@ -179,8 +194,9 @@ impl MobileHost {
                     heard.insert(from, Heard { by: number, at: now });
                 }
             };
-            radio.ears.receive(&mut take)?;
-            radio.mouth.receive(&mut take)?;
+            let Some(sockets) = &mut radio.sockets else { continue };
+            sockets.ears.receive(&mut take)?;
+            sockets.mouth.receive(&mut take)?;
         }
         Ok(())
     }
@@ -209,7 +225,40 @@ impl MobileHost {
 
     fn send(&mut self, transmit: &Transmit) {
         if let Some(heard) = self.heard.get(&transmit.to) {
-            self.radios[heard.by].mouth.send(transmit);
+            let sockets = self.radios[heard.by].sockets.as_mut();
+            sockets.into_iter().for_each(|sockets| sockets.mouth.send(transmit));
+        }
+    }
+
+    /// A radio that vanishes leaves the others as they are, and is taken again when it returns.
+    fn look_for_radios(&mut self, books: &Bookkeeping<'_>) {
+        let (home, counts) = (self.config.home, &mut self.counts);
+        let mut has_returned = false;
+        for radio in &mut self.radios {
+            if let Some(gone) = radio.sockets.take_if(|sockets| sockets.watched.check().is_err()) {
+                counts.malformed += gone.ears.counts.malformed + gone.mouth.counts.malformed;
+                counts.unsent += gone.mouth.counts.unsent;
+            }
+            if radio.sockets.is_none() {
+                radio.sockets = Sockets::open(&radio.interface, home).ok();
+                has_returned |= radio.sockets.is_some();
+            }
+        }
+        let gone: Vec<_> = self.radios.iter().filter(|radio| radio.sockets.is_none()).collect();
+        self.has_gone |= !gone.is_empty();
+        if !self.has_gone {
+            return;
+        }
+        let names = gone.iter().map(|radio| radio.interface.as_str()).collect::<Vec<_>>().join(", ");
+        let (tone, text) = if gone.is_empty() {
+            (Tone::Good, "all radios are there again".to_owned())
+        } else {
+            (Tone::Bad, format!("radios have gone and are waited for: {names}"))
+        };
+        books.say(Notice { about: "interface", tone, text });
+        if has_returned {
+            // What went with the interface is made anew with the next beacon.
+            self.looked = Instant::ZERO;
         }
     }
 
@@ -241,9 +290,10 @@ impl MobileHost {
 
     fn figures(&self) -> Vec<Figure> {
         let (counts, stats) = (&self.counts, self.machine.stats());
-        let malformed: u64 =
-            self.radios.iter().map(|r| r.ears.counts.malformed + r.mouth.counts.malformed).sum();
-        let unsent: u64 = self.radios.iter().map(|r| r.mouth.counts.unsent).sum();
+        let sockets = || self.radios.iter().filter_map(|radio| radio.sockets.as_ref());
+        let malformed = counts.malformed
+            + sockets().map(|s| s.ears.counts.malformed + s.mouth.counts.malformed).sum::<u64>();
+        let unsent = counts.unsent + sockets().map(|s| s.mouth.counts.unsent).sum::<u64>();
         vec![
             Figure::gauge("attached", "1 while it has a station.", self.machine.station().is_some().into()),
             Figure::counter("handoffs", "Changes from one station to another.", stats.handoffs),
@@ -295,8 +345,14 @@ const fn refused(machine: &Machine) -> u64 {
 
 impl Radio {
     fn open(interface: &str, home: Ipv4Addr) -> Result<Self, Error> {
+        Ok(Self { interface: interface.into(), sockets: Some(Sockets::open(interface, home)?) })
+    }
+}
+
+impl Sockets {
+    fn open(interface: &str, home: Ipv4Addr) -> Result<Self, Error> {
         Ok(Self {
-            interface: interface.into(),
+            watched: Watched::new([interface])?,
             ears: Messenger::open(Ipv4Addr::UNSPECIFIED, Some(interface))?,
             mouth: Messenger::open(home, Some(interface))?,
             tap: Tap::open(interface, home)?,
@@ -313,9 +369,12 @@ impl Service for MobileHost {
             let now = self.clock.now();
             self.machine.handle_timeout(now);
             self.act();
-            books.keep(now, || self.figures());
+            if books.keep(now, || self.figures()) {
+                self.look_for_radios(&books);
+            }
             let longest = books.wait(now, self.machine.poll_timeout());
-            let sources = self.radios.iter().flat_map(|r| [r.ears.as_fd(), r.mouth.as_fd(), r.tap.as_fd()]);
+            let sockets = self.radios.iter().filter_map(|radio| radio.sockets.as_ref());
+            let sources = sockets.flat_map(|s| [s.ears.as_fd(), s.mouth.as_fd(), s.tap.as_fd()]);
             if wait_for(sources, stop, longest)? == Woken::ToStop {
                 ledger.write(self.figures());
                 return Ok(());

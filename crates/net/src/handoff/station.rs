@@ -8,6 +8,7 @@ use super::tunnel::{Decapsulated, Exit, decapsulate};
 use super::way::Way;
 use super::{BATCH, LONGEST};
 use crate::service::{Figure, Ledger, Service};
+use crate::watched::Watched;
 use crate::{Error, Interface, Tun};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Purpose, Stream};
@@ -111,6 +112,7 @@ pub struct BaseStation {
     groups: Groups,
     to_home: Messenger,
     to_mobiles: Messenger,
+    watched: Watched,
     tun: Tun,
     way: Way,
     in_path: Option<Teller>,
@@ -154,6 +156,7 @@ impl BaseStation {
         let tun = Tun::open(&config.tun)?;
         Interface::named(tun.name())?.up()?;
         let way = Way::open(tun.name(), config)?;
+        let watched = Watched::new([wired.as_str(), wireless])?;
         let (config, counts) = (config.clone(), Counts::default());
         Ok(Self {
             clock,
@@ -163,6 +166,7 @@ impl BaseStation {
             groups,
             to_home,
             to_mobiles,
+            watched,
             tun,
             way,
             in_path: None,
@@ -378,7 +382,9 @@ impl Service for BaseStation {
         loop {
             let now = self.clock.now();
             self.do_due(now);
-            books.keep(now, || self.figures());
+            if books.keep(now, || self.figures()) {
+                self.watched.check()?;
+            }
             let sources = [self.exit.as_fd(), self.to_mobiles.as_fd(), self.to_home.as_fd()];
             let longest = books.wait(now, Some(self.machine.poll_timeout()));
             if wait_for(sources, stop, longest)? == Woken::ToStop {

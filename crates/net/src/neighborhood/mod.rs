@@ -26,6 +26,7 @@ use crate::error::Error;
 use crate::frames::FrameSocket;
 use crate::nfqueue::{self, Gate, Passing};
 use crate::service::{Ledger, Service};
+use crate::watched::Watched;
 use figures::{Traffic, figures};
 use hopline_core::{Duration, Instant, Purpose, Stream};
 use hopline_proxy::Fate;
@@ -35,7 +36,6 @@ use hopline_wire::ncn;
 use member::{Member, Way};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::net::netdevice::index_to_name;
 use rustix::time::Timespec;
 use samples::{Meter, Opened};
 use socket2::{Domain, Socket, Type};
@@ -114,7 +114,7 @@ pub struct Neighborhood {
     /// Has the port of notices, so that the kernel does not tell who sends one that nobody listens. Never read.
     _port: Socket,
     traffic: Traffic,
-    interface: String,
+    watched: Watched,
     start: std::time::Instant,
 }
 
@@ -146,8 +146,8 @@ impl Neighborhood {
         let gate = Gate::open(&queue)?;
         #[expect(clippy::disallowed_methods, reason = "the channel is in real time")]
         let start = std::time::Instant::now();
-        let (traffic, interface) = (Traffic::default(), config.interface.clone());
-        Ok(Self { member, source, frames, gate, _port: port, traffic, interface, start })
+        let (traffic, watched) = (Traffic::default(), Watched::new([config.interface.as_str()])?);
+        Ok(Self { member, source, frames, gate, _port: port, traffic, watched, start })
     }
 
     fn now(&self) -> Instant {
@@ -179,20 +179,10 @@ impl Neighborhood {
         let member = &mut self.member;
         match self.frames.receive(|frame| member.hear(now, frame)) {
             Ok(_) => Ok(()),
-            // It is down, and may come up again; or it is about to go, and `look_for_interface` finds that.
+            // It is down, and may come up again; or it is about to go, and `Watched` finds that.
             Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
             Err(error) => Err(error),
-        }
-    }
-
-    fn look_for_interface(&self) -> io::Result<()> {
-        match index_to_name(&self.frames, self.frames.interface()) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(io::Error::new(
-                io::ErrorKind::NotFound,
-                format!("the interface {} has vanished", self.interface),
-            )),
         }
     }
 
@@ -248,7 +238,7 @@ impl Service for Neighborhood {
             if self.now() >= figures_due {
                 self.write(ledger);
                 figures_due = self.now() + FIGURES_EVERY;
-                if let Err(gone) = self.look_for_interface() {
+                if let Err(gone) = self.watched.check() {
                     break Err(gone);
                 }
             }
