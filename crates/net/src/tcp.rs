@@ -62,7 +62,9 @@ pub fn set_congestion_control(socket: &socket2::Socket, name: &str) -> Result<()
 }
 
 /// Those that are loaded, separated by spaces; asking for another by name may load it.
-pub(crate) fn offered_congestion_controls() -> String {
+/// The congestion controls that this kernel has loaded, with spaces between them.
+#[must_use]
+pub fn offered_congestion_controls() -> String {
     listed("tcp_available_congestion_control")
 }
 

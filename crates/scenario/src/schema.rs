@@ -239,7 +239,13 @@ pub fn check_document(document: &Node, noun: &str, keys: &'static [Key]) -> Resu
 pub fn check(table: &Table, origin: &Origin, path: &str, keys: &'static [Key], problems: &mut Vec<Problem>) {
     for (name, entry) in table {
         match keys.iter().find(|k| k.name == name) {
-            Some(key) => check_value(&entry.node, key, &join(path, name), problems),
+            Some(key) => {
+                let before = problems.len();
+                check_value(&entry.node, key, &join(path, name), problems);
+                if let (Some(list), [problem]) = (list_of(key, keys, &entry.node), &mut problems[before..]) {
+                    problem.help = Some(format!("did you mean `{}`? {}", list.name, list.doc));
+                }
+            }
             None => problems.push(unknown(name, entry, path, keys.iter().map(|key| key.name))),
         }
     }
@@ -247,6 +253,14 @@ pub fn check(table: &Table, origin: &Origin, path: &str, keys: &'static [Key], p
         let missing = |key| missing(key, &format!("`{path}`"), origin);
         problems.extend(keys.iter().filter(|k| is_missing(k, table)).map(missing));
     }
+}
+
+/// The key that takes several of what `key` takes one of, such as `ports` beside `port`, if a list was given.
+fn list_of<'a>(key: &Key, keys: &'a [Key], given: &Node) -> Option<&'a Key> {
+    let Value::Array(_) = given.value else { return None };
+    let is_plural = |other: &&Key| other.name.strip_suffix('s') == Some(key.name);
+    let takes_list = |other: &&Key| matches!(other.takes, Takes::Texts | Takes::Integers(..));
+    keys.iter().filter(is_plural).find(takes_list)
 }
 
 fn is_missing(key: &Key, table: &Table) -> bool {

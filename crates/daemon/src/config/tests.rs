@@ -52,6 +52,51 @@ fn each_proxy_has_a_queue_of_its_own() {
 }
 
 #[test]
+fn both_ends_of_a_link_are_hosts_and_not_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("link.key");
+    std::fs::write(&key, "07".repeat(32)).unwrap();
+    for kind in ["d-proxy", "opaque", "arq"] {
+        let interface = if kind == "d-proxy" { "interface = \"wlan0\"\n" } else { "" };
+        let ends = |local: &str, peer: &str| {
+            let head = format!("[[proxy]]\nkind = \"{kind}\"\n{interface}key_file = \"{}\"\n", key.display());
+            read(&format!("{head}local = \"{local}\"\npeer = \"{peer}\"\n"))
+        };
+        assert!(ends("192.0.2.1", "192.0.2.2").is_ok());
+        let same = ends("192.0.2.1", "192.0.2.1").unwrap_err();
+        assert!(same.contains("`peer` = \"192.0.2.1\" is `local` too (`local` is this end's"), "{same}");
+        for (local, peer) in
+            [("0.0.0.0", "192.0.2.1"), ("192.0.2.1", "224.0.0.1"), ("255.255.255.255", "192.0.2.1")]
+        {
+            let none = ends(local, peer).unwrap_err();
+            assert!(none.contains("is no address of a host"), "{none}");
+        }
+    }
+}
+
+#[test]
+fn a_congestion_control_that_no_kernel_has_is_refused_with_those_of_this_one() {
+    for (kind, key) in [("split", "mobile_congestion"), ("split", "fixed_congestion")] {
+        let with = |name| {
+            read(&format!("[[proxy]]\nkind = \"{kind}\"\ninterface = \"wlan0\"\n{key} = \"{name}\"\n"))
+        };
+        assert!(with("bbr").is_ok() && with("cubic").is_ok());
+        let said = with("bbr9").unwrap_err();
+        assert!(
+            said.contains("\"bbr9\" is no congestion control of Linux (did you mean \"bbr\"? "),
+            "{said}"
+        );
+        assert!(said.contains("this kernel has: "), "{said}");
+    }
+}
+
+#[test]
+fn a_list_for_a_key_that_takes_one_value_brings_the_key_that_takes_a_list() {
+    let said = read(&format!("{SNOOP}port = [80]\n")).unwrap_err();
+    assert!(said.contains("did you mean `ports`?"), "{said}");
+}
+
+#[test]
 fn what_is_wrong_is_said_with_its_place_and_what_would_be_right() {
     for (text, says) in [
         ("", "p.toml:1:1: no proxy (add a table [[proxy]])"),

@@ -1,7 +1,7 @@
 //! Values that the key tables know as texts: addresses, subnets, durations.
 
 use hopline_scenario::schema::Section;
-use hopline_scenario::source::{Origin, Problem};
+use hopline_scenario::source::{Origin, Problem, nearest};
 use ipnet::IpNet;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -73,6 +73,41 @@ pub(super) fn interface(section: &Section<'_>, key: &str, name: &str) -> Result<
 /// Addresses with the length of their network: what stands behind the length stays.
 pub(super) fn interface_addresses(section: &Section<'_>, key: &str) -> Result<Vec<IpNet>, Problem> {
     parsed_list(section, key, "address with the length of its network", "10.82.0.1/24")
+}
+
+/// Those of Linux itself, as modules of some kernels.
+const CONGESTION_CONTROLS: [&str; 17] = [
+    "reno",
+    "cubic",
+    "bbr",
+    "bic",
+    "cdg",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "nv",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
+];
+
+/// The name of a congestion control of a kernel: of this one, or one that Linux has and a module may bring.
+pub(super) fn congestion_control(section: &Section<'_>, key: &str) -> Result<Option<String>, Problem> {
+    let Some(name) = section.word(key) else { return Ok(None) };
+    let offered = hopline_net::tcp::offered_congestion_controls();
+    let is_known = |known: &str| known == name;
+    if offered.split_whitespace().any(is_known) || CONGESTION_CONTROLS.into_iter().any(is_known) {
+        return Ok(Some(name.to_owned()));
+    }
+    let problem = Problem::new(format!("\"{name}\" is no congestion control of Linux"));
+    let guess = nearest(name, CONGESTION_CONTROLS).map(|known| format!("did you mean \"{known}\"? "));
+    let help = format!("{}this kernel has: {offered}", guess.unwrap_or_default());
+    Err(problem.at(section.origin_of(key)).help(help))
 }
 
 /// A time given in seconds.

@@ -78,7 +78,7 @@ impl EntranceTask {
             *field = values::seconds(section, key.name).unwrap_or(*field);
         }
         config.transport = trunk(section)?;
-        config.tcp = leg(section);
+        config.tcp = leg(section)?;
         config.max_connections = section.small(split::MAX_CONNECTIONS.name).unwrap_or(config.max_connections);
         config.buffer = section.small(split::BUFFER_BYTES.name).unwrap_or(config.buffer);
         config.validate().map_err(|error| wrong(section, error))?;
@@ -143,7 +143,7 @@ fn exit(section: &Section<'_>) -> Result<ExitConfig, Problem> {
     config.connect_timeout =
         values::seconds(section, split::CONNECT_TIMEOUT_S.name).unwrap_or(config.connect_timeout);
     config.transport = trunk(section)?;
-    config.tcp = leg(section);
+    config.tcp = leg(section)?;
     config.max_connections = section.small(split::MAX_CONNECTIONS.name).unwrap_or(config.max_connections);
     config.buffer = section.small(split::BUFFER_BYTES.name).unwrap_or(config.buffer);
     config.validate().map_err(|error| wrong(section, error))?;
@@ -233,8 +233,9 @@ fn trunk(section: &Section<'_>) -> Result<Transport, Problem> {
     Ok(transport)
 }
 
-fn leg(section: &Section<'_>) -> LegOptions {
-    LegOptions { congestion: section.word(keys::CONGESTION.name).map(str::to_owned), ..LegOptions::default() }
+fn leg(section: &Section<'_>) -> Result<LegOptions, Problem> {
+    let congestion = values::congestion_control(section, keys::CONGESTION.name)?;
+    Ok(LegOptions { congestion, ..LegOptions::default() })
 }
 
 fn wrong(section: &Section<'_>, error: impl Display) -> Problem {

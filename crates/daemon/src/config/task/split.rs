@@ -41,8 +41,8 @@ impl SplitTask {
             listen: vec![(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()],
             legs: Legs {
                 mobile_hosts: MobileHosts::Through(interface.clone()),
-                mobile: leg(section, keys::MOBILE_CONGESTION.name),
-                fixed: leg(section, keys::FIXED_CONGESTION.name),
+                mobile: leg(section, keys::MOBILE_CONGESTION.name)?,
+                fixed: leg(section, keys::FIXED_CONGESTION.name)?,
             },
             connect_timeout: values::seconds(section, keys::CONNECT_TIMEOUT_S.name)
                 .unwrap_or(default.connect_timeout),
@@ -71,10 +71,10 @@ impl SplitTask {
     }
 }
 
-fn leg(section: &Section<'_>, congestion: &str) -> LegOptions {
-    LegOptions {
-        congestion: section.word(congestion).map(str::to_owned),
+fn leg(section: &Section<'_>, congestion: &str) -> Result<LegOptions, Problem> {
+    Ok(LegOptions {
+        congestion: values::congestion_control(section, congestion)?,
         user_timeout: values::seconds(section, keys::USER_TIMEOUT_S.name),
         ..LegOptions::default()
-    }
+    })
 }
