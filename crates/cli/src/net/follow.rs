@@ -3,15 +3,26 @@
 use crate::console;
 use crate::net::args::Show;
 use crate::net::clock;
+use crate::net::recv::Sender;
 use crate::problems::{Failure, say};
 use hopline_net::transfer::{Outcome, Refusal, RelativePath, Summary, Watch};
 use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::time::Instant;
 
+/// What is transferred.
+pub(crate) enum Transferred {
+    /// So many bytes from here.
+    Outwards(u64),
+    /// What a sender has.
+    From(Sender),
+}
+
 /// The one who watches a transfer and tells.
 pub(crate) struct Follow {
     show: Show,
+    /// At a receiver.
+    from: Option<Sender>,
     bar: ProgressBar,
     /// Whether the bar's length is that of all files, or of each in turn.
     spans: Spans,
@@ -30,8 +41,12 @@ enum Spans {
 }
 
 impl Follow {
-    /// `total`: bytes of all files, where they are known beforehand.
-    pub(crate) fn new(show: Show, total: Option<u64>, bars: &MultiProgress) -> Self {
+    /// One that has seen nothing yet.
+    pub(crate) fn new(show: Show, transferred: Transferred, bars: &MultiProgress) -> Self {
+        let (total, from) = match transferred {
+            Transferred::Outwards(bytes) => (Some(bytes), None),
+            Transferred::From(sender) => (None, Some(sender)),
+        };
         if show.quiet || show.json {
             bars.set_draw_target(ProgressDrawTarget::hidden());
         }
@@ -41,7 +56,7 @@ impl Follow {
         bar.set_style(ProgressStyle::with_template(template).expect("the template is well formed"));
         let spans = if total.is_some_and(|bytes| bytes > 0) { Spans::All } else { Spans::Each };
         let started = clock::now();
-        Self { show, bar, spans, started, bytes: 0, progressed: started, printed: Ok(()) }
+        Self { show, from, bar, spans, started, bytes: 0, progressed: started, printed: Ok(()) }
     }
 
     /// When a byte last travelled, or a file was begun or stored, over whichever connection; before the first: when it began.
@@ -80,13 +95,16 @@ impl Follow {
             "event": "summary", "stored": stored, "present": present, "refused": refused,
             "bytes": bytes, "seconds": seconds, "rate_bps": rate_bps,
         });
-        self.line(&text, &values);
+        self.line(&text, values);
         self.printed?;
         if refused > 0 { Err(Failure::Other(format!("{refused} refused; see above"))) } else { Ok(()) }
     }
 
     /// Prints one of the two, as the user wants it.
-    fn line(&mut self, text: &str, values: &Value) {
+    fn line(&mut self, text: &str, mut values: Value) {
+        if let Some(sender) = &self.from {
+            values["from"] = sender.json();
+        }
         let line = if self.show.json { values.to_string() } else { text.to_owned() };
         let printed = self.bar.suspend(|| console::print(&format!("{line}\n")));
         if self.printed.is_ok() {
@@ -110,7 +128,7 @@ impl Watch for Follow {
         if self.show.json {
             let values =
                 json!({ "event": "begun", "path": path.to_string(), "size": size, "offset": offset });
-            self.line("", &values);
+            self.line("", values);
         }
     }
 
@@ -134,13 +152,13 @@ impl Watch for Follow {
             None => format!("{path}: {word}"),
         };
         let values = json!({ "event": "ended", "path": path.to_string(), "outcome": word, "why": why });
-        self.line(&text, &values);
+        self.line(&text, values);
     }
 
     fn unnameable(&mut self, refusal: &Refusal) {
         let values =
             json!({ "event": "ended", "path": null, "outcome": "refused", "why": refusal.to_string() });
-        self.line(&format!("refused: {refusal}"), &values);
+        self.line(&format!("refused: {refusal}"), values);
     }
 
     fn interrupted(&self) -> bool {

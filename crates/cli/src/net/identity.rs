@@ -75,12 +75,6 @@ pub(super) fn make(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Those who may send, if the options say who.
-pub(super) fn admitted(args: &Identity) -> Result<Option<Vec<PublicKey>>, Failure> {
-    let Some(path) = &args.known_peers else { return Ok(None) };
-    Ok(Some(load_peers(path)?.peers().iter().map(|peer| peer.key).collect()))
-}
-
 /// Whom we know, and where that is written.
 pub(super) struct Acquaintances {
     known: KnownPeers,

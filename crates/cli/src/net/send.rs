@@ -5,7 +5,7 @@ use crate::console;
 use crate::net::TRANSFER_KEPT;
 use crate::net::args::{Send as Args, Transport};
 use crate::net::clock;
-use crate::net::follow::Follow;
+use crate::net::follow::{Follow, Transferred};
 use crate::problems::{Failure, say};
 use hopline_core::Duration as Span;
 use hopline_lab::Problem;
@@ -50,7 +50,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     }
     identity::check(&args.identity)?;
     let spoken = spoken(args, peer)?;
-    let mut follow = Follow::new(args.show, Some(source.bytes()), &MultiProgress::new());
+    let mut follow = Follow::new(args.show, Transferred::Outwards(source.bytes()), &MultiProgress::new());
     let summary = send(args, peer, &spoken, source, &mut follow)?;
     follow.summarise(summary)
 }

@@ -61,7 +61,7 @@ fn said(output: &Output) -> String {
 #[test]
 fn who_is_not_known_gets_nothing_until_its_fingerprint_is_trusted() {
     let world = World::new();
-    let receiver = world.receiver(&[]);
+    let receiver = world.receiver(&["--anyone"]);
     let refused = world.send(&receiver, &[]);
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
     let fingerprint = world.fingerprint();
@@ -79,7 +79,7 @@ fn who_is_not_known_gets_nothing_until_its_fingerprint_is_trusted() {
 #[test]
 fn who_was_believed_once_must_have_the_same_key_again() {
     let world = World::new();
-    let receiver = world.receiver(&[]);
+    let receiver = world.receiver(&["--anyone"]);
     let sent = world.send(&receiver, &["--trust-on-first-use"]);
     assert_eq!(sent.status.code(), Some(0), "{}", said(&sent));
     let known = fs::read_to_string(world.at("here/hopline/known_peers")).unwrap();
@@ -88,7 +88,8 @@ fn who_was_believed_once_must_have_the_same_key_again() {
     receiver.end();
     fs::remove_file(world.at("there/hopline/key")).unwrap();
     fs::remove_dir_all(world.at("in")).unwrap();
-    let again = Receiver::speaking("tpa-wide", &world.at("there"), &world.at("in"), &["--port", &port]);
+    let again =
+        Receiver::speaking("tpa-wide", &world.at("there"), &world.at("in"), &["--anyone", "--port", &port]);
     for more in [&[][..], &["--trust-on-first-use"]] {
         let refused = world.send(&again, more);
         assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
@@ -117,6 +118,79 @@ fn a_receiver_that_knows_its_senders_lets_nobody_else_in() {
     assert_ne!(refused.status.code(), Some(0), "{}", said(&refused));
     assert!(!world.arrived());
     receiver.kill();
+}
+
+#[test]
+fn a_receiver_that_is_not_told_which_senders_may_send_says_what_to_write_and_makes_nothing() {
+    let world = World::new();
+    let output = world.text("in");
+    for (transport, ways) in [
+        ("tpa-wide", &["--known-peers FILE", "--psk FILE", "--anyone"][..]),
+        ("tpa", &["--transport tpa --anyone"]),
+    ] {
+        let refused = hopline(["recv", "--transport", transport, "-o", &output, "--port", "0", "--once"]);
+        assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+        for way in ways {
+            assert!(
+                said(&refused).contains(&format!("hopline recv -o {output} {way}")),
+                "{}",
+                said(&refused)
+            );
+        }
+    }
+    assert!(!world.at("in").exists() && !world.at("there").exists());
+}
+
+#[test]
+fn a_receiver_that_is_given_no_folder_has_one_of_its_own() {
+    let world = World::new();
+    let mut recv = command();
+    recv.current_dir(world.folder.path()).env("XDG_CONFIG_HOME", world.at("there"));
+    recv.args(["recv", "--anyone", "--bind", "127.0.0.1", "--port", "0", "--once"]);
+    let receiver = Receiver::of(recv);
+    let sent = world.send(&receiver, &["--trust-on-first-use"]);
+    assert_eq!(sent.status.code(), Some(0), "{}", said(&sent));
+    assert_eq!(fs::read(world.at("hopline-incoming/file")).unwrap(), pattern(500_000));
+}
+
+#[test]
+fn a_sender_is_told_by_its_name_and_sends_programs_if_its_key_is_known() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    fs::set_permissions(world.at("file"), fs::Permissions::from_mode(0o755)).unwrap();
+    hopline(["key", "new", &world.text("mine")]);
+    let shown = String::from_utf8(hopline(["key", "show", &world.text("mine")]).stdout).unwrap();
+    fs::write(world.at("senders"), format!("drone-3 {}", shown.lines().next().unwrap())).unwrap();
+    for (more, mode, name) in [
+        (&["--known-peers", "senders"][..], 0o755, Some("drone-3")),
+        (&["--known-peers", "senders", "--anyone"], 0o755, Some("drone-3")),
+        (&["--anyone"], 0o644, None),
+    ] {
+        let more: Vec<_> = more
+            .iter()
+            .map(|word| if *word == "senders" { world.text("senders") } else { (*word).to_owned() })
+            .collect();
+        let more: Vec<_> = more.iter().map(String::as_str).chain(["--json"]).collect();
+        let receiver = world.receiver(&more);
+        let sent = world.send(&receiver, &["--key", &world.text("mine"), "--trust-on-first-use"]);
+        assert_eq!(sent.status.code(), Some(0), "{}", said(&sent));
+        let (_, out, said) = receiver.end();
+        let from = &lines(&out)[0]["from"];
+        assert_eq!(from["name"].as_str(), name, "{out}");
+        assert!(shown.contains(from["fingerprint"].as_str().unwrap()), "{out}");
+        assert!(from["address"].as_str().unwrap().starts_with("127.0.0.1:"), "{out}");
+        assert!(
+            said.contains(&format!("{} (127.0.0.1:", name.unwrap_or(from["fingerprint"].as_str().unwrap()))),
+            "{said}"
+        );
+        assert_eq!(fs::metadata(world.at("in/file")).unwrap().permissions().mode() & 0o777, mode);
+        fs::remove_dir_all(world.at("in")).unwrap();
+    }
+}
+
+/// The lines of `--json`.
+fn lines(out: &str) -> Vec<serde_json::Value> {
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]

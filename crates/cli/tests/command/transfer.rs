@@ -22,7 +22,8 @@ impl Receiver {
 
     pub(crate) fn that_stays(directory: &Path, more: &[&str]) -> Self {
         let mut command = command();
-        command.args(["recv", "--transport", "tpa", "--bind", "127.0.0.1", "-o"]).arg(directory).args(more);
+        command.args(["recv", "--transport", "tpa", "--anyone", "--bind", "127.0.0.1", "-o"]);
+        command.arg(directory).args(more);
         Self::of(command)
     }
 
@@ -37,7 +38,7 @@ impl Receiver {
         Self::of(command)
     }
 
-    fn of(mut command: Command) -> Self {
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut err = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
@@ -161,7 +162,18 @@ fn wrong_input_is_told_before_anything_is_sent() {
     assert_eq!(hopline(["send", "/etc/hostname", "127.0.0.1", "--window", "13"]).status.code(), Some(2));
     let taken = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let busy = hopline(["recv", "--transport", "tpa", "--bind", "127.0.0.1", "--port", &port, "-o", "/tmp"]);
+    let busy = hopline([
+        "recv",
+        "--transport",
+        "tpa",
+        "--anyone",
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        &port,
+        "-o",
+        "/tmp",
+    ]);
     assert_eq!(busy.status.code(), Some(1));
     assert!(stderr(&busy).contains("cannot listen on 127.0.0.1:"), "{}", stderr(&busy));
 }

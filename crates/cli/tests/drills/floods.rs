@@ -87,7 +87,7 @@ fn run(speaks: Speaks, flood: Flood) -> (f64, f64) {
     fs::create_dir(folder.path().join("to")).unwrap();
     let data: Vec<u8> = (0..BYTES).map(|i| (i % 251) as u8).collect();
     fs::write(folder.path().join("f"), &data).unwrap();
-    let mut recv = speaks.hopline(folder.path(), &["recv", "--bind", "127.0.0.1"]);
+    let mut recv = speaks.receiver(folder.path(), &["--bind", "127.0.0.1"]);
     let mut receiver = recv.arg("-o").arg(folder.path().join("to")).spawn().unwrap();
     thread::sleep(Duration::from_millis(200));
     let (stop, sent) = (AtomicBool::new(false), AtomicU64::new(0));

@@ -34,6 +34,16 @@ impl Speaks {
         };
         command
     }
+
+    /// A receiver of whatever a sender with that key sends; over TPA, which knows no keys, any sender.
+    pub(crate) fn receiver(self, folder: &Path, arguments: &[&str]) -> Command {
+        let mut recv = self.hopline(folder, &["recv"]);
+        recv.args(arguments);
+        if self == Self::Tpa {
+            recv.arg("--anyone");
+        }
+        recv
+    }
 }
 
 /// The shared key, for its owner alone to read.
@@ -78,7 +88,7 @@ impl World {
     }
 
     pub(crate) fn start_receiver(&mut self) {
-        let mut recv = self.hopline(&["recv", "-q", "--silence", &self.silence]);
+        let mut recv = self.speaks.receiver(self.folders.path(), &["-q", "--silence", &self.silence]);
         recv.arg("-o").arg(self.place());
         self.receiver = Some(self.link.host(Side::B).spawn(recv).unwrap());
     }

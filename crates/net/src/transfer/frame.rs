@@ -149,6 +149,8 @@ pub enum Reason {
     TooMany = 11,
     /// The sender has begun the same transfer anew.
     TakenOver = 12,
+    /// A name that begins with a dot, from a sender whose key the receiver does not know.
+    Hidden = 13,
     /// A reason that this version does not know.
     Unknown = 255,
 }
@@ -349,7 +351,7 @@ impl Refusal {
 
 impl Reason {
     fn of(byte: u8) -> Self {
-        const KNOWN: [Reason; 12] = [
+        const KNOWN: [Reason; 13] = [
             Reason::Path,
             Reason::Exists,
             Reason::Busy,
@@ -362,6 +364,7 @@ impl Reason {
             Reason::Interrupted,
             Reason::TooMany,
             Reason::TakenOver,
+            Reason::Hidden,
         ];
         KNOWN.into_iter().find(|reason| *reason as u8 == byte).unwrap_or(Self::Unknown)
     }

@@ -34,7 +34,7 @@ pub use frames::Caller;
 pub use identity::SenderId;
 pub use parts::FoundPart;
 pub use path::{MAX_DEPTH, MAX_NAME, MAX_PATH, PathProblem, RelativePath};
-pub use permitted::{Existing, Permitted};
+pub use permitted::{Existing, Origin, Permitted};
 pub use receiver::Receiver;
 pub use sender::{CHUNK, Sender};
 pub use source::{Skipped, Source};

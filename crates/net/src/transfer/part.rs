@@ -4,7 +4,7 @@ use super::error::Error;
 use super::frame::{Content, Modified, Offer};
 use super::hashing::hash_into;
 use super::path::{PART_PREFIX, RelativePath};
-use super::permitted::Existing;
+use super::permitted::{Existing, Origin};
 use super::quota::Quota;
 use super::trouble::{Trouble, exists};
 use blake3::{Hash, Hasher};
@@ -181,11 +181,10 @@ impl Part {
     }
 
     /// Puts the complete file into its place, safe from power failure.
-    pub(super) fn commit(mut self, offer: &Offer, existing: Existing) -> Result<(), Trouble> {
+    pub(super) fn commit(mut self, offer: &Offer, existing: Existing, origin: Origin) -> Result<(), Trouble> {
         let trouble = |e| Trouble::of(format!("storing {}", self.target), e);
         self.file.set_len(self.here).map_err(|e| Trouble::of_io(format!("storing {}", self.target), e))?;
-        // Nobody but the owner gets to write to what a stranger sent.
-        let mode = Mode::from_raw_mode(u32::from(offer.mode & 0o755));
+        let mode = Mode::from_raw_mode(u32::from(origin.mode(offer.mode)));
         fs::fchmod(&self.file, mode).map_err(trouble)?;
         if offer.content != Content::Stream {
             fs::futimens(&self.file, &times(offer.modified)).map_err(trouble)?;

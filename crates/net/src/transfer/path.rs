@@ -86,6 +86,12 @@ impl RelativePath {
         self.0.split(|byte| *byte == b'/')
     }
 
+    /// Returns whether one of the names begins with a dot.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.names().any(|name| name.starts_with(b"."))
+    }
+
     /// `self/name`.
     ///
     /// # Errors

@@ -8,6 +8,17 @@ pub enum Existing {
     Replace,
 }
 
+/// Whether the receiver knows the sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// A sender whose key is not known. Names that begin with a dot are refused, and execute permission is removed: neither
+    /// a start-up file nor a program comes from a stranger.
+    #[default]
+    Stranger,
+    /// A sender that has proved to have a key that the receiver knows.
+    Known,
+}
+
 /// What a receiver may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permitted {
@@ -17,11 +28,23 @@ pub struct Permitted {
     pub bytes: u64,
     /// Files and directories of a conversation.
     pub entries: u64,
+    /// Whether the receiver knows the sender.
+    pub origin: Origin,
+}
+
+impl Origin {
+    /// Permission bits of what is stored: no write permission for group and others.
+    pub(super) const fn mode(self, offered: u16) -> u16 {
+        match self {
+            Self::Stranger => offered & 0o644,
+            Self::Known => offered & 0o755,
+        }
+    }
 }
 
 impl Default for Permitted {
-    /// Nothing is replaced; a million files, and whatever the disk holds.
+    /// Nothing is replaced; a million files, and whatever the disk holds; the sender is a stranger.
     fn default() -> Self {
-        Self { existing: Existing::Refuse, bytes: u64::MAX, entries: 1_000_000 }
+        Self { existing: Existing::Refuse, bytes: u64::MAX, entries: 1_000_000, origin: Origin::Stranger }
     }
 }

@@ -3,7 +3,7 @@ use super::frame::{Content, Frame, Offer, Reason, Refusal, VERSION};
 use super::hashing::hash_into;
 use super::part::Part;
 use super::path::RelativePath;
-use super::permitted::{Existing, Permitted};
+use super::permitted::{Existing, Origin, Permitted};
 use super::store::{Directory, Found};
 use super::trouble::{Trouble, exists};
 use super::{Outcome, Summary, Watch};
@@ -15,6 +15,7 @@ use blake3::{Hash, Hasher};
 pub struct Receiver<'a> {
     directory: &'a Directory,
     existing: Existing,
+    origin: Origin,
     /// What may still be taken.
     bytes_left: u64,
     entries_left: u64,
@@ -53,6 +54,7 @@ impl<'a> Receiver<'a> {
         Self {
             directory,
             existing: permitted.existing,
+            origin: permitted.origin,
             bytes_left: permitted.bytes,
             entries_left: permitted.entries,
             state: State::AwaitHello,
@@ -135,6 +137,12 @@ impl<'a> Receiver<'a> {
         offer: Offer,
         watch: &mut dyn Watch,
     ) -> Result<Frame, Trouble> {
+        if self.origin == Origin::Stranger && path.is_hidden() {
+            let text = format!(
+                "{path}: a name that begins with a dot; the receiver takes it only from a sender whose key it knows"
+            );
+            return Err(Trouble::refuse(Reason::Hidden, text));
+        }
         let size = match offer.content {
             Content::Directory => {
                 self.directory.make(path)?;
@@ -277,7 +285,7 @@ impl<'a> Receiver<'a> {
             Err(Trouble::Fail(error)) => return Err(error),
             Err(Trouble::Refuse(refusal)) => return Ok(self.refuse(&path, refusal, watch)),
         }
-        match part.commit(&offer, self.existing) {
+        match part.commit(&offer, self.existing, self.origin) {
             Ok(()) => {
                 self.summary.stored += 1;
                 watch.ended(&path, &Outcome::Stored);

@@ -11,7 +11,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   hopline link --rate 20mbit --delay 25ms --loss 5% --far 'hopline bench -s' \\
     -- sh -c 'hopline bench -c $HOPLINE_FAR'
-  hopline link --delay 100ms --far 'hopline recv -o in' \\
+  hopline link --delay 100ms --far 'hopline recv -o in --anyone' \\
     -- sh -c 'hopline send video.mp4 $HOPLINE_FAR'
   hopline link --rate 2mbit --outage 10s..30s -- ping -c 40 10.80.0.2
   hopline link --loss 10% --loss-burst 4   # a shell; on the far host:

@@ -20,13 +20,14 @@ Exit codes: 0 done, 1 failed or refused, 2 wrong usage or input, 130 interrupted
 
 pub(super) const RECV_EXAMPLES: &str = "\
 Examples:
-  hopline recv -o incoming
-  hopline recv -o incoming --once --force
-  hopline recv -o incoming --quota 10G --expire 7
+  hopline recv -o incoming --known-peers senders
+  hopline recv -o incoming --psk key --once --force
+  hopline recv -o incoming --anyone --quota 10G --expire 7
   hopline recv -o incoming --clean
 
-Anyone who reaches the port may send, unless --known-peers or --psk says who; nothing is replaced without --force, and nothing is written outside the \
-directory. SIGTERM and Ctrl-C stop it: senders are told, and wait for it to be started again.
+--known-peers, --psk or --anyone says which senders may send. A sender whose key is not known sends no names that \
+begin with a dot, and its files lose execute permission. Nothing is replaced without --force, and nothing is written \
+outside the directory. SIGTERM and Ctrl-C stop it: senders are told, and wait for it to be started again.
 Exit codes: 0 done, 1 failed or refused, 2 wrong usage, 130 interrupted while something arrived.";
 
 /// What TPA has, seconds.
@@ -65,7 +66,7 @@ pub(crate) struct Identity {
     /// A key that both ends share, and nobody else has
     #[arg(long, value_name = "FILE")]
     pub(crate) psk: Option<PathBuf>,
-    /// Who is known by which public key [default of send: known_peers in the folder of hopline's settings; recv: anyone may send]
+    /// Peers and their public keys [default of send: known_peers in the folder of hopline's settings]
     #[arg(long, value_name = "FILE", conflicts_with = "psk")]
     pub(crate) known_peers: Option<PathBuf>,
 }
@@ -106,7 +107,7 @@ pub(crate) struct Send {
 #[derive(Debug, Arguments)]
 pub(crate) struct Recv {
     /// Directory where files go; made if it is not there
-    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    #[arg(short, long, value_name = "DIR", default_value = "hopline-incoming")]
     pub(crate) output: PathBuf,
     /// UDP port
     #[arg(short, long, value_name = "PORT", default_value_t = hopline_wire::tpa::PORT)]
@@ -115,6 +116,9 @@ pub(crate) struct Recv {
     /// Listen on this address only
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0")]
     pub(crate) bind: IpAddr,
+    /// Let any sender send; those in the file of --known-peers count as known
+    #[arg(long, conflicts_with = "psk")]
+    pub(crate) anyone: bool,
     /// Replace files that are there
     #[arg(long)]
     pub(crate) force: bool,

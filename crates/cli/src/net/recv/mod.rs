@@ -1,22 +1,26 @@
 //! `hopline recv`.
 
+mod admission;
 mod parts;
 mod reception;
 
-use super::identity::{self, Ours};
+pub(super) use admission::Sender;
+
+use super::identity;
 use crate::console;
 use crate::net::TRANSFER_KEPT;
 use crate::net::args::{Recv as Args, Transport};
 use crate::net::clock;
-use crate::net::follow::Follow;
+use crate::net::follow::{Follow, Transferred};
 use crate::problems::{Failure, say};
+use admission::{Admission, Proves};
 use hopline_core::Duration as Span;
 use hopline_net::streams::{Listener, Protocol, Stream};
 use hopline_net::tpa::{self, Tpa};
 use hopline_net::transfer::{
     self, Caller, Conversations, Directory, Error, Existing, Limits, Permitted, Seat, Shared,
 };
-use hopline_net::wide::{self, Credentials, Fingerprint, Trust, Wide};
+use hopline_net::wide::{self, Credentials, Fingerprint, Wide};
 use indicatif::MultiProgress;
 use parts::Expiry;
 use reception::Reception;
@@ -39,48 +43,40 @@ struct Guest<P: Protocol> {
 
 /// Takes what senders send, until Ctrl-C, or one conversation with `--once`.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
-    let mut directory = Directory::open(&args.output).map_err(|e| Failure::Other(e.to_string()))?;
+    let open = || Directory::open(&args.output).map_err(|e| Failure::Other(e.to_string()));
     if args.clean {
-        return parts::clean(args, &directory);
+        return parts::clean(args, &open()?);
     }
+    identity::check(&args.identity)?;
+    let admission = Admission::of(args)?;
+    let mut directory = open()?;
     if let Some(bytes) = args.quota {
         directory.set_quota(bytes).map_err(|e| Failure::Other(e.to_string()))?;
     }
-    identity::check(&args.identity)?;
     let silence = Some(Span::from_secs(args.silence.into()));
     match args.identity.transport {
         Transport::Tpa => {
             let mut config = tpa::config(args.window);
             config.silence_limit = silence;
-            serve::<Tpa>(args, &directory, &config, None)
+            serve::<Tpa>(args, &admission, &directory, &config, None)
         }
         Transport::TpaWide => {
-            let credentials = credentials(args)?;
+            let credentials = admission.credentials(args)?;
             let fingerprint = match &credentials {
                 Credentials::Shared(_) => None,
                 Credentials::Keys { private, .. } => Some(private.public().fingerprint()),
             };
             let mut config = wide::config(credentials);
             config.transport.silence.limit = silence;
-            serve::<Wide>(args, &directory, &config, fingerprint)
+            serve::<Wide>(args, &admission, &directory, &config, fingerprint)
         }
     }
 }
 
-/// Who we are, which is said, and who may send.
-fn credentials(args: &Args) -> Result<Credentials, Failure> {
-    Ok(match identity::ours(&args.identity)? {
-        Ours::Shared(key) => Credentials::Shared(key),
-        Ours::Own(private) => {
-            let trust = identity::admitted(&args.identity)?.map_or(Trust::Anyone, Trust::Only);
-            Credentials::Keys { private, trust }
-        }
-    })
-}
-
 /// Says where it waits, and by which fingerprint it is known, and serves.
-fn serve<P: Protocol>(
+fn serve<P: Proves>(
     args: &Args,
+    admission: &Admission,
     directory: &Directory,
     config: &P::Config,
     fingerprint: Option<Fingerprint>,
@@ -100,6 +96,7 @@ fn serve<P: Protocol>(
         if let Some(fingerprint) = fingerprint {
             say(&format!("fingerprint {fingerprint}"));
         }
+        say(&admission.to_string());
     }
     let bars = MultiProgress::new();
     let in_all = usize::from(args.conversations.get());
@@ -107,14 +104,14 @@ fn serve<P: Protocol>(
     let mut reception = Reception::new(listener, Conversations::new(limits));
     if args.once {
         return match reception.next(|| expiry.look(directory))? {
-            Some(guest) => converse(args, directory, &bars, guest),
+            Some(guest) => converse(args, admission, directory, &bars, guest),
             None => Ok(()),
         };
     }
     thread::scope(|scope| {
         let mut running = Vec::new();
         while let Some(guest) = reception.next(|| expiry.look(directory))? {
-            let work = |guest| converse(args, directory, &bars, guest);
+            let work = |guest| converse(args, admission, directory, &bars, guest);
             running.retain(|thread: &thread::ScopedJoinHandle<'_, _>| !thread.is_finished());
             running.extend(host(scope, guest, work));
         }
@@ -148,27 +145,30 @@ fn host<'scope, 'env, P: Protocol>(
 }
 
 /// One conversation, to its end.
-fn converse<P: Protocol>(
+fn converse<P: Proves>(
     args: &Args,
+    admission: &Admission,
     directory: &Directory,
     bars: &MultiProgress,
     guest: Guest<P>,
 ) -> Result<(), Failure> {
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let permitted = Permitted { existing, ..Permitted::default() };
     let Guest { caller, peer, seat } = guest;
     let stream = caller.reader().clone();
+    let sender = admission.sender(peer, P::key(&stream.get().info()));
+    let permitted = Permitted { existing, origin: sender.origin, ..Permitted::default() };
     stream.get().set_nonblocking(false);
     stream.get().set_read_timeout(Some(LOOK_UP));
     stream.get().set_write_timeout(Some(LOOK_UP));
-    let mut follow = Follow::new(args.show, None, bars);
+    let mut follow = Follow::new(args.show, Transferred::From(sender.clone()), bars);
+    follow.say(&format!("{sender} sends"));
     let received = transfer::receive(caller, stream.clone(), directory, permitted, &seat, &mut follow);
     // From here on the same sender finds nothing locked.
     drop(seat);
     part(stream.get());
     let summary = received.map_err(|e| match e {
         Error::Interrupted => Failure::Interrupted(TRANSFER_KEPT),
-        e => Failure::Other(format!("{peer}: {e}")),
+        e => Failure::Other(format!("{sender}: {e}")),
     })?;
     follow.summarise(summary)
 }

@@ -60,6 +60,36 @@ fn names_that_lead_elsewhere_are_refused_and_the_conversation_goes_on() {
 }
 
 #[test]
+fn a_stranger_plants_no_hidden_files_and_no_programs_and_the_rest_goes() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let tree = place.from.path().join("f");
+    fs::create_dir_all(tree.join(".ssh")).unwrap();
+    for name in [".profile", ".ssh/authorized_keys", "plain", "program"] {
+        fs::write(tree.join(name), name).unwrap();
+        fs::set_permissions(tree.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let (sent, received) = place.transfer();
+    assert_eq!((sent.stored, sent.refused), (2, 3));
+    assert_eq!(received, sent);
+    let arrived = place.to.path().join("f");
+    assert_eq!(names(&arrived), ["plain", "program"]);
+    assert_eq!(fs::metadata(arrived.join("program")).unwrap().permissions().mode() & 0o777, 0o644);
+    let directory = place.directory();
+    let mut receiver = greeted(&directory, Permitted::default());
+    for path in [b".a".as_slice(), b"a/.b/c", b"..."] {
+        for content in [Content::Directory, Content::Stream] {
+            assert_eq!(refused(&mut receiver, offer(path, content)).reason, Reason::Hidden);
+        }
+    }
+    let known = Permitted { origin: Origin::Known, ..Permitted::default() };
+    let (sent, _) = converse(place.source(), &directory, known).unwrap();
+    assert_eq!((sent.stored, sent.present, sent.refused), (2, 2, 0));
+    assert_eq!(fs::read(arrived.join(".ssh/authorized_keys")).unwrap(), b".ssh/authorized_keys");
+    assert_eq!(fs::metadata(arrived.join(".profile")).unwrap().permissions().mode() & 0o777, 0o755);
+}
+
+#[test]
 fn links_inside_the_directory_lead_nowhere() {
     let place = Place::new();
     let outside = place.from.path().join("outside");

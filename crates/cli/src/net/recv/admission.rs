@@ -1,0 +1,154 @@
+//! Senders that may send, and what is known of them.
+
+use super::super::identity::{self, Ours};
+use super::super::keys::load_peers;
+use crate::net::args::{Recv as Args, Transport};
+use crate::problems::Failure;
+use hopline_lab::Problem;
+use hopline_net::streams::Protocol;
+use hopline_net::tpa::Tpa;
+use hopline_net::transfer::Origin;
+use hopline_net::wide::{Credentials, Fingerprint, PublicKey, Trust, Wide};
+use hopline_secure::keys::KnownPeers;
+use serde_json::{Value, json};
+use std::fmt;
+use std::net::SocketAddr;
+
+/// Which senders may send.
+#[derive(Debug)]
+pub(super) enum Admission {
+    /// All (`--anyone`). Those in the file of `--known-peers` are no strangers.
+    Anyone(KnownPeers),
+    /// Those in the file of `--known-peers`.
+    Known(KnownPeers),
+    /// Those that have the key of `--psk`.
+    Shared,
+}
+
+/// The sender of a conversation, as far as it is known.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    address: SocketAddr,
+    fingerprint: Option<Fingerprint>,
+    /// Its name in the file of known peers.
+    name: Option<String>,
+    /// Whether it is known by a key.
+    pub(super) origin: Origin,
+}
+
+impl Admission {
+    /// Returns what the options say.
+    ///
+    /// # Errors
+    /// They do not say which senders may send.
+    pub(super) fn of(args: &Args) -> Result<Self, Failure> {
+        let file = args.identity.known_peers.as_deref();
+        let known = file.map(load_peers).transpose()?;
+        Ok(match (known, args.anyone) {
+            _ if args.identity.psk.is_some() => Self::Shared,
+            (known, true) => Self::Anyone(known.unwrap_or_default()),
+            (Some(known), false) => Self::Known(known),
+            (None, false) => return Err(unsaid(args)),
+        })
+    }
+
+    /// Returns what proves who is there, and which keys are let in.
+    pub(super) fn credentials(&self, args: &Args) -> Result<Credentials, Failure> {
+        Ok(match identity::ours(&args.identity)? {
+            Ours::Shared(key) => Credentials::Shared(key),
+            Ours::Own(private) => Credentials::Keys { private, trust: self.trust() },
+        })
+    }
+
+    fn trust(&self) -> Trust {
+        match self {
+            Self::Known(known) => Trust::Only(known.peers().iter().map(|peer| peer.key).collect()),
+            Self::Anyone(_) | Self::Shared => Trust::Anyone,
+        }
+    }
+
+    /// Returns what is known of the sender at `address` that has proved to have `key`.
+    pub(super) fn sender(&self, address: SocketAddr, key: Option<PublicKey>) -> Sender {
+        let name = match self {
+            Self::Anyone(known) | Self::Known(known) => {
+                known.peers().iter().find(|peer| Some(peer.key) == key).map(|peer| peer.name.to_string())
+            }
+            Self::Shared => None,
+        };
+        let is_known = name.is_some() || matches!(self, Self::Shared);
+        let origin = if is_known { Origin::Known } else { Origin::Stranger };
+        Sender { address, fingerprint: key.map(|key| key.fingerprint()), name, origin }
+    }
+}
+
+/// Which senders may send, for people.
+impl fmt::Display for Admission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Anyone(_) => f.write_str(
+                "any sender may send; without a known key no names that begin with a dot and no execute permission",
+            ),
+            Self::Known(known) => write!(f, "senders with one of {} known keys may send", known.peers().len()),
+            Self::Shared => f.write_str("senders with the same shared key may send"),
+        }
+    }
+}
+
+impl Sender {
+    /// The members of a JSON line about it.
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "address": self.address.to_string(),
+            "fingerprint": self.fingerprint.map(|fingerprint| fingerprint.to_string()),
+            "name": self.name,
+        })
+    }
+}
+
+/// Its name or fingerprint, and its address.
+impl fmt::Display for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, fingerprint, name, .. } = self;
+        match (name, fingerprint) {
+            (Some(name), _) => write!(f, "{name} ({address})"),
+            (None, Some(fingerprint)) => write!(f, "{fingerprint} ({address})"),
+            (None, None) => write!(f, "{address}"),
+        }
+    }
+}
+
+/// A protocol as far as it proves to have a peer's key.
+pub(super) trait Proves: Protocol {
+    /// Returns the key that the peer has proved to have.
+    fn key(info: &Self::Info) -> Option<PublicKey>;
+}
+
+impl Proves for Tpa {
+    fn key(_: &Self::Info) -> Option<PublicKey> {
+        None
+    }
+}
+
+impl Proves for Wide {
+    fn key(info: &Self::Info) -> Option<PublicKey> {
+        info.peer.key
+    }
+}
+
+fn unsaid(args: &Args) -> Failure {
+    let output = args.output.display();
+    let what = "nothing says which senders may send";
+    let help = if args.identity.transport == Transport::Tpa {
+        format!(
+            "`hopline recv -o {output} --transport tpa --anyone`: TPA knows no keys, so that any sender may"
+        )
+    } else {
+        format!(
+            "write one of\n\
+             `hopline recv -o {output} --known-peers FILE`: senders in FILE, in each line a name and what `hopline key show` prints there\n\
+             `hopline recv -o {output} --psk FILE`: senders with the same key, which `openssl rand -hex 32` makes\n\
+             `hopline recv -o {output} --anyone`: any sender, but no names that begin with a dot and no execute permission"
+        )
+    };
+    Problem::new(what).help(help).into()
+}
