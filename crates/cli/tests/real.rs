@@ -6,6 +6,7 @@ mod iperf3;
 mod link;
 mod needing;
 mod proxy;
+mod unattended;
 
 use hopline_harness::{module, run};
 use hopline_testkit::namespace::at_once;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
         ("link", link::tests()),
         ("needing", needing::tests()),
         ("proxy", proxy::tests()),
+        ("unattended", unattended::tests()),
     ];
     let at_once = if docs::is_update() { 1 } else { at_once() };
     run(tests.into_iter().flat_map(|(name, tests)| module(name, tests)), Some(at_once))

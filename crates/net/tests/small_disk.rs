@@ -19,11 +19,12 @@ const SMALL: &str = "HOPLINE_TEST_SMALL_DISK";
 
 type Body = fn(&Path);
 
-const TESTS: [(&str, Body); 3] = [
+const TESTS: [(&str, Body); 4] = [
     (
-        "a_full_disk_gives_one_error_and_what_arrived_is_kept",
-        a_full_disk_gives_one_error_and_what_arrived_is_kept,
+        "a_full_disk_is_about_one_file_and_what_arrived_is_kept",
+        a_full_disk_is_about_one_file_and_what_arrived_is_kept,
     ),
+    ("what_fits_is_stored_beside_what_does_not", what_fits_is_stored_beside_what_does_not),
     ("a_full_disk_is_told_to_the_sender_of_a_stream", a_full_disk_is_told_to_the_sender_of_a_stream),
     ("a_read_only_disk_gives_one_error", a_read_only_disk_gives_one_error),
 ];
@@ -53,7 +54,7 @@ fn on_a_small_disk(name: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-fn a_full_disk_gives_one_error_and_what_arrived_is_kept(small: &Path) {
+fn a_full_disk_is_about_one_file_and_what_arrived_is_kept(small: &Path) {
     let content = bytes(8 * CHUNK);
     let from = Place::with(&content);
     let place = Place { to: TempDir::new_in(small).unwrap(), ..from };
@@ -64,12 +65,8 @@ fn a_full_disk_gives_one_error_and_what_arrived_is_kept(small: &Path) {
     let ballast = small.join("ballast");
     // As much as fits.
     fs::write(&ballast, bytes(1 << 20)).unwrap_err();
-    let error = exchange(&mut sender, &mut receiver, 100, |frame| frame).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "writing f; what has arrived is kept, and sending it again goes on from there: No space left on device \
-         (os error 28)"
-    );
+    assert!(exchange(&mut sender, &mut receiver, 100, |frame| frame).unwrap());
+    assert_eq!((sender.summary().refused, receiver.summary().refused), (1, 1));
     drop(receiver);
     let refused = converse(place.source(), &directory, Permitted::default()).unwrap();
     assert_eq!(refused.0.refused, 1, "there is too little room to begin");
@@ -79,13 +76,65 @@ fn a_full_disk_gives_one_error_and_what_arrived_is_kept(small: &Path) {
     assert_eq!(place.received(), content);
 }
 
+/// What became of each path.
+#[derive(Default)]
+struct Refusals(Vec<(String, Refusal)>);
+
+impl Watch for Refusals {
+    fn ended(&mut self, path: &RelativePath, outcome: &Outcome) {
+        if let Outcome::Refused(refusal) = outcome {
+            self.0.push((path.to_string(), refusal.clone()));
+        }
+    }
+}
+
+fn what_fits_is_stored_beside_what_does_not(small: &Path) {
+    let place = Place { to: TempDir::new_in(small).unwrap(), ..Place::new() };
+    let tree = place.from.path().join("f");
+    fs::create_dir(&tree).unwrap();
+    // The second is too large at once; the third has room until the fourth, which is offered with it, has taken it.
+    for (name, len) in [("a", 10), ("b", 1 << 20), ("c", 9 * CHUNK), ("d", 9 * CHUNK), ("e", 10)] {
+        fs::write(tree.join(name), bytes(len)).unwrap();
+    }
+    let (mut here, mut there) = (Refusals::default(), Refusals::default());
+    let directory = place.directory();
+    let (mut sender, mut receiver) =
+        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+    while !sender.is_over() {
+        let frame = sender.poll(&mut here).unwrap().expect("the receiver has answered");
+        receiver.handle(frame, &mut there).unwrap();
+        receiver.settle(&mut there).unwrap();
+        while let Some(reply) = receiver.poll() {
+            sender.handle(reply, &mut here).unwrap();
+        }
+    }
+    assert_eq!((sender.summary().stored, sender.summary().refused), (3, 2), "{here:?}", here = here.0);
+    assert_eq!(here.0, there.0);
+    let [(first, too_large), (second, full)] = &here.0[..] else { panic!("{:?}", here.0) };
+    assert_eq!((&first[..], &second[..]), ("f/b", "f/d"));
+    for refusal in [too_large, full] {
+        assert!(refusal.reason == Reason::NoSpace && refusal.reason.is_temporary(), "{refusal}");
+    }
+    assert_eq!(
+        full.text,
+        "writing f/d; what has arrived is kept, and sending it again goes on from there: No space left on device \
+         (os error 28)"
+    );
+    assert_eq!(fs::read(place.to.path().join("f/e")).unwrap(), bytes(10));
+    // With room, the same again goes on.
+    fs::remove_file(place.to.path().join("f/c")).unwrap();
+    fs::remove_file(tree.join("b")).unwrap();
+    fs::remove_file(tree.join("c")).unwrap();
+    let (sent, _) = converse(place.source(), &directory, Permitted::default()).unwrap();
+    assert_eq!((sent.stored, sent.present), (1, 2));
+    assert!(sent.bytes < 9 * CHUNK as u64, "{sent:?}");
+}
+
 fn a_full_disk_is_told_to_the_sender_of_a_stream(small: &Path) {
     let place = Place { to: TempDir::new_in(small).unwrap(), ..Place::new() };
     let source = Source::of_stream(std::io::Cursor::new(bytes(4 << 20)), "f").unwrap();
     let (sent, received) = over_sockets(source, &place.directory(), Permitted::default());
-    let sent = sent.unwrap_err().to_string();
-    assert_eq!(sent, "the peer gave up: writing f: No space left on device (os error 28)");
-    assert!(received.unwrap_err().to_string().starts_with("writing f: "));
+    assert_eq!((sent.unwrap().refused, received.unwrap().refused), (1, 1));
     assert!(place.names().is_empty());
 }
 

@@ -1,13 +1,18 @@
 //! What `send` and `recv` show of a transfer: a bar on stderr, a line for each file on stdout.
+//!
+//! `docs/transfer.md` describes the lines of `--json`.
 
 use crate::console;
 use crate::net::args::Show;
 use crate::net::clock;
 use crate::net::recv::Sender;
+use crate::net::state::{State, Status};
 use crate::problems::{Failure, say};
-use hopline_net::transfer::{Outcome, Refusal, RelativePath, Summary, Watch};
+use hopline_net::transfer::{Outcome, Refusal, RelativePath, Unsendable, Watch};
 use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// What is transferred.
@@ -27,9 +32,15 @@ pub(crate) struct Follow {
     /// Whether the bar's length is that of all files, or of each in turn.
     spans: Spans,
     started: Instant,
-    bytes: u64,
-    /// When something new last came about.
-    progressed: Instant,
+    /// Told every second, with `--json`.
+    status: Status,
+    counts: Counts,
+    /// At a sender: what needs not be offered again.
+    settled: BTreeSet<RelativePath>,
+    /// At a sender: what this connection's receiver may take later.
+    deferred: BTreeMap<RelativePath, Refusal>,
+    /// What was told once and is not told again.
+    told: BTreeSet<PathBuf>,
     /// The first failure to write to stdout.
     printed: Result<(), Failure>,
 }
@@ -40,12 +51,21 @@ enum Spans {
     Each,
 }
 
+/// Over all connections.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    stored: u64,
+    present: u64,
+    refused: u64,
+    bytes: u64,
+}
+
 impl Follow {
     /// One that has seen nothing yet.
     pub(crate) fn new(show: Show, transferred: Transferred, bars: &MultiProgress) -> Self {
-        let (total, from) = match transferred {
-            Transferred::Outwards(bytes) => (Some(bytes), None),
-            Transferred::From(sender) => (None, Some(sender)),
+        let (total, from, state) = match transferred {
+            Transferred::Outwards(bytes) => (Some(bytes), None, State::Connecting),
+            Transferred::From(sender) => (None, Some(sender), State::Receiving),
         };
         if show.quiet || show.json {
             bars.set_draw_target(ProgressDrawTarget::hidden());
@@ -55,19 +75,57 @@ impl Follow {
             "{bar:30} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go  {wide_msg}";
         bar.set_style(ProgressStyle::with_template(template).expect("the template is well formed"));
         let spans = if total.is_some_and(|bytes| bytes > 0) { Spans::All } else { Spans::Each };
-        let started = clock::now();
-        Self { show, from, bar, spans, started, bytes: 0, progressed: started, printed: Ok(()) }
+        let status = Status::new(show.json, from.as_ref().map(Sender::json), state);
+        Self {
+            show,
+            from,
+            bar,
+            spans,
+            started: clock::now(),
+            status,
+            counts: Counts::default(),
+            settled: BTreeSet::new(),
+            deferred: BTreeMap::new(),
+            told: BTreeSet::new(),
+            printed: Ok(()),
+        }
     }
 
     /// When a byte last travelled, or a file was begun or stored, over whichever connection; before the first: when it began.
     /// What the receiver had before is no progress.
-    pub(crate) const fn progressed(&self) -> Instant {
-        self.progressed
+    pub(crate) fn progressed(&self) -> Instant {
+        self.status.progressed()
     }
 
-    /// Another connection: the receiver will say how much it has of each file.
-    pub(crate) fn begin_anew(&self) {
-        self.bar.set_position(0);
+    /// What was stored, was there, or will never be taken: it needs not be offered again.
+    pub(crate) const fn settled(&self) -> &BTreeSet<RelativePath> {
+        &self.settled
+    }
+
+    /// Why one of the files that this connection's receiver may take later was not taken now.
+    pub(crate) fn deferral(&self) -> Option<&Refusal> {
+        self.deferred.values().next()
+    }
+
+    /// Another connection: of what is offered again, the receiver will say how much it has of each file.
+    pub(crate) fn begin_anew(&mut self, settled_bytes: u64) {
+        self.bar.set_position(settled_bytes);
+        self.deferred.clear();
+    }
+
+    /// What the transfer does now.
+    pub(crate) fn turn(&mut self, state: State) {
+        self.status.turn(state);
+    }
+
+    /// Something of the source cannot be sent.
+    pub(crate) fn unsendable(&mut self, unsendable: &Unsendable) {
+        let Unsendable { place, refusal } = unsendable;
+        if self.told.insert(place.clone()) {
+            self.counts.refused += 1;
+            let values = ended(Some(&place.display().to_string()), "refused", Some(refusal));
+            self.line(&format!("refused: {refusal}"), values);
+        }
     }
 
     /// A line for people on stderr, above the bar.
@@ -81,10 +139,13 @@ impl Follow {
     ///
     /// # Errors
     /// Something was refused, or stdout is gone.
-    pub(crate) fn summarise(mut self, summary: Summary) -> Result<(), Failure> {
+    pub(crate) fn summarise(mut self) -> Result<(), Failure> {
         self.bar.finish_and_clear();
-        let Summary { stored, present, refused, .. } = summary;
-        let (seconds, bytes) = (self.started.elapsed().as_secs_f64(), self.bytes);
+        for (path, refusal) in std::mem::take(&mut self.deferred) {
+            self.refused(&path, &refusal);
+        }
+        let Counts { stored, present, refused, bytes } = self.counts;
+        let seconds = self.started.elapsed().as_secs_f64();
         let rate_bps = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
         let text = format!(
             "{stored} stored, {present} there already, {refused} refused; {} in {seconds:.1} s, {:.3} Mb/s",
@@ -95,17 +156,49 @@ impl Follow {
             "event": "summary", "stored": stored, "present": present, "refused": refused,
             "bytes": bytes, "seconds": seconds, "rate_bps": rate_bps,
         });
+        self.status.stop();
         self.line(&text, values);
         self.printed?;
         if refused > 0 { Err(Failure::Other(format!("{refused} refused; see above"))) } else { Ok(()) }
     }
 
+    /// It ended early.
+    pub(crate) fn failed(&mut self, code: &str, why: &str) {
+        self.status.stop();
+        if self.show.json {
+            self.line("", json!({ "event": "failed", "reason": code, "why": why }));
+        }
+    }
+
+    fn refused(&mut self, path: &RelativePath, refusal: &Refusal) {
+        self.counts.refused += 1;
+        let values = ended(Some(&path.to_string()), "refused", Some(refusal));
+        self.line(&format!("{path}: refused: {refusal}"), values);
+    }
+
+    /// A receiver may take it later: told once.
+    fn defer(&mut self, path: &RelativePath, refusal: &Refusal) {
+        if self.told.insert(PathBuf::from(path.to_string())) {
+            let values = json!({
+                "event": "deferred", "path": path.to_string(), "reason": refusal.reason.code(),
+                "why": refusal.to_string(),
+            });
+            self.line(&format!("{path}: waits: {refusal}"), values);
+        }
+        self.deferred.insert(path.clone(), refusal.clone());
+    }
+
     /// Prints one of the two, as the user wants it.
     fn line(&mut self, text: &str, mut values: Value) {
-        if let Some(sender) = &self.from {
-            values["from"] = sender.json();
-        }
-        let line = if self.show.json { values.to_string() } else { text.to_owned() };
+        let line = if self.show.json {
+            values["time_s"] = clock::time_of_day().as_secs_f64().into();
+            if let Some(sender) = &self.from {
+                values["from"] = sender.json();
+            }
+            values.to_string()
+        } else {
+            text.to_owned()
+        };
         let printed = self.bar.suspend(|| console::print(&format!("{line}\n")));
         if self.printed.is_ok() {
             self.printed = printed;
@@ -113,9 +206,18 @@ impl Follow {
     }
 }
 
+/// The JSON line of what ended.
+fn ended(path: Option<&str>, outcome: &str, refusal: Option<&Refusal>) -> Value {
+    json!({
+        "event": "ended", "path": path, "outcome": outcome,
+        "reason": refusal.map(|refusal| refusal.reason.code()),
+        "why": refusal.map(ToString::to_string),
+    })
+}
+
 impl Watch for Follow {
     fn begun(&mut self, path: &RelativePath, size: Option<u64>, offset: u64) {
-        self.progressed = clock::now();
+        self.status.progress(0);
         match self.spans {
             Spans::All => self.bar.inc(offset),
             Spans::Each => {
@@ -133,32 +235,42 @@ impl Watch for Follow {
     }
 
     fn advanced(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        self.progressed = clock::now();
+        self.counts.bytes += bytes;
+        self.status.progress(bytes);
         self.bar.inc(bytes);
     }
 
     fn ended(&mut self, path: &RelativePath, outcome: &Outcome) {
-        if *outcome == Outcome::Stored {
-            self.progressed = clock::now();
+        if let Outcome::Refused(refusal) = outcome {
+            if self.from.is_none() && refusal.reason.is_temporary() {
+                return self.defer(path, refusal);
+            }
+            self.refused(path, refusal);
+        } else {
+            let word = match outcome {
+                Outcome::Stored => {
+                    self.counts.stored += 1;
+                    "stored"
+                }
+                Outcome::Made => "stored",
+                Outcome::Present | Outcome::Refused(_) => {
+                    self.counts.present += 1;
+                    "there already"
+                }
+            };
+            if *outcome == Outcome::Stored {
+                self.status.progress(0);
+            }
+            self.line(&format!("{path}: {word}"), ended(Some(&path.to_string()), word, None));
         }
-        let (word, why) = match outcome {
-            Outcome::Stored => ("stored", None),
-            Outcome::Present => ("there already", None),
-            Outcome::Refused(refusal) => ("refused", Some(refusal.to_string())),
-        };
-        let text = match &why {
-            Some(why) => format!("{path}: {word}: {why}"),
-            None => format!("{path}: {word}"),
-        };
-        let values = json!({ "event": "ended", "path": path.to_string(), "outcome": word, "why": why });
-        self.line(&text, values);
+        if self.from.is_none() {
+            self.settled.insert(path.clone());
+        }
     }
 
     fn unnameable(&mut self, refusal: &Refusal) {
-        let values =
-            json!({ "event": "ended", "path": null, "outcome": "refused", "why": refusal.to_string() });
-        self.line(&format!("refused: {refusal}"), values);
+        self.counts.refused += 1;
+        self.line(&format!("refused: {refusal}"), ended(None, "refused", Some(refusal)));
     }
 
     fn interrupted(&self) -> bool {

@@ -7,6 +7,7 @@ use hopline_lab::Problem;
 use hopline_net::key_files::KeyInFile;
 use hopline_secure::keys::{KnownPeers, Name};
 use hopline_secure::{Fingerprint, PreSharedKey, PrivateKey, PublicKey, Seed};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
@@ -67,12 +68,38 @@ pub(super) fn ours(args: &Identity) -> Result<Ours, Failure> {
 
 /// Makes a private key.
 pub(super) fn make(path: &Path) -> Result<(), Failure> {
-    let mut random = Zeroizing::new([0; 32]);
-    getrandom::fill(&mut random[..])
-        .map_err(|error| Failure::Other(format!("the system gives no random numbers: {error}")))?;
-    keys::store_key(path, &PrivateKey::generate(&Seed::new(*random)))?;
+    let key =
+        generate().map_err(|error| Failure::Other(format!("the system gives no random numbers: {error}")))?;
+    keys::store_key(path, &key)?;
     say(&format!("a new private key is in {}; give others its public half", path.display()));
     Ok(())
+}
+
+/// A private key that nothing else has.
+pub(super) fn generate() -> Result<PrivateKey, getrandom::Error> {
+    let mut random = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut random[..])?;
+    Ok(PrivateKey::generate(&Seed::new(*random)))
+}
+
+/// Where a peer's key is written.
+pub(super) struct Known {
+    file: PathBuf,
+    line: usize,
+    fingerprint: Fingerprint,
+}
+
+/// What to do where another key answers.
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, fingerprint } = self;
+        let file = file.display();
+        write!(
+            f,
+            "{file}:{line} has another key for it, with the fingerprint {fingerprint}. If the receiver has a new key, compare what \
+             `hopline recv` prints there, and remove line {line} of {file}"
+        )
+    }
 }
 
 /// Whom we know, and where that is written.
@@ -93,9 +120,11 @@ impl Acquaintances {
         Ok(Self { known, path })
     }
 
-    /// The key by which `peer` is known.
-    pub(super) fn key_of(&self, peer: &Name) -> Option<PublicKey> {
-        self.known.get(peer).map(|peer| peer.key)
+    /// The key by which `peer` is known, and where that is written.
+    pub(super) fn known(&self, peer: &Name) -> Option<(PublicKey, Known)> {
+        let peer = self.known.get(peer)?;
+        let (file, fingerprint) = (self.path.clone(), peer.key.fingerprint());
+        Some((peer.key, Known { file, line: peer.line, fingerprint }))
     }
 
     /// From now on `peer` is known by `key`.

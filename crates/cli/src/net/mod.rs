@@ -11,6 +11,7 @@ mod link;
 mod proxy;
 mod recv;
 mod send;
+mod state;
 
 pub(crate) use args::Command;
 

@@ -39,7 +39,10 @@ impl World {
     fn send(&self, receiver: &Receiver, more: &[&str]) -> Output {
         let mut send = command();
         send.env("XDG_CONFIG_HOME", self.at("here")).arg("send").arg(self.at("file")).arg(receiver.peer());
-        send.args(["--patience", "5"]).args(more).output().unwrap()
+        if !more.contains(&"--patience") {
+            send.args(["--patience", "5"]);
+        }
+        send.args(more).output().unwrap()
     }
 
     /// The fingerprint of the receiver's key.
@@ -94,6 +97,7 @@ fn who_was_believed_once_must_have_the_same_key_again() {
         let refused = world.send(&again, more);
         assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
         assert!(said(&refused).contains(&world.fingerprint()), "{}", said(&refused));
+        assert!(said(&refused).contains("here/hopline/known_peers:1 has another key"), "{}", said(&refused));
     }
     assert!(!world.arrived());
     again.kill();
@@ -110,12 +114,46 @@ fn a_shared_key_is_enough_for_both() {
 }
 
 #[test]
+fn a_receiver_with_another_shared_key_does_not_answer_and_the_sender_says_why_that_may_be() {
+    let world = World::new();
+    secret(&world.at("ours"), 7);
+    secret(&world.at("theirs"), 8);
+    let receiver = world.receiver(&["--psk", &world.text("theirs")]);
+    let refused = world.send(&receiver, &["--psk", &world.text("ours"), "--patience", "1"]);
+    assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
+    assert!(said(&refused).contains("or its --psk is another key"), "{}", said(&refused));
+    receiver.kill();
+}
+
+#[test]
+fn a_receiver_that_is_not_trusted_yet_does_not_learn_which_key_asks() {
+    let world = World::new();
+    let mut receiver = world.receiver(&["--anyone"]);
+    let refused = world.send(&receiver, &["--trust", "0000-0000-0000-0000-0000-0000-0000-0000"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    let shown = hopline(["key", "show", &world.text("here/hopline/key")]);
+    assert_eq!(shown.status.code(), Some(0), "it has a key");
+    // A receiver that lets in this key alone is asked all the same.
+    fs::write(
+        world.at("senders"),
+        format!("us {}", String::from_utf8(shown.stdout).unwrap().lines().next().unwrap()),
+    )
+    .unwrap();
+    let strict = world.receiver(&["--known-peers", &world.text("senders")]);
+    let sent = world.send(&strict, &["--trust-on-first-use"]);
+    assert_eq!(sent.status.code(), Some(0), "{}", said(&sent));
+    assert_eq!(strict.end().0, Some(0));
+    assert!(receiver.child.try_wait().unwrap().is_none(), "it has had no conversation");
+    receiver.kill();
+}
+
+#[test]
 fn a_receiver_that_knows_its_senders_lets_nobody_else_in() {
     let world = World::new();
     fs::write(world.at("nobody"), "").unwrap();
     let receiver = world.receiver(&["--known-peers", &world.text("nobody")]);
-    let refused = world.send(&receiver, &["--trust", &"0".repeat(4), "--patience", "1"]);
-    assert_ne!(refused.status.code(), Some(0), "{}", said(&refused));
+    let refused = world.send(&receiver, &["--trust-on-first-use", "--patience", "1"]);
+    assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
     assert!(!world.arrived());
     receiver.kill();
 }
@@ -175,7 +213,9 @@ fn a_sender_is_told_by_its_name_and_sends_programs_if_its_key_is_known() {
         let sent = world.send(&receiver, &["--key", &world.text("mine"), "--trust-on-first-use"]);
         assert_eq!(sent.status.code(), Some(0), "{}", said(&sent));
         let (_, out, said) = receiver.end();
-        let from = &lines(&out)[0]["from"];
+        let lines = lines(&out);
+        let from = &lines[0]["from"];
+        assert!(lines.iter().all(|line| line["from"] == *from), "{out}");
         assert_eq!(from["name"].as_str(), name, "{out}");
         assert!(shown.contains(from["fingerprint"].as_str().unwrap()), "{out}");
         assert!(from["address"].as_str().unwrap().starts_with("127.0.0.1:"), "{out}");

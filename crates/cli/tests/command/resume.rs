@@ -308,6 +308,31 @@ fn silence_longer_than_the_limit_of_both_ends_is_survived() {
 }
 
 #[test]
+fn the_state_is_told_every_second_through_an_outage() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    fs::write(folders[0].path().join("big"), pattern(SIZE)).unwrap();
+    let mut receiver = Receiver::that_stays(folders[1].path(), &["--port", "0"]);
+    // It shuts in the middle.
+    let gate = Gate::to(receiver.port);
+    let mut send = command();
+    send.args(send_arguments(folders[0].path(), &gate));
+    let mut sender = send.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines = std::io::BufReader::new(sender.stdout.take().unwrap()).lines();
+    let mut lines = lines.map(|line| serde_json::from_str::<Json>(&line.unwrap()).unwrap());
+    let mut waiting =
+        lines.by_ref().filter(|line| line["state"] == "sending" && line["waits_for"] == "receiver");
+    let [first, second] = [(); 2].map(|()| waiting.next().unwrap());
+    assert!(first["bytes"].as_u64().unwrap() >= ENOUGH && second["rate_bps"] == 0.0, "{first} {second}");
+    let apart = second["time_s"].as_f64().unwrap() - first["time_s"].as_f64().unwrap();
+    assert!(apart > 0.5 && second["idle_s"].as_f64() > first["idle_s"].as_f64(), "{first} {second}");
+    gate.open();
+    let summary = lines.last().unwrap();
+    assert_eq!((&summary["event"], &summary["stored"]), (&"summary".into(), &1.into()));
+    assert_eq!(ended(&mut sender, Duration::from_secs(10)).code(), Some(0));
+    killed(&mut receiver.child);
+}
+
+#[test]
 fn both_killed_at_once_go_on_where_they_were() {
     let mut transfer = Transfer::halfway();
     let port = transfer.receiver.port;

@@ -104,7 +104,8 @@ fn what_is_there_is_not_replaced_without_force_and_both_ends_say_so() {
     assert_eq!(sent.status.code(), Some(1));
     let lines: Vec<Json> =
         sent.stdout.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
-    assert_eq!((&lines[0]["event"], &lines[0]["outcome"]), (&Json::from("ended"), &Json::from("refused")));
+    let ended = lines.iter().find(|line| line["event"] == "ended").unwrap();
+    assert_eq!((&ended["outcome"], &ended["reason"]), (&Json::from("refused"), &Json::from("exists")));
     assert_eq!(lines.last().unwrap()["refused"], 1);
     assert_eq!(receiver.end().0, Some(1));
     assert_eq!(fs::read(to.path().join("a.txt")).unwrap(), b"old");
@@ -150,6 +151,65 @@ fn a_sender_waits_for_a_receiver_that_is_not_there_yet() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(receiver.end().0, Some(0));
     assert_eq!(fs::read(to.path().join("late")).unwrap(), pattern(10_000));
+}
+
+#[test]
+fn what_cannot_be_sent_of_a_directory_is_told_in_one_run_and_the_rest_arrives() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let tree = from.path().join("in");
+    fs::create_dir(&tree).unwrap();
+    for name in ["a", "back\\slash", "tab\tname", "new\nline", "z"] {
+        fs::write(tree.join(name), name).unwrap();
+    }
+    let receiver = Receiver::start(to.path(), &["--port", "0"]);
+    let sent = hopline(["send", "--transport", "tpa", tree.to_str().unwrap(), &receiver.peer(), "--json"]);
+    assert_eq!(sent.status.code(), Some(1), "{}", stderr(&sent));
+    let lines: Vec<Json> =
+        sent.stdout.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    let refused: Vec<_> =
+        lines.iter().filter(|line| line["outcome"] == "refused").map(|line| &line["reason"]).collect();
+    assert_eq!(refused, ["path", "path", "path"], "{lines:?}");
+    let summary = lines.last().unwrap();
+    assert_eq!((&summary["stored"], &summary["refused"]), (&2.into(), &3.into()));
+    assert!(lines.iter().all(|line| line["time_s"].as_f64().unwrap() > 1e9), "{lines:?}");
+    assert_eq!(receiver.end().0, Some(0));
+    assert_eq!(crate::support::names(&to.path().join("in")), ["a", "z"]);
+}
+
+#[test]
+fn a_name_without_an_address_is_waited_for_as_long_as_patience_lasts() {
+    let from = tempfile::tempdir().unwrap();
+    let file = from.path().join("f");
+    fs::write(&file, b"x").unwrap();
+    let args =
+        ["send", "--transport", "tpa", file.to_str().unwrap(), "nosuch.invalid", "--patience", "2", "--json"];
+    let sent = hopline(args);
+    assert_eq!(sent.status.code(), Some(1), "{}", stderr(&sent));
+    let lines: Vec<Json> =
+        sent.stdout.lines().map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    let waits = |line: &&Json| line["state"] == "waiting" && line["waits_for"] == "name";
+    assert!(lines.iter().any(|line| waits(&line)), "{lines:?}");
+    let last = lines.last().unwrap();
+    assert_eq!((&last["event"], &last["reason"]), (&"failed".into(), &"name".into()));
+    assert!(stderr(&sent).contains("nosuch.invalid: the name has no address"), "{}", stderr(&sent));
+}
+
+#[test]
+fn a_receiver_obeys_its_umask() {
+    use std::os::unix::fs::PermissionsExt;
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = from.path().join("f");
+    fs::write(&file, b"x").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let mut recv = Command::new("sh");
+    let script =
+        "umask 027; exec \"$0\" recv --transport tpa --anyone --bind 127.0.0.1 --port 0 --once -o \"$1\"";
+    recv.args(["-c", script, env!("CARGO_BIN_EXE_hopline")]).arg(to.path());
+    let receiver = Receiver::of(recv);
+    let sent = hopline(["send", "--transport", "tpa", file.to_str().unwrap(), &receiver.peer()]);
+    assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
+    assert_eq!(fs::metadata(to.path().join("f")).unwrap().permissions().mode() & 0o777, 0o640);
+    receiver.end();
 }
 
 #[test]

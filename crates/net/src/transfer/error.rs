@@ -1,4 +1,5 @@
-use super::frame::{FrameError, Reason, Refusal};
+use super::frame::FrameError;
+use super::reason::{Reason, Refusal};
 use std::io;
 
 /// Why a transfer did not come to its end.
@@ -59,6 +60,22 @@ impl Error {
                 matches!(refusal.reason, Reason::Checksum | Reason::Interrupted | Reason::TooMany)
             }
             _ => false,
+        }
+    }
+
+    /// Returns its identifier for programs. It never changes.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Connection(error) => match error.kind() {
+                io::ErrorKind::TimedOut => "no-answer",
+                io::ErrorKind::ConnectionRefused => "connection-refused",
+                io::ErrorKind::PermissionDenied => "wrong-key",
+                _ => "connection",
+            },
+            Self::Closed => "closed",
+            Self::Peer(refusal) => refusal.reason.code(),
+            other => other.told().map_or("unknown", |refusal| refusal.reason.code()),
         }
     }
 

@@ -2,22 +2,29 @@
 
 use super::identity::SenderId;
 use super::path::MAX_PATH;
+use super::reason::{Refusal, cut};
 use crate::printable::printable;
 use blake3::Hash;
 
 /// The version of the protocol that is spoken here.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Bytes before the body of a frame.
 pub const HEADER: usize = 12;
 /// The most bytes of a file in one frame.
 pub const MAX_DATA: usize = 1 << 16;
+/// Offers that may wait for their last answer at the same time: small files are not sent one a round trip.
+pub const WINDOW: usize = 64;
 /// The most bytes of words in one frame; longer ones are cut.
 pub const MAX_TEXT: usize = 512;
 
 const MAGIC: &[u8; 7] = b"hopline";
 const HASH: usize = 32;
+const NUMBER: usize = size_of::<Number>();
 /// Kind, mode, modification time, size, hash: what an offer has before the path.
 const OFFER_FIXED: usize = 1 + 2 + 8 + 4 + 8 + HASH;
+
+/// The number of an offer: how many were made before it in the conversation.
+pub type Number = u32;
 
 /// One unit of the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,37 +37,44 @@ pub enum Frame {
         sender: Option<SenderId>,
     },
     /// Sender: may I send this?
-    Offer(Offer),
+    Offer(Number, Offer),
     /// Receiver: yes, and this much is here already.
     Accept {
+        /// Of the offer.
+        number: Number,
         /// Bytes that are here.
         offset: u64,
         /// The BLAKE3 hash of these bytes.
         prefix: Hash,
     },
     /// Receiver: the very same file is here.
-    Have,
-    /// Receiver: this one not.
-    Refuse(Refusal),
-    /// Sender: data follows from here; either the accepted offset, or 0 where the prefix is another.
+    Have(Number),
+    /// Receiver: this one not. Also in the middle of its data, of which the rest is thrown away then.
+    Refuse(Number, Refusal),
+    /// Sender: data of an accepted offer follows from here; either the accepted offset, or 0 where the prefix is another.
     Start {
+        /// Of the offer.
+        number: Number,
         /// Where the data begins, in bytes.
         offset: u64,
     },
-    /// Sender: bytes of the file; at least one.
+    /// Sender: bytes of the file that was started last; at least one.
     Data(Vec<u8>),
     /// Sender: that was all of it.
     End {
         /// The BLAKE3 hash of the whole file.
         hash: Hash,
     },
-    /// Sender: the file changed under its hands, forget what came of it.
+    /// Sender: an accepted file cannot be sent to its end, forget what came of it. Also the end of a file that was refused in
+    /// the middle.
     Abandon {
+        /// Of the offer.
+        number: Number,
         /// Why, in words.
         why: String,
     },
     /// Receiver: it is in its place and on the disk.
-    Done,
+    Done(Number),
     /// Either: it cannot go on at all.
     Fail(Refusal),
     /// Sender: that was everything. Receiver: so it was.
@@ -103,56 +117,6 @@ pub struct Modified {
     pub seconds: i64,
     /// The rest, below 10⁹.
     pub nanoseconds: u32,
-}
-
-/// A no, with its reason.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
-pub struct Refusal {
-    /// For programs.
-    pub reason: Reason,
-    /// For people.
-    pub text: String,
-}
-
-impl Refusal {
-    pub(super) fn new(reason: Reason, text: impl Into<String>) -> Self {
-        Self { reason, text: text.into() }
-    }
-}
-
-/// Why something is refused or fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Reason {
-    /// The path is not one that is taken.
-    Path = 1,
-    /// There is another file of that name.
-    Exists = 2,
-    /// The same file is being received from somebody else.
-    Busy = 3,
-    /// What arrived is not what was offered.
-    Checksum = 4,
-    /// The disk is full.
-    NoSpace = 5,
-    /// More bytes or files than the receiver permits.
-    TooMuch = 6,
-    /// The receiver may not write there.
-    Permission = 7,
-    /// The system failed.
-    System = 8,
-    /// The peer broke the rules of the conversation.
-    Protocol = 9,
-    /// Somebody stopped it.
-    Interrupted = 10,
-    /// The receiver has as many conversations as it may.
-    TooMany = 11,
-    /// The sender has begun the same transfer anew.
-    TakenOver = 12,
-    /// A name that begins with a dot, from a sender whose key the receiver does not know.
-    Hidden = 13,
-    /// A reason that this version does not know.
-    Unknown = 255,
 }
 
 /// Why bytes are no frame.
@@ -231,21 +195,28 @@ impl Frame {
                 out.extend(sender.iter().flat_map(|SenderId(id)| id));
                 HELLO
             }
-            Self::Offer(offer) => {
+            Self::Offer(number, offer) => {
+                put(out, *number);
                 offer.put(out);
                 OFFER
             }
-            Self::Accept { offset, prefix } => {
+            Self::Accept { number, offset, prefix } => {
+                put(out, *number);
                 out.extend_from_slice(&offset.to_be_bytes());
                 out.extend_from_slice(prefix.as_bytes());
                 ACCEPT
             }
-            Self::Have => HAVE,
-            Self::Refuse(refusal) => {
+            Self::Have(number) => {
+                put(out, *number);
+                HAVE
+            }
+            Self::Refuse(number, refusal) => {
+                put(out, *number);
                 refusal.put(out);
                 REFUSE
             }
-            Self::Start { offset } => {
+            Self::Start { number, offset } => {
+                put(out, *number);
                 out.extend_from_slice(&offset.to_be_bytes());
                 START
             }
@@ -257,11 +228,15 @@ impl Frame {
                 out.extend_from_slice(hash.as_bytes());
                 END
             }
-            Self::Abandon { why } => {
+            Self::Abandon { number, why } => {
+                put(out, *number);
                 out.extend_from_slice(cut(why).as_bytes());
                 ABANDON
             }
-            Self::Done => DONE,
+            Self::Done(number) => {
+                put(out, *number);
+                DONE
+            }
             Self::Fail(refusal) => {
                 refusal.put(out);
                 FAIL
@@ -280,18 +255,21 @@ impl Frame {
                 body = &[];
                 Self::Hello { version, sender }
             }
-            OFFER => Self::Offer(Offer::of(std::mem::take(&mut body))?),
+            OFFER => Self::Offer(number(&mut body)?, Offer::of(std::mem::take(&mut body))?),
             ACCEPT => Self::Accept {
+                number: number(&mut body)?,
                 offset: u64::from_be_bytes(take(&mut body)?),
                 prefix: Hash::from_bytes(take(&mut body)?),
             },
-            HAVE => Self::Have,
-            REFUSE => Self::Refuse(Refusal::of(std::mem::take(&mut body))?),
-            START => Self::Start { offset: u64::from_be_bytes(take(&mut body)?) },
+            HAVE => Self::Have(number(&mut body)?),
+            REFUSE => Self::Refuse(number(&mut body)?, Refusal::of(std::mem::take(&mut body))?),
+            START => Self::Start { number: number(&mut body)?, offset: u64::from_be_bytes(take(&mut body)?) },
             DATA => Self::Data((!body.is_empty()).then(|| std::mem::take(&mut body).to_vec())?),
             END => Self::End { hash: Hash::from_bytes(take(&mut body)?) },
-            ABANDON => Self::Abandon { why: printable(std::mem::take(&mut body)) },
-            DONE => Self::Done,
+            ABANDON => {
+                Self::Abandon { number: number(&mut body)?, why: printable(std::mem::take(&mut body)) }
+            }
+            DONE => Self::Done(number(&mut body)?),
             FAIL => Self::Fail(Refusal::of(std::mem::take(&mut body))?),
             BYE => Self::Bye,
             _ => return None,
@@ -337,51 +315,20 @@ impl Offer {
     }
 }
 
-impl Refusal {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.push(self.reason as u8);
-        out.extend_from_slice(cut(&self.text).as_bytes());
-    }
-
-    fn of(body: &[u8]) -> Option<Self> {
-        let (reason, text) = body.split_first()?;
-        Some(Self { reason: Reason::of(*reason), text: printable(text) })
-    }
-}
-
-impl Reason {
-    fn of(byte: u8) -> Self {
-        const KNOWN: [Reason; 13] = [
-            Reason::Path,
-            Reason::Exists,
-            Reason::Busy,
-            Reason::Checksum,
-            Reason::NoSpace,
-            Reason::TooMuch,
-            Reason::Permission,
-            Reason::System,
-            Reason::Protocol,
-            Reason::Interrupted,
-            Reason::TooMany,
-            Reason::TakenOver,
-            Reason::Hidden,
-        ];
-        KNOWN.into_iter().find(|reason| *reason as u8 == byte).unwrap_or(Self::Unknown)
-    }
-}
-
 /// The longest body of a kind; `None`: there is no such kind.
 const fn most(kind: u8) -> Option<usize> {
     Some(match kind {
         HELLO => 64,
-        OFFER => OFFER_FIXED + MAX_PATH,
-        ACCEPT => 8 + HASH,
-        HAVE | DONE | BYE => 0,
-        REFUSE | FAIL => 1 + MAX_TEXT,
-        START => 8,
+        OFFER => NUMBER + OFFER_FIXED + MAX_PATH,
+        ACCEPT => NUMBER + 8 + HASH,
+        HAVE | DONE => NUMBER,
+        REFUSE => NUMBER + 1 + MAX_TEXT,
+        FAIL => 1 + MAX_TEXT,
+        START => NUMBER + 8,
         DATA => MAX_DATA,
         END => HASH,
-        ABANDON => MAX_TEXT,
+        ABANDON => NUMBER + MAX_TEXT,
+        BYE => 0,
         _ => return None,
     })
 }
@@ -393,19 +340,23 @@ fn check(start: &[u8], body: &[u8]) -> [u8; 8] {
     *hasher.finalize().as_bytes().first_chunk().expect("a hash has 32 bytes")
 }
 
+fn put(out: &mut Vec<u8>, number: Number) {
+    out.extend_from_slice(&number.to_be_bytes());
+}
+
+fn number(body: &mut &[u8]) -> Option<Number> {
+    take(body).map(Number::from_be_bytes)
+}
+
 fn take<const N: usize>(body: &mut &[u8]) -> Option<[u8; N]> {
     let (taken, rest) = body.split_first_chunk()?;
     *body = rest;
     Some(*taken)
 }
 
-/// As much of `text` as travels.
-fn cut(text: &str) -> &str {
-    &text[..text.floor_char_boundary(MAX_TEXT)]
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::reason::Reason;
     use super::*;
 
     fn all() -> Vec<Frame> {
@@ -420,18 +371,18 @@ mod tests {
         vec![
             Frame::Hello { version: VERSION, sender: None },
             Frame::Hello { version: VERSION, sender: Some(SenderId([7; 16])) },
-            Frame::Offer(offer(Content::File { size: u64::MAX, hash })),
-            Frame::Offer(offer(Content::Directory)),
-            Frame::Offer(offer(Content::Stream)),
-            Frame::Accept { offset: 7, prefix: hash },
-            Frame::Have,
-            Frame::Refuse(refusal.clone()),
-            Frame::Start { offset: 1 << 40 },
+            Frame::Offer(9, offer(Content::File { size: u64::MAX, hash })),
+            Frame::Offer(9, offer(Content::Directory)),
+            Frame::Offer(9, offer(Content::Stream)),
+            Frame::Accept { number: 9, offset: 7, prefix: hash },
+            Frame::Have(9),
+            Frame::Refuse(9, refusal.clone()),
+            Frame::Start { number: Number::MAX, offset: 1 << 40 },
             Frame::Data(vec![0]),
             Frame::Data(vec![7; MAX_DATA]),
             Frame::End { hash },
-            Frame::Abandon { why: "changed".into() },
-            Frame::Done,
+            Frame::Abandon { number: 9, why: "changed".into() },
+            Frame::Done(9),
             Frame::Fail(refusal),
             Frame::Bye,
         ]
@@ -451,7 +402,8 @@ mod tests {
         assert_eq!(bytes[..4], [1, 0, 0, 8]);
         assert_eq!(bytes[4..12], blake3::hash(b"\x01\0\0\x08hopline\x01").as_bytes()[..8]);
         assert_eq!(&bytes[12..], b"hopline\x01");
-        assert_eq!(Frame::Start { offset: 258 }.encode()[HEADER..], [0, 0, 0, 0, 0, 0, 1, 2]);
+        let start = Frame::Start { number: 3, offset: 258 }.encode();
+        assert_eq!(start[HEADER..], [0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 1, 2]);
     }
 
     #[test]
@@ -494,22 +446,23 @@ mod tests {
             let start = [kind, 0, 0, body.len() as u8];
             Frame::decode(&[&start, check(&start, body).as_slice(), body].concat())
         };
-        let mut offer = vec![0; OFFER_FIXED];
-        offer[0] = 3;
-        let mut mode = vec![0; OFFER_FIXED];
-        mode[1] = 2;
-        let mut sized_directory = vec![0; OFFER_FIXED];
-        (sized_directory[0], sized_directory[20]) = (1, 1);
+        let empty = vec![0; NUMBER + OFFER_FIXED];
+        let (mut offer, mut mode, mut sized_directory) = (empty.clone(), empty.clone(), empty);
+        offer[NUMBER] = 3;
+        mode[NUMBER + 1] = 2;
+        (sized_directory[NUMBER], sized_directory[NUMBER + 20]) = (1, 1);
         for (kind, body) in [
             (HELLO, b"hopline".as_slice()),
             (HELLO, b"HOPLINE\x01"),
-            (OFFER, &[0; OFFER_FIXED - 1]),
+            (OFFER, &[0; NUMBER + OFFER_FIXED - 1]),
             (OFFER, &offer),
             (OFFER, &mode),
             (OFFER, &sized_directory),
-            (ACCEPT, &[0; 39]),
-            (REFUSE, b""),
-            (START, &[0; 7]),
+            (ACCEPT, &[0; NUMBER + 39]),
+            (HAVE, &[0; NUMBER - 1]),
+            (REFUSE, &[0; NUMBER]),
+            (START, &[0; NUMBER + 7]),
+            (ABANDON, &[0; NUMBER - 1]),
             (DATA, b""),
             (END, &[0; 31]),
             (FAIL, b""),
@@ -524,8 +477,8 @@ mod tests {
 
     #[test]
     fn words_are_cut_and_obey_no_terminal() {
-        let long = Frame::Abandon { why: "ü".repeat(400) }.encode();
-        let Ok(Some((Frame::Abandon { why }, _))) = Frame::decode(&long) else { panic!("{long:?}") };
+        let long = Frame::Abandon { number: 0, why: "ü".repeat(400) }.encode();
+        let Ok(Some((Frame::Abandon { why, .. }, _))) = Frame::decode(&long) else { panic!("{long:?}") };
         assert_eq!(why, "ü".repeat(256));
         let escape = Frame::Fail(Refusal::new(Reason::System, "\x1b[2J")).encode();
         let Ok(Some((Frame::Fail(refusal), _))) = Frame::decode(&escape) else { panic!("{escape:?}") };

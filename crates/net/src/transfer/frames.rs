@@ -93,8 +93,8 @@ impl<R: Read> Frames<R> {
         }
     }
 
-    /// A frame of what was read.
-    fn decode(&mut self) -> Result<Option<Frame>, Error> {
+    /// A frame of what was read already.
+    pub(super) fn decode(&mut self) -> Result<Option<Frame>, Error> {
         let Some((frame, len)) = Frame::decode(&self.buffer[self.start..self.end])? else { return Ok(None) };
         self.start += len;
         Ok(Some(frame))

@@ -5,17 +5,21 @@
 //! another conversation goes on where a broken one stopped, and a file takes its place only when its BLAKE3 hash is right
 //! and it is on the disk.
 
+mod batch;
 mod conversations;
 mod error;
 mod frame;
 mod frames;
 mod hashing;
 mod identity;
+mod made;
+mod outgoing;
 mod part;
 mod parts;
 mod path;
 mod permitted;
 mod quota;
+mod reason;
 mod receiver;
 mod sender;
 mod source;
@@ -28,16 +32,18 @@ mod trouble;
 pub use conversations::{Conversations, Limits, Seat};
 pub use error::Error;
 pub use frame::{
-    Content, Frame, FrameError, HEADER, MAX_DATA, MAX_TEXT, Modified, Offer, Reason, Refusal, VERSION,
+    Content, Frame, FrameError, HEADER, MAX_DATA, MAX_TEXT, Modified, Number, Offer, VERSION, WINDOW,
 };
 pub use frames::Caller;
 pub use identity::SenderId;
+pub use outgoing::CHUNK;
 pub use parts::FoundPart;
 pub use path::{MAX_DEPTH, MAX_NAME, MAX_PATH, PathProblem, RelativePath};
 pub use permitted::{Existing, Origin, Permitted};
+pub use reason::{Reason, Refusal};
 pub use receiver::Receiver;
-pub use sender::{CHUNK, Sender};
-pub use source::{Skipped, Source};
+pub use sender::Sender;
+pub use source::{Skipped, Source, Unsendable};
 pub use store::Directory;
 pub use stream::{Shared, receive, send, turn_away};
 
@@ -77,6 +83,8 @@ impl Watch for () {}
 pub enum Outcome {
     /// It is in its place, as it was sent.
     Stored,
+    /// A directory: it is there.
+    Made,
     /// It had been there before, the very same.
     Present,
     /// It was not taken, or could not be sent.
@@ -92,9 +100,6 @@ pub struct Summary {
     pub present: u64,
     /// Files and directories that were refused or could not be sent.
     pub refused: u64,
-    /// Of these, files that the receiver is receiving in another conversation: it may have lost its sender and not know it
-    /// yet.
-    pub busy: u64,
     /// Bytes of files that travelled in this conversation.
     pub bytes: u64,
 }
@@ -104,7 +109,7 @@ fn check_version(version: u8) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Protocol(format!(
-        "it speaks version {version} of the file transfer, and this is version {VERSION}"
+        "it speaks version {version} of the file transfer, and this is version {VERSION}: update the older one"
     )))
 }
 
@@ -112,15 +117,15 @@ fn check_version(version: u8) -> Result<(), Error> {
 fn out_of_turn(frame: &Frame) -> Error {
     let name = match frame {
         Frame::Hello { .. } => "HELLO",
-        Frame::Offer(_) => "OFFER",
+        Frame::Offer(..) => "OFFER",
         Frame::Accept { .. } => "ACCEPT",
-        Frame::Have => "HAVE",
-        Frame::Refuse(_) => "REFUSE",
+        Frame::Have(_) => "HAVE",
+        Frame::Refuse(..) => "REFUSE",
         Frame::Start { .. } => "START",
         Frame::Data(_) => "DATA",
         Frame::End { .. } => "END",
         Frame::Abandon { .. } => "ABANDON",
-        Frame::Done => "DONE",
+        Frame::Done(_) => "DONE",
         Frame::Fail(_) => "FAIL",
         Frame::Bye => "BYE",
     };

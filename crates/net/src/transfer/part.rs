@@ -1,18 +1,18 @@
 //! Files that are not complete yet.
 
-use super::error::Error;
 use super::frame::{Content, Modified, Offer};
 use super::hashing::hash_into;
+use super::made::Made;
 use super::path::{PART_PREFIX, RelativePath};
 use super::permitted::{Existing, Origin};
-use super::quota::Quota;
+use super::quota::{Quota, cost};
 use super::trouble::{Trouble, exists};
 use blake3::{Hash, Hasher};
 use rustix::fs::{self, AtFlags, Mode, RenameFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 /// What file systems leave out if it is all zeros: the smallest block of any in use.
@@ -28,11 +28,23 @@ pub(super) struct Part {
     end: AtEnd,
     made: Made,
     quota: Arc<Quota>,
+    /// Of the process: permissions that no file gets.
+    umask: Mode,
     /// Bytes of the content that are here, holes included.
     here: u64,
     /// As we left it; another is somebody else's work.
     left: Option<Left>,
     ours: Ours,
+}
+
+/// A part that was opened and locked.
+pub(super) struct Opened {
+    pub(super) directory: OwnedFd,
+    pub(super) name: String,
+    pub(super) file: File,
+    pub(super) made: Made,
+    pub(super) quota: Arc<Quota>,
+    pub(super) umask: Mode,
 }
 
 /// What becomes of a part whose transfer ends before it is complete.
@@ -70,53 +82,13 @@ impl Left {
     }
 }
 
-/// Directories that were made for a file, which go if nothing comes of it.
-#[derive(Debug, Default)]
-pub(super) struct Made(Vec<(OwnedFd, Vec<u8>)>);
-
-impl Made {
-    pub(super) fn note(&mut self, directory: &OwnedFd, name: &[u8]) {
-        // Without another descriptor it stays: an empty directory is no harm.
-        self.0.extend(directory.try_clone().map(|directory| (directory, name.to_vec())));
-    }
-
-    pub(super) fn keep(mut self) {
-        self.0.clear();
-    }
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        for (directory, name) in self.0.drain(..).rev() {
-            // Others may have put something there meanwhile; then it stays.
-            let _ = fs::unlinkat(directory, name.as_slice(), AtFlags::REMOVEDIR);
-        }
-    }
-}
-
 impl Part {
-    pub(super) fn new(
-        directory: OwnedFd,
-        name: String,
-        file: File,
-        target: RelativePath,
-        end: AtEnd,
-        made: Made,
-        quota: Arc<Quota>,
-    ) -> Result<Self, Trouble> {
+    /// A part that is open and locked; it is charged to the quota.
+    pub(super) fn new(opened: Opened, target: RelativePath, end: AtEnd) -> Result<Self, Trouble> {
+        let Opened { directory, name, file, made, quota, umask } = opened;
         let here = file.metadata().map_err(|e| Trouble::of_io("looking at a partial file", e))?.len();
-        Ok(Self {
-            directory,
-            name,
-            file,
-            target,
-            end,
-            made,
-            quota,
-            here,
-            left: None,
-            ours: Ours::AsFarAsWeKnow,
-        })
+        let (left, ours) = (None, Ours::AsFarAsWeKnow);
+        Ok(Self { directory, name, file, target, end, made, quota, umask, here, left, ours })
     }
 
     /// How much is here, and its hash to go on with; at most `size` bytes.
@@ -137,17 +109,17 @@ impl Part {
     pub(super) fn rewind(&mut self) -> Result<(), Trouble> {
         let emptied = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
         emptied.map_err(|e| Trouble::of_io("emptying a partial file", e))?;
-        self.quota.give_back(self.here);
+        self.quota.give_back(cost(self.here) - cost(0));
         self.here = 0;
         self.look();
         Ok(())
     }
 
     /// Appends.
-    pub(super) fn write(&mut self, data: &[u8]) -> Result<(), Error> {
-        let more = data.len() as u64;
+    pub(super) fn write(&mut self, data: &[u8]) -> Result<(), Trouble> {
+        let more = cost(self.here + data.len() as u64) - cost(self.here);
         if !self.quota.take(more) {
-            return Err(Error::TooMuch(format!("{}: the receiver's quota is used up", self.target)));
+            return Err(Trouble::quota());
         }
         self.doubt();
         if let Err(e) = write_around_holes(&mut self.file, data) {
@@ -156,9 +128,9 @@ impl Part {
                 AtEnd::Keep => "; what has arrived is kept, and sending it again goes on from there",
                 AtEnd::Remove | AtEnd::Nothing => "",
             };
-            return Err(Error::files(format!("writing {}{kept}", self.target), e));
+            return Err(Trouble::of_io(format!("writing {}{kept}", self.target), e));
         }
-        self.here += more;
+        self.here += data.len() as u64;
         self.look();
         Ok(())
     }
@@ -180,27 +152,43 @@ impl Part {
         Ok(!longer && read == self.here && hasher.finalize() == hash)
     }
 
-    /// Puts the complete file into its place, safe from power failure.
-    pub(super) fn commit(mut self, offer: &Offer, existing: Existing, origin: Origin) -> Result<(), Trouble> {
+    /// Gives the complete file its length, its permissions and its time.
+    pub(super) fn prepare(&self, offer: &Offer, origin: Origin) -> Result<(), Trouble> {
         let trouble = |e| Trouble::of(format!("storing {}", self.target), e);
         self.file.set_len(self.here).map_err(|e| Trouble::of_io(format!("storing {}", self.target), e))?;
-        let mode = Mode::from_raw_mode(u32::from(origin.mode(offer.mode)));
+        let mode = Mode::from_raw_mode(u32::from(origin.mode(offer.mode))).difference(self.umask);
         fs::fchmod(&self.file, mode).map_err(trouble)?;
         if offer.content != Content::Stream {
             fs::futimens(&self.file, &times(offer.modified)).map_err(trouble)?;
         }
-        fs::fsync(&self.file).map_err(trouble)?;
-        self.rename(existing).map_err(|e| match e {
-            Errno::EXIST => exists(&self.target),
-            e => trouble(e),
-        })?;
-        self.end = AtEnd::Nothing;
-        std::mem::take(&mut self.made).keep();
-        fs::fsync(&self.directory).map_err(|e| Trouble::of(format!("storing {}", self.target), e))
+        Ok(())
     }
 
-    /// Removes it.
-    pub(super) fn discard(mut self) {
+    /// Puts the file, which is on the disk, into its place.
+    pub(super) fn place(&mut self, existing: Existing) -> Result<(), Trouble> {
+        self.rename(existing).map_err(|e| match e {
+            Errno::EXIST => exists(&self.target),
+            e => Trouble::of(format!("storing {}", self.target), e),
+        })?;
+        self.end = AtEnd::Nothing;
+        Ok(())
+    }
+
+    pub(super) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Directories with a new entry.
+    pub(super) fn directories(&self) -> Vec<BorrowedFd<'_>> {
+        self.made.parents().chain([self.directory.as_fd()]).collect()
+    }
+
+    pub(super) fn keep_directories(&mut self) {
+        self.made.keep();
+    }
+
+    /// Has it removed when it is dropped.
+    pub(super) fn discard(&mut self) {
         self.end = AtEnd::Remove;
     }
 
@@ -244,12 +232,12 @@ impl Drop for Part {
         if remove {
             // Where even that fails there is nobody to tell.
             let _ = fs::unlinkat(&self.directory, self.name.as_str(), AtFlags::empty());
-            self.quota.give_back(self.here);
+            self.quota.give_back(cost(self.here));
             return;
         }
         // What is kept lies where it was offered. A hole at its end belongs to it, and half of what could not be written does
         // not.
-        std::mem::take(&mut self.made).keep();
+        self.made.keep();
         if self.ours == Ours::AsFarAsWeKnow {
             let _ = self.file.set_len(self.here);
         }

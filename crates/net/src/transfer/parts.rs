@@ -2,6 +2,7 @@
 
 use super::error::Error;
 use super::path::PART_PREFIX;
+use super::quota::cost;
 use super::store::{Directory, SAFELY, is_file, stat, step};
 use crate::printable::shown;
 use rustix::fs::{self, AtFlags, Dir, FileType, FlockOperation, Mode, OFlags};
@@ -52,7 +53,7 @@ impl Directory {
         let mut removed = Vec::new();
         self.each_part(&mut |directory, name, part| {
             if part.age >= age && remove_unless_locked(directory, name).is_ok() {
-                self.give_back(part.bytes);
+                self.give_back(cost(part.bytes));
                 removed.push(part);
             }
         })?;

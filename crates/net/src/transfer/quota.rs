@@ -2,6 +2,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+/// What a file or directory takes at least, bytes: a block of common file systems, and with it its inode.
+const BLOCK: u64 = 4096;
+/// What a directory takes.
+pub(super) const DIRECTORY: u64 = BLOCK;
+
+/// What a file of so many bytes takes.
+pub(super) const fn cost(bytes: u64) -> u64 {
+    if bytes < BLOCK { BLOCK } else { bytes }
+}
+
 /// Bytes that may still be kept, in all conversations together.
 #[derive(Debug)]
 pub(super) struct Quota(AtomicU64);

@@ -1,38 +1,67 @@
+use super::batch::{Batch, Complete, Entry, Rules};
 use super::error::Error;
-use super::frame::{Content, Frame, Offer, Reason, Refusal, VERSION};
+use super::frame::{Content, Frame, Number, Offer, VERSION, WINDOW};
 use super::hashing::hash_into;
 use super::part::Part;
 use super::path::RelativePath;
 use super::permitted::{Existing, Origin, Permitted};
+use super::reason::{Reason, Refusal};
 use super::store::{Directory, Found};
 use super::trouble::{Trouble, exists};
 use super::{Outcome, Summary, Watch};
 use crate::printable::printable;
 use blake3::{Hash, Hasher};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Partial files of earlier transfers that are open for offers that have not begun: each takes descriptors.
+const MOST_RESUMED: usize = 2;
 
 /// The receiving side of a conversation: takes frames, gives replies, and keeps files in a [`Directory`].
+///
+/// Offers are answered in order. Complete files are put on the disk when [`settle`](Self::settle) is called, several at once.
 #[derive(Debug)]
 pub struct Receiver<'a> {
     directory: &'a Directory,
-    existing: Existing,
-    origin: Origin,
+    rules: Rules,
     /// What may still be taken.
     bytes_left: u64,
     entries_left: u64,
     state: State,
+    /// The number of the next offer.
+    next: Number,
+    /// Offers that are not answered yet.
+    waiting: VecDeque<(Number, RelativePath, Offer)>,
+    /// Offers that were accepted and whose data have not begun.
+    accepted: BTreeMap<Number, Accepted>,
+    current: Option<Current>,
+    batch: Batch,
+    replies: VecDeque<Frame>,
     summary: Summary,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     AwaitHello,
-    AwaitOffer,
-    /// An offer was accepted.
-    AwaitStart(Incoming),
-    Receiving(Incoming),
+    Open,
     Over,
     /// It ended with an error.
     Broken,
+}
+
+#[derive(Debug)]
+enum Accepted {
+    /// Nothing of it is here.
+    New(RelativePath, Offer),
+    /// An earlier transfer left something.
+    Resumed(Box<Incoming>),
+}
+
+/// The file whose data come.
+#[derive(Debug)]
+enum Current {
+    Receiving(Number, Box<Incoming>),
+    /// It was refused in the middle. The rest is thrown away.
+    Refused(Number),
 }
 
 /// A file that is being received.
@@ -53,11 +82,16 @@ impl<'a> Receiver<'a> {
     pub fn new(directory: &'a Directory, permitted: Permitted) -> Self {
         Self {
             directory,
-            existing: permitted.existing,
-            origin: permitted.origin,
+            rules: Rules { existing: permitted.existing, origin: permitted.origin },
             bytes_left: permitted.bytes,
             entries_left: permitted.entries,
             state: State::AwaitHello,
+            next: 0,
+            waiting: VecDeque::new(),
+            accepted: BTreeMap::new(),
+            current: None,
+            batch: Batch::default(),
+            replies: VecDeque::new(),
             summary: Summary::default(),
         }
     }
@@ -74,70 +108,130 @@ impl<'a> Receiver<'a> {
         self.summary
     }
 
-    /// Takes a frame; the reply, if it has one.
+    /// The next reply.
+    pub fn poll(&mut self) -> Option<Frame> {
+        self.replies.pop_front()
+    }
+
+    /// Takes a frame.
     ///
     /// # Errors
     ///
     /// The conversation has failed; every further frame fails too. What has arrived of a file is kept.
-    pub fn handle(&mut self, frame: Frame, watch: &mut dyn Watch) -> Result<Option<Frame>, Error> {
-        let state = std::mem::replace(&mut self.state, State::Broken);
-        match (state, frame) {
+    pub fn handle(&mut self, frame: Frame, watch: &mut dyn Watch) -> Result<(), Error> {
+        self.take(frame, watch).inspect_err(|_| self.give_up())
+    }
+
+    /// Puts complete files on the disk and answers for them. To be called when no frame is there to be handled at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`handle`](Self::handle).
+    pub fn settle(&mut self, watch: &mut dyn Watch) -> Result<(), Error> {
+        let mut failed = Ok(());
+        for (Entry { number, path, what }, settled) in self.batch.commit(self.rules) {
+            match (settled, what) {
+                (Ok(()), Complete::File { .. }) => {
+                    self.summary.stored += 1;
+                    watch.ended(&path, &Outcome::Stored);
+                    self.replies.push_back(Frame::Done(number));
+                }
+                (Ok(()), Complete::Directory(_)) => {
+                    watch.ended(&path, &Outcome::Made);
+                    self.replies.push_back(Frame::Done(number));
+                }
+                (Err(Trouble::Refuse(refusal)), _) => self.refuse(number, &path, refusal, watch),
+                (Err(Trouble::Fail(error)), _) => failed = failed.and(Err(error)),
+            }
+        }
+        failed.inspect_err(|_| self.give_up())
+    }
+
+    /// Leaves what is not complete as it is; what is complete can be settled.
+    fn give_up(&mut self) {
+        self.state = State::Broken;
+        self.current = None;
+        self.accepted.clear();
+        self.waiting.clear();
+    }
+
+    fn take(&mut self, frame: Frame, watch: &mut dyn Watch) -> Result<(), Error> {
+        match (self.state, frame) {
             (_, Frame::Fail(refusal)) => Err(Error::Peer(refusal)),
             (State::AwaitHello, Frame::Hello { version, .. }) => {
                 super::check_version(version)?;
-                self.state = State::AwaitOffer;
-                Ok(Some(Frame::Hello { version: VERSION, sender: None }))
+                self.state = State::Open;
+                self.replies.push_back(Frame::Hello { version: VERSION, sender: None });
+                Ok(())
             }
-            (State::AwaitOffer, Frame::Offer(offer)) => self.offered(offer, watch).map(Some),
-            (State::AwaitOffer, Frame::Bye) => {
+            (State::Open, Frame::Offer(number, offer)) => self.offered(number, offer, watch),
+            (State::Open, Frame::Start { number, offset }) => self.start(number, offset, watch),
+            (State::Open, Frame::Data(data)) => self.data(&data, watch),
+            (State::Open, Frame::End { hash }) => self.end(hash, watch),
+            (State::Open, Frame::Abandon { number, why }) => self.abandoned(number, why, watch),
+            (State::Open, Frame::Bye) => {
+                self.settle(watch)?;
+                if !self.waiting.is_empty() || !self.accepted.is_empty() || self.current.is_some() {
+                    return Err(super::out_of_turn(&Frame::Bye));
+                }
+                self.replies.push_back(Frame::Bye);
                 self.state = State::Over;
-                Ok(Some(Frame::Bye))
-            }
-            (State::AwaitStart(incoming), Frame::Start { offset }) => self.start(incoming, offset, watch),
-            (State::Receiving(incoming), Frame::Data(data)) => self.data(incoming, &data, watch),
-            (State::Receiving(incoming), Frame::End { hash }) => self.end(incoming, hash, watch).map(Some),
-            (State::AwaitStart(incoming) | State::Receiving(incoming), Frame::Abandon { why }) => {
-                incoming.part.discard();
-                self.state = State::AwaitOffer;
-                self.summary.refused += 1;
-                watch.ended(&incoming.path, &Outcome::Refused(Refusal::new(Reason::Checksum, why)));
-                Ok(None)
+                Ok(())
             }
             (_, frame) => Err(super::out_of_turn(&frame)),
         }
     }
 
-    fn offered(&mut self, offer: Offer, watch: &mut dyn Watch) -> Result<Frame, Error> {
-        self.state = State::AwaitOffer;
+    fn offered(&mut self, number: Number, offer: Offer, watch: &mut dyn Watch) -> Result<(), Error> {
+        let unanswered =
+            self.waiting.len() + self.accepted.len() + self.batch.len() + usize::from(self.current.is_some());
+        if number != self.next || unanswered >= WINDOW {
+            return Err(super::out_of_turn(&Frame::Offer(number, offer)));
+        }
+        self.next = self.next.wrapping_add(1);
         self.entries_left = self
             .entries_left
             .checked_sub(1)
             .ok_or_else(|| Error::TooMuch("more files than are permitted here".into()))?;
-        let path = match RelativePath::parse(&offer.path) {
-            Ok(path) => path,
+        match RelativePath::parse(&offer.path) {
+            Ok(path) => self.waiting.push_back((number, path, offer)),
             Err(problem) => {
                 let text = format!("{}: a path that is not taken: {problem}", printable(&offer.path));
                 self.summary.refused += 1;
                 let refusal = Refusal::new(Reason::Path, text);
                 watch.unnameable(&refusal);
-                return Ok(Frame::Refuse(refusal));
+                self.replies.push_back(Frame::Refuse(number, refusal));
             }
-        };
-        match self.consider(&path, offer, watch) {
-            Ok(reply) => Ok(reply),
-            Err(Trouble::Fail(error)) => Err(error),
-            Err(Trouble::Refuse(refusal)) => Ok(self.refuse(&path, refusal, watch)),
         }
+        self.answer(watch)
     }
 
-    /// The reply to an offer whose path is in order.
+    /// Answers the offers that wait, as far as partial files may be open for them.
+    fn answer(&mut self, watch: &mut dyn Watch) -> Result<(), Error> {
+        while let Some((number, path, offer)) = self.waiting.pop_front() {
+            let resumed = self.accepted.values().filter(|it| matches!(it, Accepted::Resumed(_))).count();
+            if resumed >= MOST_RESUMED && self.directory.has_part(&path, &offer).unwrap_or(true) {
+                self.waiting.push_front((number, path, offer));
+                break;
+            }
+            match self.consider(number, &path, offer, watch) {
+                Ok(()) => {}
+                Err(Trouble::Fail(error)) => return Err(error),
+                Err(Trouble::Refuse(refusal)) => self.refuse(number, &path, refusal, watch),
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers an offer whose path is in order.
     fn consider(
         &mut self,
+        number: Number,
         path: &RelativePath,
         offer: Offer,
         watch: &mut dyn Watch,
-    ) -> Result<Frame, Trouble> {
-        if self.origin == Origin::Stranger && path.is_hidden() {
+    ) -> Result<(), Trouble> {
+        if self.rules.origin == Origin::Stranger && path.is_hidden() {
             let text = format!(
                 "{path}: a name that begins with a dot; the receiver takes it only from a sender whose key it knows"
             );
@@ -145,9 +239,9 @@ impl<'a> Receiver<'a> {
         }
         let size = match offer.content {
             Content::Directory => {
-                self.directory.make(path)?;
-                watch.ended(path, &Outcome::Stored);
-                return Ok(Frame::Done);
+                let what = Complete::Directory(self.directory.make(path)?);
+                self.batch.push(Entry { number, path: path.clone(), what });
+                return Ok(());
             }
             Content::File { size, .. } => Some(size),
             Content::Stream => None,
@@ -155,29 +249,38 @@ impl<'a> Receiver<'a> {
         if self.is_here(path, &offer)? {
             self.summary.present += 1;
             watch.ended(path, &Outcome::Present);
-            return Ok(Frame::Have);
+            self.replies.push_back(Frame::Have(number));
+            return Ok(());
         }
-        if size.is_some_and(|size| size > self.bytes_left) {
+        let bytes_left = self.bytes_left.checked_sub(size.unwrap_or(0)).ok_or_else(|| {
             let text = format!("{path}: it has more bytes than are permitted here");
-            return Err(Trouble::refuse(Reason::TooMuch, text));
+            Trouble::refuse(Reason::TooMuch, text)
+        })?;
+        let resumed = self.resumed(path, &offer)?;
+        let here = resumed.as_ref().map_or(0, |incoming| incoming.here);
+        if let Some(size) = size {
+            self.directory.can_hold(path, size, resumed.is_some().then_some(here))?;
         }
-        let mut part = self.directory.part(path, &offer)?;
-        // Nothing tells which stream an earlier one was.
-        let (here, hasher) = part.prefix(size.unwrap_or(0))?;
-        let left = self.directory.quota_left();
-        if let Some(needed) = size.map(|size| size - here).filter(|needed| *needed > left) {
-            let text = format!("{path}: needs {needed} bytes, and the receiver's quota has {left} left");
-            return Err(Trouble::refuse(Reason::TooMuch, text));
+        let prefix = resumed.as_ref().map_or_else(Hasher::new, |incoming| incoming.hasher.clone()).finalize();
+        self.bytes_left = bytes_left;
+        let accepted = resumed.map_or_else(|| Accepted::New(path.clone(), offer), Accepted::Resumed);
+        self.accepted.insert(number, accepted);
+        self.replies.push_back(Frame::Accept { number, offset: here, prefix });
+        Ok(())
+    }
+
+    /// What an earlier transfer left of a file.
+    fn resumed(&self, path: &RelativePath, offer: &Offer) -> Result<Option<Box<Incoming>>, Trouble> {
+        match offer.content {
+            // Nothing tells which stream an earlier one was.
+            Content::File { size, .. } if self.directory.has_part(path, offer)? => {
+                let mut part = self.directory.part(path, offer)?;
+                let (here, hasher) = part.prefix(size)?;
+                let (path, offer) = (path.clone(), offer.clone());
+                Ok(Some(Box::new(Incoming { path, offer, part, hasher, here })))
+            }
+            _ => Ok(None),
         }
-        let free = self.directory.free();
-        if let Some(needed) = size.map(|size| size - here).filter(|needed| *needed > free) {
-            let text =
-                format!("{path}: needs {needed} bytes, and only {free} are free on the receiver's disk");
-            return Err(Trouble::refuse(Reason::NoSpace, text));
-        }
-        let prefix = hasher.finalize();
-        self.state = State::AwaitStart(Incoming { path: path.clone(), offer, part, hasher, here });
-        Ok(Frame::Accept { offset: here, prefix })
     }
 
     /// Whether the very same file is in its place; trouble if another one is and has to stay.
@@ -201,46 +304,63 @@ impl<'a> Receiver<'a> {
     }
 
     fn in_the_way(&self, path: &RelativePath) -> Result<bool, Trouble> {
-        match self.existing {
+        match self.rules.existing {
             Existing::Refuse => Err(exists(path)),
             Existing::Replace => Ok(false),
         }
     }
 
-    fn start(
-        &mut self,
-        mut incoming: Incoming,
-        offset: u64,
-        watch: &mut dyn Watch,
-    ) -> Result<Option<Frame>, Error> {
-        if offset != incoming.here {
-            if offset != 0 {
-                return Err(Error::Protocol("it starts where nothing was accepted".into()));
-            }
-            incoming.part.rewind().map_err(|trouble| match trouble {
-                Trouble::Refuse(refusal) => Error::Protocol(refusal.text),
-                Trouble::Fail(error) => error,
-            })?;
-            (incoming.hasher, incoming.here) = (Hasher::new(), 0);
-        }
-        let size = match incoming.offer.content {
-            Content::File { size, .. } => {
-                self.bytes_left -= size;
-                Some(size)
-            }
-            Content::Stream | Content::Directory => None,
+    fn start(&mut self, number: Number, offset: u64, watch: &mut dyn Watch) -> Result<(), Error> {
+        let accepted = self.accepted.remove(&number).filter(|_| self.current.is_none());
+        let accepted = accepted.ok_or_else(|| super::out_of_turn(&Frame::Start { number, offset }))?;
+        let path = match &accepted {
+            Accepted::New(path, _) => path.clone(),
+            Accepted::Resumed(incoming) => incoming.path.clone(),
         };
-        watch.begun(&incoming.path, size, offset);
-        self.state = State::Receiving(incoming);
-        Ok(None)
+        match self.opened(accepted, offset) {
+            Ok(incoming) => {
+                let size = match incoming.offer.content {
+                    Content::File { size, .. } => Some(size),
+                    Content::Stream | Content::Directory => None,
+                };
+                watch.begun(&path, size, offset);
+                self.current = Some(Current::Receiving(number, incoming));
+            }
+            Err(Trouble::Fail(error)) => return Err(error),
+            Err(Trouble::Refuse(refusal)) => {
+                self.refuse(number, &path, refusal, watch);
+                self.current = Some(Current::Refused(number));
+            }
+        }
+        self.answer(watch)
     }
 
-    fn data(
-        &mut self,
-        mut incoming: Incoming,
-        data: &[u8],
-        watch: &mut dyn Watch,
-    ) -> Result<Option<Frame>, Error> {
+    /// An accepted file, of which the data after `offset` bytes come.
+    fn opened(&self, accepted: Accepted, offset: u64) -> Result<Box<Incoming>, Trouble> {
+        let mut incoming = match accepted {
+            Accepted::Resumed(incoming) => incoming,
+            Accepted::New(path, offer) => {
+                let mut part = self.directory.part(&path, &offer)?;
+                part.rewind()?;
+                Box::new(Incoming { path, offer, part, hasher: Hasher::new(), here: 0 })
+            }
+        };
+        if offset != incoming.here {
+            if offset != 0 {
+                return Err(Trouble::Fail(Error::Protocol("it starts where nothing was accepted".into())));
+            }
+            incoming.part.rewind()?;
+            (incoming.hasher, incoming.here) = (Hasher::new(), 0);
+        }
+        Ok(incoming)
+    }
+
+    fn data(&mut self, data: &[u8], watch: &mut dyn Watch) -> Result<(), Error> {
+        let (number, incoming) = match &mut self.current {
+            Some(Current::Receiving(number, incoming)) => (*number, incoming),
+            Some(Current::Refused(_)) => return Ok(()),
+            None => return Err(super::out_of_turn(&Frame::Data(Vec::new()))),
+        };
         let more = data.len() as u64;
         match incoming.offer.content {
             Content::File { size, .. } if more > size - incoming.here => {
@@ -253,52 +373,72 @@ impl<'a> Receiver<'a> {
                 })?;
             }
         }
-        incoming.part.write(data)?;
-        incoming.hasher.update(data);
-        incoming.here += more;
-        self.summary.bytes += more;
-        watch.advanced(more);
-        self.state = State::Receiving(incoming);
-        Ok(None)
+        match incoming.part.write(data) {
+            Ok(()) => {
+                incoming.hasher.update(data);
+                incoming.here += more;
+                self.summary.bytes += more;
+                watch.advanced(more);
+                Ok(())
+            }
+            Err(Trouble::Fail(error)) => Err(error),
+            Err(Trouble::Refuse(refusal)) => {
+                let path = incoming.path.clone();
+                self.current = Some(Current::Refused(number));
+                self.refuse(number, &path, refusal, watch);
+                Ok(())
+            }
+        }
     }
 
-    fn end(&mut self, incoming: Incoming, hash: Hash, watch: &mut dyn Watch) -> Result<Frame, Error> {
-        self.state = State::AwaitOffer;
-        let Incoming { path, offer, mut part, hasher, here } = incoming;
+    fn end(&mut self, hash: Hash, watch: &mut dyn Watch) -> Result<(), Error> {
+        let (number, incoming) = match self.current.take() {
+            Some(Current::Receiving(number, incoming)) => (number, incoming),
+            Some(Current::Refused(_)) => return Ok(()),
+            None => return Err(super::out_of_turn(&Frame::End { hash })),
+        };
+        let Incoming { path, offer, mut part, hasher, here } = *incoming;
         let found = hasher.finalize();
         let whole = match offer.content {
             Content::File { size, hash: offered } => here == size && found == offered && found == hash,
             Content::Stream | Content::Directory => found == hash,
         };
-        if !whole {
+        if whole {
+            self.batch.push(Entry { number, path, what: Complete::File { part, offer, hash } });
+        } else {
             part.discard();
             let text = format!("{path}: what arrived does not match its checksum; it was thrown away");
-            return Ok(self.refuse(&path, Refusal::new(Reason::Checksum, text), watch));
+            self.refuse(number, &path, Refusal::new(Reason::Checksum, text), watch);
         }
-        match part.holds(found) {
-            Ok(true) => {}
-            Ok(false) => {
-                part.discard();
-                let text = format!("{path}: somebody else wrote to it while it arrived; it was thrown away");
-                return Ok(self.refuse(&path, Refusal::new(Reason::Checksum, text), watch));
-            }
-            Err(Trouble::Fail(error)) => return Err(error),
-            Err(Trouble::Refuse(refusal)) => return Ok(self.refuse(&path, refusal, watch)),
-        }
-        match part.commit(&offer, self.existing, self.origin) {
-            Ok(()) => {
-                self.summary.stored += 1;
-                watch.ended(&path, &Outcome::Stored);
-                Ok(Frame::Done)
-            }
-            Err(Trouble::Fail(error)) => Err(error),
-            Err(Trouble::Refuse(refusal)) => Ok(self.refuse(&path, refusal, watch)),
-        }
+        Ok(())
     }
 
-    fn refuse(&mut self, path: &RelativePath, refusal: Refusal, watch: &mut dyn Watch) -> Frame {
+    fn abandoned(&mut self, number: Number, why: String, watch: &mut dyn Watch) -> Result<(), Error> {
+        let (path, part) = match (self.current.take(), self.accepted.remove(&number)) {
+            (Some(Current::Refused(refused)), None) if refused == number => return Ok(()),
+            (Some(Current::Receiving(current, incoming)), None) if current == number => {
+                (incoming.path, Some(incoming.part))
+            }
+            (current, Some(accepted)) => {
+                self.current = current;
+                match accepted {
+                    Accepted::New(path, _) => (path, None),
+                    Accepted::Resumed(incoming) => (incoming.path, Some(incoming.part)),
+                }
+            }
+            _ => return Err(super::out_of_turn(&Frame::Abandon { number, why })),
+        };
+        if let Some(mut part) = part {
+            part.discard();
+        }
+        self.summary.refused += 1;
+        watch.ended(&path, &Outcome::Refused(Refusal::new(Reason::Checksum, why)));
+        self.answer(watch)
+    }
+
+    fn refuse(&mut self, number: Number, path: &RelativePath, refusal: Refusal, watch: &mut dyn Watch) {
         self.summary.refused += 1;
         watch.ended(path, &Outcome::Refused(refusal.clone()));
-        Frame::Refuse(refusal)
+        self.replies.push_back(Frame::Refuse(number, refusal));
     }
 }

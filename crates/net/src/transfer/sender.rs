@@ -1,63 +1,71 @@
 use super::error::Error;
-use super::frame::{Content, Frame, Modified, Offer, Reason, Refusal, VERSION};
-use super::hashing::hash_into;
+use super::frame::{Content, Frame, Modified, Number, Offer, VERSION, WINDOW};
 use super::identity::SenderId;
+use super::outgoing::{Outgoing, Piece};
 use super::path::RelativePath;
-use super::source::{self, Item, Source, What};
+use super::reason::{Reason, Refusal};
+use super::source::{Item, Source, What};
 use super::{Outcome, Summary, Watch};
 use crate::printable::shown;
-use blake3::{Hash, Hasher};
-use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use blake3::Hash;
+use std::collections::{BTreeMap, VecDeque};
 
-/// Bytes of a file in a frame: 12 bytes of header are less than 0.1 % of them, and a break loses no more.
-pub const CHUNK: usize = 16 << 10;
 /// The mode of what has none.
 const STREAM_MODE: u16 = 0o644;
+/// Files are offered while less than so many bytes of those offered before are left to send: a file is read for its hash when
+/// it is offered, and the data of the one before should not wait for that.
+const LOOK_AHEAD: u64 = 4 << 20;
 
 /// The sending side of a conversation: gives frames as long as it may, and takes replies.
+///
+/// Up to [`WINDOW`] offers wait for their last answer at the same time. Accepted files are sent one after the other, in the
+/// order in which they were accepted.
 #[derive(Debug)]
 pub struct Sender {
     identity: Option<SenderId>,
     items: VecDeque<Item>,
     state: State,
+    /// The number of the next offer.
+    next: Number,
+    /// Offers without their last answer.
+    offered: BTreeMap<Number, Offered>,
+    /// Accepted and not begun.
+    ready: VecDeque<Number>,
+    /// Whose data are being sent.
+    sending: Option<Number>,
     summary: Summary,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Hello,
     AwaitHello,
-    Next,
-    AwaitVerdict(RelativePath, Option<Outgoing>),
-    /// What the receiver has is the beginning of the file, or nothing is.
-    Start(RelativePath, Outgoing, Hasher, u64),
-    Sending(RelativePath, Outgoing, Hasher),
-    /// The file cannot be sent to its end, and why.
-    GiveUp(RelativePath, String),
-    AwaitStored(RelativePath),
+    Open,
     AwaitBye,
     Over,
     /// It ended with an error.
     Broken,
 }
 
-/// What is open to be sent.
-enum Outgoing {
-    File { file: File, size: u64, hash: Hash, modified: Modified, left: u64 },
-    Stream(Box<dyn Read + Send>),
+#[derive(Debug)]
+struct Offered {
+    path: RelativePath,
+    stage: Stage,
 }
 
-impl std::fmt::Debug for Outgoing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::File { size, left, .. } => write!(f, "File({left} of {size} bytes left)"),
-            Self::Stream(_) => f.write_str("Stream"),
-        }
-    }
+#[derive(Debug)]
+enum Stage {
+    AwaitVerdict(Outgoing),
+    /// A directory, which has no data.
+    AwaitMade,
+    /// Accepted. What the receiver has up to this offset is the beginning of the file.
+    Ready(Outgoing, u64),
+    Sending(Outgoing),
+    /// Accepted, and cannot be sent to its end: why.
+    GiveUp(String),
+    /// Refused in the middle of its data, whose end is to be told.
+    Refused,
+    AwaitStored,
 }
 
 impl Sender {
@@ -68,6 +76,10 @@ impl Sender {
             identity: source.identity,
             items: source.items.into(),
             state: State::Hello,
+            next: 0,
+            offered: BTreeMap::new(),
+            ready: VecDeque::new(),
+            sending: None,
             summary: Summary::default(),
         }
     }
@@ -90,23 +102,13 @@ impl Sender {
     ///
     /// If a stream cannot be read. A file that cannot be is left out, and counted as refused.
     pub fn poll(&mut self, watch: &mut dyn Watch) -> Result<Option<Frame>, Error> {
-        match std::mem::replace(&mut self.state, State::Broken) {
+        match self.state {
             State::Hello => {
                 self.state = State::AwaitHello;
                 Ok(Some(Frame::Hello { version: VERSION, sender: self.identity }))
             }
-            State::Next => Ok(Some(self.offer(watch))),
-            State::Start(path, outgoing, hasher, offset) => {
-                watch.begun(&path, outgoing.size(), offset);
-                self.state = State::Sending(path, outgoing, hasher);
-                Ok(Some(Frame::Start { offset }))
-            }
-            State::Sending(path, outgoing, hasher) => self.data(path, outgoing, hasher, watch),
-            State::GiveUp(path, why) => Ok(Some(self.give_up(&path, why, watch))),
-            waiting => {
-                self.state = waiting;
-                Ok(None)
-            }
+            State::Open => self.poll_open(watch).inspect_err(|_| self.state = State::Broken),
+            State::AwaitHello | State::AwaitBye | State::Over | State::Broken => Ok(None),
         }
     }
 
@@ -116,210 +118,185 @@ impl Sender {
     ///
     /// The conversation has failed; every further frame fails too.
     pub fn handle(&mut self, frame: Frame, watch: &mut dyn Watch) -> Result<(), Error> {
-        let state = std::mem::replace(&mut self.state, State::Broken);
-        self.state = match (state, frame) {
-            (_, Frame::Fail(refusal)) => return Err(Error::Peer(refusal)),
+        let handled = match (self.state, frame) {
+            (_, Frame::Fail(refusal)) => Err(Error::Peer(refusal)),
             (State::AwaitHello, Frame::Hello { version, .. }) => {
-                super::check_version(version)?;
-                State::Next
+                super::check_version(version).map(|()| self.state = State::Open)
             }
-            (State::AwaitVerdict(path, Some(outgoing)), Frame::Accept { offset, prefix }) => {
-                return self.accepted(path, outgoing, offset, prefix);
+            (State::Open, frame) => self.answered(frame, watch),
+            (State::AwaitBye, Frame::Bye) => {
+                self.state = State::Over;
+                Ok(())
             }
-            (State::AwaitVerdict(path, Some(Outgoing::File { .. })), Frame::Have) => {
-                self.summary.present += 1;
-                watch.ended(&path, &Outcome::Present);
-                State::Next
-            }
-            (State::AwaitVerdict(path, None), Frame::Done) => {
-                watch.ended(&path, &Outcome::Stored);
-                State::Next
-            }
-            (State::AwaitStored(path), Frame::Done) => {
-                self.summary.stored += 1;
-                watch.ended(&path, &Outcome::Stored);
-                State::Next
-            }
-            (State::AwaitVerdict(path, _) | State::AwaitStored(path), Frame::Refuse(refusal)) => {
-                self.left_out(&path, refusal, watch);
-                State::Next
-            }
-            (State::AwaitBye, Frame::Bye) => State::Over,
-            (_, frame) => return Err(super::out_of_turn(&frame)),
+            (_, frame) => Err(super::out_of_turn(&frame)),
         };
-        Ok(())
+        handled.inspect_err(|_| self.state = State::Broken)
     }
 
-    /// Offers the next thing that can be opened, or says goodbye.
-    fn offer(&mut self, watch: &mut dyn Watch) -> Frame {
+    fn poll_open(&mut self, watch: &mut dyn Watch) -> Result<Option<Frame>, Error> {
+        if self.may_offer()
+            && let Some(offer) = self.offer(watch)
+        {
+            return Ok(Some(offer));
+        }
+        if let Some(number) = self.sending {
+            return self.go_on(number, watch);
+        }
+        if let Some(number) = self.ready.pop_front() {
+            return Ok(Some(self.start(number, watch)));
+        }
+        if self.items.is_empty() && self.offered.is_empty() {
+            self.state = State::AwaitBye;
+            return Ok(Some(Frame::Bye));
+        }
+        Ok(None)
+    }
+
+    fn may_offer(&self) -> bool {
+        let left = self.offered.values().map(|offered| match &offered.stage {
+            Stage::AwaitVerdict(outgoing) | Stage::Ready(outgoing, _) | Stage::Sending(outgoing) => {
+                outgoing.left()
+            }
+            Stage::AwaitMade | Stage::GiveUp(_) | Stage::Refused | Stage::AwaitStored => 0,
+        });
+        self.offered.len() < WINDOW && left.fold(0, u64::saturating_add) < LOOK_AHEAD
+    }
+
+    /// Offers the next thing that can be opened.
+    fn offer(&mut self, watch: &mut dyn Watch) -> Option<Frame> {
         while let Some(Item { path, what }) = self.items.pop_front() {
-            let (content, outgoing, mode, modified) = match what {
-                What::Directory => (Content::Directory, None, 0, Modified::default()),
+            let none = Modified::default();
+            let (content, stage, mode, modified) = match what {
+                What::Directory => (Content::Directory, Stage::AwaitMade, 0, none),
                 What::Stream(reader) => {
-                    (Content::Stream, Some(Outgoing::Stream(reader)), STREAM_MODE, Modified::default())
+                    let stage = Stage::AwaitVerdict(Outgoing::stream(reader));
+                    (Content::Stream, stage, STREAM_MODE, none)
                 }
-                What::File(place) => match open(&place) {
-                    Ok((outgoing, content, mode, modified)) => (content, Some(outgoing), mode, modified),
+                What::File(place, _) => match Outgoing::open(&place) {
+                    Ok((outgoing, content, mode, modified)) => {
+                        (content, Stage::AwaitVerdict(outgoing), mode, modified)
+                    }
                     Err(e) => {
                         let text = format!("{}: cannot be read: {e}", shown(&place));
-                        self.left_out(&path, Refusal::new(Reason::System, text), watch);
+                        let reason = super::error::reason_of(&e);
+                        self.left_out(&path, Refusal::new(reason, text), watch);
                         continue;
                     }
                 },
             };
             let offer = Offer { path: path.as_bytes().to_vec(), content, mode, modified };
-            self.state = State::AwaitVerdict(path, outgoing);
-            return Frame::Offer(offer);
+            let number = self.next;
+            self.next = self.next.wrapping_add(1);
+            self.offered.insert(number, Offered { path, stage });
+            return Some(Frame::Offer(number, offer));
         }
-        self.state = State::AwaitBye;
-        Frame::Bye
+        None
     }
 
-    fn accepted(
-        &mut self,
-        path: RelativePath,
-        mut outgoing: Outgoing,
-        offset: u64,
-        prefix: Hash,
-    ) -> Result<(), Error> {
-        let mut hasher = Hasher::new();
-        let at = match &mut outgoing {
-            Outgoing::File { size, .. } if offset > *size => {
-                return Err(Error::Protocol("it accepted more than was offered".into()));
+    /// Begins the data of an accepted file.
+    fn start(&mut self, number: Number, watch: &mut dyn Watch) -> Frame {
+        let Offered { path, stage } = self.offered.remove(&number).expect("what is ready was offered");
+        match stage {
+            Stage::Ready(outgoing, offset) => {
+                watch.begun(&path, outgoing.size(), offset);
+                self.offered.insert(number, Offered { path, stage: Stage::Sending(outgoing) });
+                self.sending = Some(number);
+                Frame::Start { number, offset }
             }
-            Outgoing::Stream(_) if offset > 0 => {
-                return Err(Error::Protocol("it has the beginning of what it cannot know".into()));
-            }
-            Outgoing::Stream(_) => 0,
-            Outgoing::File { file, size, left, .. } => match seek(file, &mut hasher, offset, prefix) {
-                Ok(at) => {
-                    *left = *size - at;
-                    at
-                }
-                Err(e) => {
-                    self.state = State::GiveUp(path, format!("it cannot be read: {e}"));
-                    return Ok(());
-                }
-            },
+            Stage::GiveUp(why) => self.give_up(number, &path, why, watch),
+            stage => unreachable!("{path} is ready and {stage:?}"),
+        }
+    }
+
+    /// The next data of the file that is being sent, or the end of them.
+    fn go_on(&mut self, number: Number, watch: &mut dyn Watch) -> Result<Option<Frame>, Error> {
+        let offered = self.offered.get_mut(&number).expect("what is being sent was offered");
+        let Stage::Sending(outgoing) = &mut offered.stage else {
+            // Told already: it was refused.
+            self.offered.remove(&number);
+            self.sending = None;
+            return Ok(Some(Frame::Abandon { number, why: "it was refused".into() }));
         };
-        self.state = State::Start(path, outgoing, hasher, at);
+        let path = &offered.path;
+        let piece = outgoing.next().map_err(|e| Error::files(format!("reading what becomes {path}"), e))?;
+        Ok(match piece {
+            Piece::Data(data) => {
+                self.summary.bytes += data.len() as u64;
+                watch.advanced(data.len() as u64);
+                Some(Frame::Data(data))
+            }
+            Piece::Nothing => None,
+            Piece::End(hash) => {
+                offered.stage = Stage::AwaitStored;
+                self.sending = None;
+                Some(Frame::End { hash })
+            }
+            Piece::Broken(why) => {
+                let path = self.offered.remove(&number).expect("it was there").path;
+                self.sending = None;
+                Some(self.give_up(number, &path, why, watch))
+            }
+        })
+    }
+
+    /// Takes the answer to an offer.
+    fn answered(&mut self, frame: Frame, watch: &mut dyn Watch) -> Result<(), Error> {
+        let number = match &frame {
+            Frame::Accept { number, .. }
+            | Frame::Have(number)
+            | Frame::Refuse(number, _)
+            | Frame::Done(number) => *number,
+            other => return Err(super::out_of_turn(other)),
+        };
+        let Some(Offered { path, stage }) = self.offered.remove(&number) else {
+            return Err(super::out_of_turn(&frame));
+        };
+        match (stage, frame) {
+            (Stage::AwaitVerdict(outgoing), Frame::Accept { offset, prefix, .. }) => {
+                let stage = accepted(outgoing, offset, prefix)?;
+                self.offered.insert(number, Offered { path, stage });
+                self.ready.push_back(number);
+            }
+            (Stage::AwaitVerdict(outgoing), Frame::Have(_)) if outgoing.is_file() => {
+                self.summary.present += 1;
+                watch.ended(&path, &Outcome::Present);
+            }
+            (Stage::AwaitMade, Frame::Done(_)) => watch.ended(&path, &Outcome::Made),
+            (Stage::AwaitStored, Frame::Done(_)) => {
+                self.summary.stored += 1;
+                watch.ended(&path, &Outcome::Stored);
+            }
+            (Stage::Refused, frame) => return Err(super::out_of_turn(&frame)),
+            (stage, Frame::Refuse(_, refusal)) => {
+                self.left_out(&path, refusal, watch);
+                match stage {
+                    Stage::Sending(_) => {
+                        self.offered.insert(number, Offered { path, stage: Stage::Refused });
+                    }
+                    Stage::Ready(..) | Stage::GiveUp(_) => self.ready.retain(|ready| *ready != number),
+                    Stage::AwaitVerdict(_) | Stage::AwaitMade | Stage::AwaitStored | Stage::Refused => {}
+                }
+            }
+            (_, frame) => return Err(super::out_of_turn(&frame)),
+        }
         Ok(())
     }
 
-    /// The next bytes, or the end of them.
-    fn data(
-        &mut self,
-        path: RelativePath,
-        mut outgoing: Outgoing,
-        mut hasher: Hasher,
-        watch: &mut dyn Watch,
-    ) -> Result<Option<Frame>, Error> {
-        let mut data = Vec::with_capacity(CHUNK);
-        let read = match &mut outgoing {
-            Outgoing::File { file, left, .. } => file.take((*left).min(CHUNK as u64)).read_to_end(&mut data),
-            // What there is goes at once: nobody knows when more comes.
-            Outgoing::Stream(reader) => read_some(reader, &mut data),
-        };
-        match (read, &mut outgoing) {
-            (Err(e), Outgoing::Stream(_)) if e.kind() == io::ErrorKind::WouldBlock => {
-                self.state = State::Sending(path, outgoing, hasher);
-                return Ok(None);
-            }
-            (Err(e), Outgoing::Stream(_)) => {
-                return Err(Error::files(format!("reading what becomes {path}"), e));
-            }
-            (Err(e), Outgoing::File { .. }) => {
-                return Ok(Some(self.give_up(&path, format!("it cannot be read: {e}"), watch)));
-            }
-            (Ok(0), Outgoing::File { file, size, hash, modified, left })
-                if *left > 0 || *hash != hasher.finalize() || has_changed(file, *size, *modified) =>
-            {
-                return Ok(Some(self.give_up(&path, "it changed while it was being sent".into(), watch)));
-            }
-            (Ok(0), _) => {
-                self.state = State::AwaitStored(path);
-                return Ok(Some(Frame::End { hash: hasher.finalize() }));
-            }
-            (Ok(read), Outgoing::File { left, .. }) => *left -= read as u64,
-            (Ok(_), Outgoing::Stream(_)) => {}
-        }
-        hasher.update(&data);
-        self.summary.bytes += data.len() as u64;
-        watch.advanced(data.len() as u64);
-        self.state = State::Sending(path, outgoing, hasher);
-        Ok(Some(Frame::Data(data)))
-    }
-
-    fn give_up(&mut self, path: &RelativePath, why: String, watch: &mut dyn Watch) -> Frame {
-        self.state = State::Next;
+    fn give_up(&mut self, number: Number, path: &RelativePath, why: String, watch: &mut dyn Watch) -> Frame {
         self.left_out(path, Refusal::new(Reason::Checksum, format!("{path}: {why}")), watch);
-        Frame::Abandon { why }
+        Frame::Abandon { number, why }
     }
 
     fn left_out(&mut self, path: &RelativePath, refusal: Refusal, watch: &mut dyn Watch) {
         self.summary.refused += 1;
-        self.summary.busy += u64::from(refusal.reason == Reason::Busy);
         watch.ended(path, &Outcome::Refused(refusal));
     }
 }
 
-impl Outgoing {
-    const fn size(&self) -> Option<u64> {
-        match self {
-            Self::File { size, .. } => Some(*size),
-            Self::Stream(_) => None,
-        }
-    }
-}
-
-/// Opens a file and reads it once, for its hash.
-fn open(place: &Path) -> io::Result<(Outgoing, Content, u16, Modified)> {
-    let (mut file, found) = source::open(place)?;
-    let size = found.len();
-    let mut hasher = Hasher::new();
-    let read = hash_into(&mut hasher, &mut file, size)?;
-    if read < size {
-        return Err(io::Error::other("it became shorter while it was being read"));
-    }
-    if size == 0 && file.read(&mut [0])? > 0 {
-        return Err(io::Error::other(
-            "it says that it is empty, and is not; send what comes out of it with `-`",
-        ));
-    }
-    let hash = hasher.finalize();
-    let mode = (found.mode() & 0o777) as u16;
-    let modified = source::modified(&found);
-    let outgoing = Outgoing::File { file, size, hash, modified, left: size };
-    Ok((outgoing, Content::File { size, hash }, mode, modified))
-}
-
-/// Whether it is another than when it was offered, in what has been sent already or behind it.
-fn has_changed(file: &File, size: u64, modified: Modified) -> bool {
-    !file.metadata().is_ok_and(|now| now.len() == size && source::modified(&now) == modified)
-}
-
-/// Puts `file` where the data goes on, and `hasher` too: after `offset` bytes if these have the hash `prefix`, otherwise at
-/// the beginning.
-fn seek(file: &mut File, hasher: &mut Hasher, offset: u64, prefix: Hash) -> io::Result<u64> {
-    file.rewind()?;
-    hash_into(hasher, file, offset)?;
-    if hasher.finalize() == prefix {
-        return Ok(offset);
-    }
-    *hasher = Hasher::new();
-    file.seek(SeekFrom::Start(0))
-}
-
-/// Appends what one call of `read` gives, at most [`CHUNK`]; 0 at the end.
-fn read_some(reader: &mut impl Read, data: &mut Vec<u8>) -> io::Result<usize> {
-    data.resize(CHUNK, 0);
-    loop {
-        match reader.read(data) {
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            read => {
-                data.truncate(*read.as_ref().unwrap_or(&0));
-                return read;
-            }
-        }
-    }
+/// An accepted file, of which the receiver has so much.
+fn accepted(mut outgoing: Outgoing, offset: u64, prefix: Hash) -> Result<Stage, Error> {
+    Ok(match outgoing.go_on(offset, prefix)? {
+        Ok(at) => Stage::Ready(outgoing, at),
+        Err(e) => Stage::GiveUp(format!("it cannot be read: {e}")),
+    })
 }

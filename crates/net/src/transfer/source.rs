@@ -1,10 +1,12 @@
 //! What is sent: a file, a directory with what is in it, or a stream.
 
-use super::error::Error;
+use super::error::{Error, reason_of};
 use super::frame::Modified;
 use super::identity::SenderId;
 use super::path::RelativePath;
+use super::reason::{Reason, Refusal};
 use crate::printable::shown;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -16,8 +18,10 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Default)]
 pub struct Source {
     pub(super) items: Vec<Item>,
-    /// What was left out.
+    /// What is no file and no directory.
     skipped: Vec<Skipped>,
+    /// What cannot be sent.
+    refused: Vec<Unsendable>,
     /// Bytes of all files.
     bytes: u64,
     /// By what the receiver knows it again; a stream cannot be sent again.
@@ -40,6 +44,15 @@ impl fmt::Display for Skipped {
     }
 }
 
+/// Something in a directory that cannot be read, or has a name that receivers do not take. What is in it goes neither.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsendable {
+    /// Where it is.
+    pub place: PathBuf,
+    /// Why.
+    pub refusal: Refusal,
+}
+
 /// One thing to offer.
 #[derive(Debug)]
 pub(super) struct Item {
@@ -49,7 +62,8 @@ pub(super) struct Item {
 }
 
 pub(super) enum What {
-    File(PathBuf),
+    /// A file and its size when it was listed, bytes.
+    File(PathBuf, u64),
     Directory,
     Stream(Box<dyn Read + Send>),
 }
@@ -57,7 +71,7 @@ pub(super) enum What {
 impl fmt::Debug for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(place) => f.debug_tuple("File").field(place).finish(),
+            Self::File(place, size) => f.debug_tuple("File").field(place).field(size).finish(),
             Self::Directory => f.write_str("Directory"),
             Self::Stream(_) => f.write_str("Stream"),
         }
@@ -69,9 +83,9 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// If `place` itself is a device, a pipe or a socket; if a name is one that receivers do not take; if a directory cannot
-    /// be read. Nothing is left out in silence: what in a directory is neither file nor directory is listed by
-    /// [`Source::skipped`].
+    /// If `place` itself is a device, a pipe or a socket, cannot be read, or has a name that receivers do not take. What cannot be
+    /// sent of a directory does not keep the rest from being sent, and nothing is left out in silence: [`Source::skipped`] lists
+    /// what is neither file nor directory, [`Source::refused`] the rest.
     pub fn of_path(place: &Path, name: Option<&str>) -> Result<Self, Error> {
         let failed = |e| Error::files(format!("reading {}", shown(place)), e);
         // Who names a link means what it points to.
@@ -81,8 +95,14 @@ impl Source {
             None => own_name(place).map_err(failed)?,
         };
         let path = sendable(place, RelativePath::parse(&name))?;
+        if !found.is_file() && !found.is_dir() {
+            return Err(Error::Unsendable(format!("{} is {}", shown(place), special(found.file_type()))));
+        }
+        if found.is_dir() {
+            fs::read_dir(place).map_err(failed)?;
+        }
         let mut source = Self { identity: Some(SenderId::of(place, &name)), ..Self::default() };
-        source.add(place, path, &found)?;
+        source.add(place, path, &found);
         Ok(source)
     }
 
@@ -103,6 +123,27 @@ impl Source {
         &self.skipped
     }
 
+    /// What cannot be read, or has a name that receivers do not take.
+    #[must_use]
+    pub fn refused(&self) -> &[Unsendable] {
+        &self.refused
+    }
+
+    /// Leaves out what is at `settled` already. Returns the bytes of these files.
+    pub fn leave_out(&mut self, settled: &BTreeSet<RelativePath>) -> u64 {
+        let mut left_out = 0;
+        self.items.retain(|item| {
+            let stays = !settled.contains(&item.path);
+            if let What::File(_, size) = item.what
+                && !stays
+            {
+                left_out += size;
+            }
+            stays
+        });
+        left_out
+    }
+
     /// Bytes of all files together; a stream has none.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
@@ -115,35 +156,44 @@ impl Source {
         !self.items.iter().any(|item| matches!(item.what, What::Stream(_)))
     }
 
-    fn add(&mut self, place: &Path, path: RelativePath, found: &Metadata) -> Result<(), Error> {
+    fn add(&mut self, place: &Path, path: RelativePath, found: &Metadata) {
         if found.is_file() {
             self.bytes += found.len();
-            self.items.push(Item { path, what: What::File(place.to_owned()) });
-            return Ok(());
+            self.items.push(Item { path, what: What::File(place.to_owned(), found.len()) });
+            return;
         }
-        if !found.is_dir() {
-            return Err(Error::Unsendable(format!("{} is {}", shown(place), special(found.file_type()))));
-        }
-        let failed = |e| Error::files(format!("reading {}", shown(place)), e);
-        let mut names = fs::read_dir(place)
-            .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>())
-            .map_err(failed)?;
+        let names = fs::read_dir(place)
+            .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>());
+        let mut names = match names {
+            Ok(names) => names,
+            Err(e) => return self.unreadable(place, &e),
+        };
         names.sort();
         self.items.push(Item { path: path.clone(), what: What::Directory });
         for name in names {
             let inner = place.join(&name);
-            let found = fs::symlink_metadata(&inner)
-                .map_err(|e| Error::files(format!("reading {}", shown(&inner)), e))?;
-            if found.is_symlink() {
-                self.skipped.push(Skipped { place: inner, what: "a symbolic link" });
-            } else if !found.is_file() && !found.is_dir() {
-                self.skipped.push(Skipped { place: inner, what: special(found.file_type()) });
-            } else {
-                let path = sendable(&inner, path.join(name.as_bytes()))?;
-                self.add(&inner, path, &found)?;
+            match fs::symlink_metadata(&inner) {
+                Err(e) => self.unreadable(&inner, &e),
+                Ok(found) if found.is_symlink() => {
+                    self.skipped.push(Skipped { place: inner, what: "a symbolic link" });
+                }
+                Ok(found) if !found.is_file() && !found.is_dir() => {
+                    self.skipped.push(Skipped { place: inner, what: special(found.file_type()) });
+                }
+                Ok(found) => match path.join(name.as_bytes()) {
+                    Ok(path) => self.add(&inner, path, &found),
+                    Err(problem) => {
+                        let refusal = Refusal::new(Reason::Path, unsendable(&inner, &problem));
+                        self.refused.push(Unsendable { place: inner, refusal });
+                    }
+                },
             }
         }
-        Ok(())
+    }
+
+    fn unreadable(&mut self, place: &Path, error: &io::Error) {
+        let refusal = Refusal::new(reason_of(error), format!("{}: cannot be read: {error}", shown(place)));
+        self.refused.push(Unsendable { place: place.to_owned(), refusal });
     }
 }
 
@@ -172,9 +222,11 @@ fn own_name(place: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn sendable<E: fmt::Display>(place: &Path, path: Result<RelativePath, E>) -> Result<RelativePath, Error> {
-    path.map_err(|problem| {
-        Error::Unsendable(format!("{:?} cannot be sent under that name: {problem}", place))
-    })
+    path.map_err(|problem| Error::Unsendable(unsendable(place, &problem)))
+}
+
+fn unsendable(place: &Path, problem: &impl fmt::Display) -> String {
+    format!("{place:?} cannot be sent under that name: {problem}")
 }
 
 fn special(kind: FileType) -> &'static str {

@@ -1,10 +1,12 @@
 //! The receiver's directory: nothing is opened, made or replaced outside of it.
 
 use super::error::Error;
-use super::frame::{Content, Offer, Reason};
-use super::part::{AtEnd, Made, Part, part_name};
+use super::frame::{Content, Offer};
+use super::made::Made;
+use super::part::{AtEnd, Opened, Part, part_name};
 use super::path::RelativePath;
-use super::quota::Quota;
+use super::quota::{Quota, cost};
+use super::reason::Reason;
 use super::trouble::Trouble;
 use rustix::fs::{self, AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -18,6 +20,8 @@ use std::sync::Arc;
 pub struct Directory {
     root: OwnedFd,
     quota: Arc<Quota>,
+    /// Of the process when this was opened.
+    umask: Mode,
 }
 
 /// No final symbolic link is followed, and nothing blocks or becomes a terminal.
@@ -35,18 +39,18 @@ impl Directory {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
         let root = fs::open(path, flags, Mode::empty())
             .map_err(|e| Error::files(format!("opening {}", path.display()), e))?;
-        Ok(Self { root, quota: Arc::new(Quota::new(u64::MAX)) })
+        Ok(Self { root, quota: Arc::new(Quota::new(u64::MAX)), umask: umask() })
     }
 
-    /// From now on at most `bytes` are kept here: of partial files, those that are there included, and of files that are
-    /// stored.
+    /// From now on at most `bytes` are kept here: of partial files, those that are there included, and of files and
+    /// directories that are stored. Each takes at least 4096.
     ///
     /// # Errors
     ///
     /// [`Error::Files`] if the directory cannot be read.
     pub fn set_quota(&mut self, bytes: u64) -> Result<(), Error> {
         let quota = Quota::new(bytes);
-        quota.take_what_there_is(self.parts()?.iter().map(|part| part.bytes).sum());
+        quota.take_what_there_is(self.parts()?.iter().map(|part| cost(part.bytes)).sum());
         self.quota = Arc::new(quota);
         Ok(())
     }
@@ -59,54 +63,58 @@ impl Directory {
         &self.root
     }
 
-    /// Bytes that may still be kept.
-    pub(super) fn quota_left(&self) -> u64 {
-        self.quota.left()
+    /// Makes a directory and those above it; those that are there are fine.
+    pub(super) fn make(&self, path: &RelativePath) -> Result<Made, Trouble> {
+        self.descend(path, path.names().count()).map(|(_, made)| made)
     }
 
-    /// Makes a directory and those above it; those that are there are fine.
-    pub(super) fn make(&self, path: &RelativePath) -> Result<(), Trouble> {
-        self.descend(path, path.names().count()).map(|(_, made)| made.keep())
+    /// Returns whether an earlier transfer left something of a file that is offered.
+    pub(super) fn has_part(&self, path: &RelativePath, offer: &Offer) -> Result<bool, Trouble> {
+        let (above, _) = split(path);
+        let doing = |e| Trouble::of(format!("looking for {path}"), e);
+        let Some(directory) = self.below_names(&above).map_err(doing)? else { return Ok(false) };
+        let found = stat(&directory, part_name(path, offer).as_bytes()).map_err(doing)?;
+        Ok(found.is_some_and(|found| !is_file(&found) || found.st_size > 0))
     }
 
     /// Opens the part of a file that is offered, empty or as an earlier transfer left it.
     pub(super) fn part(&self, path: &RelativePath, offer: &Offer) -> Result<Part, Trouble> {
         let (directory, made) = self.descend(path, path.names().count() - 1)?;
         let name = part_name(path, offer);
-        let open = || {
-            let flags = OFlags::RDWR | OFlags::CREATE | SAFELY;
-            let file = fs::openat(&directory, name.as_str(), flags, Mode::RUSR | Mode::WUSR)?;
-            fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-            let (opened, named) = (fs::fstat(&file)?, stat(&directory, name.as_bytes())?);
-            // Who held the lock before may have put the file into its place meanwhile.
-            let same =
-                named.is_some_and(|named| (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino));
-            let own = same && is_file(&opened) && opened.st_nlink == 1;
-            own.then(|| File::from(file)).ok_or(Errno::WOULDBLOCK)
-        };
-        let file = open().map_err(|e| match e {
+        let (file, is_new) = open_part(&directory, &name).map_err(|e| match e {
             Errno::WOULDBLOCK => Trouble::refuse(
                 Reason::Busy,
-                format!("{path}: is being received from somebody else right now"),
+                format!("{path}: is being received from another sender right now"),
             ),
             e => Trouble::of(format!("making a partial file for {path}"), e),
         })?;
+        let quota = self.quota.clone();
+        if is_new && !quota.take(cost(0)) {
+            // It was made a moment ago and nothing is in it.
+            let _ = fs::unlinkat(&directory, name.as_str(), AtFlags::empty());
+            return Err(Trouble::quota());
+        }
+        let owner =
+            fs::fstat(&file).map_err(|e| Trouble::of(format!("looking at the partial file of {path}"), e))?;
+        let me = rustix::process::geteuid().as_raw();
+        if owner.st_uid != me {
+            let text = format!(
+                "{path}: its partial file belongs to user {} of the receiver's machine, which may change it; `hopline recv` runs as user {me}",
+                owner.st_uid
+            );
+            return Err(Trouble::refuse(Reason::Permission, text));
+        }
         let end = if matches!(offer.content, Content::File { .. }) { AtEnd::Keep } else { AtEnd::Remove };
-        Part::new(directory, name, file, path.clone(), end, made, self.quota.clone())
+        Part::new(Opened { directory, name, file, made, quota, umask: self.umask }, path.clone(), end)
     }
 
     /// What is in the place of `path`, without making anything.
     pub(super) fn existing(&self, path: &RelativePath) -> Result<Option<Found>, Trouble> {
-        let (mut directory, names) = (None, path.names().collect::<Vec<_>>());
-        let (last, above) = names.split_last().expect("a path has a name");
+        let (above, last) = split(path);
         let doing = || format!("looking for {path}");
-        for name in above {
-            match step(directory.as_ref().unwrap_or(&self.root), name) {
-                Err(Errno::NOENT) => return Ok(None),
-                stepped => directory = Some(stepped.map_err(|e| Trouble::of(doing(), e))?),
-            }
-        }
-        let directory = directory.as_ref().unwrap_or(&self.root);
+        let below = self.below_names(&above).map_err(|e| Trouble::of(doing(), e))?;
+        let Some(directory) = below else { return Ok(None) };
+        let directory = &directory;
         let Some(found) = stat(directory, last).map_err(|e| Trouble::of(doing(), e))? else {
             return Ok(None);
         };
@@ -116,13 +124,41 @@ impl Directory {
         if !is_file(&found) {
             return Ok(Some(Found::Other));
         }
-        let opened = fs::openat(directory, *last, OFlags::RDONLY | SAFELY, Mode::empty());
+        let opened = fs::openat(directory, last, OFlags::RDONLY | SAFELY, Mode::empty());
         Ok(Some(opened.map_or(Found::Other, |file| Found::File(File::from(file), found.st_size as u64))))
     }
 
+    /// Refuses a file for which the quota or the disk has too little, of which `here` bytes are here, if it has a partial file.
+    pub(super) fn can_hold(&self, path: &RelativePath, size: u64, here: Option<u64>) -> Result<(), Trouble> {
+        let (needed, left) = (cost(size) - here.map_or(0, cost), self.quota.left());
+        if needed > left {
+            let text = format!("{path}: needs {needed} bytes, and the receiver's quota has {left} left");
+            return Err(Trouble::refuse(Reason::TooMuch, text));
+        }
+        let (needed, free) = (size - here.unwrap_or(0), self.free());
+        if needed > free {
+            let text =
+                format!("{path}: needs {needed} bytes, and only {free} are free on the receiver's disk");
+            return Err(Trouble::refuse(Reason::NoSpace, text));
+        }
+        Ok(())
+    }
+
     /// Bytes that may still be written to the file system.
-    pub(super) fn free(&self) -> u64 {
+    fn free(&self) -> u64 {
         fs::fstatvfs(&self.root).map_or(u64::MAX, |found| found.f_bavail.saturating_mul(found.f_frsize))
+    }
+
+    /// Opens directories one in the other, if they are there.
+    fn below_names(&self, names: &[&[u8]]) -> rustix::io::Result<Option<OwnedFd>> {
+        let mut directory = self.root.try_clone().map_err(|_| Errno::MFILE)?;
+        for name in names {
+            match step(&directory, name) {
+                Err(Errno::NOENT) => return Ok(None),
+                stepped => directory = stepped?,
+            }
+        }
+        Ok(Some(directory))
     }
 
     /// Opens the first `depth` directories of `path`, one in the other, and makes what is not there.
@@ -130,13 +166,10 @@ impl Directory {
         let trouble = |e| Trouble::of(format!("making directories for {path}"), e);
         let mut directory =
             self.root.try_clone().map_err(|e| Trouble::Fail(Error::files("duplicating", e)))?;
-        let mut made = Made::default();
+        let mut made = Made::new(self.quota.clone());
         for name in path.names().take(depth) {
             match fs::mkdirat(&directory, name, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
-                Ok(()) => {
-                    fs::fsync(&directory).map_err(trouble)?;
-                    made.note(&directory, name);
-                }
+                Ok(()) => made.note(&directory, name)?,
                 Err(Errno::EXIST) => {}
                 Err(e) => return Err(trouble(e)),
             }
@@ -144,6 +177,42 @@ impl Directory {
         }
         Ok((directory, made))
     }
+}
+
+/// Opens and locks a partial file, and makes it if it is not there. Returns whether it did.
+fn open_part(directory: &OwnedFd, name: &str) -> rustix::io::Result<(File, bool)> {
+    let open = |more| {
+        let flags = OFlags::RDWR | SAFELY | more;
+        fs::openat(directory, name, flags, Mode::RUSR | Mode::WUSR)
+    };
+    let (file, is_new) = match open(OFlags::empty()) {
+        Err(Errno::NOENT) => match open(OFlags::CREATE | OFlags::EXCL) {
+            Err(Errno::EXIST) => (open(OFlags::empty())?, false),
+            made => (made?, true),
+        },
+        there => (there?, false),
+    };
+    fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    let (opened, named) = (fs::fstat(&file)?, stat(directory, name.as_bytes())?);
+    // What held the lock before may have put the file into its place meanwhile.
+    let same = named.is_some_and(|named| (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino));
+    let own = same && is_file(&opened) && opened.st_nlink == 1;
+    own.then(|| (File::from(file), is_new)).ok_or(Errno::WOULDBLOCK)
+}
+
+/// The names above a path's last one, and that.
+fn split(path: &RelativePath) -> (Vec<&[u8]>, &[u8]) {
+    let mut names: Vec<_> = path.names().collect();
+    let last = names.pop().expect("a path has a name");
+    (names, last)
+}
+
+/// The umask of the process, without changing it even for a moment: Linux 4.7 and later tell it.
+fn umask() -> Mode {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let told = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    let bits = told.and_then(|bits| u32::from_str_radix(bits.trim(), 8).ok());
+    Mode::from_raw_mode(bits.unwrap_or(0o022))
 }
 
 /// What is in the place of a file that is offered.

@@ -2,15 +2,17 @@
 
 use super::conversations::Seat;
 use super::error::Error;
-use super::frame::{Frame, Reason, Refusal};
+use super::frame::{Frame, WINDOW};
 use super::frames::{Caller, Frames, GoOn, is_passing};
 use super::permitted::Permitted;
+use super::reason::{Reason, Refusal};
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::source::Source;
 use super::store::Directory;
 use super::{Summary, Watch};
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -40,23 +42,23 @@ pub fn send(
     let mut sender = Sender::new(source);
     let mut converse = || {
         while !sender.is_over() {
-            if watch.interrupted() {
-                return Err(Error::Interrupted);
-            }
+            not_interrupted(watch)?;
             let next = sender.poll(watch)?;
-            let waits = next.is_none();
+            let mut limit = if next.is_none() { LOOK_UP } else { Duration::ZERO };
             if let Some(frame) = next {
                 let go_on = || not_interrupted(watch).and_then(|()| replies.no_last_word());
                 write(&mut writer, &frame, &go_on).map_err(|error| replies.last_words(error))?;
-            }
-            // Data is not flushed frame by frame: transports fill their segments.
-            if waits {
+            } else {
+                // Data is not flushed frame by frame: transports fill their segments.
                 flush(&mut writer)?;
             }
-            match replies.next(if waits { LOOK_UP } else { Duration::ZERO }) {
-                Ok(reply) => sender.handle(reply?, watch)?,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
+            while !sender.is_over() {
+                match replies.next(limit) {
+                    Ok(reply) => sender.handle(reply?, watch)?,
+                    Err(RecvTimeoutError::Timeout) => break,
+                    Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
+                }
+                limit = Duration::ZERO;
             }
         }
         Ok::<(), Error>(())
@@ -92,24 +94,32 @@ pub fn receive<R: Read>(
     let Caller { mut frames, mut first } = caller.into();
     let mut converse = || {
         while !receiver.is_over() {
-            let frame = match first.take() {
+            let there = match first.take() {
+                Some(frame) => Some(frame),
+                None => frames.decode()?,
+            };
+            let frame = match there {
                 Some(frame) => frame,
-                None => frames.next(&|| may_go_on(seat, watch))?,
+                // Nothing more is to be done at once: what is complete goes to the disk, and all answers leave.
+                None => {
+                    receiver.settle(watch)?;
+                    answer(&mut receiver, &mut writer, &|| may_go_on(seat, watch))?;
+                    frames.next(&|| may_go_on(seat, watch))?
+                }
             };
             seat.touch();
             if let Frame::Hello { sender: Some(sender), .. } = frame {
                 seat.take_over(sender);
             }
-            if let Some(reply) = receiver.handle(frame, watch)? {
-                write(&mut writer, &reply, &|| may_go_on(seat, watch))?;
-                flush(&mut writer)?;
-            }
+            receiver.handle(frame, watch)?;
         }
-        Ok::<(), Error>(())
+        answer(&mut receiver, &mut writer, &|| may_go_on(seat, watch))
     };
     match converse() {
         Ok(()) => Ok(receiver.summary()),
         Err(error) => {
+            // What is complete is stored, though its sender may not hear of it.
+            let _ = receiver.settle(watch);
             if let Some(refusal) = error.told()
                 && say_last(&mut writer, refusal).is_ok()
             {
@@ -187,13 +197,13 @@ where
 struct Replies {
     heard: mpsc::Receiver<Result<Frame, Error>>,
     /// Heard while something was being written, and not answered yet.
-    early: RefCell<Option<Result<Frame, Error>>>,
+    early: RefCell<VecDeque<Result<Frame, Error>>>,
 }
 
 impl Replies {
     fn listen(reader: impl Read + Send + 'static) -> Result<Self, Error> {
-        // The sender waits for each reply; a peer that says more than it is asked for waits.
-        let (give, heard) = mpsc::sync_channel(1);
+        // An offer has two answers at most; a peer that says more than it is asked for waits.
+        let (give, heard) = mpsc::sync_channel(2 * WINDOW);
         let read = move || {
             let mut frames = Frames::new(reader);
             loop {
@@ -206,12 +216,12 @@ impl Replies {
         };
         let thread = thread::Builder::new().name("replies".into()).spawn(read);
         thread.map_err(|e| Error::files("starting a thread", e))?;
-        Ok(Self { heard, early: RefCell::new(None) })
+        Ok(Self { heard, early: RefCell::default() })
     }
 
     /// The next, for which at most `limit` is waited.
     fn next(&self, limit: Duration) -> Result<Result<Frame, Error>, RecvTimeoutError> {
-        match self.early.take() {
+        match self.early.borrow_mut().pop_front() {
             Some(reply) => Ok(reply),
             None => self.heard.recv_timeout(limit),
         }
@@ -220,24 +230,38 @@ impl Replies {
     /// Nothing was heard that ends the conversation: asked while the writer takes nothing, since what the receiver says may
     /// be why, and what is written may never arrive.
     fn no_last_word(&self) -> Result<(), Error> {
-        match self.next(Duration::ZERO) {
-            Ok(Ok(Frame::Fail(refusal))) => Err(Error::Peer(refusal)),
-            Ok(Err(error)) => Err(error),
-            Ok(Ok(reply)) => {
-                self.early.replace(Some(Ok(reply)));
-                Ok(())
+        while let Ok(reply) = self.heard.try_recv() {
+            match reply? {
+                Frame::Fail(refusal) => return Err(Error::Peer(refusal)),
+                reply => self.early.borrow_mut().push_back(Ok(reply)),
             }
-            Err(_) => Ok(()),
         }
+        Ok(())
     }
 
     /// What the receiver said before it closed the connection; otherwise how writing failed.
     fn last_words(&self, error: Error) -> Error {
-        match (&error, self.next(10 * LOOK_UP)) {
-            (Error::Connection(_), Ok(Ok(Frame::Fail(refusal)))) => Error::Peer(refusal),
-            _ => error,
+        if !matches!(error, Error::Connection(_)) {
+            return error;
+        }
+        loop {
+            match self.next(10 * LOOK_UP) {
+                Ok(Ok(Frame::Fail(refusal))) => return Error::Peer(refusal),
+                Ok(Ok(_)) => {}
+                Ok(Err(_)) | Err(_) => return error,
+            }
         }
     }
+}
+
+/// Writes all replies that there are.
+fn answer(receiver: &mut Receiver<'_>, writer: &mut impl Write, go_on: GoOn<'_>) -> Result<(), Error> {
+    let mut any = false;
+    while let Some(reply) = receiver.poll() {
+        write(writer, &reply, go_on)?;
+        any = true;
+    }
+    if any { flush(writer) } else { Ok(()) }
 }
 
 /// Writes a frame, however often the writer stops for a moment.

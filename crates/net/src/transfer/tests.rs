@@ -2,6 +2,7 @@
 
 mod breaks;
 mod hostile;
+mod pipeline;
 mod place;
 mod round_trip;
 

@@ -1,9 +1,10 @@
 use super::error::{Error, reason_of};
-use super::frame::{Reason, Refusal};
 use super::path::RelativePath;
+use super::reason::{Reason, Refusal};
 use rustix::io::Errno;
 
 /// Why something is not stored.
+#[derive(Debug)]
 pub(super) enum Trouble {
     /// This file is not; others may be.
     Refuse(Refusal),
@@ -16,6 +17,11 @@ impl Trouble {
         Self::Refuse(Refusal::new(reason, text))
     }
 
+    /// More than the receiver may keep.
+    pub(super) fn quota() -> Self {
+        Self::refuse(Reason::TooMuch, "the receiver's quota is used up")
+    }
+
     pub(super) fn of(doing: impl Into<String>, errno: Errno) -> Self {
         Self::of_io(doing, errno.into())
     }
@@ -24,7 +30,9 @@ impl Trouble {
     pub(super) fn of_io(doing: impl Into<String>, error: std::io::Error) -> Self {
         let (doing, reason) = (doing.into(), reason_of(&error));
         match reason {
-            Reason::Path | Reason::Exists => Self::refuse(reason, format!("{doing}: {error}")),
+            Reason::Path | Reason::Exists | Reason::NoSpace => {
+                Self::refuse(reason, format!("{doing}: {error}"))
+            }
             Reason::Permission if error.kind() != std::io::ErrorKind::ReadOnlyFilesystem => {
                 Self::refuse(reason, format!("{doing}: {error}"))
             }

@@ -166,11 +166,15 @@ fn converse<P: Proves>(
     // From here on the same sender finds nothing locked.
     drop(seat);
     part(stream.get());
-    let summary = received.map_err(|e| match e {
+    received.map_err(|e| match e {
         Error::Interrupted => Failure::Interrupted(TRANSFER_KEPT),
-        e => Failure::Other(format!("{sender}: {e}")),
+        e => {
+            let why = format!("{sender}: {e}");
+            follow.failed(e.code(), &why);
+            Failure::Other(why)
+        }
     })?;
-    follow.summarise(summary)
+    follow.summarise()
 }
 
 /// The sender has our last word, or has gone without it; and knows that we have its end, which it waits for.

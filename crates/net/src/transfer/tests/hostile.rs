@@ -3,27 +3,52 @@
 use super::*;
 use std::os::unix::fs::symlink;
 
-fn offer(path: &[u8], content: Content) -> Frame {
-    Frame::Offer(Offer { path: path.to_vec(), content, mode: 0o644, modified: Modified::default() })
+fn offer(path: &[u8], content: Content) -> Offer {
+    Offer { path: path.to_vec(), content, mode: 0o644, modified: Modified::default() }
 }
 
-fn file(path: &[u8], content: &[u8]) -> Frame {
+fn file(path: &[u8], content: &[u8]) -> Offer {
     offer(path, Content::File { size: content.len() as u64, hash: blake3::hash(content) })
 }
 
-/// A receiver that has been greeted.
-fn greeted(directory: &Directory, permitted: Permitted) -> Receiver<'_> {
-    let mut receiver = Receiver::new(directory, permitted);
-    let hello = Frame::Hello { version: VERSION, sender: None };
-    assert_eq!(receiver.handle(hello.clone(), &mut ()).unwrap(), Some(hello));
-    receiver
+/// The answer of `receiver` to a frame, if it has one.
+fn answer(receiver: &mut Receiver<'_>, frame: Frame) -> Result<Option<Frame>, Error> {
+    receiver.handle(frame, &mut ())?;
+    receiver.settle(&mut ())?;
+    Ok(receiver.poll())
 }
 
-/// Why `receiver` refuses `offer`.
-fn refused(receiver: &mut Receiver<'_>, offer: Frame) -> Refusal {
-    match receiver.handle(offer, &mut ()).unwrap() {
-        Some(Frame::Refuse(refusal)) => refusal,
-        other => panic!("{other:?}"),
+/// A receiver, and a sender that does with it what it likes.
+struct Rogue<'a> {
+    receiver: Receiver<'a>,
+    next: Number,
+}
+
+impl<'a> Rogue<'a> {
+    /// Both have said hello.
+    fn greeted(directory: &'a Directory, permitted: Permitted) -> Self {
+        let mut rogue = Self { receiver: Receiver::new(directory, permitted), next: 0 };
+        let hello = Frame::Hello { version: VERSION, sender: None };
+        assert_eq!(rogue.says(hello.clone()).unwrap(), Some(hello));
+        rogue
+    }
+
+    fn says(&mut self, frame: Frame) -> Result<Option<Frame>, Error> {
+        answer(&mut self.receiver, frame)
+    }
+
+    fn offers(&mut self, offer: Offer) -> Result<Option<Frame>, Error> {
+        let number = self.next;
+        self.next += 1;
+        self.says(Frame::Offer(number, offer))
+    }
+
+    /// Why `offer` is refused.
+    fn is_refused(&mut self, offer: Offer) -> Refusal {
+        match self.offers(offer).unwrap() {
+            Some(Frame::Refuse(number, refusal)) if number + 1 == self.next => refusal,
+            other => panic!("{other:?}"),
+        }
     }
 }
 
@@ -31,7 +56,7 @@ fn refused(receiver: &mut Receiver<'_>, offer: Frame) -> Refusal {
 fn names_that_lead_elsewhere_are_refused_and_the_conversation_goes_on() {
     let place = Place::new();
     let directory = place.directory();
-    let mut receiver = greeted(&directory, Permitted::default());
+    let mut receiver = Rogue::greeted(&directory, Permitted::default());
     let long = vec![b'x'; MAX_NAME + 1];
     let paths: [&[u8]; 12] = [
         b"",
@@ -49,14 +74,14 @@ fn names_that_lead_elsewhere_are_refused_and_the_conversation_goes_on() {
     ];
     for path in paths {
         for frame in [file(path, b"x"), offer(path, Content::Directory), offer(path, Content::Stream)] {
-            let refusal = refused(&mut receiver, frame);
+            let refusal = receiver.is_refused(frame);
             assert_eq!(refusal.reason, Reason::Path, "{refusal}");
             assert!(!refusal.text.contains('\x1b'));
         }
     }
-    assert_eq!(receiver.summary().refused, 36);
+    assert_eq!(receiver.receiver.summary().refused, 36);
     assert!(place.names().is_empty());
-    assert!(matches!(receiver.handle(file(b"x", b"x"), &mut ()).unwrap(), Some(Frame::Accept { .. })));
+    assert!(matches!(receiver.offers(file(b"x", b"x")).unwrap(), Some(Frame::Accept { .. })));
 }
 
 #[test]
@@ -76,10 +101,10 @@ fn a_stranger_plants_no_hidden_files_and_no_programs_and_the_rest_goes() {
     assert_eq!(names(&arrived), ["plain", "program"]);
     assert_eq!(fs::metadata(arrived.join("program")).unwrap().permissions().mode() & 0o777, 0o644);
     let directory = place.directory();
-    let mut receiver = greeted(&directory, Permitted::default());
+    let mut receiver = Rogue::greeted(&directory, Permitted::default());
     for path in [b".a".as_slice(), b"a/.b/c", b"..."] {
         for content in [Content::Directory, Content::Stream] {
-            assert_eq!(refused(&mut receiver, offer(path, content)).reason, Reason::Hidden);
+            assert_eq!(receiver.is_refused(offer(path, content)).reason, Reason::Hidden);
         }
     }
     let known = Permitted { origin: Origin::Known, ..Permitted::default() };
@@ -98,12 +123,12 @@ fn links_inside_the_directory_lead_nowhere() {
     symlink(outside.join("dangling"), place.to.path().join("dangling")).unwrap();
     let directory = place.directory();
     let replace = Permitted { existing: Existing::Replace, ..Permitted::default() };
-    let mut receiver = greeted(&directory, replace);
+    let mut receiver = Rogue::greeted(&directory, replace);
     for path in [b"link/x".as_slice(), b"link/a/b", b"dangling/x"] {
-        assert_eq!(refused(&mut receiver, file(path, b"x")).reason, Reason::Path);
-        assert_eq!(refused(&mut receiver, offer(path, Content::Directory)).reason, Reason::Path);
+        assert_eq!(receiver.is_refused(file(path, b"x")).reason, Reason::Path);
+        assert_eq!(receiver.is_refused(offer(path, Content::Directory)).reason, Reason::Path);
     }
-    assert_eq!(refused(&mut receiver, offer(b"link", Content::Directory)).reason, Reason::Path);
+    assert_eq!(receiver.is_refused(offer(b"link", Content::Directory)).reason, Reason::Path);
     assert!(names(&outside).is_empty());
 }
 
@@ -137,14 +162,14 @@ fn a_link_in_place_of_a_part_is_not_followed() {
 fn no_more_is_written_than_was_offered() {
     let place = Place::new();
     let directory = place.directory();
-    let mut receiver = greeted(&directory, Permitted::default());
-    receiver.handle(file(b"f", b"12345"), &mut ()).unwrap();
-    receiver.handle(Frame::Start { offset: 0 }, &mut ()).unwrap();
-    receiver.handle(Frame::Data(b"1234".to_vec()), &mut ()).unwrap();
-    let error = receiver.handle(Frame::Data(b"56".to_vec()), &mut ()).unwrap_err();
+    let mut receiver = Rogue::greeted(&directory, Permitted::default());
+    receiver.offers(file(b"f", b"12345")).unwrap();
+    receiver.says(Frame::Start { number: 0, offset: 0 }).unwrap();
+    receiver.says(Frame::Data(b"1234".to_vec())).unwrap();
+    let error = receiver.says(Frame::Data(b"56".to_vec())).unwrap_err();
     assert_eq!(error.to_string(), "f: more bytes came than were offered");
     // Whoever goes on after that gets nowhere.
-    assert!(receiver.handle(Frame::Data(b"5".to_vec()), &mut ()).is_err());
+    assert!(receiver.says(Frame::Data(b"5".to_vec())).is_err());
     let part = place.to.path().join(&place.names()[0]);
     assert_eq!(fs::read(part).unwrap(), b"1234");
 }
@@ -154,17 +179,17 @@ fn no_more_is_taken_than_is_permitted() {
     let place = Place::new();
     let directory = place.directory();
     let permitted = Permitted { bytes: 10, entries: 4, ..Permitted::default() };
-    let mut receiver = greeted(&directory, permitted);
-    assert_eq!(refused(&mut receiver, file(b"f", &[0; 11])).reason, Reason::TooMuch);
-    assert_eq!(refused(&mut receiver, offer(b"..", Content::Directory)).reason, Reason::Path);
-    receiver.handle(offer(b"d", Content::Directory), &mut ()).unwrap();
-    receiver.handle(offer(b"s", Content::Stream), &mut ()).unwrap();
-    receiver.handle(Frame::Start { offset: 0 }, &mut ()).unwrap();
-    receiver.handle(Frame::Data(vec![0; 10]), &mut ()).unwrap();
-    let error = receiver.handle(Frame::Data(vec![0]), &mut ()).unwrap_err();
+    let mut receiver = Rogue::greeted(&directory, permitted);
+    assert_eq!(receiver.is_refused(file(b"f", &[0; 11])).reason, Reason::TooMuch);
+    assert_eq!(receiver.is_refused(offer(b"..", Content::Directory)).reason, Reason::Path);
+    receiver.offers(offer(b"d", Content::Directory)).unwrap();
+    receiver.offers(offer(b"s", Content::Stream)).unwrap();
+    receiver.says(Frame::Start { number: 3, offset: 0 }).unwrap();
+    receiver.says(Frame::Data(vec![0; 10])).unwrap();
+    let error = receiver.says(Frame::Data(vec![0])).unwrap_err();
     assert_eq!(error.to_string(), "s: more bytes came than are permitted here");
-    let mut receiver = greeted(&directory, Permitted { entries: 0, ..permitted });
-    let error = receiver.handle(offer(b"e", Content::Directory), &mut ()).unwrap_err();
+    let mut receiver = Rogue::greeted(&directory, Permitted { entries: 0, ..permitted });
+    let error = receiver.offers(offer(b"e", Content::Directory)).unwrap_err();
     assert_eq!(error.to_string(), "more files than are permitted here");
     assert_eq!(place.names(), ["d"]);
 }
@@ -173,9 +198,9 @@ fn no_more_is_taken_than_is_permitted() {
 fn what_the_disk_cannot_hold_is_refused_at_the_start() {
     let place = Place::new();
     let directory = place.directory();
-    let mut receiver = greeted(&directory, Permitted::default());
+    let mut receiver = Rogue::greeted(&directory, Permitted::default());
     let huge = offer(b"f", Content::File { size: u64::MAX, hash: blake3::hash(b"") });
-    let refusal = refused(&mut receiver, huge);
+    let refusal = receiver.is_refused(huge);
     assert_eq!(refusal.reason, Reason::NoSpace);
     assert!(refusal.text.starts_with("f: needs 18446744073709551615 bytes, and only "), "{refusal}");
     assert!(place.names().is_empty());
@@ -189,23 +214,23 @@ fn frames_out_of_turn_end_the_conversation() {
     let frames = [
         Frame::Data(vec![0]),
         Frame::End { hash },
-        Frame::Start { offset: 0 },
-        Frame::Accept { offset: 0, prefix: hash },
-        Frame::Have,
-        Frame::Done,
-        Frame::Abandon { why: String::new() },
+        Frame::Start { number: 0, offset: 0 },
+        Frame::Accept { number: 0, offset: 0, prefix: hash },
+        Frame::Have(0),
+        Frame::Done(0),
+        Frame::Abandon { number: 0, why: String::new() },
         Frame::Hello { version: VERSION, sender: None },
     ];
     for frame in frames {
-        let error = greeted(&directory, Permitted::default()).handle(frame.clone(), &mut ()).unwrap_err();
+        let error = Rogue::greeted(&directory, Permitted::default()).says(frame.clone()).unwrap_err();
         assert!(error.to_string().ends_with(" came out of turn"), "{error}");
         let mut sender = Sender::new(Source::default());
         sender.poll(&mut ()).unwrap();
         assert!(sender.handle(frame.clone(), &mut ()).is_err() != matches!(frame, Frame::Hello { .. }));
     }
-    let mut receiver = greeted(&directory, Permitted::default());
-    receiver.handle(file(b"f", b"12345"), &mut ()).unwrap();
-    let error = receiver.handle(Frame::Start { offset: 3 }, &mut ()).unwrap_err();
+    let mut receiver = Rogue::greeted(&directory, Permitted::default());
+    receiver.offers(file(b"f", b"12345")).unwrap();
+    let error = receiver.says(Frame::Start { number: 0, offset: 3 }).unwrap_err();
     assert_eq!(error.to_string(), "the peer broke the protocol: it starts where nothing was accepted");
 }
 
@@ -214,10 +239,10 @@ fn another_version_is_named() {
     let place = Place::new();
     let directory = place.directory();
     let mut receiver = Receiver::new(&directory, Permitted::default());
-    let error = receiver.handle(Frame::Hello { version: 9, sender: None }, &mut ()).unwrap_err();
+    let error = answer(&mut receiver, Frame::Hello { version: 9, sender: None }).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the peer broke the protocol: it speaks version 9 of the file transfer, and this is version 1"
+        "the peer broke the protocol: it speaks version 9 of the file transfer, and this is version 2: update the older one"
     );
 }
 
@@ -228,8 +253,8 @@ fn a_receiver_that_lies_gets_nothing_it_was_not_offered() {
     let mut sender = Sender::new(place.source());
     sender.poll(&mut ()).unwrap();
     sender.handle(Frame::Hello { version: VERSION, sender: None }, &mut ()).unwrap();
-    assert!(matches!(sender.poll(&mut ()).unwrap(), Some(Frame::Offer(_))));
+    assert!(matches!(sender.poll(&mut ()).unwrap(), Some(Frame::Offer(..))));
     assert!(sender.poll(&mut ()).unwrap().is_none());
-    let error = sender.handle(Frame::Accept { offset: 6, prefix: hash }, &mut ()).unwrap_err();
+    let error = sender.handle(Frame::Accept { number: 0, offset: 6, prefix: hash }, &mut ()).unwrap_err();
     assert_eq!(error.to_string(), "the peer broke the protocol: it accepted more than was offered");
 }

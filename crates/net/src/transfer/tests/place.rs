@@ -90,7 +90,9 @@ pub(super) fn exchange(
             return Ok(true);
         }
         let frame = sender.poll(&mut ())?.expect("the receiver has answered");
-        if let Some(reply) = receiver.handle(change(through(frame)), &mut ())? {
+        receiver.handle(change(through(frame)), &mut ())?;
+        receiver.settle(&mut ())?;
+        while let Some(reply) = receiver.poll() {
             sender.handle(through(reply), &mut ())?;
         }
     }

@@ -122,6 +122,43 @@ fn what_is_no_file_in_a_directory_is_left_out_and_said() {
 }
 
 #[test]
+fn names_that_cannot_be_sent_and_folders_that_cannot_be_read_do_not_hold_up_the_others() {
+    let place = Place::new();
+    let tree = place.from.path().join("f");
+    let deep = tree.join(vec!["d"; MAX_DEPTH].join("/"));
+    fs::create_dir_all(&deep).unwrap();
+    fs::create_dir(tree.join("new\nline")).unwrap();
+    for name in ["a", "back\\slash", "tab\there", "new\nline/x", "z"] {
+        fs::write(tree.join(name), b"x").unwrap();
+    }
+    let source = place.source();
+    let refused: Vec<_> =
+        source.refused().iter().map(|it| it.place.strip_prefix(&tree).unwrap().to_owned()).collect();
+    let too_deep = vec!["d"; MAX_DEPTH].join("/");
+    assert_eq!(refused, ["back\\slash", &too_deep, "new\nline", "tab\there"].map(std::path::PathBuf::from));
+    assert!(source.refused().iter().all(|it| it.refusal.reason == Reason::Path), "{source:?}");
+    assert!(!source.refused()[2].refusal.text.contains('\n'), "{source:?}");
+    let (sent, _) = converse(source, &place.directory(), Permitted::default()).unwrap();
+    assert_eq!((sent.stored, sent.refused), (2, 0));
+    assert_eq!(names(&place.to.path().join("f")), ["a", "d", "z"]);
+}
+
+#[test]
+fn what_is_settled_is_left_out_of_a_source() {
+    let place = Place::new();
+    let tree = place.from.path().join("f");
+    fs::create_dir(&tree).unwrap();
+    for name in ["a", "b", "c"] {
+        fs::write(tree.join(name), name.repeat(100)).unwrap();
+    }
+    let settled = ["f", "f/a", "f/c"].map(|path| RelativePath::parse(path.as_bytes()).unwrap());
+    let mut source = place.source();
+    assert_eq!(source.leave_out(&settled.into()), 200);
+    let (sent, _) = converse(source, &place.directory(), Permitted::default()).unwrap();
+    assert_eq!(sent, Summary { stored: 1, bytes: 100, ..Summary::default() });
+}
+
+#[test]
 fn a_file_that_says_it_is_empty_and_is_not_is_not_stored_empty() {
     let place = Place::new();
     let source = Source::of_path(Path::new("/proc/self/status"), None).unwrap();

@@ -1,0 +1,252 @@
+//! `hopline send`.
+
+mod connect;
+mod receiver;
+mod setback;
+
+use super::identity::{self, Known, Ours};
+use crate::console;
+use crate::net::TRANSFER_KEPT;
+use crate::net::args::{Send as Args, Transport};
+use crate::net::clock;
+use crate::net::follow::{Follow, Transferred};
+use crate::net::state::{Cause, State};
+use crate::problems::{Failure, say};
+use connect::connect;
+use hopline_core::Duration as Span;
+use hopline_lab::Problem;
+use hopline_net::streams::{Protocol, Stream};
+use hopline_net::tpa::{self, Tpa};
+use hopline_net::transfer::{self, Error, Shared, Source};
+use hopline_net::wide::{self, Credentials, Trust, Wide};
+use indicatif::MultiProgress;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use setback::Setback;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+/// How often a blocked read or write looks for Ctrl-C.
+const LOOK_UP: Duration = Duration::from_millis(200);
+const LOOK_UP_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// How long one attempt to connect may take.
+const CONNECT: Duration = Duration::from_secs(20);
+/// Less than this is no attempt.
+const LEAST_PATIENCE: Duration = Duration::from_millis(200);
+/// How long the receiver may take to hear the last word.
+const LAST_WORD: Duration = Duration::from_secs(2);
+
+/// Sends a file, a directory or standard input, over as many connections as it takes.
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
+    console::catch_interrupts()?;
+    let source = source(args)?;
+    for skipped in source.skipped() {
+        say(&format!("left out: {skipped}"));
+    }
+    identity::check(&args.identity)?;
+    let mut follow = Follow::new(args.show, Transferred::Outwards(source.bytes()), &MultiProgress::new());
+    let spoken = spoken(args, &mut follow)?;
+    send(args, &spoken, source, &mut follow)?;
+    follow.summarise()
+}
+
+/// What is spoken, and how.
+enum Spoken {
+    Tpa(Box<tpa::Config>),
+    Wide(Box<wide::Config>, Option<Known>),
+}
+
+fn spoken(args: &Args, follow: &mut Follow) -> Result<Spoken, Failure> {
+    // Half of the patience is left for another connection.
+    let silence = Some(Span::from_secs(args.silence.min(args.patience / 2).max(1).into()));
+    Ok(match args.identity.transport {
+        Transport::Tpa => {
+            if args.trust.is_some() || args.trust_on_first_use {
+                let what = "--transport tpa knows no keys, so that no receiver can be trusted";
+                return Err(Problem::new(what).help("leave out --trust or --transport").into());
+            }
+            let mut config = tpa::config(args.window);
+            config.silence_limit = silence;
+            Spoken::Tpa(Box::new(config))
+        }
+        Transport::TpaWide => {
+            let (credentials, known) = credentials(args, follow)?;
+            let mut config = wide::config(credentials);
+            config.transport.silence.limit = silence;
+            Spoken::Wide(Box::new(config), known)
+        }
+    })
+}
+
+/// Who we are, and who alone may receive.
+fn credentials(args: &Args, follow: &mut Follow) -> Result<(Credentials, Option<Known>), Failure> {
+    Ok(match identity::ours(&args.identity)? {
+        Ours::Shared(key) => (Credentials::Shared(key), None),
+        Ours::Own(private) => {
+            let (key, known) = receiver::find(args, follow)?;
+            (Credentials::Keys { private, trust: Trust::Only(vec![key]) }, known)
+        }
+    })
+}
+
+fn source(args: &Args) -> Result<Source, Failure> {
+    let source = if args.source == Path::new("-") {
+        let name = args.name.as_deref().expect("the arguments require it with `-`");
+        let input = piped().map_err(|e| Failure::Other(format!("cannot read standard input: {e}")))?;
+        Source::of_stream(input, name)
+    } else {
+        Source::of_path(&args.source, args.name.as_deref())
+    };
+    source.map_err(|e| match e {
+        Error::Interrupted => Failure::Interrupted(TRANSFER_KEPT),
+        e => Failure::Input(Problem::new(e.to_string()).into()),
+    })
+}
+
+/// Time that may pass without progress.
+fn patience(args: &Args) -> Duration {
+    Duration::from_secs(args.patience.into()).max(LEAST_PATIENCE)
+}
+
+/// Tries until it is done, until something else than the connection goes wrong, or until patience is over.
+fn send(args: &Args, spoken: &Spoken, first: Source, follow: &mut Follow) -> Result<(), Failure> {
+    let repeatable = first.is_repeatable();
+    let mut next = Some(first);
+    let mut connection = State::Connecting;
+    loop {
+        let mut source = match next.take() {
+            Some(source) => source,
+            None => source(args)?,
+        };
+        for unsendable in source.refused() {
+            follow.unsendable(unsendable);
+        }
+        follow.begin_anew(source.leave_out(follow.settled()));
+        follow.turn(connection.clone());
+        let left = patience(args).saturating_sub(follow.progressed().elapsed());
+        let mut source = Some(source);
+        let setback = match attempt(args, spoken, &mut source, left, follow) {
+            Ok(()) => match follow.deferral() {
+                Some(refusal) => Setback::Deferred(refusal.clone()),
+                None => return Ok(()),
+            },
+            Err(Setback::Error(Error::Interrupted)) => return Err(Failure::Interrupted(TRANSFER_KEPT)),
+            Err(setback) => setback,
+        };
+        if source.is_none() {
+            connection = State::Reconnecting;
+        }
+        // A stream that was not begun is not lost.
+        let again = repeatable || source.is_some();
+        next = source.filter(|_| !repeatable);
+        let left = patience(args).saturating_sub(follow.progressed().elapsed());
+        if !again || !setback.is_worth_another_try() || left.is_zero() {
+            return match setback {
+                Setback::Deferred(_) => Ok(()),
+                setback => Err(fail(args, spoken, &setback, follow)),
+            };
+        }
+        pause(args, &setback, left, follow)?;
+    }
+}
+
+/// What to tell of an attempt that was the last.
+fn fail(args: &Args, spoken: &Spoken, setback: &Setback, follow: &mut Follow) -> Failure {
+    let known = match spoken {
+        Spoken::Wide(_, known) => known.as_ref(),
+        Spoken::Tpa(_) => None,
+    };
+    let mut why = format!("{}: {}", args.peer, told(args, setback));
+    if let (true, Some(known)) = (setback.is_wrong_key(), known) {
+        why += &format!("; {known}");
+    }
+    follow.failed(setback.code(), &why);
+    Failure::Other(why)
+}
+
+/// What is wrong, and what may be the reason.
+fn told(args: &Args, setback: &Setback) -> String {
+    if !setback.is_silence() {
+        return setback.to_string();
+    }
+    let perhaps = if args.identity.psk.is_some() {
+        "either no `hopline recv` is there, or its --psk is another key"
+    } else {
+        "perhaps no `hopline recv` is there, or UDP does not pass"
+    };
+    format!("no answer: {perhaps}")
+}
+
+/// Waits before the next attempt.
+fn pause(args: &Args, setback: &Setback, left: Duration, follow: &mut Follow) -> Result<(), Failure> {
+    let (why, pause) = (told(args, setback), setback.pause().min(left));
+    follow.say(&format!("{}: {why}; trying again", args.peer));
+    follow.turn(State::Waiting(Cause { code: setback.code(), why, until: clock::now() + pause }));
+    wait_or_interrupt(pause)
+}
+
+/// One connection. `source` is taken once there is one.
+fn attempt(
+    args: &Args,
+    spoken: &Spoken,
+    source: &mut Option<Source>,
+    left: Duration,
+    follow: &mut Follow,
+) -> Result<(), Setback> {
+    let limit = CONNECT.min(left).max(LEAST_PATIENCE);
+    match spoken {
+        Spoken::Tpa(config) => converse(connect::<Tpa>(&args.peer, config, limit)?, source, follow),
+        Spoken::Wide(config, _) => converse(connect::<Wide>(&args.peer, config, limit)?, source, follow),
+    }
+    .map_err(Setback::Error)
+}
+
+fn converse<P: Protocol>(
+    stream: Stream<P>,
+    source: &mut Option<Source>,
+    follow: &mut Follow,
+) -> Result<(), Error> {
+    let Some(source) = source.take() else { return Ok(()) };
+    follow.turn(State::Sending);
+    stream.set_read_timeout(Some(LOOK_UP));
+    stream.set_write_timeout(Some(LOOK_UP));
+    let stream = Shared::new(stream);
+    let sent = transfer::send(stream.clone(), stream.clone(), source, follow);
+    // All has been answered by now, or the last word says why not: what fails here is no loss. The thread that reads replies
+    // may still have the stream; it ends with it.
+    if stream.get().close_within(LAST_WORD).is_err() {
+        stream.get().abort();
+    }
+    sent.map(drop)
+}
+
+/// Standard input that gives `WouldBlock` now and then while nothing comes, so that Ctrl-C and the receiver are heard.
+struct Piped(File);
+
+impl Read for Piped {
+    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
+        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&LOOK_UP_WAIT))? {
+            0 => Err(io::ErrorKind::WouldBlock.into()),
+            _ => self.0.read(data),
+        }
+    }
+}
+
+fn piped() -> io::Result<Piped> {
+    // Not by way of `Stdin`, whose buffer would hide what has come from `poll`.
+    Ok(Piped(io::stdin().as_fd().try_clone_to_owned()?.into()))
+}
+
+fn wait_or_interrupt(pause: Duration) -> Result<(), Failure> {
+    let until = clock::now() + pause;
+    while clock::now() < until {
+        if console::interrupted() {
+            return Err(Failure::Interrupted(TRANSFER_KEPT));
+        }
+        thread::sleep(LOOK_UP.min(pause));
+    }
+    Ok(())
+}

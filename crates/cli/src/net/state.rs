@@ -1,0 +1,186 @@
+//! The state of a transfer, told every second with `--json`, whatever the transfer waits for.
+
+use crate::console;
+use crate::net::clock;
+use serde_json::{Value, json};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+const SECOND: Duration = Duration::from_secs(1);
+const UNPOISONED: &str = "no thread panics while it holds the state";
+
+/// What a transfer does.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum State {
+    /// The receiver is called, for the first time.
+    Connecting,
+    /// The receiver is called again.
+    Reconnecting,
+    /// There is a connection.
+    Sending,
+    /// There is a connection.
+    Receiving,
+    /// Until the next try.
+    Waiting(Cause),
+}
+
+/// Why a transfer waits.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Cause {
+    /// For programs.
+    pub(crate) code: &'static str,
+    /// For people.
+    pub(crate) why: String,
+    /// When it tries again.
+    pub(crate) until: Instant,
+}
+
+/// The state of a transfer, and the thread that tells it.
+pub(crate) struct Status {
+    shared: Arc<Shared>,
+    teller: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    now: Mutex<Now>,
+    stopped: Condvar,
+    /// At a receiver: the sender.
+    from: Option<Value>,
+}
+
+struct Now {
+    state: State,
+    bytes: u64,
+    progressed: Instant,
+    is_over: bool,
+    /// Bytes and time when it was told last.
+    told: (u64, Instant),
+}
+
+impl Status {
+    /// A transfer that begins; with `json` it is told every second.
+    pub(crate) fn new(json: bool, from: Option<Value>, state: State) -> Self {
+        let at = clock::now();
+        let now = Mutex::new(Now { state, bytes: 0, progressed: at, is_over: false, told: (0, at) });
+        let shared = Arc::new(Shared { now, stopped: Condvar::new(), from });
+        let told = shared.clone();
+        // Without a thread the other lines are told all the same.
+        let teller =
+            || thread::Builder::new().name("state".into()).spawn(move || told.tell_every_second()).ok();
+        Self { teller: json.then(teller).flatten(), shared }
+    }
+
+    /// So many bytes travelled, or something else came about.
+    pub(crate) fn progress(&self, bytes: u64) {
+        let mut now = self.shared.now();
+        now.bytes += bytes;
+        now.progressed = clock::now();
+    }
+
+    /// When something came about last.
+    pub(crate) fn progressed(&self) -> Instant {
+        self.shared.now().progressed
+    }
+
+    /// What the transfer does from now on; told at once.
+    pub(crate) fn turn(&self, state: State) {
+        let mut now = self.shared.now();
+        if now.state != state {
+            now.state = state;
+            if self.teller.is_some() {
+                self.shared.tell(&mut now);
+            }
+        }
+    }
+
+    /// Nothing is told any more.
+    pub(crate) fn stop(&mut self) {
+        self.shared.now().is_over = true;
+        self.shared.stopped.notify_all();
+        if let Some(teller) = self.teller.take() {
+            // It has nothing to give.
+            let _ = teller.join();
+        }
+    }
+}
+
+impl Drop for Status {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().expect(UNPOISONED)
+    }
+
+    fn tell_every_second(&self) {
+        let mut now = self.now();
+        loop {
+            let waited = self.stopped.wait_timeout_while(now, SECOND, |now| !now.is_over);
+            now = waited.expect(UNPOISONED).0;
+            if now.is_over {
+                return;
+            }
+            self.tell(&mut now);
+        }
+    }
+
+    fn tell(&self, now: &mut Now) {
+        let at = clock::now();
+        let mut line = now.line(at);
+        line["time_s"] = clock::time_of_day().as_secs_f64().into();
+        if let Some(from) = &self.from {
+            line["from"] = from.clone();
+        }
+        now.told = (now.bytes, at);
+        // A stdout that is gone is told by the summary.
+        let _ = console::print(&format!("{line}\n"));
+    }
+}
+
+impl Now {
+    fn line(&self, at: Instant) -> Value {
+        let (bytes, since) = self.told;
+        let seconds = at.duration_since(since).as_secs_f64();
+        let rate_bps = if seconds > 0.0 { (self.bytes - bytes) as f64 * 8.0 / seconds } else { 0.0 };
+        let idle_s = at.duration_since(self.progressed).as_secs_f64();
+        let (word, waits_for, why, retry_in_s) = match &self.state {
+            State::Connecting => ("connecting", Some("receiver"), None, None),
+            State::Reconnecting => ("reconnecting", Some("receiver"), None, None),
+            State::Sending => ("sending", (idle_s >= 1.0).then_some("receiver"), None, None),
+            State::Receiving => ("receiving", (idle_s >= 1.0).then_some("sender"), None, None),
+            State::Waiting(Cause { code, why, until }) => {
+                let left = until.saturating_duration_since(at).as_secs_f64();
+                ("waiting", Some(*code), Some(why), Some(left))
+            }
+        };
+        json!({
+            "event": "state", "state": word, "waits_for": waits_for, "why": why, "retry_in_s": retry_in_s,
+            "bytes": self.bytes, "rate_bps": rate_bps, "idle_s": idle_s,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_the_rate_since_the_last_and_what_is_waited_for() {
+        let at = clock::now();
+        let mut now =
+            Now { state: State::Sending, bytes: 1000, progressed: at, is_over: false, told: (500, at) };
+        let line = now.line(at + Duration::from_millis(500));
+        assert_eq!((&line["rate_bps"], &line["waits_for"]), (&8000.0.into(), &Value::Null));
+        let line = now.line(at + SECOND);
+        assert_eq!((&line["state"], &line["waits_for"]), (&"sending".into(), &"receiver".into()));
+        let cause = Cause { code: "no-space", why: "the disk is full".into(), until: at + 5 * SECOND };
+        now.state = State::Waiting(cause);
+        let line = now.line(at + 2 * SECOND);
+        assert_eq!((&line["waits_for"], &line["retry_in_s"]), (&"no-space".into(), &3.0.into()));
+        assert_eq!((&line["why"], &line["idle_s"]), (&"the disk is full".into(), &2.0.into()));
+    }
+}

@@ -1,0 +1,113 @@
+//! `hopline send` that is left to itself, with hosts and disks of its own.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+use hopline_harness::{Need, Test};
+use serde_json::Value as Json;
+use std::fs;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use tempfile::TempDir;
+
+pub(crate) fn tests() -> Vec<Test> {
+    vec![
+        Test::new(
+            "a_name_is_resolved_anew_at_every_try",
+            [Need::Mounts],
+            a_name_is_resolved_anew_at_every_try,
+        ),
+        Test::new("a_full_disk_is_waited_for", [Need::Mounts], a_full_disk_is_waited_for),
+    ]
+}
+
+/// A program that is ended with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// `hopline` with these arguments, in a mount namespace after `script`.
+fn after(script: &str, folder: &Path, arguments: &[&str]) -> Command {
+    let mut unshare = Command::new("unshare");
+    let script = format!("{script} && exec \"$0\" \"$@\"");
+    unshare.args(["--map-root-user", "--mount", "sh", "-c", &script, env!("CARGO_BIN_EXE_hopline")]);
+    unshare.args(arguments).current_dir(folder).env("NO_COLOR", "1");
+    unshare.stdout(Stdio::piped()).stderr(Stdio::piped());
+    unshare
+}
+
+/// A receiver, and its port.
+fn receiver(script: &str, folder: &Path, output: &str) -> (Running, u16) {
+    let args = ["recv", "--transport", "tpa", "--anyone", "--bind", "127.0.0.1", "-p", "0", "-o", output];
+    let mut receiver = Running(after(script, folder, &args).spawn().unwrap());
+    let mut said = BufReader::new(receiver.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let line = said.find(|line| line.contains("UDP port ")).expect("it says where it waits");
+    let port = line.split("UDP port ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    (receiver, port.parse().unwrap())
+}
+
+/// A sender, and what it says.
+fn sender(script: &str, folder: &Path, peer: &str) -> (Running, Said) {
+    let args = ["send", "--transport", "tpa", "f", peer, "--patience", "60", "--json"];
+    let mut sender = Running(after(script, folder, &args).spawn().unwrap());
+    let lines = BufReader::new(sender.0.stdout.take().unwrap()).lines();
+    (sender, Said(lines))
+}
+
+struct Said(Lines<BufReader<ChildStdout>>);
+
+impl Said {
+    /// The next line of which this holds.
+    fn until(&mut self, holds: impl Fn(&Json) -> bool) -> Json {
+        let lines = self.0.by_ref().map(|line| serde_json::from_str::<Json>(&line.unwrap()).unwrap());
+        lines.into_iter().find(holds).expect("it says so")
+    }
+
+    fn until_it_waits_for(&mut self, what: &str) {
+        self.until(|line| line["state"] == "waiting" && line["waits_for"] == what);
+    }
+}
+
+fn a_name_is_resolved_anew_at_every_try() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("f"), b"content").unwrap();
+    let hosts = folder.path().join("hosts");
+    fs::write(&hosts, "127.0.0.1 localhost\n").unwrap();
+    let (_receiver, port) = receiver("true", folder.path(), "in");
+    let peer = format!("mobile.invalid:{port}");
+    let (mut sender, mut said) = sender("mount --bind hosts /etc/hosts", folder.path(), &peer);
+    said.until_it_waits_for("name");
+    // Another host, on which no receiver is.
+    fs::write(&hosts, "127.0.0.1 localhost\n127.0.0.2 mobile.invalid\n").unwrap();
+    said.until_it_waits_for("connection-refused");
+    fs::write(&hosts, "127.0.0.1 localhost mobile.invalid\n").unwrap();
+    let summary = said.until(|line| line["event"] == "summary");
+    assert_eq!(summary["stored"], 1, "{summary}");
+    assert_eq!(sender.0.wait().unwrap().code(), Some(0));
+    assert_eq!(fs::read(folder.path().join("in/f")).unwrap(), b"content");
+}
+
+fn a_full_disk_is_waited_for() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("f"), vec![7; 100_000]).unwrap();
+    let script =
+        "mkdir small && mount -t tmpfs -o size=256k none small && head -c 200000 /dev/zero > small/ballast";
+    let (receiver, port) = receiver(script, folder.path(), "small");
+    let (mut sender, mut said) = sender("true", folder.path(), &format!("127.0.0.1:{port}"));
+    let deferred = said.until(|line| line["event"] == "deferred");
+    assert_eq!((&deferred["path"], &deferred["reason"]), (&"f".into(), &"no-space".into()));
+    said.until_it_waits_for("no-space");
+    // As the receiver sees it.
+    let small = format!("/proc/{}/root{}/small", receiver.0.id(), folder.path().display());
+    fs::remove_file(Path::new(&small).join("ballast")).unwrap();
+    let summary = said.until(|line| line["event"] == "summary");
+    assert_eq!((&summary["stored"], &summary["refused"]), (&1.into(), &0.into()), "{summary}");
+    assert_eq!(sender.0.wait().unwrap().code(), Some(0));
+    assert_eq!(fs::read(Path::new(&small).join("f")).unwrap(), vec![7; 100_000]);
+}

@@ -1,0 +1,177 @@
+//! Files and directories that are complete, on their way to the disk.
+//!
+//! To wait for the disk takes ten milliseconds or more for each file. The disk serves several that wait at the same time
+//! together.
+
+use super::frame::{Number, Offer};
+use super::made::Made;
+use super::part::Part;
+use super::path::RelativePath;
+use super::permitted::{Existing, Origin};
+use super::reason::Reason;
+use super::trouble::Trouble;
+use blake3::Hash;
+use rustix::fs;
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
+use std::thread;
+
+/// Files for which the disk is waited at the same time.
+const AT_ONCE: usize = 16;
+
+/// Files and directories that are complete, and may not be on the disk yet.
+#[derive(Debug, Default)]
+pub(super) struct Batch(Vec<Entry>);
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) number: Number,
+    pub(super) path: RelativePath,
+    pub(super) what: Complete,
+}
+
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are files")]
+pub(super) enum Complete {
+    File { part: Part, offer: Offer, hash: Hash },
+    Directory(Made),
+}
+
+/// How files are put into their places.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) existing: Existing,
+    pub(super) origin: Origin,
+}
+
+impl Batch {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) {
+        self.0.push(entry);
+    }
+
+    /// Puts everything into its place, safe from power failure. Returns what became of each, in order.
+    pub(super) fn commit(&mut self, rules: Rules) -> Vec<(Entry, Result<(), Trouble>)> {
+        let mut entries: Vec<_> = std::mem::take(&mut self.0)
+            .into_iter()
+            .map(|mut entry| {
+                let prepared = entry.prepare(rules.origin);
+                (entry, prepared)
+            })
+            .collect();
+        sync(&mut entries, Entry::files);
+        for (entry, so_far) in &mut entries {
+            if so_far.is_ok() {
+                *so_far = entry.place(rules.existing);
+            }
+        }
+        sync(&mut entries, Entry::directories);
+        for (entry, settled) in &mut entries {
+            entry.ended(settled);
+        }
+        entries
+    }
+}
+
+impl Entry {
+    fn prepare(&mut self, origin: Origin) -> Result<(), Trouble> {
+        let Complete::File { part, offer, hash } = &mut self.what else { return Ok(()) };
+        if !part.holds(*hash)? {
+            part.discard();
+            let text =
+                format!("{}: another program wrote to it while it arrived; it was thrown away", self.path);
+            return Err(Trouble::refuse(Reason::Checksum, text));
+        }
+        part.prepare(offer, origin)
+    }
+
+    /// What is to be on the disk before it is in its place.
+    fn files(&self) -> Vec<BorrowedFd<'_>> {
+        match &self.what {
+            Complete::File { part, .. } => vec![part.file()],
+            Complete::Directory(_) => Vec::new(),
+        }
+    }
+
+    fn place(&mut self, existing: Existing) -> Result<(), Trouble> {
+        match &mut self.what {
+            Complete::File { part, .. } => part.place(existing),
+            Complete::Directory(_) => Ok(()),
+        }
+    }
+
+    /// Directories with a new entry.
+    fn directories(&self) -> Vec<BorrowedFd<'_>> {
+        match &self.what {
+            Complete::File { part, .. } => part.directories(),
+            Complete::Directory(made) => made.parents().collect(),
+        }
+    }
+
+    fn ended(&mut self, settled: &Result<(), Trouble>) {
+        if settled.is_ok() {
+            match &mut self.what {
+                Complete::File { part, .. } => part.keep_directories(),
+                Complete::Directory(made) => made.keep(),
+            }
+        }
+    }
+}
+
+/// Waits until what `of` gives for each entry that is well so far is on the disk; what is there twice, once.
+fn sync(entries: &mut [(Entry, Result<(), Trouble>)], of: impl for<'a> Fn(&'a Entry) -> Vec<BorrowedFd<'a>>) {
+    let mut wanted: Vec<BorrowedFd<'_>> = Vec::new();
+    let mut seen = BTreeMap::new();
+    // By entry, places in `wanted`.
+    let mut places: Vec<Vec<usize>> = Vec::new();
+    for (entry, so_far) in entries.iter() {
+        let fds = if so_far.is_ok() { of(entry) } else { Vec::new() };
+        places.push(
+            fds.into_iter()
+                .map(|fd| {
+                    let id = fs::fstat(fd).map(|found| (found.st_dev, found.st_ino)).ok();
+                    let next = wanted.len();
+                    let place = id.map_or(next, |id| *seen.entry(id).or_insert(next));
+                    if place == next {
+                        wanted.push(fd);
+                    }
+                    place
+                })
+                .collect(),
+        );
+    }
+    let synced = all_at_once(&wanted);
+    for ((entry, so_far), places) in entries.iter_mut().zip(places) {
+        if let Some(errno) = places.into_iter().find_map(|place| synced[place].err()) {
+            *so_far = Err(Trouble::of(format!("storing {}", entry.path), errno));
+        }
+    }
+}
+
+/// Waits for the disk, in threads that wait at the same time.
+fn all_at_once(files: &[BorrowedFd<'_>]) -> Vec<rustix::io::Result<()>> {
+    let each = files.len().div_ceil(AT_ONCE).max(1);
+    let here = |files: &[BorrowedFd<'_>]| files.iter().map(fs::fsync).collect::<Vec<_>>();
+    if files.len() <= 1 {
+        return here(files);
+    }
+    thread::scope(|scope| {
+        let threads: Vec<_> = files
+            .chunks(each)
+            .map(|chunk| {
+                let waiting =
+                    thread::Builder::new().name("disk".into()).spawn_scoped(scope, move || here(chunk));
+                (chunk, waiting)
+            })
+            .collect();
+        let waited =
+            |(chunk, waiting): (&[BorrowedFd<'_>], std::io::Result<thread::ScopedJoinHandle<'_, _>>)| {
+                // Without a thread, or after a panic in it, which fsync has not: one after the other.
+                waiting.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(|| here(chunk))
+            };
+        threads.into_iter().flat_map(waited).collect()
+    })
+}

@@ -1,0 +1,62 @@
+//! Directories that were made for what is received.
+
+use super::quota::{DIRECTORY, Quota};
+use super::trouble::Trouble;
+use rustix::fs::{self, AtFlags};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+/// Directories that were made for a file, which go if nothing comes of it.
+#[derive(Debug)]
+pub(super) struct Made {
+    /// Each with the one that it is in.
+    directories: Vec<(OwnedFd, Vec<u8>)>,
+    quota: Arc<Quota>,
+}
+
+impl Made {
+    pub(super) const fn new(quota: Arc<Quota>) -> Self {
+        Self { directories: Vec::new(), quota }
+    }
+
+    /// Notes that `name` was made in `directory`.
+    pub(super) fn note(&mut self, directory: &OwnedFd, name: &[u8]) -> Result<(), Trouble> {
+        let remove = || {
+            // Other conversations may have put something there meanwhile; then it stays.
+            let _ = fs::unlinkat(directory, name, AtFlags::REMOVEDIR);
+        };
+        if !self.quota.take(DIRECTORY) {
+            remove();
+            return Err(Trouble::quota());
+        }
+        match directory.try_clone() {
+            Ok(directory) => self.directories.push((directory, name.to_vec())),
+            Err(error) => {
+                remove();
+                self.quota.give_back(DIRECTORY);
+                return Err(Trouble::of_io("making a directory", error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Directories with a new entry.
+    pub(super) fn parents(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.directories.iter().map(|(directory, _)| directory.as_fd())
+    }
+
+    pub(super) fn keep(&mut self) {
+        self.directories.clear();
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for (directory, name) in self.directories.drain(..).rev() {
+            // Other conversations may have put something there meanwhile; then it stays.
+            if fs::unlinkat(directory, name.as_slice(), AtFlags::REMOVEDIR).is_ok() {
+                self.quota.give_back(DIRECTORY);
+            }
+        }
+    }
+}

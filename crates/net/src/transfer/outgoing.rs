@@ -1,0 +1,177 @@
+//! What is open to be sent.
+
+use super::error::Error;
+use super::frame::{Content, Modified};
+use super::hashing::hash_into;
+use super::source;
+use blake3::{Hash, Hasher};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Bytes of a file in a frame: 12 bytes of header are less than 0.1 % of them, and a break loses no more.
+pub const CHUNK: usize = 16 << 10;
+
+/// A file or a stream that is open to be sent, and how far that is.
+pub(super) struct Outgoing {
+    content: Reading,
+    /// Of what the receiver has, or was sent.
+    hasher: Hasher,
+}
+
+enum Reading {
+    File { file: File, size: u64, hash: Hash, modified: Modified, left: u64 },
+    Stream(Box<dyn Read + Send>),
+}
+
+/// What comes next of a file.
+pub(super) enum Piece {
+    Data(Vec<u8>),
+    End(Hash),
+    /// A stream has nothing for now.
+    Nothing,
+    /// It cannot be sent to its end, and why.
+    Broken(String),
+}
+
+impl fmt::Debug for Outgoing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.content {
+            Reading::File { size, left, .. } => write!(f, "File({left} of {size} bytes left)"),
+            Reading::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+impl Outgoing {
+    pub(super) fn stream(reader: Box<dyn Read + Send>) -> Self {
+        Self { content: Reading::Stream(reader), hasher: Hasher::new() }
+    }
+
+    /// Opens a file and reads it once, for its hash. Gives its mode and when it was modified, too.
+    pub(super) fn open(place: &Path) -> io::Result<(Self, Content, u16, Modified)> {
+        let (mut file, found) = source::open(place)?;
+        let size = found.len();
+        let mut hasher = Hasher::new();
+        let read = hash_into(&mut hasher, &mut file, size)?;
+        if read < size {
+            return Err(io::Error::other("it became shorter while it was being read"));
+        }
+        if size == 0 && file.read(&mut [0])? > 0 {
+            return Err(io::Error::other(
+                "it says that it is empty, and is not; send what comes out of it with `-`",
+            ));
+        }
+        let hash = hasher.finalize();
+        let mode = (found.mode() & 0o777) as u16;
+        let modified = source::modified(&found);
+        let content = Reading::File { file, size, hash, modified, left: size };
+        Ok((Self { content, hasher: Hasher::new() }, Content::File { size, hash }, mode, modified))
+    }
+
+    /// Returns whether it is a file, whose content is known.
+    pub(super) const fn is_file(&self) -> bool {
+        matches!(self.content, Reading::File { .. })
+    }
+
+    /// Bytes of a file.
+    pub(super) const fn size(&self) -> Option<u64> {
+        match &self.content {
+            Reading::File { size, .. } => Some(*size),
+            Reading::Stream(_) => None,
+        }
+    }
+
+    /// Bytes that are still to be sent, as far as anything tells.
+    pub(super) const fn left(&self) -> u64 {
+        match &self.content {
+            Reading::File { left, .. } => *left,
+            Reading::Stream(_) => u64::MAX,
+        }
+    }
+
+    /// Goes on after `offset` bytes if these have the hash `prefix`, otherwise at the beginning. Returns where. The inner error
+    /// is that of a file that cannot be read.
+    ///
+    /// # Errors
+    /// The receiver cannot have these bytes.
+    pub(super) fn go_on(&mut self, offset: u64, prefix: Hash) -> Result<io::Result<u64>, Error> {
+        match &mut self.content {
+            Reading::File { size, .. } if offset > *size => {
+                Err(Error::Protocol("it accepted more than was offered".into()))
+            }
+            Reading::Stream(_) if offset > 0 => {
+                Err(Error::Protocol("it has the beginning of what it cannot know".into()))
+            }
+            Reading::Stream(_) => Ok(Ok(0)),
+            Reading::File { file, size, left, .. } => {
+                let at = seek(file, &mut self.hasher, offset, prefix);
+                *left = *size - at.as_ref().copied().unwrap_or(0);
+                Ok(at)
+            }
+        }
+    }
+
+    /// Reads the next piece.
+    ///
+    /// # Errors
+    /// A stream cannot be read.
+    pub(super) fn next(&mut self) -> io::Result<Piece> {
+        let mut data = Vec::with_capacity(CHUNK);
+        let read = match &mut self.content {
+            Reading::File { file, left, .. } => file.take((*left).min(CHUNK as u64)).read_to_end(&mut data),
+            // What there is goes at once: when more comes is not known.
+            Reading::Stream(reader) => read_some(reader, &mut data),
+        };
+        match (read, &mut self.content) {
+            (Err(e), Reading::Stream(_)) if e.kind() == io::ErrorKind::WouldBlock => {
+                return Ok(Piece::Nothing);
+            }
+            (Err(e), Reading::Stream(_)) => return Err(e),
+            (Err(e), Reading::File { .. }) => return Ok(Piece::Broken(format!("it cannot be read: {e}"))),
+            (Ok(0), Reading::File { file, size, hash, modified, left })
+                if *left > 0 || *hash != self.hasher.finalize() || has_changed(file, *size, *modified) =>
+            {
+                return Ok(Piece::Broken("it changed while it was being sent".into()));
+            }
+            (Ok(0), _) => return Ok(Piece::End(self.hasher.finalize())),
+            (Ok(read), Reading::File { left, .. }) => *left -= read as u64,
+            (Ok(_), Reading::Stream(_)) => {}
+        }
+        self.hasher.update(&data);
+        Ok(Piece::Data(data))
+    }
+}
+
+/// Whether it is another than when it was offered, in what has been sent already or behind it.
+fn has_changed(file: &File, size: u64, modified: Modified) -> bool {
+    !file.metadata().is_ok_and(|now| now.len() == size && source::modified(&now) == modified)
+}
+
+/// Puts `file` where the data goes on, and `hasher` too: after `offset` bytes if these have the hash `prefix`, otherwise at
+/// the beginning.
+fn seek(file: &mut File, hasher: &mut Hasher, offset: u64, prefix: Hash) -> io::Result<u64> {
+    file.rewind()?;
+    hash_into(hasher, file, offset)?;
+    if hasher.finalize() == prefix {
+        return Ok(offset);
+    }
+    *hasher = Hasher::new();
+    file.seek(SeekFrom::Start(0))
+}
+
+/// Appends what one call of `read` gives, at most [`CHUNK`]; 0 at the end.
+fn read_some(reader: &mut impl Read, data: &mut Vec<u8>) -> io::Result<usize> {
+    data.resize(CHUNK, 0);
+    loop {
+        match reader.read(data) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            read => {
+                data.truncate(*read.as_ref().unwrap_or(&0));
+                return read;
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Why something is refused or fails.
+
+use super::frame::MAX_TEXT;
+use crate::printable::printable;
+
+/// A no, with its reason.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Refusal {
+    /// For programs.
+    pub reason: Reason,
+    /// For people.
+    pub text: String,
+}
+
+/// Why something is refused or fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Reason {
+    /// The path is not one that is taken.
+    Path = 1,
+    /// There is another file of that name.
+    Exists = 2,
+    /// The same file is being received from another sender.
+    Busy = 3,
+    /// What arrived is not what was offered.
+    Checksum = 4,
+    /// The disk is full.
+    NoSpace = 5,
+    /// More bytes or files than the receiver permits.
+    TooMuch = 6,
+    /// It may not be read or written there.
+    Permission = 7,
+    /// The system failed.
+    System = 8,
+    /// The peer broke the rules of the conversation.
+    Protocol = 9,
+    /// It was stopped.
+    Interrupted = 10,
+    /// The receiver has as many conversations as it may.
+    TooMany = 11,
+    /// The sender has begun the same transfer anew.
+    TakenOver = 12,
+    /// A name that begins with a dot, from a sender whose key the receiver does not know.
+    Hidden = 13,
+    /// A reason that this version does not know.
+    Unknown = 255,
+}
+
+impl Refusal {
+    pub(super) fn new(reason: Reason, text: impl Into<String>) -> Self {
+        Self { reason, text: text.into() }
+    }
+
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
+        out.push(self.reason as u8);
+        out.extend_from_slice(cut(&self.text).as_bytes());
+    }
+
+    pub(super) fn of(body: &[u8]) -> Option<Self> {
+        let (reason, text) = body.split_first()?;
+        Some(Self { reason: Reason::of(*reason), text: printable(text) })
+    }
+}
+
+impl Reason {
+    const KNOWN: [Self; 13] = [
+        Self::Path,
+        Self::Exists,
+        Self::Busy,
+        Self::Checksum,
+        Self::NoSpace,
+        Self::TooMuch,
+        Self::Permission,
+        Self::System,
+        Self::Protocol,
+        Self::Interrupted,
+        Self::TooMany,
+        Self::TakenOver,
+        Self::Hidden,
+    ];
+
+    /// Returns its identifier for programs. It never changes.
+    #[must_use]
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Exists => "exists",
+            Self::Busy => "busy",
+            Self::Checksum => "checksum",
+            Self::NoSpace => "no-space",
+            Self::TooMuch => "too-much",
+            Self::Permission => "permission",
+            Self::System => "system",
+            Self::Protocol => "protocol",
+            Self::Interrupted => "interrupted",
+            Self::TooMany => "too-many",
+            Self::TakenOver => "taken-over",
+            Self::Hidden => "hidden",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Returns whether the same file may be taken later, without anything that the sender could change.
+    #[must_use]
+    pub const fn is_temporary(self) -> bool {
+        matches!(self, Self::Busy | Self::NoSpace)
+    }
+
+    fn of(byte: u8) -> Self {
+        Self::KNOWN.into_iter().find(|reason| *reason as u8 == byte).unwrap_or(Self::Unknown)
+    }
+}
+
+/// At most [`MAX_TEXT`] bytes of `text`, whole characters.
+pub(super) fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_TEXT)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_a_number_and_a_code_of_its_own() {
+        let mut codes: Vec<_> = Reason::KNOWN.map(Reason::code).to_vec();
+        for reason in Reason::KNOWN {
+            assert_eq!(Reason::of(reason as u8), reason);
+        }
+        assert_eq!(Reason::of(200), Reason::Unknown);
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), Reason::KNOWN.len());
+    }
+}
