@@ -5,14 +5,14 @@
 -- information here, and nothing else has. crates/wire/tests/tshark/handoff.rs compares the two.
 
 local DEFAULT_PORT = 1021
-local BEACON, FORWARD, BUFFER, STOP, REGISTER, ANSWER = 1, 2, 3, 4, 5, 6
+local BEACON, FORWARD, BUFFER, STOP, REGISTER, ANSWER, BEHIND = 1, 2, 3, 4, 5, 6, 7
 local HEADER_LEN, TAG_LEN, LATEST = 16, 16, 3
 local NAMES = {
     [BEACON] = "Beacon", [FORWARD] = "Forward", [BUFFER] = "Buffer", [STOP] = "Stop", [REGISTER] = "Register",
-    [ANSWER] = "Answer",
+    [ANSWER] = "Answer", [BEHIND] = "Behind",
 }
 -- Length of what only some types have.
-local BODY_LEN = { [FORWARD] = 8, [REGISTER] = 4 }
+local BODY_LEN = { [FORWARD] = 8, [REGISTER] = 4, [BEHIND] = 8 }
 
 local handoff = Proto("hopline_handoff", "Handoff between base stations")
 
@@ -24,6 +24,7 @@ local field = {
     address = ProtoField.ipv4("hopline_handoff.address", "Station or mobile host"),
     id = ProtoField.uint16("hopline_handoff.id", "IP identification", base.DEC),
     reserved = ProtoField.uint16("hopline_handoff.reserved", "Reserved", base.HEX),
+    asked = ProtoField.uint64("hopline_handoff.asked", "Number of the request", base.DEC),
     care_of = ProtoField.ipv4("hopline_handoff.care_of", "Care-of address"),
     tag = ProtoField.bytes("hopline_handoff.tag", "Tag"),
 }
@@ -86,6 +87,9 @@ local function add_header(tvb, pinfo, tree)
     if kind == BEACON then
         return "beacon of " .. whose, about_item
     end
+    if kind == BEHIND then
+        return "request of " .. whose .. " is behind " .. tostring(tvb(4, 8):uint64()), about_item
+    end
     local what = kind == ANSWER and "answer to " .. NAMES[about]:lower() or NAMES[kind]:lower()
     return string.format("%s for %s, %d ms", what, whose, tvb(2, 2):uint()), about_item
 end
@@ -124,6 +128,10 @@ function handoff.dissector(tvb, pinfo, root)
         tree:add(field.care_of, tvb(HEADER_LEN, 4))
         text = text .. " at " .. tostring(tvb(HEADER_LEN, 4):ipv4())
         text = text .. (tvb(1, 1):uint() > 0 and "" or ", has received nothing yet")
+    end
+    if kind == BEHIND then
+        tree:add(field.asked, tvb(HEADER_LEN, 8))
+        text = text .. ", has number " .. tostring(tvb(HEADER_LEN, 8):uint64())
     end
     if not reaches(tvb, pinfo, tree, HEADER_LEN + body_len + TAG_LEN) then
         return

@@ -44,9 +44,10 @@ fn any(stream: &mut Stream) -> Tagged {
             past: if stream.bits() & 1 == 0 { Past::None } else { Past::Some },
         },
     };
-    let says = match stream.below(4) {
+    let says = match stream.below(5) {
         0 => Says::Beacon { station: mobile },
         1 => Says::Answer { mobile, lifetime, to: KINDS[stream.below(4) as usize] },
+        2 => Says::Behind { mobile, asked: stream.bits() },
         _ => Says::Request { mobile, lifetime, asks },
     };
     let tag = core::array::from_fn(|_| stream.bits() as u8);
@@ -79,6 +80,7 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
         "hopline_handoff.address",
         "hopline_handoff.id",
         "hopline_handoff.care_of",
+        "hopline_handoff.asked",
         "hopline_handoff.tag",
         "_ws.expert.message",
         "_ws.lua.error",
@@ -101,6 +103,11 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
                 };
                 (number(asks.kind()), about.to_string(), lifetime, mobile, ids, care_of)
             }
+            Says::Behind { mobile, .. } => ("7", "0".to_owned(), Duration::ZERO, mobile, vec![], None),
+        };
+        let asked = match tagged.message.says {
+            Says::Behind { asked, .. } => asked.to_string(),
+            _ => String::new(),
         };
         let ids: Vec<_> = ids.iter().map(u16::to_string).collect();
         let tag: String = tagged.tag.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -113,6 +120,7 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
             address.to_string(),
             ids.join(","),
             care_of.map(|address| address.to_string()).unwrap_or_default(),
+            asked,
             tag,
             String::new(),
             String::new(),
@@ -134,6 +142,7 @@ pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
         forward.clone(),
         request(Asks::Register { care_of: Ipv4Addr::new(10, 0, 0, 2), past: Past::Some }),
         tagged(Says::Answer { mobile, lifetime: Duration::from_secs(3), to: Kind::Buffer }),
+        tagged(Says::Behind { mobile, asked: 9 }),
         forward[..30].to_vec(),
         many,
     ];
@@ -143,6 +152,7 @@ pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
         "forward for 10.0.0.5, 3000 ms, has 7 8",
         "register for 10.0.0.5, 3000 ms at 10.0.0.2",
         "answer to buffer for 10.0.0.5, 3000 ms",
+        "request of 10.0.0.5 is behind 1, has number 9",
         "HANDOFF [malformed: truncated: 40 bytes needed, 30 present]",
         "HANDOFF [malformed: 9 identifications]",
     ];
