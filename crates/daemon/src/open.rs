@@ -16,9 +16,10 @@ use hopline_net::service::{Service, Together};
 use hopline_net::split::Split;
 use hopline_net::{Error, gateway};
 use hopline_proxy::Filter;
-use hopline_proxy::mtcp::Mtcp;
-use hopline_proxy::nack::Nacks;
+use hopline_proxy::mtcp::{self, Mtcp};
+use hopline_proxy::nack::{self, Nacks};
 use hopline_proxy::snoop;
+use std::mem;
 
 /// What does it, and how it is told of other parameters.
 pub(crate) struct Opened {
@@ -58,16 +59,16 @@ pub enum OpenError {
 /// Opens what a task needs: queues, listeners, interfaces. Packets come from now on.
 pub(crate) fn open(task: &Task) -> Result<Opened, OpenError> {
     Ok(match task {
-        Task::Snoop(path, config) => queued(path, snoop::windowed(*config), |task| match task {
-            Task::Snoop(path, config) => Some((path, snoop::windowed(*config))),
+        Task::Snoop(path, config) => queued(path, *config, |task| match task {
+            Task::Snoop(path, config) => Some((path, *config)),
             _ => None,
         })?,
-        Task::Mtcp(path, config) => queued(path, Mtcp::new(*config), |task| match task {
-            Task::Mtcp(path, config) => Some((path, Mtcp::new(*config))),
+        Task::Mtcp(path, config) => queued(path, *config, |task| match task {
+            Task::Mtcp(path, config) => Some((path, *config)),
             _ => None,
         })?,
-        Task::Nack(path, config) => queued(path, Nacks::new(*config), |task| match task {
-            Task::Nack(path, config) => Some((path, Nacks::new(*config))),
+        Task::Nack(path, config) => queued(path, *config, |task| match task {
+            Task::Nack(path, config) => Some((path, *config)),
             _ => None,
         })?,
         Task::Split(task) => split(task)?,
@@ -87,22 +88,73 @@ fn fixed(service: impl Service + 'static) -> Opened {
     Opened { service: Box::new(service), tuner: Tuner::never() }
 }
 
-/// A machine behind a queue. `another`: the machine of a task of the same kind, and whose packets it sees.
-fn queued<M>(
+/// Parameters of a middlebox.
+trait Parameters: Copy + Send + 'static {
+    type Middlebox: Filter<Bytes, Stats: Figures> + Send + 'static;
+
+    /// Returns a middlebox with these parameters.
+    fn middlebox(self) -> Self::Middlebox;
+
+    /// Gives a middlebox these parameters, and returns whether it has them: some take another middlebox.
+    fn tune(self, middlebox: &mut Self::Middlebox) -> bool;
+}
+
+impl Parameters for snoop::Config {
+    type Middlebox = snoop::Windowed<Bytes>;
+
+    fn middlebox(self) -> Self::Middlebox {
+        snoop::windowed(self)
+    }
+
+    fn tune(self, middlebox: &mut Self::Middlebox) -> bool {
+        middlebox.set_snoop_config(self)
+    }
+}
+
+impl Parameters for mtcp::Config {
+    type Middlebox = Mtcp<Bytes>;
+
+    fn middlebox(self) -> Self::Middlebox {
+        Mtcp::new(self)
+    }
+
+    fn tune(self, middlebox: &mut Self::Middlebox) -> bool {
+        middlebox.set_config(self);
+        true
+    }
+}
+
+impl Parameters for nack::Config {
+    type Middlebox = Nacks<Bytes>;
+
+    fn middlebox(self) -> Self::Middlebox {
+        Nacks::new(self)
+    }
+
+    fn tune(self, middlebox: &mut Self::Middlebox) -> bool {
+        middlebox.set_config(self);
+        true
+    }
+}
+
+/// A middlebox behind a queue. `of`: the parameters in a task of the same kind, and the packets that it sees.
+fn queued<P: Parameters>(
     path: &InPath,
-    machine: M,
-    another: impl Fn(&Task) -> Option<(&InPath, M)> + Send + Sync + 'static,
-) -> Result<Opened, Error>
-where
-    M: Filter<Bytes> + Send + 'static,
-    M::Stats: Figures,
-{
-    let seat = Seat::open(&nfqueue::Config::new(path.queue, &path.interface), machine)?;
+    parameters: P,
+    of: impl Fn(&Task) -> Option<(&InPath, P)> + Send + Sync + 'static,
+) -> Result<Opened, Error> {
+    let seat = Seat::open(&nfqueue::Config::new(path.queue, &path.interface), parameters.middlebox())?;
     let (replacer, opened) = (seat.replacer(), path.clone());
-    let tune = move |task: &Task| match another(task) {
+    let change = |parameters: P| {
+        move |middlebox: &mut P::Middlebox| match parameters.tune(middlebox) {
+            true => None,
+            false => Some(mem::replace(middlebox, parameters.middlebox())),
+        }
+    };
+    let tune = move |task: &Task| match of(task) {
         // Hosts and ports are a matter of rules.
-        Some((path, machine)) if (path.queue, &path.interface) == (opened.queue, &opened.interface) => {
-            replacer.replace(machine).is_ok()
+        Some((path, parameters)) if (path.queue, &path.interface) == (opened.queue, &opened.interface) => {
+            replacer.change(change(parameters)).is_ok()
         }
         _ => false,
     };

@@ -9,7 +9,9 @@ use bytes::Bytes;
 use hopline_proxy::Filter;
 use hopline_proxy::driver::Driver;
 use rustix::event::{EventfdFlags, eventfd};
+use std::fmt;
 use std::io;
+use std::mem;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,16 +24,18 @@ pub struct Seat<M> {
     replacement: Arc<Replacement<M>>,
 }
 
-/// Hands a [`Seat`] that runs another machine: other parameters, the same queue.
+/// Gives the machine of a [`Seat`] that runs other parameters, or the seat another machine: the queue is the same.
 #[derive(Debug)]
 pub struct Replacer<M>(Arc<Replacement<M>>);
 
-#[derive(Debug)]
 struct Replacement<M> {
-    /// The latest; those before it that nobody took are forgotten.
-    machine: Mutex<Option<M>>,
+    /// The latest; it supersedes earlier ones that the seat has not made yet.
+    change: Mutex<Option<Change<M>>>,
     there_is_one: OwnedFd,
 }
+
+/// Gives a machine other parameters, or puts another one in its place and returns the old one.
+type Change<M> = Box<dyn FnOnce(&mut M) -> Option<M> + Send>;
 
 /// Between two looks at the interface and two entries in the ledger.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -47,7 +51,7 @@ impl<M> Seat<M> {
     {
         let there_is_one = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|e| Error::system("making an eventfd", e))?;
-        let replacement = Arc::new(Replacement { machine: Mutex::new(None), there_is_one });
+        let replacement = Arc::new(Replacement { change: Mutex::new(None), there_is_one });
         Ok(Self { queue: Queue::open(config)?, driver: Driver::new(machine), replacement })
     }
 
@@ -70,8 +74,20 @@ impl<M> Replacer<M> {
     ///
     /// # Errors
     /// If the system does not wake whoever runs the seat.
-    pub fn replace(&self, machine: M) -> io::Result<()> {
-        *self.0.machine.lock().unwrap_or_else(PoisonError::into_inner) = Some(machine);
+    pub fn replace(&self, machine: M) -> io::Result<()>
+    where
+        M: Send + 'static,
+    {
+        self.change(move |old| Some(mem::replace(old, machine)))
+    }
+
+    /// Has the seat make this change to its machine at once. If the change puts another machine in its place, it returns the old one, so that
+    /// what was counted stays counted. A change that the seat has not made yet is superseded: each must say all that is to be.
+    ///
+    /// # Errors
+    /// If the system does not wake the thread that runs the seat.
+    pub fn change(&self, change: impl FnOnce(&mut M) -> Option<M> + Send + 'static) -> io::Result<()> {
+        *self.0.change.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(change));
         match rustix::io::write(&self.0.there_is_one, &1u64.to_ne_bytes()) {
             // It can be read already.
             Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(()),
@@ -81,10 +97,16 @@ impl<M> Replacer<M> {
 }
 
 impl<M> Replacement<M> {
-    fn take(&self) -> Option<M> {
+    fn take(&self) -> Option<Change<M>> {
         // Nothing to be read is no error.
         let _ = rustix::io::read(&self.there_is_one, &mut [0; 8]);
-        self.machine.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.change.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl<M> fmt::Debug for Replacement<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replacement").field("there_is_one", &self.there_is_one).finish_non_exhaustive()
     }
 }
 
@@ -99,8 +121,8 @@ where
         let mut retired = Vec::new();
         let mut written: Option<Instant> = None;
         let ended = run_tended(&mut driver, &mut queue, fds, |driver, queue| {
-            if let Some(machine) = replacement.take() {
-                retired = summed(driver.replace(machine).stats().figures(), &retired);
+            if let Some(old) = replacement.take().and_then(|change| change(driver.machine_mut())) {
+                retired = summed(old.stats().figures(), &retired);
             }
             if written.is_none_or(|written| written.elapsed() >= PERIOD) {
                 #[expect(clippy::disallowed_methods, reason = "a ledger is in real time")]

@@ -128,9 +128,9 @@ impl<M: Filter<Bytes>> Driver<M> {
         &self.machine
     }
 
-    /// Has another machine stand in its place from now on; gives the old one. The new one picks connections up from what passes.
-    pub fn replace(&mut self, machine: M) -> M {
-        core::mem::replace(&mut self.machine, machine)
+    /// The machine, to give it other parameters or to put another one in its place, which picks connections up from what passes.
+    pub const fn machine_mut(&mut self) -> &mut M {
+        &mut self.machine
     }
 
     /// What becomes of a packet.

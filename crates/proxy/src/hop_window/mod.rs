@@ -145,6 +145,28 @@ impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
         &self.machine
     }
 
+    /// The machine, to give it other parameters.
+    pub const fn machine_mut(&mut self) -> &mut M {
+        &mut self.machine
+    }
+
+    /// Returns whether packets may have to wait.
+    #[must_use]
+    pub const fn has_window(&self) -> bool {
+        self.config.is_some()
+    }
+
+    /// Takes other parameters, and keeps what is known of hosts; those whose packets wait keep their queue. Returns `false`, and takes
+    /// nothing, if there is a window and is to be none, or the other way round.
+    #[must_use]
+    pub const fn set_config(&mut self, config: Option<Config>) -> bool {
+        let is_alike = self.config.is_some() == config.is_some();
+        if is_alike {
+            self.config = config;
+        }
+        is_alike
+    }
+
     /// Bytes of all packets that wait.
     #[must_use]
     pub const fn waiting_bytes(&self) -> u64 {

@@ -111,6 +111,11 @@ impl<K: Clone> Mtcp<K> {
         Self { config, table: Table::new(config.bounds), out: VecDeque::new(), stats: Stats::default() }
     }
 
+    /// Takes other parameters, and keeps what is known of connections; the bounds of the table stay as they are.
+    pub fn set_config(&mut self, config: Config) {
+        self.config = Config { bounds: self.config.bounds, ..config };
+    }
+
     fn begin(&mut self, now: Instant, connection: Connection, seen: Seq32) -> Place {
         let tracked = Tracked {
             seen,

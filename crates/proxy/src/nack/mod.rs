@@ -117,6 +117,11 @@ impl<K> Nacks<K> {
         Self { config, table, hosts, out: VecDeque::new(), stats: Stats::default() }
     }
 
+    /// Takes other parameters, and keeps what is known of connections; the bounds of the table stay as they are.
+    pub fn set_config(&mut self, config: Config) {
+        self.config = Config { bounds: self.config.bounds, ..config };
+    }
+
     fn begin(&mut self, now: Instant, connection: Connection, edge: Seq32) -> Place {
         let tracked = Tracked { edge, holes: Vec::new(), rtt: Rtt::until_sampled(INITIAL), said: None };
         let (place, evicted) = self.table.insert(now, connection, tracked);

@@ -48,6 +48,17 @@ pub fn windowed<K: Clone>(config: Config) -> Windowed<K> {
     HopWindow::new(config.hop_window, config.bounds, Snoop::new(config))
 }
 
+impl<K: Clone> Windowed<K> {
+    /// Takes other parameters, as [`Snoop::set_config`]. Returns `false`, and takes nothing, also if there is a window on the last hop and
+    /// is to be none, or the other way round.
+    #[must_use]
+    pub fn set_snoop_config(&mut self, config: Config) -> bool {
+        self.has_window() == config.hop_window.is_some()
+            && self.machine_mut().set_config(config)
+            && self.set_config(config.hop_window)
+    }
+}
+
 /// What is known of a connection.
 #[derive(Debug)]
 struct Tracked<K> {
@@ -92,6 +103,17 @@ impl<K: Clone> Snoop<K> {
     pub fn new(config: Config) -> Self {
         let table = Table::new(config.bounds);
         Self { config, table, out: VecDeque::new(), stats: Stats::default(), kept_bytes: 0 }
+    }
+
+    /// Takes other parameters, and keeps what is known of connections; the bounds of the table stay as they are. Returns `false`, and
+    /// takes nothing, if the rules are of another kind: what is known does not serve them.
+    #[must_use]
+    pub fn set_config(&mut self, config: Config) -> bool {
+        let is_alike = core::mem::discriminant(&self.config.rules) == core::mem::discriminant(&config.rules);
+        if is_alike {
+            self.config = Config { bounds: self.config.bounds, ..config };
+        }
+        is_alike
     }
 
     /// Memory that all kept packets take together, in bytes: at most [`Config::kept_bytes`].

@@ -188,6 +188,20 @@ fn the_first_duplicate_sends_the_lost_packet_again_and_its_echoes_are_absorbed()
 }
 
 #[test]
+fn other_parameters_of_the_same_rules_leave_what_is_kept_in_place() {
+    let mut station = Station::after(Config::modern(), 3);
+    let given_up = Config { local_limit: 0, ..Config::modern() };
+    let kept = station.snoop.kept_bytes();
+    assert!(!station.snoop.set_config(Config::published()), "its rules need another state");
+    assert!(station.snoop.set_config(Config { local_limit: 3, ..Config::modern() }));
+    assert_eq!((station.snoop.connections(), station.snoop.kept_bytes()), (1, kept));
+    let _ = station.ack(1, &[(2, 4)]);
+    assert_eq!(station.again(), [1], "a packet that was kept before repairs the loss");
+    assert!(station.snoop.set_config(given_up));
+    assert_eq!(station.wait(60_000), None, "no packet goes again by the new limit");
+}
+
+#[test]
 fn duplicates_beyond_those_expected_send_it_again_up_to_the_limit_and_then_pass() {
     let mut station = Station::after(Config { local_limit: 2, ..Config::published() }, 2);
     // S3: one packet after the lost one, so one echo.
