@@ -10,6 +10,7 @@
 
 pub mod announce;
 pub mod bench;
+mod descriptors;
 pub mod dproxy;
 mod error;
 pub mod frames;

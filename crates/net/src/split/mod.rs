@@ -42,21 +42,22 @@
 //! `net.ipv4.tcp_allowed_congestion_control` takes `CAP_NET_ADMIN`, and clients whose ports are below 1024 `CAP_NET_BIND_SERVICE`.
 
 mod counts;
-mod descriptors;
 mod door;
 mod pair;
 mod side;
 mod slots;
+mod spare;
 mod worker;
 
 pub use side::{Legs, MobileHosts, Network, NetworkError};
 
+use crate::descriptors;
 use crate::error::Error;
 use crate::service::{Ledger, Service};
 use crate::transparent::{LegOptions, TransparentListener};
 use counts::Counts;
-use descriptors::Spare;
 use door::Door;
+use spare::Spare;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -142,7 +143,8 @@ impl Split {
     pub fn open(config: &Config) -> Result<Self, Error> {
         let Config { listen, legs, connect_timeout, max_connections, workers, buffer_bytes, drain } = config;
         legs.check()?;
-        descriptors::allow(max_connections.get())?;
+        // Of the client and of the server.
+        descriptors::allow(max_connections.get(), 2)?;
         let listeners: Result<_, _> =
             listen.iter().map(|&address| TransparentListener::bind(address)).collect();
         let inboxes: io::Result<_> = (0..workers.get()).map(|_| Inbox::open()).collect();

@@ -1,0 +1,60 @@
+//! A descriptor that is kept for when there are none left.
+
+use rustix::fs::{Mode, OFlags, open};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{PoisonError, RwLock};
+
+/// One descriptor that is kept for when there are no more: given up, it lets a call be taken, and so be refused.
+///
+/// Who opens something for as long as a connection lasts does it through [`Spare::beside`]: a spare descriptor that went to them would not
+/// come back, and calls would wait for as long as the connections last.
+#[derive(Debug)]
+pub(super) struct Spare(RwLock<Option<OwnedFd>>);
+
+impl Spare {
+    pub(super) fn new() -> Self {
+        Self(RwLock::new(reserve().ok()))
+    }
+
+    /// Runs `what` while nobody lends the spare.
+    pub(super) fn beside<T>(&self, what: impl FnOnce() -> T) -> T {
+        let _kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        what()
+    }
+
+    /// Runs `what` with one descriptor more, if there is one.
+    pub(super) fn lend(&self, what: impl FnOnce()) {
+        let mut spare = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if spare.take().is_some() {
+            what();
+        }
+        *spare = reserve().ok();
+    }
+}
+
+fn reserve() -> io::Result<OwnedFd> {
+    Ok(open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn nobody_opens_anything_for_good_while_the_spare_is_lent() {
+        let (spare, lent) = (Spare::new(), AtomicBool::new(false));
+        thread::scope(|scope| {
+            spare.beside(|| {
+                scope.spawn(|| spare.lend(|| lent.store(true, Relaxed)));
+                thread::sleep(Duration::from_millis(50));
+                assert!(!lent.load(Relaxed), "somebody opens something");
+            });
+        });
+        assert!(lent.load(Relaxed));
+        assert!(spare.0.read().unwrap().is_some(), "there is one again");
+    }
+}
