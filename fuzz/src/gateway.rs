@@ -1,30 +1,51 @@
 //! Gateways between TCP and TPA: what strangers say to them.
 
 use hopline_net::gateway::Key;
-use hopline_net::gateway::greeting::{Challenge, Claim, Malformed, Nonce, Verdict, body_len};
+use hopline_net::gateway::greeting::{
+    Challenge, Claim, Hello, Kind, Malformed, Nonce, Request, Session, Verdict, header,
+};
 use hopline_net::gateway::socks::{Login, Negotiation, Step};
 
-/// Bytes of a message of either gateway: what is understood survives encoding and decoding again, and nothing is believed of who does
-/// not have the key.
+/// Bytes of a message of either gateway: what is understood survives encoding and decoding again, and nothing is believed of senders that
+/// do not have the key.
 pub fn gateway_messages(data: &[u8]) {
     let (key, challenge, nonce) = (Key::new(&[1; 32]), Challenge(Nonce([2; 32])), Nonce([3; 32]));
+    let session = Session::new(&key, &challenge, &nonce);
     if let Some(bytes) = data.first_chunk()
         && let Ok(understood) = Challenge::decode(bytes)
     {
         assert_eq!(&understood.encode(), bytes);
     }
     if let Some(bytes) = data.first_chunk() {
-        assert!(Verdict::decode(bytes, &key, &challenge, &nonce).is_err());
+        assert!(Verdict::decode(bytes, &session, 0).is_err());
     }
-    let Some((header, body)) = data.split_first_chunk() else { return };
-    let Some(body) = body_len(header).ok().and_then(|len| body.get(..len)) else { return };
-    let Ok(claim) = Claim::decode(body) else { return };
-    let again = claim.unproven().encode(&key, &challenge);
-    let (header, body) = again.split_first_chunk().expect("a request has a header");
-    assert_eq!(body_len(header), Ok(body.len()));
-    let proven = Claim::decode(body).and_then(|claim| claim.verify(&key, &challenge));
-    assert_eq!(proven.as_ref(), Ok(claim.unproven()));
-    assert_eq!(claim.verify(&key, &challenge), Err(Malformed::Proof));
+    let Some((start, body)) = data.split_first_chunk() else { return };
+    let Ok((kind, len)) = header(start) else { return };
+    let Some(body) = body.get(..len) else { return };
+    match kind {
+        Kind::Hello => {
+            let Ok(claim) = Claim::<Hello>::decode(body) else { return };
+            let again = claim.unproven().encode(&key, &challenge);
+            let proven = Claim::<Hello>::decode(body_of(&again, kind))
+                .and_then(|claim| claim.verify(&key, &challenge));
+            assert_eq!(proven.as_ref(), Ok(claim.unproven()));
+            assert_eq!(claim.verify(&key, &challenge), Err(Malformed::Proof));
+        }
+        Kind::Request => {
+            let Ok(claim) = Claim::<Request>::decode(body) else { return };
+            let again = claim.unproven().encode(&session);
+            let proven =
+                Claim::<Request>::decode(body_of(&again, kind)).and_then(|claim| claim.verify(&session));
+            assert_eq!(proven.as_ref(), Ok(claim.unproven()));
+            assert_eq!(claim.verify(&session), Err(Malformed::Proof));
+        }
+    }
+}
+
+fn body_of(message: &[u8], kind: Kind) -> &[u8] {
+    let (start, body) = message.split_first_chunk().expect("a message has a header");
+    assert_eq!(header(start), Ok((kind, body.len())));
+    body
 }
 
 /// Whether a login is asked for (first byte, even: no), and bytes of a client of SOCKS: a message is never longer than the longest

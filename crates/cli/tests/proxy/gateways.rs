@@ -1,4 +1,4 @@
-//! A gateway on the router and an exit on the server, which announce TPA in handshakes of TCP.
+//! A gateway on the router and an exit on the server: TPA that is announced in handshakes of TCP, and what they log.
 
 use crate::proxy::transfer::transfer;
 use crate::proxy::world::*;
@@ -36,6 +36,46 @@ pub(crate) fn reach(ground: &Ground) {
     assert_eq!(exit.figure("gateway-exit", "heard_syns"), 1);
     assert!(exit.ended_by("TERM").success() && gateway.ended_by("TERM").success());
     ground.is_as_before(&before, "told to end again");
+}
+
+pub(crate) fn each_change_of_the_other_gateway_is_logged_once() {
+    let ground = Ground::new();
+    let [key, other] = [("key", "07"), ("other", "08")].map(|(name, byte)| {
+        let path = ground.folder.path().join(name);
+        fs::write(&path, byte.repeat(32)).unwrap();
+        path.display().to_string()
+    });
+    let exit = |key: &str| {
+        let text = "[[proxy]]\nkind = \"gateway-exit\"\ntransport = \"tpa-wide\"\n";
+        start_exit(&ground, &format!("{text}peers = [\"router = {key}\"]\n"))
+    };
+    let gateway = ground.start(&format!(
+        "[[proxy]]\nkind = \"gateway\"\nexit = \"10.8.0.1:7172\"\nidentity = \"router\"\ntransport = \"tpa-wide\"\n\
+         key_file = \"{key}\"\nforward = [\"127.0.0.1:8080 = 10.8.0.1:80\"]\nfallback = \"tcp\"\n\
+         fallback_after_s = 0.5\nretry_after_s = 0.2\n"
+    ));
+    let absent = "does not answer: connections go by TCP, IN CLEAR";
+    says(&gateway, "while the exit 10.8.0.1:7172 does not answer, connections go by TCP, IN CLEAR", 1);
+    says(&gateway, absent, 1);
+    assert_eq!(gateway.figure("gateway", "exit_present"), 0);
+    let mut wrong = exit(&other);
+    says(&gateway, "has another key, or does not know this entrance by its name: connections are refused", 1);
+    says(&wrong, "calls itself router and has another key: it is refused", 1);
+    assert!(wrong.ended_by("TERM").success());
+    says(&gateway, absent, 2);
+    let mut right = exit(&key);
+    says(&gateway, "answers: connections go through the trunk", 1);
+    says(&right, "the entrance router has opened a trunk from 10.8.0.254:", 1);
+    assert!(right.ended_by("KILL").code().is_none());
+    says(&gateway, absent, 3);
+    drop(gateway);
+}
+
+/// Waits until it has logged `line` so often.
+fn says(daemon: &Daemon, line: &str, times: usize) {
+    let count = || daemon.said().lines().filter(|said| said.contains(line)).count();
+    until_or(|| panic!("not {times} times \"{line}\": {}", daemon.said()), || count() >= times);
+    assert_eq!(count(), times, "\"{line}\": {}", daemon.said());
 }
 
 /// The mobile host sends the server something, at this port.

@@ -8,7 +8,7 @@
 //! | `life` | how it ends, and what is left |
 //! | `reload` | SIGHUP |
 //! | `nat` | routers that translate addresses |
-//! | `gateways` | TPA that is announced |
+//! | `gateways` | TPA that is announced; what gateways log |
 //! | `asked` | status, metrics, and who asks badly |
 //! | `missing` | what D-Proxy costs while the other end is missing, and how soon interfaces are used again |
 //! | `schedules` | kills, restarts, reloads, outages and losses, drawn from seeds |
@@ -75,6 +75,7 @@ pub(crate) fn tests() -> Vec<Test> {
         nat::a_gateway_takes_calls_of_hosts_that_are_translated,
         nat::d_proxy_repairs_what_a_router_translates,
         gateways::what_has_announced_itself_is_reached_over_tpa_from_the_second_connection_on,
+        gateways::each_change_of_the_other_gateway_is_logged_once,
         asked::its_status_is_json_and_text,
         asked::its_page_is_what_prometheus_reads,
         asked::who_asks_badly_gets_nothing_and_keeps_nobody_waiting,

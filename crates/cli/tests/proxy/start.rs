@@ -73,6 +73,10 @@ pub(crate) fn what_is_wrong_with_a_file_is_shown_with_its_place_and_help() {
             "name = \"../../etc/x\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n",
             ["no name of a daemon", "16 letters", "2"],
         ),
+        (
+            "[[proxy]]\nkind = \"gateway\"\nexit = \"192.0.2.7:7172\"\nidentity = \"a\"\nsocks = \"0.0.0.0:1080\"\n",
+            ["connections made to anywhere", "socks_login_file", "6"],
+        ),
         ("[[proxy\n", ["proxy.toml:2", "expected `]]`", "×"]),
     ] {
         let file = ground.write(text);

@@ -1,4 +1,5 @@
 use super::*;
+use hopline_net::gateway::{Fallback, Transport};
 
 fn read(text: &str) -> Result<Config, String> {
     let source = Source { name: "p.toml".into(), text: text.into() };
@@ -250,7 +251,6 @@ fn gateways(folder: &Path) -> [String; 2] {
 
 #[test]
 fn gateways_speak_tpa_unless_they_are_told_to_speak_tpa_wide() {
-    use hopline_net::gateway::Transport;
     let folder = tempfile::tempdir().unwrap();
     for text in gateways(folder.path()) {
         let transport = |said: &str| match &read(&format!("{text}{said}")).unwrap().proxies[0].task {
@@ -267,6 +267,66 @@ fn gateways_speak_tpa_unless_they_are_told_to_speak_tpa_wide() {
         assert!(both.contains("TPA-wide has no largest window") && both.contains("leave out"), "{both}");
         let other = wrong("transport = \"quic\"\n");
         assert!(other.contains("\"tpa\"") && other.contains("\"tpa-wide\""), "{other}");
+    }
+}
+
+#[test]
+fn a_gateway_goes_on_in_clear_only_where_its_file_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let [text, _] = gateways(folder.path());
+    let clear = |said: &str| match &read(&format!("{text}{said}")).unwrap().proxies[0].task {
+        Task::Gateway(task) => (task.config.fallback(), task.config.falls_back_in_clear()),
+        other => panic!("{other:?}"),
+    };
+    let wide = "transport = \"tpa-wide\"\n";
+    let tcp = "fallback = \"tcp\"\n";
+    assert_eq!((clear(""), clear(wide)), ((Fallback::Tcp, false), (Fallback::Refuse, false)));
+    assert_eq!(clear(&format!("{wide}{tcp}")), (Fallback::Tcp, true));
+    assert_eq!(clear("fallback = \"refuse\"\n"), (Fallback::Refuse, false));
+    let both = format!("{text}{wide}announce = \"wlan0\"\n");
+    let wrong = read(&both).unwrap_err();
+    assert!(
+        wrong.contains("in clear, beside an encrypted trunk") && wrong.contains("fallback = \"tcp\""),
+        "{wrong}"
+    );
+    assert!(read(&format!("{both}{tcp}")).is_ok());
+}
+
+#[test]
+fn socks_for_other_hosts_needs_a_login() {
+    let folder = tempfile::tempdir().unwrap();
+    let [text, _] = gateways(folder.path());
+    let open = text.replace("127.0.0.1:1080", "0.0.0.0:1080");
+    let wrong = read(&open).unwrap_err();
+    assert!(wrong.contains("could have connections made to anywhere"), "{wrong}");
+    assert!(wrong.contains("socks_login_file") && wrong.contains("127.0.0.1:1080"), "{wrong}");
+    let login = folder.path().join("login");
+    std::fs::write(&login, "user:secret\n").unwrap();
+    assert!(read(&format!("{open}socks_login_file = \"{}\"\n", login.display())).is_ok());
+}
+
+#[test]
+fn limits_of_gateways_are_those_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [gateway, exit] = gateways(folder.path());
+    let said = "max_connections = 3000\nmax_wait_s = 20\nallowed = [\"10.1.0.0/16 80\"]\n";
+    let more = "reset_after_s = 30\nspare_connections = 0\n";
+    let gateway = gateway.replace("192.0.2.7:7172", "exit.example:7172");
+    match &read(&format!("{gateway}{said}{more}")).unwrap().proxies[0].task {
+        Task::Gateway(task) => {
+            let config = &task.config;
+            assert_eq!(config.exit.to_string(), "exit.example:7172");
+            assert_eq!((config.max_connections, config.max_wait.as_secs()), (3000, 20));
+            assert_eq!((config.reset_after.as_secs(), config.spare_connections), (30, 0));
+            assert_eq!(config.allowed, ["10.1.0.0/16 80".parse().unwrap()]);
+        }
+        other => panic!("{other:?}"),
+    }
+    match &read(&format!("{exit}{said}")).unwrap().proxies[0].task {
+        Task::GatewayExit(task) => {
+            assert_eq!((task.config.max_connections, task.config.max_wait.as_secs()), (3000, 20));
+        }
+        other => panic!("{other:?}"),
     }
 }
 

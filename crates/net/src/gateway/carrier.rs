@@ -1,7 +1,7 @@
 //! What carries a trunk: TPA, or TPA-wide, which encrypts.
 //!
 //! Both ends of a trunk of TPA-wide have a key pair that is made of the secrets they share, and take any key of the other: the proofs of
-//! request and answer are bound to both public keys. So who is in between, with a key of its own towards each, has a proof that is wrong.
+//! hello and answer are bound to both public keys. So an attacker in between, with a key of its own towards each, has a proof that is wrong.
 
 use super::config::Transport;
 use super::key::{Key, Peer};
@@ -25,8 +25,20 @@ pub(super) trait Carrier: Protocol<Config: Clone + Debug + Send + Sync> {
     /// What a gateway has of its own, for all streams.
     type Own: Copy + Debug + Send + Sync + 'static;
 
-    /// `key`, for this stream alone where it is of such a kind; `None` once the stream is over.
+    /// `key`, bound to the gateways at both ends of `stream` where it tells them; `None` once the stream is over.
     fn bound(key: &Key, own: Self::Own, stream: &Stream<Self>, end: End) -> Option<Key>;
+
+    /// The gateway at the other end of `stream`; `None` once the stream is over.
+    fn identity(stream: &Stream<Self>) -> Option<Identity>;
+}
+
+/// What a gateway is told apart by, before it has said its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Identity {
+    /// Its public key, which it has proven.
+    Key([u8; 32]),
+    /// Its UDP address, at which it has answered.
+    Address(SocketAddr),
 }
 
 /// Whose end of a stream it is.
@@ -50,10 +62,10 @@ impl<P: Carrier> Line<P> {
     }
 }
 
-/// A gateway's socket, and how it speaks.
+/// A gateway's sockets, and how it speaks.
 #[derive(Debug)]
 pub(super) struct Ready<P: Carrier> {
-    pub(super) host: Host<P>,
+    pub(super) hosts: Vec<Host<P>>,
     pub(super) line: Line<P>,
 }
 
@@ -65,9 +77,9 @@ pub(super) enum Opened {
 }
 
 impl Opened {
-    /// An entrance's, which shares `key`.
-    pub(super) fn of_entrance(transport: &Transport, local: SocketAddr, key: &Key) -> io::Result<Self> {
-        Self::open(transport, local, || key.secret(b"entrance", []))
+    /// An entrance's, which shares `key`: a socket at each of `locals` where there can be one.
+    pub(super) fn of_entrance(transport: &Transport, locals: &[SocketAddr], key: &Key) -> io::Result<Self> {
+        Self::open(transport, locals, || key.secret(b"entrance", []))
     }
 
     /// An exit's for `peers`.
@@ -76,28 +88,59 @@ impl Opened {
         let mut peers: Vec<&Peer> = peers.iter().collect();
         peers.sort_by_key(|peer| &peer.name);
         let (first, others) = peers.split_first().expect("a checked configuration has one at least");
-        Self::open(transport, local, || first.key.secret(b"exit", others.iter().map(|peer| &peer.key)))
+        Self::open(transport, &[local], || first.key.secret(b"exit", others.iter().map(|peer| &peer.key)))
     }
 
-    fn open(transport: &Transport, local: SocketAddr, secret: impl FnOnce() -> [u8; 32]) -> io::Result<Self> {
+    fn open(
+        transport: &Transport,
+        locals: &[SocketAddr],
+        secret: impl FnOnce() -> [u8; 32],
+    ) -> io::Result<Self> {
         Ok(match transport {
-            Transport::Tpa(config) => {
-                Self::Tpa(Ready { host: Host::bind(local)?, line: Line { config: *config, own: () } })
-            }
+            Transport::Tpa(config) => Self::Tpa(Ready {
+                hosts: all_that_work(locals, Host::bind)?,
+                line: Line { config: *config, own: () },
+            }),
             Transport::TpaWide(transport) => {
                 let private = PrivateKey::generate(&Seed::new(secret()));
                 let own = private.public();
-                let resets = Some(wide::reset_key(&private, local));
-                let host = Wide::host_config()?;
-                let answerer =
-                    AnswererConfig { half_open: HALF_OPEN, a_second: HANDSHAKES_A_SECOND, ..host.answerer };
-                let receive_memory = RECEIVE_MEMORY;
-                let protocol = Wide::with(HostConfig { resets, answerer, receive_memory, ..host })?;
+                let hosts = all_that_work(locals, |local| {
+                    let resets = Some(wide::reset_key(&private, local));
+                    let host = Wide::host_config()?;
+                    let answerer = AnswererConfig {
+                        half_open: HALF_OPEN,
+                        a_second: HANDSHAKES_A_SECOND,
+                        ..host.answerer
+                    };
+                    let receive_memory = RECEIVE_MEMORY;
+                    Host::bind_with(
+                        local,
+                        Wide::with(HostConfig { resets, answerer, receive_memory, ..host })?,
+                    )
+                })?;
                 let credentials = Credentials::Keys { private, trust: Trust::Anyone };
                 let config = wide::Config { credentials, transport: *transport };
-                Self::TpaWide(Ready { host: Host::bind_with(local, protocol)?, line: Line { config, own } })
+                Self::TpaWide(Ready { hosts, line: Line { config, own } })
             }
         })
+    }
+}
+
+/// A host may lack a version of IP; the error is that of the first.
+fn all_that_work<T>(
+    locals: &[SocketAddr],
+    bind: impl FnMut(SocketAddr) -> io::Result<T>,
+) -> io::Result<Vec<T>> {
+    let (mut bound, mut first) = (Vec::new(), None);
+    for one in locals.iter().copied().map(bind) {
+        match one {
+            Ok(one) => bound.push(one),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    match first.filter(|_| bound.is_empty()) {
+        Some(error) => Err(error),
+        None => Ok(bound),
     }
 }
 
@@ -106,6 +149,10 @@ impl Carrier for Tpa {
 
     fn bound(key: &Key, (): (), _stream: &tpa::TpaStream, _end: End) -> Option<Key> {
         Some(*key)
+    }
+
+    fn identity(stream: &tpa::TpaStream) -> Option<Identity> {
+        Some(Identity::Address(stream.peer_addr()))
     }
 }
 
@@ -119,6 +166,10 @@ impl Carrier for Wide {
             End::Entrance => [other, own],
         };
         Some(key.bound(&[exit.bytes(), entrance.bytes()]))
+    }
+
+    fn identity(stream: &wide::WideStream) -> Option<Identity> {
+        stream.info().peer.key.map(|key| Identity::Key(*key.bytes()))
     }
 }
 
@@ -149,7 +200,7 @@ mod tests {
         assert_eq!(own, of_exit(&[b.clone(), a.clone()]));
         assert_ne!(own, of_exit(&[a.clone(), c]));
         assert_ne!(own, of_exit(std::slice::from_ref(&a)));
-        let entrance = Opened::of_entrance(&Transport::tpa_wide(), ([127, 0, 0, 1], 0).into(), &a.key);
+        let entrance = Opened::of_entrance(&Transport::tpa_wide(), &[([127, 0, 0, 1], 0).into()], &a.key);
         assert_ne!(of_exit(&[a]), public(&entrance.unwrap()));
     }
 

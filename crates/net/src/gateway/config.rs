@@ -1,6 +1,6 @@
 //! What gateways are told.
 
-use super::destination::{Allowed, Destination};
+use super::destination::{Allowed, Destination, Rule, is_private};
 use super::error::Error;
 use super::key::{Key, Name, Peer};
 use super::socks::Login;
@@ -9,7 +9,7 @@ use crate::transparent::LegOptions;
 use crate::wide::{self, Credentials, PreSharedKey, TransportConfig};
 use hopline_core::Duration as Span;
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -22,6 +22,11 @@ const SILENCE: Span = Span::from_secs(60);
 /// What TPA-wide keeps of each direction, bytes.
 const WIDE_BUFFER: u64 = 2 << 20;
 
+/// How long connections wait for a place.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+/// Most streams that are kept ready; an exit takes more.
+const MOST_SPARE: u32 = 64;
+
 const CONNECTIONS: RangeInclusive<u32> = 1..=65_535;
 const BUFFER: RangeInclusive<u32> = 4096..=1 << 20;
 
@@ -30,8 +35,8 @@ const BUFFER: RangeInclusive<u32> = 4096..=1 << 20;
 pub struct EntranceConfig {
     /// How connections come in; at least one way.
     pub ways: Vec<Way>,
-    /// Where the exit is reached: address and UDP port.
-    pub exit: SocketAddr,
+    /// Where the exit is reached: address or name, and UDP port. A name is resolved anew whenever the trunk is opened.
+    pub exit: Destination,
     /// What UDP address TPA is spoken from. Default: any address, any port. With a port of its own, an entrance that was started anew
     /// tells the exit at once that its former connections are gone.
     pub local: Option<SocketAddr>,
@@ -41,20 +46,31 @@ pub struct EntranceConfig {
     pub key: Key,
     /// What carries the trunk, alike at both ends. Default [`Transport::tpa`].
     pub transport: Transport,
-    /// What becomes of connections while no exit answers. Default [`Fallback::Tcp`].
-    pub fallback: Fallback,
-    /// How long an exit may take to answer before it counts as absent. 100 ms to 60 s, default 3 s.
+    /// What becomes of connections while no exit answers. `None`, the default: [`Fallback::Tcp`] over TPA; [`Fallback::Refuse`] over a transport
+    /// that encrypts, so that no byte leaves in clear unless `Some(Fallback::Tcp)` says so.
+    pub fallback: Option<Fallback>,
+    /// Where connections may go that leave this host by TCP, and not through the exit. Empty, the default: anywhere but to this host itself and its
+    /// neighbours on a link, and, of clients of SOCKS, to private networks. The destination of [`Way::Forward`] is always allowed.
+    pub allowed: Vec<Rule>,
+    /// How long an exit may be silent before it counts as absent, for new connections. 100 ms to 60 s, default 3 s.
     pub fallback_after: Duration,
-    /// How long it counts as absent before it is tried again, in the background, and again. 100 ms to 1 h, default 30 s.
+    /// How long it may be silent before connections through it are reset. 100 ms to 1 h, default 4.5 s.
+    pub reset_after: Duration,
+    /// How long after an attempt that failed an absent exit is tried again. 100 ms to 1 h, default 2 s.
     pub retry_after: Duration,
+    /// Streams to the exit that are kept ready, so that new connections need no handshake. 0 to 64, default 4.
+    pub spare_connections: u32,
     /// How long a client of SOCKS may take to say where it wants to go. 100 ms to 60 s, default 10 s.
     pub negotiation_timeout: Duration,
     /// How long to wait for a TCP connection when there is no exit. 100 ms to 25 s, default 10 s.
     pub connect_timeout: Duration,
     /// What the kernel's TCP is told, of clients and, where there is no exit, of destinations. Default [`LegOptions::default`].
     pub tcp: LegOptions,
-    /// Connections at once; more are reset. 1 to 65 535, default 1024. Half of them may be clients that have not yet said where they want to go.
+    /// Connections at once. 1 to 65 535, default 1024. As many again may wait for a place, or have not said where they want to go; half of these
+    /// from one address, of IPv6 one network of 64 bits. More are reset.
     pub max_connections: u32,
+    /// How long a connection waits for a place before it is reset. 100 ms to 30 s, default 10 s.
+    pub max_wait: Duration,
     /// Bytes kept for each direction of a connection, beside what TPA and the kernel keep. 4 KiB to 1 MiB, default 32 KiB.
     pub buffer: u32,
     /// Whose address is shown to the destination. Default [`Sources::Gateway`]. [`Sources::Client`] asks the exit for the same, and
@@ -83,7 +99,7 @@ pub enum Way {
     },
     /// SOCKS version 5: clients say where to.
     Socks {
-        /// Address and TCP port here. 127.0.0.1:1080 is the usual one: whoever reaches it may use it, unless there is a login.
+        /// Address and TCP port here, such as 127.0.0.1:1080. Beyond the loopback interface there must be a login.
         listen: SocketAddr,
         /// What clients must show. `None`: nothing.
         login: Option<Login>,
@@ -96,10 +112,9 @@ pub enum Way {
 }
 
 /// What becomes of connections while no exit answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
-    /// They go by TCP from here.
-    #[default]
+    /// They go by TCP from here, in clear.
     Tcp,
     /// They are refused.
     Refuse,
@@ -135,8 +150,10 @@ pub struct ExitConfig {
     pub connect_timeout: Duration,
     /// What the kernel's TCP is told, of destinations. Default [`LegOptions::default`].
     pub tcp: LegOptions,
-    /// Connections at once; an entrance that asks for more is told so. 1 to 65 535, default 1024.
+    /// Connections at once. 1 to 65 535, default 1024. As many requests again may wait for a place; an entrance that asks for more is told so.
     pub max_connections: u32,
+    /// How long a request waits for a place before the entrance is told that there is none. 100 ms to 30 s, default 10 s.
+    pub max_wait: Duration,
     /// As in [`EntranceConfig`].
     pub buffer: u32,
 }
@@ -144,23 +161,55 @@ pub struct ExitConfig {
 impl EntranceConfig {
     /// An entrance called `name` to the exit at `exit`, with one way in and the default of everything else.
     #[must_use]
-    pub fn new(way: Way, exit: SocketAddr, name: Name, key: Key) -> Self {
+    pub fn new(way: Way, exit: impl Into<Destination>, name: Name, key: Key) -> Self {
         Self {
             ways: vec![way],
-            exit,
+            exit: exit.into(),
             local: None,
             name,
             key,
             transport: Transport::tpa(),
-            fallback: Fallback::Tcp,
+            fallback: None,
+            allowed: Vec::new(),
             fallback_after: Duration::from_secs(3),
-            retry_after: Duration::from_secs(30),
+            reset_after: Duration::from_millis(4500),
+            retry_after: Duration::from_secs(2),
+            spare_connections: 4,
             negotiation_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),
             tcp: LegOptions::default(),
             max_connections: 1024,
+            max_wait: MAX_WAIT,
             buffer: 32 * 1024,
             sources: Sources::Gateway,
+        }
+    }
+
+    /// Returns what becomes of connections while no exit answers.
+    #[must_use]
+    pub fn fallback(&self) -> Fallback {
+        self.fallback.unwrap_or(match self.transport {
+            Transport::Tpa(_) => Fallback::Tcp,
+            Transport::TpaWide(_) => Fallback::Refuse,
+        })
+    }
+
+    /// Returns whether connections that the trunk would encrypt may go in clear.
+    #[must_use]
+    pub fn falls_back_in_clear(&self) -> bool {
+        self.transport.encrypts() && self.fallback() == Fallback::Tcp
+    }
+
+    /// Returns whether a connection that came in by `way` may go to `address` by TCP from here. `is_own`: whether an address is this host's.
+    pub(super) fn permits(&self, way: &Way, address: SocketAddr, is_own: impl Fn(IpAddr) -> bool) -> bool {
+        let ip = address.ip().to_canonical();
+        match way {
+            Way::Forward { .. } => true,
+            _ if !self.allowed.is_empty() => Allowed::permits_by(&self.allowed, address),
+            // The client chooses freely, and might not reach this network itself.
+            Way::Socks { .. } => Allowed::Beyond.permits(address) && !is_private(ip) && !is_own(ip),
+            // Its packets were on their way there.
+            Way::Transparent { .. } => Allowed::Beyond.permits(address) && !is_own(ip),
         }
     }
 
@@ -171,14 +220,35 @@ impl EntranceConfig {
     pub fn validate(&self) -> Result<(), Error> {
         let second = Duration::from_secs;
         check(!self.ways.is_empty(), "ways", "at least one")?;
-        check(self.exit.port() > 0, "exit", "an address with a port")?;
-        let alike = |local: SocketAddr| local.is_ipv6() || self.exit.is_ipv4();
+        check(
+            !self.ways.iter().any(Way::is_open_relay),
+            "login",
+            "set where SOCKS listens beyond the loopback interface",
+        )?;
+        check(self.exit.port() > 0, "exit", "an address or name with a port")?;
+        let is_ipv6 = matches!(self.exit, Destination::Address(SocketAddr::V6(_)));
+        let alike = |local: SocketAddr| local.is_ipv6() || !is_ipv6;
         check(self.local.is_none_or(alike), "local", "of the exit's version of IP")?;
         check(is_within(self.fallback_after, second(60)), "fallback_after", "100 ms to 60 s")?;
         check(is_within(self.negotiation_timeout, second(60)), "negotiation_timeout", "100 ms to 60 s")?;
         check(is_within(self.retry_after, second(3600)), "retry_after", "100 ms to 1 h")?;
+        check(is_within(self.reset_after, second(3600)), "reset_after", "100 ms to 1 h")?;
+        check(self.spare_connections <= MOST_SPARE, "spare_connections", "0 to 64")?;
         self.tcp.check()?;
-        check_common(&self.transport, self.connect_timeout, self.max_connections, self.buffer)
+        check_common(
+            &self.transport,
+            [self.connect_timeout, self.max_wait],
+            self.max_connections,
+            self.buffer,
+        )
+    }
+}
+
+impl Way {
+    /// Returns whether any host that reaches the listener can have connections made, to wherever it likes.
+    #[must_use]
+    pub fn is_open_relay(&self) -> bool {
+        matches!(self, Self::Socks { listen, login: None } if !listen.ip().to_canonical().is_loopback())
     }
 }
 
@@ -196,6 +266,7 @@ impl ExitConfig {
             connect_timeout: Duration::from_secs(10),
             tcp: LegOptions::default(),
             max_connections: 1024,
+            max_wait: MAX_WAIT,
             buffer: 32 * 1024,
         }
     }
@@ -210,7 +281,12 @@ impl ExitConfig {
         check(is_within(self.request_timeout, Duration::from_secs(60)), "request_timeout", "100 ms to 60 s")?;
         check(names.len() == self.peers.len(), "peers", "of different names")?;
         self.tcp.check()?;
-        check_common(&self.transport, self.connect_timeout, self.max_connections, self.buffer)
+        check_common(
+            &self.transport,
+            [self.connect_timeout, self.max_wait],
+            self.max_connections,
+            self.buffer,
+        )
     }
 }
 
@@ -236,6 +312,12 @@ impl Transport {
         Self::TpaWide(config)
     }
 
+    /// Returns whether it encrypts.
+    #[must_use]
+    pub const fn encrypts(&self) -> bool {
+        matches!(self, Self::TpaWide(_))
+    }
+
     fn check(&self) -> Result<(), Error> {
         let (valid, keep_alive, silence) = match self {
             Self::Tpa(config) => (config.validate(), config.keep_alive, config.silence_limit),
@@ -249,11 +331,12 @@ impl Transport {
 
 fn check_common(
     transport: &Transport,
-    connect: Duration,
+    [connect, wait]: [Duration; 2],
     connections: u32,
     buffer: u32,
 ) -> Result<(), Error> {
     transport.check()?;
+    check(is_within(wait, Duration::from_secs(30)), "max_wait", "100 ms to 30 s")?;
     check(is_within(connect, Duration::from_secs(25)), "connect_timeout", "100 ms to 25 s")?;
     check(CONNECTIONS.contains(&connections), "max_connections", "1 to 65535")?;
     check(BUFFER.contains(&buffer), "buffer", "4 KiB to 1 MiB")
@@ -265,4 +348,85 @@ fn is_within(duration: Duration, most: Duration) -> bool {
 
 fn check(ok: bool, field: &'static str, must: &'static str) -> Result<(), Error> {
     if ok { Ok(()) } else { Err(Error::Config { field, must }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(way: Way, allowed: &[&str]) -> EntranceConfig {
+        let exit = SocketAddr::from(([192, 0, 2, 7], 7172));
+        let allowed = allowed.iter().map(|rule| rule.parse().unwrap()).collect();
+        let name = "a".parse().unwrap();
+        EntranceConfig { allowed, ..EntranceConfig::new(way, exit, name, Key::new(&[1; 32])) }
+    }
+
+    fn at(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    fn socks(listen: &str, login: Option<Login>) -> Way {
+        Way::Socks { listen: at(listen), login }
+    }
+
+    /// Whether a connection that came in by `way` may go to `address`. This host is 198.51.100.1.
+    fn permits(way: &Way, allowed: &[&str], address: &str) -> bool {
+        let is_own = |ip: IpAddr| ip == at("198.51.100.1:1").ip();
+        config(way.clone(), allowed).permits(way, at(address), is_own)
+    }
+
+    #[test]
+    fn clients_of_socks_reach_the_internet_or_what_is_listed() {
+        let way = socks("127.0.0.1:1080", None);
+        for no in [
+            "127.0.0.1:80",
+            "198.51.100.1:22",
+            "10.1.2.3:80",
+            "192.168.1.1:80",
+            "100.64.1.1:80",
+            "[fd00::1]:80",
+            "[fe80::1]:80",
+            "[::ffff:10.1.2.3]:80",
+        ] {
+            assert!(!permits(&way, &[], no), "{no}");
+        }
+        assert!(permits(&way, &[], "203.0.113.9:80"));
+        let listed = ["10.1.0.0/16 80", "198.51.100.1"];
+        assert!(permits(&way, &listed, "10.1.2.3:80") && permits(&way, &listed, "198.51.100.1:22"));
+        assert!(!permits(&way, &listed, "203.0.113.9:80") && !permits(&way, &listed, "10.1.2.3:81"));
+    }
+
+    #[test]
+    fn diverted_connections_go_where_their_packets_went_and_forwards_where_the_file_says() {
+        let way = Way::Transparent { listen: at("127.0.0.1:7070") };
+        assert!(permits(&way, &[], "10.1.2.3:80") && permits(&way, &[], "203.0.113.9:80"));
+        assert!(!permits(&way, &[], "198.51.100.1:22") && !permits(&way, &[], "127.0.0.1:80"));
+        assert!(!permits(&way, &["10.0.0.0/8"], "203.0.113.9:80"));
+        let way = Way::Forward { listen: at("0.0.0.0:80"), to: "127.0.0.1:8080".parse().unwrap() };
+        assert!(permits(&way, &["10.0.0.0/8"], "127.0.0.1:8080"));
+    }
+
+    #[test]
+    fn socks_beyond_the_loopback_interface_needs_a_login() {
+        let valid = |way: Way| config(way, &[]).validate().is_ok();
+        assert!(valid(socks("127.0.0.1:1080", None)) && valid(socks("[::1]:1080", None)));
+        for listen in ["0.0.0.0:1080", "[::]:1080", "192.0.2.1:1080"] {
+            assert!(
+                !valid(socks(listen, None)) && valid(socks(listen, Login::new("user", "secret"))),
+                "{listen}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_a_file_that_says_so_has_connections_go_in_clear() {
+        let of = |transport: Transport, fallback| {
+            let config = EntranceConfig { transport, fallback, ..config(socks("127.0.0.1:1080", None), &[]) };
+            (config.fallback(), config.falls_back_in_clear())
+        };
+        assert_eq!(of(Transport::tpa_wide(), None), (Fallback::Refuse, false));
+        assert_eq!(of(Transport::tpa_wide(), Some(Fallback::Tcp)), (Fallback::Tcp, true));
+        assert_eq!(of(Transport::tpa(), None), (Fallback::Tcp, false));
+        assert_eq!(of(Transport::tpa(), Some(Fallback::Refuse)), (Fallback::Refuse, false));
+    }
 }

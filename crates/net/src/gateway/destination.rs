@@ -73,6 +73,15 @@ impl Destination {
         (address.port() > 0).then_some(Self::Address(plain))
     }
 
+    /// Its port.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        match self {
+            Self::Address(address) => address.port(),
+            Self::Named { port, .. } => *port,
+        }
+    }
+
     /// The destination behind a name, or at an address that stands as text in a name's place; `None` if it is neither or the port is
     /// zero.
     #[must_use]
@@ -81,6 +90,13 @@ impl Destination {
             Ok(ip) => Self::at((ip, port).into()),
             Err(_) => HostName::of(host).filter(|_| port > 0).map(|host| Self::Named { host, port }),
         }
+    }
+}
+
+impl From<SocketAddr> for Destination {
+    /// Port 0 is kept, and nothing is reached there.
+    fn from(address: SocketAddr) -> Self {
+        Self::Address(SocketAddr::new(address.ip().to_canonical(), address.port()))
     }
 }
 
@@ -130,10 +146,30 @@ impl Allowed {
         let (ip, port) = (address.ip().to_canonical(), address.port());
         match self {
             Self::Beyond => port > 0 && is_beyond(ip),
-            Self::Listed(rules) => {
-                rules.iter().any(|rule| rule.subnet.contains(ip) && rule.ports.contains(&port))
-            }
+            Self::Listed(rules) => Self::permits_by(rules, address),
         }
+    }
+
+    /// Returns whether one of `rules` lists `address`.
+    #[must_use]
+    pub(super) fn permits_by(rules: &[Rule], address: SocketAddr) -> bool {
+        let (ip, port) = (address.ip().to_canonical(), address.port());
+        rules.iter().any(|rule| rule.subnet.contains(ip) && rule.ports.contains(&port))
+    }
+}
+
+/// Returns whether `ip` is of a network that is not reached from the whole Internet: RFC 1918, RFC 6598, RFC 4193, site-local addresses
+/// (RFC 3879), and such IPv4 addresses behind NAT64 (RFC 6052 §2.1).
+pub(super) fn is_private(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => {
+            let [first, second, ..] = ip.octets();
+            ip.is_private() || (first == 100 && second & 0xc0 == 64)
+        }
+        IpAddr::V6(ip) => match ip.segments() {
+            [0x64, 0xff9b, 0, 0, 0, 0, ..] => is_private(Ipv4Addr::from_bits(ip.to_bits() as u32).into()),
+            [first, ..] => first & 0xfe00 == 0xfc00 || first & 0xffc0 == 0xfec0,
+        },
     }
 }
 
@@ -278,6 +314,18 @@ mod tests {
         let listed = Allowed::Listed(vec!["127.0.0.1 80".parse().unwrap()]);
         assert!(permits(&listed, "127.0.0.1:80") && permits(&listed, "[::ffff:127.0.0.1]:80"));
         assert!(!permits(&listed, "127.0.0.1:81") && !permits(&listed, "10.0.0.1:80"));
+    }
+
+    #[test]
+    fn private_networks_are_those_of_the_rfcs_also_behind_nat64() {
+        for ip in
+            ["10.0.0.1", "172.31.0.1", "192.168.9.9", "100.64.0.1", "fd00::1", "fec0::1", "64:ff9b::a00:1"]
+        {
+            assert!(is_private(ip.parse().unwrap()), "{ip}");
+        }
+        for ip in ["172.32.0.1", "100.128.0.1", "8.8.8.8", "2001:db8::1", "64:ff9b::808:808"] {
+            assert!(!is_private(ip.parse().unwrap()), "{ip}");
+        }
     }
 
     #[test]

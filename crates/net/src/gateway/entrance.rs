@@ -4,22 +4,28 @@ use super::carrier::{Carrier, Opened, Ready};
 use super::config::{EntranceConfig, Fallback, Sources, Way};
 use super::destination::Destination;
 use super::doors::{Call, Door};
+use super::early::Early;
 use super::error::Error;
 use super::figures::EntranceFigures;
 use super::greeting::Denial;
-use super::leg::{TcpLeg, TrunkLeg};
+use super::leg::TcpLeg;
 use super::onward::{self, From};
-use super::relay::{Side, relay};
-use super::service;
-use super::trunk::{Trunk, Unwilling};
+use super::presence::Absence;
+use super::relay::{relay, until};
+use super::service::{self, Notices};
+use super::strangers::{Place, Strangers};
+use super::trunk::{Carried, Opens, Trunk, Unwilling};
 use crate::announce::{Known, Speaks};
+use crate::descriptors;
+use crate::routes::{Route, Routes};
 use crate::service::{Ledger, Service};
-use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 /// Takes TCP connections and has an exit connect them onward, over TPA or TPA-wide.
 #[derive(Debug)]
@@ -28,6 +34,7 @@ pub struct Entrance {
     doors: Vec<Door>,
     opened: Opened,
     known: Option<Known>,
+    routes: Routes,
 }
 
 impl Entrance {
@@ -37,14 +44,20 @@ impl Entrance {
     /// A parameter out of its range; an address that cannot be had; [`Way::Transparent`] without `CAP_NET_ADMIN`.
     pub fn open(config: &EntranceConfig) -> Result<Self, Error> {
         config.validate()?;
+        // A client, and a stream of the trunk or a connection onward; and clients that wait.
+        descriptors::allow(config.max_connections as usize, 3)?;
         let doors = config.ways.iter().map(Door::open).collect::<Result<_, _>>()?;
-        let local = config.local.unwrap_or_else(|| match config.exit {
-            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-        });
-        let opened = Opened::of_entrance(&config.transport, local, &config.key)
-            .map_err(|error| crate::Error::new(format!("taking the UDP address {local}"), error))?;
-        Ok(Self { config: config.clone(), doors, opened, known: None })
+        let (v4, v6) = ((Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv6Addr::UNSPECIFIED, 0).into());
+        let locals = match (config.local, &config.exit) {
+            (Some(local), _) => vec![local],
+            (None, Destination::Address(SocketAddr::V4(_))) => vec![v4],
+            (None, Destination::Address(SocketAddr::V6(_))) => vec![v6],
+            // Its addresses are not known yet.
+            (None, Destination::Named { .. }) => vec![v4, v6],
+        };
+        let opened = Opened::of_entrance(&config.transport, &locals, &config.key)
+            .map_err(|error| crate::Error::new(format!("taking the UDP address {}", locals[0]), error))?;
+        Ok(Self { config: config.clone(), doors, opened, known: None, routes: Routes::open()? })
     }
 
     /// Has it ask the exit only for hosts that are known to speak TPA. Others, and what the exit does not allow, are connected to by TCP,
@@ -66,10 +79,10 @@ impl Entrance {
 
 impl Service for Entrance {
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let Self { config, doors, opened, known } = *self;
+        let Self { config, doors, opened, known, routes } = *self;
         match opened {
-            Opened::Tpa(ready) => run(config, doors, ready, known, stop, ledger),
-            Opened::TpaWide(ready) => run(config, doors, ready, known, stop, ledger),
+            Opened::Tpa(ready) => run(config, doors, ready, (known, routes), stop, ledger),
+            Opened::TpaWide(ready) => run(config, doors, ready, (known, routes), stop, ledger),
         }
     }
 }
@@ -78,17 +91,18 @@ fn run<P: Carrier>(
     config: EntranceConfig,
     doors: Vec<Door>,
     ready: Ready<P>,
-    known: Option<Known>,
+    (known, routes): (Option<Known>, Routes),
     stop: BorrowedFd<'_>,
     ledger: &Ledger,
 ) -> io::Result<()> {
-    let figures = Arc::<EntranceFigures>::default();
+    let (figures, notices) = (Arc::<EntranceFigures>::default(), Arc::<Notices>::default());
     let seats = config.max_connections as usize;
     let shared = Arc::new(Shared {
-        trunk: Trunk::new(ready, config.clone(), Arc::clone(&figures)),
+        trunk: Trunk::new(ready, config.clone(), (Arc::clone(&figures), Arc::clone(&notices))),
         figures: Arc::clone(&figures),
         seats: Arc::new(Semaphore::new(seats)),
-        anteroom: Arc::new(Semaphore::new(seats.div_ceil(2))),
+        anteroom: Strangers::new(seats),
+        routes: Mutex::new(routes),
         known,
         config,
     });
@@ -98,105 +112,133 @@ fn run<P: Carrier>(
             let shared = Arc::clone(&shared);
             serving.spawn(door.serve(move |call, way| shared.take(call, way)));
         }
+        let opens = if shared.known.is_some() { Opens::OnDemand } else { Opens::AtOnce };
+        tokio::spawn(Arc::clone(&shared.trunk).keep(opens));
         // None ends but by an error.
         while let Some(ended) = serving.join_next().await {
             ended.map_err(io::Error::other)??;
         }
         Ok(())
     };
-    service::run(work, stop, ledger, || figures.figures())
+    service::run(work, stop, ledger, (|| figures.figures(), &notices))
 }
 
-/// What all connections share.
+/// State that all connections share.
 struct Shared<P: Carrier> {
     config: EntranceConfig,
     trunk: Arc<Trunk<P>>,
     figures: Arc<EntranceFigures>,
     /// Places of connections.
     seats: Arc<Semaphore>,
-    /// Places of those that have not said where they want to go.
-    anteroom: Arc<Semaphore>,
+    /// Places of those that wait for one, or have not said where they want to go.
+    anteroom: Arc<Strangers>,
+    /// Tells which addresses are this host's.
+    routes: Mutex<Routes>,
     /// What hosts speak; `None`: all are the exit's.
     known: Option<Known>,
 }
 
 /// How a connection goes on.
 enum Far<P: Carrier> {
-    Trunk(TrunkLeg<P>),
+    Trunk(Carried<P>),
     Tcp(TcpLeg),
 }
 
+/// Reason for which a connection is not made.
+enum Unmade {
+    Denied(Denial),
+    /// The client has gone meanwhile.
+    Deserted,
+}
+
+impl std::convert::From<Denial> for Unmade {
+    fn from(denial: Denial) -> Self {
+        Self::Denied(denial)
+    }
+}
+
+/// A connection that wants to go somewhere.
+struct Wants<'a> {
+    destination: &'a Destination,
+    client: SocketAddr,
+    way: &'a Way,
+}
+
 impl<P: Carrier> Shared<P> {
-    /// Takes a connection, if there is a place for it; otherwise it is reset.
+    /// Takes a connection, if there is a place where it can wait; otherwise it is reset.
     fn take(self: &Arc<Self>, call: Call, way: &Way) {
         self.figures.accepted_connections.add();
-        let places = [&self.seats, &self.anteroom].map(|places| Arc::clone(places).try_acquire_owned());
-        match places {
-            [Ok(seat), Ok(waiting)] => {
+        match self.anteroom.enter(call.client.ip()) {
+            Some(waiting) => {
                 let (shared, way) = (Arc::clone(self), way.clone());
-                tokio::spawn(async move {
-                    let _seat = seat;
-                    let _open = shared.figures.open.enter();
-                    shared.carry(call, &way, waiting).await;
-                });
+                tokio::spawn(async move { shared.carry(call, &way, waiting).await });
             }
-            _ => self.figures.turned_away_connections.add(),
+            None => self.figures.turned_away_connections.add(),
         }
     }
 
-    async fn carry(self: &Arc<Self>, call: Call, way: &Way, waiting: OwnedSemaphorePermit) {
+    async fn carry(self: &Arc<Self>, call: Call, way: &Way, waiting: Place) {
         let Ok(mut client) = TcpLeg::new(call.stream, &self.config.tcp) else { return };
         let limit = self.config.negotiation_timeout;
         let Some(destination) = way.destination(&mut client, call.called, limit).await else {
             return self.figures.unintelligible_connections.add();
         };
+        let Ok(Ok(_seat)) = timeout(self.config.max_wait, self.seats.acquire()).await else {
+            self.figures.turned_away_connections.add();
+            return way.told().refused(client, Denial::TooMany).await;
+        };
         drop(waiting);
-        match self.reach(&destination, call.client).await {
-            Err(denial) => {
+        let _open = self.figures.open.enter();
+        let mut early = Early::new(self.config.buffer as usize);
+        let wants = Wants { destination: &destination, client: call.client, way };
+        match self.reach(&wants, &mut client, &mut early).await {
+            Err(Unmade::Denied(denial)) => {
                 self.figures.refused_connections.add();
                 way.told().refused(client, denial).await;
             }
+            Err(Unmade::Deserted) => self.figures.broken_connections.add(),
             Ok(far) => {
                 if way.told().connected(&mut client).await.is_ok() {
-                    self.pass_on(client, far).await;
+                    self.pass_on(client, far, early).await;
                 }
             }
         }
     }
 
-    /// A leg to `destination`: by the exit, or without one.
+    /// Connects onward: by the exit, or without one.
     async fn reach(
         self: &Arc<Self>,
-        destination: &Destination,
-        client: SocketAddr,
-    ) -> Result<Far<P>, Denial> {
-        if !self.is_for_exit(destination) {
-            return self.go_unannounced(destination, client).await;
+        wants: &Wants<'_>,
+        client: &mut TcpLeg,
+        early: &mut Early,
+    ) -> Result<Far<P>, Unmade> {
+        if !self.is_for_exit(wants.destination) {
+            return Ok(self.go_unannounced(wants).await?);
         }
-        let Some(greeted) = self.trunk.open().await else {
-            return self.fall_back(destination, client).await;
-        };
-        let source = (self.config.sources == Sources::Client).then_some(client);
-        match self.trunk.ask(greeted, destination, source).await {
-            Ok(leg) => {
+        let source = (self.config.sources == Sources::Client).then_some(wants.client);
+        match self.trunk.connect((wants.destination, source), client, early).await {
+            Ok(carried) => {
                 self.figures.tpa_connections.add();
-                Ok(Far::Trunk(leg))
+                Ok(Far::Trunk(carried))
             }
-            Err(Unwilling::Denied(Denial::TooMany)) => self.fall_back(destination, client).await,
+            Err(Unwilling::Absent(Absence::Rejected) | Unwilling::Rejected) => {
+                self.figures.rejected_connections.add();
+                Err(Unmade::Denied(Denial::Failed))
+            }
+            Err(Unwilling::Absent(_) | Unwilling::Denied(Denial::TooMany)) => {
+                Ok(self.fall_back(wants).await?)
+            }
             // The host speaks TPA, and this port of it does not.
             Err(Unwilling::Denied(Denial::NotAllowed)) if self.known.is_some() => {
-                self.go_unannounced(destination, client).await
+                Ok(self.go_unannounced(wants).await?)
             }
-            Err(Unwilling::Denied(denial)) => Err(denial),
-            Err(Unwilling::Rejected) => {
-                self.figures.rejected_connections.add();
-                Err(Denial::Failed)
-            }
-            Err(Unwilling::Silent) => Err(Denial::TimedOut),
+            Err(Unwilling::Denied(denial)) => Err(Unmade::Denied(denial)),
+            Err(Unwilling::Deserted) => Err(Unmade::Deserted),
+            Err(Unwilling::TimedOut) => Err(Unmade::Denied(Denial::TimedOut)),
         }
     }
 
-    /// Whether the exit is to be asked for `destination`.
+    /// Returns whether the exit is to be asked for `destination`.
     fn is_for_exit(&self, destination: &Destination) -> bool {
         match (&self.known, destination) {
             (Some(known), Destination::Address(address)) => {
@@ -206,47 +248,60 @@ impl<P: Carrier> Shared<P> {
         }
     }
 
-    /// To who does not speak TPA.
-    async fn go_unannounced(&self, destination: &Destination, client: SocketAddr) -> Result<Far<P>, Denial> {
-        let leg = self.go_by_tcp(destination, client).await?;
+    /// Connects to a host that does not speak TPA.
+    async fn go_unannounced(&self, wants: &Wants<'_>) -> Result<Far<P>, Denial> {
+        // Whatever the fallback is, unless the user expects that all is encrypted.
+        if self.config.transport.encrypts() && !self.config.falls_back_in_clear() {
+            return Err(Denial::NetworkUnreachable);
+        }
+        let leg = self.go_by_tcp(wants).await?;
         self.figures.unannounced_connections.add();
         Ok(Far::Tcp(leg))
     }
 
-    /// For want of an exit.
-    async fn fall_back(&self, destination: &Destination, client: SocketAddr) -> Result<Far<P>, Denial> {
-        if self.config.fallback == Fallback::Refuse {
+    /// Connects for want of an exit.
+    async fn fall_back(&self, wants: &Wants<'_>) -> Result<Far<P>, Denial> {
+        if self.config.fallback() == Fallback::Refuse {
             return Err(Denial::NetworkUnreachable);
         }
-        let leg = self.go_by_tcp(destination, client).await?;
+        let leg = self.go_by_tcp(wants).await?;
         self.figures.tcp_connections.add();
         Ok(Far::Tcp(leg))
     }
 
-    async fn go_by_tcp(&self, destination: &Destination, client: SocketAddr) -> Result<TcpLeg, Denial> {
+    async fn go_by_tcp(&self, wants: &Wants<'_>) -> Result<TcpLeg, Denial> {
         let from = match self.config.sources {
-            Sources::Client => From::Client(client),
+            Sources::Client => From::Client(wants.client),
             Sources::Gateway => From::Gateway,
         };
         let how = (&self.config.tcp, self.config.connect_timeout);
-        onward::connect(destination, from, |_| true, how).await
+        let permits = |address| self.config.permits(wants.way, address, |ip| self.is_own(ip));
+        let connected = onward::connect(wants.destination, from, permits, how).await;
+        match &connected {
+            Ok(_) if self.config.falls_back_in_clear() => self.figures.clear_connections.add(),
+            Err(Denial::NotAllowed) => self.figures.not_allowed_connections.add(),
+            _ => {}
+        }
+        connected
     }
 
-    async fn pass_on(self: &Arc<Self>, client: TcpLeg, far: Far<P>) {
+    /// Returns whether an address is this host's, or may be: the system does not tell.
+    fn is_own(&self, ip: IpAddr) -> bool {
+        let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        !matches!(routes.towards(ip), Ok(Some(Route::Beyond(_)) | None))
+    }
+
+    async fn pass_on(&self, client: TcpLeg, far: Far<P>, early: Early) {
         let (buffer, moved) = (self.config.buffer as usize, &self.figures.moved);
         let ended = match far {
-            Far::Trunk(far) => relay(client, far, buffer, moved).await,
-            Far::Tcp(far) => return self.note(relay(client, far, buffer, moved).await.is_ok()),
+            Far::Tcp(far) => relay(client, far, early.all(), buffer, moved).await.is_ok(),
+            Far::Trunk(Carried { leg, trunk }) => {
+                // Over with the trunk, both legs are dropped, which resets them.
+                let carried = relay(client, leg, early.rest(), buffer, moved);
+                until(carried, trunk.ended()).await.is_some_and(|ended| ended.is_ok())
+            }
         };
-        self.note(ended.is_ok());
-        let is_silent = |kind| kind == ErrorKind::TimedOut;
-        if ended.is_err_and(|broken| broken.side == Side::Far && is_silent(broken.error.kind())) {
-            self.trunk.is_lost();
-        }
-    }
-
-    fn note(&self, finished: bool) {
-        if finished {
+        if ended {
             self.figures.finished_connections.add();
         } else {
             self.figures.broken_connections.add();

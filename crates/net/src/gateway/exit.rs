@@ -6,26 +6,33 @@ use super::destination::Allowed;
 use super::error::Error;
 use super::figures::ExitFigures;
 use super::greeting::{
-    Challenge, Claim, Denial, Malformed, Nonce, REQUEST_HEADER_LEN, Request, Verdict, body_len,
+    self, Challenge, Claim, Denial, HEADER_LEN, Hello, Kind, Malformed, Nonce, Request, SIGN_OF_LIFE, START,
+    Session, Verdict,
 };
-use super::key::Key;
-use super::leg::{Leg, TcpLeg, TrunkLeg};
+use super::key::Name;
+use super::leg::{TcpLeg, TrunkLeg};
 use super::onward::{self, From};
-use super::relay::relay;
+use super::relay::{relay, until};
+use super::remarks::{Entrance, Remarks, Stranger};
 use super::service;
+use super::sessions::{Guest, Held, Sessions};
 use super::strangers::{Place, Strangers};
+use crate::descriptors;
 use crate::service::{Ledger, Service};
 use crate::streams::{AsyncListener, AsyncStream, Listener};
 use crate::tpa::Tpa;
 use crate::wide::Wide;
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
+/// How long an entrance may take to end a stream on which it was refused.
+const PARTS_WITHIN: Duration = Duration::from_secs(10);
 /// TPA connections that may wait to be accepted.
 const BACKLOG: usize = 1024;
 
@@ -49,6 +56,8 @@ impl Exit {
     /// A parameter out of its range; an address that cannot be had.
     pub fn open(config: &ExitConfig) -> Result<Self, Error> {
         config.validate()?;
+        // A stream and a connection onward; and streams that wait.
+        descriptors::allow(config.max_connections as usize, 3)?;
         let listen = || match Opened::of_exit(&config.transport, config.listen, &config.peers)? {
             Opened::Tpa(ready) => listen(ready).map(|(listener, line)| Listening::Tpa(listener, line)),
             Opened::TpaWide(ready) => {
@@ -84,7 +93,8 @@ impl Service for Exit {
 }
 
 fn listen<P: Carrier>(ready: Ready<P>) -> io::Result<(Listener<P>, Line<P>)> {
-    let Ready { host, line } = ready;
+    let Ready { hosts, line } = ready;
+    let host = hosts.first().ok_or(ErrorKind::AddrNotAvailable)?;
     Ok((host.listen(&line.config, BACKLOG)?, line))
 }
 
@@ -98,9 +108,12 @@ fn run<P: Carrier>(
     let seats = config.max_connections as usize;
     let shared = Arc::new(Shared {
         figures: ExitFigures::default(),
-        seats: Arc::new(Semaphore::new(seats)),
+        seats: Semaphore::new(seats),
+        waiting: Semaphore::new(seats),
         // As many may be strangers as may be connected: they hold little, and not for long.
         strangers: Strangers::new(seats),
+        sessions: Sessions::default(),
+        remarks: Remarks::default(),
         config,
         line,
     });
@@ -108,29 +121,42 @@ fn run<P: Carrier>(
         let listener = AsyncListener::from(listener);
         loop {
             let (stream, peer) = listener.accept().await?;
-            shared.take(stream, peer.ip());
+            shared.take(stream, peer);
         }
     };
-    service::run(work, stop, ledger, || shared.figures.figures())
+    service::run(work, stop, ledger, (|| shared.figures.figures(), shared.remarks.notices()))
 }
 
-/// What all connections share.
+/// State that all streams share.
 struct Shared<P: Carrier> {
     config: ExitConfig,
     line: Line<P>,
     figures: ExitFigures,
     /// Places of connections.
-    seats: Arc<Semaphore>,
-    /// Places of those that have not said what they want.
+    seats: Semaphore,
+    /// Places of requests that wait for one.
+    waiting: Semaphore,
+    /// Places of streams that have not said what they want, and are of no trunk.
     strangers: Arc<Strangers>,
+    /// The trunks that stand.
+    sessions: Sessions,
+    remarks: Remarks,
 }
 
-/// A request of who may make it.
-struct Order {
-    request: Request,
-    /// Of this stream.
-    key: Key,
-    challenge: Challenge,
+/// Why a stream that has said nothing may be there.
+enum Admission {
+    /// There is room for strangers.
+    Stranger(#[expect(dead_code, reason = "held until the stream has said what it wants")] Place),
+    /// It is of an entrance that has a trunk.
+    Guest(Guest),
+}
+
+/// What an entrance wants.
+enum Order {
+    /// A trunk.
+    Trunk(Arc<Held>),
+    /// A connection through one.
+    Connection(Request, Arc<Held>),
 }
 
 /// Why a stream is reset.
@@ -138,74 +164,161 @@ enum Unheard {
     /// It ended, or said nothing.
     Silent,
     /// What it said is nothing.
-    Malformed,
-    /// It has a name that nobody has.
+    Malformed(Malformed),
+    /// Its name is no peer's.
     Unknown,
-    /// It does not have the key.
-    Unproven,
+    /// It does not have the key of this name.
+    Unproven(Option<Name>),
+}
+
+impl std::convert::From<Malformed> for Unheard {
+    fn from(malformed: Malformed) -> Self {
+        match malformed {
+            Malformed::Proof => Self::Unproven(None),
+            other => Self::Malformed(other),
+        }
+    }
 }
 
 impl<P: Carrier> Shared<P> {
     /// Takes a stream, if there is a place for it; otherwise it is reset.
-    fn take(self: &Arc<Self>, stream: AsyncStream<P>, peer: IpAddr) {
+    fn take(self: &Arc<Self>, stream: AsyncStream<P>, peer: SocketAddr) {
         self.figures.accepted_connections.add();
+        let guest = P::identity(stream.get_ref()).and_then(|identity| self.sessions.guest(identity));
+        let stranger = || self.strangers.enter(peer.ip()).map(Admission::Stranger);
         let leg = TrunkLeg::new(stream);
-        match self.strangers.enter(peer) {
-            Some(waiting) => {
+        match guest.map(Admission::Guest).or_else(stranger) {
+            Some(admission) => {
                 let shared = Arc::clone(self);
-                tokio::spawn(async move { shared.serve(leg, waiting).await });
+                tokio::spawn(async move { shared.serve(leg, peer, admission).await });
             }
             None => self.figures.turned_away_connections.add(),
         }
     }
 
-    async fn serve(&self, mut near: TrunkLeg<P>, waiting: Place) {
-        let limit = self.config.request_timeout;
-        let heard = timeout(limit, self.hear(near.stream())).await.unwrap_or(Err(Unheard::Silent));
-        drop(waiting);
-        let order = match heard {
-            Ok(order) => order,
-            Err(Unheard::Silent) => return self.figures.silent_connections.add(),
-            Err(Unheard::Malformed) => return self.figures.malformed_requests.add(),
-            Err(Unheard::Unknown) => return self.figures.unknown_peers.add(),
-            Err(Unheard::Unproven) => return self.figures.wrong_proofs.add(),
+    async fn serve(&self, mut near: TrunkLeg<P>, peer: SocketAddr, admission: Admission) {
+        let heard = match &admission {
+            Admission::Stranger(_) => {
+                timeout(self.config.request_timeout, self.hear(near.stream())).await.ok()
+            }
+            Admission::Guest(guest) => until(self.hear(near.stream()), guest.ended()).await,
         };
-        let Ok(_seat) = self.seats.try_acquire() else {
-            self.figures.too_many_requests.add();
-            return answer_and_leave(near, &order, Denial::TooMany).await;
-        };
-        match self.connect(&order.request).await {
-            Ok(far) => self.pass_on(near, far, &order).await,
-            Err(denial) => {
-                match denial {
-                    Denial::NotAllowed => self.figures.not_allowed_requests.add(),
-                    _ => self.figures.failed_requests.add(),
+        drop(admission);
+        match heard.unwrap_or(Err(Unheard::Silent)) {
+            Ok(Order::Trunk(held)) => self.hold(near, &held, peer).await,
+            Ok(Order::Connection(request, held)) => {
+                until(self.connect_onward(near, &request, &held), held.ended()).await;
+            }
+            Err(unheard) => self.refuse(unheard, peer),
+        }
+    }
+
+    /// Counts a stream that is reset, and says why if that is news.
+    fn refuse(&self, unheard: Unheard, peer: SocketAddr) {
+        match unheard {
+            Unheard::Silent => self.figures.silent_connections.add(),
+            Unheard::Malformed(malformed) => {
+                self.figures.malformed_requests.add();
+                self.remarks.stranger(malformed.into(), peer);
+            }
+            Unheard::Unknown => {
+                self.figures.unknown_peers.add();
+                self.remarks.stranger(Stranger::Unnamed, peer);
+            }
+            Unheard::Unproven(name) => {
+                self.figures.wrong_proofs.add();
+                if let Some(name) = name {
+                    self.remarks.entrance(&name, Entrance::Unproven, peer);
                 }
-                answer_and_leave(near, &order, denial).await;
             }
         }
     }
 
-    /// Challenges, and reads the request of somebody who has a key.
+    /// Challenges, and reads the hello or the request of a sender that has a key.
     async fn hear(&self, stream: &mut AsyncStream<P>) -> Result<Order, Unheard> {
         let silent = |_| Unheard::Silent;
         let challenge = Challenge(Nonce::new().map_err(silent)?);
         stream.write_all(&challenge.encode()).await.map_err(silent)?;
         stream.flush().await.map_err(silent)?;
-        let mut header = [0; REQUEST_HEADER_LEN];
-        stream.read_exact(&mut header).await.map_err(silent)?;
-        let len = body_len(&header).map_err(|_| Unheard::Malformed)?;
+        let mut header = [0; HEADER_LEN];
+        // Another version may have a shorter header.
+        stream.read_exact(&mut header[..START]).await.map_err(silent)?;
+        greeting::version(&header)?;
+        stream.read_exact(&mut header[START..]).await.map_err(silent)?;
+        let (kind, len) = greeting::header(&header)?;
         let mut body = vec![0; len];
         stream.read_exact(&mut body).await.map_err(silent)?;
-        let claim = Claim::decode(&body).map_err(|_| Unheard::Malformed)?;
-        let peer =
-            self.config.peers.iter().find(|peer| peer.name == *claim.name()).ok_or(Unheard::Unknown)?;
-        let key = self.line.bound(&peer.key, stream.get_ref(), End::Exit).ok_or(Unheard::Silent)?;
-        let request = claim.verify(&key, &challenge).map_err(|error| match error {
-            Malformed::Proof => Unheard::Unproven,
-            _ => Unheard::Malformed,
-        })?;
-        Ok(Order { request, key, challenge })
+        match kind {
+            Kind::Hello => self.welcome(stream, &body, &challenge),
+            Kind::Request => self.understand(stream, &body),
+        }
+    }
+
+    /// Reads a hello.
+    fn welcome(&self, stream: &AsyncStream<P>, body: &[u8], challenge: &Challenge) -> Result<Order, Unheard> {
+        let claim = Claim::<Hello>::decode(body)?;
+        let name = &claim.unproven().name;
+        let peer = self.config.peers.iter().find(|peer| peer.name == *name).ok_or(Unheard::Unknown)?;
+        let bound = self.line.bound(&peer.key, stream.get_ref(), End::Exit).ok_or(Unheard::Silent)?;
+        let unproven = |_| Unheard::Unproven(Some(peer.name.clone()));
+        let hello = claim.verify(&bound, challenge).map_err(unproven)?;
+        let identity = P::identity(stream.get_ref()).ok_or(Unheard::Silent)?;
+        let session = Session::new(&bound, challenge, &hello.nonce);
+        Ok(Order::Trunk(self.sessions.open(hello.name, [peer.key, bound], session, identity)))
+    }
+
+    /// Reads a request.
+    fn understand(&self, stream: &AsyncStream<P>, body: &[u8]) -> Result<Order, Unheard> {
+        let claim = Claim::<Request>::decode(body)?;
+        let held = self.sessions.named(claim.session()).ok_or(Unheard::Unproven(None))?;
+        let bound = self.line.bound(&held.shared, stream.get_ref(), End::Exit);
+        let request = claim.verify(&held.session)?;
+        // Of the gateway that has opened the trunk, and not recorded.
+        let is_good = bound == Some(held.bound) && held.takes(request.number);
+        if is_good { Ok(Order::Connection(request, held)) } else { Err(Unheard::Unproven(None)) }
+    }
+
+    /// Answers for signs of life, until the entrance ends the trunk or is lost.
+    async fn hold(&self, mut near: TrunkLeg<P>, held: &Arc<Held>, peer: SocketAddr) {
+        self.figures.trunks.add();
+        self.figures.open_trunks.set(self.sessions.len() as u64);
+        self.remarks.entrance(&held.name, Entrance::Present, peer);
+        let stream = near.stream();
+        let mut answered = answer(stream, held, 0, Verdict::Connected).await;
+        let mut signs = [0; 64];
+        while answered.is_ok() && matches!(stream.read(&mut signs).await, Ok(1..)) {
+            answered = stream.write_all(&SIGN_OF_LIFE).await;
+            let _ = stream.flush().await;
+        }
+        self.sessions.close(held);
+        self.figures.open_trunks.set(self.sessions.len() as u64);
+        self.remarks.entrance(&held.name, Entrance::Gone, peer);
+    }
+
+    async fn connect_onward(&self, near: TrunkLeg<P>, request: &Request, held: &Held) {
+        let Some(_seat) = self.seat().await else {
+            self.figures.too_many_requests.add();
+            return answer_and_leave(near, held, request.number, Denial::TooMany).await;
+        };
+        match self.connect(request).await {
+            Ok(far) => self.pass_on(near, far, held, request.number).await,
+            Err(denial) => {
+                match denial {
+                    Denial::NotAllowed => self.figures.not_allowed_requests.add(),
+                    _ => self.figures.failed_requests.add(),
+                }
+                answer_and_leave(near, held, request.number, denial).await;
+            }
+        }
+    }
+
+    /// A place for a connection; waits for one, if not too many do.
+    async fn seat(&self) -> Option<SemaphorePermit<'_>> {
+        if let Ok(seat) = self.seats.try_acquire() {
+            return Some(seat);
+        }
+        let _waiting = self.waiting.try_acquire().ok()?;
+        timeout(self.config.max_wait, self.seats.acquire()).await.ok()?.ok()
     }
 
     async fn connect(&self, request: &Request) -> Result<TcpLeg, Denial> {
@@ -219,28 +332,33 @@ impl<P: Carrier> Shared<P> {
             .await
     }
 
-    async fn pass_on(&self, mut near: TrunkLeg<P>, far: TcpLeg, order: &Order) {
-        if order.answer(near.stream(), Verdict::Connected).await.is_err() {
+    async fn pass_on(&self, mut near: TrunkLeg<P>, far: TcpLeg, held: &Held, number: u64) {
+        if answer(near.stream(), held, number, Verdict::Connected).await.is_err() {
             return self.figures.broken_connections.add();
         }
         self.figures.tpa_connections.add();
         let _open = self.figures.open.enter();
-        match relay(near, far, self.config.buffer as usize, &self.figures.moved).await {
-            Ok(()) => self.figures.finished_connections.add(),
-            Err(_) => self.figures.broken_connections.add(),
+        let carried = relay(near, far, Vec::new(), self.config.buffer as usize, &self.figures.moved);
+        match until(carried, held.ended()).await {
+            Some(Ok(())) => self.figures.finished_connections.add(),
+            _ => self.figures.broken_connections.add(),
         }
     }
 }
 
-impl Order {
-    async fn answer<P: Carrier>(&self, stream: &mut AsyncStream<P>, verdict: Verdict) -> io::Result<()> {
-        stream.write_all(&verdict.encode(&self.key, &self.challenge, &self.request.nonce)).await?;
-        stream.flush().await
-    }
+async fn answer<P: Carrier>(
+    stream: &mut AsyncStream<P>,
+    held: &Held,
+    number: u64,
+    verdict: Verdict,
+) -> io::Result<()> {
+    stream.write_all(&verdict.encode(&held.session, number)).await?;
+    stream.flush().await
 }
 
-async fn answer_and_leave<P: Carrier>(mut near: TrunkLeg<P>, order: &Order, denial: Denial) {
-    if order.answer(near.stream(), Verdict::Refused(denial)).await.is_ok() {
-        near.leave();
+async fn answer_and_leave<P: Carrier>(mut near: TrunkLeg<P>, held: &Held, number: u64, denial: Denial) {
+    if answer(near.stream(), held, number, Verdict::Refused(denial)).await.is_ok() {
+        // What the client said behind its request is still on its way, and must not reset the answer.
+        let _ = timeout(PARTS_WITHIN, near.part()).await;
     }
 }

@@ -23,6 +23,20 @@ impl Count {
 #[derive(Debug, Default)]
 pub(super) struct Level(Arc<AtomicU64>);
 
+/// A number that goes up and down.
+#[derive(Debug, Default)]
+pub(super) struct Gauge(AtomicU64);
+
+impl Gauge {
+    pub(super) fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
 /// One of those that a [`Level`] counts.
 #[derive(Debug)]
 pub(super) struct Present(Arc<AtomicU64>);
@@ -46,11 +60,12 @@ impl Drop for Present {
 
 /// Counts with their names in the ledger and what they say.
 macro_rules! figures {
-    ($(#[$about:meta])* $name:ident { $($count:ident: $doc:literal),+ $(,)? }) => {
+    ($(#[$about:meta])* $name:ident { $($count:ident: $doc:literal),+ $(,)? } $($gauge:ident: $says:literal),+ $(,)?) => {
         $(#[$about])*
         #[derive(Debug, Default)]
         pub(super) struct $name {
             $(#[doc = $doc] pub(super) $count: Count,)+
+            $(#[doc = $says] pub(super) $gauge: Gauge,)+
             /// Bytes of applications.
             pub(super) moved: Moved,
             /// Connections now.
@@ -65,6 +80,7 @@ macro_rules! figures {
                     Figure::counter("out_bytes", "bytes towards destinations", self.moved.out.load(Relaxed)),
                     Figure::counter("back_bytes", "bytes from destinations", self.moved.back.load(Relaxed)),
                     Figure::gauge("open_connections", "connections now", self.open.get()),
+                    $(Figure::gauge(stringify!($gauge), $says, self.$gauge.get()),)+
                 ]
             }
         }
@@ -75,17 +91,21 @@ figures! {
     /// What an entrance counts.
     EntranceFigures {
         accepted_connections: "connections that came in",
-        turned_away_connections: "connections reset at once because there were as many as may be",
+        turned_away_connections: "connections reset because there were as many as may be, and as many waited, or one waited too long",
         unintelligible_connections: "SOCKS clients that said nothing in time, or nothing that is served here",
         tpa_connections: "connections carried by TPA",
         tcp_connections: "connections carried by TCP because no exit answered, or it had too many",
         unannounced_connections: "connections carried by TCP because their host is not known to speak TPA, or not at that port",
+        clear_connections: "of these and those before: connections that went in clear though the transport encrypts",
+        not_allowed_connections: "connections that would have gone by TCP to where none may go from here",
         refused_connections: "connections that the exit or the destination refused, or nobody could make",
         rejected_connections: "connections of which the exit would not hear, or whose answer was not its own: wrong key or name",
         finished_connections: "connections that both sides ended",
         broken_connections: "connections that one side reset, or that TPA lost: both sides were reset",
-        exit_absences: "times that the exit fell silent",
+        exit_absences: "times that there was no exit any more, or none at the start",
     }
+    exit_present: "1 while the exit answers",
+    clear_fallback: "1 while connections go in clear though the transport encrypts",
 }
 
 figures! {
@@ -93,15 +113,17 @@ figures! {
     ExitFigures {
         accepted_connections: "TPA connections that came in",
         turned_away_connections: "TPA connections reset at once because too many had not yet said what they want",
+        trunks: "trunks that entrances have opened",
         silent_connections: "TPA connections that ended, or took too long, before they asked for anything",
         malformed_requests: "requests that were none",
         unknown_peers: "requests under a name that nobody here has",
-        wrong_proofs: "requests by who does not have the key, or that were recorded on another connection",
+        wrong_proofs: "hellos and requests of senders that do not have the key, or that were recorded, or of a trunk that is over",
         not_allowed_requests: "requests for a destination that is not allowed",
-        too_many_requests: "requests when there were as many connections as may be",
+        too_many_requests: "requests when there were as many connections as may be, for too long",
         failed_requests: "requests whose destination refused, did not answer or could not be reached",
         tpa_connections: "connections carried",
         finished_connections: "connections that both sides ended",
         broken_connections: "connections that one side reset, or that TPA lost: both sides were reset",
     }
+    open_trunks: "entrances that are there now",
 }

@@ -1,25 +1,29 @@
-//! What two gateways say to each other before the bytes of applications: three messages. `docs/protocols/gateway.md` has the
-//! layout.
+//! Messages between two gateways before the bytes of applications. `docs/protocols/gateway.md` has the layout.
+//!
+//! The first stream opens a trunk: the exit challenges, the entrance says hello, the exit answers. Both then have a [`Session`]. Each further
+//! stream carries one connection, and its request is proven with the session, so that no round trip is spent on a challenge.
 
 use super::destination::Destination;
 use super::key::{Key, Name};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// The version that is spoken here.
-pub const VERSION: u8 = 1;
+/// Protocol version.
+pub const VERSION: u8 = 2;
 /// Bytes of a challenge.
 pub const CHALLENGE_LEN: usize = START + NONCE;
-/// Bytes of a request before its body.
-pub const REQUEST_HEADER_LEN: usize = START + 2;
-/// Most bytes of a request's body.
+/// Bytes of a hello or a request before its body.
+pub const HEADER_LEN: usize = START + 3;
+/// Most bytes of a body.
 pub const LONGEST_BODY: usize = 512;
 /// Bytes of an answer.
 pub const ANSWER_LEN: usize = START + 1 + PROOF;
+/// A sign of life, and the answer to one.
+pub const SIGN_OF_LIFE: [u8; START] = start();
 
 const MAGIC: &[u8; 3] = b"hgw";
 /// Magic and version, before every message.
-const START: usize = 4;
+pub(super) const START: usize = 4;
 const NONCE: usize = 32;
 const PROOF: usize = 32;
 
@@ -28,33 +32,59 @@ const NAME: u8 = 3;
 const IPV4: u8 = 4;
 const IPV6: u8 = 6;
 
-/// What nobody can have seen before: 32 random bytes.
+/// 32 random bytes, used once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonce(pub [u8; NONCE]);
 
-/// The exit, first: prove that you have the key.
+/// First message of the exit on every stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Challenge(pub Nonce);
 
-/// The entrance: connect onward.
+/// First message of the entrance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A [`Hello`].
+    Hello = 1,
+    /// A [`Request`].
+    Request = 2,
+}
+
+/// Asks the exit to open a trunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Name of the entrance.
+    pub name: Name,
+    /// Makes the session different from all others.
+    pub nonce: Nonce,
+}
+
+/// Asks the exit to connect onward.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// By what name the entrance is known.
-    pub name: Name,
-    /// What makes the answer an answer to this.
-    pub nonce: Nonce,
-    /// Where to.
+    /// Number of the request in its session, from 1 on; the exit takes each number once.
+    pub number: u64,
+    /// Where to connect.
     pub destination: Destination,
-    /// Who connects, if the exit may do so in its name.
+    /// Address of the client, if the exit may connect under it.
     pub source: Option<SocketAddr>,
 }
 
-/// A request that was read and is not yet believed.
+/// Secret of a trunk that stands, which both gateways derive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Session {
+    id: u64,
+    key: Key,
+}
+
+/// A message that was read and whose proof has not been verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
-    request: Request,
+pub struct Claim<T> {
+    said: T,
+    /// Session of a request; 0 of a hello.
+    session: u64,
     proof: blake3::Hash,
-    /// What was proven.
+    /// The bytes that the proof covers.
     proven: Vec<u8>,
 }
 
@@ -149,12 +179,41 @@ impl Challenge {
     }
 }
 
-impl Request {
-    /// Its bytes, with the proof that who sends it has `key` and has seen `challenge`.
+impl Session {
+    /// The session between two gateways that share `key`, of the nonces of both.
+    #[must_use]
+    pub fn new(key: &Key, challenge: &Challenge, nonce: &Nonce) -> Self {
+        let secret = key.proof(b"session", &[&challenge.0.0, &nonce.0]);
+        let key = Key::new(secret.as_bytes());
+        let [id, ..] = *key.proof(b"id", &[]).as_bytes().as_chunks().0 else {
+            unreachable!("a hash has 32 bytes")
+        };
+        Self { id: u64::from_be_bytes(id), key }
+    }
+
+    /// What requests name it by.
+    #[must_use]
+    pub const fn id(&self) -> u64 {
+        self.id
+    }
+}
+
+impl Hello {
+    /// Its bytes, with the proof that the sender has `key` and has seen `challenge`.
     #[must_use]
     pub fn encode(&self, key: &Key, challenge: &Challenge) -> Vec<u8> {
         let mut proven = self.nonce.0.to_vec();
         put_counted(&mut proven, self.name.as_str().as_bytes());
+        message(Kind::Hello, key.proof(b"hello", &[&challenge.0.0, &proven]), &proven)
+    }
+}
+
+impl Request {
+    /// Its bytes, with the proof that the sender has `session`.
+    #[must_use]
+    pub fn encode(&self, session: &Session) -> Vec<u8> {
+        let mut proven = session.id.to_be_bytes().to_vec();
+        proven.extend(self.number.to_be_bytes());
         match &self.destination {
             Destination::Address(address) => put_address(&mut proven, *address),
             Destination::Named { host, port } => {
@@ -167,36 +226,84 @@ impl Request {
             Some(source) => put_address(&mut proven, source),
             None => proven.push(NONE),
         }
-        let proof = key.proof(b"request", &[&challenge.0.0, &proven]);
-        let mut bytes = start().to_vec();
-        bytes.extend(((PROOF + proven.len()) as u16).to_be_bytes());
-        bytes.extend(proof.as_bytes());
-        bytes.extend(proven);
-        bytes
+        message(Kind::Request, session.key.proof(b"request", &[&proven]), &proven)
     }
 }
 
-/// How long the body is that follows a request's header.
+fn message(kind: Kind, proof: blake3::Hash, proven: &[u8]) -> Vec<u8> {
+    let mut bytes = start().to_vec();
+    bytes.push(kind as u8);
+    bytes.extend(((PROOF + proven.len()) as u16).to_be_bytes());
+    bytes.extend(proof.as_bytes());
+    bytes.extend(proven);
+    bytes
+}
+
+/// Checks the version that a message of whatever kind begins with.
+///
+/// # Errors
+/// Another protocol, or another version of it.
+pub(super) fn version(message: &[u8]) -> Result<(), Malformed> {
+    after_start(message).map(drop)
+}
+
+/// Returns the kind and the length of the body that follows.
 ///
 /// # Errors
 /// What is wrong with the header.
-pub fn body_len(header: &[u8; REQUEST_HEADER_LEN]) -> Result<usize, Malformed> {
+pub fn header(header: &[u8; HEADER_LEN]) -> Result<(Kind, usize), Malformed> {
     let mut rest = after_start(header)?;
-    let len = usize::from(u16::from_be_bytes(rest.take_array()?));
-    if (PROOF..=LONGEST_BODY).contains(&len) { Ok(len) } else { Err(Malformed::Length) }
+    let kind = match rest.take_byte()? {
+        1 => Kind::Hello,
+        2 => Kind::Request,
+        _ => return Err(Malformed::Field),
+    };
+    let len = usize::from(rest.take_u16()?);
+    if (PROOF..=LONGEST_BODY).contains(&len) { Ok((kind, len)) } else { Err(Malformed::Length) }
 }
 
-impl Claim {
-    /// The request in `body`, which says who made it; not yet believed.
+impl<T> Claim<T> {
+    /// The message, whose sender may be anyone.
+    #[must_use]
+    pub const fn unproven(&self) -> &T {
+        &self.said
+    }
+}
+
+impl Claim<Hello> {
+    /// Reads the body of a hello.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn decode(body: &[u8]) -> Result<Self, Malformed> {
-        let mut rest = Rest(body);
-        let proof = blake3::Hash::from_bytes(rest.take_array()?);
+        let (proof, mut rest) = proof_of(body)?;
         let proven = rest.0.to_vec();
         let nonce = Nonce(rest.take_array()?);
         let name = Name::of(rest.take_counted()?).ok_or(Malformed::Field)?;
+        rest.is_over()?;
+        Ok(Self { said: Hello { name, nonce }, session: 0, proof, proven })
+    }
+
+    /// Returns the hello if its sender has `key` and has seen `challenge`.
+    ///
+    /// # Errors
+    /// [`Malformed::Proof`] otherwise.
+    pub fn verify(self, key: &Key, challenge: &Challenge) -> Result<Hello, Malformed> {
+        // Hashes are compared in constant time.
+        let right = key.proof(b"hello", &[&challenge.0.0, &self.proven]) == self.proof;
+        if right { Ok(self.said) } else { Err(Malformed::Proof) }
+    }
+}
+
+impl Claim<Request> {
+    /// Reads the body of a request.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn decode(body: &[u8]) -> Result<Self, Malformed> {
+        let (proof, mut rest) = proof_of(body)?;
+        let proven = rest.0.to_vec();
+        let [session, number] = [rest.take_array()?, rest.take_array()?].map(u64::from_be_bytes);
         let destination = match rest.take_byte()? {
             NAME => {
                 let host = rest.take_counted()?;
@@ -210,58 +317,52 @@ impl Claim {
         };
         let destination = destination.ok_or(Malformed::Field)?;
         rest.is_over()?;
-        Ok(Self { request: Request { name, nonce, destination, source }, proof, proven })
+        Ok(Self { said: Request { number, destination, source }, session, proof, proven })
     }
 
-    /// Who it says made it.
+    /// [`Session::id`] of the session that the sender names.
     #[must_use]
-    pub fn name(&self) -> &Name {
-        &self.request.name
+    pub const fn session(&self) -> u64 {
+        self.session
     }
 
-    /// What is claimed, by whomever.
-    #[must_use]
-    pub fn unproven(&self) -> &Request {
-        &self.request
-    }
-
-    /// The request, made by who has `key` and has seen `challenge`.
+    /// Returns the request if its sender has `session`.
     ///
     /// # Errors
-    /// [`Malformed::Proof`] if it was not.
-    pub fn verify(self, key: &Key, challenge: &Challenge) -> Result<Request, Malformed> {
-        // Hashes are compared in constant time.
-        let right = key.proof(b"request", &[&challenge.0.0, &self.proven]) == self.proof;
-        if right { Ok(self.request) } else { Err(Malformed::Proof) }
+    /// [`Malformed::Proof`] otherwise.
+    pub fn verify(self, session: &Session) -> Result<Request, Malformed> {
+        let right = session.key.proof(b"request", &[&self.proven]) == self.proof;
+        if right { Ok(self.said) } else { Err(Malformed::Proof) }
     }
 }
 
+fn proof_of(body: &[u8]) -> Result<(blake3::Hash, Rest<'_>), Malformed> {
+    let mut rest = Rest(body);
+    let proof = blake3::Hash::from_bytes(rest.take_array()?);
+    Ok((proof, rest))
+}
+
 impl Verdict {
-    /// The answer's bytes, with the proof that who sends it has `key` and has seen the request with `nonce`.
+    /// The answer's bytes, with the proof that the sender has `session`. `number`: of the request; 0 for the hello.
     #[must_use]
-    pub fn encode(self, key: &Key, challenge: &Challenge, nonce: &Nonce) -> [u8; ANSWER_LEN] {
+    pub fn encode(self, session: &Session, number: u64) -> [u8; ANSWER_LEN] {
         let code = self.code();
         let mut bytes = [0; ANSWER_LEN];
         bytes[..START].copy_from_slice(&start());
         bytes[START] = code;
-        bytes[START + 1..].copy_from_slice(answer_proof(key, challenge, nonce, code).as_bytes());
+        bytes[START + 1..].copy_from_slice(answer_proof(session, number, code).as_bytes());
         bytes
     }
 
-    /// The answer in `bytes`.
+    /// The answer in `bytes` to request `number`, or to the hello (0).
     ///
     /// # Errors
-    /// What is wrong with it; [`Malformed::Proof`] if somebody else made it.
-    pub fn decode(
-        bytes: &[u8; ANSWER_LEN],
-        key: &Key,
-        challenge: &Challenge,
-        nonce: &Nonce,
-    ) -> Result<Self, Malformed> {
+    /// What is wrong with it; [`Malformed::Proof`] if its sender does not have `session`.
+    pub fn decode(bytes: &[u8; ANSWER_LEN], session: &Session, number: u64) -> Result<Self, Malformed> {
         let mut rest = after_start(bytes)?;
         let code = rest.take_byte()?;
         let proof = blake3::Hash::from_bytes(rest.take_array()?);
-        if answer_proof(key, challenge, nonce, code) != proof {
+        if answer_proof(session, number, code) != proof {
             return Err(Malformed::Proof);
         }
         Self::of(code).ok_or(Malformed::Field)
@@ -308,8 +409,8 @@ impl From<&io::Error> for Denial {
     }
 }
 
-fn answer_proof(key: &Key, challenge: &Challenge, nonce: &Nonce, code: u8) -> blake3::Hash {
-    key.proof(b"answer", &[&challenge.0.0, &nonce.0, &[code]])
+fn answer_proof(session: &Session, number: u64, code: u8) -> blake3::Hash {
+    session.key.proof(b"answer", &[&number.to_be_bytes(), &[code]])
 }
 
 const fn start() -> [u8; START] {
@@ -403,98 +504,131 @@ mod tests {
         Challenge(Nonce([of; NONCE]))
     }
 
+    fn session(of: u8) -> Session {
+        Session::new(&key(1), &challenge(2), &Nonce([of; NONCE]))
+    }
+
+    fn hello() -> Hello {
+        Hello { name: "drone-3".parse().unwrap(), nonce: Nonce([9; NONCE]) }
+    }
+
     fn requests() -> Vec<Request> {
         let destinations = ["10.0.0.1:80", "[2001:db8::1]:443", "example.org:22"];
         let sources = [None, "10.9.9.9:1234".parse().ok(), "[2001:db8::9]:0".parse().ok()];
-        destinations
-            .iter()
-            .zip(sources)
-            .map(|(destination, source)| Request {
-                name: "drone-3".parse().unwrap(),
-                nonce: Nonce([9; NONCE]),
-                destination: destination.parse().unwrap(),
-                source,
-            })
-            .collect()
+        let of = |(destination, source): (&&str, _)| Request {
+            number: 7,
+            destination: destination.parse().unwrap(),
+            source,
+        };
+        destinations.iter().zip(sources).map(of).collect()
     }
 
-    fn claim(bytes: &[u8]) -> Result<Claim, Malformed> {
-        let (header, body) = bytes.split_first_chunk().unwrap();
-        assert_eq!(body_len(header), Ok(body.len()));
-        Claim::decode(body)
+    fn body(bytes: &[u8], kind: Kind) -> &[u8] {
+        let (first, body) = bytes.split_first_chunk().unwrap();
+        assert_eq!(header(first), Ok((kind, body.len())));
+        body
     }
 
     #[test]
     fn messages_survive_the_way() {
         assert_eq!(Challenge::decode(&challenge(3).encode()), Ok(challenge(3)));
+        let bytes = hello().encode(&key(1), &challenge(2));
+        let claim = Claim::<Hello>::decode(body(&bytes, Kind::Hello)).unwrap();
+        assert_eq!(claim.verify(&key(1), &challenge(2)), Ok(hello()));
         for request in requests() {
-            let claim = claim(&request.encode(&key(1), &challenge(2))).unwrap();
-            assert_eq!(claim.name(), &request.name);
-            assert_eq!(claim.verify(&key(1), &challenge(2)), Ok(request));
+            let bytes = request.encode(&session(9));
+            let claim = Claim::<Request>::decode(body(&bytes, Kind::Request)).unwrap();
+            assert_eq!(claim.session(), session(9).id());
+            assert_eq!(claim.verify(&session(9)), Ok(request));
         }
         for code in 0..=8 {
             let verdict = Verdict::of(code).unwrap();
-            let bytes = verdict.encode(&key(1), &challenge(2), &Nonce([9; NONCE]));
-            assert_eq!(Verdict::decode(&bytes, &key(1), &challenge(2), &Nonce([9; NONCE])), Ok(verdict));
+            assert_eq!(Verdict::decode(&verdict.encode(&session(9), 7), &session(9), 7), Ok(verdict));
         }
     }
 
     #[test]
-    fn a_request_of_another_connection_key_or_content_proves_nothing() {
-        let bytes = requests()[0].encode(&key(1), &challenge(2));
-        let good = claim(&bytes).unwrap();
-        assert_eq!(good.clone().verify(&key(1), &challenge(3)), Err(Malformed::Proof));
-        assert_eq!(good.verify(&key(2), &challenge(2)), Err(Malformed::Proof));
-        for at in REQUEST_HEADER_LEN..bytes.len() {
+    fn sessions_differ_by_key_and_by_the_nonce_of_either_gateway() {
+        let all = [
+            session(1),
+            session(2),
+            Session::new(&key(1), &challenge(3), &Nonce([1; NONCE])),
+            Session::new(&key(2), &challenge(2), &Nonce([1; NONCE])),
+        ];
+        for (at, one) in all.iter().enumerate() {
+            assert!(all[at + 1..].iter().all(|other| other.id() != one.id() && other.key != one.key));
+        }
+    }
+
+    #[test]
+    fn a_hello_of_another_stream_key_or_content_proves_nothing() {
+        let bytes = hello().encode(&key(1), &challenge(2));
+        let claim = |bytes: &[u8]| Claim::<Hello>::decode(&bytes[HEADER_LEN..]);
+        assert_eq!(claim(&bytes).unwrap().verify(&key(1), &challenge(3)), Err(Malformed::Proof));
+        assert_eq!(claim(&bytes).unwrap().verify(&key(2), &challenge(2)), Err(Malformed::Proof));
+        for at in HEADER_LEN..bytes.len() {
             let mut altered = bytes.clone();
             altered[at] ^= 1;
-            let verified = claim(&altered).and_then(|claim| claim.verify(&key(1), &challenge(2)));
-            assert!(verified.is_err(), "byte {at}");
+            assert!(claim(&altered).and_then(|c| c.verify(&key(1), &challenge(2))).is_err(), "byte {at}");
         }
     }
 
     #[test]
-    fn an_answer_to_another_request_or_of_another_key_or_code_proves_nothing() {
-        let nonce = Nonce([9; NONCE]);
-        let bytes = Verdict::Connected.encode(&key(1), &challenge(2), &nonce);
-        let decode = |bytes: &_, k, c, n| Verdict::decode(bytes, &key(k), &challenge(c), &Nonce([n; NONCE]));
-        assert_eq!(decode(&bytes, 2, 2, 9), Err(Malformed::Proof));
-        assert_eq!(decode(&bytes, 1, 3, 9), Err(Malformed::Proof));
-        assert_eq!(decode(&bytes, 1, 2, 8), Err(Malformed::Proof));
+    fn a_request_of_another_session_or_content_proves_nothing() {
+        let bytes = requests()[0].encode(&session(9));
+        let claim = |bytes: &[u8]| Claim::<Request>::decode(&bytes[HEADER_LEN..]);
+        assert_eq!(claim(&bytes).unwrap().verify(&session(8)), Err(Malformed::Proof));
+        for at in HEADER_LEN..bytes.len() {
+            let mut altered = bytes.clone();
+            altered[at] ^= 1;
+            assert!(claim(&altered).and_then(|c| c.verify(&session(9))).is_err(), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn an_answer_to_another_request_or_of_another_session_or_code_proves_nothing() {
+        let bytes = Verdict::Connected.encode(&session(9), 7);
+        assert_eq!(Verdict::decode(&bytes, &session(8), 7), Err(Malformed::Proof));
+        assert_eq!(Verdict::decode(&bytes, &session(9), 6), Err(Malformed::Proof));
         let mut altered = bytes;
         altered[START] = 1;
-        assert_eq!(decode(&altered, 1, 2, 9), Err(Malformed::Proof));
+        assert_eq!(Verdict::decode(&altered, &session(9), 7), Err(Malformed::Proof));
     }
 
     #[test]
     fn what_is_no_message_is_refused_with_the_reason() {
         let mut bytes = challenge(1).encode();
-        bytes[3] = 2;
-        assert_eq!(Challenge::decode(&bytes), Err(Malformed::Version(2)));
+        bytes[3] = 1;
+        assert_eq!(Challenge::decode(&bytes), Err(Malformed::Version(1)));
         bytes[0] = b'H';
         assert_eq!(Challenge::decode(&bytes), Err(Malformed::Magic));
-        let header = |len: u16| [b'h', b'g', b'w', VERSION, len.to_be_bytes()[0], len.to_be_bytes()[1]];
+        let bytes = |kind: u8, len: u16| {
+            let [high, low] = len.to_be_bytes();
+            [b'h', b'g', b'w', VERSION, kind, high, low]
+        };
         for len in [0, 31, 513, u16::MAX] {
-            assert_eq!(body_len(&header(len)), Err(Malformed::Length), "{len}");
+            assert_eq!(header(&bytes(2, len)), Err(Malformed::Length), "{len}");
         }
-        let whole = requests()[2].encode(&key(1), &challenge(2));
-        let body = &whole[REQUEST_HEADER_LEN..];
+        assert_eq!([header(&bytes(0, 64)), header(&bytes(3, 64))], [Err(Malformed::Field); 2]);
+        let whole = requests()[2].encode(&session(9));
+        let body = &whole[HEADER_LEN..];
         for len in 0..body.len() {
-            assert_eq!(Claim::decode(&body[..len]), Err(Malformed::Length), "{len} bytes");
+            assert_eq!(Claim::<Request>::decode(&body[..len]), Err(Malformed::Length), "{len} bytes");
         }
-        assert_eq!(Claim::decode(&[body, &[0]].concat()), Err(Malformed::Length));
+        assert_eq!(Claim::<Request>::decode(&[body, &[0]].concat()), Err(Malformed::Length));
+        let whole = hello().encode(&key(1), &challenge(2));
+        assert_eq!(Claim::<Hello>::decode(&[&whole[HEADER_LEN..], &[0]].concat()), Err(Malformed::Length));
     }
 
     #[test]
-    fn the_longest_request_fits_into_the_longest_body() {
+    fn the_longest_messages_fit_into_the_longest_body() {
         let request = Request {
-            name: "n".repeat(super::super::key::LONGEST_NAME).parse().unwrap(),
-            nonce: Nonce([1; NONCE]),
+            number: u64::MAX,
             destination: Destination::named(&[b'h'; 255], 65535).unwrap(),
             source: "[::1]:1".parse().ok(),
         };
-        let bytes = request.encode(&key(1), &challenge(1));
-        assert!(bytes.len() <= REQUEST_HEADER_LEN + LONGEST_BODY);
-        assert!(claim(&bytes).is_ok());
+        body(&request.encode(&session(1)), Kind::Request);
+        let name = "n".repeat(super::super::key::LONGEST_NAME).parse().unwrap();
+        body(&Hello { name, nonce: Nonce([1; NONCE]) }.encode(&key(1), &challenge(1)), Kind::Hello);
     }
 }

@@ -1,5 +1,6 @@
 //! One side of a connection through a gateway: TCP, or what carries the trunk.
 
+use super::presence::Pulse;
 use crate::streams::{AsyncStream, Protocol};
 use crate::transparent::LegOptions;
 use socket2::SockRef;
@@ -124,23 +125,48 @@ impl Leg for TcpLeg {
 }
 
 /// A connection of ours.
-pub(super) struct TrunkLeg<P: Protocol>(Option<AsyncStream<P>>);
+#[derive(Debug)]
+pub(super) struct TrunkLeg<P: Protocol> {
+    stream: Option<AsyncStream<P>>,
+    /// Beats with all that comes.
+    pulse: Option<Arc<Pulse>>,
+}
 
 impl<P: Protocol> TrunkLeg<P> {
     pub(super) fn new(stream: AsyncStream<P>) -> Self {
-        Self(Some(stream))
+        Self { stream: Some(stream), pulse: None }
+    }
+
+    /// A leg whose bytes are signs of life.
+    pub(super) fn that_beats(stream: AsyncStream<P>, pulse: Arc<Pulse>) -> Self {
+        Self { stream: Some(stream), pulse: Some(pulse) }
     }
 
     /// The stream, for messages of the gateways.
     pub(super) fn stream(&mut self) -> &mut AsyncStream<P> {
-        self.0.as_mut().expect("only `leave` takes the stream, and the leg with it")
+        self.stream.as_mut().expect("only `leave` takes the stream, and the leg with it")
+    }
+
+    /// Ends writing, and reads until the other gateway has ended, too: so it hears what was written last, whatever it says meanwhile.
+    pub(super) async fn part(mut self) {
+        if poll_fn(|context| self.poll_end(context)).await.is_err() {
+            return;
+        }
+        let mut unread = [0; 4096];
+        while let Ok(1..) = poll_fn(|context| self.poll_read(context, &mut unread)).await {}
+        self.leave();
     }
 }
 
 impl<P: Protocol> Leg for TrunkLeg<P> {
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
-        Pin::new(self.stream()).poll_read(context, &mut buffer).map_ok(|()| buffer.filled().len())
+        std::task::ready!(Pin::new(self.stream()).poll_read(context, &mut buffer))?;
+        let read = buffer.filled().len();
+        if let Some(pulse) = self.pulse.as_ref().filter(|_| read > 0) {
+            pulse.beat();
+        }
+        Poll::Ready(Ok(read))
     }
 
     fn poll_write(&mut self, context: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
@@ -167,13 +193,13 @@ impl<P: Protocol> Leg for TrunkLeg<P> {
     }
 
     fn leave(mut self) {
-        drop(self.0.take());
+        drop(self.stream.take());
     }
 }
 
 impl<P: Protocol> Drop for TrunkLeg<P> {
     fn drop(&mut self) {
-        if let Some(stream) = self.0.take() {
+        if let Some(stream) = self.stream.take() {
             stream.get_ref().abort();
         }
     }

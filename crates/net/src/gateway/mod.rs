@@ -2,8 +2,8 @@
 //! (TPA §6: a TPA trunk and a TCP trunk, as Indirect-TCP has two of TCP).
 //!
 //! The entrance takes TCP connections, asks the exit over a TPA stream to connect onward by TCP, and both pass on what comes: bytes,
-//! ends, resets, and the lack of room. Where no exit answers, the entrance connects by TCP alone. `docs/protocols/gateway.md` has
-//! the bytes and who is protected from whom.
+//! ends, resets, and the lack of room. Where no exit answers, the entrance refuses connections or connects by TCP alone.
+//! `docs/protocols/gateway.md` has the bytes, and what crosses in clear.
 //!
 //! | file | idea |
 //! |---|---|
@@ -13,13 +13,17 @@
 //! | `key` | names and secrets |
 //! | `config`, `error` | what gateways are told, and what they say when they cannot open |
 //! | `entrance` | takes connections of applications; `doors`: where they come in, `ways`: how they say where to |
-//! | `exit` | serves entrances; `strangers`: how many may have said nothing yet |
+//! | `exit` | serves entrances; `sessions`: the trunks that stand; `remarks`: what it says of entrances |
+//! | `strangers` | how many may not have said yet what they want |
 //! | `carrier` | what carries the trunk: TPA or TPA-wide |
-//! | `trunk` | streams from entrance to exit, and whether there is an exit |
+//! | `trunk` | the trunk that an entrance keeps up; `presence`: whether there is an exit; `spare`: streams that are ready |
+//! | `asking`, `early` | a request on its way to the exit, and what the client says meanwhile |
 //! | `onward` | connections onward by TCP |
 //! | `leg`, `relay` | one side of a connection; both sides joined |
 //! | `service`, `figures` | one thread for all connections, and what they count |
 
+#[cfg(feature = "gateway")]
+mod asking;
 #[cfg(feature = "gateway")]
 mod carrier;
 #[cfg(feature = "gateway")]
@@ -27,6 +31,8 @@ mod config;
 pub mod destination;
 #[cfg(feature = "gateway")]
 mod doors;
+#[cfg(feature = "gateway")]
+mod early;
 #[cfg(feature = "gateway")]
 mod entrance;
 #[cfg(feature = "gateway")]
@@ -42,10 +48,18 @@ mod leg;
 #[cfg(feature = "gateway")]
 mod onward;
 #[cfg(feature = "gateway")]
+mod presence;
+#[cfg(feature = "gateway")]
 mod relay;
 #[cfg(feature = "gateway")]
+mod remarks;
+#[cfg(feature = "gateway")]
 mod service;
+#[cfg(feature = "gateway")]
+mod sessions;
 pub mod socks;
+#[cfg(feature = "gateway")]
+mod spare;
 #[cfg(feature = "gateway")]
 mod strangers;
 #[cfg(feature = "gateway")]

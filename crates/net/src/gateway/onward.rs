@@ -43,7 +43,8 @@ pub(super) async fn connect(
     timeout(limit, attempt).await.unwrap_or(Err(Denial::TimedOut))
 }
 
-async fn resolve(destination: &Destination) -> Result<Vec<SocketAddr>, Denial> {
+/// The addresses of `destination`, at most eight.
+pub(super) async fn resolve(destination: &Destination) -> Result<Vec<SocketAddr>, Denial> {
     match destination {
         Destination::Address(address) => Ok(vec![*address]),
         Destination::Named { host, port } => {

@@ -4,24 +4,9 @@ use super::leg::Leg;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
-
-/// Which of two legs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    /// The one that the connection came in on.
-    Near,
-    /// The one that it leaves on.
-    Far,
-}
-
-/// A leg that broke.
-#[derive(Debug)]
-pub(super) struct Broken {
-    pub(super) side: Side,
-    pub(super) error: io::Error,
-}
 
 /// Bytes that went each way.
 #[derive(Debug, Default)]
@@ -31,33 +16,43 @@ pub(super) struct Moved {
 }
 
 /// Passes on bytes, ends and the lack of room between `near` and `far`, with `buffer` bytes for each direction. Where one leg breaks
-/// both are reset, at once.
+/// both are reset, at once. `first`: what was read from `near` before.
 pub(super) async fn relay(
     mut near: impl Leg,
     mut far: impl Leg,
+    first: Vec<u8>,
     buffer: usize,
     moved: &Moved,
-) -> Result<(), Broken> {
-    let (mut out, mut back) = (Flow::new(buffer), Flow::new(buffer));
+) -> io::Result<()> {
+    let (mut out, mut back) = (Flow::after(first, buffer), Flow::after(Vec::new(), buffer));
     let both = poll_fn(|context| {
-        for (side, leg) in [(Side::Near, &mut near as &mut dyn Polled), (Side::Far, &mut far)] {
+        for leg in [&mut near as &mut dyn Polled, &mut far] {
             if let Poll::Ready(error) = leg.is_broken(context) {
-                return Poll::Ready(Err(Broken { side, error }));
+                return Poll::Ready(Err(error));
             }
         }
-        let out = out.poll(context, (&mut near, Side::Near), (&mut far, Side::Far), &moved.out)?;
-        let back = back.poll(context, (&mut far, Side::Far), (&mut near, Side::Near), &moved.back)?;
+        let out = out.poll(context, &mut near, &mut far, &moved.out)?;
+        let back = back.poll(context, &mut far, &mut near, &moved.back)?;
         if out.is_pending() || back.is_pending() {
             return Poll::Pending;
         }
-        ready!(near.poll_settled(context)).map_err(|error| Broken { side: Side::Near, error })?;
-        ready!(far.poll_settled(context)).map_err(|error| Broken { side: Side::Far, error })?;
-        Poll::Ready(Ok(()))
+        ready!(near.poll_settled(context))?;
+        far.poll_settled(context)
     });
     both.await?;
     near.leave();
     far.leave();
     Ok(())
+}
+
+/// Returns the result of `work`, unless `over` is ready before.
+pub(super) async fn until<T>(work: impl Future<Output = T>, over: impl Future<Output = ()>) -> Option<T> {
+    let (mut work, mut over) = (pin!(work), pin!(over));
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending => over.as_mut().poll(context).map(|()| None),
+    })
+    .await
 }
 
 /// A leg of any kind.
@@ -90,25 +85,26 @@ enum Stage {
 }
 
 impl Flow {
-    fn new(buffer: usize) -> Self {
-        Self { buffer: vec![0; buffer].into(), waits: 0..0, stage: Stage::Open }
+    /// A direction in which `first` was read already.
+    fn after(mut first: Vec<u8>, buffer: usize) -> Self {
+        let waits = 0..first.len();
+        first.resize(buffer.max(first.len()), 0);
+        Self { buffer: first.into(), waits, stage: Stage::Open }
     }
 
     /// Ready when the direction has ended.
     fn poll(
         &mut self,
         context: &mut Context<'_>,
-        (from, from_side): (&mut impl Leg, Side),
-        (to, to_side): (&mut impl Leg, Side),
+        from: &mut impl Leg,
+        to: &mut impl Leg,
         moved: &AtomicU64,
-    ) -> Poll<Result<(), Broken>> {
-        let broken = |side| move |error| Broken { side, error };
+    ) -> Poll<io::Result<()>> {
         loop {
             if !self.waits.is_empty() {
-                let written = ready!(to.poll_write(context, &self.buffer[self.waits.clone()]))
-                    .map_err(broken(to_side))?;
+                let written = ready!(to.poll_write(context, &self.buffer[self.waits.clone()]))?;
                 if written == 0 {
-                    return Poll::Ready(Err(broken(to_side)(ErrorKind::WriteZero.into())));
+                    return Poll::Ready(Err(ErrorKind::WriteZero.into()));
                 }
                 self.waits.start += written;
                 moved.fetch_add(written as u64, Relaxed);
@@ -118,14 +114,14 @@ impl Flow {
                 Stage::Open => match from.poll_read(context, &mut self.buffer) {
                     Poll::Ready(Ok(0)) => self.stage = Stage::Ended,
                     Poll::Ready(Ok(read)) => self.waits = 0..read,
-                    Poll::Ready(Err(error)) => return Poll::Ready(Err(broken(from_side)(error))),
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending => {
                         to.push();
                         return Poll::Pending;
                     }
                 },
                 Stage::Ended => {
-                    ready!(to.poll_end(context)).map_err(broken(to_side))?;
+                    ready!(to.poll_end(context))?;
                     self.stage = Stage::Told;
                 }
                 Stage::Told => return Poll::Ready(Ok(())),

@@ -1,11 +1,12 @@
 //! One thread for all connections.
 
-use crate::service::{Figure, Ledger};
+use crate::service::{Figure, Ledger, Notice};
 use crate::sys;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::Builder;
@@ -16,12 +17,28 @@ const WRITE_EVERY: Duration = Duration::from_secs(1);
 /// Names that are resolved at the same time.
 const RESOLVERS: usize = 16;
 
+/// Notices on their way to the ledger, which tasks cannot borrow.
+#[derive(Debug, Default)]
+pub(super) struct Notices(Mutex<Vec<Notice>>);
+
+impl Notices {
+    /// Has the ledger say `notice`.
+    pub(super) fn say(&self, notice: Notice) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+    }
+
+    fn pass_to(&self, ledger: &Ledger) {
+        let said = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        said.into_iter().for_each(|notice| ledger.say(notice));
+    }
+}
+
 /// Runs `work`, and what it spawns, until `stop` can be read; then all connections are reset.
 pub(super) fn run(
     work: impl Future<Output = io::Result<()>>,
     stop: BorrowedFd<'_>,
     ledger: &Ledger,
-    figures: impl Fn() -> Vec<Figure>,
+    (figures, notices): (impl Fn() -> Vec<Figure>, &Notices),
 ) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(RESOLVERS).build()?;
     let ended = runtime.block_on(async {
@@ -31,6 +48,7 @@ pub(super) fn run(
         poll_fn(|context| {
             while ticks.poll_tick(context).is_ready() {
                 ledger.write(figures());
+                notices.pass_to(ledger);
             }
             match stop.poll_read_ready(context) {
                 Poll::Ready(ready) => Poll::Ready(ready.map(drop)),
@@ -42,5 +60,6 @@ pub(super) fn run(
     // Who resolves a name may take long and is not waited for.
     runtime.shutdown_background();
     ledger.write(figures());
+    notices.pass_to(ledger);
     ended
 }

@@ -1,10 +1,10 @@
-//! Who has connected and not yet said what it wants: so many, and no more than half of them from one address.
+//! Limits connections that have not sent a request yet, in total and per source address (of IPv6: per network of 64 bits).
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Places for strangers.
+/// Places for connections without a request.
 #[derive(Debug)]
 pub(super) struct Strangers {
     places: usize,
@@ -24,7 +24,7 @@ impl Strangers {
         Arc::new(Self { places: places.max(1), inside: Mutex::default() })
     }
 
-    /// A place for somebody at `address`, if there is one.
+    /// A place for a connection from `address`, if there is one.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
         let network = network(address);
         let mut inside = self.inside();

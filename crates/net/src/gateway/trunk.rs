@@ -1,147 +1,408 @@
-//! Streams from the entrance to the exit, and whether there is an exit.
+//! The trunk that an entrance keeps up, and the connections that go through it.
 
+use super::asking::{Asking, Over};
 use super::carrier::{Carrier, End, Line, Ready};
 use super::config::EntranceConfig;
 use super::destination::Destination;
+use super::early::Early;
 use super::figures::EntranceFigures;
-use super::greeting::{ANSWER_LEN, CHALLENGE_LEN, Challenge, Denial, Nonce, Request, Verdict};
-use super::key::Key;
-use super::leg::TrunkLeg;
+use super::greeting::{
+    ANSWER_LEN, CHALLENGE_LEN, Challenge, Denial, Hello, Malformed, Nonce, Request, Session, Verdict,
+};
+use super::leg::{TcpLeg, TrunkLeg};
+use super::onward;
+use super::presence::{Absence, Life, Limits, Line as Remark, Pulse, Reporter, Said, Standing, Watch};
+use super::service::Notices;
+use super::spare::Spare;
+use crate::service::{Notice, Tone};
 use crate::streams::{AsyncStream, Host};
+use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
-/// How long an exit may take to connect onward and to say so: longer than any may wait for a destination.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
+/// How long an exit may take to find a place, to connect onward and to say so: longer than both may take.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
+/// Between two calls of an exit whose host says that nothing listens there.
+const RESPITE: Duration = Duration::from_millis(250);
 
 /// The way to the exit.
 #[derive(Debug)]
 pub(super) struct Trunk<P: Carrier> {
-    host: Host<P>,
+    hosts: Vec<Host<P>>,
     line: Line<P>,
     config: EntranceConfig,
     figures: Arc<EntranceFigures>,
-    /// Whether the exit did not answer when it was tried last.
-    absent: AtomicBool,
+    standing: watch::Sender<Standing<Arc<Open<P>>>>,
+    reporter: Mutex<Reporter>,
+    notices: Arc<Notices>,
+    /// A connection wants to go to the exit.
+    wanted: Notify,
 }
 
-/// A stream on which the exit has said its challenge.
-pub(super) struct Greeted<P: Carrier> {
-    leg: TrunkLeg<P>,
-    challenge: Challenge,
-    /// The key, as it is used on this stream.
-    key: Key,
+/// When a trunk is opened first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opens {
+    AtOnce,
+    /// With the first connection that is for the exit.
+    OnDemand,
+}
+
+/// A trunk that stands.
+#[derive(Debug)]
+pub(super) struct Open<P: Carrier> {
+    host: Host<P>,
+    exit: SocketAddr,
+    session: Session,
+    /// The shared key, as it is used on the streams of this trunk.
+    bound: super::key::Key,
+    /// The number of the request before.
+    number: AtomicU64,
+    pub(super) pulse: Arc<Pulse>,
+    /// Silence after which the exit may have gone.
+    doubtful: Duration,
+    pub(super) spare: Spare<P>,
+    ended: watch::Sender<bool>,
+}
+
+/// A connection through the trunk.
+#[derive(Debug)]
+pub(super) struct Carried<P: Carrier> {
+    pub(super) leg: TrunkLeg<P>,
+    /// Over with it are all its connections.
+    pub(super) trunk: Arc<Open<P>>,
 }
 
 /// What an exit did not do.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unwilling {
+    /// There is none.
+    Absent(Absence),
     /// It says why.
     Denied(Denial),
-    /// It ended the stream, or somebody else speaks in its place: the two do not have the same key.
+    /// Another gateway speaks in its place, or the stream broke.
     Rejected,
-    /// It fell silent.
-    Silent,
+    /// The client has gone meanwhile.
+    Deserted,
+    /// It fell silent when bytes of the client had been sent to it, or is very slow.
+    TimedOut,
 }
 
 impl<P: Carrier> Trunk<P> {
-    pub(super) fn new(ready: Ready<P>, config: EntranceConfig, figures: Arc<EntranceFigures>) -> Arc<Self> {
-        let Ready { host, line } = ready;
-        Arc::new(Self { host, line, config, figures, absent: AtomicBool::new(false) })
+    pub(super) fn new(
+        ready: Ready<P>,
+        config: EntranceConfig,
+        (figures, notices): (Arc<EntranceFigures>, Arc<Notices>),
+    ) -> Arc<Self> {
+        let Ready { hosts, line } = ready;
+        let standing = watch::Sender::new(Standing::Opening);
+        let (reporter, wanted) = (Mutex::default(), Notify::new());
+        Arc::new(Self { hosts, line, config, figures, standing, reporter, notices, wanted })
     }
 
-    /// A stream to the exit; `None` if it does not answer, or did not lately.
-    pub(super) async fn open(self: &Arc<Self>) -> Option<Greeted<P>> {
-        if self.absent.load(Relaxed) {
-            return None;
+    /// Opens the trunk, and opens it anew whenever it is over.
+    pub(super) async fn keep(self: Arc<Self>, opens: Opens) {
+        if self.config.falls_back_in_clear() {
+            let exit = &self.config.exit;
+            let text = format!("while the exit {exit} does not answer, connections go by TCP, IN CLEAR");
+            self.notices.say(Notice { about: "fallback", tone: Tone::Bad, text });
         }
-        let greeted = self.try_open().await;
-        if greeted.is_none() {
-            self.is_lost();
+        if opens == Opens::OnDemand {
+            self.wanted.notified().await;
         }
-        greeted
-    }
-
-    /// Asks the exit to connect to `destination`, in the name of `source` if there is one.
-    pub(super) async fn ask(
-        self: &Arc<Self>,
-        greeted: Greeted<P>,
-        destination: &Destination,
-        source: Option<SocketAddr>,
-    ) -> Result<TrunkLeg<P>, Unwilling> {
-        let Greeted { mut leg, challenge, key } = greeted;
-        let request = self.request(destination, source).map_err(|_| Unwilling::Denied(Denial::Failed))?;
-        let answered = timeout(ANSWERS_WITHIN, self.exchange(leg.stream(), &request, &challenge, &key)).await;
-        match answered {
-            Ok(Ok(Verdict::Connected)) => Ok(leg),
-            Ok(Ok(Verdict::Refused(denial))) => Err(Unwilling::Denied(denial)),
-            Ok(Err(error)) if error.kind() != ErrorKind::TimedOut => Err(Unwilling::Rejected),
-            _ => {
-                self.is_lost();
-                Err(Unwilling::Silent)
-            }
-        }
-    }
-
-    /// The exit fell silent: until it answers again there is none.
-    pub(super) fn is_lost(self: &Arc<Self>) {
-        if !self.absent.swap(true, Relaxed) {
-            self.figures.exit_absences.add();
-            tokio::spawn(Arc::clone(self).await_return());
-        }
-    }
-
-    async fn await_return(self: Arc<Self>) {
         loop {
-            sleep(self.config.retry_after).await;
-            if self.try_open().await.is_some() {
-                self.absent.store(false, Relaxed);
-                return;
+            match self.open().await {
+                Ok((control, open)) => {
+                    let filling = tokio::spawn(Arc::clone(&self).fill(Arc::clone(&open)));
+                    let said = self.watch(control, &open).await;
+                    filling.abort();
+                    open.end();
+                    let standing = match said {
+                        // It may be there again at once.
+                        Said::Restarted => Standing::Opening,
+                        _ => Standing::Absent(Absence::Silent),
+                    };
+                    self.stand(standing, said);
+                }
+                Err(absence) => {
+                    self.stand(Standing::Absent(absence), Said::Absent(absence));
+                    sleep(self.config.retry_after).await;
+                }
             }
         }
     }
 
-    async fn try_open(&self) -> Option<Greeted<P>> {
-        let opened = timeout(self.config.fallback_after, self.greet()).await;
-        opened.ok().and_then(Result::ok)
+    /// Asks the exit to connect to `destination`, in the name of `source` if there is one; `early` has what `client` says meanwhile.
+    pub(super) async fn connect(
+        self: &Arc<Self>,
+        (destination, source): (&Destination, Option<SocketAddr>),
+        client: &mut TcpLeg,
+        early: &mut Early,
+    ) -> Result<Carried<P>, Unwilling> {
+        let first = self.try_connect((destination, source), client, early).await;
+        match first {
+            // A stream may have broken unseen, or with a trunk that is opened anew.
+            Err(Unwilling::Rejected) if early.is_unsent() => {
+                self.try_connect((destination, source), client, early).await
+            }
+            done => done,
+        }
     }
 
-    async fn greet(&self) -> io::Result<Greeted<P>> {
-        let stream = AsyncStream::connect_from(&self.host, self.config.exit, &self.line.config).await?;
-        let key = self.line.bound(&self.config.key, stream.get_ref(), End::Entrance);
-        let key = key.ok_or(ErrorKind::NotConnected)?;
-        let mut leg = TrunkLeg::new(stream);
-        let mut bytes = [0; CHALLENGE_LEN];
-        leg.stream().read_exact(&mut bytes).await?;
-        let challenge = Challenge::decode(&bytes).map_err(invalid)?;
-        Ok(Greeted { leg, challenge, key })
+    async fn try_connect(
+        self: &Arc<Self>,
+        (destination, source): (&Destination, Option<SocketAddr>),
+        client: &mut TcpLeg,
+        early: &mut Early,
+    ) -> Result<Carried<P>, Unwilling> {
+        let trunk = self.present().await.map_err(Unwilling::Absent)?;
+        let leg = match trunk.spare.take().await {
+            Some(leg) => leg,
+            None => match timeout(self.config.fallback_after, self.stream(&trunk)).await {
+                Ok(Ok(leg)) => leg,
+                Ok(Err(_)) => return Err(Unwilling::Rejected),
+                Err(_) => return Err(Unwilling::Absent(Absence::Silent)),
+            },
+        };
+        let number = trunk.number.fetch_add(1, Relaxed) + 1;
+        let request = Request { number, destination: destination.clone(), source };
+        let mut asking = Asking::new(leg, request.encode(&trunk.session), client, early);
+        let answered = timeout(ANSWERS_WITHIN, self.answer(&trunk, &mut asking)).await;
+        let answer = answered.unwrap_or(Err(Unwilling::TimedOut))?;
+        match Verdict::decode(&answer, &trunk.session, number) {
+            Ok(Verdict::Connected) => Ok(Carried { leg: asking.leg, trunk }),
+            Ok(Verdict::Refused(denial)) => Err(Unwilling::Denied(denial)),
+            Err(_) => Err(Unwilling::Rejected),
+        }
     }
 
-    fn request(&self, destination: &Destination, source: Option<SocketAddr>) -> io::Result<Request> {
-        let (name, destination) = (self.config.name.clone(), destination.clone());
-        Ok(Request { name, nonce: Nonce::new()?, destination, source })
-    }
-
-    async fn exchange(
+    /// Waits for the answer of the exit, as long as there is one.
+    async fn answer(
         &self,
-        stream: &mut AsyncStream<P>,
-        request: &Request,
-        challenge: &Challenge,
-        key: &Key,
-    ) -> io::Result<Verdict> {
-        stream.write_all(&request.encode(key, challenge)).await?;
-        stream.flush().await?;
-        let mut bytes = [0; ANSWER_LEN];
-        stream.read_exact(&mut bytes).await?;
-        Verdict::decode(&bytes, key, challenge, &request.nonce).map_err(invalid)
+        trunk: &Open<P>,
+        asking: &mut Asking<'_, P>,
+    ) -> Result<[u8; ANSWER_LEN], Unwilling> {
+        let mut standing = self.standing.subscribe();
+        let mut absent = pin!(async move {
+            match standing.wait_for(|now| !matches!(now, Standing::Present(_))).await.as_deref() {
+                Ok(Standing::Absent(absence)) => Unwilling::Absent(*absence),
+                // It is worth another attempt.
+                _ => Unwilling::Rejected,
+            }
+        });
+        poll_fn(|context| {
+            // Bytes that an exit which has gone may have passed on must not be said again.
+            let is_sure = trunk.pulse.now().saturating_sub(trunk.pulse.heard()) < trunk.doubtful;
+            if let Poll::Ready(answer) = asking.poll(context, is_sure) {
+                return Poll::Ready(answer.map_err(|over| match over {
+                    Over::Client => Unwilling::Deserted,
+                    Over::Exit => Unwilling::Rejected,
+                }));
+            }
+            let gone = ready!(absent.as_mut().poll(context));
+            Poll::Ready(Err(if asking.early.is_unsent() { gone } else { Unwilling::TimedOut }))
+        })
+        .await
+    }
+
+    /// Returns the trunk, once it is known whether there is one.
+    async fn present(&self) -> Result<Arc<Open<P>>, Absence> {
+        self.wanted.notify_one();
+        let mut standing = self.standing.subscribe();
+        let known = standing.wait_for(|now| !matches!(now, Standing::Opening));
+        let Ok(Ok(now)) = timeout(self.config.fallback_after, known).await else {
+            return Err(Absence::Silent);
+        };
+        match &*now {
+            Standing::Present(trunk) => Ok(Arc::clone(trunk)),
+            Standing::Absent(absence) => Err(*absence),
+            Standing::Opening => Err(Absence::Silent),
+        }
+    }
+
+    /// Opens another stream to the exit of `trunk`.
+    async fn stream(&self, trunk: &Open<P>) -> io::Result<TrunkLeg<P>> {
+        let stream = AsyncStream::connect_from(&trunk.host, trunk.exit, &self.line.config).await?;
+        let bound = self.line.bound(&self.config.key, stream.get_ref(), End::Entrance);
+        let leg = TrunkLeg::that_beats(stream, Arc::clone(&trunk.pulse));
+        // A host in between would have another key than the exit of this trunk.
+        if bound == Some(trunk.bound) { Ok(leg) } else { Err(ErrorKind::PermissionDenied.into()) }
+    }
+
+    /// Keeps streams ready.
+    async fn fill(self: Arc<Self>, trunk: Arc<Open<P>>) {
+        loop {
+            trunk.spare.wanted().await;
+            match timeout(self.config.fallback_after, self.stream(&trunk)).await {
+                Ok(Ok(leg)) => trunk.spare.put(leg),
+                _ => sleep(RESPITE).await,
+            }
+        }
+    }
+
+    /// Opens a trunk to the first of the exit's addresses that answers.
+    async fn open(&self) -> Result<(TrunkLeg<P>, Arc<Open<P>>), Absence> {
+        let resolved = timeout(self.config.fallback_after, onward::resolve(&self.config.exit)).await;
+        let addresses = resolved.ok().and_then(Result::ok).ok_or(Absence::Unresolved)?;
+        let mut absence = Absence::Silent;
+        for address in addresses {
+            let alike =
+                |host: &&Host<P>| host.local_addr().is_ok_and(|own| own.is_ipv4() == address.is_ipv4());
+            let only = if self.hosts.len() == 1 { self.hosts.first() } else { None };
+            let Some(host) = self.hosts.iter().find(alike).or(only) else { continue };
+            match self.open_to(host, address).await {
+                Ok(opened) => return Ok(opened),
+                Err(why) => absence = why,
+            }
+        }
+        Err(absence)
+    }
+
+    async fn open_to(
+        &self,
+        host: &Host<P>,
+        exit: SocketAddr,
+    ) -> Result<(TrunkLeg<P>, Arc<Open<P>>), Absence> {
+        let limit = self.config.fallback_after;
+        let first = timeout(limit, self.challenge(host, exit)).await.unwrap_or(Err(Absence::Silent));
+        let (mut leg, bound, challenge, pulse) = first?;
+        let hello =
+            Hello { name: self.config.name.clone(), nonce: Nonce::new().map_err(|_| Absence::Silent)? };
+        let session = Session::new(&bound, &challenge, &hello.nonce);
+        let answered = timeout(limit, async {
+            leg.stream().write_all(&hello.encode(&bound, &challenge)).await?;
+            leg.stream().flush().await?;
+            let mut answer = [0; ANSWER_LEN];
+            leg.stream().read_exact(&mut answer).await.map(|_| answer)
+        });
+        let answer = match answered.await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) if error.kind() != ErrorKind::TimedOut => return Err(Absence::Rejected),
+            _ => return Err(Absence::Silent),
+        };
+        if Verdict::decode(&answer, &session, 0) != Ok(Verdict::Connected) {
+            return Err(Absence::Rejected);
+        }
+        pulse.beat();
+        let open = Open {
+            host: host.clone(),
+            exit,
+            session,
+            bound,
+            number: AtomicU64::new(0),
+            pulse,
+            doubtful: 2 * self.limits().ask,
+            spare: Spare::new(self.config.spare_connections as usize),
+            ended: watch::Sender::new(false),
+        };
+        Ok((leg, Arc::new(open)))
+    }
+
+    /// Opens a first stream to the exit, and reads its challenge.
+    async fn challenge(
+        &self,
+        host: &Host<P>,
+        exit: SocketAddr,
+    ) -> Result<(TrunkLeg<P>, super::key::Key, Challenge, Arc<Pulse>), Absence> {
+        let stream = loop {
+            match AsyncStream::connect_from(host, exit, &self.line.config).await {
+                Ok(stream) => break stream,
+                // Any host can forge the ICMP message that refuses: no reason to go on in clear.
+                Err(error)
+                    if error.kind() == ErrorKind::ConnectionRefused && self.config.falls_back_in_clear() =>
+                {
+                    sleep(RESPITE).await;
+                }
+                Err(_) => return Err(Absence::Silent),
+            }
+        };
+        let bound =
+            self.line.bound(&self.config.key, stream.get_ref(), End::Entrance).ok_or(Absence::Silent)?;
+        let pulse = Arc::new(Pulse::new());
+        let mut leg = TrunkLeg::that_beats(stream, Arc::clone(&pulse));
+        let mut bytes = [0; CHALLENGE_LEN];
+        leg.stream().read_exact(&mut bytes).await.map_err(|_| Absence::Silent)?;
+        match Challenge::decode(&bytes) {
+            Ok(challenge) => Ok((leg, bound, challenge, pulse)),
+            Err(Malformed::Version(version)) => Err(Absence::Version(version)),
+            Err(_) => Err(Absence::Rejected),
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::new(self.config.fallback_after, self.config.reset_after)
+    }
+
+    /// Asks the exit for signs of life until it has ended the trunk or was silent for too long.
+    async fn watch(&self, mut control: TrunkLeg<P>, trunk: &Arc<Open<P>>) -> Said {
+        let mut watch = Watch::new(self.limits(), trunk.pulse.now());
+        let silent = Said::Absent(Absence::Silent);
+        loop {
+            let now = trunk.pulse.now();
+            watch.hear(trunk.pulse.heard());
+            match watch.life(now) {
+                Life::Answers => self.stand(Standing::Present(Arc::clone(trunk)), Said::Present),
+                Life::Silent => self.stand(Standing::Absent(Absence::Silent), silent),
+                Life::Lost => return silent,
+            }
+            if watch.asks(now) {
+                let stream = control.stream();
+                if stream.write_all(&super::greeting::SIGN_OF_LIFE).await.is_err() {
+                    return Said::Restarted;
+                }
+                let _ = stream.flush().await;
+            }
+            let mut signs = [0; 64];
+            match timeout(watch.patience(now), control.stream().read(&mut signs)).await {
+                Ok(Ok(1..)) => watch.answered(trunk.pulse.now()),
+                Ok(Err(error)) if error.kind() == ErrorKind::TimedOut => return silent,
+                Ok(_) => return Said::Restarted,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Sets the state of the trunk, and logs it if it is news.
+    fn stand(&self, now: Standing<Arc<Open<P>>>, said: Said) {
+        let is_present = matches!(now, Standing::Present(_));
+        let is_absent = matches!(now, Standing::Absent(_));
+        let goes_in_clear = is_absent && self.config.falls_back_in_clear() && now_falls_back(&now);
+        let was_absent = matches!(self.standing.send_replace(now), Standing::Absent(_));
+        self.figures.exit_present.set(is_present.into());
+        self.figures.clear_fallback.set(goes_in_clear.into());
+        if is_absent && !was_absent {
+            self.figures.exit_absences.add();
+        }
+        if self.reporter.lock().unwrap_or_else(PoisonError::into_inner).is_new(said) {
+            let (exit, fallback) = (&self.config.exit, self.config.fallback());
+            let remark = Remark { exit, said, fallback, encrypts: self.config.transport.encrypts() };
+            let tone = if said == Said::Present { Tone::Good } else { Tone::Bad };
+            self.notices.say(Notice { about: "peer", tone, text: remark.to_string() });
+        }
     }
 }
 
-fn invalid(error: super::greeting::Malformed) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, error)
+/// Returns whether connections then go by TCP, if they may.
+fn now_falls_back<T>(standing: &Standing<T>) -> bool {
+    matches!(standing, Standing::Absent(absence) if *absence != Absence::Rejected)
+}
+
+impl<P: Carrier> Open<P> {
+    /// Waits until the trunk is over.
+    pub(super) async fn ended(&self) {
+        // The sender is ours.
+        let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
+    }
+
+    fn end(&self) {
+        self.ended.send_replace(true);
+        self.spare.clear();
+    }
 }

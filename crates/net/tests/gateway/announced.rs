@@ -194,6 +194,7 @@ fn who_has_lost_its_exit_is_found_out_by_the_next_handshake() {
     }
     carried(&asking.entrance, [1, 1, 0]);
     drop(exit);
+    asking.entrance.await_figure("exit_present", 0);
     // It still counts as one of TPA, and is tried; then its handshake tells.
     world.connect();
     carried(&asking.entrance, [1, 1, 1]);

@@ -3,7 +3,9 @@
 use crate::gateway::helpers::*;
 use hopline_harness::Test;
 use hopline_net::gateway::ExitConfig;
-use hopline_net::gateway::greeting::{CHALLENGE_LEN, Challenge, Nonce, Request};
+use hopline_net::gateway::greeting::{
+    ANSWER_LEN, CHALLENGE_LEN, Challenge, Hello, Nonce, Request, Session, Verdict,
+};
 use hopline_net::tpa::TpaStream;
 use hopline_net::wide::{self, Credentials, PrivateKey, Seed, Trust, WideListener, WideStream};
 use std::io::{ErrorKind, Read, Write};
@@ -12,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 pub(crate) fn tests() -> Vec<Test> {
-    hopline_harness::tests!([]; a_recorded_request_is_good_for_nothing, garbage_is_counted_and_reset,
+    hopline_harness::tests!([]; a_recorded_hello_or_request_is_good_for_nothing, garbage_is_counted_and_reset,
         strangers_hear_a_challenge_and_nothing_else_and_not_for_long, strangers_do_not_keep_peers_out, who_is_in_between_is_no_exit_and_no_entrance)
     .into()
 }
@@ -26,9 +28,13 @@ fn caller(exit: SocketAddr) -> (TpaStream, Challenge) {
     (stream, Challenge::decode(&challenge).unwrap())
 }
 
+fn hello() -> Hello {
+    Hello { name: name(), nonce: Nonce([7; 32]) }
+}
+
 fn request(destination: SocketAddr) -> Request {
     let destination = destination.to_string().parse().unwrap();
-    Request { name: name(), nonce: Nonce([7; 32]), destination, source: None }
+    Request { number: 1, destination, source: None }
 }
 
 fn say(mut stream: &TpaStream, data: &[u8]) {
@@ -42,27 +48,43 @@ fn is_cut_off(mut stream: &TpaStream) {
     assert_eq!(heard.unwrap_err().kind(), ErrorKind::ConnectionReset);
 }
 
-fn a_recorded_request_is_good_for_nothing() {
+fn a_recorded_hello_or_request_is_good_for_nothing() {
     let (listener, address) = server(V4);
     let (exit, exit_address) = start_exit(&exit_config(V4));
-    let (first, challenge) = caller(exit_address);
-    let recorded = request(address).encode(&key(1), &challenge);
-    say(&first, &recorded);
-    accept(&listener);
-    exit.await_figure("tpa_connections", 1);
+    let (mut trunk, challenge) = caller(exit_address);
+    let recorded = hello().encode(&key(1), &challenge);
+    say(&trunk, &recorded);
+    let mut answer = [0; ANSWER_LEN];
+    trunk.read_exact(&mut answer).unwrap();
+    let session = Session::new(&key(1), &challenge, &hello().nonce);
+    assert_eq!(Verdict::decode(&answer, &session, 0), Ok(Verdict::Connected));
     let (second, other) = caller(exit_address);
     assert_ne!(challenge, other);
     say(&second, &recorded);
     is_cut_off(&second);
-    exit.await_figure("wrong_proofs", 1);
+    let recorded = request(address).encode(&session);
+    let (first, _) = caller(exit_address);
+    say(&first, &recorded);
+    accept(&listener);
+    exit.await_figure("tpa_connections", 1);
+    let (second, _) = caller(exit_address);
+    say(&second, &recorded);
+    is_cut_off(&second);
+    // Nor is it once the trunk is over.
+    trunk.abort();
+    exit.await_figure("open_trunks", 0);
+    let (third, _) = caller(exit_address);
+    say(&third, &Request { number: 2, ..request(address) }.encode(&session));
+    is_cut_off(&third);
+    exit.await_figure("wrong_proofs", 3);
     assert_eq!(exit.figure("tpa_connections"), 1);
 }
 
 fn garbage_is_counted_and_reset() {
     let (exit, exit_address) = start_exit(&exit_config(V4));
-    let longest = [b"hgw\x01\xff\xff".to_vec(), vec![0; 1000]].concat();
-    let short = [b"hgw\x01\x00\x20".to_vec(), vec![0; 32]].concat();
-    for garbage in [b"GET / HTTP/1.0\r\n\r\n", &longest[..], &short, b"hgw\x02\x00\x40"] {
+    let longest = [b"hgw\x02\x01\xff\xff".to_vec(), vec![0; 1000]].concat();
+    let short = [b"hgw\x02\x02\x00\x20".to_vec(), vec![0; 32]].concat();
+    for garbage in [b"GET / HTTP/1.0\r\n\r\n", &longest[..], &short, b"hgw\x01\x00\x40"] {
         let (stream, _) = caller(exit_address);
         say(&stream, garbage);
         is_cut_off(&stream);

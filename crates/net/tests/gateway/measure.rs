@@ -110,7 +110,7 @@ impl World {
         let exit = self.wireless.run_in_b(|| Running::start(Exit::open(&exit).unwrap()));
         let way = Way::Forward { listen: (ENTRANCE, 5000).into(), to: SERVER.to_string().parse().unwrap() };
         let tcp = LegOptions { congestion: Some("cubic".into()), ..LegOptions::default() };
-        let config = EntranceConfig::new(way, (SERVER.ip(), EXIT_PORT).into(), name(), key(1));
+        let config = EntranceConfig::new(way, SocketAddr::new(SERVER.ip(), EXIT_PORT), name(), key(1));
         let config = EntranceConfig { transport: trunk, tcp, ..config };
         let entrance = self.wireless.run_in_a(|| Running::start(Entrance::open(&config).unwrap()));
         (entrance, exit, (ENTRANCE, 5000).into())

@@ -4,13 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 mod announced;
+mod between;
 mod carried;
+mod clear;
 mod diverted;
 mod helpers;
 mod hostile;
 mod killed;
 mod measure;
+mod named;
 mod over_link;
+mod queries;
 mod refused;
 mod socks;
 
@@ -21,11 +25,14 @@ pub(crate) use killed::{play, role};
 pub(crate) fn tests() -> Vec<Test> {
     let tests = [
         carried::tests(),
+        clear::tests(),
         refused::tests(),
         socks::tests(),
         hostile::tests(),
         killed::tests(),
+        named::tests(),
         over_link::tests(),
+        queries::tests(),
         diverted::tests(),
         announced::tests(),
         measure::tests(),

@@ -41,7 +41,7 @@ fn exit_at(ip: IpAddr, transport: Transport) -> ExitConfig {
 fn entrance_to(server: SocketAddr, transport: Transport) -> EntranceConfig {
     let listen = (Ipv4Addr::LOCALHOST, 0).into();
     let way = Way::Forward { listen, to: server.to_string().parse().unwrap() };
-    let exit = (server.ip(), EXIT_PORT).into();
+    let exit = SocketAddr::new(server.ip(), EXIT_PORT);
     EntranceConfig { transport, ..EntranceConfig::new(way, exit, name(), key(1)) }
 }
 

@@ -1,17 +1,24 @@
 //! Connections that cannot be, and exits that are not there.
 
+use crate::gateway::between::{Does, Relay};
 use crate::gateway::helpers::*;
+use hopline_core::Duration as Span;
 use hopline_harness::Test;
 use hopline_net::gateway::{Allowed, EntranceConfig, ExitConfig, Fallback, Transport};
 use hopline_net::tpa;
+use hopline_net::wide::{self, Credentials, PrivateKey, Seed, Trust};
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
+use std::thread;
 use std::time::Duration;
 
 pub(crate) fn tests() -> Vec<Test> {
     over_both!([]; a_destination_that_refuses_is_a_reset, a_destination_that_is_not_allowed_is_a_reset,
         without_an_exit_connections_go_by_tcp_until_it_is_back, without_an_exit_connections_can_be_refused,
-        one_connection_too_many_for_the_exit_goes_by_tcp, one_connection_too_many_for_the_entrance_is_reset,
-        another_key_or_name_reaches_nothing, parameters_out_of_range_are_named)
+        one_connection_too_many_for_the_exit_goes_by_tcp, one_connection_too_many_for_the_entrance_waits,
+        connections_that_wait_too_long_or_are_too_many_are_reset,
+        another_key_or_name_reaches_nothing, an_exit_of_another_version_is_none, an_exit_by_name_is_found_at_its_second_address,
+        connections_through_an_exit_that_falls_silent_are_reset, parameters_out_of_range_are_named)
 }
 
 fn a_destination_that_refuses_is_a_reset() {
@@ -33,6 +40,7 @@ fn a_destination_that_is_not_allowed_is_a_reset() {
 fn impatient(server: SocketAddr, exit: SocketAddr) -> EntranceConfig {
     let millis = Duration::from_millis;
     EntranceConfig {
+        fallback: Some(Fallback::Tcp),
         fallback_after: millis(300),
         retry_after: millis(200),
         ..entrance_config(forward(server), exit)
@@ -74,8 +82,10 @@ fn without_an_exit_connections_go_by_tcp_until_it_is_back() {
 fn without_an_exit_connections_can_be_refused() {
     let (_listener, address) = server(V4);
     let silent = std::net::UdpSocket::bind((V4, 0)).unwrap();
-    let config =
-        EntranceConfig { fallback: Fallback::Refuse, ..impatient(address, silent.local_addr().unwrap()) };
+    let config = EntranceConfig {
+        fallback: Some(Fallback::Refuse),
+        ..impatient(address, silent.local_addr().unwrap())
+    };
     let (entrance, entry) = start_entrance(&config);
     is_reset(&connect(entry));
     is_reset(&connect(entry));
@@ -84,26 +94,52 @@ fn without_an_exit_connections_can_be_refused() {
 
 fn one_connection_too_many_for_the_exit_goes_by_tcp() {
     let (listener, address) = server(V4);
-    let pair = pair(forward(address), &ExitConfig { max_connections: 1, ..exit_config(V4) });
-    let _first = (connect(pair.address), accept(&listener));
-    pair.entrance.await_figure("tpa_connections", 1);
-    carries(&listener, pair.address);
-    pair.entrance.await_figure("tcp_connections", 1);
-    assert_eq!(pair.entrance.figure("exit_absences"), 0);
+    let max_wait = Duration::from_millis(100);
+    let (exit, exit_address) = start_exit(&ExitConfig { max_connections: 1, max_wait, ..exit_config(V4) });
+    let config =
+        EntranceConfig { fallback: Some(Fallback::Tcp), ..entrance_config(forward(address), exit_address) };
+    let (entrance, entry) = start_entrance(&config);
+    let _first = (connect(entry), accept(&listener));
+    entrance.await_figure("tpa_connections", 1);
+    // Its first bytes went to the exit, which did not pass them on.
+    carries(&listener, entry);
+    entrance.await_figure("tcp_connections", 1);
+    assert_eq!(entrance.figure("exit_absences"), 0);
+    exit.await_figure("too_many_requests", 1);
 }
 
-fn one_connection_too_many_for_the_entrance_is_reset() {
+fn one_connection_too_many_for_the_entrance_waits() {
     let (listener, address) = server(V4);
     let (_exit, exit_address) = start_exit(&exit_config(V4));
     let config = EntranceConfig { max_connections: 1, ..entrance_config(forward(address), exit_address) };
     let (entrance, entry) = start_entrance(&config);
     let first = (connect(entry), accept(&listener));
-    is_reset(&connect(entry));
-    entrance.await_figure("turned_away_connections", 1);
+    let second = connect(entry);
+    send(&second, b"waits");
     exchange(&first.0, &first.1, 1000);
     drop(first);
-    entrance.await_figure("open_connections", 0);
-    carries(&listener, entry);
+    let server = accept(&listener);
+    assert_eq!(hash_of(&server).unwrap(), hash(b"waits"));
+    drop(server);
+    assert_eq!(entrance.figure("turned_away_connections"), 0);
+}
+
+fn connections_that_wait_too_long_or_are_too_many_are_reset() {
+    let (listener, address) = server(V4);
+    let (_exit, exit_address) = start_exit(&exit_config(V4));
+    let max_wait = Duration::from_millis(500);
+    let config =
+        EntranceConfig { max_connections: 2, max_wait, ..entrance_config(forward(address), exit_address) };
+    let (entrance, entry) = start_entrance(&config);
+    let open: Vec<_> = (0..2).map(|_| (connect(entry), accept(&listener))).collect();
+    // One address has half of the places at which connections wait.
+    let [waits, is_turned_away] = [connect(entry), connect(entry)];
+    is_reset(&is_turned_away);
+    is_reset(&waits);
+    entrance.await_figure("turned_away_connections", 2);
+    for (client, server) in &open {
+        exchange(client, server, 1000);
+    }
 }
 
 fn another_key_or_name_reaches_nothing() {
@@ -115,9 +151,110 @@ fn another_key_or_name_reaches_nothing() {
     for (config, figure) in [(wrong_key, "wrong_proofs"), (wrong_name, "unknown_peers")] {
         let (entrance, entry) = start_entrance(&config);
         is_reset(&connect(entry));
-        exit.await_figure(figure, 1);
         entrance.await_figure("rejected_connections", 1);
+        // It goes on trying.
+        assert!(eventually(|| exit.figure(figure) > 0));
         assert_eq!([entrance.figure("tcp_connections"), exit.figure("tpa_connections")], [0, 0]);
+    }
+}
+
+/// Says what exits of version 1 say first, to all that call.
+fn an_exit_of_another_version_is_none() {
+    let (listener, address) = server(V4);
+    let challenge = [&b"hgw\x01"[..], &[7; 32]].concat();
+    let old = other_exit(challenge);
+    let (entrance, entry) = start_entrance(&impatient(address, old));
+    carries(&listener, entry);
+    entrance.await_figure("tcp_connections", 1);
+    assert_eq!([entrance.figure("exit_absences"), entrance.figure("exit_present")], [1, 0]);
+}
+
+/// A listener that says one thing to each caller, over what the test is about.
+fn other_exit(says: Vec<u8>) -> SocketAddr {
+    match carrier() {
+        Carrier::Tpa => {
+            let listener = tpa::TpaListener::bind((V4, 0), &trunk()).unwrap();
+            let address = listener.local_addr().unwrap();
+            talk(says, move || listener.accept().unwrap().0);
+            address
+        }
+        Carrier::TpaWide => {
+            let private = PrivateKey::generate(&Seed::new([9; 32]));
+            let config = wide::config(Credentials::Keys { private, trust: Trust::Anyone });
+            let listener = wide::WideListener::bind((V4, 0), &config).unwrap();
+            let address = listener.local_addr().unwrap();
+            talk(says, move || listener.accept().unwrap().0);
+            address
+        }
+    }
+}
+
+/// Until the test ends.
+fn talk<S: Write + Send + 'static>(says: Vec<u8>, accept: impl Fn() -> S + Send + 'static) {
+    let talk = move || {
+        let mut held = Vec::new();
+        loop {
+            let mut stream = accept();
+            let _ = stream.write_all(&says).and_then(|()| stream.flush());
+            held.push(stream);
+        }
+    };
+    thread::Builder::new().spawn(talk).unwrap();
+}
+
+fn an_exit_by_name_is_found_at_its_second_address() {
+    let (listener, address) = server(V4);
+    // The name has an address of IPv6 on many machines, and none there answers.
+    let (_exit, exit_address) = start_exit(&exit_config(V4));
+    let name = format!("localhost:{}", exit_address.port());
+    let config = EntranceConfig {
+        exit: name.parse().unwrap(),
+        fallback: Some(Fallback::Refuse),
+        ..entrance_config(forward(address), exit_address)
+    };
+    let (entrance, entry) = start_entrance(&config);
+    entrance.await_figure("exit_present", 1);
+    carries(&listener, entry);
+    entrance.await_figure("tpa_connections", 1);
+}
+
+fn connections_through_an_exit_that_falls_silent_are_reset() {
+    let (listener, address) = server(V4);
+    let exit = ExitConfig { transport: patient_transport(), ..exit_config(V4) };
+    let (_exit, exit_address) = start_exit(&exit);
+    let relay = Relay::before(exit_address, Does::Pass);
+    let config = EntranceConfig {
+        transport: patient_transport(),
+        reset_after: Duration::from_millis(700),
+        ..impatient(address, relay.address)
+    };
+    let (entrance, entry) = start_entrance(&config);
+    let open: Vec<_> = (0..3).map(|_| (connect(entry), accept(&listener))).collect();
+    exchange(&open[0].0, &open[0].1, 1000);
+    relay.set(Does::Drop);
+    // Those that say nothing, too.
+    for (client, _) in &open[1..] {
+        is_reset(client);
+    }
+    entrance.await_figure("broken_connections", 2);
+    // The limits of silence of the transport are a minute.
+    relay.set(Does::Pass);
+    entrance.await_figure("exit_present", 1);
+    // The exit has learned of it, and has reset the servers.
+    for (_, server) in &open[1..] {
+        is_reset(server);
+    }
+}
+
+/// The transport of the test, with the limit of silence that users have.
+fn patient_transport() -> Transport {
+    let minute = Some(Span::from_secs(60));
+    match transport() {
+        Transport::Tpa(config) => Transport::Tpa(tpa::Config { silence_limit: minute, ..config }),
+        Transport::TpaWide(mut config) => {
+            config.silence.limit = minute;
+            Transport::TpaWide(config)
+        }
     }
 }
 
@@ -145,6 +282,9 @@ fn parameters_out_of_range_are_named() {
         hopline_net::gateway::Entrance::open(&config).unwrap_err().to_string()
     };
     assert_eq!(entrance(|c| c.ways.clear()), "`ways` must be at least one");
+    assert_eq!(entrance(|c| c.max_wait = Duration::ZERO), "`max_wait` must be 100 ms to 30 s");
+    assert_eq!(entrance(|c| c.reset_after = Duration::ZERO), "`reset_after` must be 100 ms to 1 h");
+    assert_eq!(entrance(|c| c.spare_connections = 65), "`spare_connections` must be 0 to 64");
     assert_eq!(entrance(|c| c.buffer = 1), "`buffer` must be 4 KiB to 1 MiB");
     assert_eq!(entrance(|c| c.fallback_after = Duration::ZERO), "`fallback_after` must be 100 ms to 60 s");
 }

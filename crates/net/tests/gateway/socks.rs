@@ -2,7 +2,7 @@
 
 use crate::gateway::helpers::*;
 use hopline_harness::{Need, Test};
-use hopline_net::gateway::{Allowed, EntranceConfig, ExitConfig, Way, socks::Login};
+use hopline_net::gateway::{Allowed, EntranceConfig, ExitConfig, Fallback, Way, socks::Login};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
@@ -11,7 +11,8 @@ use std::time::Duration;
 
 pub(crate) fn tests() -> Vec<Test> {
     let mut tests: Vec<Test> = over_both!([]; a_client_says_where_to, a_name_is_resolved_by_the_exit,
-        a_client_learns_why_not, a_login_is_asked_for, who_says_nothing_is_reset_and_keeps_nobody_out);
+        a_client_learns_why_not, a_login_is_asked_for, who_says_nothing_is_reset_and_keeps_nobody_out,
+        clients_of_one_network_keep_no_other_out, without_an_exit_a_client_reaches_only_what_is_allowed);
     tests.push(Test::new("curl_fetches_through_socks", [Need::Program("curl")], curl_fetches_through_socks));
     tests
 }
@@ -126,6 +127,51 @@ fn who_says_nothing_is_reset_and_keeps_nobody_out() {
     silent.iter().flatten().for_each(is_reset);
     let client = ask(entry, &request(address), 0);
     exchange(&client, &accept(&listener), 10_000);
+}
+
+fn clients_of_one_network_keep_no_other_out() {
+    let (listener, address) = server(V4);
+    let (_exit, exit_address) = start_exit(&exit_config(V4));
+    let config = EntranceConfig { max_connections: 8, ..entrance_config(way(None), exit_address) };
+    let (entrance, entry) = start_entrance(&config);
+    let silent: Vec<_> = (0..8).map(|_| connect(entry)).collect();
+    entrance.await_figure("turned_away_connections", 4);
+    let from = |ip: [u8; 4]| {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from((ip, 0)).into()).unwrap();
+        socket.connect(&entry.into()).unwrap();
+        TcpStream::from(socket)
+    };
+    let mut client = from([127, 0, 0, 2]);
+    client.write_all(&[&[5, 1, 0][..], &request(address)].concat()).unwrap();
+    assert_eq!(hear::<12>(&client)[..4], [5, 0, 5, 0]);
+    exchange(&client, &accept(&listener), 1000);
+    drop(silent);
+}
+
+fn without_an_exit_a_client_reaches_only_what_is_allowed() {
+    let (listener, address) = server(V4);
+    let silent = std::net::UdpSocket::bind((V4, 0)).unwrap();
+    let refusing = EntranceConfig {
+        fallback: Some(Fallback::Tcp),
+        fallback_after: Duration::from_millis(300),
+        ..entrance_config(way(None), silent.local_addr().unwrap())
+    };
+    let (entrance, entry) = start_entrance(&refusing);
+    let private = SocketAddr::from(([10, 255, 255, 254], 80));
+    for to in [address, private, ([169, 254, 169, 254], 80).into(), ([0, 0, 0, 0], address.port()).into()] {
+        ask(entry, &request(to), 2);
+    }
+    let named = [&[5, 1, 0, 3, 9][..], b"localhost", &address.port().to_be_bytes()].concat();
+    ask(entry, &named, 2);
+    entrance.await_figure("not_allowed_connections", 5);
+    assert_eq!(entrance.figure("tcp_connections"), 0);
+    let allowed = vec![format!("127.0.0.1 {}", address.port()).parse().unwrap()];
+    let (entrance, entry) = start_entrance(&EntranceConfig { allowed, ..refusing });
+    let client = ask(entry, &request(address), 0);
+    exchange(&client, &accept(&listener), 1000);
+    ask(entry, &request(([127, 0, 0, 2], address.port()).into()), 2);
+    entrance.await_figure("tcp_connections", 1);
 }
 
 /// One answer of HTTP.

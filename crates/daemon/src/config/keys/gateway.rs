@@ -6,7 +6,10 @@ use hopline_scenario::choice::Choice;
 use hopline_scenario::schema::Key;
 
 /// `exit`.
-pub const EXIT: Key = Key::text("exit", "address and UDP port of the other gateway, such as 192.0.2.7:7172");
+pub const EXIT: Key = Key::text(
+    "exit",
+    "address or name, and UDP port, of the other gateway, such as 192.0.2.7:7172; a name is resolved anew whenever the trunk is opened",
+);
 /// `identity`.
 pub const IDENTITY: Key = Key::text("identity", "by what name the other gateway knows this one");
 /// `forward`.
@@ -15,8 +18,10 @@ pub const FORWARD: Key = Key::texts(
     "who connects here is connected there, such as [\"127.0.0.1:8080 = server.example:80\"]",
 );
 /// `socks`.
-pub const SOCKS: Key =
-    Key::text("socks", "address and port where clients of SOCKS 5 may say where to, such as 127.0.0.1:1080");
+pub const SOCKS: Key = Key::text(
+    "socks",
+    "address and port where clients of SOCKS 5 may say where to, such as 127.0.0.1:1080; beyond the loopback interface with socks_login_file only",
+);
 /// `socks_login_file`.
 pub const SOCKS_LOGIN_FILE: Key = Key::text(
     "socks_login_file",
@@ -42,21 +47,42 @@ pub const SOURCES: Choice<Sources> = choice!(
 pub const FALLBACK: Choice<Fallback> = choice!(
     "fallback",
     { "tcp" => Fallback::Tcp, "refuse" => Fallback::Refuse },
-    "what becomes of connections while the other gateway does not answer; default: tcp",
+    "what becomes of connections while the other gateway does not answer: they go by TCP, in clear, or are refused; default: tcp, of transport = \"tpa-wide\": refuse",
 );
 /// `fallback_after_s`.
 pub const FALLBACK_AFTER_S: Key = Key::number(
     "fallback_after_s",
     0.1,
     60.0,
-    "how long it may take to answer before it counts as absent; default: 3",
+    "how long it may be silent before it counts as absent, for new connections; default: 3",
 );
 /// `retry_after_s`.
 pub const RETRY_AFTER_S: Key = Key::number(
     "retry_after_s",
     0.1,
     3600.0,
-    "how long it counts as absent before it is tried again; default: 30",
+    "how long after an attempt that failed it is tried again; default: 2",
+);
+/// `reset_after_s`.
+pub const RESET_AFTER_S: Key = Key::number(
+    "reset_after_s",
+    0.1,
+    3600.0,
+    "how long it may be silent before connections through it are reset: longer than outages that they are to survive; default: 4.5",
+);
+/// `spare_connections`.
+pub const SPARE_CONNECTIONS: Key = Key::integer(
+    "spare_connections",
+    0,
+    64,
+    "streams to the other gateway that are kept ready, so that new connections wait for no handshake; default: 4",
+);
+/// `max_wait_s`.
+pub const MAX_WAIT_S: Key = Key::number(
+    "max_wait_s",
+    0.1,
+    30.0,
+    "how long connections beyond max_connections, at most as many again, wait for a place before they are reset; default: 10",
 );
 /// What carries connections from gateway to gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,7 +124,7 @@ pub const PEERS: Key = Key::texts(
 /// `allowed`.
 pub const ALLOWED: Key = Key::texts(
     "allowed",
-    "where connections may go, such as [\"10.0.0.0/8 80-443\"]; default: anywhere but to this host and its neighbours on the link",
+    "where connections may go, such as [\"10.0.0.0/8 80-443\"]; of gateway: those that go by TCP from here; default: anywhere but to this host and its neighbours on the link, of clients of socks not to private networks either",
 );
 
 /// Those of an entrance.
@@ -113,8 +139,11 @@ pub(super) const ENTRANCE: &[Key] = &[
     FALLBACK.key,
     FALLBACK_AFTER_S,
     RETRY_AFTER_S,
+    RESET_AFTER_S,
+    SPARE_CONNECTIONS,
 ];
 /// Those of an exit.
-pub(super) const AN_EXIT: &[Key] = &[LISTEN, PEERS, ALLOWED];
+pub(super) const AN_EXIT: &[Key] = &[LISTEN, PEERS];
 /// Those of both.
-pub(super) const BOTH: &[Key] = &[ANNOUNCE, SOURCES.key, TRANSPORT.key, CWND_MAX, CONGESTION];
+pub(super) const BOTH: &[Key] =
+    &[ANNOUNCE, ALLOWED, SOURCES.key, TRANSPORT.key, CWND_MAX, CONGESTION, MAX_WAIT_S];

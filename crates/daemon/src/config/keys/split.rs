@@ -29,7 +29,7 @@ pub const MAX_CONNECTIONS: Key = Key::integer(
     "max_connections",
     1,
     500_000,
-    "most connections at once; others are reset; default: 8192, of gateways: 1024",
+    "most connections at once; others are reset, of gateways: wait for max_wait_s; default: 8192, of gateways: 1024",
 );
 /// `buffer_bytes`.
 pub const BUFFER_BYTES: Key = Key::integer(

@@ -64,30 +64,48 @@ impl EntranceTask {
                 .at(section.origin)
                 .help("add forward = [\"127.0.0.1:8080 = server.example:80\"], socks = \"127.0.0.1:1080\" or divert = \"eth1\""));
         };
-        let exit = required(kind, section, keys::EXIT.name, "address with a port", "192.0.2.7:7172")?;
+        let exit: Destination =
+            required(kind, section, keys::EXIT.name, "address or name with a port", "192.0.2.7:7172")?;
         let name: Name = required(kind, section, keys::IDENTITY.name, "name", "drone-7")?;
         let key = Key::new(&secret::key(kind, section)?);
         let mut config = EntranceConfig { ways, ..EntranceConfig::new(first, exit, name, key) };
-        section.set(keys::FALLBACK, &mut config.fallback);
+        config.transport = trunk(section)?;
+        if section.word(keys::FALLBACK.key.name).is_some() {
+            let mut fallback = config.fallback();
+            section.set(keys::FALLBACK, &mut fallback);
+            config.fallback = Some(fallback);
+        }
+        config.allowed = values::parsed_list(section, keys::ALLOWED.name, "rule", "10.0.0.0/8 80-443")?;
         section.set(keys::SOURCES, &mut config.sources);
         for (key, field) in [
             (keys::FALLBACK_AFTER_S, &mut config.fallback_after),
             (keys::RETRY_AFTER_S, &mut config.retry_after),
+            (keys::RESET_AFTER_S, &mut config.reset_after),
+            (keys::MAX_WAIT_S, &mut config.max_wait),
             (split::CONNECT_TIMEOUT_S, &mut config.connect_timeout),
         ] {
             *field = values::seconds(section, key.name).unwrap_or(*field);
         }
-        config.transport = trunk(section)?;
+        config.spare_connections =
+            section.small(keys::SPARE_CONNECTIONS.name).unwrap_or(config.spare_connections);
         config.tcp = leg(section)?;
         config.max_connections = section.small(split::MAX_CONNECTIONS.name).unwrap_or(config.max_connections);
         config.buffer = section.small(split::BUFFER_BYTES.name).unwrap_or(config.buffer);
         config.validate().map_err(|error| wrong(section, error))?;
+        let announce = announce(section, Role::Caller, number)?;
+        if announce.is_some() && config.transport.encrypts() && !config.falls_back_in_clear() {
+            let wrong =
+                "announce has connections to other hosts go by TCP, in clear, beside an encrypted trunk";
+            return Err(Problem::new(wrong)
+                .at(section.origin_of(keys::ANNOUNCE.name))
+                .help("leave out announce, or add fallback = \"tcp\" if that is meant"));
+        }
         Ok(Self {
             divert,
             destinations: values::parsed_list(section, keys::DESTINATIONS.name, "network", "10.1.0.0/16")?,
             ports: in_path::ports(section),
             port,
-            announce: announce(section, Role::Caller, number)?,
+            announce,
             config,
         })
     }
@@ -142,6 +160,7 @@ fn exit(section: &Section<'_>) -> Result<ExitConfig, Problem> {
     section.set(keys::SOURCES, &mut config.sources);
     config.connect_timeout =
         values::seconds(section, split::CONNECT_TIMEOUT_S.name).unwrap_or(config.connect_timeout);
+    config.max_wait = values::seconds(section, keys::MAX_WAIT_S.name).unwrap_or(config.max_wait);
     config.transport = trunk(section)?;
     config.tcp = leg(section)?;
     config.max_connections = section.small(split::MAX_CONNECTIONS.name).unwrap_or(config.max_connections);
@@ -180,7 +199,13 @@ fn socks(section: &Section<'_>) -> Result<Option<Way>, Problem> {
         })
     };
     let login = section.word(keys::SOCKS_LOGIN_FILE.name).map(login).transpose()?;
-    Ok(Some(Way::Socks { listen, login }))
+    let way = Way::Socks { listen, login };
+    if way.is_open_relay() {
+        return Err(Problem::new(format!("any host that reaches {listen} could have connections made to anywhere"))
+            .at(section.origin_of(keys::SOCKS.name))
+            .help("socks = \"127.0.0.1:1080\", or add socks_login_file = \"/etc/hopline/socks.login\", whose first line is USER:PASSWORD"));
+    }
+    Ok(Some(way))
 }
 
 fn peers(section: &Section<'_>) -> Result<Vec<Peer>, Problem> {

@@ -1,0 +1,155 @@
+//! Log lines of an exit about entrances: each change once, and of strangers no more than a line a minute.
+
+use super::greeting::Malformed;
+use super::key::Name;
+use super::service::Notices;
+use crate::service::{Notice, Tone};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Between two remarks of a kind on strangers, of whom there may be many.
+const PERIOD: Duration = Duration::from_secs(60);
+
+/// State of an entrance, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entrance {
+    /// It has a trunk.
+    Present,
+    /// It has none any more.
+    Gone,
+    /// A gateway under its name has another key.
+    Unproven,
+}
+
+/// Fault of a stranger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stranger {
+    /// It speaks this version of the protocol.
+    Version(u8),
+    /// It speaks another protocol.
+    Foreign,
+    /// It has a name that is no entrance's.
+    Unnamed,
+}
+
+/// The lines that were logged last.
+#[derive(Debug, Default)]
+pub(super) struct Remarks {
+    said: Mutex<Said>,
+    notices: Notices,
+}
+
+#[derive(Debug, Default)]
+struct Said {
+    entrances: BTreeMap<Name, Entrance>,
+    /// Time of the last line about a kind of stranger; versions count as one kind.
+    strangers: BTreeMap<u8, Instant>,
+}
+
+impl Remarks {
+    /// Where its notices are.
+    pub(super) const fn notices(&self) -> &Notices {
+        &self.notices
+    }
+
+    /// Logs the state of the entrance `name` at `address`, if it has changed.
+    pub(super) fn entrance(&self, name: &Name, now: Entrance, address: SocketAddr) {
+        if !self.said.lock().unwrap_or_else(PoisonError::into_inner).is_new(name, now) {
+            return;
+        }
+        let (tone, text) = match now {
+            Entrance::Present => {
+                (Tone::Good, format!("the entrance {name} has opened a trunk from {address}"))
+            }
+            Entrance::Gone => {
+                (Tone::Bad, format!("the entrance {name} at {address} is gone: its connections are reset"))
+            }
+            Entrance::Unproven => (
+                Tone::Bad,
+                format!("the gateway at {address} calls itself {name} and has another key: it is refused"),
+            ),
+        };
+        self.notices.say(Notice { about: "peer", tone, text });
+    }
+
+    /// Logs a fault of a stranger, if none of its kind was logged within a minute.
+    pub(super) fn stranger(&self, did: Stranger, address: SocketAddr) {
+        if self.said.lock().unwrap_or_else(PoisonError::into_inner).is_due(did, now()) {
+            let text = format!("the gateway at {address} {did}: it is refused");
+            self.notices.say(Notice { about: "stranger", tone: Tone::Bad, text });
+        }
+    }
+}
+
+impl Said {
+    fn is_new(&mut self, name: &Name, now: Entrance) -> bool {
+        self.entrances.insert(name.clone(), now) != Some(now)
+    }
+
+    fn is_due(&mut self, did: Stranger, now: Instant) -> bool {
+        let kind = match did {
+            Stranger::Version(_) => 0,
+            Stranger::Foreign => 1,
+            Stranger::Unnamed => 2,
+        };
+        let last = self.strangers.get(&kind);
+        let is_due = last.is_none_or(|at| now.saturating_duration_since(*at) >= PERIOD);
+        if is_due {
+            self.strangers.insert(kind, now);
+        }
+        is_due
+    }
+}
+
+impl From<Malformed> for Stranger {
+    fn from(malformed: Malformed) -> Self {
+        match malformed {
+            Malformed::Version(version) => Self::Version(version),
+            _ => Self::Foreign,
+        }
+    }
+}
+
+impl fmt::Display for Stranger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version(version) => {
+                write!(f, "speaks version {version} of the protocol, not {}", super::greeting::VERSION)
+            }
+            Self::Foreign => f.write_str("speaks another protocol"),
+            Self::Unnamed => f.write_str("has a name that is not among the peers"),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a gateway is in real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_change_of_an_entrance_is_told_once() {
+        let mut said = Said::default();
+        let (one, other) = ("one".parse().unwrap(), "other".parse().unwrap());
+        assert!(said.is_new(&one, Entrance::Unproven) && !said.is_new(&one, Entrance::Unproven));
+        assert!(said.is_new(&other, Entrance::Unproven));
+        assert!(said.is_new(&one, Entrance::Present) && !said.is_new(&one, Entrance::Present));
+        assert!(said.is_new(&one, Entrance::Gone) && said.is_new(&one, Entrance::Present));
+    }
+
+    #[test]
+    fn strangers_of_a_kind_are_told_of_once_a_minute() {
+        let (mut said, began) = (Said::default(), now());
+        assert!(said.is_due(Stranger::Version(1), began) && said.is_due(Stranger::Foreign, began));
+        let soon = began + PERIOD / 2;
+        assert!((2..=255).all(|version| !said.is_due(Stranger::Version(version), soon)));
+        assert!(said.is_due(Stranger::Unnamed, soon) && said.is_due(Stranger::Version(3), began + PERIOD));
+    }
+}

@@ -1,0 +1,172 @@
+//! The trunks that stand at an exit, by the entrances that opened them.
+
+use super::carrier::Identity;
+use super::greeting::Session;
+use super::key::{Key, Name};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// Most streams of a trunk that wait for a request: more than an entrance keeps ready, and opens at once.
+const GUESTS: usize = 256;
+/// Requests may overtake so many others.
+const REORDERING: usize = 4096;
+
+/// All trunks of an exit.
+#[derive(Debug, Default)]
+pub(super) struct Sessions(Mutex<Vec<Arc<Held>>>);
+
+/// A trunk that stands.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) name: Name,
+    /// Key that is shared with the entrance.
+    pub(super) shared: Key,
+    /// The same, as it is used on the streams of this trunk.
+    pub(super) bound: Key,
+    pub(super) session: Session,
+    identity: Identity,
+    numbers: Mutex<Numbers>,
+    guests: AtomicUsize,
+    ended: watch::Sender<bool>,
+}
+
+/// A stream of a trunk that waits for a request, until this goes.
+#[derive(Debug)]
+pub(super) struct Guest(Arc<Held>);
+
+/// Numbers of requests: each is good once.
+#[derive(Debug, Default)]
+struct Numbers {
+    /// None below is good.
+    floor: u64,
+    taken: BTreeSet<u64>,
+}
+
+impl Sessions {
+    /// Adds a trunk.
+    pub(super) fn open(
+        &self,
+        name: Name,
+        [shared, bound]: [Key; 2],
+        session: Session,
+        identity: Identity,
+    ) -> Arc<Held> {
+        let held = Arc::new(Held {
+            name,
+            shared,
+            bound,
+            session,
+            identity,
+            numbers: Mutex::default(),
+            guests: AtomicUsize::new(0),
+            ended: watch::Sender::new(false),
+        });
+        self.all().push(Arc::clone(&held));
+        held
+    }
+
+    /// Removes a trunk: all its connections are over.
+    pub(super) fn close(&self, held: &Arc<Held>) {
+        self.all().retain(|one| !Arc::ptr_eq(one, held));
+        held.ended.send_replace(true);
+    }
+
+    /// Returns the trunk that requests name by `id`.
+    pub(super) fn named(&self, id: u64) -> Option<Arc<Held>> {
+        self.all().iter().find(|held| held.session.id() == id).cloned()
+    }
+
+    /// Returns a place for a new stream of `identity`, if a trunk of it stands. The trunk that was opened last counts.
+    pub(super) fn guest(&self, identity: Identity) -> Option<Guest> {
+        let held = self.all().iter().rev().find(|held| held.identity == identity).cloned()?;
+        let taken = held.guests.fetch_add(1, Relaxed);
+        let guest = Guest(held);
+        (taken < GUESTS).then_some(guest)
+    }
+
+    /// Returns how many stand.
+    pub(super) fn len(&self) -> usize {
+        self.all().len()
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Arc<Held>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    /// Returns whether `number` was not used before; it is from now on.
+    pub(super) fn takes(&self, number: u64) -> bool {
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner).take(number)
+    }
+
+    /// Waits until the trunk is over.
+    pub(super) async fn ended(&self) {
+        // The sender is ours.
+        let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
+    }
+}
+
+impl Guest {
+    /// Waits until its trunk is over.
+    pub(super) async fn ended(&self) {
+        self.0.ended().await;
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.0.guests.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Numbers {
+    fn take(&mut self, number: u64) -> bool {
+        let is_new = number > self.floor && self.taken.insert(number);
+        if self.taken.len() > REORDERING {
+            self.floor = self.taken.pop_first().unwrap_or(self.floor);
+        }
+        is_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::greeting::{Challenge, Nonce};
+    use super::*;
+
+    #[test]
+    fn a_number_is_good_once_in_whatever_order_they_come() {
+        let mut numbers = Numbers::default();
+        assert!(!numbers.take(0), "the number of the hello");
+        assert!(numbers.take(2) && numbers.take(1) && !numbers.take(2) && !numbers.take(1));
+        assert!((3..10_000).all(|number| numbers.take(number)));
+        assert!(!numbers.take(1) && !numbers.take(9_999), "also long afterwards");
+        assert!(numbers.taken.len() <= REORDERING);
+    }
+
+    fn open(sessions: &Sessions, of: u8) -> Arc<Held> {
+        let key = Key::new(&[of; 32]);
+        let session = Session::new(&key, &Challenge(Nonce([of; 32])), &Nonce([0; 32]));
+        sessions.open("drone".parse().unwrap(), [key; 2], session, Identity::Key([7; 32]))
+    }
+
+    #[test]
+    fn streams_of_a_trunk_are_guests_of_the_last_one_and_not_without_end() {
+        let sessions = Sessions::default();
+        assert!(sessions.guest(Identity::Key([7; 32])).is_none());
+        let [old, new] = [1, 2].map(|of| open(&sessions, of));
+        let guests: Vec<_> = (0..GUESTS).filter_map(|_| sessions.guest(Identity::Key([7; 32]))).collect();
+        assert!(guests.len() == GUESTS && guests.iter().all(|guest| Arc::ptr_eq(&guest.0, &new)));
+        assert!(sessions.guest(Identity::Key([7; 32])).is_none());
+        drop(guests);
+        assert!(sessions.guest(Identity::Key([7; 32])).is_some());
+        assert!(sessions.guest(Identity::Key([8; 32])).is_none(), "another entrance");
+        assert!(sessions.named(old.session.id()).is_some());
+        [&old, &new].into_iter().for_each(|held| sessions.close(held));
+        assert!(sessions.guest(Identity::Key([7; 32])).is_none() && sessions.len() == 0);
+        assert!(sessions.named(old.session.id()).is_none() && *new.ended.borrow());
+    }
+}
