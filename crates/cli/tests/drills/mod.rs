@@ -1,4 +1,4 @@
-//! Drills of `hopline send` and `recv`: the real program, real sockets, and everything that goes wrong in the field. They take
+//! Drills of `hopline send` and `recv`, and of gateways: the real program, real sockets, and everything that goes wrong in the field. They take
 //! minutes: `make drills`. Only namespaces of their own are touched.
 //!
 //! | file | drills |
@@ -7,6 +7,7 @@
 //! | `outages` | silence longer than any limit there is, in real time |
 //! | `floods` | a transfer through a receiver under each flood, beside one without |
 //! | `redirection` | datagrams to a third party, as an attacker forged its address |
+//! | `gateways` | new connections through a trunk, an exit that dies, an attacker between the gateways |
 //! | `paths` | a router with a small MTU that says nothing |
 //! | `translation` | proxies on a router with NAT, beside one without |
 //! | `world` | two hosts, a receiver and a sender, and the supervisor that restarts them |
@@ -15,6 +16,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "they tell what they measure")]
 
 mod floods;
+mod gateways;
 mod outages;
 mod paths;
 mod redirection;
@@ -22,7 +24,7 @@ mod schedules;
 mod translation;
 mod world;
 
-use hopline_harness::Test;
+use hopline_harness::{Need, Test};
 use hopline_testkit::namespace::LINK;
 
 /// Mounts go with the process that made them.
@@ -37,6 +39,7 @@ pub(crate) fn tests() -> Vec<Test> {
             .long()
             .alone(),
         drill("redirection", redirection::drill).alone(),
+        Test::new("gateways", [LINK, Need::Program("iptables")], gateways::drill).long().alone(),
         drill("schedules", schedules::drill).in_own_process(OWN_MOUNTS),
         drill("a_router_with_a_small_mtu_that_says_nothing", paths::drill),
         drill("an_outage_longer_than_the_silence_limit", outages::drill),
