@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::key_files;
-use hopline_net::wide::{Config, Credentials, Info, PreSharedKey, PrivateKey, Trust, config};
+use hopline_net::wide::{Config, Credentials, Fingerprint, Info, PreSharedKey, PrivateKey, Trust, config};
 use hopline_secure::keys::{KnownPeers, Name};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub(crate) struct Identity {
     pub(crate) known_peers: Option<PathBuf>,
     pub(crate) peer_name: Option<Name>,
     /// A fingerprint, as it is written.
-    pub(crate) trust: Option<String>,
+    pub(crate) trust: Option<Fingerprint>,
     pub(crate) strangers: Strangers,
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum Check {
     /// Nothing: the handshake has proved who it is.
     Proved,
     /// Whether its key has this fingerprint.
-    Fingerprint(String),
+    Fingerprint(Fingerprint),
     /// Which key it has: it is not known.
     Stranger { name: Name, file: PathBuf, strangers: Strangers },
 }
@@ -114,7 +114,7 @@ impl Identity {
             None => address_name(peer),
         };
         Ok(match (known.get(&name), &self.trust) {
-            (Some(known), Some(wanted)) if known.key.fingerprint().to_string() != *wanted => {
+            (Some(known), Some(wanted)) if known.key.fingerprint() != *wanted => {
                 let other = known.key.fingerprint();
                 let what = format!(
                     "{name} is known by a key with the fingerprint {other}, and TPA_TRUST says {wanted}"
@@ -122,42 +122,46 @@ impl Identity {
                 return Err(Error::new(libc::EACCES, what));
             }
             (Some(known), _) => (Trust::Only(vec![known.key]), Check::Proved),
-            (None, Some(wanted)) => (Trust::Anyone, Check::Fingerprint(wanted.clone())),
-            (None, None) => (Trust::Anyone, Check::Stranger { name, file, strangers: self.strangers }),
+            (None, Some(wanted)) => (Trust::Fingerprint(*wanted), Check::Fingerprint(*wanted)),
+            (None, None) => {
+                // What answers does not learn our key unless it is believed.
+                let trust = match self.strangers {
+                    Strangers::Refused => Trust::Only(Vec::new()),
+                    Strangers::Believed => Trust::Anyone,
+                };
+                (trust, Check::Stranger { name, file, strangers: self.strangers })
+            }
         })
     }
 }
 
 impl Check {
-    /// Whether who is at the other end is whom it has to be; a stranger that is believed is known from now on.
+    /// Makes a stranger that is believed known from now on. The handshake has proved the rest.
     pub(crate) fn make(&self, info: &Info) -> Result<()> {
-        let key = || {
-            info.peer
-                .key
-                .ok_or_else(|| Error::new(libc::ECONNABORTED, "it was gone before it said who it is"))
-        };
         match self {
-            Self::Proved => Ok(()),
-            Self::Fingerprint(wanted) => {
-                let found = key()?.fingerprint();
-                if found.to_string() == *wanted {
-                    return Ok(());
-                }
-                let what = format!("who answers has the fingerprint {found}, and not {wanted}");
-                Err(Error::new(libc::EACCES, what))
-            }
             Self::Stranger { name, file, strangers: Strangers::Believed } => {
-                key_files::add_peer(file, name, &key()?)
+                let gone = || Error::new(libc::ECONNABORTED, "it was gone before it said who it is");
+                key_files::add_peer(file, name, &info.peer.key.ok_or_else(gone)?)
             }
-            Self::Stranger { name, file, strangers: Strangers::Refused } => {
-                let key = key()?;
-                let what = format!(
-                    "{name} is not known; who answers there has the fingerprint {}: compare it, then TPA_TRUST, or this line in {}: {name} {key}",
-                    key.fingerprint(),
+            Self::Proved | Self::Fingerprint(_) | Self::Stranger { .. } => Ok(()),
+        }
+    }
+
+    /// What to say of a connection that was not opened.
+    pub(crate) fn failed(&self, error: Error) -> Error {
+        match self {
+            Self::Fingerprint(wanted) if error.errno == libc::EACCES => {
+                Error { message: format!("{}, and not {wanted}", error.message), ..error }
+            }
+            Self::Stranger { name, file, strangers: Strangers::Refused } if error.errno == libc::EACCES => {
+                let message = format!(
+                    "{name} is not known: {}; compare it, then TPA_TRUST, or a line in {}: {name} and its public key",
+                    error.message,
                     file.display()
                 );
-                Err(Error::new(libc::EACCES, what))
+                Error { message, ..error }
             }
+            Self::Proved | Self::Fingerprint(_) | Self::Stranger { .. } => error,
         }
     }
 }

@@ -4,7 +4,8 @@ use crate::abi::tpa_option::{self, *};
 use crate::error::{Error, Result};
 use crate::identity::{Check, Identity, Ours, Strangers};
 use crate::key_files;
-use hopline_net::wide::{Config, PreSharedKey, TransportConfig, WideStream};
+use hopline_net::wide::{Config, Fingerprint, PreSharedKey, TransportConfig, WideStream};
+use hopline_secure::keys::NoFingerprint;
 use libc::c_int;
 use std::ffi::OsStr;
 use std::net::SocketAddr;
@@ -129,7 +130,7 @@ impl Settings {
             )),
             TPA_KNOWN_PEERS => text(identity.known_peers.as_ref().map(|path| path.as_os_str().as_bytes())),
             TPA_PEER_NAME => text(identity.peer_name.as_ref().map(|name| name.as_str().as_bytes())),
-            TPA_TRUST => text(identity.trust.as_ref().map(String::as_bytes)),
+            TPA_TRUST => text(identity.trust.map(|trust| trust.to_string()).as_ref().map(String::as_bytes)),
             TPA_FINGERPRINT => identity.fingerprint().map(|text| Value::Text(text.into_bytes())),
             TPA_TRUST_ON_FIRST_USE => Ok(Value::Number((identity.strangers == Strangers::Believed).into())),
             TPA_NONBLOCK => Ok(Value::Number((self.waiting == Waiting::No).into())),
@@ -195,15 +196,8 @@ fn unterminated(bytes: &[u8]) -> &[u8] {
 }
 
 /// Eight groups of four hexadecimal digits.
-fn fingerprint(bytes: &[u8]) -> Result<String> {
-    let text = text(bytes)?.to_ascii_lowercase();
-    let groups: Vec<&str> = text.split('-').collect();
-    let fits = |group: &&str| group.len() == 4 && group.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if groups.len() == 8 && groups.iter().all(fits) {
-        Ok(text)
-    } else {
-        Err(invalid("no fingerprint: eight groups of four hexadecimal digits with - between them"))
-    }
+fn fingerprint(bytes: &[u8]) -> Result<Fingerprint> {
+    text(bytes)?.parse().map_err(|error: NoFingerprint| invalid(error.to_string()))
 }
 
 fn number(bytes: &[u8]) -> Result<c_int> {

@@ -338,7 +338,7 @@ impl Socket {
             let checked = match stream.is_open() {
                 Ok(false) => return state,
                 Ok(true) => check.make(&stream.info()),
-                Err(error) => Err(error.into()),
+                Err(error) => Err(check.failed(error.into())),
             };
             let stream = Arc::clone(stream);
             *state = match checked {

@@ -1,6 +1,6 @@
 //! How an end proves who it is, and whom it believes.
 
-use crate::keys::{PreSharedKey, PrivateKey, PublicKey};
+use crate::keys::{Fingerprint, PreSharedKey, PrivateKey, PublicKey};
 use hopline_wire::secure::Method;
 
 /// How an end proves who it is. Both ends must have the same kind.
@@ -24,6 +24,8 @@ pub enum Trust {
     Anyone,
     /// Only these. Who has another is a counted stranger.
     Only(Vec<PublicKey>),
+    /// Only the one with this fingerprint.
+    Fingerprint(Fingerprint),
 }
 
 impl Credentials {
@@ -46,6 +48,9 @@ impl Credentials {
         match (self, peer) {
             (Self::Shared(_), _) | (Self::Keys { trust: Trust::Anyone, .. }, Some(_)) => true,
             (Self::Keys { trust: Trust::Only(keys), .. }, Some(peer)) => keys.contains(&peer),
+            (Self::Keys { trust: Trust::Fingerprint(wanted), .. }, Some(peer)) => {
+                peer.fingerprint() == *wanted
+            }
             (Self::Keys { .. }, None) => false,
         }
     }

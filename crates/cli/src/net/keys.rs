@@ -12,7 +12,12 @@ use std::sync::Arc;
 /// Where the file called `name` is if nobody says otherwise.
 pub(crate) fn default_place(name: &str) -> Result<PathBuf, Failure> {
     key_files::of_user(name).ok_or_else(|| {
-        Problem::new("neither XDG_CONFIG_HOME nor HOME says where settings are").help("name a file").into()
+        let help = match name {
+            "key" => "set HOME, or name the file: `hopline key new FILE` makes it, `--key FILE` takes it",
+            _ => "set HOME, or name the file: `--known-peers FILE`",
+        };
+        let what = format!("neither HOME nor XDG_CONFIG_HOME says where the file `{name}` is");
+        Problem::new(what).help(help).into()
     })
 }
 

@@ -180,6 +180,19 @@ fn a_receiver_that_is_not_told_which_senders_may_send_says_what_to_write_and_mak
 }
 
 #[test]
+fn a_receiver_without_a_home_says_which_files_to_name() {
+    let world = World::new();
+    let mut recv = command();
+    recv.env_remove("HOME").env_remove("XDG_CONFIG_HOME");
+    recv.args(["recv", "--anyone", "--port", "0", "--once", "-o"]).arg(world.at("in"));
+    let refused = recv.output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
+    for part in ["HOME", "`hopline key new FILE`", "`--key FILE`"] {
+        assert!(said(&refused).contains(part), "{}", said(&refused));
+    }
+}
+
+#[test]
 fn a_receiver_that_is_given_no_folder_has_one_of_its_own() {
     let world = World::new();
     let mut recv = command();

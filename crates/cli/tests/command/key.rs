@@ -62,8 +62,8 @@ fn what_others_may_read_is_no_secret() {
     refused(&["show", "k"], folder.path(), &["k: others may read or write it (mode 0640)", "chmod 600 k"]);
     chmod(&file, 0o600);
     chmod(folder.path(), 0o777);
-    refused(&["show", "k"], folder.path(), &["anybody may write to this folder", "chmod o-w"]);
-    refused(&["new", "l"], folder.path(), &["anybody may write to this folder"]);
+    refused(&["show", "k"], folder.path(), &["all users may write to this folder", "chmod go-w"]);
+    refused(&["new", "l"], folder.path(), &["all users may write to this folder"]);
     assert!(!folder.path().join("l").exists());
     chmod(folder.path(), 0o700);
     assert_eq!(key(&["show", "k"], folder.path()).status.code(), Some(0));
@@ -123,5 +123,10 @@ fn known_peers_are_listed_and_everything_wrong_has_its_place() {
 
     fs::write(&file, format!("a {public}\n")).unwrap();
     chmod(&file, 0o646);
-    refused(&["peers"], folder.path(), &["anybody may write to it (mode 0646)", "chmod o-w"]);
+    refused(&["peers"], folder.path(), &["all users may write to it (mode 0646)", "chmod go-w"]);
+    chmod(&file, 0o664);
+    refused(&["peers"], folder.path(), &["users of its group may write to it (mode 0664)", "chmod g-w"]);
+    chmod(&file, 0o600);
+    chmod(file.parent().unwrap(), 0o770);
+    refused(&["peers"], folder.path(), &["users of its group may write to this folder", "chmod g-w"]);
 }

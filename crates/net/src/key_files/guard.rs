@@ -52,12 +52,12 @@ pub(super) fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Whoever may write to a folder may put another file in the place of one in it.
+/// A user that may write to a folder may put another file in the place of one in it.
 pub(super) fn check_folder(folder: &Path) -> Result<(), Error> {
     let found = folder.metadata().map_err(|error| Error::reading(folder, error))?;
-    if found.mode() & 0o002 != 0 {
-        let what = "anybody may write to this folder, so that a key in it may be anybody's";
-        let help = format!("chmod o-w {}, or another folder", folder.display());
+    if let Some((writers, bits)) = writers(found.mode()) {
+        let what = format!("{writers} may write to this folder, so that a key in it may be of any of them");
+        let help = format!("chmod {bits} {}, or another folder", folder.display());
         return Err(Error::of(folder, ErrorKind::PermissionDenied, what, help));
     }
     Ok(())
@@ -75,9 +75,9 @@ fn check(path: &Path, found: &Metadata, kept: Kept) -> Result<(), Error> {
         let what = format!("others may read or write it (mode {mode:04o}), so that it is no secret");
         return refused(what, format!("chmod 600 {name}; if others had access, make a new key"));
     }
-    if mode & 0o002 != 0 {
-        let what = format!("anybody may write to it (mode {mode:04o}), so that it may say anything");
-        return refused(what, format!("look at what it says, then chmod o-w {name}"));
+    if let Some((writers, bits)) = writers(mode) {
+        let what = format!("{writers} may write to it (mode {mode:04o}), so that it may say anything");
+        return refused(what, format!("look at what it says, then chmod {bits} {name}"));
     }
     let (owner, me) = (found.uid(), rustix::process::geteuid().as_raw());
     if owner != me && owner != 0 {
@@ -85,6 +85,15 @@ fn check(path: &Path, found: &Metadata, kept: Kept) -> Result<(), Error> {
         return refused(what, format!("a file of yours (user {me}) or of root"));
     }
     Ok(())
+}
+
+/// Users beside the owner that a mode lets write, and what keeps them from it.
+const fn writers(mode: u32) -> Option<(&'static str, &'static str)> {
+    match (mode & 0o020 != 0, mode & 0o002 != 0) {
+        (_, true) => Some(("all users", "go-w")),
+        (true, false) => Some(("users of its group", "g-w")),
+        (false, false) => None,
+    }
 }
 
 fn missing(path: &Path, kept: Kept) -> Error {

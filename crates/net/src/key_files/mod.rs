@@ -13,12 +13,15 @@ mod guard;
 pub use self::error::{Error, Problem};
 
 use self::guard::Kept;
-use hopline_secure::keys::{FileKind, KnownPeers, Name, private_key, private_key_file, shared_key};
+use hopline_secure::keys::{Check, FileKind, KnownPeers, Name, private_key, private_key_file, shared_key};
 use hopline_secure::{PreSharedKey, PrivateKey, PublicKey};
-use std::fs::{self, OpenOptions};
+use rustix::fs::FlockOperation;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
 
 /// A file of one key.
 #[derive(Debug)]
@@ -83,18 +86,61 @@ pub fn store_key(path: &Path, key: &PrivateKey) -> Result<(), Error> {
     })
 }
 
-/// Adds a line to a file of known peers, which is made, with the folders on the way, if it is not there.
+/// Makes `name` known by `key` in a file of known peers, which is made, with the folders on the way, if it is not there. Several
+/// processes may do so at the same time: each sees what the others have written, and readers see the file before or after.
 ///
 /// # Errors
-/// A file or folder that others may write to; what the system says.
+/// `name` is known by another key; what is wrong with the file, or in it; a file or folder that other users may write to; what the
+/// system says.
 pub fn add_peer(path: &Path, name: &Name, key: &PublicKey) -> Result<(), Error> {
     make_folder(path)?;
-    let before = if path.exists() { guard::read(path, Kept::Unchanged)?.to_string() } else { String::new() };
+    // A link stays one.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = guard::folder(path);
+    // As long as it is open, no other process is at it.
+    let lock = File::open(folder).map_err(|error| Error::reading(folder, error))?;
+    rustix::fs::flock(&lock, FlockOperation::LockExclusive)
+        .map_err(|error| Error::writing(folder, error.into()))?;
+    let before = if path.exists() { guard::read(path, Kept::Unchanged)? } else { Zeroizing::default() };
+    let known =
+        KnownPeers::parse(&before).map_err(|mistakes| Error::mistakes(path, before.clone(), mistakes))?;
+    match known.check(name, key) {
+        Check::Known => return Ok(()),
+        Check::Changed(peer) => {
+            let what = format!("`{name}` is known by another key since, in line {}", peer.line);
+            return Err(Error::of(
+                path,
+                io::ErrorKind::AlreadyExists,
+                what,
+                "compare the fingerprints of both",
+            ));
+        }
+        Check::Unknown => {}
+    }
     let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
-    let line = format!("{gap}{}", KnownPeers::line(name, key));
-    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
-    let written = file.and_then(|mut file| file.write_all(line.as_bytes()).and_then(|()| file.sync_all()));
-    written.map_err(|error| Error::writing(path, error))
+    let text = format!("{}{gap}{}", *before, KnownPeers::line(name, key));
+    replace(path, &text).and_then(|()| lock.sync_all()).map_err(|error| Error::writing(path, error))
+}
+
+/// Writes a file anew and puts it in the place of the one that is there, with the same permissions.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mode = fs::metadata(path).map_or(0o600, |found| found.mode() & 0o777);
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".new");
+    let new = path.with_file_name(name);
+    // What a process left that was killed here.
+    let _ = fs::remove_file(&new);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.set_permissions(fs::Permissions::from_mode(mode)))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&new, path));
+    written.inspect_err(|_| {
+        // The next try removes it otherwise.
+        let _ = fs::remove_file(&new);
+    })
 }
 
 fn make_folder(path: &Path) -> Result<(), Error> {
@@ -102,4 +148,58 @@ fn make_folder(path: &Path) -> Result<(), Error> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| Error::writing(path, error))?;
     guard::check_folder(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    fn key(byte: u8) -> PublicKey {
+        PrivateKey::new([byte; 32]).public()
+    }
+
+    #[test]
+    fn peers_that_are_added_at_the_same_time_are_all_there_and_each_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("known_peers");
+        fs::write(&path, "# mine\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        thread::scope(|scope| {
+            for number in 1..9 {
+                let path = &path;
+                scope.spawn(move || {
+                    add_peer(path, &"drone".parse().unwrap(), &key(100)).unwrap();
+                    add_peer(path, &format!("peer-{number}").parse().unwrap(), &key(number)).unwrap();
+                    load_peers(path).unwrap();
+                });
+            }
+        });
+        assert_eq!(load_peers(&path).unwrap().peers().len(), 9);
+        assert!(fs::read_to_string(&path).unwrap().starts_with("# mine\n"));
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn a_peer_that_was_added_meanwhile_by_another_key_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("known_peers");
+        let name: Name = "drone".parse().unwrap();
+        add_peer(&path, &name, &key(1)).unwrap();
+        let error = add_peer(&path, &name, &key(2)).unwrap_err().to_string();
+        assert!(error.contains("`drone` is known by another key since, in line 1"), "{error}");
+        assert_eq!(load_peers(&path).unwrap().get(&name).unwrap().key, key(1));
+    }
+
+    #[test]
+    fn a_link_to_known_peers_stays_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let [real, link] = ["real", "link"].map(|name| folder.path().join(name));
+        fs::write(&real, "").unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        add_peer(&link, &"drone".parse().unwrap(), &key(1)).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(load_peers(&real).unwrap().peers().len(), 1);
+    }
 }

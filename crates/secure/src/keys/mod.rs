@@ -115,6 +115,29 @@ impl Fingerprint {
     }
 }
 
+/// Text is no fingerprint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no fingerprint: eight groups of four hexadecimal digits with - between them")]
+pub struct NoFingerprint;
+
+impl FromStr for Fingerprint {
+    type Err = NoFingerprint;
+
+    fn from_str(text: &str) -> Result<Self, NoFingerprint> {
+        let groups: Vec<&str> = text.split('-').collect();
+        let fits = |group: &&str| group.len() == 4 && group.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let digits = groups.concat();
+        let mut bytes = [0; 16];
+        if groups.len() != 8 || !groups.iter().all(fits) {
+            return Err(NoFingerprint);
+        }
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).map_err(|_| NoFingerprint)?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(PUBLIC)?;

@@ -140,3 +140,16 @@ fn a_wrong_file_of_peers_says_everything_that_is_wrong() {
 fn a_file_that_is_all_wrong_is_not_told_to_its_end() {
     assert_eq!(KnownPeers::parse(&"?\n".repeat(1000)).unwrap_err().len(), 20);
 }
+
+#[test]
+fn a_fingerprint_is_read_as_it_is_shown() {
+    let fingerprint = PrivateKey::new([7; 32]).public().fingerprint();
+    let text = fingerprint.to_string();
+    assert_eq!(text.parse(), Ok(fingerprint));
+    assert_eq!(text.to_ascii_uppercase().parse(), Ok(fingerprint));
+    for wrong in
+        ["", "0000", &text[1..], &text.replace('-', ""), &format!("{text}-0000"), &text.replacen('-', "+", 1)]
+    {
+        assert_eq!(wrong.parse::<Fingerprint>(), Err(NoFingerprint), "{wrong}");
+    }
+}

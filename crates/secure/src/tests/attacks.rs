@@ -124,6 +124,24 @@ fn an_answerer_with_another_key_is_a_stranger_and_the_right_one_may_still_come()
 }
 
 #[test]
+fn an_opener_that_wants_a_fingerprint_shows_its_own_key_to_no_other_answerer() {
+    let wanting = |key| {
+        let trust = crate::Trust::Fingerprint(private(key).public().fingerprint());
+        Credentials::Keys { private: private(1), trust }
+    };
+    let trusting = Credentials::Keys { private: private(3), trust: crate::Trust::Anyone };
+    let mut bench = Bench::new([wanting(2), trusting.clone()]);
+    let first = bench.first.clone();
+    let second = bench.answer(&first).unwrap();
+    assert!(bench.hear(&second).is_none(), "there is no third message");
+    assert_eq!(bench.wait().0, Failure::WrongPeer(private(3).public()));
+    let mut bench = Bench::new([wanting(3), trusting]);
+    let first = bench.first.clone();
+    let second = bench.answer(&first).unwrap();
+    assert_eq!(bench.hear(&second).unwrap().peer, Some(private(3).public()));
+}
+
+#[test]
 fn an_opener_with_another_key_is_told_of_as_a_stranger() {
     let mut world = World::new(Ends::of(keys(9, &[2]), keys(2, &[1])), &[]);
     assert_eq!(world.run(), Outcome::Failed(Failure::Unproven));
