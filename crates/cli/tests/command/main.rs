@@ -15,6 +15,7 @@ mod support;
 mod sweep;
 mod tools;
 mod transfer;
+mod units;
 
 use serde_json::Value as Json;
 use std::path::Path;

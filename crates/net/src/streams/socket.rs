@@ -75,6 +75,10 @@ impl Socket {
     pub(super) fn bind(address: SocketAddr, sharing: Sharing) -> io::Result<Self> {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         socket.set_reuse_address(sharing == Sharing::Allowed)?;
+        if matches!(address, SocketAddr::V6(address) if address.ip().is_unspecified()) {
+            // All addresses are those of IPv4, too, whatever net.ipv6.bindv6only says.
+            socket.set_only_v6(false)?;
+        }
         socket.bind(&address.into())?;
         // With less, more is lost when the machine is busy.
         let _ = socket.set_recv_buffer_size(BUFFER);

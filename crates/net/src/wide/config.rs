@@ -75,11 +75,12 @@ pub(crate) fn reset_key(private: &PrivateKey, local: SocketAddr) -> ResetKey {
     ResetKey::of(private, local, &machine::identity().concat())
 }
 
-/// With packets to or from `address` no longer than over IPv4.
+/// With packets to or from `address` no longer than over IPv4. A listener on all addresses has peers of both kinds; those of IPv6
+/// ask for shorter packets by themselves.
 pub(super) fn fitted(transport: TransportConfig, address: SocketAddr) -> TransportConfig {
     let over_ipv6 = match address {
         SocketAddr::V4(_) => false,
-        SocketAddr::V6(address) => address.ip().to_ipv4_mapped().is_none(),
+        SocketAddr::V6(address) => !address.ip().is_unspecified() && address.ip().to_ipv4_mapped().is_none(),
     };
     let mss = if over_ipv6 { transport.mss.saturating_sub(IPV6_EXTRA) } else { transport.mss };
     TransportConfig { mss, ..transport }
@@ -93,8 +94,8 @@ mod tests {
     fn a_packet_is_no_longer_over_ipv6() {
         let mss = |address: &str| fitted(TransportConfig::DEFAULT, address.parse().unwrap()).mss;
         assert_eq!(
-            [mss("192.0.2.1:9"), mss("[::ffff:192.0.2.1]:9"), mss("[2001:db8::1]:9")],
-            [1437, 1437, 1417]
+            [mss("192.0.2.1:9"), mss("[::ffff:192.0.2.1]:9"), mss("[::]:9"), mss("[2001:db8::1]:9")],
+            [1437, 1437, 1437, 1417]
         );
     }
 }

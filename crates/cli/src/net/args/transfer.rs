@@ -28,7 +28,8 @@ Examples:
 --known-peers, --psk or --anyone says which senders may send. A sender whose key is not known sends no names that \
 begin with a dot, and its files lose execute permission. Nothing is replaced without --force, and nothing is written \
 outside the directory. SIGTERM and Ctrl-C stop it: senders are told, and wait for it to be started again.
-Exit codes: 0 done, 1 failed or refused, 2 wrong usage, 130 interrupted while something arrived.";
+Exit codes: 0 done, or stopped by SIGTERM, 1 failed or refused, 2 wrong usage, 130 stopped by Ctrl-C while something \
+arrived.";
 
 /// What TPA has, seconds.
 const SILENCE: u32 = 120;
@@ -113,9 +114,9 @@ pub(crate) struct Recv {
     #[arg(short, long, value_name = "PORT", default_value_t = hopline_wire::tpa::PORT)]
     #[arg(value_parser = whole::<u16>(0..=65_535), allow_negative_numbers = true)]
     pub(crate) port: u16,
-    /// Listen on this address only
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0")]
-    pub(crate) bind: IpAddr,
+    /// Listen on this address only [default: all, of IPv4 and IPv6]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) bind: Option<IpAddr>,
     /// Let any sender send; those in the file of --known-peers count as known
     #[arg(long, conflicts_with = "psk")]
     pub(crate) anyone: bool,

@@ -24,11 +24,16 @@ use hopline_net::wide::{self, Credentials, Fingerprint, Wide};
 use indicatif::MultiProgress;
 use parts::Expiry;
 use reception::Reception;
+use signal_hook::consts::SIGTERM;
 use std::io::{ErrorKind, Read};
-use std::net::{Shutdown, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
+/// What the system says of IPv6 where the kernel has none.
+const EAFNOSUPPORT: i32 = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
 /// How often a blocked read looks for Ctrl-C.
 const LOOK_UP: Duration = Duration::from_millis(200);
 /// How long the last acknowledgment of a sender that may have left is awaited.
@@ -82,11 +87,13 @@ fn serve<P: Proves>(
     fingerprint: Option<Fingerprint>,
 ) -> Result<(), Failure> {
     let mut expiry = Expiry::new(args);
-    let place = SocketAddr::new(args.bind, args.port);
-    let listener = Listener::<P>::bind(place, config)
-        .map_err(|e| Failure::Other(format!("cannot listen on {place}: {e}")))?;
+    let listener = listen::<P>(args, config)?;
     console::catch_interrupts()?;
-    let here = listener.local_addr().unwrap_or(place);
+    let terminated = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGTERM, terminated.clone())
+        .map_err(|e| Failure::Other(format!("cannot catch SIGTERM: {e}")))?;
+    let here =
+        listener.local_addr().map_err(|e| Failure::Other(format!("the listener has no address: {e}")))?;
     if !args.show.quiet {
         say(&format!(
             "waiting on UDP port {} for `hopline send`; files go to {}",
@@ -117,8 +124,31 @@ fn serve<P: Proves>(
         }
         // Each tells its sender. What had not come to its end goes on another time.
         let suspended = running.into_iter().any(|thread| thread.join().is_ok_and(|cut_short| cut_short));
-        if suspended { Err(Failure::Interrupted(TRANSFER_KEPT)) } else { Ok(()) }
+        // To be stopped is how a service ends.
+        if suspended && !terminated.load(Ordering::Relaxed) {
+            Err(Failure::Interrupted(TRANSFER_KEPT))
+        } else {
+            Ok(())
+        }
     })
+}
+
+/// Listens on the address that was named, or on all of IPv4 and IPv6.
+fn listen<P: Proves>(args: &Args, config: &P::Config) -> Result<Listener<P>, Failure> {
+    let at = |address: IpAddr| {
+        let place = SocketAddr::new(address, args.port);
+        Listener::bind(place, config).map_err(|error| (place, error))
+    };
+    let has_no_ipv6 = |error: &std::io::Error| {
+        error.raw_os_error() == Some(EAFNOSUPPORT) || error.kind() == ErrorKind::AddrNotAvailable
+    };
+    let listening = match args.bind {
+        Some(address) => at(address),
+        None => at(Ipv6Addr::UNSPECIFIED.into()).or_else(|(place, error)| {
+            if has_no_ipv6(&error) { at(Ipv4Addr::UNSPECIFIED.into()) } else { Err((place, error)) }
+        }),
+    };
+    listening.map_err(|(place, error)| Failure::Other(format!("cannot listen on {place}: {error}")))
 }
 
 /// Has a thread converse with a guest; if there is no thread to be had, the guest may try again. The thread gives whether it

@@ -75,6 +75,8 @@ impl<P: Protocol> Reception<P> {
         loop {
             match self.listener.accept() {
                 Ok((stream, peer)) => {
+                    // A socket of IPv6 shows addresses of IPv4 as those of IPv6.
+                    let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
                     self.make_room(peer.ip());
                     stream.set_nonblocking(true);
                     let until = clock::now() + HELLO_WITHIN;
