@@ -30,7 +30,41 @@ const TESTS: [(&str, Body); 4] = [
 ];
 
 pub(crate) fn tests() -> Vec<Test> {
-    TESTS.map(|(name, _)| Test::new(name, [Need::Mounts], move || on_a_small_disk(name))).into()
+    let mut tests: Vec<_> =
+        TESTS.map(|(name, _)| Test::new(name, [Need::Mounts], move || on_a_small_disk(name))).into();
+    let name = "a_partial_file_of_another_user_is_refused";
+    tests.push(Test::new(name, [Need::Of(why_no_owners)], a_partial_file_of_another_user_is_refused));
+    tests
+}
+
+fn why_no_owners() -> Option<String> {
+    (!rustix::process::geteuid().is_root())
+        .then(|| "files cannot be given to other users without root".into())
+}
+
+fn a_partial_file_of_another_user_is_refused() {
+    let place = Place::with(&bytes(4 * CHUNK));
+    let directory = place.directory();
+    let (mut sender, mut receiver) =
+        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+    exchange(&mut sender, &mut receiver, 5, |frame| frame).unwrap();
+    drop(receiver);
+    let part = place.to.path().join(&place.names()[0]);
+    std::os::unix::fs::chown(&part, Some(12_345), None).unwrap();
+    let mut outcomes = Refusals::default();
+    let (mut sender, mut receiver) =
+        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+    while !sender.is_over() {
+        receiver.handle(sender.poll(&mut outcomes).unwrap().unwrap(), &mut ()).unwrap();
+        receiver.settle(&mut ()).unwrap();
+        while let Some(reply) = receiver.poll() {
+            sender.handle(reply, &mut outcomes).unwrap();
+        }
+    }
+    let [(path, refusal)] = &outcomes.0[..] else { panic!("{:?}", outcomes.0) };
+    assert_eq!((&path[..], refusal.reason), ("f", Reason::Permission));
+    assert!(refusal.text.contains("belongs to user 12345"), "{refusal}");
+    assert_eq!(place.names().len(), 1, "it is left alone");
 }
 
 /// Runs one body and returns `true` if this process is the copy that [`on_a_small_disk`] starts.

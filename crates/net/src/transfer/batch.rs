@@ -19,6 +19,9 @@ use std::thread;
 /// Files for which the disk is waited at the same time.
 const AT_ONCE: usize = 16;
 
+/// Files and directories that are kept for each other at most: each has up to three descriptors.
+const MOST: usize = 32;
+
 /// Files and directories that are complete, and may not be on the disk yet.
 #[derive(Debug, Default)]
 pub(super) struct Batch(Vec<Entry>);
@@ -47,6 +50,11 @@ pub(super) struct Rules {
 impl Batch {
     pub(super) fn len(&self) -> usize {
         self.0.len()
+    }
+
+    /// Returns whether it is time to [`commit`](Self::commit), whatever else comes.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= MOST
     }
 
     pub(super) fn push(&mut self, entry: Entry) {

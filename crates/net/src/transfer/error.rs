@@ -106,6 +106,8 @@ pub(super) fn reason_of(error: &io::Error) -> Reason {
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Reason::Permission,
         io::ErrorKind::AlreadyExists => Reason::Exists,
+        // Other conversations give descriptors back.
+        _ if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => Reason::TooMany,
         io::ErrorKind::InvalidFilename | io::ErrorKind::NotADirectory => Reason::Path,
         _ => Reason::System,
     }
@@ -124,6 +126,8 @@ mod tests {
             (libc::EROFS, Reason::Permission),
             (libc::EACCES, Reason::Permission),
             (libc::EIO, Reason::System),
+            (libc::EMFILE, Reason::TooMany),
+            (libc::ENFILE, Reason::TooMany),
         ] {
             assert_eq!(reason_of(&io::Error::from_raw_os_error(errno)), reason, "{errno}");
         }

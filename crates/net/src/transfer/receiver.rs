@@ -119,6 +119,9 @@ impl<'a> Receiver<'a> {
     ///
     /// The conversation has failed; every further frame fails too. What has arrived of a file is kept.
     pub fn handle(&mut self, frame: Frame, watch: &mut dyn Watch) -> Result<(), Error> {
+        if self.batch.is_full() {
+            self.settle(watch)?;
+        }
         self.take(frame, watch).inspect_err(|_| self.give_up())
     }
 

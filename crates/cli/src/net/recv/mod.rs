@@ -24,6 +24,7 @@ use hopline_net::wide::{self, Credentials, Fingerprint, Wide};
 use indicatif::MultiProgress;
 use parts::Expiry;
 use reception::Reception;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::SIGTERM;
 use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
@@ -32,6 +33,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
+/// Descriptors of a conversation: its own, and those of files that are complete or have begun.
+const EACH: u64 = 128;
+/// What the rest of the process may have open.
+const BESIDE: u64 = 256;
 /// What the system says of IPv6 where the kernel has none.
 const EAFNOSUPPORT: i32 = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
 /// How often a blocked read looks for Ctrl-C.
@@ -87,7 +92,9 @@ fn serve<P: Proves>(
     fingerprint: Option<Fingerprint>,
 ) -> Result<(), Failure> {
     let mut expiry = Expiry::new(args);
+    let in_all = usize::from(args.conversations.get());
     let listener = listen::<P>(args, config)?;
+    allow_descriptors(in_all);
     console::catch_interrupts()?;
     let terminated = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGTERM, terminated.clone())
@@ -106,7 +113,6 @@ fn serve<P: Proves>(
         say(&admission.to_string());
     }
     let bars = MultiProgress::new();
-    let in_all = usize::from(args.conversations.get());
     let limits = Limits { in_all, per_address: in_all.div_ceil(2) };
     let mut reception = Reception::new(listener, Conversations::new(limits));
     if args.once {
@@ -131,6 +137,18 @@ fn serve<P: Proves>(
             Ok(())
         }
     })
+}
+
+/// Lets the process have as many descriptors as its conversations may take, as far as it may. A sender for which none is left
+/// tries again.
+fn allow_descriptors(conversations: usize) {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = EACH * conversations as u64 + BESIDE;
+    let wanted = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
+    if limit.current.is_some_and(|current| current < wanted) {
+        // With fewer it goes on, too.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit });
+    }
 }
 
 /// Listens on the address that was named, or on all of IPv4 and IPv6.

@@ -110,6 +110,26 @@ fn offers_beyond_the_window_and_out_of_order_end_the_conversation() {
     assert!(place.names().is_empty(), "nothing is made before data come");
 }
 
+#[test]
+fn complete_files_do_not_gather_without_bound() {
+    let place = tree(60);
+    let directory = place.directory();
+    let (mut sender, mut receiver) =
+        (Sender::new(place.source()), Receiver::new(&directory, Permitted::default()));
+    let mut done = 0;
+    // The receiver never gets to settle by itself.
+    while done == 0 {
+        for frame in frames(&mut sender) {
+            receiver.handle(frame, &mut ()).unwrap();
+        }
+        while let Some(reply) = receiver.poll() {
+            done += usize::from(matches!(reply, Frame::Done(_)));
+            sender.handle(reply, &mut ()).unwrap();
+        }
+    }
+    assert!((20..60).contains(&done), "{done}");
+}
+
 /// What became of each path.
 #[derive(Default)]
 struct Outcomes(Vec<(String, Outcome)>);
