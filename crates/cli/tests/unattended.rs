@@ -6,6 +6,7 @@ use hopline_harness::{Need, Test};
 use serde_json::Value as Json;
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use tempfile::TempDir;
@@ -16,6 +17,11 @@ pub(crate) fn tests() -> Vec<Test> {
             "a_name_is_resolved_anew_at_every_try",
             [Need::Mounts],
             a_name_is_resolved_anew_at_every_try,
+        ),
+        Test::new(
+            "what_cannot_be_read_keeps_nothing_else_from_being_sent",
+            [Need::Mounts],
+            what_cannot_be_read_keeps_nothing_else_from_being_sent,
         ),
         Test::new("a_full_disk_is_waited_for", [Need::Mounts], a_full_disk_is_waited_for),
     ]
@@ -91,6 +97,38 @@ fn a_name_is_resolved_anew_at_every_try() {
     assert_eq!(summary["stored"], 1, "{summary}");
     assert_eq!(sender.0.wait().unwrap().code(), Some(0));
     assert_eq!(fs::read(folder.path().join("in/f")).unwrap(), b"content");
+}
+
+fn what_cannot_be_read_keeps_nothing_else_from_being_sent() {
+    let folder = TempDir::new().unwrap();
+    let allow = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    allow(folder.path(), 0o755);
+    let tree = folder.path().join("f");
+    fs::create_dir_all(tree.join("locked")).unwrap();
+    for name in ["a", "locked/b", "secret", "z"] {
+        fs::write(tree.join(name), name).unwrap();
+    }
+    allow(&tree.join("locked"), 0);
+    allow(&tree.join("secret"), 0);
+    let (_receiver, port) = receiver("true", folder.path(), "in");
+    // A user namespace of its own takes the right to read everything from root.
+    let mut send = Command::new("unshare");
+    send.args(["--user", env!("CARGO_BIN_EXE_hopline"), "send", "--transport", "tpa", "--json"]);
+    let sent = send.arg(&tree).arg(format!("127.0.0.1:{port}")).output().unwrap();
+    allow(&tree.join("locked"), 0o700);
+    assert_eq!(sent.status.code(), Some(1), "{}", String::from_utf8_lossy(&sent.stderr));
+    let lines: Vec<Json> = String::from_utf8(sent.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let refused: Vec<_> = lines.iter().filter(|line| line["outcome"] == "refused").collect();
+    assert_eq!(refused.len(), 2, "{lines:?}");
+    assert!(refused.iter().all(|line| line["reason"] == "permission"), "{refused:?}");
+    assert_eq!(lines.last().unwrap()["stored"], 2);
+    for name in ["a", "z"] {
+        assert_eq!(fs::read_to_string(folder.path().join("in/f").join(name)).unwrap(), name);
+    }
 }
 
 fn a_full_disk_is_waited_for() {

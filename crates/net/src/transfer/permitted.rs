@@ -8,7 +8,7 @@ pub enum Existing {
     Replace,
 }
 
-/// Whether the receiver knows the sender.
+/// Relation of a sender to the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
     /// A sender whose key is not known. Names that begin with a dot are refused, and execute permission is removed: neither

@@ -122,7 +122,7 @@ fn what_is_no_file_in_a_directory_is_left_out_and_said() {
 }
 
 #[test]
-fn names_that_cannot_be_sent_and_folders_that_cannot_be_read_do_not_hold_up_the_others() {
+fn names_that_cannot_be_sent_do_not_hold_up_the_others() {
     let place = Place::new();
     let tree = place.from.path().join("f");
     let deep = tree.join(vec!["d"; MAX_DEPTH].join("/"));
