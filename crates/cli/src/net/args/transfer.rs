@@ -14,8 +14,9 @@ Examples:
   tar c data | hopline send - base --name data.tar
 
 A connection that breaks is made again and goes on where it stopped; so does the same command given again, at \
-once, whatever became of the first. A receiver that is stopped or gone is waited for, as long as --patience \
-lasts. Every file is checked by BLAKE3 at the other end before it takes its place.
+once, whatever became of the first. A receiver that is stopped or gone, a name without an address and a disk that \
+is full are waited for, as long as --patience lasts; what is refused keeps nothing else from being \
+sent. Every file is checked by BLAKE3 at the other end before it takes its place.
 Exit codes: 0 done, 1 failed or refused, 2 wrong usage or input, 130 interrupted.";
 
 pub(super) const RECV_EXAMPLES: &str = "\
@@ -38,7 +39,7 @@ const CONVERSATIONS: NonZeroU16 = NonZeroU16::new(64).expect("it is above zero")
 /// How a transfer is shown.
 #[derive(Clone, Copy, Debug, Arguments)]
 pub(crate) struct Show {
-    /// Print JSON lines on stdout: begun, ended, summary
+    /// Print JSON lines on stdout: state every second, begun, deferred, ended, failed, summary
     #[arg(long)]
     pub(crate) json: bool,
     /// No progress on stderr
