@@ -8,6 +8,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod admission;
 pub mod announce;
 pub mod bench;
 mod descriptors;

@@ -5,18 +5,21 @@ use super::now;
 use super::plan::Plan;
 use super::protocol::{COOKIE, Cookie, State};
 use super::stream::{self, Stream};
+use crate::admission::{Admission, Place};
 use crate::wide::WideListener;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
 /// How long a new connection may take to say what it is.
 const GREETING: Duration = Duration::from_secs(10);
-/// Connections that may be about to say what they are, at the same time, beside the streams that a test waits for. More are closed.
+/// Connections that may be about to say what they are, at the same time, half of them from one address, beside the streams that a test
+/// waits for. More are closed.
 const GREETERS: usize = 32;
 /// How long a client is kept waiting before it is told that a test is going on: that one may just be over.
 const ENDING: Duration = Duration::from_secs(2);
@@ -32,7 +35,7 @@ pub(super) struct Desk {
     /// Whether a test is going on, or about to.
     busy: AtomicBool,
     tests: SyncSender<(Control, Cookie)>,
-    greeters: AtomicUsize,
+    admission: Arc<Admission>,
     closing: AtomicBool,
 }
 
@@ -40,7 +43,8 @@ pub(super) struct Desk {
 struct Open {
     cookie: Cookie,
     transport: &'static str,
-    streams_awaited: usize,
+    client: IpAddr,
+    admission: Arc<Admission>,
     streams: Sender<(u64, Stream)>,
 }
 
@@ -51,7 +55,7 @@ impl Desk {
             open: Mutex::new(None),
             busy: AtomicBool::new(false),
             tests,
-            greeters: AtomicUsize::new(0),
+            admission: Admission::new(GREETERS),
             closing: AtomicBool::new(false),
         }
     }
@@ -77,18 +81,24 @@ impl Desk {
         stream: Stream,
         turn: u64,
     ) {
-        let awaited = self.open().as_ref().map_or(0, |open| open.streams_awaited);
-        if self.greeters.fetch_add(1, Relaxed) >= GREETERS + awaited {
-            self.greeters.fetch_sub(1, Relaxed);
-            return stream.abort();
-        }
+        let Some(place) = self.admit(&stream) else { return stream.abort() };
         let greet = move || {
             self.greet(stream, turn);
-            self.greeters.fetch_sub(1, Relaxed);
+            drop(place);
         };
-        if thread::Builder::new().name("greeter".into()).spawn_scoped(scope, greet).is_err() {
-            self.greeters.fetch_sub(1, Relaxed);
-        }
+        // Without a thread the connection is closed, and its place is free.
+        let _ = thread::Builder::new().name("greeter".into()).spawn_scoped(scope, greet);
+    }
+
+    /// A place for a new connection: among those of the test that waits for streams from its address, or among the others.
+    fn admit(&self, stream: &Stream) -> Option<Place> {
+        let from = stream.peer_addr().ok()?.ip();
+        let awaited = self
+            .open()
+            .as_ref()
+            .filter(|open| open.client == from.to_canonical())
+            .map(|open| open.admission.clone());
+        awaited.and_then(|admission| admission.enter(from)).or_else(|| self.admission.enter(from))
     }
 
     /// Takes connections of one test.
@@ -169,10 +179,12 @@ impl Desk {
     }
 
     /// Streams with this cookie belong to a test from now on.
-    pub(super) fn open_test(&self, plan: &Plan, cookie: Cookie) -> Receiver<(u64, Stream)> {
+    pub(super) fn open_test(&self, plan: &Plan, client: IpAddr, cookie: Cookie) -> Receiver<(u64, Stream)> {
         let (streams, arriving) = channel();
-        let (transport, streams_awaited) = (plan.transport.protocol(), plan.all_streams());
-        *self.open() = Some(Open { cookie, transport, streams_awaited, streams });
+        // One address may have half of the places.
+        let admission = Admission::new(2 * plan.all_streams());
+        let (transport, client) = (plan.transport.protocol(), client.to_canonical());
+        *self.open() = Some(Open { cookie, transport, client, admission, streams });
         arriving
     }
 

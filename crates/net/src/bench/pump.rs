@@ -93,6 +93,8 @@ pub(super) struct Pump<'a> {
     pub(super) goal: Option<u64>,
     pub(super) arrived: AtomicU64,
     pub(super) reached: OnceLock<Instant>,
+    /// The receiver has had enough.
+    pub(super) sent: AtomicBool,
     pub(super) over: AtomicBool,
 }
 
@@ -102,6 +104,11 @@ impl Pump<'_> {
         self.over.store(true, Relaxed);
     }
 
+    /// Lets the threads that send end.
+    pub(super) fn stop_sending(&self) {
+        self.sent.store(true, Relaxed);
+    }
+
     /// The omission is over.
     pub(super) fn count_from_now(&self) {
         self.counting.store(true, Relaxed);
@@ -109,6 +116,10 @@ impl Pump<'_> {
 
     fn is_over(&self) -> bool {
         self.over.load(Relaxed)
+    }
+
+    fn has_sent(&self) -> bool {
+        self.is_over() || self.sent.load(Relaxed)
     }
 
     /// Moves data until it is over or ends by itself.
@@ -124,7 +135,7 @@ impl Pump<'_> {
         let mut pace = Pace { rate: self.rate, began: now(), blocks: 0 };
         loop {
             self.sleep_until(pace.next(self.length));
-            if self.is_over() {
+            if self.has_sent() {
                 return Ok(Ended::Told);
             }
             let len = self.turn();
@@ -140,7 +151,7 @@ impl Pump<'_> {
     }
 
     fn write(&self, mut stream: &Stream, mut rest: &[u8], meter: &Meter) -> io::Result<()> {
-        while !rest.is_empty() && !self.is_over() {
+        while !rest.is_empty() && !self.has_sent() {
             match stream.write(rest) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(n) => {
@@ -157,7 +168,7 @@ impl Pump<'_> {
 
     fn send_file(&self, stream: &Stream, file: &File, len: usize, meter: &Meter) -> io::Result<()> {
         let mut at = 0;
-        while at < len as u64 && !self.is_over() {
+        while at < len as u64 && !self.has_sent() {
             let rest = len - at as usize;
             match rustix::fs::sendfile(stream, file, Some(&mut at), rest) {
                 Ok(n) => _ = meter.bytes.fetch_add(n as u64, Relaxed),
@@ -239,7 +250,7 @@ impl Pump<'_> {
 
     fn sleep_until(&self, due: Option<Instant>) {
         let Some(due) = due else { return };
-        while !self.is_over() {
+        while !self.has_sent() {
             match due.checked_duration_since(now()).filter(|rest| !rest.is_zero()) {
                 Some(rest) => thread::sleep(rest.min(CALL)),
                 None => return,
@@ -313,6 +324,7 @@ mod tests {
             goal: None,
             arrived: AtomicU64::new(0),
             reached: OnceLock::new(),
+            sent: AtomicBool::new(false),
             over: AtomicBool::new(false),
         }
     }

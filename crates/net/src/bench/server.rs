@@ -393,7 +393,8 @@ fn gather(
     watch: &dyn Watch,
 ) -> Result<Vec<Stream>, Error> {
     let bell = Bell::new().map_err(Error::Control)?;
-    let arriving = desk.open_test(plan, *cookie);
+    let client = control.peer_addr()?.ip();
+    let arriving = desk.open_test(plan, client, *cookie);
     control.say(State::CreateStreams)?;
     let mut streams: Vec<(u64, Stream)> = Vec::new();
     let until = now() + SET_UP;

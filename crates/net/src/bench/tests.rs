@@ -1,8 +1,11 @@
 //! Clients that do what they should not: the server hangs up, and carries out the next test.
 
-use super::{Call, Error, Limit, Plan, Report, Role, Server, Tests, Transport, Watch, measure};
-use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use super::protocol::UDP_CONNECT;
+use super::{Call, Error, Limit, Plan, Report, Role, Server, Tests, Transport, Watch, measure, now};
+use hopline_testkit::streams::until;
+use socket2::{Domain, Socket, Type};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
@@ -72,6 +75,24 @@ fn noise_and_other_protocols_are_hung_up_on() {
 }
 
 #[test]
+fn one_address_takes_half_of_the_places_before_a_greeting_and_no_more() {
+    let mut silent = Vec::new();
+    survives(|address| {
+        for _ in 0..40 {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.bind(&SocketAddr::from(([127, 0, 0, 2], 0)).into()).unwrap();
+            socket.connect(&address.into()).unwrap();
+            silent.push(TcpStream::from(socket));
+        }
+        let is_open = |stream: &&TcpStream| {
+            stream.set_nonblocking(true).unwrap();
+            matches!((&mut { *stream }).read(&mut [0]), Err(e) if e.kind() == ErrorKind::WouldBlock)
+        };
+        until("24 are closed", || silent.iter().filter(is_open).count() == 16);
+    });
+}
+
+#[test]
 fn parameters_that_are_none_are_an_error_of_the_server() {
     survives(|address| {
         for wrong in ["", "{", "{}", r#"{"sctp":true,"time":1}"#, r#"{"tcp":true,"time":1,"parallel":500}"#] {
@@ -110,6 +131,45 @@ fn who_receives_gets_data_until_the_end_is_said_and_then_their_end() {
         assert_eq!(state(&[4]), 13, "TEST_END, EXCHANGE_RESULTS");
         // Nothing else is said or done before all that was sent has been read.
         while data.read(&mut rest).unwrap() > 0 {}
+    });
+}
+
+#[test]
+fn waiting_for_datagrams_that_were_lost_is_not_part_of_the_test() {
+    survives(|address| {
+        let mut control = TcpStream::connect(address).unwrap();
+        control.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut state = |said: &[u8]| {
+            control.write_all(said).unwrap();
+            let mut byte = [0];
+            control.read_exact(&mut byte).unwrap();
+            byte[0]
+        };
+        // After an omission the server waits for half a second, otherwise for three.
+        let plan = br#"{"udp":true,"omit":0.01,"time":0,"num":100000,"parallel":1,"len":100}"#;
+        assert_eq!(state(COOKIE), 9, "PARAM_EXCHANGE");
+        assert_eq!(state(&[&(plan.len() as u32).to_be_bytes(), &plan[..]].concat()), 10, "CREATE_STREAMS");
+        let data = UdpSocket::bind("127.0.0.1:0").unwrap();
+        data.connect(address).unwrap();
+        data.send(&UDP_CONNECT.to_ne_bytes()).unwrap();
+        data.recv(&mut [0; 4]).unwrap();
+        assert_eq!(state(&[]), 1, "TEST_START");
+        let began = now();
+        assert_eq!(state(&[]), 2, "TEST_RUNNING");
+        thread::sleep(Duration::from_millis(100));
+        data.send(&[0; 100]).unwrap();
+        let sent_for = began.elapsed();
+        assert_eq!(state(&[4]), 13, "TEST_END, EXCHANGE_RESULTS");
+        let ours = br#"{"cpu_util_total":0,"cpu_util_user":0,"cpu_util_system":0,"sender_has_retransmits":0,"streams":[
+            {"id":1,"bytes":100000,"retransmits":-1,"jitter":0,"errors":0,"packets":1000}]}"#;
+        control.write_all(&[&(ours.len() as u32).to_be_bytes(), &ours[..]].concat()).unwrap();
+        let mut len = [0; 4];
+        control.read_exact(&mut len).unwrap();
+        let mut theirs = vec![0; u32::from_be_bytes(len) as usize];
+        control.read_exact(&mut theirs).unwrap();
+        let theirs: serde_json::Value = serde_json::from_slice(&theirs).unwrap();
+        let elapsed = theirs["streams"][0]["end_time"].as_f64().unwrap();
+        assert!(elapsed < sent_for.as_secs_f64() + 0.5, "{elapsed} s of {sent_for:?}");
     });
 }
 

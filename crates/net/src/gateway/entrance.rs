@@ -13,7 +13,7 @@ use super::onward::{self, From};
 use super::presence::Absence;
 use super::relay::{relay, until};
 use super::service::{self, Notices};
-use super::strangers::{Place, Strangers};
+use crate::admission::{Admission, Place};
 use super::trunk::{Carried, Opens, Trunk, Unwilling};
 use crate::announce::{Known, Speaks};
 use crate::descriptors;
@@ -101,7 +101,7 @@ fn run<P: Carrier>(
         trunk: Trunk::new(ready, config.clone(), (Arc::clone(&figures), Arc::clone(&notices))),
         figures: Arc::clone(&figures),
         seats: Arc::new(Semaphore::new(seats)),
-        anteroom: Strangers::new(seats),
+        anteroom: Admission::new(seats),
         routes: Mutex::new(routes),
         known,
         config,
@@ -131,7 +131,7 @@ struct Shared<P: Carrier> {
     /// Places of connections.
     seats: Arc<Semaphore>,
     /// Places of those that wait for one, or have not said where they want to go.
-    anteroom: Arc<Strangers>,
+    anteroom: Arc<Admission>,
     /// Tells which addresses are this host's.
     routes: Mutex<Routes>,
     /// What hosts speak; `None`: all are the exit's.

@@ -16,7 +16,7 @@ use super::relay::{relay, until};
 use super::remarks::{Entrance, Remarks, Stranger};
 use super::service;
 use super::sessions::{Guest, Held, Sessions};
-use super::strangers::{Place, Strangers};
+use crate::admission::{Admission, Place};
 use crate::descriptors;
 use crate::service::{Ledger, Service};
 use crate::streams::{AsyncListener, AsyncStream, Listener};
@@ -111,7 +111,7 @@ fn run<P: Carrier>(
         seats: Semaphore::new(seats),
         waiting: Semaphore::new(seats),
         // As many may be strangers as may be connected: they hold little, and not for long.
-        strangers: Strangers::new(seats),
+        strangers: Admission::new(seats),
         sessions: Sessions::default(),
         remarks: Remarks::default(),
         config,
@@ -137,14 +137,14 @@ struct Shared<P: Carrier> {
     /// Places of requests that wait for one.
     waiting: Semaphore,
     /// Places of streams that have not said what they want, and are of no trunk.
-    strangers: Arc<Strangers>,
+    strangers: Arc<Admission>,
     /// The trunks that stand.
     sessions: Sessions,
     remarks: Remarks,
 }
 
 /// Why a stream that has said nothing may be there.
-enum Admission {
+enum Pass {
     /// There is room for strangers.
     Stranger(#[expect(dead_code, reason = "held until the stream has said what it wants")] Place),
     /// It is of an entrance that has a trunk.
@@ -185,9 +185,9 @@ impl<P: Carrier> Shared<P> {
     fn take(self: &Arc<Self>, stream: AsyncStream<P>, peer: SocketAddr) {
         self.figures.accepted_connections.add();
         let guest = P::identity(stream.get_ref()).and_then(|identity| self.sessions.guest(identity));
-        let stranger = || self.strangers.enter(peer.ip()).map(Admission::Stranger);
+        let stranger = || self.strangers.enter(peer.ip()).map(Pass::Stranger);
         let leg = TrunkLeg::new(stream);
-        match guest.map(Admission::Guest).or_else(stranger) {
+        match guest.map(Pass::Guest).or_else(stranger) {
             Some(admission) => {
                 let shared = Arc::clone(self);
                 tokio::spawn(async move { shared.serve(leg, peer, admission).await });
@@ -196,14 +196,14 @@ impl<P: Carrier> Shared<P> {
         }
     }
 
-    async fn serve(&self, mut near: TrunkLeg<P>, peer: SocketAddr, admission: Admission) {
-        let heard = match &admission {
-            Admission::Stranger(_) => {
+    async fn serve(&self, mut near: TrunkLeg<P>, peer: SocketAddr, pass: Pass) {
+        let heard = match &pass {
+            Pass::Stranger(_) => {
                 timeout(self.config.request_timeout, self.hear(near.stream())).await.ok()
             }
-            Admission::Guest(guest) => until(self.hear(near.stream()), guest.ended()).await,
+            Pass::Guest(guest) => until(self.hear(near.stream()), guest.ended()).await,
         };
-        drop(admission);
+        drop(pass);
         match heard.unwrap_or(Err(Unheard::Silent)) {
             Ok(Order::Trunk(held)) => self.hold(near, &held, peer).await,
             Ok(Order::Connection(request, held)) => {

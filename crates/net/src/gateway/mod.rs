@@ -14,7 +14,6 @@
 //! | `config`, `error` | what gateways are told, and what they say when they cannot open |
 //! | `entrance` | takes connections of applications; `doors`: where they come in, `ways`: how they say where to |
 //! | `exit` | serves entrances; `sessions`: the trunks that stand; `remarks`: what it says of entrances |
-//! | `strangers` | how many may not have said yet what they want |
 //! | `carrier` | what carries the trunk: TPA or TPA-wide |
 //! | `trunk` | the trunk that an entrance keeps up; `presence`: whether there is an exit; `spare`: streams that are ready |
 //! | `asking`, `early` | a request on its way to the exit, and what the client says meanwhile |
@@ -61,7 +60,6 @@ pub mod socks;
 #[cfg(feature = "gateway")]
 mod spare;
 #[cfg(feature = "gateway")]
-mod strangers;
 #[cfg(feature = "gateway")]
 mod trunk;
 #[cfg(feature = "gateway")]

@@ -6,35 +6,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Places for connections without a request.
 #[derive(Debug)]
-pub(super) struct Strangers {
+pub(crate) struct Admission {
     places: usize,
     inside: Mutex<BTreeMap<IpAddr, usize>>,
 }
 
 /// A place that is taken, until this goes.
 #[derive(Debug)]
-pub(super) struct Place {
-    strangers: Arc<Strangers>,
+pub(crate) struct Place {
+    admission: Arc<Admission>,
     network: IpAddr,
 }
 
-impl Strangers {
-    /// `places`, at least one.
-    pub(super) fn new(places: usize) -> Arc<Self> {
+impl Admission {
+    /// A limit of `places`, at least one.
+    pub(crate) fn new(places: usize) -> Arc<Self> {
         Arc::new(Self { places: places.max(1), inside: Mutex::default() })
     }
 
     /// A place for a connection from `address`, if there is one.
-    pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
+    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
         let network = network(address);
         let mut inside = self.inside();
         let taken: usize = inside.values().sum();
-        let theirs = inside.get(&network).copied().unwrap_or(0);
-        if taken >= self.places || theirs >= self.places.div_ceil(2) {
+        let taken_here = inside.get(&network).copied().unwrap_or(0);
+        if taken >= self.places || taken_here >= self.places.div_ceil(2) {
             return None;
         }
-        inside.insert(network, theirs + 1);
-        Some(Place { strangers: Arc::clone(self), network })
+        inside.insert(network, taken_here + 1);
+        Some(Place { admission: Arc::clone(self), network })
     }
 
     fn inside(&self) -> MutexGuard<'_, BTreeMap<IpAddr, usize>> {
@@ -44,9 +44,9 @@ impl Strangers {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut inside = self.strangers.inside();
+        let mut inside = self.admission.inside();
         match inside.get_mut(&self.network) {
-            Some(theirs) if *theirs > 1 => *theirs -= 1,
+            Some(taken_here) if *taken_here > 1 => *taken_here -= 1,
             _ => {
                 inside.remove(&self.network);
             }
@@ -68,18 +68,18 @@ mod tests {
 
     #[test]
     fn one_address_has_half_of_the_places_at_most() {
-        let strangers = Strangers::new(5);
-        let enter = |address: &str| strangers.enter(address.parse().unwrap());
+        let admission = Admission::new(5);
+        let enter = |address: &str| admission.enter(address.parse().unwrap());
         let mut first: Vec<_> = (0..3).map(|_| enter("10.0.0.1").unwrap()).collect();
         assert!(enter("10.0.0.1").is_none() && enter("::ffff:10.0.0.1").is_none());
-        let others = [enter("2001:db8::1").unwrap(), enter("2001:db8::2").unwrap()];
+        let rest = [enter("2001:db8::1").unwrap(), enter("2001:db8::2").unwrap()];
         assert!(enter("10.0.0.2").is_none(), "all are taken");
         first.pop();
         assert!(enter("10.0.0.1").is_some());
         let third = enter("2001:db8::3").unwrap();
         drop(first);
         assert!(enter("2001:db8::4").is_none() && enter("2001:db8:0:1::").is_some());
-        drop((others, third));
-        assert!(strangers.inside().is_empty());
+        drop((rest, third));
+        assert!(admission.inside().is_empty());
     }
 }
