@@ -84,6 +84,26 @@ impl Interface {
         })
     }
 
+    /// Keeps the kernel from giving the interface an address of IPv6, and so from everything that it would send by that address on its own
+    /// account (`IFLA_INET6_ADDR_GEN_MODE`).
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN`; [`Error::System`] if it has no IPv6.
+    pub fn without_generated_address(&self) -> Result<(), Error> {
+        /// Of linux/if_link.h, which libc lacks.
+        const ADDR_GEN_MODE: u16 = 8;
+        const NONE: u8 = 1;
+        self.ask_by_netlink("setting how addresses are generated of", |index| {
+            let of_v6 = attribute(libc::AF_INET6 as u16, &attribute(ADDR_GEN_MODE, &[NONE]));
+            // `ifinfomsg`.
+            let mut body = vec![0; 4];
+            body.extend(index.to_ne_bytes());
+            body.extend([0; 8]);
+            body.extend(attribute(libc::IFLA_AF_SPEC, &of_v6));
+            message(libc::RTM_SETLINK, 0, &body)
+        })
+    }
+
     /// Sends packets for `network` through this interface, which must be up: to the router `via`, or to whichever host has the address.
     /// If there is such a route, nothing happens.
     ///

@@ -7,7 +7,6 @@ use crate::{Error, Interface, Namespace, Tun};
 use hopline_link::Side;
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::path::Path;
 
 /// Common bits of the networks of a link: each has its own third octet, or fourth group.
 const PREFIX4: u8 = 24;
@@ -53,6 +52,13 @@ impl Lan {
 const ROUTER: u8 = 1;
 const HOST: u8 = 2;
 
+/// Versions of IP that a link has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Versions {
+    V4,
+    Both,
+}
+
 /// Hosts of one end.
 #[derive(Debug)]
 pub(super) struct End {
@@ -60,7 +66,7 @@ pub(super) struct End {
     pub(super) end: Namespace,
     /// The host behind it, where it is a router.
     pub(super) behind: Option<Namespace>,
-    pub(super) has_v6: bool,
+    pub(super) versions: Versions,
 }
 
 /// Number of an end in the network between both.
@@ -91,17 +97,16 @@ impl End {
     /// Makes the hosts of `side`, and the interface by which they reach the link.
     pub(super) fn new(side: Side, setup: &Setup) -> Result<(Self, Tun), Error> {
         let end = Namespace::new()?;
-        let tun = end.run(|| interface(side, setup))??;
-        let has_v6 = end.run(|| has_v6(INTERFACE))?;
+        let (tun, versions) = end.run(|| interface(side, setup))??;
         let here = &setup.ends[side as usize];
         let behind = match here.stands {
             Stands::Host => None,
-            Stands::Router => Some(host_behind(&end, side)?),
+            Stands::Router => Some(host_behind(&end, side, versions)?),
         };
         if behind.is_some() || !here.networks.is_empty() {
-            end.run(forward)??;
+            end.run(|| forward(versions))??;
         }
-        Ok((Self { end, behind, has_v6 }, tun))
+        Ok((Self { end, behind, versions }, tun))
     }
 
     /// The host on which programs of this end run.
@@ -110,35 +115,33 @@ impl End {
     }
 }
 
-/// The interface of `side`, with routes to what is behind the other one.
-fn interface(side: Side, setup: &Setup) -> Result<Tun, Error> {
+/// The interface of `side`, with routes to what is behind the other one, and the versions of IP that it has: IPv6 if
+/// the kernel does and the MTU is 1280 at least (RFC 8200 §5).
+fn interface(side: Side, setup: &Setup) -> Result<(Tun, Versions), Error> {
     let tun = Tun::open(INTERFACE)?;
     let interface = Interface::named(tun.name())?;
     interface.set_mtu(setup.mtu)?;
-    let has_v6 = has_v6(INTERFACE);
-    if has_v6 {
-        be_silent()?;
-    }
+    // An idle link is to stay idle, and IPv6 is left out where it could not.
+    let silent = interface.without_generated_address().is_ok();
     interface.set_address(end_v4(side), PREFIX4)?;
     interface.up()?;
-    if has_v6 {
-        interface.add_address(end_v6(side).into(), PREFIX6)?;
-    }
+    let v6 = silent && interface.add_address(end_v6(side).into(), PREFIX6).is_ok();
+    let versions = if v6 { Versions::Both } else { Versions::V4 };
     let there = &setup.ends[side.other() as usize];
     let lan = match there.stands {
         Stands::Host => None,
         Stands::Router => Some(Lan::Behind(side.other()).networks()),
     };
     for network in lan.iter().flatten().chain(&there.networks) {
-        if network.address.is_ipv4() || has_v6 {
+        if network.address.is_ipv4() || versions == Versions::Both {
             interface.route(*network, None)?;
         }
     }
-    Ok(tun)
+    Ok((tun, versions))
 }
 
 /// A host behind the router `router`, with routes to everything through it.
-fn host_behind(router: &Namespace, side: Side) -> Result<Namespace, Error> {
+fn host_behind(router: &Namespace, side: Side, versions: Versions) -> Result<Namespace, Error> {
     let host = Namespace::new()?;
     veth::join([router, &host], CABLE, Trains::Never)?;
     let lan = Lan::Behind(side);
@@ -146,7 +149,7 @@ fn host_behind(router: &Namespace, side: Side) -> Result<Namespace, Error> {
         let interface = Interface::named(CABLE)?;
         interface.set_address(lan.v4(number), PREFIX4)?;
         interface.up()?;
-        if has_v6(CABLE) {
+        if versions == Versions::Both {
             interface.add_address(lan.v6(number).into(), PREFIX6)?;
         }
         Ok(interface)
@@ -156,7 +159,7 @@ fn host_behind(router: &Namespace, side: Side) -> Result<Namespace, Error> {
         let interface = interface(HOST)?;
         let all = |address| Network { address, prefix: 0 };
         interface.route(all(Ipv4Addr::UNSPECIFIED.into()), Some(lan.v4(ROUTER).into()))?;
-        if has_v6(CABLE) {
+        if versions == Versions::Both {
             interface.route(all(Ipv6Addr::UNSPECIFIED.into()), Some(lan.v6(ROUTER).into()))?;
         }
         Ok(())
@@ -164,23 +167,10 @@ fn host_behind(router: &Namespace, side: Side) -> Result<Namespace, Error> {
     Ok(host)
 }
 
-/// `true` if the interface can have IPv6: the kernel does, and its MTU is 1280 at least (RFC 8200 §5).
-fn has_v6(interface: &str) -> bool {
-    Path::new("/proc/sys/net/ipv6/conf").join(interface).exists()
-}
-
-/// Keeps the kernel from sending on its own account: no link-local address and thus no group membership, no router solicitations.
-fn be_silent() -> Result<(), Error> {
-    for (what, value) in [("disable_ipv6", "0"), ("addr_gen_mode", "1"), ("accept_ra", "0")] {
-        write(&format!("/proc/sys/net/ipv6/conf/{INTERFACE}/{what}"), value)?;
-    }
-    Ok(())
-}
-
 /// Has this host pass packets on.
-fn forward() -> Result<(), Error> {
+fn forward(versions: Versions) -> Result<(), Error> {
     write("/proc/sys/net/ipv4/ip_forward", "1")?;
-    if has_v6("all") {
+    if versions == Versions::Both {
         write("/proc/sys/net/ipv6/conf/all/forwarding", "1")?;
     }
     Ok(())

@@ -16,7 +16,7 @@ use crate::{Error, Namespace, Network};
 use forwarder::Forwarder;
 use hopline_core::Instant;
 use hopline_link::{Counts, Emulation, OldPorts, Side};
-use hosts::End;
+use hosts::{End, Versions};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::thread;
 
@@ -242,7 +242,7 @@ impl NamespaceLink {
             Some(_) => hosts::behind(side).1,
             None => hosts::end_v6(side),
         };
-        self.ends[side as usize].has_v6.then_some(address)
+        (self.ends[side as usize].versions == Versions::Both).then_some(address)
     }
 
     /// The address of host A.

@@ -21,6 +21,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+use summary::Verdict;
 use voice::Voice;
 
 /// What helps where namespaces can be made and interfaces cannot.
@@ -50,13 +51,14 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     drop(children);
     voices.into_iter().for_each(Voice::end);
     let stats = link.stats();
-    say(&summary::text(&stats, args.strict));
+    let verdict = Verdict::of(stats.lateness.is_late(), args.strict);
+    say(&summary::text(&stats, verdict));
     if let Some(place) = &args.json {
         let json = summary::json(&stats, args.seed);
         std::fs::write(place, json)
             .map_err(|e| Failure::Other(format!("writing {}: {e}", place.display())))?;
     }
-    Ok(exit_code(status, args.strict && stats.lateness.is_late()))
+    Ok(exit_code(status, verdict))
 }
 
 /// What one direction of a link is told apart from the other.
@@ -204,10 +206,10 @@ fn await_end(child: &mut std::process::Child) -> Result<ExitStatus, Failure> {
     }
 }
 
-/// As shells have it; `fails`: a run that succeeded is a failure all the same.
-fn exit_code(status: ExitStatus, fails: bool) -> ExitCode {
+/// As shells have it, unless the command succeeded and the run has failed all the same.
+fn exit_code(status: ExitStatus, verdict: Verdict) -> ExitCode {
     match (status.code(), status.signal()) {
-        (Some(0), _) if fails => ExitCode::FAILURE,
+        (Some(0), _) if verdict == Verdict::Failed => ExitCode::FAILURE,
         (Some(code), _) => ExitCode::from(code as u8),
         (None, signal) => ExitCode::from(128_u8.saturating_add(signal.unwrap_or(0) as u8)),
     }
@@ -231,10 +233,13 @@ mod tests {
 
     #[test]
     fn lateness_changes_the_exit_code_of_a_success_only_and_only_if_it_is_to() {
-        let of = |raw, fails| format!("{:?}", exit_code(ExitStatus::from_raw(raw), fails));
+        let of =
+            |raw, strict| format!("{:?}", exit_code(ExitStatus::from_raw(raw), Verdict::of(true, strict)));
         let code = |code: u8| format!("{:?}", ExitCode::from(code));
         assert_eq!((of(0, false), of(0, true)), (code(0), code(1)));
         assert_eq!((of(7 << 8, true), of(9, true)), (code(7), code(128 + 9)));
+        let on_time = exit_code(ExitStatus::from_raw(0), Verdict::of(false, true));
+        assert_eq!(format!("{on_time:?}"), code(0));
     }
 
     #[test]

@@ -4,13 +4,33 @@ use hopline_link::Counts;
 use hopline_net::link::{Drops, LinkStats};
 use serde_json::{Value, json};
 
-pub(super) fn text(stats: &LinkStats, strict: bool) -> String {
-    let late = match (stats.lateness.is_late(), strict) {
-        (false, _) => "",
-        (true, false) => {
+/// What comes of the link's own lateness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    OnTime,
+    /// The figures are to be doubted.
+    Doubtful,
+    /// The run has failed (`--strict`).
+    Failed,
+}
+
+impl Verdict {
+    pub(super) const fn of(late: bool, strict: bool) -> Self {
+        match (late, strict) {
+            (false, _) => Self::OnTime,
+            (true, false) => Self::Doubtful,
+            (true, true) => Self::Failed,
+        }
+    }
+}
+
+pub(super) fn text(stats: &LinkStats, verdict: Verdict) -> String {
+    let late = match verdict {
+        Verdict::OnTime => "",
+        Verdict::Doubtful => {
             "\nwarning: LATE. More than 2 % of packets were more than 1 ms late: this machine is too busy for this link, and figures say little"
         }
-        (true, true) => {
+        Verdict::Failed => {
             "\nLATE: more than 2 % of packets were more than 1 ms late; this machine is too busy for this link"
         }
     };
