@@ -52,7 +52,7 @@ pub(super) struct Row {
     pub(super) sender: bool,
 }
 
-/// Who counted datagrams, and where.
+/// Side that counted datagrams.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Datagrams {
     Sent,
