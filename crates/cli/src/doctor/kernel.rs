@@ -26,7 +26,7 @@ pub(super) fn findings() -> Vec<Finding> {
             "TUN",
             tun(),
             "the emulated link between them; tunnels of hopline proxy",
-            "run as root; modprobe tun; in a container: --device /dev/net/tun",
+            "run as root, or chmod 666 /dev/net/tun; modprobe tun; in a container: --device /dev/net/tun",
         ),
         Finding::new(
             "emulated link",
