@@ -36,7 +36,7 @@ impl Watched {
         match self.interfaces.iter().find(|(name, index)| self.number(name) != Some(*index)) {
             None => Ok(()),
             Some((name, _)) => {
-                let text = format!("the interface {name} has gone; it is waited for");
+                let text = format!("the interface {name} has gone");
                 Err(io::Error::new(io::ErrorKind::NotFound, text))
             }
         }

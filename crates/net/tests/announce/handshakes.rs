@@ -5,6 +5,7 @@ use hopline_core::Duration as Span;
 use hopline_net::Error;
 use hopline_net::announce::{Announcements, Config, Role, Speaks};
 use hopline_testkit::namespace::host::ip;
+use hopline_testkit::streams::until;
 use socket2::{Domain, Socket, Type};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::thread::sleep;
@@ -134,12 +135,15 @@ pub(crate) fn what_does_not_cross_the_interface_is_left_alone() {
     assert_eq!(ended.figure("announced_syns"), 0);
 }
 
-pub(crate) fn a_vanished_interface_ends_it() {
+pub(crate) fn an_interface_that_vanishes_is_followed_when_it_returns() {
     let world = World::new();
-    let caller = world.announcing();
+    let (caller, _called) = (world.announcing(), world.answering());
     ip(&world.caller, &format!("link delete {CABLE}"));
-    let error = caller.wait().unwrap_err();
-    assert!(error.to_string().contains("cable has vanished"), "{error}");
+    until("it is said", || caller.says("the interface cable has gone"));
+    world.join();
+    until("it is said", || caller.says("there again"));
+    talk(&world, CALLED);
+    assert!(caller.end().figure("announced_syns") >= 1);
 }
 
 pub(crate) fn mistakes_are_named() {

@@ -29,7 +29,7 @@ pub(crate) fn tests() -> Vec<Test> {
         handshakes::who_drops_marked_calls_costs_one_retransmission,
         handshakes::handshakes_pass_when_the_service_has_gone,
         handshakes::what_does_not_cross_the_interface_is_left_alone,
-        handshakes::a_vanished_interface_ends_it,
+        handshakes::an_interface_that_vanishes_is_followed_when_it_returns,
         handshakes::mistakes_are_named,
         router::a_router_answers_for_the_host_behind_it,
         router::a_router_calls_for_the_host_behind_it,

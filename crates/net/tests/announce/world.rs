@@ -32,12 +32,18 @@ pub(crate) const CALLED_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x93, 0, 0, 0, 0, 0
 impl World {
     pub(crate) fn new() -> Self {
         let [caller, called] = [Namespace::new().unwrap(), Namespace::new().unwrap()];
-        veth::join([&caller, &called], CABLE, Trains::Never).unwrap();
-        for (host, v4, last) in [(&caller, CALLER, 1), (&called, CALLED, 2)] {
+        let world = Self { caller, called };
+        world.join();
+        world
+    }
+
+    /// Lays the cable, with addresses at its ends.
+    pub(crate) fn join(&self) {
+        veth::join([&self.caller, &self.called], CABLE, Trains::Never).unwrap();
+        for (host, v4, last) in [(&self.caller, CALLER, 1), (&self.called, CALLED, 2)] {
             host.run(|| address(CABLE, v4, 24)).unwrap();
             ip(host, &format!("-6 address add fd00:93::{last}/64 dev {CABLE} nodad"));
         }
-        Self { caller, called }
     }
 
     /// Who calls marks its calls.
@@ -107,9 +113,9 @@ impl Standing {
         Ended(self.ledger.read())
     }
 
-    /// Waits until it has ended by itself.
-    pub(crate) fn wait(self) -> io::Result<()> {
-        self.thread.join().unwrap()
+    /// Whether these words are among what it says of itself now.
+    pub(crate) fn says(&self, words: &str) -> bool {
+        self.ledger.notices().iter().any(|notice| notice.text.contains(words))
     }
 }
 

@@ -61,5 +61,5 @@ fn mobiles() {
     assert!(
         said(&["lo"]).contains("taking UDP port 1021 of 10.50.0.9 on lo (the host must have this address)")
     );
-    assert!(said(&["none"]).contains("No such device"));
+    assert!(said(&["none"]).contains("there is no interface `none` here"));
 }

@@ -157,5 +157,5 @@ pub(crate) fn a_vanished_interface_ends_it() {
     node.await_figure("samples", |samples| samples > missing);
     ip(place.host(0), &format!("link del {RADIO}"));
     let error = node.wait().unwrap_err().to_string();
-    assert_eq!(error, "the interface wlan0 has vanished");
+    assert_eq!(error, "the interface wlan0 has gone");
 }
