@@ -35,9 +35,9 @@ pub use keeper::keep;
 pub use open::OpenError;
 pub use state::StateError;
 
-use hopline_scenario::source::Problems;
+use hopline_scenario::source::{Problem, Problems};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// Why a daemon did not start.
@@ -82,6 +82,14 @@ pub enum RunError {
 pub fn set_up(config: &Config) -> Result<(), RunError> {
     let state = state::State::take(&config.state_dir, &config.name)?;
     Ok(rules::set_up(&rules::Rules::of(config), state.folder())?)
+}
+
+/// The line that the key file of a mobile host has, from the file of the network's key and the host's home address.
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn host_key(network: &str, home: Ipv4Addr) -> Result<String, Problem> {
+    config::host_key(network, home)
 }
 
 /// Unmakes the rules of the daemon `name`, if it is not running.

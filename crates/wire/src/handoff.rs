@@ -18,7 +18,8 @@
 //! |  reserved bits; register: the care-of address; behind: the    |
 //! |  number of the request, 64 bits                               |
 //! +---------------------------------------------------------------+
-//! |  tag, 16 bytes: proof that the sender knows the network's key |
+//! |  tag, 16 bytes: proof that the sender knows the key: of       |
+//! |  beacons, or of the mobile host that the message is about     |
 //! +---------------------------------------------------------------+
 //! ```
 //!

@@ -162,7 +162,7 @@ fn listeners(ground: &Ground) -> Vec<Listener> {
         listener(
             "mobile-host",
             1021,
-            cells(format!("address = \"{near}\"\ninterfaces = [\"mobile\"]")),
+            format!("key_file = \"{folder}/link.key\"\naddress = \"{near}\"\ninterfaces = [\"mobile\"]"),
             &["malformed", "forged", "foreign"],
         ),
         listener(

@@ -147,7 +147,10 @@ pub(crate) fn each_kind(ground: &Ground) -> String {
         ("gateway-exit", format!("peers = [\"drone-7 = {folder}/link.key\"]")),
         ("home-agent", format!("{cells}\n{network}\nmobiles = [\"10.10.0.7\"]\ninterfaces = [\"mobile\"]")),
         ("base-station", format!("{cells}\n{network}\nhome_agent = \"{far}\"\nwired = \"fixed\"\n{on}")),
-        ("mobile-host", format!("{cells}\ninterfaces = [\"mobile\"]")),
+        (
+            "mobile-host",
+            format!("key_file = \"{folder}/link.key\"\naddress = \"{near}\"\ninterfaces = [\"mobile\"]"),
+        ),
         (
             "neighborhood-red",
             format!(

@@ -7,6 +7,7 @@ mod values;
 
 pub use keys::LogFormat;
 pub(crate) use task::Timing;
+pub(crate) use task::host_key;
 pub use task::{DProxyTask, EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task, TunnelTask};
 pub use values::Subnet;
 

@@ -76,6 +76,36 @@ fn both_ends_of_a_link_are_hosts_and_not_the_same() {
 }
 
 #[test]
+fn a_mobile_host_has_a_key_of_its_own_and_hosts_register_at_named_stations() {
+    let folder = tempfile::tempdir().unwrap();
+    let (network, host) = (folder.path().join("cells.key"), folder.path().join("host.key"));
+    std::fs::write(&network, "07".repeat(16)).unwrap();
+    let line = crate::host_key(network.to_str().unwrap(), "10.9.0.7".parse().unwrap()).unwrap();
+    assert_ne!(line, crate::host_key(network.to_str().unwrap(), "10.9.0.8".parse().unwrap()).unwrap());
+    std::fs::write(&host, line).unwrap();
+    let mobile = |key: &std::path::Path| {
+        let head = "[[proxy]]\nkind = \"mobile-host\"\naddress = \"10.9.0.7\"\ninterfaces = [\"wlan0\"]\n";
+        read(&format!("{head}key_file = \"{}\"\n", key.display()))
+    };
+    assert!(mobile(&host).is_ok());
+    let said = mobile(&network).unwrap_err();
+    assert!(said.contains("hopline proxy host-key NETWORK.KEY 10.9.0.7"), "{said}");
+    let home = |rest: &str| {
+        let head = "[[proxy]]\nkind = \"home-agent\"\naddress = \"192.0.2.1\"\nnetwork = \"10.9.0.0/24\"\n";
+        let key = network.display();
+        read(&format!(
+            "{head}mobiles = [\"10.9.0.7\"]\ninterfaces = [\"eth0\"]\nkey_file = \"{key}\"\n{rest}"
+        ))
+    };
+    assert!(home("").is_ok());
+    let said = home("scheme = \"registration\"\n").unwrap_err();
+    assert!(said.contains("without `stations` (add stations = [\"192.0.2.11\"])"), "{said}");
+    let config = home("scheme = \"registration\"\nstations = [\"192.0.2.11\"]\n").unwrap();
+    let Task::HomeAgent(config) = &config.proxies[0].task else { panic!("{config:?}") };
+    assert_eq!(config.stations, ["192.0.2.11".parse::<std::net::Ipv4Addr>().unwrap()]);
+}
+
+#[test]
 fn a_congestion_control_that_no_kernel_has_is_refused_with_those_of_this_one() {
     for (kind, key) in [("split", "mobile_congestion"), ("split", "fixed_congestion")] {
         let with = |name| {

@@ -26,6 +26,8 @@ pub struct HomeConfig {
     pub interfaces: Vec<String>,
     /// The network's key.
     pub key: Key,
+    /// Addresses of the stations at which hosts may register; empty: any. Default empty.
+    pub stations: Vec<Ipv4Addr>,
     /// How packets find the station of a mobile host. Default [`Scheme::Multicast`].
     pub scheme: Scheme,
     /// Routers that tunnelled packets may pass, 1 to 255. Default 64.
@@ -47,6 +49,7 @@ impl HomeConfig {
             mobiles: Vec::new(),
             interfaces: Vec::new(),
             key,
+            stations: Vec::new(),
             scheme: Scheme::Multicast,
             ttl: 64,
             mtu: 1480,
@@ -119,7 +122,8 @@ impl HomeAgent {
         let (network, prefix) = config.network;
         interface.add_route(network, prefix)?;
         Ok(Self {
-            machine: Machine::new(identity, config.scheme, mobiles.clone()),
+            machine: Machine::new(identity, config.scheme, mobiles.clone())
+                .at(config.stations.iter().copied()),
             // Numbers of a process before are not said again soon.
             numbering: Numbering::new(mobiles, clock.epoch_us as u16),
             config: config.clone(),

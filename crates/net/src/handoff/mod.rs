@@ -27,7 +27,7 @@ mod tunnel;
 mod way;
 
 pub use home::{HomeAgent, HomeConfig};
-pub use hopline_proxy::handoff::{Cold, Decide, Key, Scheme};
+pub use hopline_proxy::handoff::{Cold, Decide, HOST_KEY_LEN, Key, Scheme};
 pub use informed::Informed;
 pub use mobile::{MobileConfig, MobileHost};
 pub use signals::Signals;

@@ -14,6 +14,8 @@ pub struct HomeAgent {
     scheme: Scheme,
     /// Whose home this is. With registration: where they are.
     bindings: BTreeMap<Ipv4Addr, Option<Binding>>,
+    /// Where hosts may be; empty: anywhere.
+    stations: Vec<Ipv4Addr>,
     out: VecDeque<Transmit>,
     stats: HomeStats,
 }
@@ -34,7 +36,7 @@ pub struct HomeStats {
     pub forged: u64,
     /// Messages with a number that is not above the last one.
     pub replayed: u64,
-    /// Messages that are none of its concern, and such of hosts whose home is elsewhere.
+    /// Messages that are none of its concern, such of hosts whose home is elsewhere, and registrations at addresses that are no station's.
     pub foreign: u64,
 }
 
@@ -43,7 +45,14 @@ impl HomeAgent {
     #[must_use]
     pub fn new(identity: Identity, scheme: Scheme, mobiles: impl IntoIterator<Item = Ipv4Addr>) -> Self {
         let bindings = mobiles.into_iter().map(|mobile| (mobile, None)).collect();
-        Self { identity, scheme, bindings, out: VecDeque::new(), stats: HomeStats::default() }
+        let (stations, out) = (Vec::new(), VecDeque::new());
+        Self { identity, scheme, bindings, stations, out, stats: HomeStats::default() }
+    }
+
+    /// The same; hosts may register at these stations alone.
+    #[must_use]
+    pub fn at(self, stations: impl IntoIterator<Item = Ipv4Addr>) -> Self {
+        Self { stations: stations.into_iter().collect(), ..self }
     }
 
     /// Where a packet for a mobile host is to be tunnelled to; `None`: its home is elsewhere, or nobody knows where it is.
@@ -69,7 +78,8 @@ impl HomeAgent {
             self.stats.foreign += 1;
             return;
         };
-        let Some(binding) = self.bindings.get_mut(&mobile) else {
+        let is_station = self.stations.is_empty() || self.stations.contains(&care_of);
+        let Some(binding) = self.bindings.get_mut(&mobile).filter(|_| is_station) else {
             self.stats.foreign += 1;
             return;
         };

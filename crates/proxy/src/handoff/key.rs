@@ -1,25 +1,74 @@
-//! Proof that who speaks belongs to the network.
+//! Proof that a message comes from the network, or from the mobile host that it is about.
+//!
+//! Stations and home agents have the network's key. From it follow the key of beacons, which all mobile hosts have, and a key for each
+//! mobile host, by which its requests and the answers to them are proved. A mobile host has these two and not the network's: it can speak
+//! for no other host.
 
 use core::hash::Hasher;
 use hopline_wire::handoff::{Message, Says, TAG_LEN, Tagged};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::net::Ipv4Addr;
 
-/// A secret that stations, home agents and mobile hosts of a network share. Tags are SipHash-2-4 of 128 bits over the message.
+/// What a station, a home agent or a mobile host proves its messages by. Tags are SipHash-2-4 of 128 bits over the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Key([u8; 16]);
+pub struct Key(Holds);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// The network's secret.
+    Network([u8; 16]),
+    /// What a mobile host has of it.
+    Host {
+        /// Key of beacons.
+        beacons: [u8; 16],
+        /// Its own.
+        own: [u8; 16],
+    },
+}
+
+/// Length of the key of a mobile host.
+pub const HOST_KEY_LEN: usize = 32;
 
 impl Key {
-    /// The key of these bytes.
+    /// The network's key, of these bytes.
     #[must_use]
     pub const fn new(bytes: [u8; 16]) -> Self {
-        Self(bytes)
+        Self(Holds::Network(bytes))
+    }
+
+    /// The key of a mobile host, of the bytes that [`Key::of_host`] has made.
+    #[must_use]
+    pub fn host(bytes: [u8; HOST_KEY_LEN]) -> Self {
+        let half = |at: usize| bytes[at..at + 16].try_into().expect("16 of 32 bytes");
+        Self(Holds::Host { beacons: half(0), own: half(16) })
+    }
+
+    /// The key for the mobile host with this home address. `None`: this is not the network's key.
+    #[must_use]
+    pub fn of_host(&self, mobile: Ipv4Addr) -> Option<[u8; HOST_KEY_LEN]> {
+        let Holds::Network(network) = self.0 else { return None };
+        let mut bytes = [0; HOST_KEY_LEN];
+        bytes[..16].copy_from_slice(&of_beacons(&network));
+        bytes[16..].copy_from_slice(&of_requests(&network, mobile));
+        Some(bytes)
     }
 
     fn tag(&self, message: &Message) -> [u8; TAG_LEN] {
+        let mobile = match message.says {
+            Says::Beacon { .. } => None,
+            Says::Request { mobile, .. } | Says::Answer { mobile, .. } | Says::Behind { mobile, .. } => {
+                Some(mobile)
+            }
+        };
+        let key = match (self.0, mobile) {
+            (Holds::Network(network), None) => of_beacons(&network),
+            (Holds::Network(network), Some(mobile)) => of_requests(&network, mobile),
+            (Holds::Host { beacons, .. }, None) => beacons,
+            (Holds::Host { own, .. }, Some(_)) => own,
+        };
         let mut bytes = Vec::with_capacity(message.wire_len());
         message.emit(&mut bytes);
-        let mut hasher = SipHasher24::new_with_key(&self.0);
+        let mut hasher = SipHasher24::new_with_key(&key);
         hasher.write(&bytes);
         hasher.finish128().as_bytes()
     }
@@ -30,6 +79,21 @@ impl core::fmt::Debug for Key {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("Key")
     }
+}
+
+fn of_beacons(network: &[u8; 16]) -> [u8; 16] {
+    first_half(&blake3::derive_key("hopline handoff beacons", network))
+}
+
+fn of_requests(network: &[u8; 16], mobile: Ipv4Addr) -> [u8; 16] {
+    let mut of = [0; 20];
+    of[..16].copy_from_slice(network);
+    of[16..].copy_from_slice(&mobile.octets());
+    first_half(&blake3::derive_key("hopline handoff mobile host", &of))
+}
+
+fn first_half(bytes: &[u8; 32]) -> [u8; 16] {
+    bytes[..16].try_into().expect("16 of 32 bytes")
 }
 
 /// The message with its proof.

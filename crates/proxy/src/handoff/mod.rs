@@ -16,7 +16,7 @@ mod mobile;
 mod station;
 
 pub use home::{HomeAgent, HomeStats};
-pub use key::Key;
+pub use key::{HOST_KEY_LEN, Key};
 pub use mobile::{Decide, Event, Mobile, MobileConfig, MobileStats};
 pub use station::{Cold, Does, Station, StationConfig, StationStats};
 
@@ -47,7 +47,7 @@ pub struct Transmit {
 pub struct Identity {
     /// Its address; a mobile host's home address.
     pub address: Ipv4Addr,
-    /// The network's key. `None`: messages have no proof, and whoever can send packets can redirect others'.
+    /// The network's key, or that of the mobile host. `None`: messages have no proof, and whoever can send packets can redirect others'.
     pub key: Option<Key>,
     /// Microseconds of a clock at time zero. The numbers of messages follow the clock, so that those of a process that starts again are
     /// above its earlier ones. With a key it may have gone back: a mobile host learns which numbers it has used. Default 0.

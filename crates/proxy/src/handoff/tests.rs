@@ -359,6 +359,36 @@ fn a_mobile_host_whose_clock_was_set_back_is_served_at_once_by_whoever_remembers
 }
 
 #[test]
+fn a_mobile_host_speaks_for_itself_alone_and_is_heard_by_all_who_have_the_key_of_the_network() {
+    let own = Key::host(KEY.of_host(HOST).unwrap());
+    assert_eq!(own.of_host(HOST), None, "it makes no keys for others");
+    for scheme in [Scheme::Multicast, Scheme::Registration] {
+        let mut net = Keyed::new(scheme);
+        let identity = Identity { key: Some(own), ..Identity::new(HOST) };
+        net.host = Mobile::new(MobileConfig::new(identity, scheme));
+        net.beacon(1);
+        assert!(net.is_served(), "{scheme:?}");
+        assert_eq!((net.station.stats().forged, net.home.stats().forged, net.host.stats().forged), (0, 0, 0));
+    }
+    let mut home = HomeAgent::new(keyed(HOME, 0), Scheme::Registration, [HOST, THIRD]);
+    let asks = Asks::Register { care_of: FAR, past: Past::Some };
+    let of_other = Message { number: 1, says: Says::Request { mobile: THIRD, lifetime: LIFETIME, asks } };
+    home.handle_message(ms(0), &key::seal(Some(&own), of_other));
+    assert_eq!((home.stats().forged, home.destination(ms(0), THIRD)), (1, None));
+}
+
+#[test]
+fn hosts_register_at_stations_alone() {
+    let mut home = HomeAgent::new(keyed(HOME, 0), Scheme::Registration, [HOST]).at([NEAR]);
+    for (number, care_of) in [(1, FAR), (2, NEAR)] {
+        let asks = Asks::Register { care_of, past: Past::Some };
+        home.handle_message(ms(0), &key::seal(Some(&KEY), request(number, asks).message));
+    }
+    assert_eq!((home.stats().foreign, home.stats().registrations), (1, 1));
+    assert_eq!(home.destination(ms(1), HOST), Some(NEAR));
+}
+
+#[test]
 fn a_recorded_request_raises_no_number_and_redirects_nothing() {
     let mut net = Keyed::new(Scheme::Registration);
     let recorded = |care_of, number| {

@@ -1,6 +1,7 @@
 //! What `hopline proxy` takes.
 
 use clap::{Args as Arguments, Subcommand};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 pub(super) const EXAMPLES: &str = "\
@@ -10,6 +11,7 @@ Examples:
   sudo hopline proxy run proxy.toml
   hopline proxy status
   hopline proxy status --follow
+  hopline proxy host-key cells.key 10.9.0.7 > host-7.key
 
 A file has a table [[proxy]] for each: docs/proxy.md, and `hopline schema proxy` for editors. `run` sets up \
 what it needs and takes it back when it ends, or is killed; SIGHUP has it read its file again without losing a \
@@ -35,6 +37,8 @@ pub(crate) enum ProxyCommand {
     Run(ProxyFile),
     /// Say how a daemon that runs is
     Status(ProxyStatus),
+    /// Print the key of a mobile host, made from the key of its network
+    HostKey(ProxyHostKey),
     /// Take the rules of a daemon back when standard input ends
     #[command(hide = true)]
     Keep(ProxyKeep),
@@ -68,6 +72,16 @@ pub(crate) struct ProxyStatus {
     /// Show it again every second, with rates, until Ctrl-C
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) follow: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct ProxyHostKey {
+    /// The file with the network's key, which home agents and base stations have
+    #[arg(value_name = "FILE")]
+    pub(crate) network: String,
+    /// The home address of the mobile host
+    #[arg(value_name = "ADDRESS")]
+    pub(crate) home: Ipv4Addr,
 }
 
 #[derive(Debug, Arguments)]

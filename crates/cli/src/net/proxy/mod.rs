@@ -18,6 +18,9 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         ProxyCommand::Undo(given) => undo(&given.file),
         ProxyCommand::Run(given) => hopline_daemon::run(&given.file, keeper).map_err(failure),
         ProxyCommand::Status(given) => status::execute(given),
+        ProxyCommand::HostKey(given) => {
+            console::print(&format!("{}\n", hopline_daemon::host_key(&given.network, given.home)?))
+        }
         ProxyCommand::Keep(given) => hopline_daemon::keep(&given.name, &given.folder).map_err(failure),
     }
 }

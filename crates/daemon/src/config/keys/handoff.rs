@@ -12,6 +12,11 @@ pub const NETWORK: Key =
     Key::text("network", "the network of the mobile hosts' home addresses, such as 10.9.0.0/24");
 /// `mobiles`.
 pub const MOBILES: Key = Key::texts("mobiles", "the home addresses of the mobile hosts");
+/// `stations`.
+pub const STATIONS: Key = Key::texts(
+    "stations",
+    "addresses of the stations at which mobile hosts may register; of scheme = \"registration\" needed, otherwise of no effect",
+);
 /// `interfaces`.
 pub const INTERFACES: Key = Key::texts(
     "interfaces",
@@ -64,7 +69,7 @@ pub(super) const ALL: &[Key] = &[ADDRESS];
 /// Those of home agents and stations.
 pub(super) const FIXED: &[Key] = &[NETWORK];
 /// Those of home agents.
-pub(super) const HOME: &[Key] = &[MOBILES];
+pub(super) const HOME: &[Key] = &[MOBILES, STATIONS];
 /// Those of home agents and mobile hosts.
 pub(super) const ENDS: &[Key] = &[INTERFACES, cells::SCHEME.key];
 /// Those of stations.

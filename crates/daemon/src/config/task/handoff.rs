@@ -5,14 +5,14 @@ use super::super::values::{self, Subnet};
 use super::{in_path, secret};
 use crate::rules::{Hooks, Queued};
 use hopline_core::Duration;
-use hopline_net::handoff::{Decide, HomeConfig, MobileConfig, Signals, StationConfig};
+use hopline_net::handoff::{Decide, HOST_KEY_LEN, HomeConfig, MobileConfig, Scheme, Signals, StationConfig};
 use hopline_net::nfqueue;
 use hopline_proxy::handoff::Key;
 use hopline_proxy::snoop;
 use hopline_scenario::keys::{cells, mobile};
 use hopline_scenario::machines;
 use hopline_scenario::schema::Section;
-use hopline_scenario::source::Problem;
+use hopline_scenario::source::{Origin, Problem};
 use ipnet::IpNet;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -25,6 +25,10 @@ pub(super) fn home_agent(section: &Section<'_>) -> Result<HomeConfig, Problem> {
     config.mobiles = values::parsed_list(section, keys::MOBILES.name, "address", "10.9.0.7")?;
     config.interfaces = interfaces(kind, section)?;
     config.scheme = section.get(cells::SCHEME);
+    config.stations = values::parsed_list(section, keys::STATIONS.name, "address", "192.0.2.11")?;
+    if config.scheme == Scheme::Registration && config.stations.is_empty() {
+        return Err(values::missing(section, keys::STATIONS.name, kind.word(), "[\"192.0.2.11\"]"));
+    }
     config.mtu = section.narrow(pair::MTU.name).unwrap_or(config.mtu);
     Ok(config)
 }
@@ -70,8 +74,12 @@ pub(super) fn base_station(section: &Section<'_>, number: u16) -> Result<Station
 
 pub(super) fn mobile_host(section: &Section<'_>) -> Result<MobileConfig, Problem> {
     let kind = KindKey::MobileHost;
-    let key = Key::new(secret::key(kind, section)?);
-    let mut config = MobileConfig::new(address(kind, section, keys::ADDRESS.name)?, key);
+    let home = address(kind, section, keys::ADDRESS.name)?;
+    let key = secret::key::<HOST_KEY_LEN>(kind, section).map_err(|problem| {
+        let made = format!("hopline proxy host-key NETWORK.KEY {home}");
+        problem.help(format!("the key of a mobile host is made where the network's key is: {made}"))
+    })?;
+    let mut config = MobileConfig::new(home, Key::host(key));
     config.interfaces = interfaces(kind, section)?;
     config.scheme = section.get(cells::SCHEME);
     config.decide = match section.number(keys::HANDOFF_EVERY_S.name) {
@@ -89,6 +97,17 @@ pub(super) fn mobile_host(section: &Section<'_>) -> Result<MobileConfig, Problem
         config.signals = Signals::File(PathBuf::from(path));
     }
     Ok(config)
+}
+
+/// The line that the key file of the mobile host with this home address has, from the file of the network's key.
+///
+/// # Errors
+/// What is wrong with the file.
+pub(crate) fn host_key(network: &str, home: Ipv4Addr) -> Result<String, Problem> {
+    let origin = Origin::of_option("the network's key", network);
+    let network = Key::new(secret::in_file(network, &origin)?);
+    let bytes = network.of_host(home).expect("it is the network's");
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn address(kind: KindKey, section: &Section<'_>, key: &str) -> Result<Ipv4Addr, Problem> {

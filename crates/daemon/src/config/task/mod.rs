@@ -10,6 +10,7 @@ mod split;
 
 pub use gateway::{EntranceTask, ExitTask};
 pub use handoff::StationTask;
+pub(crate) use handoff::host_key;
 pub use in_path::InPath;
 pub use pair::{DProxyTask, TunnelTask};
 pub use split::SplitTask;
