@@ -99,6 +99,15 @@ impl ByPrefix {
         core::array::from_fn(|at| self.levels[at].get(&prefixes[at]).map_or(0, BTreeSet::len))
     }
 
+    /// Returns whether `heavy` is in a prefix that has more members than the same level's of `light` even after one of them has given way
+    /// to one there: compared at the widest level at which the prefixes differ.
+    #[must_use]
+    pub fn outweighs(&self, heavy: IpAddr, light: IpAddr) -> bool {
+        let differ = Prefix::all_of(heavy).into_iter().zip(Prefix::all_of(light)).map(|(a, b)| a != b);
+        let weights = self.counts(heavy).into_iter().zip(self.counts(light));
+        differ.zip(weights).find(|(differ, _)| *differ).is_some_and(|(_, (heavy, light))| heavy > light + 1)
+    }
+
     /// Returns the members of the heaviest prefix, the oldest first: of the widest prefixes the one with the most members, and within it
     /// again down to the narrowest. Of equal ones it is the one with the oldest member.
     pub fn heaviest(&self) -> impl Iterator<Item = u64> {
@@ -162,6 +171,15 @@ mod tests {
             ["2001:db8:1::1", "10.0.0.1", "2001:db8:1:1::1", "2001:db8:1:1::2", "2001:db8:1:aa00::1", "::1"];
         assert_eq!(heaviest(&site), [2, 3], "the /64 with two, of the /48 with four");
         assert_eq!(heaviest(&["::1", "10.0.0.1", "10.0.0.2", "10.0.0.2"]), [2, 3]);
+    }
+
+    #[test]
+    fn prefixes_are_weighed_where_they_differ() {
+        let table = of(&["10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.1.1"]);
+        assert!(table.outweighs(ip("10.0.0.2"), ip("10.0.1.1")), "three against one");
+        assert!(!table.outweighs(ip("10.0.0.1"), ip("10.0.0.2")), "two against one of the same network");
+        assert!(table.outweighs(ip("10.0.0.1"), ip("10.0.0.9")));
+        assert!(!table.outweighs(ip("10.0.0.1"), ip("10.0.0.1")));
     }
 
     #[test]

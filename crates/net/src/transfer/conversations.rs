@@ -1,17 +1,26 @@
-//! Who converses with a receiver right now.
+//! The conversations that a receiver has at once, and which of them goes when there are too many.
 
 use super::identity::SenderId;
+use super::permitted::Origin;
+use crate::wide::PublicKey;
+use hopline_core::{ByPrefix, Prefix};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// How long who takes over waits for the conversation that it takes over to end.
 const HAND_OVER: Duration = Duration::from_secs(1);
 
-/// How long nothing may happen in a conversation before somebody else may have its seat. An honest sender that had to hash
+/// How long a conversation may make no progress before another sender may have its seat. An honest sender that had to hash
 /// so long, or to wait for its input, tries again.
 const IDLE: Duration = Duration::from_secs(30);
+
+/// Bytes that count as progress. Less within [`IDLE`] is none: a byte now and then keeps no seat.
+const PROGRESS: u64 = 16 << 10;
+
+/// Conversations that have lost their seat and have not ended yet, while others have theirs already.
+const LEAVING: usize = 8;
 
 /// All conversations of a receiver.
 #[derive(Clone, Debug, Default)]
@@ -22,13 +31,34 @@ pub struct Conversations(Arc<Shared>);
 pub struct Limits {
     /// In all; default 64.
     pub in_all: usize,
-    /// With one address; default 32.
-    pub per_address: usize,
+    /// With one host, be it a /64 network of IPv6, and with one key; default 32.
+    pub per_party: usize,
+    /// Of all, those that only known peers may have; default 0.
+    pub for_known: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { in_all: 64, per_address: 32 }
+        Self { in_all: 64, per_party: 32, for_known: 0 }
+    }
+}
+
+/// The peer of a conversation, as far as its connection has proved it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Party {
+    /// Where it is.
+    pub address: IpAddr,
+    /// Its key, if it has one of its own.
+    pub key: Option<PublicKey>,
+    /// Whether the receiver knows it.
+    pub origin: Origin,
+}
+
+impl Party {
+    /// A peer that has proved nothing.
+    #[must_use]
+    pub const fn stranger(address: IpAddr) -> Self {
+        Self { address, key: None, origin: Origin::Stranger }
     }
 }
 
@@ -37,6 +67,7 @@ impl Default for Limits {
 pub struct Seat {
     shared: Arc<Shared>,
     number: u64,
+    key: Option<PublicKey>,
     fate: Arc<Fate>,
 }
 
@@ -45,14 +76,14 @@ pub struct Seat {
 struct Fate {
     taken_over: AtomicBool,
     evicted: AtomicBool,
-    /// Whether something happened since it was looked at.
-    busy: AtomicBool,
+    /// Bytes of progress since it began.
+    progress: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     table: Mutex<Table>,
-    /// Somebody has left.
+    /// A conversation has ended.
     left: Condvar,
 }
 
@@ -63,24 +94,41 @@ struct Table {
     next: u64,
 }
 
+/// What a sender is known again by: what it says, and the key that it has proved. Another peer that says the same is another sender.
+type Identity = (Option<PublicKey>, SenderId);
+
 #[derive(Debug)]
 struct Taken {
     number: u64,
-    address: Option<IpAddr>,
+    party: Option<Party>,
     /// Once it has said hello.
-    sender: Option<SenderId>,
+    sender: Option<Identity>,
     fate: Arc<Fate>,
-    /// When something happened last, as far as was looked.
+    /// When it made progress last, as far as was looked, and how much it had made then.
     active: Instant,
+    progress: u64,
 }
 
 impl Taken {
-    /// Nothing has happened for too long.
+    /// It has made no progress for too long.
     fn is_idle(&mut self, now: Instant) -> bool {
-        if self.fate.busy.swap(false, Relaxed) {
-            self.active = now;
+        let progress = self.fate.progress.load(Relaxed);
+        if progress >= self.progress + PROGRESS {
+            (self.active, self.progress) = (now, progress);
         }
         now.duration_since(self.active) >= IDLE
+    }
+
+    fn is_leaving(&self) -> bool {
+        self.fate.evicted.load(Relaxed)
+    }
+
+    fn is_stranger(&self) -> bool {
+        self.party.is_some_and(|party| party.origin == Origin::Stranger)
+    }
+
+    fn evict(&self) {
+        self.fate.evicted.store(true, Relaxed);
     }
 }
 
@@ -92,29 +140,35 @@ impl Conversations {
         Self(Arc::new(Shared { table, left: Condvar::new() }))
     }
 
-    /// A seat for whoever is at `address`, if there is one. Where there is none, conversations in which nothing has happened for
-    /// half a minute are ended, so that there is one soon.
+    /// A seat for `party`, if there is one. Where there is none, conversations without progress are ended, so that there is one soon. A
+    /// known peer takes that of a stranger at once, and a peer of a light prefix that of the slowest one of the heaviest prefix.
     #[must_use]
-    pub fn enter(&self, address: IpAddr) -> Option<Seat> {
-        self.enter_at(now(), address)
+    pub fn enter(&self, party: Party) -> Option<Seat> {
+        self.enter_at(now(), party)
     }
 
-    fn enter_at(&self, now: Instant, address: IpAddr) -> Option<Seat> {
+    fn enter_at(&self, now: Instant, party: Party) -> Option<Seat> {
         let mut table = self.0.table();
-        let from_there = table.taken.iter().filter(|taken| taken.address == Some(address)).count();
-        let crowded = from_there >= table.limits.per_address;
-        if !crowded && table.taken.len() < table.limits.in_all {
-            return Some(table.seat(&self.0, now, Some(address)));
+        if table.is_crowded(party) {
+            table.evict_idle(now, |taken| taken.party.is_some_and(|other| other.is_near(party)));
+            return None;
         }
-        for taken in table.taken.iter_mut().filter(|taken| !crowded || taken.address == Some(address)) {
-            if taken.is_idle(now) {
-                taken.fate.evicted.store(true, Relaxed);
-            }
+        if table.taken.len() >= table.limits.in_all + LEAVING {
+            return None;
         }
-        None
+        let present = table.taken.iter().filter(|taken| !taken.is_leaving()).count();
+        let room = match party.origin {
+            Origin::Known => table.limits.in_all,
+            Origin::Stranger => table.limits.in_all.saturating_sub(table.limits.for_known),
+        };
+        if present >= room && !table.make_room(now, party) {
+            table.evict_idle(now, |_| true);
+            return None;
+        }
+        Some(table.seat(&self.0, now, Some(party)))
     }
 
-    /// Looks whether something happens in them; now and then, so that it is known for how long nothing has.
+    /// Looks whether they make progress; now and then, so that it is known for how long one has made none.
     pub fn look(&self) {
         let now = now();
         for taken in &mut self.0.table().taken {
@@ -132,9 +186,20 @@ impl Seat {
         table.seat(&shared, now(), None)
     }
 
-    /// Something happens.
-    pub(super) fn touch(&self) {
-        self.fate.busy.store(true, Relaxed);
+    /// So many bytes have arrived.
+    pub(super) fn advance(&self, bytes: u64) {
+        self.fate.progress.fetch_add(bytes, Relaxed);
+    }
+
+    /// A file is done, however long it is.
+    pub(super) fn finish_one(&self) {
+        self.advance(PROGRESS);
+    }
+
+    /// Bytes of progress so far.
+    #[cfg(test)]
+    pub(super) fn progress(&self) -> u64 {
+        self.fate.progress.load(Relaxed)
     }
 
     /// Whether somebody else needs its seat.
@@ -142,9 +207,10 @@ impl Seat {
         self.fate.evicted.load(Relaxed)
     }
 
-    /// It is `sender` that converses. An earlier conversation of the same ends, whatever became of it; this waits for its end,
-    /// but no longer than a second.
+    /// It is `sender` that converses. An earlier conversation of the same, with the same key, ends, whatever became of it; this waits for
+    /// its end, but no longer than a second.
     pub(super) fn take_over(&self, sender: SenderId) {
+        let sender = (self.key, sender);
         let mut table = self.shared.table();
         let is_earlier = |taken: &Taken| taken.sender == Some(sender) && taken.number != self.number;
         table
@@ -181,13 +247,82 @@ impl Shared {
     }
 }
 
+impl Party {
+    fn has_key_of(self, other: Self) -> bool {
+        self.key.is_some() && self.key == other.key
+    }
+
+    /// Whether both may be one host. Strangers do not count for a known peer beside them.
+    fn has_host_of(self, other: Self) -> bool {
+        self.origin == other.origin && Prefix::of_host(self.address) == Prefix::of_host(other.address)
+    }
+
+    /// Whether both may be one party.
+    fn is_near(self, other: Self) -> bool {
+        self.has_key_of(other) || self.has_host_of(other)
+    }
+}
+
 impl Table {
-    fn seat(&mut self, shared: &Arc<Shared>, now: Instant, address: Option<IpAddr>) -> Seat {
+    fn seat(&mut self, shared: &Arc<Shared>, now: Instant, party: Option<Party>) -> Seat {
         self.next += 1;
         let (number, fate) = (self.next, Arc::<Fate>::default());
-        self.taken.push(Taken { number, address, sender: None, fate: fate.clone(), active: now });
-        Seat { shared: shared.clone(), number, fate }
+        let taken = Taken { number, party, sender: None, fate: fate.clone(), active: now, progress: 0 };
+        self.taken.push(taken);
+        Seat { shared: shared.clone(), number, key: party.and_then(|party| party.key), fate }
     }
+
+    fn parties(&self) -> impl Iterator<Item = Party> {
+        self.taken.iter().filter_map(|taken| taken.party)
+    }
+
+    /// Whether `party` has as many as one may have.
+    fn is_crowded(&self, party: Party) -> bool {
+        let of_host = self.parties().filter(|other| other.has_host_of(party)).count();
+        let of_key = self.parties().filter(|other| other.has_key_of(party)).count();
+        of_host.max(of_key) >= self.limits.per_party
+    }
+
+    fn evict_idle(&mut self, now: Instant, which: impl Fn(&Taken) -> bool) {
+        self.taken.iter_mut().filter(|taken| which(taken)).for_each(|taken| {
+            if taken.is_idle(now) {
+                taken.evict();
+            }
+        });
+    }
+
+    /// Takes away the seat of the slowest conversation of the heaviest prefix: of a stranger for a known peer, and otherwise if that prefix
+    /// remains heavier than the one of `party`. Returns whether there was one.
+    fn make_room(&mut self, now: Instant, party: Party) -> bool {
+        self.taken.iter_mut().for_each(|taken| {
+            taken.is_idle(now);
+        });
+        let may_go = |taken: &&Taken| taken.party.is_some() && !taken.is_leaving();
+        let strangers = || self.taken.iter().filter(may_go).filter(|taken| taken.is_stranger());
+        let for_known = party.origin == Origin::Known;
+        let slowest = match (for_known, strangers().next()) {
+            (true, None) => slowest_of_heaviest(self.taken.iter().filter(may_go), Some(party.address)),
+            (true, Some(_)) => slowest_of_heaviest(strangers(), None),
+            (false, _) => slowest_of_heaviest(strangers(), Some(party.address)),
+        };
+        slowest.inspect(|taken| taken.evict()).is_some()
+    }
+}
+
+/// The conversation of the heaviest prefix that has made no progress for longest; none if that prefix does not outweigh those of `beside`.
+fn slowest_of_heaviest<'t>(
+    all: impl Iterator<Item = &'t Taken> + Clone,
+    beside: Option<IpAddr>,
+) -> Option<&'t Taken> {
+    let address = |taken: &Taken| taken.party.map(|party| party.address);
+    let mut by_prefix = ByPrefix::default();
+    for taken in all.clone() {
+        by_prefix.insert(address(taken)?, taken.number);
+    }
+    let heaviest: Vec<u64> = by_prefix.heaviest().collect();
+    let slowest = all.filter(|taken| heaviest.contains(&taken.number)).min_by_key(|taken| taken.active)?;
+    let outweighs = |light| address(slowest).is_some_and(|heavy| by_prefix.outweighs(heavy, light));
+    beside.is_none_or(outweighs).then_some(slowest)
 }
 
 #[expect(clippy::disallowed_methods, reason = "conversations are in real time")]
@@ -196,57 +331,4 @@ fn now() -> Instant {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::thread;
-
-    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
-    const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
-
-    #[test]
-    fn there_are_so_many_seats_in_all_and_so_many_for_one_address() {
-        let conversations = Conversations::new(Limits { in_all: 3, per_address: 2 });
-        let first = conversations.enter(HERE).unwrap();
-        let _second = conversations.enter(HERE).unwrap();
-        assert!(conversations.enter(HERE).is_none(), "its address has two");
-        let _third = conversations.enter(THERE).unwrap();
-        assert!(conversations.enter(THERE).is_none(), "there are three");
-        drop(first);
-        assert!(conversations.enter(THERE).is_some());
-    }
-
-    #[test]
-    fn who_says_nothing_keeps_no_seat_that_somebody_needs() {
-        let conversations = Conversations::new(Limits { in_all: 2, per_address: 2 });
-        let began = now();
-        let [idle, busy] = [(); 2].map(|()| conversations.enter_at(began, HERE).unwrap());
-        busy.touch();
-        assert!(conversations.enter_at(began + IDLE / 2, THERE).is_none());
-        assert!(!idle.is_evicted(), "not yet");
-        assert!(conversations.enter_at(began + IDLE, THERE).is_none());
-        assert!(idle.is_evicted() && !busy.is_evicted());
-        drop(idle);
-        assert!(conversations.enter_at(began + IDLE, THERE).is_some());
-    }
-
-    #[test]
-    fn the_later_conversation_of_a_sender_ends_the_earlier_and_waits_for_its_end() {
-        let conversations = Conversations::default();
-        let [earlier, later, other] = [(); 3].map(|()| conversations.enter(HERE).unwrap());
-        let (id, another) = (SenderId([1; 16]), SenderId([2; 16]));
-        earlier.take_over(id);
-        other.take_over(another);
-        thread::scope(|scope| {
-            let ending = scope.spawn(move || {
-                while !earlier.is_taken_over() {
-                    thread::yield_now();
-                }
-            });
-            later.take_over(id);
-            assert!(ending.is_finished() || ending.join().is_ok());
-        });
-        assert!(!later.is_taken_over() && !other.is_taken_over());
-        let table = conversations.0.table();
-        assert_eq!(table.taken.iter().filter(|taken| taken.sender == Some(id)).count(), 1);
-    }
-}
+mod tests;

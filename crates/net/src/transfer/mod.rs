@@ -29,7 +29,7 @@ mod stream;
 mod tests;
 mod trouble;
 
-pub use conversations::{Conversations, Limits, Seat};
+pub use conversations::{Conversations, Limits, Party, Seat};
 pub use error::Error;
 pub use frame::{
     Content, Frame, FrameError, HEADER, MAX_DATA, MAX_TEXT, Modified, Number, Offer, VERSION, WINDOW,

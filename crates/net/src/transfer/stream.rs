@@ -91,6 +91,7 @@ pub fn receive<R: Read>(
     watch: &mut dyn Watch,
 ) -> Result<Summary, Error> {
     let mut receiver = Receiver::new(directory, permitted);
+    let mut progress = Summary::default();
     let Caller { mut frames, mut first } = caller.into();
     let mut converse = || {
         while !receiver.is_over() {
@@ -107,11 +108,11 @@ pub fn receive<R: Read>(
                     frames.next(&|| may_go_on(seat, watch))?
                 }
             };
-            seat.touch();
             if let Frame::Hello { sender: Some(sender), .. } = frame {
                 seat.take_over(sender);
             }
             receiver.handle(frame, watch)?;
+            note_progress(seat, &mut progress, receiver.summary());
         }
         answer(&mut receiver, &mut writer, &|| may_go_on(seat, watch))
     };
@@ -293,6 +294,15 @@ fn say_last(writer: &mut impl Write, refusal: Refusal) -> io::Result<()> {
 
 fn not_interrupted(watch: &dyn Watch) -> Result<(), Error> {
     if watch.interrupted() { Err(Error::Interrupted) } else { Ok(()) }
+}
+
+/// Frames are no progress, and neither are refusals: a peer can have as many of them as it likes.
+fn note_progress(seat: &Seat, before: &mut Summary, now: Summary) {
+    seat.advance(now.bytes - before.bytes);
+    if now.stored + now.present > before.stored + before.present {
+        seat.finish_one();
+    }
+    *before = now;
 }
 
 fn may_go_on(seat: &Seat, watch: &dyn Watch) -> Result<(), Error> {

@@ -124,7 +124,7 @@ pub(crate) struct Recv {
     /// Replace files that are there
     #[arg(long)]
     pub(crate) force: bool,
-    /// Senders served at the same time, half of them at one address; others are told to try again
+    /// Senders served at the same time, half of them at one host or with one key; others are told to try again
     #[arg(long, value_name = "N", default_value_t = CONVERSATIONS)]
     #[arg(value_parser = count, allow_negative_numbers = true)]
     pub(crate) conversations: NonZeroU16,

@@ -67,6 +67,14 @@ impl Admission {
         }
     }
 
+    /// Returns how many of all seats are for known senders alone: a quarter, if there may be strangers beside them.
+    pub(super) fn seats_for_known(&self, in_all: usize) -> usize {
+        match self {
+            Self::Anyone(known) if !known.peers().is_empty() => in_all / 4,
+            Self::Anyone(_) | Self::Known(_) | Self::Shared => 0,
+        }
+    }
+
     /// Returns what is known of the sender at `address` that has proved to have `key`.
     pub(super) fn sender(&self, address: SocketAddr, key: Option<PublicKey>) -> Sender {
         let name = match self {

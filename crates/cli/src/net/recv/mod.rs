@@ -113,8 +113,9 @@ fn serve<P: Proves>(
         say(&admission.to_string());
     }
     let bars = MultiProgress::new();
-    let limits = Limits { in_all, per_address: in_all.div_ceil(2) };
-    let mut reception = Reception::new(listener, Conversations::new(limits));
+    let for_known = admission.seats_for_known(in_all);
+    let limits = Limits { in_all, per_party: in_all.div_ceil(2), for_known };
+    let mut reception = Reception::new(listener, Conversations::new(limits), admission);
     if args.once {
         return match reception.next(|| expiry.look(directory))? {
             Some(guest) => converse(args, admission, directory, &bars, guest),

@@ -1,29 +1,30 @@
 //! Those who have called and not yet said what they want: they cost no thread, and who is silent does not stay.
 
 use super::Guest;
+use super::admission::{Admission, Proves};
 use crate::console;
 use crate::net::clock;
 use crate::problems::Failure;
+use hopline_core::ByPrefix;
 use hopline_net::streams::{Listener, Protocol, Stream};
-use hopline_net::transfer::{self, Caller, Conversations, Shared};
+use hopline_net::transfer::{self, Caller, Conversations, Party, Shared};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::net::{Shutdown, SocketAddr};
 use std::time::{Duration, Instant};
 
 /// How long who has called may take to say hello: a few times over, on a bad path.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
-/// Most who wait; one more, and the one who has been silent longest goes.
+/// Most callers that wait; one more, and the one of the heaviest prefix that has been silent longest goes.
 const MOST_WAITING: usize = 128;
-/// The same for one address.
-const MOST_FROM_ONE: usize = 64;
 /// How often Ctrl-C is looked for.
 const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
-pub(super) struct Reception<P: Protocol> {
+pub(super) struct Reception<'a, P: Proves> {
     listener: Listener<P>,
     conversations: Conversations,
+    admission: &'a Admission,
     /// The one who has waited longest first.
     waiting: VecDeque<Waiting<P>>,
 }
@@ -40,10 +41,10 @@ impl<P: Protocol> Waiting<P> {
     }
 }
 
-impl<P: Protocol> Reception<P> {
-    pub(super) fn new(listener: Listener<P>, conversations: Conversations) -> Self {
+impl<'a, P: Proves> Reception<'a, P> {
+    pub(super) fn new(listener: Listener<P>, conversations: Conversations, admission: &'a Admission) -> Self {
         listener.set_nonblocking(true);
-        Self { listener, conversations, waiting: VecDeque::new() }
+        Self { listener, conversations, admission, waiting: VecDeque::new() }
     }
 
     /// The next who has said hello, and for whom there is a seat; `None`: somebody wants us to stop. Does `meanwhile` now and
@@ -77,7 +78,7 @@ impl<P: Protocol> Reception<P> {
                 Ok((stream, peer)) => {
                     // A socket of IPv6 shows addresses of IPv4 as those of IPv6.
                     let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
-                    self.make_room(peer.ip());
+                    self.make_room();
                     stream.set_nonblocking(true);
                     let until = clock::now() + HELLO_WITHIN;
                     self.waiting.push_back(Waiting { caller: Caller::new(Shared::new(stream)), peer, until });
@@ -88,15 +89,15 @@ impl<P: Protocol> Reception<P> {
         }
     }
 
-    fn make_room(&mut self, address: IpAddr) {
-        let from_there = |waiting: &Waiting<P>| waiting.peer.ip() == address;
-        let oldest = if self.waiting.iter().filter(|waiting| from_there(waiting)).count() >= MOST_FROM_ONE {
-            self.waiting.iter().position(from_there)
-        } else if self.waiting.len() >= MOST_WAITING {
-            Some(0)
-        } else {
-            None
-        };
+    fn make_room(&mut self) {
+        if self.waiting.len() < MOST_WAITING {
+            return;
+        }
+        let mut by_prefix = ByPrefix::default();
+        for (number, waiting) in (0..).zip(&self.waiting) {
+            by_prefix.insert(waiting.peer.ip(), number);
+        }
+        let oldest = by_prefix.heaviest().next().map(|number| number as usize);
         if let Some(silent) = oldest.and_then(|at| self.waiting.remove(at)) {
             silent.stream().abort();
         }
@@ -110,7 +111,9 @@ impl<P: Protocol> Reception<P> {
                 Ok(false) if now < self.waiting[at].until => {}
                 Ok(true) => {
                     let Waiting { caller, peer, .. } = self.waiting.remove(at)?;
-                    match self.conversations.enter(peer.ip()) {
+                    let key = P::key(&caller.reader().get().info());
+                    let origin = self.admission.sender(peer, key).origin;
+                    match self.conversations.enter(Party { address: peer.ip(), key, origin }) {
                         Some(seat) => return Some(Guest { caller, peer, seat }),
                         None => turn_away(caller.reader()),
                     }

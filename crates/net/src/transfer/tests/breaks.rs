@@ -355,7 +355,7 @@ fn the_later_conversation_of_a_sender_takes_over_and_the_earlier_is_told() {
     let place = Place::with(&bytes(8 * CHUNK));
     let directory = place.directory();
     let conversations = Conversations::default();
-    let enter = || conversations.enter(std::net::Ipv4Addr::LOCALHOST.into()).unwrap();
+    let enter = || conversations.enter(Party::stranger(std::net::Ipv4Addr::LOCALHOST.into())).unwrap();
     let (first, there) = UnixStream::pair().unwrap();
     there.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
     let (second, here) = UnixStream::pair().unwrap();
@@ -586,7 +586,7 @@ fn a_sender_that_gets_nothing_through_still_hears_why() {
     let place = Place::with(&bytes(8 * CHUNK));
     let directory = place.directory();
     let conversations = Conversations::default();
-    let enter = || conversations.enter(std::net::Ipv4Addr::LOCALHOST.into()).unwrap();
+    let enter = || conversations.enter(Party::stranger(std::net::Ipv4Addr::LOCALHOST.into())).unwrap();
     let (here, there) = UnixStream::pair().unwrap();
     there.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
     let identity = place.source().identity.unwrap();
@@ -608,4 +608,41 @@ fn a_sender_that_gets_nothing_through_still_hears_why() {
         assert!(matches!(&sent, Error::Peer(refusal) if refusal.reason == Reason::TakenOver), "{sent}");
         assert!(matches!(receiving.join().unwrap(), Err(Error::TakenOver)));
     });
+}
+
+#[test]
+fn refused_offers_are_no_progress_and_data_and_stored_files_are() {
+    let place = Place::with(&bytes(CHUNK));
+    let directory = place.directory();
+    let run = |write: &dyn Fn(&UnixStream)| {
+        let (here, there) = UnixStream::pair().unwrap();
+        let seat = Seat::alone();
+        thread::scope(|scope| {
+            let receiving =
+                scope.spawn(|| receive(&there, &there, &directory, Permitted::default(), &seat, &mut ()));
+            write(&here);
+            receiving.join().unwrap().unwrap();
+        });
+        seat.progress()
+    };
+    let refused = run(&|mut stream| {
+        let offer = Offer {
+            path: b"../planted".to_vec(),
+            content: Content::Stream,
+            mode: 0,
+            modified: Modified { seconds: 0, nanoseconds: 0 },
+        };
+        let hello = Frame::Hello { version: VERSION, sender: None };
+        let offers = (0..20).map(|number| Frame::Offer(number, offer.clone()));
+        for frame in [hello].into_iter().chain(offers).chain([Frame::Bye]) {
+            stream.write_all(&frame.encode()).unwrap();
+        }
+    });
+    assert_eq!(refused, 0);
+    let send = |stream: &UnixStream| {
+        send(stream.try_clone().unwrap(), stream, place.source(), &mut ()).unwrap();
+    };
+    let stored = run(&send);
+    assert!(stored > CHUNK as u64, "{stored}");
+    assert!(run(&send) > 0, "found to be there");
 }
