@@ -26,8 +26,8 @@ pub struct HostConfig {
     /// Datagrams of one connection in a row, while others wait: what can leave with one call to the system. 1 to 1024; default 16.
     pub burst: u32,
     /// Memory that received data of all connections take before each is kept to its share, bytes. Data that users have not read, and data
-    /// behind a hole, count with the overhead of their pieces. A share is as much for each connection, but at least 16 KiB: all together
-    /// may come to twice this. 64 KiB to 1 TiB; default 64 MiB.
+    /// behind a hole, count with the overhead of their pieces. The shares of all are half of this, each at least 16 KiB. 64 KiB to 1 TiB;
+    /// default 64 MiB.
     pub receive_memory: u64,
     /// What tells peers that we have lost our connections, after a restart: see [`ResetKey`]. Default none: peers then find out by silence.
     pub resets: Option<ResetKey>,

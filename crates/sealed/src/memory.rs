@@ -2,7 +2,8 @@
 //!
 //! A receiver must keep what arrives behind a hole, and what its user has not read. A peer that leaves a hole on purpose fills its window at
 //! no cost, and many such peers fill many windows. As long as all connections together hold less than the budget, each may fill its
-//! window: most never hold much. Beyond it each may hold its share.
+//! window: most never hold much. Beyond it each may hold its share of half the budget, so that all never hold more than one and a half
+//! times as much.
 
 /// Least share of a connection, bytes: ten full packets.
 const LEAST: u64 = 16 << 10;
@@ -32,6 +33,10 @@ impl Memory {
 
     /// What each of `connections` may hold just now.
     pub(crate) fn allowance(&self, connections: usize) -> u64 {
-        if self.held < self.budget { u64::MAX } else { (self.budget / connections.max(1) as u64).max(LEAST) }
+        if self.held < self.budget {
+            u64::MAX
+        } else {
+            (self.budget / 2 / connections.max(1) as u64).max(LEAST)
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Received data of many connections, and how much of it is kept.
 
-use super::net::{App, B, Net, address, transport};
+use super::net::{App, B, Net, address, exchange, transport};
 use super::shared;
-use crate::{ConnectionKey, HostConfig, HostEvent, Path};
+use crate::{ConnectionKey, HostConfig, HostEvent, Path, TransportConfig};
 use hopline_core::{Duration, Instant};
 use hopline_link::Emulation;
 
@@ -36,11 +36,11 @@ fn unread() -> (Net, Vec<(usize, ConnectionKey)>, Vec<ConnectionKey>) {
 }
 
 #[test]
-fn what_users_do_not_read_takes_twice_the_budget_at_most_and_arrives_once_they_do() {
+fn what_users_do_not_read_takes_one_and_a_half_times_the_budget_at_most_and_arrives_once_they_do() {
     let (mut net, _, accepted) = unread();
     assert_eq!(accepted.len(), OTHERS + 1);
     let held = net.nodes[B].host.stats().held;
-    assert!((BUDGET..=2 * BUDGET).contains(&held), "{held} bytes of {} that were sent", 17 * EACH);
+    assert!((BUDGET..=BUDGET + BUDGET / 2).contains(&held), "{held} bytes of {} that were sent", 17 * EACH);
     let mut received = vec![0; accepted.len()];
     let done = net.run_while(Instant::from_secs(120), |net| {
         for (received, key) in received.iter_mut().zip(&accepted) {
@@ -62,4 +62,32 @@ fn a_connection_that_is_forgotten_gives_its_memory_back() {
     }
     net.run_for(Duration::from_secs(60));
     assert_eq!((net.nodes[B].host.stats().held, net.nodes[B].host.stats().connections), (0, 0));
+}
+
+/// How long 5 MB take over 100 Mb/s and a round trip of 200 ms with 5 % lost, each of several times.
+fn over_a_long_fat_lossy_path(receive_start: u64, seeds: core::ops::Range<u64>) -> Vec<Duration> {
+    let link = Emulation {
+        rate: Some(100_000_000),
+        queue: Some(500),
+        loss: 0.05,
+        ..Emulation::delay(Duration::from_millis(100))
+    };
+    let config = TransportConfig { receive_start, ..transport() };
+    let one = |seed| {
+        let mut net = Net::new(2, &HostConfig::default(), &link, seed);
+        net.nodes[B].host.listen(shared()[B].clone(), config, 1).unwrap();
+        let [at_a, at_b] = net.open(&shared(), config);
+        let began = net.now;
+        let mut apps = [App::new(0, at_a, 5_000_000), App::new(B, at_b, 0)];
+        assert!(exchange(&mut net, &mut apps, Instant::from_secs(100)));
+        net.now.since(began)
+    };
+    seeds.map(one).collect()
+}
+
+#[test]
+fn a_small_first_window_holds_up_no_transfer_over_a_long_fat_lossy_path() {
+    let [whole, small] = [16 << 20, 256 << 10].map(|start| over_a_long_fat_lossy_path(start, 1..4));
+    let mean = |all: &[Duration]| all.iter().map(|took| took.as_millis()).sum::<u64>() / all.len() as u64;
+    assert!(mean(&small) <= mean(&whole) * 11 / 10, "{small:?} instead of {whole:?}");
 }

@@ -59,8 +59,8 @@ fn a_peer_that_has_sent_nothing_of_use_fills_a_small_window_only() {
 }
 
 #[test]
-fn the_window_grows_by_four_times_what_is_read_up_to_the_buffer() {
-    for (read, window) in [(10_000, START + 40_000), (1 << 20, (4 << 20) + START), (5 << 20, 16 << 20)] {
+fn the_window_grows_by_64_times_what_is_read_up_to_the_buffer() {
+    for (read, window) in [(10_000, START + 640_000), (100_000, START + 6_400_000), (5 << 20, 16 << 20)] {
         let mut receiver = Receiver::new();
         receiver.reads(0, read);
         let held = receiver.fill_behind_a_hole(read);
