@@ -6,21 +6,25 @@
 //! | `schedules` | 200 schedules of kills, Ctrl-C, restarts, outages, rebound translators, losses, full disks |
 //! | `outages` | silence longer than any limit there is, in real time |
 //! | `floods` | a transfer through a receiver under each flood, beside one without |
+//! | `strangers` | handshakes that are never finished or finished with garbage, and data that cannot be read |
 //! | `redirection` | datagrams to a third party, as an attacker forged its address |
 //! | `gateways` | new connections through a trunk, an exit that dies, an attacker between the gateways |
 //! | `paths` | a router with a small MTU that says nothing |
 //! | `translation` | proxies on a router with NAT, beside one without |
+//! | `attacker` | a peer that speaks TPA-wide and does what no honest end does |
 //! | `world` | two hosts, a receiver and a sender, and the supervisor that restarts them |
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "they tell what they measure")]
 
+mod attacker;
 mod floods;
 mod gateways;
 mod outages;
 mod paths;
 mod redirection;
 mod schedules;
+mod strangers;
 mod translation;
 mod world;
 
@@ -38,6 +42,9 @@ pub(crate) fn tests() -> Vec<Test> {
         Test::new("proxies_behind_translated_addresses", crate::proxy::NEEDS, translation::drill)
             .long()
             .alone(),
+        drill("garbage_third_messages", strangers::garbage).alone(),
+        drill("half_open_handshakes", strangers::half_open).alone(),
+        drill("hostile_conversations", strangers::memory).alone(),
         drill("redirection", redirection::drill).alone(),
         Test::new("gateways", [LINK, Need::Program("iptables")], gateways::drill).long().alone(),
         drill("schedules", schedules::drill).in_own_process(OWN_MOUNTS),

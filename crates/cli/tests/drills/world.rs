@@ -2,8 +2,10 @@
 
 use hopline_link::{OldPorts, Side};
 use hopline_net::link::{NamespaceLink, Setup};
+use hopline_secure::PrivateKey;
 use std::fs;
 use std::io::Read;
+use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -50,10 +52,51 @@ impl Speaks {
 fn key_in(folder: &Path) -> PathBuf {
     let path = folder.join("key");
     if !path.exists() {
-        fs::write(&path, KEY.map(|byte| format!("{byte:02x}")).concat()).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        write_secret(&path, &hex(&KEY));
     }
     path
+}
+
+/// Keys of a receiver and of the sender that it knows.
+pub(crate) struct Keys {
+    folder: PathBuf,
+}
+
+impl Keys {
+    /// Makes them in `folder`, for a receiver at `at`.
+    pub(crate) fn make(folder: &Path, at: IpAddr) -> Self {
+        let own = |name: &str, key: [u8; 32]| {
+            let private = PrivateKey::new(key);
+            write_secret(&folder.join(name), &format!("private:{}\n", hex(&key)));
+            private.public()
+        };
+        let [receiver, sender] = [own("receiver", [0x11; 32]), own("sender", [0x22; 32])];
+        fs::write(folder.join("known-to-receiver"), format!("sender {sender}\n")).unwrap();
+        fs::write(folder.join("known-to-sender"), format!("{at} {receiver}\n")).unwrap();
+        Self { folder: folder.to_owned() }
+    }
+
+    pub(crate) fn of_receiver(&self, command: &mut Command) {
+        self.give(command, "receiver");
+    }
+
+    pub(crate) fn of_sender(&self, command: &mut Command) {
+        self.give(command, "sender");
+    }
+
+    fn give(&self, command: &mut Command, name: &str) {
+        command.arg("--key").arg(self.folder.join(name));
+        command.arg("--known-peers").arg(self.folder.join(format!("known-to-{name}")));
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn write_secret(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 /// What all programs of the drills share.

@@ -1,0 +1,213 @@
+//! Peers that speak the handshake and the sealed datagrams of TPA-wide, and then do what no honest end does.
+
+use crate::drills::world::KEY;
+use bytes::Bytes;
+use hopline_net::transfer::{Content as Offered, Frame, Modified, Offer, VERSION};
+use hopline_secure::{
+    Credentials, Opener, OpenerConfig, OpenerEvent, PreSharedKey, PrivateKey, Sealer, Seed, Session, Trust,
+};
+use hopline_wire::secure::{HEADER_LEN, TAG_LEN};
+use hopline_wire::wide::{Content, Data, End, Opening, Packet, Parameters};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Data in a packet.
+const PIECE: u64 = 1400;
+
+/// A stranger to the receiver: it has a key of its own, which is not listed.
+pub(crate) struct Attacker {
+    socket: UdpSocket,
+    opener: Opener,
+}
+
+fn seed(number: u64) -> Seed {
+    let mut bytes = [0xa5; 32];
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    Seed::new(bytes)
+}
+
+impl Attacker {
+    pub(crate) fn new(to: SocketAddr, number: u64) -> Self {
+        let private = PrivateKey::new([0xa5; 32]);
+        Self::with(
+            to,
+            Ipv4Addr::LOCALHOST.into(),
+            number,
+            Credentials::Keys { private, trust: Trust::Anyone },
+        )
+    }
+
+    fn with(to: SocketAddr, from: IpAddr, number: u64, credentials: Credentials) -> Self {
+        let socket = UdpSocket::bind((from, 0)).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.connect(to).unwrap();
+        let parameters =
+            Parameters { opening: Opening { mss: 1437, limit: 1 << 20 }, reset: None }.to_bytes();
+        let start = hopline_core::Instant::ZERO;
+        let config = OpenerConfig::default();
+        let opener = Opener::open(start, config, credentials, parameters, &seed(number)).unwrap();
+        Self { socket, opener }
+    }
+
+    pub(crate) fn say(&self, datagram: &[u8]) {
+        // What the socket has no room for is lost.
+        let _ = self.socket.send(datagram);
+    }
+
+    fn hear(&self) -> Option<Bytes> {
+        let mut buffer = [0; 2048];
+        let len = self.socket.recv(&mut buffer).ok()?;
+        Some(Bytes::copy_from_slice(&buffer[..len]))
+    }
+
+    /// Takes part in the handshake up to the session.
+    fn open(&mut self) -> Session {
+        for _ in 0..20 {
+            while let Some(message) = self.opener.poll_transmit() {
+                self.say(&message);
+            }
+            if let Some(OpenerEvent::Completed(established)) = self.opener.poll_event() {
+                return established.session;
+            }
+            if let Some(answer) = self.hear() {
+                self.opener.handle(hopline_core::Instant::ZERO, &answer);
+            }
+        }
+        panic!("no answer");
+    }
+
+    /// The third message of a handshake, not sent.
+    pub(crate) fn third(&mut self) -> Vec<u8> {
+        let first = self.opener.poll_transmit().unwrap();
+        self.say(&first);
+        loop {
+            let answer = self.hear().expect("an answer");
+            self.opener.handle(hopline_core::Instant::ZERO, &answer);
+            let next = self.opener.poll_transmit().unwrap();
+            // It is a cookie that comes first, if many handshakes are under way.
+            if self.opener.poll_event().is_some() {
+                return next.to_vec();
+            }
+            self.say(&next);
+        }
+    }
+}
+
+/// Begins a handshake at `from`, comes again with the cookie, and leaves it at that.
+pub(crate) fn with_cookie(to: SocketAddr, from: IpAddr, number: u64) {
+    let private = PrivateKey::new([0xa5; 32]);
+    let mut attacker = Attacker::with(to, from, number, Credentials::Keys { private, trust: Trust::Anyone });
+    attacker.socket.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
+    let first = attacker.opener.poll_transmit().unwrap();
+    attacker.say(&first);
+    let Some(answer) = attacker.hear() else { return };
+    attacker.opener.handle(hopline_core::Instant::ZERO, &answer);
+    if attacker.opener.poll_event().is_none()
+        && let Some(again) = attacker.opener.poll_transmit()
+    {
+        attacker.say(&again);
+    }
+}
+
+/// A conversation of a peer that has the shared key and means no good.
+pub(crate) struct Conversation {
+    attacker: Attacker,
+    session: Session,
+    /// What it says in order.
+    stream: Vec<u8>,
+}
+
+impl Conversation {
+    /// Bytes that the receiver reads of it.
+    pub(crate) const EARNED: u64 = 1 << 20;
+    /// Bytes that it sends behind a hole: more than it may.
+    const BEHIND: u64 = 5 << 20;
+
+    pub(crate) fn begin(to: SocketAddr, from: Ipv4Addr, number: usize) -> Self {
+        let credentials = Credentials::Shared(PreSharedKey::new(KEY));
+        let mut attacker = Attacker::with(to, from.into(), number as u64, credentials);
+        let session = attacker.open();
+        attacker.socket.set_read_timeout(Some(Duration::from_millis(2))).unwrap();
+        let offer = Offer {
+            path: format!("hostile-{number}").into_bytes(),
+            content: Offered::Stream,
+            mode: 0o644,
+            modified: Modified { seconds: 0, nanoseconds: 0 },
+        };
+        let frames = [
+            Frame::Hello { version: VERSION, sender: None },
+            Frame::Offer(0, offer),
+            Frame::Start { number: 0, offset: 0 },
+        ];
+        let mut stream: Vec<u8> = frames.iter().flat_map(Frame::encode).collect();
+        while (stream.len() as u64) < Self::EARNED {
+            stream.extend(Frame::Data(vec![7; 1 << 14]).encode());
+        }
+        stream.truncate(Self::EARNED as usize);
+        Self { attacker, session, stream }
+    }
+
+    /// Sends what is right, until all of it is acknowledged; how much that is.
+    pub(crate) fn earn(&mut self) -> u64 {
+        let mut acknowledged = 0;
+        for _ in 0..2000 {
+            for piece in 0..64 {
+                self.send(acknowledged + piece * PIECE);
+            }
+            while let Some(cumulative) = self.hear() {
+                acknowledged = acknowledged.max(cumulative);
+            }
+            if acknowledged >= Self::EARNED {
+                break;
+            }
+        }
+        acknowledged
+    }
+
+    /// Sends all that it may, and more, but for one byte.
+    pub(crate) fn fill_behind_a_hole(&mut self) {
+        self.attacker.socket.set_nonblocking(true).unwrap();
+        for piece in 0..Self::BEHIND / PIECE {
+            let payload = Bytes::from(vec![7; PIECE as usize]);
+            self.seal(Self::EARNED + 1 + piece * PIECE, payload);
+            if piece.is_multiple_of(32) {
+                // So that the receiver's socket has room.
+                thread::sleep(Duration::from_micros(500));
+                while self.hear().is_some() {}
+            }
+        }
+    }
+
+    fn send(&mut self, offset: u64) {
+        let end = (offset + PIECE).min(Self::EARNED);
+        if offset < end {
+            let payload = Bytes::copy_from_slice(&self.stream[offset as usize..end as usize]);
+            self.seal(offset, payload);
+        }
+    }
+
+    fn seal(&mut self, offset: u64, payload: Bytes) {
+        let number = self.session.sealer.next_number();
+        let data = Some(Data { offset, end: End::No, payload });
+        let mut datagram = vec![0; HEADER_LEN];
+        Content::Packet(Packet { number, data, ..Packet::default() }).emit(&mut datagram);
+        datagram.resize(datagram.len() + TAG_LEN, 0);
+        assert!(datagram.len() >= Sealer::OVERHEAD);
+        self.session.sealer.seal(&mut datagram).unwrap();
+        self.attacker.say(&datagram);
+    }
+
+    /// What the next acknowledgment says of the data in order.
+    fn hear(&mut self) -> Option<u64> {
+        loop {
+            let mut datagram = self.attacker.hear()?.to_vec();
+            let Ok(opened) = self.session.unsealer.open(&mut datagram) else { continue };
+            let (number, payload) = (opened.number, Bytes::copy_from_slice(opened.payload));
+            if let Ok(Content::Packet(Packet { ack: Some(ack), .. })) = Content::parse(number, &payload) {
+                return Some(ack.cumulative);
+            }
+        }
+    }
+}
