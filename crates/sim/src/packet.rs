@@ -209,9 +209,13 @@ impl Slot {
 impl Slab {
     /// Stores `packet` with one holder, the caller, and numbers it.
     pub(crate) fn insert(&mut self, packet: Packet) -> Handle {
-        let ttl = packet.ip.ttl;
         let packet = Packet { serial: self.stored, ..packet };
         self.stored += 1;
+        self.store(packet)
+    }
+
+    fn store(&mut self, packet: Packet) -> Handle {
+        let ttl = packet.ip.ttl;
         let slot = Slot { packet, holders: 1, arrival: Arrival::First, fate: Fate::Open };
         let id = match self.free.pop() {
             Some(id) => {
@@ -226,12 +230,12 @@ impl Slab {
         Handle { id, ttl, mark: Mark::None }
     }
 
-    /// The same packet with another body, of the same length. The caller's hold is on the new one; who else holds the old one, as a MAC
+    /// The same packet, with its number, and another body of the same length. The caller's hold is on the new one; who else holds the old one, as a MAC
     /// that waits for an acknowledgment, sees no change.
     pub(crate) fn rewrite(&mut self, handle: Handle, body: Body) -> Handle {
         let packet = Packet { body, ..self.get(handle).clone() };
         let arrival = self.arrive(handle);
-        let rewritten = self.insert(packet);
+        let rewritten = self.store(packet);
         self.slots[rewritten.id as usize].arrival = arrival;
         self.release(handle);
         Handle { ttl: handle.ttl, mark: handle.mark, ..rewritten }

@@ -1,12 +1,15 @@
 //! The trace in ns-2's format: its lines, and what scripts make of them.
 
+use crate::support::last_hop::{last_hop, linux};
 use crate::support::{Build, chain, grid, link, ns2_tcp};
 use core::num::NonZeroU64;
 use hopline_core::{Duration, Instant};
+use hopline_proxy::snoop;
 use hopline_routing::{aodv, dsr, olsr};
-use hopline_sim::spec::{Draw, Exchange};
+use hopline_sim::spec::{AddressResolution, Draw, Exchange, ProxyKind};
 use hopline_sim::trace::{Ns2, Pcap};
 use hopline_sim::{Outcome, Spec, World, simulate};
+use std::collections::BTreeSet;
 
 fn trace(spec: &Spec) -> (Outcome, Vec<String>) {
     let mut world = World::new(spec, 1, Ns2::new(Vec::new(), spec));
@@ -186,4 +189,42 @@ fn two_tracers_at_once_change_nothing_and_see_the_same() {
     // The queue before the wire overflows, and the wire has lines of its own.
     assert_eq!(count(&lines, "D", "IFQ", "---"), outcome.nodes[1].drops.queue_full);
     assert!(lines.iter().any(|line| line.starts_with("s ") && line.contains("_2_ MAC  --- ")));
+}
+
+#[test]
+fn packets_that_applications_send_are_numbered_without_holes() {
+    // Scripts take the highest number of what was sent for the count of it, whatever routing and middleboxes send beside.
+    let with_aodv =
+        chain(3).aodv(aodv::Config::ns2_235()).cbr(0, 3, 512, Duration::from_millis(100)).seconds(10);
+    let with_arp = chain(2).change(|spec| {
+        spec.radio.as_mut().expect("there are radios").address_resolution = AddressResolution::Arp;
+    });
+    for spec in [with_aodv, with_arp.bulk(0, 2, ns2_tcp(4)).seconds(2)] {
+        let (_, lines) = trace(&spec);
+        let sent = lines.iter().map(|line| fields(line)).filter(|f| (f[0], f[3]) == ("s", "AGT"));
+        let numbers: Vec<usize> = sent.map(|f| f[5].parse().expect("a number")).collect();
+        assert!(numbers.len() > 50);
+        assert_eq!(numbers, (0..numbers.len()).collect::<Vec<_>>());
+        for line in
+            lines.iter().map(|line| fields(line)).filter(|f| ["AODV", "ARP", "RTS", "ACK"].contains(&f[6]))
+        {
+            assert_eq!(line[5], "0", "{line:?}");
+        }
+    }
+}
+
+#[test]
+fn a_packet_keeps_its_number_where_a_middlebox_rewrites_it() {
+    let snoop = ProxyKind::Snoop(snoop::Config::modern());
+    let (_, lines) = trace(&last_hop(Some(snoop)).transfer(0, 2, linux(), 500_000));
+    let of = |event| {
+        let lines = lines.iter().map(|line| fields(line)).filter(move |f| (f[0], f[3]) == (event, "AGT"));
+        lines.map(|f| (f[5].to_owned(), f[6].to_owned())).collect::<Vec<_>>()
+    };
+    let sent: BTreeSet<_> = of("s").into_iter().collect();
+    let arrived = of("r");
+    // What the middlebox sends again has no number of its own: 0, which the first packet has too.
+    let unknown = arrived.iter().filter(|packet| packet.0 != "0" && !sent.contains(packet));
+    assert_eq!(unknown.count(), 0);
+    assert!(arrived.iter().filter(|(number, kind)| kind == "ack" && number != "0").count() > 50);
 }

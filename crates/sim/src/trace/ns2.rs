@@ -7,6 +7,8 @@
 //! s 1.034543844 _0_ AGT  --- 2 tcp 1500 [0 0 0 0] ------- [0:49152 3:9 64 0] [1 1] 0 0
 //! ```
 //!
+//! Packets that agents send are numbered from 0 in their order, without holes; all others have 0, as those of routing have in ns-2.
+//!
 //! Fields: event, time, node, layer, reason, number of the packet, type, bytes; the MAC header in hexadecimal
 //! (duration, to, from, type); source and destination with their ports, hop limit, next hop; of TCP the sequence and
 //! acknowledgment numbers, of TPA 256 times the block number plus the transmission number, of datagrams their number; how
@@ -46,6 +48,8 @@ pub struct Ns2<W: Write> {
     out: W,
     /// By flow: where its data come from, and the numbers of the SYNs of both ends.
     flows: Vec<(Ipv4Addr, [Option<Seq32>; 2])>,
+    /// Which packets of the run agents have sent, ascending: each has its place here as its number.
+    sent: Vec<u64>,
     /// Of all radios.
     addresses: BTreeSet<(NodeId, LinkId, MacAddr)>,
     failed: io::Result<()>,
@@ -77,7 +81,7 @@ impl<W: Write> Ns2<W> {
         let radios = radios(&spec.nodes).into_iter();
         let addresses =
             radios.map(|radio| (radio.node, LinkId(radio.number.into()), radio.address)).collect();
-        Self { out, flows, addresses, failed: Ok(()) }
+        Self { out, flows, sent: Vec::new(), addresses, failed: Ok(()) }
     }
 
     /// Ends the trace.
@@ -101,33 +105,33 @@ impl<W: Write> Ns2<W> {
         let PacketView { packet, ttl, carried, .. } = view;
         // Data behind a DSR header are data.
         let shown = carried.unwrap_or(packet);
-        let (serial, kind, sport, dport) = match &shown.body {
+        let (kind, sport, dport) = match &shown.body {
             Body::Segment(segment) => {
                 let [sport, dport] = segment.ports();
-                (shown.serial, kind(segment), sport, dport)
+                (kind(segment), sport, dport)
             }
-            Body::Udp { datagram, .. } => (shown.serial, "cbr", datagram.src_port, datagram.dst_port),
-            Body::Routing { message, .. } => (0, message.name(), ROUTING_PORT, ROUTING_PORT),
+            Body::Udp { datagram, .. } => ("cbr", datagram.src_port, datagram.dst_port),
+            Body::Routing { message, .. } => (message.name(), ROUTING_PORT, ROUTING_PORT),
             // ns-2 has the type and no such packet.
-            Body::Icmp(_) => (shown.serial, "icmp", 0, 0),
-            Body::Ncn(_) => (shown.serial, "message", ncn::PORT, ncn::PORT),
-            Body::Handoff(_) => (shown.serial, "message", wire_handoff::PORT, wire_handoff::PORT),
-            Body::DProxy(_) => (shown.serial, "message", dproxy::PORT, dproxy::PORT),
-            Body::Link(_) | Body::Handover(_) => (shown.serial, "message", 0, 0),
-            Body::Tunnel(_) => (shown.serial, "message", 0, 0),
-            Body::Arp(_) => (0, "ARP", 0, 0),
+            Body::Icmp(_) => ("icmp", 0, 0),
+            Body::Ncn(_) => ("message", ncn::PORT, ncn::PORT),
+            Body::Handoff(_) => ("message", wire_handoff::PORT, wire_handoff::PORT),
+            Body::DProxy(_) => ("message", dproxy::PORT, dproxy::PORT),
+            Body::Link(_) | Body::Handover(_) | Body::Tunnel(_) => ("message", 0, 0),
+            Body::Arp(_) => ("ARP", 0, 0),
             Body::Foreign(opaque) => {
                 let [sport, dport] = opaque.ports().unwrap_or_default();
-                (shown.serial, "message", sport, dport)
+                ("message", sport, dport)
             }
         };
+        let number = self.sent.binary_search(&shown.serial).unwrap_or(0);
         let Seen { now, node, event, layer, reason, next_hop, mac: (duration_us, to, from) } = seen;
         let size = size(packet, layer, event);
         let ethertype = if to == MacAddr::default() { 0 } else { 0x800 };
         let next_hop = next_hop.map_or(0, |hop| i64::from(hop.0));
         let (at, nanos) = (now.as_nanos() / 1_000_000_000, now.as_nanos() % 1_000_000_000);
         self.write(format_args!(
-            "{event} {at}.{nanos:09} _{}_ {layer}  {reason} {serial} {kind} {size} [{duration_us:x} {:x} {:x} {ethertype:x}] ------- [{}:{sport} {}:{dport} {ttl} {next_hop}] ",
+            "{event} {at}.{nanos:09} _{}_ {layer}  {reason} {number} {kind} {size} [{duration_us:x} {:x} {:x} {ethertype:x}] ------- [{}:{sport} {}:{dport} {ttl} {next_hop}] ",
             node.0, station(to), station(from), host(packet.ip.src), host(packet.ip.dst),
         ));
         let forwards = packet.ip.ttl - ttl.min(packet.ip.ttl);
@@ -295,6 +299,7 @@ impl<W: Write + 'static> Tracer for Ns2<W> {
         match event {
             TraceEvent::Originated(packet) => {
                 self.learn(packet.packet);
+                self.sent.push(packet.packet.serial);
                 self.packet(seen('s', "AGT"), packet);
                 self.packet(seen('r', "RTR"), packet);
             }
