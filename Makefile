@@ -15,6 +15,8 @@ ifneq ($(words $(TARGET)),1)
 $(error CARGO_TARGET_DIR has blanks: "$(TARGET)"; name a folder without them)
 endif
 FUZZ_SECONDS ?= 30
+CARGO_FUZZ_VERSION := 0.13.2
+CARGO_FUZZ := PATH="$(abspath $(TARGET))/tools/bin:$$PATH" cargo fuzz
 # Where `make install-c` puts the C library.
 PREFIX ?= /usr/local
 VERSUS := --manifest-path bench/Cargo.toml --target-dir $(TARGET)
@@ -331,15 +333,24 @@ build-times: tools ## Measure what make demo, build, test and .ci/run take from 
 build-times-check:
 	tools/check-build-times
 
+# The sanitizer and the counters of coverage need options that only a nightly compiler takes, or the pinned one that is told to
+# (RUSTC_BOOTSTRAP): inputs are replayed by the compiler that the tests use. In a folder of its own, as the variable has cargo build
+# libraries again.
 .PHONY: fuzz
-fuzz: tools ## Fuzz every target for FUZZ_SECONDS (30) each, where cargo-fuzz and a nightly compiler are installed
-	@cargo fuzz --version > /dev/null 2>&1 || { echo 'cargo-fuzz is missing: cargo install cargo-fuzz' >&2; exit 1; }
-	@cargo +nightly --version > /dev/null 2>&1 || { echo 'nightly is missing: rustup toolchain install nightly' >&2; exit 1; }
-	for target in $$(cargo +nightly fuzz list); do \
+fuzz: export RUSTC_BOOTSTRAP := 1
+fuzz: cargo-fuzz ## Fuzz every target, or FUZZ_TARGETS, for FUZZ_SECONDS (30) each, with libFuzzer and AddressSanitizer
+	for target in $(or $(FUZZ_TARGETS),$$($(CARGO_FUZZ) list)); do \
 		mkdir -p fuzz/corpus/$$target; \
-		cargo +nightly fuzz run --dev --features libfuzzer $$target fuzz/corpus/$$target fuzz/seeds/$$target \
-			-- -max_total_time=$(FUZZ_SECONDS) -max_len=2048 -print_final_stats=1; \
+		$(CARGO_FUZZ) run --dev --features libfuzzer --target-dir $(TARGET)/fuzz $$target fuzz/corpus/$$target fuzz/seeds/$$target \
+			-- -max_total_time=$(FUZZ_SECONDS) -max_len=2048 -print_final_stats=1 || exit 1; \
 	done
+
+# That of the machine, if there is one.
+.PHONY: cargo-fuzz
+cargo-fuzz: tools
+	@cargo fuzz --version > /dev/null 2>&1 || [ -x $(TARGET)/tools/bin/cargo-fuzz ] \
+		|| cargo install --quiet --locked --root $(TARGET)/tools --version $(CARGO_FUZZ_VERSION) cargo-fuzz \
+		|| { echo 'cargo-fuzz is missing, and cargo could not install it' >&2; exit 1; }
 
 # The Python API is read from its sources: nothing is compiled. Where HOPLINE_PYTHON names a Python with hopline and what
 # `make python-test` installs beside it, notebooks are run, and the site has what they show.

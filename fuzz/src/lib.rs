@@ -1,7 +1,10 @@
 //! What the fuzz targets do with their input, as plain functions: libFuzzer calls them under `targets/`, and
 //! `tests/replay.rs` calls them on stable with the committed seeds and with seeded random inputs.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+pub mod bench;
+pub mod capi;
+pub mod daemon;
 pub mod files;
 pub mod gateway;
 pub mod machines;
@@ -62,6 +65,14 @@ pub const TARGETS: &[Target] = &[
     Target { name: "qdisc", run: queues::qdisc },
     Target { name: "mac", run: machines::mac },
     Target { name: "receiver", run: machines::receiver },
+    Target { name: "announce", run: machines::announce },
+    Target { name: "bench_parameters", run: bench::bench_parameters },
+    Target { name: "bench_results", run: bench::bench_results },
+    Target { name: "bench_states", run: bench::bench_states },
+    Target { name: "capi", run: capi::capi },
+    Target { name: "daemon_file", run: daemon::daemon_file },
+    Target { name: "daemon_journal", run: daemon::daemon_journal },
+    Target { name: "metrics_http", run: daemon::metrics_http },
     Target { name: "ns_movements", run: files::ns_movements },
     Target { name: "bonnmotion", run: files::bonnmotion },
     Target { name: "sumo", run: files::sumo },

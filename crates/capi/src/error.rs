@@ -31,8 +31,8 @@ impl Error {
 
     /// The thread's last error is this one, in `function`.
     pub(crate) fn remember(&self, function: &str) {
-        // A message with a zero in it could not be shown.
-        let text = format!("{function}: {}", self.message).replace('\0', "\u{fffd}");
+        // A message may have words of a peer or a path in it: nothing that a terminal would obey, and no zero, which would end it.
+        let text = format!("{function}: {}", self.message).replace(char::is_control, "\u{fffd}");
         // While the thread ends there is nothing left to remember it in.
         let _ = LAST.try_with(|last| last.replace(CString::new(text).unwrap_or_default()));
     }

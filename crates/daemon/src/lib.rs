@@ -18,7 +18,8 @@ mod control;
 mod daemon;
 mod keeper;
 mod log;
-mod metrics;
+#[doc(hidden)]
+pub mod metrics;
 mod open;
 pub mod router;
 pub mod rules;

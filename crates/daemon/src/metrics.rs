@@ -7,12 +7,23 @@ mod server;
 use crate::status::{Condition, ReadingKind, Status};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io;
+use std::io::{self, Read};
 use std::net::TcpListener;
 
 /// Answers whoever asks, until the listener breaks.
 pub(crate) fn serve(listener: &TcpListener, status: impl Fn() -> Status) -> io::Result<()> {
     server::serve(listener, |request| answer(request, &status))
+}
+
+/// The answer to what a client sends before it hangs up, as the server reads it: what a fuzz target calls.
+///
+/// # Errors
+/// Why there is none.
+#[doc(hidden)]
+pub fn answer_to(client: &mut impl Read, status: &Status) -> io::Result<Vec<u8>> {
+    let mut request = Vec::new();
+    while server::read(client, &mut request)? == server::Step::Waits {}
+    Ok(answer(&request, || status.clone()))
 }
 
 /// The page.

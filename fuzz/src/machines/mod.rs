@@ -2,6 +2,7 @@
 //!
 //! An input is read as a script: a few bytes choose what happens next, the following ones are its arguments.
 
+mod announce;
 mod aodv;
 mod arq;
 mod dproxy;
@@ -17,6 +18,7 @@ mod tpa;
 mod tpa_listener;
 mod tunnel;
 
+pub use announce::announce;
 pub use aodv::aodv_machine;
 pub use arq::arq;
 pub use dproxy::{dproxy_machine, dproxy_opaque};

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest request that is read.
 const LONGEST_REQUEST: usize = 4096;
+const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 /// Most who ask at once; of more, who has asked for longest goes.
 const MOST: usize = 64;
 /// After an error of `accept`, as when no descriptor is left.
@@ -41,7 +42,7 @@ enum Stage {
 }
 
 #[derive(PartialEq)]
-enum Step {
+pub(super) enum Step {
     Waits,
     Done,
 }
@@ -72,18 +73,23 @@ impl Asker {
     }
 }
 
-/// Reads on, to the end of the head.
-fn read(stream: &mut TcpStream, request: &mut Vec<u8>) -> io::Result<Step> {
+/// Reads on, to the end of the head. What was read before is not searched again: a client may send single bytes.
+pub(super) fn read(stream: &mut impl Read, request: &mut Vec<u8>) -> io::Result<Step> {
     let mut buffer = [0; 512];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+    loop {
         match stream.read(&mut buffer) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(len) if request.len() + len > LONGEST_REQUEST => return Err(ErrorKind::InvalidData.into()),
-            Ok(len) => request.extend_from_slice(&buffer[..len]),
+            Ok(len) => {
+                let from = request.len().saturating_sub(END_OF_HEAD.len() - 1);
+                request.extend_from_slice(&buffer[..len]);
+                if request[from..].windows(END_OF_HEAD.len()).any(|end| end == END_OF_HEAD) {
+                    return Ok(Step::Done);
+                }
+            }
             Err(error) => return waits(error),
         }
     }
-    Ok(Step::Done)
 }
 
 fn write(stream: &mut TcpStream, left: &mut Vec<u8>) -> io::Result<Step> {

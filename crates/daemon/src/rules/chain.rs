@@ -1,7 +1,7 @@
 //! Chains of iptables that lead packets to queues.
 
 use super::program::{Program, RuleError};
-use super::steps::Family;
+use super::steps::{Family, is_plain};
 use super::{Announced, Hooks, Offered, Queued};
 use crate::config::Subnet;
 use hopline_net::announce::Role;
@@ -63,6 +63,16 @@ impl Chain {
 
     fn new(family: Family, table: &str, hook: &str, name: String) -> Self {
         Self { family, table: table.into(), name, hook: hook.into() }
+    }
+
+    /// Whether it is one of those above, of any daemon.
+    pub(super) fn is_of_a_daemon(&self) -> bool {
+        let is_place = match self.table.as_str() {
+            "security" => ["FORWARD", "INPUT", "OUTPUT"].contains(&self.hook.as_str()),
+            "mangle" => ["PREROUTING", "POSTROUTING"].contains(&self.hook.as_str()),
+            _ => false,
+        };
+        is_place && self.name.strip_prefix("HOPLINE-").is_some_and(is_plain)
     }
 
     /// What it is called.

@@ -173,5 +173,23 @@ impl fmt::Display for Rules {
     }
 }
 
+/// What undoing takes of a journal, one word list each: what a fuzz target calls.
+#[doc(hidden)]
+#[must_use]
+pub fn listed(journal: &[u8]) -> Vec<String> {
+    journal::listed(journal)
+        .iter()
+        .map(|made| serde_json::to_string(made).expect("words and numbers"))
+        .collect()
+}
+
+/// A journal to which the last of what it lists is added again, if it lists anything.
+#[doc(hidden)]
+#[must_use]
+pub fn with_one_more(journal: &[u8]) -> Option<Vec<u8>> {
+    let made = journal::listed(journal).pop()?;
+    Some([journal, journal::added(&made, journal.last().copied()).as_bytes()].concat())
+}
+
 #[cfg(test)]
 mod tests;

@@ -111,6 +111,23 @@ impl Made {
         }
     }
 
+    /// Whether it is named as a daemon names what it makes. Its words become arguments of programs that change the rules of the machine.
+    pub(super) fn is_of_a_daemon(&self) -> bool {
+        match self {
+            Self::Chain(chain) => chain.is_of_a_daemon(),
+            Self::Table(name) => name.strip_prefix("hopline-").is_some_and(is_plain),
+            Self::Queue(shaper) => {
+                // What the kernel takes for a name (dev_valid_name).
+                let is_of_names = |c: char| !c.is_whitespace() && !c.is_control() && !"/:".contains(c);
+                (1..=15).contains(&shaper.interface().len())
+                    && !shaper.interface().starts_with('-')
+                    && shaper.interface().chars().all(is_of_names)
+            }
+            Self::Rule(_, words) => is_routing_rule(words),
+            Self::Route(..) => true,
+        }
+    }
+
     /// Whether it is there.
     pub(super) fn is_there(&self) -> Result<bool, RuleError> {
         match self {
@@ -182,6 +199,25 @@ impl Family {
             Self::V6 => "ip6tables-restore",
         }
     }
+}
+
+/// Whether a name has letters, digits, - and _ alone, as those of daemons.
+pub(super) fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
+/// Whether the words are those of [`Step::captured`].
+fn is_routing_rule(words: &str) -> bool {
+    let numbers = words
+        .strip_prefix("fwmark 0x")
+        .and_then(|rest| rest.strip_suffix(&format!(" pref {PREFERENCE}")))
+        .and_then(|rest| rest.split_once("/0xffff0000 lookup "));
+    numbers.is_some_and(|(mark, table)| {
+        u32::from_str_radix(mark, 16).is_ok()
+            && is_plain(mark)
+            && is_plain(table)
+            && table.parse::<u32>().is_ok()
+    })
 }
 
 /// A local route to everything: packets that come to this table are for this machine.

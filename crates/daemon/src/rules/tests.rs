@@ -129,7 +129,7 @@ fn what_was_written_down_is_read_again_and_a_line_without_end_is_not() {
     assert_eq!(journal.read().unwrap(), []);
     let made = [
         steps::Made::Chain(Chain::of_machines("a", Family::V4, Place::Input)),
-        steps::Made::Rule(steps::Family::V6, "pref 1".into()),
+        steps::Made::Rule(steps::Family::V6, "fwmark 0x1/0xffff0000 lookup 7 pref 1000".into()),
     ];
     made.iter().for_each(|made| journal.add(made).unwrap());
     assert_eq!(journal.read().unwrap(), made);

@@ -26,6 +26,8 @@ mod datagram;
 mod desk;
 mod error;
 mod ledger;
+#[doc(hidden)]
+pub mod messages;
 mod own;
 mod parameters;
 mod plan;

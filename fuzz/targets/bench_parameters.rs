@@ -1,0 +1,4 @@
+//! Parameters of a measurement, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::bench::bench_parameters(data));

@@ -1,0 +1,4 @@
+//! A client of the page of figures, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::daemon::metrics_http(data));
