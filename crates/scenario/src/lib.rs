@@ -6,6 +6,7 @@
 
 pub mod choice;
 pub mod csv;
+mod degrees;
 pub mod document;
 pub mod field;
 pub mod folder;

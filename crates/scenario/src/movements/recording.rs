@@ -3,6 +3,7 @@
 use super::flaw::{Flaw, MovementError, shorten};
 use super::quantity::TOP_SPEED_MPS;
 use super::{Movements, bonnmotion, csv, gpx, sumo};
+use crate::degrees::{HELP, MESSAGE, look_like_degrees};
 use core::ops::Range;
 use hopline_core::Instant;
 use hopline_radio::mobility::{Position, Trajectory};
@@ -68,7 +69,25 @@ impl Recording {
         if recording.nodes.is_empty() {
             return Err(Flaw::new(0..0, "the movement file has no node", format.example()).in_text(text));
         }
+        match format {
+            MovementFormat::Ns2 | MovementFormat::BonnMotion | MovementFormat::Csv => {
+                recording.check_metres().map_err(|flaw| flaw.in_text(text))?;
+            }
+            // SUMO tells speeds, by which its reader judges. Positions of GPX were projected.
+            MovementFormat::Sumo | MovementFormat::Gpx => {}
+        }
         Ok(recording)
+    }
+
+    /// Refuses longitudes and latitudes.
+    pub(super) fn check_metres(&self) -> Result<(), Flaw> {
+        let corners = self.nodes.iter().flat_map(|node| node.path.corners());
+        match self.nodes.first() {
+            Some(first) if look_like_degrees(corners.map(|(_, at)| (at.x_m, at.y_m))) => {
+                Err(Flaw::new(first.first.clone(), MESSAGE, HELP))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn of_orders(movements: Movements) -> Self {

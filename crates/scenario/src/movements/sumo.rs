@@ -202,8 +202,13 @@ impl<'a> Fcd<'a> {
                 return Err(Flaw::new(end..end, "the file ends before </fcd-export>", help));
             }
         }
+        let speeds = self.scale.speeds();
         self.scale.check()?;
-        Ok(self.recorder.finish())
+        let recording = self.recorder.finish();
+        if speeds == Speeds::Unknown {
+            recording.check_metres()?;
+        }
+        Ok(recording)
     }
 }
 
@@ -225,6 +230,13 @@ struct Scale {
     /// The way by the speeds that are given, and by the positions.
     told_m: f64,
     gone_m: f64,
+}
+
+/// Whether the file says how far nodes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Speeds {
+    Known,
+    Unknown,
 }
 
 impl Scale {
@@ -250,8 +262,12 @@ impl Scale {
         }
     }
 
+    fn speeds(&self) -> Speeds {
+        if self.told_m > Self::LEAST_WAY_M { Speeds::Known } else { Speeds::Unknown }
+    }
+
     fn check(self) -> Result<(), Flaw> {
-        let slow = self.told_m > Self::LEAST_WAY_M && self.gone_m < Self::LEAST_SHARE * self.told_m;
+        let slow = self.speeds() == Speeds::Known && self.gone_m < Self::LEAST_SHARE * self.told_m;
         match self.first {
             Some(first) if slow && !self.beyond_degrees => {
                 let message =

@@ -25,6 +25,7 @@ mod ways;
 mod wide;
 
 use super::csv;
+use super::degrees::{HELP, MESSAGE, look_like_degrees};
 use super::document::Node;
 use super::field::{Field, Word};
 use super::folder::Folder;
@@ -69,6 +70,7 @@ impl Files {
         };
         if let Some(source) = read(scenario.section("nodes"))? {
             files.nodes = csv::entries(&source, keys::NODE, "node")?;
+            check_places(&files.nodes)?;
         }
         if let Some(source) = read(scenario.section("flows"))? {
             files.flows = csv::entries(&source, keys::FLOW, "flow")?;
@@ -77,6 +79,19 @@ impl Files {
         sources.extend(files.recorded.values().map(|recording| recording.source.clone()));
         files.sources = sources;
         Ok(files)
+    }
+}
+
+/// Refuses places of a file that are longitudes and latitudes.
+fn check_places(nodes: &[Node]) -> Result<(), Problem> {
+    let sections = || nodes.iter().map(|node| Section::new(node, keys::NODE));
+    let [x, y] = [keys::node::X_M, keys::node::Y_M];
+    let places = sections().map(|node| (node.get(x), node.get(y)));
+    match sections().next() {
+        Some(first) if look_like_degrees(places) => {
+            Err(Problem::new(MESSAGE).at(first.origin_of(x.key.name)).help(HELP))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -257,6 +257,8 @@ fn what_is_wrong_in_a_csv_file_is_found_at_its_cell() {
     );
     assert!(wrong(nodes, "src\nn0\n").starts_with("flows.csv:2:1: a flow without `dst`"));
     assert!(wrong("", flows).starts_with("nodes.csv:1:1: an empty file"));
+    let degrees = "x_m,y_m\n13.4050,52.5200\n13.4061,52.5203\n";
+    assert!(wrong(degrees, flows).starts_with("nodes.csv:2:1: positions look like longitudes and latitudes"));
 }
 
 #[test]

@@ -36,3 +36,41 @@ fn positions_have_a_limit() {
     let flaw = recorder.sample(node, Instant::ZERO, Position::default(), 3..4).unwrap_err();
     assert_eq!(flaw.message, "more than 40000000 positions");
 }
+
+#[test]
+fn degrees_are_refused_in_every_format_that_has_metres() {
+    let files = [
+        (
+            MovementFormat::Csv,
+            "node,time_s,x_m,y_m\na,0,-78.695146,35.794948\nb,0,-78.685146,35.794948\n",
+            (2, 1),
+        ),
+        (MovementFormat::BonnMotion, "0 13.405 52.52 60 13.406 52.521\n", (1, 1)),
+        (
+            MovementFormat::Ns2,
+            "$node_(0) set X_ 13.405\n$node_(0) set Y_ 52.52\n$node_(0) set Z_ 0\n$ns_ at 1.0 \"$node_(0) setdest 13.406 52.521 10\"\n",
+            (1, 1),
+        ),
+        (
+            MovementFormat::Sumo,
+            "<fcd-export><timestep time=\"0\"><vehicle id=\"a\" x=\"-78.695146\" y=\"35.794948\"/></timestep>\
+             <timestep time=\"60\"><vehicle id=\"a\" x=\"-78.685146\" y=\"35.794948\"/></timestep></fcd-export>",
+            (1, 45),
+        ),
+    ];
+    for (format, text, place) in files {
+        let error = Recording::parse(format, text).unwrap_err();
+        assert_eq!(
+            error.message, "positions look like longitudes and latitudes: all lie within a metre",
+            "{format:?}"
+        );
+        assert!(error.help.contains("project them"), "{error}");
+        assert_eq!((error.line, error.column), place, "{format:?}");
+    }
+}
+
+#[test]
+fn stations_on_a_desk_are_metres() {
+    let text = "node,time_s,x_m,y_m\na,0,0,0\nb,0,0.5,0.5\n";
+    assert_eq!(Recording::parse(MovementFormat::Csv, text).unwrap().nodes.len(), 2);
+}
