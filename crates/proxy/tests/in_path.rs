@@ -97,7 +97,7 @@ fn another_machine_picks_the_connection_up() {
     let (mut driver, mut io) = (driver(), Fake::default());
     lose_one(&mut io);
     assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
-    let old = driver.replace(Snoop::new(snoop::Config::published()));
+    let old = core::mem::replace(driver.machine_mut(), Snoop::new(snoop::Config::published()));
     assert_eq!((old.stats().kept, old.connections(), driver.machine().connections()), (4, 1, 0));
     (4..6).for_each(|n| io.offer(Side::Fixed, data(n)));
     assert_eq!(driver.pump(at(20), &mut io), Ok(Pumped::All));

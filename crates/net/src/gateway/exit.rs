@@ -198,9 +198,7 @@ impl<P: Carrier> Shared<P> {
 
     async fn serve(&self, mut near: TrunkLeg<P>, peer: SocketAddr, pass: Pass) {
         let heard = match &pass {
-            Pass::Stranger(_) => {
-                timeout(self.config.request_timeout, self.hear(near.stream())).await.ok()
-            }
+            Pass::Stranger(_) => timeout(self.config.request_timeout, self.hear(near.stream())).await.ok(),
             Pass::Guest(guest) => until(self.hear(near.stream()), guest.ended()).await,
         };
         drop(pass);
