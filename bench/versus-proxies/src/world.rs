@@ -2,7 +2,7 @@
 
 use crate::plan::{Bottleneck, Condition, QUEUE, wire};
 use hopline_core::Duration;
-use hopline_net::link::{NamespaceLink, Reach, Setup};
+use hopline_net::link::{NamespaceLink, Setup};
 use hopline_net::qdisc::Qdisc;
 use hopline_net::veth::{self, Trains};
 use hopline_net::{Interface, Namespace};
@@ -47,7 +47,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(condition: &Condition, seed: u64) -> Result<Self, Failure> {
         let [forth, back] = condition.air();
-        let link = |setup| NamespaceLink::with(Setup { reach: Reach::Beyond, ..setup });
+        let link = NamespaceLink::with;
         let wired = link(Setup::new(wire(), wire(), seed))?;
         let air = link(Setup::new(forth, back, seed + 1000))?;
         let world = Self { wired, air, bottleneck: condition.bottleneck };

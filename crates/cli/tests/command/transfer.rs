@@ -269,9 +269,9 @@ fn hundreds_who_connect_and_say_nothing_keep_nobody_from_sending() {
     std::thread::sleep(std::time::Duration::from_secs(1));
     let used = used_by(&receiver.child).0 - before;
     assert!(used < 0.5, "{used} s of processor in one second, for nobody");
-    // All but the last ones have been told.
+    // All but those of the 128 waiting places have been told.
     let gone = silent.iter().filter(|stream| stream.info().state == hopline_net::tpa::State::Closed).count();
-    assert!(gone >= 300, "{gone}");
+    assert!(gone >= 400 - 128, "{gone}");
     receiver.child.kill().unwrap();
     receiver.child.wait().unwrap();
 }

@@ -76,7 +76,7 @@ fn what_nobody_says_is_refused() {
     };
     let unsupported = |what, value| Err(ParseError::Unsupported { what, value });
     assert_eq!(with(0, 0, 0), unsupported("handoff type", 0));
-    assert_eq!(with(0, 7, 0), unsupported("handoff type", 7));
+    assert_eq!(with(0, 8, 0), unsupported("handoff type", 8));
     assert_eq!(with(1, 1, 6), unsupported("handoff answer", 1));
     assert_eq!(with(1, 6, 6), unsupported("handoff answer", 6));
     assert_eq!(with(1, 4, 1), Err(ParseError::BadLength { what: "identifications", value: 4 }));
