@@ -178,10 +178,11 @@ impl Daemon {
         self.shared.lock().reloads += 1;
     }
 
-    /// Ends the rules, so that nothing new comes, then the seats that they lead to.
+    /// Ends the seats, then the rules that lead to them. Resets of split connections need the rules: without them the resets would leave with
+    /// the client's address and port, also where the router translates these. New packets pass meanwhile, as no queue or listener is there.
     fn end(self) -> Result<(), RunError> {
-        let undone = rules::undo(&self.config.name, self.state.folder());
         self.shared.change(&[], |proxy| Seat::begin(proxy, &self.events));
+        let undone = rules::undo(&self.config.name, self.state.folder());
         info!("ended");
         Ok(undone.map(drop)?)
     }

@@ -72,6 +72,7 @@ pub(crate) fn tests() -> Vec<Test> {
         reload::queues_and_ports_may_change_hands,
         nat::middleboxes_work_where_a_router_translates,
         nat::questions_reach_a_mobile_host_that_is_translated,
+        nat::a_server_hears_the_reset_of_a_translated_connection,
         nat::a_gateway_takes_calls_of_hosts_that_are_translated,
         nat::d_proxy_repairs_what_a_router_translates,
         gateways::what_has_announced_itself_is_reached_over_tpa_from_the_second_connection_on,

@@ -1,10 +1,11 @@
 //! Routers that translate addresses and have a stateful firewall.
 
 use crate::proxy::gateways::reach;
-use crate::proxy::transfer::{Transfer, transfer};
+use crate::proxy::transfer::{End, Pace, Transfer, transfer};
 use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, SERVER, shell, until_or};
 use hopline_net::Namespace;
 use std::fs;
+use std::time::Duration;
 
 /// Bytes of a download: some 700 segments.
 const BYTES: usize = 1_000_000;
@@ -178,16 +179,36 @@ fn cross(ground: &Ground, nat: &Nat) {
             (PUBLIC, PORT),
             (MOBILE, PORT),
             BYTES,
-            crate::proxy::transfer::Pace::AtOnce,
+            Pace::AtOnce,
         ),
     };
     transfer.unwrap_or_else(|e| panic!("{}: {e}", nat.name)).arrives(nat.name);
 }
 
+/// The reset is translated as all packets before it.
+pub(crate) fn a_server_hears_the_reset_of_a_translated_connection() {
+    for nat in &NATS[..2] {
+        let ground = translating(nat);
+        let mut daemon = ground.start("[[proxy]]\nkind = \"split\"\ninterface = \"mobile\"\n");
+        let hosts = [&ground.mobile, &ground.server];
+        let pace = Pace::Chunks(Duration::from_millis(15));
+        let transfer = Transfer::start(hosts, (SERVER, PORT), 4 * BYTES, pace).unwrap();
+        transfer.until_arrived(100_000);
+        daemon.ended_by("TERM");
+        until_or(|| panic!("{}: no reset came", nat.name), || tcp_count(&ground.server, "EstabResets") > 0);
+        assert!(matches!(transfer.ends().0, End::Broken(_)));
+    }
+}
+
 /// Resets that a host has sent.
 fn resets_of(host: &Namespace) -> u64 {
+    tcp_count(host, "OutRsts")
+}
+
+/// A counter of a host's TCP.
+fn tcp_count(host: &Namespace, counter: &str) -> u64 {
     let table = shell(host, "grep ^Tcp: /proc/net/snmp");
     let [names, values] = [0, 1].map(|line| table.lines().nth(line).unwrap().split(' ').collect::<Vec<_>>());
-    let at = names.iter().position(|name| *name == "OutRsts").unwrap();
+    let at = names.iter().position(|name| *name == counter).unwrap();
     values[at].parse().unwrap()
 }
