@@ -147,7 +147,7 @@ impl Check {
         }
     }
 
-    /// What to say of a connection that was not opened.
+    /// Returns the error to report for a connection that was not opened.
     pub(crate) fn failed(&self, error: Error) -> Error {
         match self {
             Self::Fingerprint(wanted) if error.errno == libc::EACCES => {

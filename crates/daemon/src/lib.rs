@@ -88,7 +88,7 @@ pub fn set_up(config: &Config) -> Result<(), RunError> {
 /// The line that the key file of a mobile host has, from the file of the network's key and the host's home address.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// A [`Problem`] that describes the fault of the file.
 pub fn host_key(network: &str, home: Ipv4Addr) -> Result<String, Problem> {
     config::host_key(network, home)
 }

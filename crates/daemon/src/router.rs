@@ -1,4 +1,4 @@
-//! What the router around the proxies does with packets that they must see.
+//! Inspection of the router around the proxies: does it show them their packets?
 
 use crate::config::Config;
 use crate::rules::Program;
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// What stands in the way of proxies, and what may.
+/// Obstacles to proxies, and possible ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Reasons for which proxies cannot work: one sentence each, with the remedy.

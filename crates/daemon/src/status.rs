@@ -32,7 +32,7 @@ pub struct ProxyStatus {
     pub state: Condition,
     /// Why it does not, in the words of the system; `null` if it does.
     pub why: Option<String>,
-    /// How it is beside that: whether the other end of its link is there.
+    /// Further notices, such as the absence of the other end of its link.
     #[serde(default)]
     pub notices: Vec<String>,
     /// For how long it has been in this state.

@@ -16,7 +16,7 @@ pub struct Opportunities {
     period: Duration,
 }
 
-/// Why times are no opportunities.
+/// Reason for which times are no opportunities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoOpportunities {
     /// There is none.
@@ -76,7 +76,7 @@ impl Opportunities {
     }
 }
 
-/// What is left of the opportunity that is used now.
+/// Remainder of the opportunity that is used now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Position {
     number: u64,

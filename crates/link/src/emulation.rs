@@ -127,7 +127,7 @@ pub struct Direction {
     lossy_since: Option<usize>,
     /// When the sender has serialised everything handed over.
     free_at: Instant,
-    /// Where it is among the opportunities.
+    /// Position among the opportunities.
     position: Position,
     /// When those that wait will begin to be sent.
     waiting: VecDeque<Instant>,

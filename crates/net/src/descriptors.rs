@@ -3,7 +3,7 @@
 use crate::error::Error;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What the rest of the process may have open.
+/// Descriptors for the rest of the process.
 const BESIDE: u64 = 256;
 
 /// Lets the process have as many descriptors as `connections` take, `each` of them (`RLIMIT_NOFILE`), if it may not yet.
@@ -19,7 +19,7 @@ pub(crate) fn allow(connections: usize, each: u64) -> Result<(), Error> {
         .map_err(|source| Error::system(too_many((connections, each), wanted, limit.maximum), source))
 }
 
-/// What is in the way, and what would be right.
+/// Describes the limit that is too low, and its remedy.
 fn too_many((connections, each): (usize, u64), wanted: u64, maximum: Option<u64>) -> String {
     let task = format!("{connections} connections take {wanted} open files ({each} each, {BESIDE} beside)");
     let Some(maximum) = maximum else {

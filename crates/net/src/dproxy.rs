@@ -35,7 +35,7 @@ pub struct Config {
     pub queue: nfqueue::Config,
     /// UDP port of messages at both ends. Default 1022.
     pub port: u16,
-    /// What the machine is to do, with the addresses of both ends and their key. Here
+    /// Configuration of the middlebox, with the addresses of both ends and their key. Here
     /// 256 packets of a flow wait at most, and 1024 are kept: what is sent again cannot always go ahead of what waits for the link, and
     /// comes behind as many packets as that.
     pub machine: machine::Config,
@@ -66,7 +66,7 @@ pub struct DProxy {
     socket: PeerSocket,
     driver: PairDriver,
     peer: Ipv4Addr,
-    /// How the other end was said to be.
+    /// State of the other end that was reported last.
     said: Peer,
     /// Messages that found no room, or no way.
     unsaid: u64,

@@ -6,9 +6,9 @@ pub enum Error {
     /// This process may not, or this kernel cannot: another user, or another machine, could.
     #[error("needs CAP_NET_ADMIN and /dev/net/tun, and CAP_SYS_ADMIN for namespaces: {doing}: {source}")]
     Unavailable {
-        /// What was tried.
+        /// Operation that failed.
         doing: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// This process may make neither network namespaces nor a user namespace in which it could.

@@ -1,4 +1,4 @@
-//! What tells this machine from others.
+//! Identity of this machine.
 
 use std::fs;
 

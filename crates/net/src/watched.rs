@@ -28,7 +28,7 @@ impl Watched {
         Ok(Self { any, interfaces })
     }
 
-    /// Whether all of them are still there.
+    /// Returns whether all of them are still there.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if one has gone, or another one has its name.

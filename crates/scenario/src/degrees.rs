@@ -17,10 +17,10 @@ pub(crate) fn look_like_degrees(positions: impl IntoIterator<Item = (f64, f64)>)
     0.0 < extent && extent < EXTENT && x <= 180.0 && y <= 90.0 && x.max(y) > EXTENT
 }
 
-/// What is wrong with such positions.
+/// Error message for such positions.
 pub(crate) const MESSAGE: &str = "positions look like longitudes and latitudes: all lie within a metre";
 
-/// What would be right.
+/// Remedy.
 pub(crate) const HELP: &str = "positions are metres: project them, as GPX files are; stations that do stand within a metre begin at x = 0 and y = 0";
 
 #[cfg(test)]

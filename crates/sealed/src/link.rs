@@ -43,7 +43,7 @@ pub(crate) struct Rekeying {
     question: Question,
 }
 
-/// Whether the peer was asked for a sign that it has the current key.
+/// Request to the peer for a sign that it has the current key.
 #[derive(Debug, PartialEq, Eq)]
 enum Question {
     NotAsked,

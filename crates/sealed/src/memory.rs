@@ -31,7 +31,7 @@ impl Memory {
         *noted = now;
     }
 
-    /// What each of `connections` may hold just now.
+    /// Returns the bytes that each of `connections` may hold now.
     pub(crate) fn allowance(&self, connections: usize) -> u64 {
         if self.held < self.budget {
             u64::MAX

@@ -82,7 +82,7 @@ pub(crate) enum Source {
     Elsewhere,
 }
 
-/// Whether a message for a handshake has failed before.
+/// Earlier attempts of messages for a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Attempts {
     #[default]

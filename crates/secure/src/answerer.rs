@@ -225,7 +225,7 @@ impl Answerer {
         self.answer(now, from, &first, version, (bound, digest, proven))
     }
 
-    /// Whether one more handshake may begin. Under load, a first message without a cookie costs two hashes and no memory.
+    /// Returns whether one more handshake may begin. Under load, a first message without a cookie costs two hashes and no memory.
     fn admit(
         &mut self,
         now: Instant,

@@ -113,7 +113,7 @@ pub struct AnswererConfig {
     /// Most handshakes that begin in a second, once cookies are asked for: half of them in one prefix, if others call too. 1 to 10,000;
     /// default 500: an eighth of a processor.
     pub a_second: u16,
-    /// How long a handshake may take. 1 s to 300 s; default 10 s. More than the longest wait of openers. A quarter of it, but a second at
+    /// Longest time of a handshake. 1 s to 300 s; default 10 s. More than the longest wait of openers. A quarter of it, but a second at
     /// least, while more than half of [`half_open`](Self::half_open) are under way.
     pub patience: Duration,
 }

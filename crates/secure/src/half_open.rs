@@ -108,7 +108,7 @@ impl Table {
         self.all.get(self.by_digest.get(&digest)?).map(|(_, half_open)| half_open)
     }
 
-    /// What a cookie from `address` proves.
+    /// Returns what a cookie from `address` proves.
     pub(crate) fn proven(&self, address: SocketAddr) -> Proven {
         let host = Prefix::of_host(address.ip());
         // A quarter of the room is for them; beyond it they are as any other.
@@ -211,7 +211,7 @@ impl Table {
         Some((self.all[id].1.begun, *id))
     }
 
-    /// How long a handshake may take: a quarter, but a second at least, once more than half of the room is taken. Of the default that is
+    /// Returns the longest time of a handshake: a quarter, but a second at least, once more than half of the room is taken. Of the default that is
     /// enough for a message to be repeated twice.
     fn patience(&self) -> Duration {
         let quarter = (self.patience / 4).max(Duration::from_secs(1));

@@ -28,7 +28,7 @@ const BESIDE: usize = 32 + 48 + 16;
 /// Bytes that a third message has beside its payload: a static key with its tag, a tag.
 pub(crate) const BESIDE_THIRD: usize = 48 + 16;
 
-/// How often in a second a handshake is made once more.
+/// Most times in a second that a handshake is made once more.
 const REMAKES: u32 = 8;
 
 /// Which end of a handshake.
@@ -75,7 +75,7 @@ enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unauthentic;
 
-/// Why a message was not read; nothing has changed.
+/// Reason for which a message was not read; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unread {
     /// It is not what it should be.

@@ -12,7 +12,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 /// What separates keys of tokens from all other hashes (`blake3::derive_key`).
 const CONTEXT: &str = "hopline 2026-11-27 tokens of lost connections";
 
-/// What tokens follow from: the same before and after the loss, and known to one end alone, at one address and port. Whoever else has it can end connections. Not
+/// Secret from which tokens follow: the same before and after the loss, and known to one end alone, at one address and port. Whoever else has it can end connections. Not
 /// shown, and wiped when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct ResetKey([u8; 32]);

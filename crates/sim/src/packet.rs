@@ -183,7 +183,7 @@ struct Slot {
     fate: Fate,
 }
 
-/// Whether a reason was counted for which a packet, or a copy of it, was dropped.
+/// Fate of a packet: a reason was counted for which it, or a copy of it, was dropped, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Open,
@@ -200,7 +200,7 @@ pub(crate) enum Arrival {
 }
 
 impl Slot {
-    /// Whether the packet is a flow's, has not arrived, and was not dropped for a reason that is counted.
+    /// Returns whether the packet is a flow's, has not arrived, and was not dropped for a reason that is counted.
     fn is_untold(&self) -> bool {
         self.packet.account.flow().is_some() && self.arrival == Arrival::First && self.fate == Fate::Open
     }
@@ -288,7 +288,7 @@ impl Slab {
         }
     }
 
-    /// Whether a packet of a flow is lost, and nothing has counted it, when this hold on it, or on what carries it, ends.
+    /// Returns whether a packet of a flow is lost, and nothing has counted it, when this hold on it, or on what carries it, ends.
     pub(crate) fn is_lost_without(&self, handle: Handle) -> bool {
         let slot = &self.slots[handle.id as usize];
         let mut within = slot.packet.within().into_iter();

@@ -92,7 +92,7 @@ fn of_status(text: &str) -> Option<Look> {
     })
 }
 
-/// Whether unshare(1) does this; `None` if it is not there.
+/// Returns whether unshare(1) does this; `None` if it is not there.
 fn works(arguments: &[&str]) -> Option<bool> {
     match ask("unshare", arguments, "") {
         Answer::Text(status, _) => Some(status.success()),

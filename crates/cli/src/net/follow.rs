@@ -15,11 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// What is transferred.
+/// Direction and content of a transfer.
 pub(crate) enum Transferred {
-    /// So many bytes from here.
+    /// Bytes that this host sends.
     Outwards(u64),
-    /// What a sender has.
+    /// Progress that a sender reports.
     From(Sender),
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Follow {
     settled: BTreeSet<RelativePath>,
     /// At a sender: what this connection's receiver may take later.
     deferred: BTreeMap<RelativePath, Refusal>,
-    /// What was told once and is not told again.
+    /// Paths that were reported and are not reported again.
     told: BTreeSet<PathBuf>,
     /// The first failure to write to stdout.
     printed: Result<(), Failure>,
@@ -97,12 +97,12 @@ impl Follow {
         self.status.progressed()
     }
 
-    /// What was stored, was there, or will never be taken: it needs not be offered again.
+    /// Returns the paths that were stored, were there, or will never be taken: they need not be offered again.
     pub(crate) const fn settled(&self) -> &BTreeSet<RelativePath> {
         &self.settled
     }
 
-    /// Why one of the files that this connection's receiver may take later was not taken now.
+    /// Returns the reason for which the receiver has deferred a file, if it has.
     pub(crate) fn deferral(&self) -> Option<&Refusal> {
         self.deferred.values().next()
     }
@@ -113,7 +113,7 @@ impl Follow {
         self.deferred.clear();
     }
 
-    /// What the transfer does now.
+    /// Sets the state of the transfer.
     pub(crate) fn turn(&mut self, state: State) {
         self.status.turn(state);
     }

@@ -82,14 +82,14 @@ pub(super) fn generate() -> Result<PrivateKey, getrandom::Error> {
     Ok(PrivateKey::generate(&Seed::new(*random)))
 }
 
-/// Where a peer's key is written.
+/// Place of a peer's key in a file.
 pub(super) struct Known {
     file: PathBuf,
     line: usize,
     fingerprint: Fingerprint,
 }
 
-/// What to do where another key answers.
+/// Advice for a peer that answers with another key.
 impl fmt::Display for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, fingerprint } = self;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const SECOND: Duration = Duration::from_secs(1);
 const UNPOISONED: &str = "no thread panics while it holds the state";
 
-/// What a transfer does.
+/// State of a transfer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum State {
     /// The receiver is called, for the first time.
@@ -25,7 +25,7 @@ pub(crate) enum State {
     Waiting(Cause),
 }
 
-/// Why a transfer waits.
+/// Reason for which a transfer waits.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cause {
     /// For programs.
@@ -71,7 +71,7 @@ impl Status {
         Self { teller: json.then(teller).flatten(), shared }
     }
 
-    /// So many bytes travelled, or something else came about.
+    /// Records progress of `bytes`, or another event.
     pub(crate) fn progress(&self, bytes: u64) {
         let mut now = self.shared.now();
         now.bytes += bytes;
@@ -83,7 +83,7 @@ impl Status {
         self.shared.now().progressed
     }
 
-    /// What the transfer does from now on; told at once.
+    /// Sets the state of the transfer and reports it at once.
     pub(crate) fn turn(&self, state: State) {
         let mut now = self.shared.now();
         if now.state != state {

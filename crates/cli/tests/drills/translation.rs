@@ -14,7 +14,7 @@ const PAIRS: usize = 5;
 /// Least share of the goodput without translation.
 const BOUND: f64 = 0.95;
 
-/// What stands on the router.
+/// Kind of middlebox on the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Middlebox {
     Snoop,

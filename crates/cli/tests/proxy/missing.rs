@@ -19,7 +19,7 @@ use std::time::Duration;
 const LASTS: Duration = Duration::from_secs(6);
 /// Measurements of each kind, in turn.
 const ROUNDS: usize = 5;
-/// How much of the goodput without a proxy there must be.
+/// Least share of the goodput without a proxy.
 const LEAST: f64 = 0.99;
 /// In which time of its return an interface must be used again by all.
 const RETURN: Duration = Duration::from_secs(5);

@@ -12,7 +12,7 @@ const BYTES: usize = 1_000_000;
 /// Every twentieth segment to the mobile host is lost.
 const LOSSES: &str = "meta l4proto tcp numgen inc mod 20 == 0";
 const PORT: u16 = 80;
-/// What the server knows the mobile host by where the router translates its address.
+/// Address of the mobile host after translation.
 const PUBLIC: &str = "10.8.0.254";
 
 /// A way to translate, and the direction of calls that it is for.
@@ -99,7 +99,7 @@ fn serves(middlebox: &Middlebox, nat: &Nat) {
     ground.is_as_before(&before, &what);
 }
 
-/// What a mobile host sends and the router misses is asked for in the server's name.
+/// `nack` asks in the server's name for segments that the router has missed.
 pub(crate) fn questions_reach_a_mobile_host_that_is_translated() {
     let ground = translating(&NATS[0]);
     shell(

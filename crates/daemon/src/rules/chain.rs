@@ -65,7 +65,7 @@ impl Chain {
         Self { family, table: table.into(), name, hook: hook.into() }
     }
 
-    /// Whether it is one of those above, of any daemon.
+    /// Returns whether it is one of those above, of any daemon.
     pub(super) fn is_of_a_daemon(&self) -> bool {
         let is_place = match self.table.as_str() {
             "security" => ["FORWARD", "INPUT", "OUTPUT"].contains(&self.hook.as_str()),

@@ -29,7 +29,7 @@ impl Journal {
         write().map_err(|e| self.failed(e))
     }
 
-    /// What it lists.
+    /// Returns the entries of the journal.
     pub(super) fn read(&self) -> Result<Vec<Made>, RuleError> {
         match fs::read(&self.path) {
             Ok(bytes) => Ok(listed(&bytes)),
@@ -58,14 +58,14 @@ impl Journal {
     }
 }
 
-/// What the bytes of a journal list. A line that was not finished, or is damaged, lists nothing that was made; nor does one that names
+/// Returns the entries of a journal. A line that was not finished, or is damaged, lists nothing that was made; nor does one that names
 /// what no daemon makes, as the words of these become arguments of programs.
 pub(super) fn listed(journal: &[u8]) -> Vec<Made> {
     let lines = journal.split(|byte| *byte == b'\n');
     lines.filter_map(|line| serde_json::from_slice(line).ok()).filter(Made::is_of_a_daemon).collect()
 }
 
-/// What is written behind `last`, the last byte of a journal. A line that was not finished does not take the next one with it.
+/// Returns the text that is written behind `last`, the last byte of a journal. A line that was not finished does not take the next one with it.
 pub(super) fn added(made: &Made, last: Option<u8>) -> String {
     let end = if matches!(last, None | Some(b'\n')) { "" } else { "\n" };
     format!("{end}{}", line(made))

@@ -52,12 +52,12 @@ pub(crate) struct Queued {
     pub(crate) mark: u32,
 }
 
-/// Where packets are taken.
+/// Hooks at which packets are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hooks {
-    /// Where they are passed on.
+    /// On a router: packets that are forwarded.
     Forward,
-    /// Where they begin and end, apart from those that are sent again.
+    /// At the end of a link: packets that begin or end here, apart from those that are sent again.
     Local,
 }
 
@@ -173,7 +173,7 @@ impl fmt::Display for Rules {
     }
 }
 
-/// What undoing takes of a journal, one word list each: what a fuzz target calls.
+/// Returns the entries of a journal that undoing takes, one word list each; for a fuzz target.
 #[doc(hidden)]
 #[must_use]
 pub fn listed(journal: &[u8]) -> Vec<String> {

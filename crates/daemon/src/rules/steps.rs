@@ -201,12 +201,12 @@ impl Family {
     }
 }
 
-/// Whether a name has letters, digits, - and _ alone, as those of daemons.
+/// Returns whether a name has letters, digits, - and _ alone, as those of daemons.
 pub(super) fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-/// Whether the words are those of [`Step::captured`].
+/// Returns whether the words are those of [`Step::captured`].
 fn is_routing_rule(words: &str) -> bool {
     let numbers = words
         .strip_prefix("fwmark 0x")

@@ -341,7 +341,7 @@ impl Course<'_> {
     }
 }
 
-/// Whether data still move on streams of some roles.
+/// Detector of data that still move on streams of some roles.
 struct Progress {
     roles: &'static [Role],
     bytes: u64,

@@ -12,7 +12,7 @@ pub enum Error {
     Connecting {
         /// Who was called last.
         peer: SocketAddr,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// The server has a test already, and two would measure each other.
@@ -136,7 +136,7 @@ impl Error {
 pub struct SocketOption {
     /// Name of the option.
     pub name: &'static str,
-    /// What an iperf3 client is told.
+    /// Error number for an iperf3 client.
     pub code: Code,
     /// What the system said.
     pub source: io::Error,

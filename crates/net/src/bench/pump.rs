@@ -77,7 +77,7 @@ impl Meter {
 pub(super) struct Pump<'a> {
     /// Bytes handed over at once.
     pub(super) length: usize,
-    /// What senders send: as much as is handed over at once.
+    /// Data of senders, as much as is handed over at once.
     pub(super) data: &'a [u8],
     /// The same as a file, where TCP is to send its pages.
     pub(super) file: Option<File>,

@@ -202,9 +202,9 @@ impl fmt::Display for Bound {
 /// Refusal of the parameters of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What an iperf3 client is told.
+    /// Error number for an iperf3 client.
     pub code: Code,
-    /// What a hopline client and the user of the server are told.
+    /// Text for a hopline client and for the user of the server.
     pub words: String,
 }
 

@@ -59,7 +59,7 @@ struct Seen {
     out_of_order: u64,
 }
 
-/// What this side knows of the test, to which the other side's results belong.
+/// Knowledge of this side about the test to which the other side's results belong.
 pub(super) struct Here<'a> {
     /// Roles of the other side.
     pub(super) roles: &'a [Role],
@@ -118,7 +118,7 @@ impl Results {
         }
     }
 
-    /// What they say of the streams of the test; `Err`: why they are of another.
+    /// Returns the report on the streams of the test; `Err`: the reason for which it is of another test.
     pub(super) fn understood(self, here: &Here<'_>) -> Result<SideReport, String> {
         let mut elapsed = Duration::ZERO;
         let mut streams = Vec::new();

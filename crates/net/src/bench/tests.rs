@@ -63,6 +63,21 @@ fn answer(address: SocketAddr, words: &[u8]) -> Vec<u8> {
     heard
 }
 
+/// A control connection.
+fn control_at(address: SocketAddr) -> TcpStream {
+    let control = TcpStream::connect(address).unwrap();
+    control.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    control
+}
+
+/// The state that the server answers with.
+fn state_after(control: &mut TcpStream, said: &[u8]) -> u8 {
+    control.write_all(said).unwrap();
+    let mut byte = [0];
+    control.read_exact(&mut byte).unwrap();
+    byte[0]
+}
+
 #[test]
 fn noise_and_other_protocols_are_hung_up_on() {
     survives(|address| {
@@ -109,14 +124,8 @@ fn parameters_that_are_none_are_an_error_of_the_server() {
 #[test]
 fn who_receives_gets_data_until_the_end_is_said_and_then_their_end() {
     survives(|address| {
-        let mut control = TcpStream::connect(address).unwrap();
-        control.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let mut state = |said: &[u8]| {
-            control.write_all(said).unwrap();
-            let mut byte = [0];
-            control.read_exact(&mut byte).unwrap();
-            byte[0]
-        };
+        let mut control = control_at(address);
+        let mut state = |said: &[u8]| state_after(&mut control, said);
         let plan = br#"{"tcp":true,"time":1,"parallel":1,"len":131072,"reverse":true}"#;
         assert_eq!(state(COOKIE), 9, "PARAM_EXCHANGE");
         assert_eq!(state(&[&(plan.len() as u32).to_be_bytes(), &plan[..]].concat()), 10, "CREATE_STREAMS");
@@ -137,14 +146,8 @@ fn who_receives_gets_data_until_the_end_is_said_and_then_their_end() {
 #[test]
 fn waiting_for_datagrams_that_were_lost_is_not_part_of_the_test() {
     survives(|address| {
-        let mut control = TcpStream::connect(address).unwrap();
-        control.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        let mut state = |said: &[u8]| {
-            control.write_all(said).unwrap();
-            let mut byte = [0];
-            control.read_exact(&mut byte).unwrap();
-            byte[0]
-        };
+        let mut control = control_at(address);
+        let mut state = |said: &[u8]| state_after(&mut control, said);
         // After an omission the server waits for half a second, otherwise for three.
         let plan = br#"{"udp":true,"omit":0.01,"time":0,"num":100000,"parallel":1,"len":100}"#;
         assert_eq!(state(COOKIE), 9, "PARAM_EXCHANGE");

@@ -19,7 +19,7 @@ pub(super) struct Asking<'a, P: Carrier> {
     pub(super) early: &'a mut Early,
     client: &'a mut TcpLeg,
     request: Vec<u8>,
-    /// How much of it has been said.
+    /// Bytes of it that have been sent.
     said: usize,
     /// The challenge that an exit says on every stream, and the answer.
     heard: [u8; CHALLENGE_LEN + ANSWER_LEN],

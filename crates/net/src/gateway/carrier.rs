@@ -32,7 +32,7 @@ pub(super) trait Carrier: Protocol<Config: Clone + Debug + Send + Sync> {
     fn identity(stream: &Stream<Self>) -> Option<Identity>;
 }
 
-/// What a gateway is told apart by, before it has said its name.
+/// Identity of a gateway before it has sent its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Identity {
     /// Its public key, which it has proven.

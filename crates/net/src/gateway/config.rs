@@ -22,7 +22,7 @@ const SILENCE: Span = Span::from_secs(60);
 /// What TPA-wide keeps of each direction, bytes.
 const WIDE_BUFFER: u64 = 2 << 20;
 
-/// How long connections wait for a place.
+/// Longest time that connections wait for a place.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 /// Most streams that are kept ready; an exit takes more.
 const MOST_SPARE: u32 = 64;
@@ -35,7 +35,7 @@ const BUFFER: RangeInclusive<u32> = 4096..=1 << 20;
 pub struct EntranceConfig {
     /// How connections come in; at least one way.
     pub ways: Vec<Way>,
-    /// Where the exit is reached: address or name, and UDP port. A name is resolved anew whenever the trunk is opened.
+    /// Address or name of the exit, and UDP port. A name is resolved anew whenever the trunk is opened.
     pub exit: Destination,
     /// What UDP address TPA is spoken from. Default: any address, any port. With a port of its own, an entrance that was started anew
     /// tells the exit at once that its former connections are gone.
@@ -46,17 +46,17 @@ pub struct EntranceConfig {
     pub key: Key,
     /// What carries the trunk, alike at both ends. Default [`Transport::tpa`].
     pub transport: Transport,
-    /// What becomes of connections while no exit answers. `None`, the default: [`Fallback::Tcp`] over TPA; [`Fallback::Refuse`] over a transport
+    /// Treatment of connections while no exit answers. `None`, the default: [`Fallback::Tcp`] over TPA; [`Fallback::Refuse`] over a transport
     /// that encrypts, so that no byte leaves in clear unless `Some(Fallback::Tcp)` says so.
     pub fallback: Option<Fallback>,
-    /// Where connections may go that leave this host by TCP, and not through the exit. Empty, the default: anywhere but to this host itself and its
+    /// Permitted destinations of connections that leave this host by TCP, and not through the exit. Empty, the default: anywhere but to this host itself and its
     /// neighbours on a link, and, of clients of SOCKS, to private networks. The destination of [`Way::Forward`] is always allowed.
     pub allowed: Vec<Rule>,
-    /// How long an exit may be silent before it counts as absent, for new connections. 100 ms to 60 s, default 3 s.
+    /// Longest silence of an exit before it counts as absent, for new connections. 100 ms to 60 s, default 3 s.
     pub fallback_after: Duration,
-    /// How long it may be silent before connections through it are reset. 100 ms to 1 h, default 4.5 s.
+    /// Longest silence of an exit before connections through it are reset. 100 ms to 1 h, default 4.5 s.
     pub reset_after: Duration,
-    /// How long after an attempt that failed an absent exit is tried again. 100 ms to 1 h, default 2 s.
+    /// Time from a failed attempt until an absent exit is tried again. 100 ms to 1 h, default 2 s.
     pub retry_after: Duration,
     /// Streams to the exit that are kept ready, so that new connections need no handshake. 0 to 64, default 4.
     pub spare_connections: u32,
@@ -69,7 +69,7 @@ pub struct EntranceConfig {
     /// Connections at once. 1 to 65 535, default 1024. As many again may wait for a place, or have not said where they want to go; half of these
     /// from one address, of IPv6 one network of 64 bits. More are reset.
     pub max_connections: u32,
-    /// How long a connection waits for a place before it is reset. 100 ms to 30 s, default 10 s.
+    /// Longest time that a connection waits for a place before it is reset. 100 ms to 30 s, default 10 s.
     pub max_wait: Duration,
     /// Bytes kept for each direction of a connection, beside what TPA and the kernel keep. 4 KiB to 1 MiB, default 32 KiB.
     pub buffer: u32,
@@ -152,7 +152,7 @@ pub struct ExitConfig {
     pub tcp: LegOptions,
     /// Connections at once. 1 to 65 535, default 1024. As many requests again may wait for a place; an entrance that asks for more is told so.
     pub max_connections: u32,
-    /// How long a request waits for a place before the entrance is told that there is none. 100 ms to 30 s, default 10 s.
+    /// Longest time that a request waits for a place before the entrance is told that there is none. 100 ms to 30 s, default 10 s.
     pub max_wait: Duration,
     /// As in [`EntranceConfig`].
     pub buffer: u32,
@@ -369,7 +369,7 @@ mod tests {
         Way::Socks { listen: at(listen), login }
     }
 
-    /// Whether a connection that came in by `way` may go to `address`. This host is 198.51.100.1.
+    /// Returns whether a connection that came in by `way` may go to `address`. This host is 198.51.100.1.
     fn permits(way: &Way, allowed: &[&str], address: &str) -> bool {
         let is_own = |ip: IpAddr| ip == at("198.51.100.1:1").ip();
         config(way.clone(), allowed).permits(way, at(address), is_own)

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 #[derive(Debug)]
 pub(super) struct Early {
     kept: Vec<u8>,
-    /// How many have been given to the trunk.
+    /// Bytes that have been given to the trunk.
     sent: usize,
     most: usize,
     reading: Reading,

@@ -31,7 +31,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-/// How long an entrance may take to end a stream on which it was refused.
+/// Longest time that an entrance may take to end a stream on which it was refused.
 const PARTS_WITHIN: Duration = Duration::from_secs(10);
 /// TPA connections that may wait to be accepted.
 const BACKLOG: usize = 1024;
@@ -143,7 +143,7 @@ struct Shared<P: Carrier> {
     remarks: Remarks,
 }
 
-/// Why a stream that has said nothing may be there.
+/// Admission of a stream that has sent nothing yet.
 enum Pass {
     /// There is room for strangers.
     Stranger(#[expect(dead_code, reason = "held until the stream has said what it wants")] Place),
@@ -151,7 +151,7 @@ enum Pass {
     Guest(Guest),
 }
 
-/// What an entrance wants.
+/// Request of an entrance.
 enum Order {
     /// A trunk.
     Trunk(Arc<Held>),

@@ -64,7 +64,7 @@ pub struct Hello {
 pub struct Request {
     /// Number of the request in its session, from 1 on; the exit takes each number once.
     pub number: u64,
-    /// Where to connect.
+    /// Destination of the connection.
     pub destination: Destination,
     /// Address of the client, if the exit may connect under it.
     pub source: Option<SocketAddr>,
@@ -191,7 +191,7 @@ impl Session {
         Self { id: u64::from_be_bytes(id), key }
     }
 
-    /// What requests name it by.
+    /// Returns the number by which requests name it.
     #[must_use]
     pub const fn id(&self) -> u64 {
         self.id
@@ -274,7 +274,7 @@ impl Claim<Hello> {
     /// Reads the body of a hello.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A [`Malformed`] that names the fault.
     pub fn decode(body: &[u8]) -> Result<Self, Malformed> {
         let (proof, mut rest) = proof_of(body)?;
         let proven = rest.0.to_vec();
@@ -357,7 +357,7 @@ impl Verdict {
     /// The answer in `bytes` to request `number`, or to the hello (0).
     ///
     /// # Errors
-    /// What is wrong with it; [`Malformed::Proof`] if its sender does not have `session`.
+    /// A [`Malformed`] that names the fault; [`Malformed::Proof`] if its sender does not have `session`.
     pub fn decode(bytes: &[u8; ANSWER_LEN], session: &Session, number: u64) -> Result<Self, Malformed> {
         let mut rest = after_start(bytes)?;
         let code = rest.take_byte()?;

@@ -50,7 +50,7 @@ struct Said {
 }
 
 impl Remarks {
-    /// Where its notices are.
+    /// Returns its notices.
     pub(super) const fn notices(&self) -> &Notices {
         &self.notices
     }

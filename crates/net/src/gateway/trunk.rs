@@ -28,7 +28,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
-/// How long an exit may take to find a place, to connect onward and to say so: longer than both may take.
+/// Longest time that an exit may take to find a place, to connect onward and to say so: longer than both may take.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 /// Between two calls of an exit whose host says that nothing listens there.
 const RESPITE: Duration = Duration::from_millis(250);
@@ -80,7 +80,7 @@ pub(super) struct Carried<P: Carrier> {
     pub(super) trunk: Arc<Open<P>>,
 }
 
-/// What an exit did not do.
+/// Failure of an exit to carry a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unwilling {
     /// There is none.

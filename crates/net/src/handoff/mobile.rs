@@ -93,7 +93,7 @@ pub struct MobileHost {
     route: Option<Route>,
     /// When the route was looked after last.
     looked: Instant,
-    /// Whether a radio has ever gone.
+    /// `true` if a radio has ever gone.
     has_gone: bool,
     counts: Counts,
 }
@@ -106,7 +106,7 @@ struct Radio {
     sockets: Option<Sockets>,
 }
 
-/// What hears and speaks by a radio.
+/// Sockets of one radio.
 #[derive(Debug)]
 struct Sockets {
     watched: Watched,

@@ -48,7 +48,7 @@ fn header_len(packet: &[u8]) -> usize {
 /// Length of an IPv6 header without extensions (RFC 8200 §3).
 pub(super) const V6_HEADER_LEN: usize = 40;
 
-/// Where things are in a UDP or TCP packet, from the start of the packet.
+/// Offsets in a UDP or TCP packet, from the start of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Transport {
     pub(super) protocol: u8,

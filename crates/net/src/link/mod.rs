@@ -36,11 +36,11 @@ pub struct Setup {
     pub path_mtu: Option<u16>,
     /// What corruption does. Default: what the kernel's checksums notice.
     pub damage: Damage,
-    /// What stands at A and at B. Default: a host at each.
+    /// Hosts or routers at A and at B. Default: a host at each.
     pub ends: [Ends; 2],
 }
 
-/// What stands at one end of a link.
+/// Host or router at one end of a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
     /// Host or router.
@@ -49,7 +49,7 @@ pub struct Ends {
     pub networks: Vec<Network>,
 }
 
-/// Whether an end of a link is a host or a router.
+/// Role of an end of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stands {
     /// A host.

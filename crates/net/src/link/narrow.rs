@@ -8,7 +8,7 @@ const DONT_FRAGMENT: u16 = 0x4000;
 const MORE: u16 = 0x2000;
 const OFFSET: u16 = 0x1fff;
 
-/// What such a router makes of a packet: itself where it fits, fragments (RFC 791 §3.2) where it may be cut, and nothing
+/// Returns what such a router makes of a packet: itself where it fits, fragments (RFC 791 §3.2) where it may be cut, and nothing
 /// where it may not: the word of it (RFC 1191) is lost behind some firewall. Routers do not cut IPv6 (RFC 8200 §5).
 pub(super) fn through(packet: &[u8], mtu: u16) -> Vec<Vec<u8>> {
     if packet.len() <= mtu.into() {

@@ -38,7 +38,7 @@ impl Leads {
     /// Has the routes be there or not. One that cannot be changed is left as it is.
     ///
     /// # Errors
-    /// What the kernel says of the first that cannot be made.
+    /// The kernel's error for the first route that cannot be made.
     pub(super) fn set(&mut self, are_there: bool) -> io::Result<()> {
         if self.are_there == are_there {
             return Ok(());

@@ -116,7 +116,7 @@ pub struct Opaque {
     tunnel: Tunnel,
     shaper: Option<Shaper>,
     leads: Leads,
-    /// How the other end was said to be.
+    /// State of the other end that was reported last.
     said: Peer,
     /// Bytes that a datagram has beside its payload.
     around: usize,

@@ -21,7 +21,7 @@ pub trait Service: Send {
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()>;
 }
 
-/// What a [`Service`] has done and how it is, as it says itself; read by others meanwhile.
+/// Counters and notices of a [`Service`], which other threads read meanwhile.
 #[derive(Debug, Default)]
 pub struct Ledger {
     figures: Mutex<Vec<Figure>>,
@@ -71,7 +71,7 @@ impl Ledger {
         self.listener.iter().for_each(|listener| listener.hear(&notice));
     }
 
-    /// How everything is that was said.
+    /// Returns the latest notice about each subject.
     #[must_use]
     pub fn notices(&self) -> Vec<Notice> {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone()

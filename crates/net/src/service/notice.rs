@@ -1,21 +1,21 @@
-//! How a service is, in words: whether the other end of its link is there, what it waits for.
+//! Notices: the condition of a service in words, such as the absence of the other end of its link.
 
 use hopline_proxy::Peer;
 use hopline_wire::dproxy::tunnel::Speaks;
 use std::fmt::Debug;
 
-/// How something of a service is now.
+/// Condition of a part of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// What it is about, such as `peer`: a later notice about the same takes its place.
+    /// Subject, such as `peer`: a later notice about the same takes its place.
     pub about: &'static str,
-    /// Whether the service works as it is meant to.
+    /// Tone: the service works as intended, or not.
     pub tone: Tone,
-    /// How it is, as part of a sentence.
+    /// The condition, as part of a sentence.
     pub text: String,
 }
 
-/// Whether something is as it is meant to be.
+/// Distinguishes intended from unintended conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     /// It is.
@@ -31,7 +31,7 @@ pub trait Listener: Debug + Send + Sync {
 }
 
 impl Notice {
-    /// How the other end of a link is, after its address. `None` while that is not known yet. `without`: what becomes of packets while it is
+    /// Returns the notice about the other end of a link, after its address. `None` while that is not known yet. `without`: what becomes of packets while it is
     /// not there.
     #[must_use]
     pub fn of_peer(peer: Peer, address: &str, without: &str) -> Option<Self> {

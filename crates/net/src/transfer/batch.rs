@@ -40,7 +40,7 @@ pub(super) enum Complete {
     Directory(Made),
 }
 
-/// How files are put into their places.
+/// Rules for files that are put into their places.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     pub(super) existing: Existing,
@@ -96,7 +96,7 @@ impl Entry {
         part.prepare(offer, origin)
     }
 
-    /// What is to be on the disk before it is in its place.
+    /// Returns the files that must be on the disk before they are in their places.
     fn files(&self) -> Vec<BorrowedFd<'_>> {
         match &self.what {
             Complete::File { part, .. } => vec![part.file()],

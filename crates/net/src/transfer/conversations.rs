@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// How long who takes over waits for the conversation that it takes over to end.
 const HAND_OVER: Duration = Duration::from_secs(1);
 
-/// How long a conversation may make no progress before another sender may have its seat. An honest sender that had to hash
+/// Longest time without progress of a conversation before another sender may have its seat. An honest sender that had to hash
 /// so long, or to wait for its input, tries again.
 const IDLE: Duration = Duration::from_secs(30);
 
@@ -46,11 +46,11 @@ impl Default for Limits {
 /// The peer of a conversation, as far as its connection has proved it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Party {
-    /// Where it is.
+    /// Its address.
     pub address: IpAddr,
     /// Its key, if it has one of its own.
     pub key: Option<PublicKey>,
-    /// Whether the receiver knows it.
+    /// Origin: known to the receiver, or not.
     pub origin: Origin,
 }
 
@@ -94,7 +94,7 @@ struct Table {
     next: u64,
 }
 
-/// What a sender is known again by: what it says, and the key that it has proved. Another peer that says the same is another sender.
+/// Identity of a sender: the id that it states, and the key that it has proved. Another peer that says the same is another sender.
 type Identity = (Option<PublicKey>, SenderId);
 
 #[derive(Debug)]
@@ -186,7 +186,7 @@ impl Seat {
         table.seat(&shared, now(), None)
     }
 
-    /// So many bytes have arrived.
+    /// Records that `bytes` have arrived.
     pub(super) fn advance(&self, bytes: u64) {
         self.fate.progress.fetch_add(bytes, Relaxed);
     }
@@ -252,12 +252,12 @@ impl Party {
         self.key.is_some() && self.key == other.key
     }
 
-    /// Whether both may be one host. Strangers do not count for a known peer beside them.
+    /// Returns whether both may be one host. Strangers do not count for a known peer beside them.
     fn has_host_of(self, other: Self) -> bool {
         self.origin == other.origin && Prefix::of_host(self.address) == Prefix::of_host(other.address)
     }
 
-    /// Whether both may be one party.
+    /// Returns whether both may be one party.
     fn is_near(self, other: Self) -> bool {
         self.has_key_of(other) || self.has_host_of(other)
     }
@@ -276,7 +276,7 @@ impl Table {
         self.taken.iter().filter_map(|taken| taken.party)
     }
 
-    /// Whether `party` has as many as one may have.
+    /// Returns whether `party` has as many as one may have.
     fn is_crowded(&self, party: Party) -> bool {
         let of_host = self.parties().filter(|other| other.has_host_of(party)).count();
         let of_key = self.parties().filter(|other| other.has_key_of(party)).count();

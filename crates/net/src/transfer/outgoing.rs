@@ -1,4 +1,4 @@
-//! What is open to be sent.
+//! Files that are open to be sent.
 
 use super::error::Error;
 use super::frame::{Content, Modified};
@@ -26,7 +26,7 @@ enum Reading {
     Stream(Box<dyn Read + Send>),
 }
 
-/// What comes next of a file.
+/// Next piece of a file.
 pub(super) enum Piece {
     Data(Vec<u8>),
     End(Hash),
@@ -145,7 +145,7 @@ impl Outgoing {
     }
 }
 
-/// Whether it is another than when it was offered, in what has been sent already or behind it.
+/// Returns whether it is another than when it was offered, in what has been sent already or behind it.
 fn has_changed(file: &File, size: u64, modified: Modified) -> bool {
     !file.metadata().is_ok_and(|now| now.len() == size && source::modified(&now) == modified)
 }

@@ -28,7 +28,7 @@ pub struct Permitted {
     pub bytes: u64,
     /// Files and directories of a conversation.
     pub entries: u64,
-    /// Whether the receiver knows the sender.
+    /// Origin of the sender: known to the receiver, or not.
     pub origin: Origin,
 }
 

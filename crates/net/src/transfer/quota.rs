@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What a file or directory takes at least, bytes: a block of common file systems, and with it its inode.
+/// Least cost of a file or directory, bytes: a block of common file systems, and with it its inode.
 const BLOCK: u64 = 4096;
-/// What a directory takes.
+/// Cost of a directory.
 pub(super) const DIRECTORY: u64 = BLOCK;
 
-/// What a file of so many bytes takes.
+/// Returns the cost of a file of `bytes`.
 pub(super) const fn cost(bytes: u64) -> u64 {
     if bytes < BLOCK { BLOCK } else { bytes }
 }

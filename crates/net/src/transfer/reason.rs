@@ -1,4 +1,4 @@
-//! Why something is refused or fails.
+//! Reason of a refusal or failure.
 
 use super::frame::MAX_TEXT;
 use crate::printable::printable;
@@ -13,7 +13,7 @@ pub struct Refusal {
     pub text: String,
 }
 
-/// Why something is refused or fails.
+/// Reasons of refusals and failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Reason {
@@ -23,7 +23,7 @@ pub enum Reason {
     Exists = 2,
     /// The same file is being received from another sender.
     Busy = 3,
-    /// What arrived is not what was offered.
+    /// The content that arrived is not the content that was offered.
     Checksum = 4,
     /// The disk is full.
     NoSpace = 5,

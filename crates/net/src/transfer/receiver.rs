@@ -272,7 +272,7 @@ impl<'a> Receiver<'a> {
         Ok(())
     }
 
-    /// What an earlier transfer left of a file.
+    /// Returns the part of a file that an earlier transfer has left.
     fn resumed(&self, path: &RelativePath, offer: &Offer) -> Result<Option<Box<Incoming>>, Trouble> {
         match offer.content {
             // Nothing tells which stream an earlier one was.

@@ -31,7 +31,7 @@ pub struct Sender {
     offered: BTreeMap<Number, Offered>,
     /// Accepted and not begun.
     ready: VecDeque<Number>,
-    /// Whose data are being sent.
+    /// File whose data are being sent.
     sending: Option<Number>,
     summary: Summary,
 }

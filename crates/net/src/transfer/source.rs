@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Default)]
 pub struct Source {
     pub(super) items: Vec<Item>,
-    /// What is no file and no directory.
+    /// Entries that are neither file nor directory.
     skipped: Vec<Skipped>,
-    /// What cannot be sent.
+    /// Entries that cannot be sent.
     refused: Vec<Unsendable>,
     /// Bytes of all files.
     bytes: u64,
@@ -31,7 +31,7 @@ pub struct Source {
 /// Something in a directory that is not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Where it is.
+    /// Its path.
     pub place: PathBuf,
     /// What it is, in words.
     pub what: &'static str,
@@ -49,7 +49,7 @@ impl fmt::Display for Skipped {
 pub struct Unsendable {
     /// Where it is.
     pub place: PathBuf,
-    /// Why.
+    /// Reason.
     pub refusal: Refusal,
 }
 
@@ -123,7 +123,7 @@ impl Source {
         &self.skipped
     }
 
-    /// What cannot be read, or has a name that receivers do not take.
+    /// Returns the entries that cannot be read, or whose names receivers do not take.
     #[must_use]
     pub fn refused(&self) -> &[Unsendable] {
         &self.refused

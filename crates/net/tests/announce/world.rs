@@ -113,7 +113,7 @@ impl Standing {
         Ended(self.ledger.read())
     }
 
-    /// Whether these words are among what it says of itself now.
+    /// Returns whether these words are among what it says of itself now.
     pub(crate) fn says(&self, words: &str) -> bool {
         self.ledger.notices().iter().any(|notice| notice.text.contains(words))
     }

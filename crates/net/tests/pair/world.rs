@@ -158,7 +158,7 @@ impl Running {
         found.map_or(0, |figure| figure.value)
     }
 
-    /// Whether these words are among what it says of itself now.
+    /// Returns whether these words are among what it says of itself now.
     pub(crate) fn says(&self, words: &str) -> bool {
         self.ledger.notices().iter().any(|notice| notice.text.contains(words))
     }

@@ -14,7 +14,7 @@ pub struct Config {
     pub local: Ipv4Addr,
     /// The address of the other end. Nobody else is listened to.
     pub peer: Ipv4Addr,
-    /// What both ends share. Messages are proved by it until [`DProxy::peer_came`](super::DProxy::peer_came) says by what else.
+    /// Secret that both ends share. Messages are proved by it until [`DProxy::peer_came`](super::DProxy::peer_came) says by what else.
     pub key: Key,
     /// What is kept of what goes to the other end.
     pub caching: Caching,
@@ -33,7 +33,7 @@ pub struct Config {
     pub tail_probe: Option<Duration>,
     /// What becomes of packets that the queue of the link refuses. Default they are left to the sender.
     pub overflow: Overflow,
-    /// Whether a router may translate addresses at one end of the link. Default [`Translation::Absent`].
+    /// Translation of addresses by a router at one end of the link. Default [`Translation::Absent`].
     pub translation: Translation,
     /// How much is remembered of connections.
     pub bounds: Bounds,

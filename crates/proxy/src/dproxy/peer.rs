@@ -1,4 +1,4 @@
-//! What is known of the other end: whether it is there, its keys, and which of its messages have come.
+//! State of the other end: whether it is there, its keys, and which of its messages have come.
 
 use super::key::Seen;
 use super::{DProxy, Key, Released};

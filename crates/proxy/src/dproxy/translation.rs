@@ -11,7 +11,7 @@ use hopline_core::{Duration, Instant};
 use hopline_wire::dproxy::{Flow, Range};
 use std::collections::BTreeMap;
 
-/// Whether a router may translate addresses between the ends of a link and their middleboxes.
+/// Translation of addresses between the ends of a link and their middleboxes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Translation {
     /// Both ends know every connection by the same addresses.

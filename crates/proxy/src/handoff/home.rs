@@ -14,7 +14,7 @@ pub struct HomeAgent {
     scheme: Scheme,
     /// Whose home this is. With registration: where they are.
     bindings: BTreeMap<Ipv4Addr, Option<Binding>>,
-    /// Where hosts may be; empty: anywhere.
+    /// Stations at which hosts may be registered; empty: all.
     stations: Vec<Ipv4Addr>,
     out: VecDeque<Transmit>,
     stats: HomeStats,

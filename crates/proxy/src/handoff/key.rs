@@ -9,7 +9,7 @@ use hopline_wire::handoff::{Message, Says, TAG_LEN, Tagged};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::net::Ipv4Addr;
 
-/// What a station, a home agent or a mobile host proves its messages by. Tags are SipHash-2-4 of 128 bits over the message.
+/// Key by which a station, a home agent or a mobile host proves its messages. Tags are SipHash-2-4 of 128 bits over the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key(Holds);
 
@@ -17,7 +17,7 @@ pub struct Key(Holds);
 enum Holds {
     /// The network's secret.
     Network([u8; 16]),
-    /// What a mobile host has of it.
+    /// The part of it that a mobile host has.
     Host {
         /// Key of beacons.
         beacons: [u8; 16],

@@ -27,7 +27,7 @@ const SILENCE: Duration = Duration::from_secs(600);
 /// Most hosts that are remembered.
 const HOSTS: usize = 4096;
 
-/// What is known of mobile hosts.
+/// Table of mobile hosts.
 #[derive(Debug)]
 pub(super) struct Hosts {
     asks: Asks,
@@ -46,7 +46,7 @@ impl Hosts {
         Self { asks, known: BTreeMap::new() }
     }
 
-    /// Whether a host may be asked now; then it has one question less.
+    /// Returns whether a host may be asked now; then it has one question less.
     pub(super) fn may_ask(&mut self, now: Instant, mobile: Ipv4Addr) -> bool {
         let Asks::Answering { questions } = self.asks else { return true };
         if self.known.len() >= HOSTS && !self.known.contains_key(&mobile) {
@@ -63,7 +63,7 @@ impl Hosts {
         may
     }
 
-    /// Whether a host has shown that it keeps what it sends: only then a question is repeated.
+    /// Returns whether a host has shown that it keeps what it sends: only then a question is repeated.
     pub(super) fn has_answered(&self, mobile: Ipv4Addr) -> bool {
         self.asks == Asks::All || self.known.get(&mobile).is_some_and(|host| host.has_answered)
     }

@@ -94,9 +94,9 @@ struct Hole {
     right: Seq32,
     /// When it was asked for last; never asked for, when it was seen.
     asked: Instant,
-    /// How often it was asked for.
+    /// Number of requests for it.
     times: u8,
-    /// Whether the fixed host has reported it since: then the mobile host's TCP may send it again.
+    /// `true` if the fixed host has reported it since: then the mobile host's TCP may send it again.
     reported: bool,
 }
 

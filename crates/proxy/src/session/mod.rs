@@ -80,7 +80,7 @@ impl Session {
         Self { key, speaks, life, challenges: 0, heard: 0, met: None, presence: Presence::new() }
     }
 
-    /// Whether the other end would understand what is sent now, if it is there.
+    /// Returns whether the other end would understand what is sent now, if it is there.
     pub(crate) fn is_ready(&self) -> bool {
         self.met.as_ref().is_some_and(|peer| peer.is_confirmed)
     }

@@ -1,4 +1,4 @@
-//! Whether the other end is there: what has proved it last, and when this end must greet to find out.
+//! Presence of the other end: its last proof, and the time at which this end must greet to find out.
 //!
 //! While packets cross, proof is at most [`ACTIVE`] old, or it is asked for; an end that gives none for [`LOST`] is absent. So an end that
 //! dies is known to be gone 2.5 s later. A link over which nothing crosses is asked every [`IDLE`].
@@ -16,9 +16,9 @@ pub enum Peer {
     Present,
     /// Nothing is heard from its address that it could have sent.
     Absent,
-    /// What comes from its address is of this version of the protocol.
+    /// Messages from its address have this version of the protocol.
     OtherVersion(u8),
-    /// What comes from its address proves another key.
+    /// Messages from its address prove another key.
     OtherKey,
     /// It has the key, and says other things beside greetings.
     OtherKind(Speaks),
@@ -65,7 +65,7 @@ impl Presence {
         self.peer == Peer::Present
     }
 
-    /// Whether proof is asked for.
+    /// Returns whether proof is asked for.
     pub(super) const fn is_probing(&self) -> bool {
         self.probing.is_some()
     }
@@ -100,7 +100,7 @@ impl Presence {
         (self.due, self.pause) = (now + FIRST_PAUSE, FIRST_PAUSE);
     }
 
-    /// Whether a greeting is due, which then counts as sent.
+    /// Returns whether a greeting is due, which then counts as sent.
     pub(super) fn is_due(&mut self, now: Instant) -> bool {
         if self.due > now {
             return false;

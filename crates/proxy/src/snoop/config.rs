@@ -132,7 +132,7 @@ pub enum OldData {
     Forwarded,
 }
 
-/// So long after its last packet a mobile host is taken to be there: longer than a sender waits for an ACK that was lost.
+/// Time after its last packet for which a mobile host is taken to be there: longer than a sender waits for an ACK that was lost.
 pub(super) const ALIVE: Duration = Duration::from_secs(2);
 
 /// What becomes of packets that find the queue of the last hop full.

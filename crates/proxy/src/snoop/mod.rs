@@ -439,7 +439,7 @@ impl<K> Tracked<K> {
         self.acked.is_some_and(|acked| !end.after(acked))
     }
 
-    /// Whether the station answers what comes again and the mobile host has.
+    /// Returns whether the station answers what comes again and the mobile host has.
     fn answers_old(&self, now: Instant, rule: OldData) -> bool {
         match rule {
             OldData::Acknowledged => true,

@@ -232,7 +232,7 @@ struct Scale {
     gone_m: f64,
 }
 
-/// Whether the file says how far nodes go.
+/// Presence of speeds in the file, which tell how far nodes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Speeds {
     Known,

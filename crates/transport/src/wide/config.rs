@@ -11,7 +11,7 @@ pub struct Config {
     pub mss: u16,
     /// Received data kept for the user, in order and not, bytes. At least four full packets; default 16 MiB.
     pub receive_buffer: u64,
-    /// How much of it the peer may use at first, bytes: it may use 64 times what the user has read in addition, so that a peer cannot fill
+    /// Part of it that the peer may use at first, bytes: it may use 64 times what the user has read in addition, so that a peer cannot fill
     /// memory that it has not earned. At least four full packets; default 16 MiB: all from the beginning.
     pub receive_start: u64,
     /// Data taken from the user and not yet acknowledged, bytes. `None` (default): no limit.

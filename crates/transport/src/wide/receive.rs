@@ -148,7 +148,7 @@ impl<P: Payload> Receiver<P> {
         if new == 0 { Brought::Known } else { Brought::Data { in_order: self.release() } }
     }
 
-    /// Whether there is memory for `data`. What is missed is taken as long as the user reads, whatever waits behind it: else neither
+    /// Returns whether there is memory for `data`. What is missed is taken as long as the user reads, whatever waits behind it: else neither
     /// would ever go.
     fn may_keep(&self, data: &Data<P>) -> bool {
         let is_missed = data.offset <= self.next;
@@ -254,7 +254,7 @@ impl<P: Payload> Receiver<P> {
         (self.next + room).max(self.told)
     }
 
-    /// How much may be kept: what there is at first, and a multiple of what the user has read.
+    /// Returns the bytes that may be kept: what there is at first, and a multiple of what the user has read.
     fn window(&self) -> u64 {
         let read = self.next - self.ready_bytes;
         self.buffer.min(self.start.saturating_add(read.saturating_mul(EARNED)))

@@ -88,11 +88,11 @@ pub struct Greeting {
     pub knows: u64,
     /// Whether the sender waits for an answer.
     pub wants: Wants,
-    /// What the sender says beside greetings.
+    /// Messages of the sender beside greetings.
     pub speaks: Speaks,
 }
 
-/// What an end says beside greetings. Both ends of a link must say the same.
+/// Messages of an end beside greetings. Both ends of a link must say the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Speaks {
     /// Messages about flows of TCP ([`Message`](super::Message)).

@@ -73,7 +73,7 @@ pub(crate) struct Link {
     /// When packets leave from far to near, if at other times
     #[arg(long, value_name = "FILE", conflicts_with = "rate_back")]
     pub(crate) rate_trace_back: Option<PathBuf>,
-    /// What is replayed from far to near, if it is something else
+    /// Trace that is replayed from far to near, if it is another one
     #[arg(long, value_name = "FILE")]
     pub(crate) replay_back: Option<PathBuf>,
     /// The delay from far to near, if it is another

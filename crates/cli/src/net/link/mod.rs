@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use summary::Verdict;
 use voice::Voice;
 
-/// What helps where namespaces can be made and interfaces cannot.
+/// Advice where namespaces can be made and interfaces cannot.
 const TUN_HELP: &str = "run it as root, or let its user open /dev/net/tun: `modprobe tun`, `chmod 666 /dev/net/tun`; a container needs \
                         --device /dev/net/tun";
 /// How long the far command has to begin to listen.
@@ -61,7 +61,7 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     Ok(exit_code(status, verdict))
 }
 
-/// What one direction of a link is told apart from the other.
+/// Options of one direction of a link.
 struct Way<'a> {
     rate: Option<Rate>,
     rate_trace: Option<&'a Path>,

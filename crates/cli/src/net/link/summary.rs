@@ -4,7 +4,7 @@ use hopline_link::Counts;
 use hopline_net::link::{Drops, LinkStats};
 use serde_json::{Value, json};
 
-/// What comes of the link's own lateness.
+/// Consequence of the link's own lateness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     OnTime,

@@ -32,7 +32,7 @@ pub(crate) struct Sender {
     fingerprint: Option<Fingerprint>,
     /// Its name in the file of known peers.
     name: Option<String>,
-    /// Whether it is known by a key.
+    /// Origin: known by a key, or not.
     pub(super) origin: Origin,
 }
 

@@ -35,9 +35,9 @@ use std::time::Duration;
 
 /// Descriptors of a conversation: its own, and those of files that are complete or have begun.
 const EACH: u64 = 128;
-/// What the rest of the process may have open.
+/// Descriptors for the rest of the process.
 const BESIDE: u64 = 256;
-/// What the system says of IPv6 where the kernel has none.
+/// Error of a kernel without IPv6.
 const EAFNOSUPPORT: i32 = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
 /// How often a blocked read looks for Ctrl-C.
 const LOOK_UP: Duration = Duration::from_millis(200);

@@ -15,7 +15,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often it is looked for the key of a receiver that is called.
+/// Interval at which the key of a called receiver is polled.
 const KEY_LOOK_UP: Duration = Duration::from_millis(5);
 
 /// Connects to what has the name `peer` now.

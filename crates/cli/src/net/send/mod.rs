@@ -29,14 +29,14 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// How often a blocked read or write looks for Ctrl-C.
+/// Interval at which a blocked read or write checks for Ctrl-C.
 const LOOK_UP: Duration = Duration::from_millis(200);
 const LOOK_UP_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-/// How long one attempt to connect may take.
+/// Longest time of one attempt to connect.
 const CONNECT: Duration = Duration::from_secs(20);
 /// Less than this is no attempt.
 const LEAST_PATIENCE: Duration = Duration::from_millis(200);
-/// How long the receiver may take to hear the last word.
+/// Longest time that the receiver may take to hear the last word.
 const LAST_WORD: Duration = Duration::from_secs(2);
 
 /// Sends a file, a directory or standard input, over as many connections as it takes.
@@ -53,7 +53,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     follow.summarise()
 }
 
-/// What is spoken, and how.
+/// Transport, with its configuration.
 enum Spoken {
     Tpa(Box<tpa::Config>),
     Wide(Box<wide::Config>, Option<Known>),
@@ -81,7 +81,7 @@ fn spoken(args: &Args, follow: &mut Follow) -> Result<Spoken, Failure> {
     })
 }
 
-/// Who we are, and who alone may receive.
+/// Returns the sender's credentials, and the receiver that is trusted.
 fn credentials(args: &Args, follow: &mut Follow) -> Result<(Credentials, Option<Known>), Failure> {
     Ok(match identity::ours(&args.identity)? {
         Ours::Shared(key) => (Credentials::Shared(key), None),
@@ -153,7 +153,7 @@ fn send(args: &Args, spoken: &Spoken, first: Source, follow: &mut Follow) -> Res
     }
 }
 
-/// What to tell of an attempt that was the last.
+/// Reports an attempt that was the last.
 fn fail(args: &Args, spoken: &Spoken, setback: &Setback, follow: &mut Follow) -> Failure {
     let known = match spoken {
         Spoken::Wide(_, known) => known.as_ref(),
@@ -167,7 +167,7 @@ fn fail(args: &Args, spoken: &Spoken, setback: &Setback, follow: &mut Follow) ->
     Failure::Other(why)
 }
 
-/// What is wrong, and what may be the reason.
+/// Describes a setback and its probable reason.
 fn told(args: &Args, setback: &Setback) -> String {
     if !setback.is_silence() {
         return setback.to_string();

@@ -1,4 +1,4 @@
-//! Why an attempt was not the last.
+//! Reason for another attempt.
 
 use hopline_net::transfer::{Error, Reason, Refusal};
 use std::fmt;
@@ -10,7 +10,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The same where the receiver has to get rid of something first: another sender of the same, or what fills its disk.
 const PAUSE_IF_DEFERRED: Duration = Duration::from_secs(2);
 
-/// Why an attempt was not the last.
+/// Reasons for another attempt.
 #[derive(Debug)]
 pub(super) enum Setback {
     /// The receiver may take some of the files later.

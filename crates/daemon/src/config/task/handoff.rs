@@ -102,7 +102,7 @@ pub(super) fn mobile_host(section: &Section<'_>) -> Result<MobileConfig, Problem
 /// The line that the key file of the mobile host with this home address has, from the file of the network's key.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// A [`Problem`] that describes the fault of the file.
 pub(crate) fn host_key(network: &str, home: Ipv4Addr) -> Result<String, Problem> {
     let origin = Origin::of_option("the network's key", network);
     let network = Key::new(secret::in_file(network, &origin)?);
