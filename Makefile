@@ -25,6 +25,8 @@ VERSUS := --manifest-path bench/Cargo.toml --target-dir $(TARGET)
 export PROPTEST_RNG_SEED ?= 3561
 # The crates that are published.
 PUBLISHED := $(addprefix --package hopline-,core wire link transport)
+# cargo unpacks and builds a package of one version once: the next one would be built against what this one had been before.
+FORGET_PACKAGES := rm -rf "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/*/hopline-* $(TARGET)/package
 # A wheel of another profile, such as `release`, is linked for this machine only, and goes to wheels/PROFILE.
 WHEEL_PROFILE ?= dist
 WHEEL_PLATFORM = $(if $(filter dist,$(WHEEL_PROFILE)),manylinux,here)
@@ -108,11 +110,13 @@ deny: tools ## Check the licences, versions and sources of all dependencies, and
 # Needs no network, unlike `cargo publish`, which queries the registry.
 .PHONY: package
 package: tools ## Build the published crates from their packages, without the rest of the repository
-	cargo package --locked --allow-dirty $(PUBLISHED)
+	$(FORGET_PACKAGES)
+	cargo package --locked --allow-dirty --target-dir $(TARGET)/package $(PUBLISHED)
 
 .PHONY: publish-dry-run
 publish-dry-run: tools ## Do everything that publishing on crates.io does, apart from the upload
-	cargo publish --dry-run --locked --allow-dirty $(PUBLISHED)
+	$(FORGET_PACKAGES)
+	cargo publish --dry-run --locked --allow-dirty --target-dir $(TARGET)/package $(PUBLISHED)
 
 .PHONY: tshark
 tshark:
