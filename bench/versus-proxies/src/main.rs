@@ -2,6 +2,7 @@
 
 mod memory;
 mod middle;
+mod nat;
 mod ping;
 mod plan;
 mod run;
@@ -26,7 +27,7 @@ use versus::{Failure, output};
 struct Arguments {
     #[command(subcommand)]
     role: Option<Role>,
-    /// Two last hops, one seed, five seconds each.
+    /// Two last hops, one of them behind NAT as well, one seed, five seconds each.
     #[arg(long)]
     quick: bool,
     /// Seconds of each run.
@@ -133,7 +134,8 @@ fn compare(arguments: &Arguments) -> Result<(), Failure> {
         let about = about(&plan, arguments, pepsal)?;
         let (lateness, targets, tables) =
             (table::lateness(&runs), targets::table(&runs), table::tables(&runs));
-        text += &format!("{about}\n{lateness}\n{targets}{tables}");
+        let behind_nat = nat::table(&runs);
+        text += &format!("{about}\n{lateness}\n{targets}{behind_nat}{tables}");
     }
     if arguments.part != Some(Part::Hops) {
         let kept = memory::all(&middles, parallel, pepsal)?;
@@ -170,7 +172,8 @@ fn about(plan: &Plan, arguments: &Arguments, pepsal: Option<&Path>) -> Result<St
     Ok(format!(
         "Sender, {} Mb/s and {WIRED_MS} ms, router, last hop of {AIR_MS} ms, mobile host; MTU 1500; {QUEUE} packets wait for the \
          last hop, at the router's interface (tbf over pfifo_fast) or in the link. Losses, alone or in bursts (mean {BURST} \
-         packets), on what goes to the mobile host only. Links and proxies go before everything else on the machine (SCHED_FIFO). Runs of {} s from connect, {} seeds, {} at once at 20 Mb/s, twice as many at 2; medians, and the \
+         packets), on what goes to the mobile host only. The sender calls; behind NAT the mobile host does, which the router masquerades, with \
+         a firewall that lets nothing in but what belongs to a connection. Links and proxies go before everything else on the machine (SCHED_FIFO). Runs of {} s from connect, {} seeds, {} at once at 20 Mb/s, twice as many at 2; medians, and the \
          range where it exceeds a tenth. Kernel {}; load average at the end {}, on {} processors. {pepsal}\n",
         WIRED_RATE / 1_000_000,
         plan.seconds,

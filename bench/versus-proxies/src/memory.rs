@@ -2,7 +2,7 @@
 
 use crate::middle::Middle;
 use crate::ping::Ping;
-use crate::plan::{Bottleneck, Condition};
+use crate::plan::{Addresses, Bottleneck, Condition};
 use crate::standing::Standing;
 use crate::world::{Place, World};
 use hopline_net::tcp;
@@ -27,7 +27,13 @@ const LOOK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(20);
 const PORT: u16 = 5201;
 /// Over which last hop.
-const HOP: Condition = Condition { bottleneck: Bottleneck::Router, mbps: 20, loss: 0.01, burst: None };
+const HOP: Condition = Condition {
+    bottleneck: Bottleneck::Router,
+    mbps: 20,
+    loss: 0.01,
+    burst: None,
+    addresses: Addresses::Routed,
+};
 
 /// What one proxy has resident, in bytes.
 #[derive(Clone, Debug, Serialize)]
@@ -53,7 +59,7 @@ pub(crate) fn all(middles: &[Middle], parallel: usize, pepsal: Option<&Path>) ->
 fn one(middle: Middle, pepsal: Option<&Path>) -> Result<Kept, Failure> {
     let world = World::new(&HOP, 1)?;
     let standing = Standing::start(&world, middle, &HOP, pepsal)?;
-    Ping::new(&world, middle.target())?.await_path()?;
+    Ping::new(&world, middle.target(), HOP.addresses)?.await_path()?;
     let target = middle.target();
     let listener = world.air.run_in_b(|| TcpListener::bind(SocketAddr::from((target, PORT))))?;
     let memory = || Ok::<u64, Failure>(standing.used(Place::Router)?.memory);

@@ -1,6 +1,6 @@
 //! Who is compared: what stands in the router, and what at the mobile host. The files are those that docs/proxy.md shows.
 
-use crate::plan::{Bottleneck, Condition};
+use crate::plan::{Addresses, Bottleneck, Condition};
 use crate::world::{CABLE, LINK, MOBILE, MOBILE_BY_TUNNEL, Place, ROUTER, ROUTER_BY_TUNNEL, SENDERS};
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -67,6 +67,11 @@ impl Middle {
             Self::Opaque => MOBILE_BY_TUNNEL,
             _ => MOBILE,
         }
+    }
+
+    /// Whether it serves connections that are opened from this side: the gateways here are for calls of the sender.
+    pub(crate) fn serves(self, addresses: Addresses) -> bool {
+        self != Self::SplitTpa || addresses == Addresses::Routed
     }
 
     /// The daemons that do it over a last hop, the router's first; their secret is in the file `key`.

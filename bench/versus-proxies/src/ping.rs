@@ -1,5 +1,6 @@
 //! Round trips of small datagrams beside the stream.
 
+use crate::plan::Addresses;
 use crate::world::{Place, SENDER, World};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,12 +39,17 @@ impl RoundTrips {
 }
 
 impl Ping {
-    /// From the sender to the mobile host at this address.
-    pub(crate) fn new(world: &World, target: Ipv4Addr) -> Result<Self, Failure> {
+    /// Between the sender and the mobile host at this address, from the end that can call the other.
+    pub(crate) fn new(world: &World, mobile: Ipv4Addr, addresses: Addresses) -> Result<Self, Failure> {
+        let ends = [(world.sender(), SENDER), (world.host(Place::Mobile), mobile)];
+        let [(caller, own), (called, to)] = match addresses {
+            Addresses::Routed => ends,
+            Addresses::Translated => [ends[1], ends[0]],
+        };
         Ok(Self {
-            own: World::udp(world.sender(), (SENDER, 0))?,
-            echo: World::udp(world.host(Place::Mobile), (target, ECHO))?,
-            to: (target, ECHO).into(),
+            own: World::udp(caller, (own, 0))?,
+            echo: World::udp(called, (to, ECHO))?,
+            to: (to, ECHO).into(),
         })
     }
 

@@ -3,6 +3,7 @@
 use crate::middle::Middle;
 use hopline_core::Duration;
 use hopline_testkit::Emulation;
+use serde::Serialize;
 
 /// Of the wired link, both ways, in bits per second of IP packets.
 pub(crate) const WIRED_RATE: u64 = 100_000_000;
@@ -20,6 +21,8 @@ pub(crate) const BURST: f64 = 4.0;
 /// Congestion controls of senders.
 pub(crate) const SENDERS: [&str; 3] = ["cubic", "reno", "bbr"];
 const LOSSES: [f64; 6] = [0.0, 0.01, 0.03, 0.05, 0.1, 0.2];
+/// Losses that are tried behind NAT as well.
+const BEHIND_NAT: [f64; 3] = [0.0, 0.05, 0.1];
 
 /// Where packets to the mobile host wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +43,15 @@ impl Bottleneck {
     }
 }
 
+/// The way from the mobile host to the wired network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) enum Addresses {
+    /// The sender knows the mobile host's address and calls it.
+    Routed,
+    /// The router masquerades the mobile host, which calls, and lets nothing in that belongs to no connection.
+    Translated,
+}
+
 /// What data meet. ACKs meet the same rate, queue and delay, and nothing worse.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Condition {
@@ -50,11 +62,20 @@ pub(crate) struct Condition {
     pub(crate) loss: f64,
     /// Mean length of bursts of losses, in packets.
     pub(crate) burst: Option<f64>,
+    pub(crate) addresses: Addresses,
 }
 
 impl Condition {
     /// What tables call it, rate and queue apart.
     pub(crate) fn name(&self) -> String {
+        match self.addresses {
+            Addresses::Routed => self.losses(),
+            Addresses::Translated => format!("{}, NAT", self.losses()),
+        }
+    }
+
+    /// The same without what the router does to addresses.
+    pub(crate) fn losses(&self) -> String {
         let percent = (self.loss * 100.0).round();
         if self.burst.is_some() { format!("bursts {percent} %") } else { format!("loss {percent} %") }
     }
@@ -107,18 +128,25 @@ impl Plan {
         let bursts = LOSSES[1..].iter().map(|&loss| (loss, Some(BURST)));
         let what: Vec<_> = random.into_iter().chain(bursts).collect();
         let condition = |bottleneck, mbps| {
-            move |&(loss, burst): &(f64, Option<f64>)| Condition { bottleneck, mbps, loss, burst }
+            move |&(loss, burst): &(f64, Option<f64>)| Condition {
+                bottleneck,
+                mbps,
+                loss,
+                burst,
+                addresses: Addresses::Routed,
+            }
         };
         let mut conditions: Vec<_> = what.iter().map(condition(Bottleneck::Router, 20)).collect();
+        conditions.extend(BEHIND_NAT.map(behind_nat));
         conditions.extend(what.iter().map(condition(Bottleneck::Router, 2)));
         conditions.extend(random.iter().map(condition(Bottleneck::Link, 20)));
         Self { conditions, seconds, seeds }
     }
 
-    /// Two last hops, a look at each.
+    /// Two last hops, one of them behind NAT as well: a look at each.
     pub(crate) fn quick(seconds: f64, seeds: u64) -> Self {
-        let condition = |loss| Condition { bottleneck: Bottleneck::Router, mbps: 20, loss, burst: None };
-        Self { conditions: [0.0, 0.05].map(condition).to_vec(), seconds, seeds }
+        let routed = |loss| Condition { addresses: Addresses::Routed, ..behind_nat(loss) };
+        Self { conditions: vec![routed(0.0), routed(0.05), behind_nat(0.05)], seconds, seeds }
     }
 
     /// All runs with these in the middle.
@@ -126,12 +154,23 @@ impl Plan {
         let mut cells = Vec::new();
         for &condition in &self.conditions {
             for &sender in senders {
-                for &middle in middles {
+                for &middle in middles.iter().filter(|middle| middle.serves(condition.addresses)) {
                     cells.extend((1..=self.seeds).map(|seed| Cell { condition, sender, middle, seed }));
                 }
             }
         }
         cells
+    }
+}
+
+/// A fast last hop whose queue the router sees, behind a router that translates.
+fn behind_nat(loss: f64) -> Condition {
+    Condition {
+        bottleneck: Bottleneck::Router,
+        mbps: 20,
+        loss,
+        burst: None,
+        addresses: Addresses::Translated,
     }
 }
 
@@ -150,6 +189,17 @@ mod tests {
                 assert!(names.into_iter().all(|name| name != condition.name()), "{condition:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_cannot_be_called_from_behind_nat_is_not_tried_there() {
+        let cells = Plan::quick(5.0, 1).cells(&[Middle::Plain, Middle::SplitTpa], &["cubic"]);
+        let behind: Vec<Middle> = cells
+            .iter()
+            .filter(|cell| cell.condition.addresses == Addresses::Translated)
+            .map(|cell| cell.middle)
+            .collect();
+        assert_eq!((behind, cells.len()), (vec![Middle::Plain], 5));
     }
 
     #[test]

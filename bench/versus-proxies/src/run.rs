@@ -2,9 +2,9 @@
 
 use crate::middle::Middle;
 use crate::ping::{Ping, RoundTrips};
-use crate::plan::{Bottleneck, Cell, Condition};
+use crate::plan::{Addresses, Bottleneck, Cell, Condition};
 use crate::standing::{Standing, Used};
-use crate::world::{Place, World};
+use crate::world::{Place, SENDER, World};
 use hopline_testkit::namespace::LinkStats;
 use serde::Serialize;
 use std::net::Ipv4Addr;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 use versus::kernel::PAYLOAD;
-use versus::{Failure, Hosts, Kernel, Nature, Talk, pool, talk};
+use versus::{Caller, Failure, Hosts, Kernel, Nature, Talk, pool, talk};
 
 /// What one run gave.
 #[derive(Clone, Debug, Serialize)]
@@ -21,6 +21,8 @@ pub(crate) struct Measured {
     pub(crate) bottleneck: &'static str,
     pub(crate) mbps: u64,
     pub(crate) condition: String,
+    pub(crate) losses: String,
+    pub(crate) addresses: Addresses,
     pub(crate) sender: &'static str,
     pub(crate) proxy: String,
     pub(crate) seed: u64,
@@ -91,10 +93,14 @@ fn one(cell: &Cell, seconds: f64, pepsal: Option<&Path>) -> Result<Measured, Fai
     let Cell { condition, sender, middle, seed } = cell;
     let world = World::new(condition, *seed)?;
     let standing = Standing::start(&world, *middle, condition, pepsal)?;
-    let ping = Ping::new(&world, middle.target())?;
+    let ping = Ping::new(&world, middle.target(), condition.addresses)?;
     ping.await_path()?;
     let drops = world.queue_drops()?;
-    let place = InWorld { world: &world, standing: &standing, target: middle.target() };
+    let (called, caller) = match condition.addresses {
+        Addresses::Routed => (middle.target(), Caller::A),
+        Addresses::Translated => (SENDER, Caller::B),
+    };
+    let place = InWorld { world: &world, standing: &standing, called, caller };
     let nature = Nature {
         rate: condition.mbps * 1_000_000,
         round_trip: Duration::from_nanos(World::round_trip().as_nanos()),
@@ -117,7 +123,8 @@ fn one(cell: &Cell, seconds: f64, pepsal: Option<&Path>) -> Result<Measured, Fai
 struct InWorld<'a> {
     world: &'a World,
     standing: &'a Standing,
-    target: Ipv4Addr,
+    called: Ipv4Addr,
+    caller: Caller,
 }
 
 /// What is read at the beginning and at the end.
@@ -131,8 +138,12 @@ struct Reading {
 impl Hosts for InWorld<'_> {
     type Reading = Result<Reading, Failure>;
 
-    fn address_b(&self) -> Ipv4Addr {
-        self.target
+    fn address_called(&self) -> Ipv4Addr {
+        self.called
+    }
+
+    fn caller(&self) -> Caller {
+        self.caller
     }
 
     fn in_a<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
@@ -177,6 +188,8 @@ fn measured(
         bottleneck: Bottleneck::name(condition.bottleneck),
         mbps: condition.mbps,
         condition: condition.name(),
+        losses: condition.losses(),
+        addresses: condition.addresses,
         sender,
         proxy: middle.name(),
         seed: *seed,

@@ -1,6 +1,6 @@
 //! A sender, 100 Mb/s and 25 ms to a router, and from there the last hop to a mobile host.
 
-use crate::plan::{Bottleneck, Condition, QUEUE, wire};
+use crate::plan::{Addresses, Bottleneck, Condition, QUEUE, wire};
 use hopline_core::Duration;
 use hopline_net::link::{NamespaceLink, Setup};
 use hopline_net::qdisc::Qdisc;
@@ -22,6 +22,8 @@ pub(crate) const MOBILE: Ipv4Addr = NamespaceLink::address(Side::B);
 /// The same, where a tunnel leads over the last hop.
 pub(crate) const ROUTER_BY_TUNNEL: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 1);
 pub(crate) const MOBILE_BY_TUNNEL: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 2);
+/// Networks behind the router: of the last hop, and of tunnels over it.
+const BEYOND: [&str; 2] = ["10.80.0.0/24", "10.90.0.0/24"];
 /// The router's interface to the mobile host, and what both links call theirs.
 pub(crate) const LINK: &str = "link0";
 /// That to the sender.
@@ -55,6 +57,9 @@ impl World {
         if condition.bottleneck == Bottleneck::Router {
             world.slow_down(condition.mbps)?;
         }
+        if condition.addresses == Addresses::Translated {
+            world.translate()?;
+        }
         Ok(world)
     }
 
@@ -77,7 +82,7 @@ impl World {
         veth::join([far, near], CABLE, Trains::Never)?;
         far.run(|| address(CABLE, FAR))??;
         near.run(|| address(CABLE, NEAR))??;
-        for network in ["10.80.0.0/24", "10.90.0.0/24"] {
+        for network in BEYOND {
             ip(far, &format!("route add {network} via {NEAR}"))?;
         }
         ip(near, &format!("route add {SENDERS} via {FAR}"))?;
@@ -97,6 +102,22 @@ impl World {
         let root = format!("qdisc add dev {LINK} root handle 1: tbf rate {mbps}mbit burst 3000 limit 200000");
         succeed(router, "tc", &root)?;
         succeed(router, "tc", &format!("qdisc add dev {LINK} parent 1:1 handle 10: pfifo_fast"))
+    }
+
+    /// Has the router do what routers at home do.
+    fn translate(&self) -> Result<(), Failure> {
+        let router = self.host(Place::Router);
+        for rule in [
+            format!("-t nat -A POSTROUTING -o {CABLE} -j MASQUERADE"),
+            "-A FORWARD -m conntrack --ctstate INVALID -j DROP".to_owned(),
+            "-A FORWARD -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT".to_owned(),
+            format!("-A FORWARD -i {CABLE} -j DROP"),
+        ] {
+            succeed(router, "iptables", &format!("-w {rule}"))?;
+        }
+        // Nothing in the wired network knows the way to what is translated.
+        let far = self.wired.host(Side::B);
+        BEYOND.into_iter().try_for_each(|network| ip(far, &format!("route del {network}")))
     }
 
     /// Packets that found the queue before the last hop full, until now.

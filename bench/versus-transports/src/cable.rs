@@ -143,7 +143,7 @@ fn await_carrier(hosts: &[Namespace; 2]) -> Result<(), Failure> {
 impl Hosts for Cable {
     type Reading = Result<Used, Failure>;
 
-    fn address_b(&self) -> Ipv4Addr {
+    fn address_called(&self) -> Ipv4Addr {
         ADDRESSES[1]
     }
 

@@ -98,7 +98,7 @@ struct Link(NamespaceLink);
 impl Hosts for Link {
     type Reading = LinkStats;
 
-    fn address_b(&self) -> Ipv4Addr {
+    fn address_called(&self) -> Ipv4Addr {
         self.0.address_b()
     }
 

@@ -1,8 +1,8 @@
 //! The kernel's TCP, its congestion control set for each socket.
 
-use crate::peer::{Failure, LOOK, Peer, Session, Steadiness};
+use crate::peer::{Caller, Failure, LOOK, Peer, Session, Steadiness};
 use hopline_net::tcp;
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
@@ -43,11 +43,11 @@ impl Peer for Kernel {
     }
 
     fn receive(&self, session: &Session) -> Result<(), Failure> {
-        let listener = TcpListener::bind(session.address)?;
-        listener.set_nonblocking(true)?;
-        session.listening();
-        let Some(mut stream) = accept(&listener, session)? else { return Ok(()) };
-        stream.set_nonblocking(false)?;
+        let stream = match session.caller {
+            Caller::A => accept(session, Session::is_closed)?,
+            Caller::B => Some(self.connect(session)?),
+        };
+        let Some(mut stream) = stream else { return Ok(()) };
         stream.set_read_timeout(Some(LOOK))?;
         let mut buffer = vec![0; 1 << 16];
         while !session.is_closed() {
@@ -62,10 +62,12 @@ impl Peer for Kernel {
     }
 
     fn send(&self, session: &Session) -> Result<Option<Duration>, Failure> {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-        tcp::set_congestion_control(&socket, self.control)?;
-        socket.connect_timeout(&session.address.into(), Duration::from_secs(30))?;
-        let mut stream = TcpStream::from(socket);
+        let stream = match session.caller {
+            Caller::A => Some(self.connect(session)?),
+            Caller::B => accept(session, Session::is_over)?,
+        };
+        let Some(mut stream) = stream else { return Ok(None) };
+        tcp::set_congestion_control(&SockRef::from(&stream), self.control)?;
         stream.set_write_timeout(Some(LOOK))?;
         let data = vec![0x5a; 1 << 14];
         while !session.is_over() {
@@ -79,10 +81,26 @@ impl Peer for Kernel {
     }
 }
 
-fn accept(listener: &TcpListener, session: &Session) -> Result<Option<TcpStream>, Failure> {
-    while !session.is_closed() {
+impl Kernel {
+    fn connect(&self, session: &Session) -> Result<TcpStream, Failure> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+        tcp::set_congestion_control(&socket, self.control)?;
+        socket.connect_timeout(&session.address.into(), Duration::from_secs(30))?;
+        Ok(socket.into())
+    }
+}
+
+/// The connection that comes, if one does before it is the end.
+fn accept(session: &Session, is_the_end: impl Fn(&Session) -> bool) -> Result<Option<TcpStream>, Failure> {
+    let listener = TcpListener::bind(session.address)?;
+    listener.set_nonblocking(true)?;
+    session.listening();
+    while !is_the_end(session) {
         match listener.accept() {
-            Ok((stream, _)) => return Ok(Some(stream)),
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false)?;
+                return Ok(Some(stream));
+            }
             Err(e) if e.kind() == ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(1)),
             Err(e) => return Err(e.into()),
         }

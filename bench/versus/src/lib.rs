@@ -9,5 +9,5 @@ pub mod table;
 pub mod talk;
 
 pub use kernel::Kernel;
-pub use peer::{Failure, Peer};
+pub use peer::{Caller, Failure, Peer};
 pub use talk::{Hosts, Nature, Talk, talk};

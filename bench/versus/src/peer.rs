@@ -12,7 +12,7 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 /// How often the two sides look whether it is over.
 pub const LOOK: Duration = Duration::from_millis(50);
 
-/// A transport. Both methods run on a thread of their host, at the same time.
+/// A transport. Both methods run on a thread of their host, at the same time; the end that is called begins.
 pub trait Peer: Send + Sync {
     /// What tables call it.
     fn name(&self) -> &str;
@@ -25,12 +25,12 @@ pub trait Peer: Send + Sync {
     /// Bytes of application data in a full packet over an MTU of 1500.
     fn payload(&self) -> f64;
 
-    /// Host B: listens at `session.address`, calls `session.listening()`, takes data and reports it by
-    /// `session.received(n)` until `session.is_closed()`.
+    /// Host B: takes data and reports it by `session.received(n)` until `session.is_closed()`. If A calls, it listens at
+    /// `session.address` and says so by `session.listening()`.
     fn receive(&self, session: &Session) -> Result<(), Failure>;
 
-    /// Host A: connects to `session.address` and sends as much as it can until `session.is_over()`. Gives its smoothed
-    /// round-trip time at the end, if it tells.
+    /// Host A: sends as much as it can until `session.is_over()`. If A calls, it connects to `session.address`. Gives its
+    /// smoothed round-trip time at the end, if it tells.
     fn send(&self, session: &Session) -> Result<Option<Duration>, Failure>;
 }
 
@@ -43,10 +43,22 @@ pub enum Steadiness {
     Erratic,
 }
 
+/// Host that opens the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Caller {
+    /// The sender of the data.
+    #[default]
+    A,
+    /// Their receiver, as behind a router that translates addresses. Only [`Kernel`](crate::Kernel) can.
+    B,
+}
+
 /// What the two sides of one run share.
 pub struct Session {
-    /// Where B listens.
+    /// Where the end that is called listens.
     pub address: SocketAddr,
+    /// The other end.
+    pub caller: Caller,
     /// Of the link, in bits per second: for transports that must be told.
     pub rate: u64,
     /// Of the link without queueing: for transports that must be told.
@@ -58,18 +70,19 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session, and who is told that B listens.
+    /// A session, and where it is told that an end listens.
     pub fn new(
         address: SocketAddr,
+        caller: Caller,
         rate: u64,
         round_trip: Duration,
     ) -> (Self, std::sync::mpsc::Receiver<()>) {
         let (listening, told) = sync_channel(1);
         let (received, over, closed) = (AtomicU64::new(0), AtomicBool::new(false), AtomicBool::new(false));
-        (Self { address, rate, round_trip, received, over, closed, listening }, told)
+        (Self { address, caller, rate, round_trip, received, over, closed, listening }, told)
     }
 
-    /// B says that A may connect. Time counts from now.
+    /// Says that the other end may connect. Time counts from now.
     pub fn listening(&self) {
         // Nobody listens if the run was given up.
         let _ = self.listening.try_send(());

@@ -1,12 +1,13 @@
-//! One run of one transport, over whatever link: B listens, A connects and sends until its time is over.
+//! One run of one transport, over whatever link: one end listens, the other calls, A sends until its time is over.
 
-use crate::peer::{Failure, Peer, Session};
+use crate::peer::{Caller, Failure, Peer, Session};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::Duration;
 
 const PORT: u16 = 5201;
-/// How long B may take until it listens.
+/// Longest wait until an end listens.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Two hosts and what joins them.
@@ -14,8 +15,13 @@ pub trait Hosts: Sync {
     /// What is read of the link at the beginning and at the end.
     type Reading;
 
-    /// The address of B.
-    fn address_b(&self) -> Ipv4Addr;
+    /// The address of the end that is called.
+    fn address_called(&self) -> Ipv4Addr;
+
+    /// The end that calls.
+    fn caller(&self) -> Caller {
+        Caller::A
+    }
 
     /// Runs `what` in a thread on host A.
     fn in_a<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T;
@@ -41,7 +47,7 @@ pub struct Talk<R> {
     pub bytes: u64,
     /// What A says its smoothed round-trip time was at the end.
     pub srtt: Option<Duration>,
-    /// Of the link, when A began to connect and when its time was over.
+    /// Of the link, when connecting began and when A's time was over.
     pub readings: [R; 2],
 }
 
@@ -52,16 +58,24 @@ pub fn talk<H: Hosts>(
     nature: Nature,
     duration: Duration,
 ) -> Result<Talk<H::Reading>, Failure> {
-    let address = SocketAddr::from((hosts.address_b(), PORT));
-    let (session, listening) = Session::new(address, nature.rate, nature.round_trip);
+    let address = SocketAddr::from((hosts.address_called(), PORT));
+    let (session, listening) = Session::new(address, hosts.caller(), nature.rate, nature.round_trip);
     let (sent, received, bytes, readings) = thread::scope(|scope| {
-        let receiver = scope.spawn(|| hosts.in_b(|| peer.receive(&session)));
-        if listening.recv_timeout(PATIENCE).is_err() {
-            session.end();
-        }
-        let begin = now();
-        let before = hosts.read();
-        let sender = scope.spawn(|| hosts.in_a(|| peer.send(&session)));
+        let receive = || scope.spawn(|| hosts.in_b(|| peer.receive(&session)));
+        let send = || scope.spawn(|| hosts.in_a(|| peer.send(&session)));
+        let ready = || await_listener(&listening, &session);
+        let (begin, before, sender, receiver) = match session.caller {
+            Caller::A => {
+                let receiver = receive();
+                ready();
+                (now(), hosts.read(), send(), receiver)
+            }
+            Caller::B => {
+                let sender = send();
+                ready();
+                (now(), hosts.read(), sender, receive())
+            }
+        };
         while !sender.is_finished() {
             let left = duration.saturating_sub(now() - begin);
             if left.is_zero() {
@@ -79,6 +93,12 @@ pub fn talk<H: Hosts>(
     let srtt = sent.map_err(|_| "the sender panicked")??;
     received.map_err(|_| "the receiver panicked")??;
     Ok(Talk { bytes, srtt, readings })
+}
+
+fn await_listener(listening: &Receiver<()>, session: &Session) {
+    if listening.recv_timeout(PATIENCE).is_err() {
+        session.end();
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "what is measured is in real time")]
