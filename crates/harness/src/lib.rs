@@ -4,7 +4,10 @@
 //!
 //! - The machine lacks something that the test needs ([`Need`]).
 //! - The machine was too busy for a check that depends on time ([`if_on_time`]), in each of [`RUNS`] runs.
+//!
+//! A test that has not ended after ten minutes ends the program, unless it is [long](Test::long).
 
+mod hang;
 mod late;
 pub mod tshark;
 
@@ -128,6 +131,13 @@ impl Test {
             let body = || match self.process {
                 Process::Shared => (self.body)(),
                 Process::Own(prefix) => run_copy(&self.name, prefix),
+            };
+            let body = || {
+                if self.is_long {
+                    body();
+                } else {
+                    hang::watch(hang::LIMIT, || hang::end_program(&self.name), body);
+                }
             };
             Ok(match late::repeat(body, self.company, &floor) {
                 Ok(()) => Completion::Completed,
