@@ -123,8 +123,8 @@ pub struct Direction {
     /// What else is left to chance is drawn from here: which bit is flipped.
     pub random: Stream,
     losses: Losses,
-    /// The condition to which the losses belong.
-    lossy_since: Option<usize>,
+    /// Share of packets that `losses` loses.
+    loss: f64,
     /// When the sender has serialised everything handed over.
     free_at: Instant,
     /// Position among the opportunities.
@@ -143,9 +143,9 @@ impl Direction {
         let mut random = Stream::keyed(seed, 0, owner, Purpose::Emulation);
         Self {
             losses: Losses::new(emulation.loss, emulation.burst, &mut random),
+            loss: emulation.loss,
             emulation,
             random,
-            lossy_since: None,
             free_at: Instant::ZERO,
             position: Position::default(),
             waiting: VecDeque::new(),
@@ -157,7 +157,7 @@ impl Direction {
     /// From now on it is another.
     pub fn change(&mut self, emulation: Emulation) {
         self.losses = Losses::new(emulation.loss, emulation.burst, &mut self.random);
-        self.lossy_since = None;
+        self.loss = emulation.loss;
         self.position = Position::default();
         self.emulation = emulation;
     }
@@ -195,14 +195,14 @@ impl Direction {
         self.propagate(sent_at, condition)
     }
 
-    /// The condition of a packet that has been sent, with losses to match.
+    /// The condition of a packet that has been sent, with losses to match. A burst goes on while the share of losses stays the same.
     fn condition_at(&mut self, sent_at: Instant) -> Condition {
         let Some(conditions) = &self.emulation.conditions else { return Condition::default() };
-        let index = index_at(conditions, sent_at);
-        let condition = index.map_or_else(Condition::default, |index| conditions[index]);
-        if index != self.lossy_since {
-            self.lossy_since = index;
-            let loss = condition.loss.unwrap_or(self.emulation.loss);
+        let condition =
+            index_at(conditions, sent_at).map_or_else(Condition::default, |index| conditions[index]);
+        let loss = condition.loss.unwrap_or(self.emulation.loss);
+        if loss != self.loss {
+            self.loss = loss;
             self.losses = Losses::new(loss, self.emulation.burst, &mut self.random);
         }
         condition
@@ -422,6 +422,26 @@ mod tests {
         assert_eq!(first(d.carry(ms(40), 100)), Some(ms(60)), "none overtakes another");
         assert_eq!(first(d.carry(ms(70), 100)), Some(ms(75)));
         assert_eq!((d.counts().lost, d.counts().delivered), (1, 4));
+    }
+
+    #[test]
+    fn bursts_of_losses_go_on_while_other_conditions_change() {
+        let delays = (0..20_000).map(|n| Condition {
+            from: ms(n),
+            latency: Some(Duration::from_millis(n % 2)),
+            ..Condition::default()
+        });
+        let replayed = Emulation { conditions: Some(delays.collect()), ..Emulation::default() };
+        for e in [Emulation::default(), replayed] {
+            let e = Emulation { loss: 0.1, burst: Some(20.0), ..e };
+            let mut d = Direction::new(e, 1, 0);
+            for n in 0..20_000 {
+                d.carry(ms(n), 1);
+            }
+            let counts = d.counts();
+            let mean = counts.lost as f64 / counts.bursts as f64;
+            assert!((15.0..25.0).contains(&mean), "bursts of {mean} packets: {counts:?}");
+        }
     }
 
     #[test]
