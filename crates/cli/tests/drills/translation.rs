@@ -47,7 +47,7 @@ fn plain() -> Ground {
     Ground::new()
 }
 
-/// D-Middlebox's link is the one whose addresses are translated.
+/// The link of D-Proxy is the one whose addresses are translated.
 fn masqueraded(middlebox: Middlebox) -> Ground {
     if middlebox != Middlebox::DProxy {
         return translating(&NATS[0]);
