@@ -24,6 +24,11 @@ pub(crate) fn tests() -> Vec<Test> {
             what_cannot_be_read_keeps_nothing_else_from_being_sent,
         ),
         Test::new("a_full_disk_is_waited_for", [Need::Mounts], a_full_disk_is_waited_for),
+        Test::new(
+            "patience_ends_though_bytes_are_sent_again_and_again",
+            [Need::Mounts],
+            patience_ends_though_bytes_are_sent_again_and_again,
+        ),
     ]
 }
 
@@ -60,7 +65,11 @@ fn receiver(script: &str, folder: &Path, output: &str) -> (Running, u16) {
 
 /// A sender, and what it says.
 fn sender(script: &str, folder: &Path, peer: &str) -> (Running, Said) {
-    let args = ["send", "--transport", "tpa", "f", peer, "--patience", "60", "--json"];
+    patient(script, folder, peer, "60")
+}
+
+fn patient(script: &str, folder: &Path, peer: &str, patience_s: &str) -> (Running, Said) {
+    let args = ["send", "--transport", "tpa", "f", peer, "--patience", patience_s, "--json"];
     let mut sender = Running(after(script, folder, &args).spawn().unwrap());
     let lines = BufReader::new(sender.0.stdout.take().unwrap()).lines();
     (sender, Said(lines))
@@ -148,4 +157,21 @@ fn a_full_disk_is_waited_for() {
     assert_eq!((&summary["stored"], &summary["refused"]), (&1.into(), &0.into()), "{summary}");
     assert_eq!(sender.0.wait().unwrap().code(), Some(0));
     assert_eq!(fs::read(Path::new(&small).join("f")).unwrap(), vec![7; 100_000]);
+}
+
+/// A file system with room for bytes and for no file.
+fn patience_ends_though_bytes_are_sent_again_and_again() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("f"), vec![7; 100_000]).unwrap();
+    let script = "mkdir small && mount -t tmpfs -o size=1m,nr_inodes=2 none small && touch small/last";
+    let (_receiver, port) = receiver(script, folder.path(), "small");
+    let (mut sender, mut said) = patient("true", folder.path(), &format!("127.0.0.1:{port}"), "3");
+    for _ in 0..20 {
+        let line = said.until(|line| line["event"] == "begun" || line["event"] == "summary");
+        if line["event"] == "summary" {
+            assert_eq!((&line["stored"], &line["refused"]), (&0.into(), &1.into()), "{line}");
+            return assert_eq!(sender.0.wait().unwrap().code(), Some(1));
+        }
+    }
+    panic!("it is offered again for ever");
 }

@@ -8,17 +8,24 @@ use crate::net::clock;
 use crate::net::recv::Sender;
 use crate::net::state::{State, Status};
 use crate::problems::{Failure, say};
-use hopline_net::transfer::{Outcome, Refusal, RelativePath, Unsendable, Watch};
+use hopline_net::transfer::{Outcome, Reason, Refusal, RelativePath, Unsendable, Watch};
 use indicatif::{HumanBytes, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// Direction and content of a transfer.
 pub(crate) enum Transferred {
     /// Bytes that this host sends.
-    Outwards(u64),
+    Outwards {
+        /// All of its files.
+        bytes: u64,
+        /// Whether standard input, which is sent, says nothing.
+        input_is_silent: Arc<AtomicBool>,
+    },
     /// Progress that a sender reports.
     From(Sender),
 }
@@ -41,6 +48,8 @@ pub(crate) struct Follow {
     deferred: BTreeMap<RelativePath, Refusal>,
     /// Paths that were reported and are not reported again.
     told: BTreeSet<PathBuf>,
+    /// Whether an early end was reported.
+    has_failed: bool,
     /// The first failure to write to stdout.
     printed: Result<(), Failure>,
 }
@@ -63,9 +72,11 @@ struct Counts {
 impl Follow {
     /// One that has seen nothing yet.
     pub(crate) fn new(show: Show, transferred: Transferred, bars: &MultiProgress) -> Self {
-        let (total, from, state) = match transferred {
-            Transferred::Outwards(bytes) => (Some(bytes), None, State::Connecting),
-            Transferred::From(sender) => (None, Some(sender), State::Receiving),
+        let (total, from, state, input_is_silent) = match transferred {
+            Transferred::Outwards { bytes, input_is_silent } => {
+                (Some(bytes), None, State::Connecting, input_is_silent)
+            }
+            Transferred::From(sender) => (None, Some(sender), State::Receiving, Arc::default()),
         };
         if show.quiet || show.json {
             bars.set_draw_target(ProgressDrawTarget::hidden());
@@ -75,7 +86,7 @@ impl Follow {
             "{bar:30} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go  {wide_msg}";
         bar.set_style(ProgressStyle::with_template(template).expect("the template is well formed"));
         let spans = if total.is_some_and(|bytes| bytes > 0) { Spans::All } else { Spans::Each };
-        let status = Status::new(show.json, from.as_ref().map(Sender::json), state);
+        let status = Status::new(show.json, from.as_ref().map(Sender::json), state, input_is_silent);
         Self {
             show,
             from,
@@ -87,12 +98,12 @@ impl Follow {
             settled: BTreeSet::new(),
             deferred: BTreeMap::new(),
             told: BTreeSet::new(),
+            has_failed: false,
             printed: Ok(()),
         }
     }
 
-    /// When a byte last travelled, or a file was begun or stored, over whichever connection; before the first: when it began.
-    /// What the receiver had before is no progress.
+    /// When the transfer last came further, over whichever connection.
     pub(crate) fn progressed(&self) -> Instant {
         self.status.progressed()
     }
@@ -110,6 +121,7 @@ impl Follow {
     /// Another connection: of what is offered again, the receiver will say how much it has of each file.
     pub(crate) fn begin_anew(&mut self, settled_bytes: u64) {
         self.bar.set_position(settled_bytes);
+        self.status.begin_anew(settled_bytes);
         self.deferred.clear();
     }
 
@@ -158,15 +170,26 @@ impl Follow {
         });
         self.status.stop();
         self.line(&text, values);
-        self.printed?;
-        if refused > 0 { Err(Failure::Other(format!("{refused} refused; see above"))) } else { Ok(()) }
+        // Of a reader that has gone, the exit code says at least this.
+        if refused > 0 { Err(Failure::Other(format!("{refused} refused; see above"))) } else { self.printed }
     }
 
-    /// It ended early.
+    /// Reports an early end. The first report of it counts.
     pub(crate) fn failed(&mut self, code: &str, why: &str) {
         self.status.stop();
-        if self.show.json {
+        if self.show.json && !std::mem::replace(&mut self.has_failed, true) {
             self.line("", json!({ "event": "failed", "reason": code, "why": why }));
+        }
+    }
+
+    /// Reports `failure`, by which the transfer ended early, unless more is known of it already.
+    pub(crate) fn failed_by(&mut self, failure: &Failure) {
+        match failure {
+            Failure::Interrupted(why) => self.failed(Reason::Interrupted.code(), why),
+            Failure::Input(problems) => self.failed("input", &problems.to_string()),
+            Failure::Other(why) => self.failed(Reason::System.code(), why),
+            // There is no line for whoever does not read them; the rest is of simulations.
+            Failure::Stdout(_) | Failure::Output(_) | Failure::Store(_) | Failure::Suspended(_) => {}
         }
     }
 
@@ -185,6 +208,7 @@ impl Follow {
             });
             self.line(&format!("{path}: waits: {refusal}"), values);
         }
+        self.status.deferred();
         self.deferred.insert(path.clone(), refusal.clone());
     }
 
@@ -217,7 +241,7 @@ fn ended(path: Option<&str>, outcome: &str, refusal: Option<&Refusal>) -> Value 
 
 impl Watch for Follow {
     fn begun(&mut self, path: &RelativePath, size: Option<u64>, offset: u64) {
-        self.status.progress(0);
+        self.status.begun(offset);
         match self.spans {
             Spans::All => self.bar.inc(offset),
             Spans::Each => {
@@ -236,7 +260,7 @@ impl Watch for Follow {
 
     fn advanced(&mut self, bytes: u64) {
         self.counts.bytes += bytes;
-        self.status.progress(bytes);
+        self.status.advanced(bytes);
         self.bar.inc(bytes);
     }
 
@@ -259,7 +283,7 @@ impl Watch for Follow {
                 }
             };
             if *outcome == Outcome::Stored {
-                self.status.progress(0);
+                self.status.stored();
             }
             self.line(&format!("{path}: {word}"), ended(Some(&path.to_string()), word, None));
         }

@@ -8,6 +8,7 @@ mod identity;
 mod key;
 mod keys;
 mod link;
+mod progress;
 mod proxy;
 mod recv;
 mod send;

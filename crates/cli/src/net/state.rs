@@ -2,7 +2,9 @@
 
 use crate::console;
 use crate::net::clock;
+use crate::net::progress::Progress;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -44,6 +46,8 @@ pub(crate) struct Status {
 
 struct Shared {
     now: Mutex<Now>,
+    /// At a sender of standard input: whether that says nothing.
+    input_is_silent: Arc<AtomicBool>,
     stopped: Condvar,
     /// At a receiver: the sender.
     from: Option<Value>,
@@ -52,7 +56,9 @@ struct Shared {
 struct Now {
     state: State,
     bytes: u64,
-    progressed: Instant,
+    progress: Progress,
+    /// When anything came about.
+    active: Instant,
     is_over: bool,
     /// Bytes and time when it was told last.
     told: (u64, Instant),
@@ -60,10 +66,18 @@ struct Now {
 
 impl Status {
     /// A transfer that begins; with `json` it is told every second.
-    pub(crate) fn new(json: bool, from: Option<Value>, state: State) -> Self {
-        let at = clock::now();
-        let now = Mutex::new(Now { state, bytes: 0, progressed: at, is_over: false, told: (0, at) });
-        let shared = Arc::new(Shared { now, stopped: Condvar::new(), from });
+    pub(crate) fn new(
+        json: bool,
+        from: Option<Value>,
+        state: State,
+        input_is_silent: Arc<AtomicBool>,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            now: Mutex::new(Now::new(state, clock::now())),
+            input_is_silent,
+            stopped: Condvar::new(),
+            from,
+        });
         let told = shared.clone();
         // Without a thread the other lines are told all the same.
         let teller =
@@ -71,16 +85,44 @@ impl Status {
         Self { teller: json.then(teller).flatten(), shared }
     }
 
-    /// Records progress of `bytes`, or another event.
-    pub(crate) fn progress(&self, bytes: u64) {
-        let mut now = self.shared.now();
-        now.bytes += bytes;
-        now.progressed = clock::now();
+    /// Another connection. The receiver has `bytes` that it is not offered again.
+    pub(crate) fn begin_anew(&self, bytes: u64) {
+        self.shared.now().progress.begin_anew(bytes);
     }
 
-    /// When something came about last.
+    /// A file begins, of which the receiver has this much.
+    pub(crate) fn begun(&self, offset: u64) {
+        self.act(|now, at| now.progress.has(at, offset));
+    }
+
+    /// So many bytes were handed to the transport, or came from it.
+    pub(crate) fn advanced(&self, bytes: u64) {
+        self.act(|now, at| {
+            now.progress.advanced(at, bytes);
+            now.bytes += bytes;
+        });
+    }
+
+    /// A file is in its place.
+    pub(crate) fn stored(&self) {
+        self.act(|now, at| now.progress.stored(at));
+    }
+
+    /// A file was refused for now.
+    pub(crate) fn deferred(&self) {
+        self.act(|now, _| now.progress.deferred());
+    }
+
+    fn act(&self, what: impl FnOnce(&mut Now, Instant)) {
+        let at = clock::now();
+        let mut now = self.shared.now();
+        what(&mut now, at);
+        now.active = at;
+    }
+
+    /// When the transfer last came further.
     pub(crate) fn progressed(&self) -> Instant {
-        self.shared.now().progressed
+        self.shared.now().progress.last()
     }
 
     /// Sets the state of the transfer and reports it at once.
@@ -130,7 +172,7 @@ impl Shared {
 
     fn tell(&self, now: &mut Now) {
         let at = clock::now();
-        let mut line = now.line(at);
+        let mut line = now.line(at, self.input_is_silent.load(Relaxed));
         line["time_s"] = clock::time_of_day().as_secs_f64().into();
         if let Some(from) = &self.from {
             line["from"] = from.clone();
@@ -142,14 +184,19 @@ impl Shared {
 }
 
 impl Now {
-    fn line(&self, at: Instant) -> Value {
+    fn new(state: State, at: Instant) -> Self {
+        Self { state, bytes: 0, progress: Progress::new(at), active: at, is_over: false, told: (0, at) }
+    }
+
+    fn line(&self, at: Instant, input_is_silent: bool) -> Value {
         let (bytes, since) = self.told;
         let seconds = at.duration_since(since).as_secs_f64();
         let rate_bps = if seconds > 0.0 { (self.bytes - bytes) as f64 * 8.0 / seconds } else { 0.0 };
-        let idle_s = at.duration_since(self.progressed).as_secs_f64();
+        let idle_s = at.duration_since(self.active).as_secs_f64();
         let (word, waits_for, why, retry_in_s) = match &self.state {
             State::Connecting => ("connecting", Some("receiver"), None, None),
             State::Reconnecting => ("reconnecting", Some("receiver"), None, None),
+            State::Sending if input_is_silent => ("sending", Some("input"), None, None),
             State::Sending => ("sending", (idle_s >= 1.0).then_some("receiver"), None, None),
             State::Receiving => ("receiving", (idle_s >= 1.0).then_some("sender"), None, None),
             State::Waiting(Cause { code, why, until }) => {
@@ -171,15 +218,15 @@ mod tests {
     #[test]
     fn a_line_has_the_rate_since_the_last_and_what_is_waited_for() {
         let at = clock::now();
-        let mut now =
-            Now { state: State::Sending, bytes: 1000, progressed: at, is_over: false, told: (500, at) };
-        let line = now.line(at + Duration::from_millis(500));
+        let mut now = Now { bytes: 1000, told: (500, at), ..Now::new(State::Sending, at) };
+        let line = now.line(at + Duration::from_millis(500), false);
         assert_eq!((&line["rate_bps"], &line["waits_for"]), (&8000.0.into(), &Value::Null));
-        let line = now.line(at + SECOND);
+        let line = now.line(at + SECOND, false);
         assert_eq!((&line["state"], &line["waits_for"]), (&"sending".into(), &"receiver".into()));
+        assert_eq!(now.line(at + SECOND, true)["waits_for"], "input");
         let cause = Cause { code: "no-space", why: "the disk is full".into(), until: at + 5 * SECOND };
         now.state = State::Waiting(cause);
-        let line = now.line(at + 2 * SECOND);
+        let line = now.line(at + 2 * SECOND, false);
         assert_eq!((&line["waits_for"], &line["retry_in_s"]), (&"no-space".into(), &3.0.into()));
         assert_eq!((&line["why"], &line["idle_s"]), (&"the disk is full".into(), &2.0.into()));
     }

@@ -4,11 +4,11 @@ use crate::transfer::{Receiver, pattern};
 use crate::{command, hopline, names, stderr};
 use serde_json::Value as Json;
 use std::fs;
-use std::io::BufRead;
+use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -355,22 +355,44 @@ fn an_idle_receiver_that_is_stopped_has_done_its_work() {
 fn a_sender_whose_standard_input_says_nothing_can_be_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let receiver = Receiver::start(folder.path(), &["--port", "0"]);
+    let (mut sender, _pipe) = silent_sender(&receiver, folder.path());
+    let mut said = BufReader::new(sender.stdout.take().unwrap())
+        .lines()
+        .map(|line| serde_json::from_str::<Json>(&line.unwrap()).unwrap());
+    assert!(said.any(|line| line["state"] == "sending" && line["waits_for"] == "input"));
+    interrupt(&sender);
+    assert_eq!(ended(&mut sender, Duration::from_secs(10)).code(), Some(130));
+    let last = said.last().unwrap();
+    assert_eq!((&last["event"], &last["reason"]), (&"failed".into(), &"interrupted".into()), "{last}");
+    let (code, _, said) = receiver.end();
+    assert!(code == Some(1) && said.contains("the peer gave up: interrupted"), "{said}");
+    assert!(names(folder.path()).is_empty(), "a stream cannot be gone on with");
+}
+
+#[test]
+fn a_receiver_of_one_conversation_that_is_terminated_in_it_has_done_its_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut receiver = Receiver::start(folder.path(), &["--port", "0"]);
+    let (mut sender, _pipe) = silent_sender(&receiver, folder.path());
+    terminate(&receiver.child);
+    assert_eq!(ended(&mut receiver.child, Duration::from_secs(10)).code(), Some(0));
+    killed(&mut sender);
+}
+
+/// A sender of standard input that has sent nine bytes of it, and the other end of its pipe.
+fn silent_sender(receiver: &Receiver, to: &Path) -> (Child, ChildStdin) {
     let mut send = command();
-    send.args(["send", "--transport", "tpa", "-", &format!("127.0.0.1:{}", receiver.port), "--name", "f"]);
-    send.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    send.args(["send", "--transport", "tpa", "-", &receiver.peer(), "--name", "f", "--json"]);
+    send.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut sender = send.spawn().unwrap();
     let mut pipe = sender.stdin.take().unwrap();
     std::io::Write::write_all(&mut pipe, b"something").unwrap();
     // What is written arrives though nothing follows.
-    while part(folder.path()).is_none_or(|(_, size)| size < 9) {
+    while part(to).is_none_or(|(_, size)| size < 9) {
         assert!(sender.try_wait().unwrap().is_none());
         thread::sleep(Duration::from_millis(10));
     }
-    interrupt(&sender);
-    assert_eq!(ended(&mut sender, Duration::from_secs(10)).code(), Some(130));
-    let (code, _, said) = receiver.end();
-    assert!(code == Some(1) && said.contains("the peer gave up: interrupted"), "{said}");
-    assert!(names(folder.path()).is_empty(), "a stream cannot be gone on with");
+    (sender, pipe)
 }
 
 #[test]

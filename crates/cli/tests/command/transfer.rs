@@ -118,6 +118,21 @@ fn what_is_there_is_not_replaced_without_force_and_both_ends_say_so() {
 }
 
 #[test]
+fn what_is_refused_is_in_the_exit_code_though_nothing_reads_what_is_printed() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = from.path().join("f");
+    fs::write(&file, b"new").unwrap();
+    fs::write(to.path().join("f"), b"old").unwrap();
+    let receiver = Receiver::start(to.path(), &["--port", "0"]);
+    let mut send = command();
+    send.args(["send", "--transport", "tpa", file.to_str().unwrap(), &receiver.peer()]);
+    let mut sender = send.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(sender.stdout.take());
+    assert_eq!(sender.wait().unwrap().code(), Some(1));
+    receiver.end();
+}
+
+#[test]
 fn standard_input_becomes_a_file_with_the_name_it_is_given() {
     let to = tempfile::tempdir().unwrap();
     let receiver = Receiver::start(to.path(), &["--port", "0"]);

@@ -117,9 +117,10 @@ fn serve<P: Proves>(
     let limits = Limits { in_all, per_party: in_all.div_ceil(2), for_known };
     let mut reception = Reception::new(listener, Conversations::new(limits), admission);
     if args.once {
-        return match reception.next(|| expiry.look(directory))? {
-            Some(guest) => converse(args, admission, directory, &bars, guest),
-            None => Ok(()),
+        let Some(guest) = reception.next(|| expiry.look(directory))? else { return Ok(()) };
+        return match converse(args, admission, directory, &bars, guest) {
+            Err(Failure::Interrupted(_)) if terminated.load(Ordering::Relaxed) => Ok(()),
+            done => done,
         };
     }
     thread::scope(|scope| {
@@ -216,7 +217,10 @@ fn converse<P: Proves>(
     drop(seat);
     part(stream.get());
     received.map_err(|e| match e {
-        Error::Interrupted => Failure::Interrupted(TRANSFER_KEPT),
+        Error::Interrupted => {
+            follow.failed(e.code(), TRANSFER_KEPT);
+            Failure::Interrupted(TRANSFER_KEPT)
+        }
         e => {
             let why = format!("{sender}: {e}");
             follow.failed(e.code(), &why);

@@ -26,6 +26,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -42,15 +44,23 @@ const LAST_WORD: Duration = Duration::from_secs(2);
 /// Sends a file, a directory or standard input, over as many connections as it takes.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     console::catch_interrupts()?;
-    let source = source(args)?;
+    let input_is_silent = Arc::default();
+    let source = source(args, &input_is_silent)?;
     for skipped in source.skipped() {
         say(&format!("left out: {skipped}"));
     }
     identity::check(&args.identity)?;
-    let mut follow = Follow::new(args.show, Transferred::Outwards(source.bytes()), &MultiProgress::new());
-    let spoken = spoken(args, &mut follow)?;
-    send(args, &spoken, source, &mut follow)?;
-    follow.summarise()
+    let bytes = source.bytes();
+    let transferred = Transferred::Outwards { bytes, input_is_silent };
+    let mut follow = Follow::new(args.show, transferred, &MultiProgress::new());
+    let sent = spoken(args, &mut follow).and_then(|spoken| send(args, &spoken, source, &mut follow));
+    match sent {
+        Ok(()) => follow.summarise(),
+        Err(failure) => {
+            follow.failed_by(&failure);
+            Err(failure)
+        }
+    }
 }
 
 /// Transport, with its configuration.
@@ -92,10 +102,11 @@ fn credentials(args: &Args, follow: &mut Follow) -> Result<(Credentials, Option<
     })
 }
 
-fn source(args: &Args) -> Result<Source, Failure> {
+fn source(args: &Args, input_is_silent: &Arc<AtomicBool>) -> Result<Source, Failure> {
     let source = if args.source == Path::new("-") {
         let name = args.name.as_deref().expect("the arguments require it with `-`");
-        let input = piped().map_err(|e| Failure::Other(format!("cannot read standard input: {e}")))?;
+        let input = Piped::new(input_is_silent.clone())
+            .map_err(|e| Failure::Other(format!("cannot read standard input: {e}")))?;
         Source::of_stream(input, name)
     } else {
         Source::of_path(&args.source, args.name.as_deref())
@@ -119,7 +130,8 @@ fn send(args: &Args, spoken: &Spoken, first: Source, follow: &mut Follow) -> Res
     loop {
         let mut source = match next.take() {
             Some(source) => source,
-            None => source(args)?,
+            // Standard input is read but once.
+            None => source(args, &Arc::default())?,
         };
         for unsendable in source.refused() {
             follow.unsendable(unsendable);
@@ -224,20 +236,24 @@ fn converse<P: Protocol>(
 }
 
 /// Standard input that gives `WouldBlock` now and then while nothing comes, so that Ctrl-C and the receiver are heard.
-struct Piped(File);
+struct Piped {
+    input: File,
+    is_silent: Arc<AtomicBool>,
+}
 
-impl Read for Piped {
-    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
-        match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&LOOK_UP_WAIT))? {
-            0 => Err(io::ErrorKind::WouldBlock.into()),
-            _ => self.0.read(data),
-        }
+impl Piped {
+    fn new(is_silent: Arc<AtomicBool>) -> io::Result<Self> {
+        // Not by way of `Stdin`, whose buffer would hide what has come from `poll`.
+        Ok(Self { input: io::stdin().as_fd().try_clone_to_owned()?.into(), is_silent })
     }
 }
 
-fn piped() -> io::Result<Piped> {
-    // Not by way of `Stdin`, whose buffer would hide what has come from `poll`.
-    Ok(Piped(io::stdin().as_fd().try_clone_to_owned()?.into()))
+impl Read for Piped {
+    fn read(&mut self, data: &mut [u8]) -> io::Result<usize> {
+        let is_silent = poll(&mut [PollFd::new(&self.input, PollFlags::IN)], Some(&LOOK_UP_WAIT))? == 0;
+        self.is_silent.store(is_silent, Relaxed);
+        if is_silent { Err(io::ErrorKind::WouldBlock.into()) } else { self.input.read(data) }
+    }
 }
 
 fn wait_or_interrupt(pause: Duration) -> Result<(), Failure> {

@@ -1,0 +1,159 @@
+//! Progress of a transfer over all its connections: what `--patience` is counted from.
+//!
+//! A sender only knows what it has handed to the transport. Bytes that a receiver then refuses, or that the next connection has to
+//! send again, are no progress, however often they are sent.
+
+use std::time::Instant;
+
+/// Bytes of a transfer: of this connection, and the most of all.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bytes {
+    here: u64,
+    most: u64,
+}
+
+impl Bytes {
+    /// Adds to those of this connection, and returns whether there have never been so many.
+    fn add(&mut self, bytes: u64) -> bool {
+        self.here += bytes;
+        let is_most = self.here > self.most;
+        self.most = self.most.max(self.here);
+        is_most
+    }
+
+    fn begin_anew(&mut self, bytes: u64) {
+        self.here = bytes;
+        self.most = self.most.max(bytes);
+    }
+}
+
+/// Progress of a transfer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    /// What the receiver says that it has.
+    confirmed: Bytes,
+    /// The same, and what was handed to the transport since.
+    sent: Bytes,
+    /// When the receiver last confirmed more than ever before.
+    proven: Instant,
+    last: Instant,
+}
+
+impl Progress {
+    /// A transfer that begins.
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { confirmed: Bytes::default(), sent: Bytes::default(), proven: now, last: now }
+    }
+
+    /// When the transfer last came further; before the first time, when it began.
+    pub(crate) const fn last(&self) -> Instant {
+        self.last
+    }
+
+    /// Another connection. The receiver has `bytes` that it is not offered again.
+    pub(crate) fn begin_anew(&mut self, bytes: u64) {
+        self.confirmed.begin_anew(bytes);
+        self.sent.begin_anew(bytes);
+    }
+
+    /// The receiver has this much of a file that is about to be sent.
+    pub(crate) fn has(&mut self, now: Instant, offset: u64) {
+        self.sent.add(offset);
+        if self.confirmed.add(offset) {
+            self.stored(now);
+        }
+    }
+
+    /// So many bytes were handed to the transport, or came from it.
+    pub(crate) fn advanced(&mut self, now: Instant, bytes: u64) {
+        if self.sent.add(bytes) {
+            self.last = now;
+        }
+    }
+
+    /// A file is in its place.
+    pub(crate) fn stored(&mut self, now: Instant) {
+        (self.proven, self.last) = (now, now);
+    }
+
+    /// What was sent of a file was refused for now.
+    pub(crate) fn deferred(&mut self) {
+        self.last = self.proven;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::clock;
+    use std::time::Duration;
+
+    /// Seconds from the beginning to the last progress, after `course`, which is called with the time of a second.
+    fn last(course: impl FnOnce(&mut Progress, &dyn Fn(u64) -> Instant)) -> u64 {
+        let begin = clock::now();
+        let mut progress = Progress::new(begin);
+        course(&mut progress, &|second| begin + Duration::from_secs(second));
+        progress.last().duration_since(begin).as_secs()
+    }
+
+    #[test]
+    fn bytes_are_progress() {
+        let once = |progress: &mut Progress, at: &dyn Fn(u64) -> Instant| {
+            progress.has(at(1), 0);
+            progress.advanced(at(2), 100);
+        };
+        assert_eq!(last(once), 2);
+    }
+
+    #[test]
+    fn bytes_that_are_sent_again_are_none() {
+        let again = |progress: &mut Progress, at: &dyn Fn(u64) -> Instant| {
+            for second in [1, 2, 3] {
+                progress.begin_anew(0);
+                progress.has(at(second), 0);
+                progress.advanced(at(second), 100);
+            }
+        };
+        assert_eq!(last(again), 1);
+    }
+
+    #[test]
+    fn bytes_beyond_those_that_were_sent_before_are_progress() {
+        let further = |progress: &mut Progress, at: &dyn Fn(u64) -> Instant| {
+            progress.advanced(at(1), 100);
+            progress.begin_anew(0);
+            progress.has(at(2), 60);
+            progress.advanced(at(3), 40);
+            progress.advanced(at(4), 1);
+        };
+        assert_eq!(last(further), 4);
+    }
+
+    #[test]
+    fn bytes_that_are_refused_are_none_and_those_that_were_kept_are() {
+        let refused = |progress: &mut Progress, at: &dyn Fn(u64) -> Instant| {
+            progress.advanced(at(1), 120);
+            progress.deferred();
+        };
+        assert_eq!(last(refused), 0);
+        let kept = |progress: &mut Progress, at: &dyn Fn(u64) -> Instant| {
+            refused(progress, at);
+            progress.begin_anew(0);
+            progress.has(at(3), 100);
+            progress.advanced(at(4), 120);
+            progress.deferred();
+        };
+        assert_eq!(last(kept), 3);
+    }
+
+    #[test]
+    fn a_file_in_its_place_is_progress_whatever_is_refused_later() {
+        let stored = |progress: &mut Progress, at: &dyn Fn(u64) -> Instant| {
+            progress.advanced(at(1), 1);
+            progress.stored(at(2));
+            progress.advanced(at(3), 1);
+            progress.deferred();
+        };
+        assert_eq!(last(stored), 2);
+    }
+}
