@@ -184,7 +184,7 @@ impl Daemon {
         self.shared.change(&[], |proxy| Seat::begin(proxy, &self.events));
         let undone = rules::undo(&self.config.name, self.state.folder());
         info!("ended");
-        Ok(undone.map(drop)?)
+        undone.map(drop).map_err(RunError::Undo)
     }
 }
 

@@ -56,6 +56,9 @@ pub enum RunError {
     /// The rules cannot be set up.
     #[error(transparent)]
     Rules(#[from] rules::RuleError),
+    /// The rules stand although the proxies have ended.
+    #[error("taking the rules back: {0}; `hopline proxy undo` tries again")]
+    Undo(rules::RuleError),
     /// A proxy cannot be opened.
     #[error("the proxy \"{0}\": {1}")]
     Open(String, OpenError),

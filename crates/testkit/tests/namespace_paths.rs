@@ -8,8 +8,10 @@ use hopline_net::tpa::{TpaListener, TpaStream, config};
 use hopline_testkit::Emulation;
 use hopline_testkit::namespace::{LINK, NamespaceLink, Setup};
 use rustix::net::sockopt::{Ipv4PathMtuDiscovery, set_ip_mtu_discover};
+use std::fs;
 use std::io::{Read, Write};
 use std::net::UdpSocket;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -25,7 +27,10 @@ pub(crate) fn tests() -> Vec<Test> {
         [LINK, Need::Program("iptables")],
         translated,
     );
-    tests.map(|(name, body)| Test::new(name, [LINK], body)).into_iter().chain([translating]).collect()
+    let deleted = Test::new("a_link_whose_interface_is_deleted_stands_still", [LINK], deleted);
+    // The only link of its process.
+    let alone = [translating, deleted.in_own_process(&[])];
+    tests.map(|(name, body)| Test::new(name, [LINK], body)).into_iter().chain(alone).collect()
 }
 
 /// Sends from A to B, and gives how the sender's end stood.
@@ -96,4 +101,29 @@ fn translated() {
     // Three trains of eleven, where the kernel breaks them; with every train it would be some 600.
     let info = carry(&link, 1_000_000);
     assert!(info.stats.timeouts <= 40, "{info:?}");
+}
+
+fn deleted() {
+    let link = NamespaceLink::with(Setup::new(Emulation::default(), Emulation::default(), 1)).unwrap();
+    link.run_in_a(|| {
+        assert!(Command::new("ip").args(["link", "delete", "link0"]).status().unwrap().success());
+    });
+    let watched = Duration::from_millis(300);
+    let before = used_by_link();
+    thread::sleep(watched);
+    assert!(used_by_link() - before < watched / 10);
+    // It can still be ended.
+    drop(link);
+}
+
+/// Processor time of the link's thread.
+fn used_by_link() -> Duration {
+    let of_link = |task: &Path| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "link");
+    let task = fs::read_dir("/proc/self/task")
+        .unwrap()
+        .map(|task| task.unwrap().path())
+        .find(|task| of_link(task))
+        .expect("the link has a thread");
+    let used = fs::read_to_string(task.join("schedstat")).unwrap();
+    Duration::from_nanos(used.split(' ').next().unwrap().parse().unwrap())
 }

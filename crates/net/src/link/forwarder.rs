@@ -12,10 +12,10 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::collections::BTreeMap;
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
+use std::{io, iter};
 
 /// Packets taken from one side before those that are due are delivered.
 const BATCH: usize = 64;
@@ -56,7 +56,8 @@ impl Forwarder {
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|e| system("making an eventfd", e.into()))?;
         let shared = Arc::new(Shared { clock: Clock::start(), stop, link: Mutex::new(Link::new(setup)) });
         let seen = Arc::clone(&shared);
-        let carrier = Carrier { ends, shared: seen, under_way: BTreeMap::new(), taken: 0 };
+        let carrier =
+            Carrier { ends, is_gone: [false; 2], shared: seen, under_way: BTreeMap::new(), taken: 0 };
         let thread = thread::Builder::new()
             .name("link".into())
             .spawn(move || carrier.run())
@@ -137,6 +138,8 @@ impl Clock {
 
 struct Carrier {
     ends: [Tun; 2],
+    /// Whether the interface was deleted: it is always ready then, and says nothing.
+    is_gone: [bool; 2],
     shared: Arc<Shared>,
     /// Packets by time of arrival and order of sending, with whom they are for.
     under_way: BTreeMap<(Instant, u64), (Side, Vec<u8>)>,
@@ -161,19 +164,28 @@ impl Carrier {
             let left = due.since(self.shared.clock.now()).as_nanos();
             Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 }
         });
-        let [a, b] = &self.ends;
-        let mut fds = [a.as_fd(), b.as_fd(), self.shared.stop.as_fd()]
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        let there = self.ends.iter().zip(self.is_gone).filter(|&(_, is_gone)| !is_gone);
+        let mut fds: Vec<_> = iter::once(self.shared.stop.as_fd())
+            .chain(there.map(|(end, _)| end.as_fd()))
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
         match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => fds[2].revents().is_empty(),
+            Ok(_) | Err(Errno::INTR) => fds[0].revents().is_empty(),
             Err(error) => panic!("the link cannot wait for packets: {error}"),
         }
     }
 
     fn take_from(&mut self, from: Side, buffer: &mut [u8]) {
         for _ in 0..BATCH {
-            // An interface that fails sends nothing more; its host sees a dead link.
-            let Ok(Some(len)) = self.ends[from as usize].receive(buffer) else { return };
+            let len = match self.ends[from as usize].receive(buffer) {
+                Ok(Some(len)) => len,
+                Ok(None) => return,
+                // Its host sees a dead link.
+                Err(error) => {
+                    self.is_gone[from as usize] |= Errno::from_io_error(&error) == Some(Errno::BADFD);
+                    return;
+                }
+            };
             let packet = &mut buffer[..len];
             match aside(packet) {
                 None => self.carry(from, packet),
@@ -239,16 +251,28 @@ enum Aside {
 /// Returns why `packet` is not carried; `None` if it is.
 fn aside(packet: &[u8]) -> Option<Aside> {
     const IGMP: u8 = 2;
-    const HOP_BY_HOP: u8 = 0;
     match packet.first().map(|first| first >> 4) {
         Some(4) if packet.get(9) == Some(&IGMP) => Some(Aside::Membership),
-        // MLD is ICMPv6 to a group behind the option Router Alert (RFC 3810 §5).
-        Some(6) if packet.get(6) == Some(&HOP_BY_HOP) && packet.get(24) == Some(&0xff) => {
-            Some(Aside::Membership)
-        }
+        Some(6) if is_listener_report(packet) => Some(Aside::Membership),
         Some(4 | 6) => None,
         _ => Some(Aside::NotIp),
     }
+}
+
+/// Whether `packet`, of IPv6, is of MLD: ICMPv6 behind a header with the option Router Alert (RFC 3810 §5).
+fn is_listener_report(packet: &[u8]) -> bool {
+    const HEADER: usize = 40;
+    const HOP_BY_HOP: u8 = 0;
+    const ICMP: u8 = 58;
+    // RFC 2710 §3.1, RFC 3810 §5.2.
+    const REPORTS: [u8; 3] = [131, 132, 143];
+    let (Some(&HOP_BY_HOP), Some(&ICMP), Some(&eights)) =
+        (packet.get(6), packet.get(HEADER), packet.get(HEADER + 1))
+    else {
+        return false;
+    };
+    let icmp = HEADER + 8 * (usize::from(eights) + 1);
+    packet.get(icmp).is_some_and(|kind| REPORTS.contains(kind))
 }
 
 #[cfg(test)]
@@ -266,7 +290,11 @@ mod tests {
         assert_eq!((of(4, &[]), of(6, &[(6, 17)])), (None, None));
         assert_eq!(of(6, &[(24, 0xff), (6, 17)]), None, "a datagram to a group");
         assert_eq!(of(4, &[(9, 2)]), Some(Aside::Membership));
-        assert_eq!(of(6, &[(24, 0xff), (6, 0)]), Some(Aside::Membership));
+        let hop_by_hop = |next: u8, kind: u8| of(6, &[(24, 0xff), (6, 0), (40, next), (48, kind)]);
+        assert_eq!(hop_by_hop(58, 143), Some(Aside::Membership));
+        assert_eq!(hop_by_hop(58, 130), None, "a router asks");
+        assert_eq!(hop_by_hop(58, 128), None, "an echo request with an option");
+        assert_eq!(hop_by_hop(17, 143), None, "a datagram with an option");
         assert_eq!((of(5, &[]), aside(&[])), (Some(Aside::NotIp), Some(Aside::NotIp)));
     }
 }

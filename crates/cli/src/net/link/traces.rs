@@ -186,6 +186,9 @@ fn of_csv(source: &Arc<Source>) -> Result<Course, Problem> {
             let help = nearest(word, COLUMNS).map_or(known, |name| format!("`{name}` is meant?"));
             return Err(Problem::new(format!("there is no column `{word}`")).at(&at(cell)).help(help));
         };
+        if columns.contains(&name) {
+            return Err(Problem::new(format!("a second column `{name}`")).at(&at(cell)));
+        }
         columns.push(name);
     }
     if !columns.contains(&"time_s") {
@@ -256,6 +259,7 @@ mod tests {
             ("time_s,delay\n", "file:1:8: there is no column `delay` (`delay_ms` is meant?)"),
             ("loss\n0\n", "file:1:1: there is no column `time_s`"),
             ("time_s,loss\n0,0\n1,2\n", "file:3:3: 2: `loss` is a share from 0 to 1"),
+            ("time_s,loss,loss\n0,0,0\n", "file:1:13: a second column `loss`"),
             ("time_s,loss\n0,x\n", "file:2:3: `x` is no number"),
             ("time_s,loss\n0,0,0\n", "file:2:1: 3 values for 2 columns"),
             ("time_s,loss\n1,0\n1,0\n", "file:3:1: 1 s does not come after 1 s, the time before"),

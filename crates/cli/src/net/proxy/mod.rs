@@ -63,10 +63,11 @@ fn keeper(config: &Config) -> Vec<std::ffi::OsString> {
     vec!["proxy".into(), "keep".into(), config.name.clone().into(), config.state_dir.clone().into()]
 }
 
-/// Nothing was set up: what is wrong is the input, or the machine that it is given to.
+/// Unless rules could not be taken back, nothing was set up: what is wrong is the input, or the machine that it is given to.
 fn failure(error: RunError) -> Failure {
     match error {
         RunError::Config(problems) => problems.into(),
+        error @ RunError::Undo(_) => Failure::Other(error.to_string()),
         error => Problem::new(error.to_string()).into(),
     }
 }
