@@ -52,6 +52,8 @@ pub enum Purpose {
     Lateness = 19,
     /// How much longer each packet of a link takes.
     Jitter = 20,
+    /// How long requests for link-layer addresses wait.
+    Arp = 21,
 }
 
 /// One stream of random numbers.

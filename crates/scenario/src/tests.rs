@@ -18,6 +18,7 @@ mod errors;
 mod feedback;
 mod files;
 mod floods;
+mod in_step;
 mod laws;
 mod losses;
 mod neighborhood;
@@ -436,6 +437,7 @@ fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
         "routing.dsr.neighbours_first=off",
         "routing.dsr.request_period_s=1",
         "routing.dsr.request_backoff=3",
+        "routing.dsr.originated_jitter_s=0.04",
         "routing.dsr.reply_jitter_s=0.02",
         "routing.dsr.max_path=9",
         "routing.dsr.max_salvage=2",
@@ -460,6 +462,7 @@ fn dsr_has_the_defaults_of_its_rfc_and_takes_keys_over_them() {
     );
     assert_eq!(config.release_spacing, Duration::from_millis(10));
     assert_eq!(config.gratuitous_jitter, Duration::from_millis(30));
+    assert_eq!(config.originated_jitter, Duration::from_millis(40));
     let ns2 = dsr(&["routing.dsr.preset=ns2-2.35", "routing.dsr.source_routes=in-each"]);
     assert_eq!(ns2.source_routes, SourceRoutes::InEach);
     let patience = Some(Duration::from_millis(50));

@@ -275,6 +275,11 @@ impl<T: Tracer> Engine<T> {
                     self.take_upcall(station, upcall);
                 }
             }
+            Event::ArpRequest { station, of } => {
+                let (air, kernel) = self.air();
+                let sent = air.arp_request_due(kernel, station, of);
+                self.sent(station, sent);
+            }
             Event::WireSent { end } => self.wires.sent(&mut self.kernel, end),
             Event::WireArrived { end } => {
                 if let Some(arrival) = self.wires.arrived(&mut self.kernel, end) {

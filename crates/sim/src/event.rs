@@ -3,6 +3,7 @@
 use crate::air::StationId;
 use crate::flow::Side;
 use crate::wired::WireEnd;
+use hopline_wire::dot11::MacAddr;
 
 /// What is due.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,8 @@ pub(crate) enum Event {
     LinkLayerDown { station: StationId },
     /// A packet has crossed the link layer upward.
     LinkLayerUp { station: StationId },
+    /// The request of a station for an address is to leave.
+    ArpRequest { station: StationId, of: MacAddr },
     /// A packet has left one end of a wired link.
     WireSent { end: WireEnd },
     /// A packet has arrived from one end of a wired link at the other.

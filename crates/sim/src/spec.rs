@@ -195,6 +195,10 @@ pub struct RadioSpec {
     pub link_layer_delay: Duration,
     /// How nodes come by the link-layer addresses of their neighbours. Default they know them.
     pub address_resolution: AddressResolution,
+    /// ARP requests wait a random time below this, so that those of neighbours whose packets are made at the same instant do not
+    /// collide each time (RFC 5148 §5.2). RFC 826 says nothing; 10 ms as ns-3. ns-2: zero, as its MAC draws a back-off before each
+    /// frame.
+    pub arp_jitter: Duration,
     /// Errors on frames that were received otherwise intact.
     pub errors: ErrorModel,
     /// More of them, on what one node hears of another; at most one a pair and direction. Default none.

@@ -36,6 +36,30 @@ fn of_packets_that_come_while_an_address_is_asked_for_the_last_is_kept() {
 }
 
 #[test]
+fn packets_that_come_before_a_request_has_left_make_no_further_one() {
+    // A datagram each millisecond: several come while the request waits, none fails, and the last is kept.
+    let spec = chain(1).cbr(0, 1, 100, Duration::from_millis(1)).until(0.02).seconds(1);
+    let jittered = with_arp(spec).radio(|radio| radio.arp_jitter = Duration::from_millis(10));
+    let outcome = simulate(&jittered, 1);
+    let (sent, drops) = (outcome.flows[0].segments_sent, outcome.nodes[0].drops);
+    assert!(drops.unresolved > 1 && drops.total() == drops.unresolved, "{drops:?}");
+    assert_eq!(outcome.nodes[0].frames.data, sent - drops.unresolved + 1, "one request");
+}
+
+#[test]
+fn an_address_that_becomes_known_before_the_request_has_left_is_not_asked_for() {
+    // Both ends have something to send at the same instant: the request of the one tells the other its address.
+    let each = Duration::from_secs(1);
+    let spec = with_arp(chain(1).cbr(0, 1, 100, each).until(4.5).cbr(1, 0, 100, each).until(4.5));
+    let jittered = spec.radio(|radio| radio.arp_jitter = Duration::from_millis(10)).seconds(5);
+    let outcome = simulate(&jittered, 1);
+    assert!(outcome.flows.iter().all(|flow| flow.segments_received == flow.segments_sent));
+    let frames = outcome.nodes.iter().map(|node| node.frames.data).sum::<u64>();
+    let datagrams = outcome.flows.iter().map(|flow| flow.segments_sent).sum::<u64>();
+    assert_eq!(frames, datagrams + 2, "one request and its answer");
+}
+
+#[test]
 fn whoever_hears_a_request_knows_its_sender() {
     // n1 hears n0 ask, and answers the datagram's source later without a request of its own.
     let spec = with_arp(chain(1).bulk(0, 1, ns2_tcp(4)).seconds(5));

@@ -160,7 +160,7 @@ fn a_routing_message_that_the_mac_gives_up_is_counted_as_a_drop() {
     // the reply is in vain.
     let away = support::walk(&[(0.0, 0.0, 0.0), (1.0007, 0.0, 0.0), (1.0008, 5000.0, 0.0)]);
     let here = support::walk(&[(0.0, 200.0, 0.0)]);
-    let config = aodv::Config { broadcast_jitter: Duration::ZERO, ..aodv::Config::rfc3561() };
+    let config = aodv::Config { originated_jitter: Duration::ZERO, ..aodv::Config::rfc3561() };
     let spec = support::moving([away, here]).aodv(config);
     let spec = spec.cbr(0, 1, 100, Duration::from_secs(100)).from(1.0).seconds(2);
     let (outcome, notes) = record(&spec, 1);

@@ -12,6 +12,7 @@ mod feedback;
 mod flows;
 mod frame_loss;
 mod gateways;
+mod in_step;
 mod mobility;
 mod neighborhood;
 mod no_ack;

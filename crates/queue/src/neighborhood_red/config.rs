@@ -41,6 +41,10 @@ pub struct Config {
     pub delivery: Delivery,
     /// Who drops the packets that come to a neighbour of the node that suffers. Default the neighbour.
     pub incoming: Incoming,
+    /// Of [`Delivery::Broadcast`] and [`Incoming::Relayed`]: a notice is passed on after a random time below this, so that the
+    /// neighbours of the node that suffers, which hear its notice at the same instant, do not collide (RFC 5148 §5.3). Not
+    /// published; default 10 ms, as AODV and DSR.
+    pub relay_jitter: Duration,
     /// What is done with a packet that is chosen. Default dropped; to mark is the paper's §8.
     pub action: Action,
     /// What notices may do to this node. Default everything, as published.
@@ -129,6 +133,7 @@ impl Config {
         neighbour_memory: Duration::from_secs(1),
         delivery: Delivery::Unicast,
         incoming: Incoming::Dropped,
+        relay_jitter: Duration::from_millis(10),
         action: Action::Drop,
         guard: Guard::Off,
         neighbours: NonZeroU16::new(64).expect("not zero"),

@@ -29,10 +29,12 @@ pub struct NeighborhoodRed {
     carried: Option<Instant>,
     outgoing: Spacing,
     incoming: Spacing,
-    timers: TimerTable<Timer, 2>,
+    timers: TimerTable<Timer, 3>,
     /// A look whether to send a notice is due, and a sample that was due before it is awaited.
     looks_after_sample: bool,
     transmits: VecDeque<Outgoing>,
+    /// Notices that are passed on once their jitter has passed, in order of departure.
+    later: VecDeque<(Instant, Outgoing)>,
     events: VecDeque<Event>,
     stats: Stats,
 }
@@ -61,6 +63,7 @@ impl NeighborhoodRed {
             timers,
             looks_after_sample: false,
             transmits: VecDeque::new(),
+            later: VecDeque::new(),
             events: VecDeque::new(),
             stats: Stats::default(),
         }
@@ -225,8 +228,38 @@ impl NeighborhoodRed {
         {
             let Believed { normalized_pb, lifetime } = believed;
             let notice = Notice { normalized_pb, lifetime, about: About::Neighbour(sufferer) };
-            self.stats.notices_relayed += self.announce(now, notice);
+            self.stats.notices_relayed += match self.config.delivery {
+                Delivery::Broadcast => self.announce_later(now, notice),
+                Delivery::Unicast | Delivery::None => self.announce(now, notice),
+            };
         }
+    }
+
+    /// Broadcasts a notice once a random delay has passed. Returns how many. As many wait as there are neighbours.
+    fn announce_later(&mut self, now: Instant, notice: Notice) -> u64 {
+        if self.config.relay_jitter.is_zero() {
+            return self.announce(now, notice);
+        }
+        if self.later.len() >= usize::from(self.config.neighbours.get()) {
+            return 0;
+        }
+        let due = now + self.random.duration_below(self.config.relay_jitter);
+        let at = self.later.partition_point(|(other, _)| *other <= due);
+        self.later.insert(at, (due, Outgoing { to: To::Everyone, notice }));
+        self.set_relay_timer();
+        1
+    }
+
+    /// Sends the notices whose jitter has passed.
+    fn relay_due(&mut self, now: Instant) {
+        while let Some((_, outgoing)) = self.later.pop_front_if(|(due, _)| *due <= now) {
+            self.transmits.push_back(outgoing);
+        }
+        self.set_relay_timer();
+    }
+
+    fn set_relay_timer(&mut self) {
+        self.timers.set(Timer::Relay, self.later.front().map_or(Instant::FAR_FUTURE, |(due, _)| *due));
     }
 }
 
@@ -273,6 +306,7 @@ impl Machine for NeighborhoodRed {
                         self.look_for_congestion(now);
                     }
                 }
+                Timer::Relay => self.relay_due(now),
             }
         }
     }

@@ -442,6 +442,32 @@ fn a_neighbour_passes_a_notice_on_once_and_drops_nothing_that_comes() {
 }
 
 #[test]
+fn neighbours_that_broadcast_the_same_notice_on_do_so_at_different_instants() {
+    let relaying = |relay_jitter, number| {
+        let (incoming, delivery) = (Incoming::Relayed, Delivery::Broadcast);
+        let mut n = Node::new(Config { incoming, delivery, relay_jitter, ..Config::PAPER });
+        n.red = NeighborhoodRed::new(
+            *n.red.config(),
+            node(0),
+            Instant::ZERO,
+            Stream::keyed(1, 1, number, Purpose::Queue),
+        );
+        let heard = n.get(1, notice(5e-4)).now;
+        assert_eq!(n.red.stats().notices_relayed, 1);
+        while n.sent.is_empty() {
+            n.pass(Duration::from_micros(1), (0, 0, 0));
+        }
+        assert_eq!((n.sent[0].to, n.sent[0].notice.about), (To::Everyone, About::Neighbour(node(1))));
+        n.now.since(heard)
+    };
+    let times = [0, 1, 2].map(|number| relaying(Config::PAPER.relay_jitter, number));
+    assert!(times.iter().all(|time| *time <= ms(10)), "{times:?}");
+    assert!(times[0] != times[1] && times[1] != times[2] && times[0] != times[2], "{times:?}");
+    let in_step = [0, 1, 2].map(|number| relaying(Duration::ZERO, number));
+    assert_eq!(in_step, [Duration::ZERO; 3]);
+}
+
+#[test]
 fn what_was_passed_on_is_for_packets_to_who_passed_it_on() {
     let config = Config { incoming: Incoming::Relayed, ..Config::PAPER };
     let mut n = Node::new(config);

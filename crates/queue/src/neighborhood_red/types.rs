@@ -67,10 +67,12 @@ pub enum Timer {
     Sample,
     /// A notice may be due.
     Notice,
+    /// The jitter of a notice that is passed on has passed.
+    Relay,
 }
 
 impl TimerKind for Timer {
-    const ALL: &'static [Self] = &[Self::Sample, Self::Notice];
+    const ALL: &'static [Self] = &[Self::Sample, Self::Notice, Self::Relay];
     fn index(self) -> usize {
         self as usize
     }

@@ -320,9 +320,13 @@ pub struct Config {
     pub rreq_rate_limit: Option<NonZeroU16>,
     /// RERR_RATELIMIT: route errors per second; `None`: no limit. RFC 10, ns-2 none.
     pub rerr_rate_limit: Option<NonZeroU16>,
-    /// Relayed requests and route errors wait a random time below this, so that neighbours do not talk at once. RFC
-    /// 3561 says nothing; 10 ms as ns-2 (compare RFC 5148).
+    /// Broadcasts that answer a broadcast, relayed requests and route errors, wait a random time below this, so that neighbours
+    /// that heard the same do not collide (RFC 5148 §5.3). RFC 3561 says nothing; 10 ms as ns-2.
     pub broadcast_jitter: Duration,
+    /// Broadcasts that this node originates, requests, route errors and HELLO messages, wait a random time below this, so that
+    /// neighbours whose applications or timers act at the same instant do not collide each time (RFC 5148 §5.2). RFC 3561 says
+    /// nothing; 10 ms as ns-3. ns-2: zero, as its MAC draws a back-off before each frame.
+    pub originated_jitter: Duration,
     /// Who may answer our requests. Default [`Answering::Relays`].
     pub answering: Answering,
     /// Lifetime of routes back to originators.
@@ -387,6 +391,7 @@ impl Config {
             rreq_rate_limit: NonZeroU16::new(10),
             rerr_rate_limit: NonZeroU16::new(10),
             broadcast_jitter: Duration::from_millis(10),
+            originated_jitter: Duration::from_millis(10),
             answering: Answering::Relays,
             reverse_lifetime: ReverseLifetime::Rfc,
             previous_hop: PreviousHop::Learnt,
@@ -431,6 +436,7 @@ impl Config {
             ttl_start: 5,
             rreq_rate_limit: None,
             rerr_rate_limit: None,
+            originated_jitter: Duration::ZERO,
             reverse_lifetime: ReverseLifetime::Fixed(Duration::from_secs(6)),
             previous_hop: PreviousHop::Ignored,
             data_renews: DataRenews::Destination,

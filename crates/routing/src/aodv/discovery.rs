@@ -56,14 +56,15 @@ impl<M: Copy> Aodv<M> {
 
     /// Broadcasts a request, unless there were too many in the last second: then the attempt waits its turn.
     pub(super) fn request(&mut self, now: Instant, destination: Ipv4Addr, ttl: u8, wait: Duration) {
-        let leave = self.request_rate.take(now);
+        let permitted = self.request_rate.take(now);
+        let due = self.departure(now, self.config.originated_jitter);
         let Some(search) = self.searches.get(destination) else { return };
-        if let Err(next) = leave {
+        if let Err(next) = permitted {
             search.wait_until(next);
             self.stats.ignore(Ignored::RateLimited);
             return;
         }
-        search.sent(now, ttl, wait, &self.config);
+        search.sent(due, ttl, wait, &self.config);
         self.seq += 1; // §6.1: before each discovery
         self.request_id = self.request_id.wrapping_add(1);
         let request = Rreq {
@@ -79,7 +80,8 @@ impl<M: Copy> Aodv<M> {
             originator_seq: self.seq,
         };
         self.stats.requests_originated += 1;
-        self.transmit(now, Message::Rreq(request), Ipv4Addr::BROADCAST, ttl);
+        // If there is no room, the search goes on as after a request that was lost.
+        self.broadcast(now, due, Message::Rreq(request), ttl);
     }
 
     pub(super) fn retry_searches(&mut self, now: Instant) {

@@ -29,13 +29,13 @@ impl Casualties {
     }
 }
 
-/// When to send a route error.
+/// Reason for a route error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// At once.
-    Immediate,
-    /// Jittered: neighbours that heard the same error would answer at the same time.
-    Jittered,
+pub(super) enum Cause {
+    /// A link failed here, or a packet has no route.
+    Local,
+    /// A neighbour reported it. All its neighbours heard that at the same instant.
+    Reported,
 }
 
 impl<M: Copy> Aodv<M> {
@@ -87,7 +87,7 @@ impl<M: Copy> Aodv<M> {
             self.outbox.events.push_back(Event::PurgeQueue { next_hop: neighbour });
         }
         let casualties = self.end_routes_over(now, neighbour, spared);
-        self.send_error(now, casualties, Pace::Immediate);
+        self.send_error(now, casualties, Cause::Local);
     }
 
     fn end_routes_over(&mut self, now: Instant, neighbour: Ipv4Addr, spared: Option<Ipv4Addr>) -> Casualties {
@@ -121,7 +121,7 @@ impl<M: Copy> Aodv<M> {
         if self.is_other_host(previous_hop) {
             casualties.users.insert(previous_hop);
         }
-        self.send_error(now, casualties, Pace::Immediate);
+        self.send_error(now, casualties, Cause::Local);
     }
 
     /// §6.11 case iii: a neighbour lost routes.
@@ -158,16 +158,16 @@ impl<M: Copy> Aodv<M> {
         }
         self.routes.note_expiry(forget);
         if error.no_delete {
-            return self.send_errors(now, casualties, Pace::Jittered, Deletion::Forbidden);
+            return self.send_errors(now, casualties, Cause::Reported, Deletion::Forbidden);
         }
         if self.config.queue_purge == QueuePurge::OnLinkFailureAndRouteError {
             self.outbox.events.push_back(Event::PurgeQueue { next_hop: from });
         }
-        self.send_error(now, casualties, Pace::Jittered);
+        self.send_error(now, casualties, Cause::Reported);
     }
 
-    pub(super) fn send_error(&mut self, now: Instant, casualties: Casualties, pace: Pace) {
-        self.send_errors(now, casualties, pace, Deletion::Asked);
+    pub(super) fn send_error(&mut self, now: Instant, casualties: Casualties, cause: Cause) {
+        self.send_errors(now, casualties, cause, Deletion::Asked);
     }
 
     /// Tells the users of lost routes: the only one by unicast, several by broadcast.
@@ -175,7 +175,7 @@ impl<M: Copy> Aodv<M> {
         &mut self,
         now: Instant,
         casualties: Casualties,
-        pace: Pace,
+        cause: Cause,
         deletion: Deletion,
     ) {
         let Casualties { unreachable, users } = casualties;
@@ -184,6 +184,10 @@ impl<M: Copy> Aodv<M> {
             (ErrorScope::Precursors, 1) => users.first().copied().unwrap_or(Ipv4Addr::BROADCAST),
             _ => Ipv4Addr::BROADCAST,
         };
+        let jitter = match cause {
+            Cause::Local => self.config.originated_jitter,
+            Cause::Reported => self.config.broadcast_jitter,
+        };
         for chunk in unreachable.chunks(MOST_DESTINATIONS) {
             if self.error_rate.take(now).is_err() {
                 return self.stats.ignore(Ignored::RateLimited);
@@ -191,10 +195,11 @@ impl<M: Copy> Aodv<M> {
             let no_delete = deletion == Deletion::Forbidden;
             let message = Message::Rerr(Rerr { no_delete, unreachable: chunk.to_vec() });
             self.stats.errors_sent += 1;
-            if pace == Pace::Jittered && to.is_broadcast() {
-                self.broadcast_jittered(now, message, 1);
+            if to.is_broadcast() {
+                let due = self.departure(now, jitter);
+                self.broadcast(now, due, message, 1);
             } else {
-                self.transmit(now, message, to, 1);
+                self.unicast(message, to, 1);
             }
         }
     }

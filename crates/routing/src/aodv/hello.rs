@@ -57,7 +57,8 @@ impl<M: Copy> Aodv<M> {
             lifetime: hello.patience(),
         };
         self.stats.hellos_sent += 1;
-        self.transmit(now, Message::Rrep(message), Ipv4Addr::BROADCAST, 1);
+        let due = self.departure(now, self.config.originated_jitter);
+        self.broadcast(now, due, Message::Rrep(message), 1);
     }
 
     fn is_on_active_route(&self, now: Instant) -> bool {

@@ -11,7 +11,7 @@ use super::types::{Event, Received, Signal, Timer, Transmit};
 use crate::buffer::SendBuffer;
 use crate::outbox::Outbox;
 use crate::{Effect, is_host};
-use hopline_core::{Instant, LinkId, Machine, RateLimit, Seq32, Stream, TimerTable};
+use hopline_core::{Duration, Instant, LinkId, Machine, RateLimit, Seq32, Stream, TimerTable};
 use hopline_wire::aodv::Message;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -152,20 +152,26 @@ impl<M: Copy> Aodv<M> {
         is_host(address) && address != self.address
     }
 
-    /// Sends a message at once.
-    pub(super) fn transmit(&mut self, now: Instant, message: Message, next_hop: Ipv4Addr, ttl: u8) {
-        if next_hop.is_broadcast() {
-            self.last_broadcast = now;
-        }
+    /// Sends a message to a neighbour at once.
+    pub(super) fn unicast(&mut self, message: Message, next_hop: Ipv4Addr, ttl: u8) {
         let transmit = self.addressed(message, next_hop, ttl);
         self.outbox.transmits.push_back(transmit);
     }
 
-    /// Broadcasts a message after a random delay. `false` if too many wait already.
-    pub(super) fn broadcast_jittered(&mut self, now: Instant, message: Message, ttl: u8) -> bool {
-        let due = now + self.stream.duration_below(self.config.broadcast_jitter);
-        let transmit = self.addressed(message, Ipv4Addr::BROADCAST, ttl);
+    /// Returns when a broadcast leaves that waits a random time below `jitter`.
+    pub(super) fn departure(&mut self, now: Instant, jitter: Duration) -> Instant {
+        // Presets without jitter draw nothing, so that their other delays stay what they are.
+        if jitter.is_zero() { now } else { now + self.stream.duration_below(jitter) }
+    }
+
+    /// Broadcasts a message at `due`. `false` if too many wait already.
+    pub(super) fn broadcast(&mut self, now: Instant, due: Instant, message: Message, ttl: u8) -> bool {
         self.last_broadcast = now;
+        let transmit = self.addressed(message, Ipv4Addr::BROADCAST, ttl);
+        if due <= now {
+            self.outbox.transmits.push_back(transmit);
+            return true;
+        }
         let room = self.outbox.transmit_at(due, transmit);
         if !room {
             self.stats.ignore(Ignored::OutboxFull);

@@ -1,7 +1,7 @@
 //! Local repair (RFC 3561 §6.12).
 
 use super::config::{LocalRepair, RepairEnd, RepairNumber};
-use super::error::{Casualties, Deletion, Pace};
+use super::error::{Casualties, Cause, Deletion};
 use super::machine::Aodv;
 use super::search::Goal;
 use super::table::RouteState;
@@ -141,7 +141,7 @@ impl<M: Copy> Aodv<M> {
         }
         let mut casualties = Casualties::default();
         casualties.add(destination, route.seq(), route.precursors());
-        self.send_errors(now, casualties, Pace::Immediate, Deletion::Forbidden);
+        self.send_errors(now, casualties, Cause::Local, Deletion::Forbidden);
     }
 
     /// The route is gone and its users are told (§6.11).
@@ -158,7 +158,7 @@ impl<M: Copy> Aodv<M> {
         self.outbox.events.push_back(Event::RouteLost { destination });
         self.routes.note_expiry(forget);
         if !matches!(self.config.local_repair, LocalRepair::WhenPastHalfWay { .. }) {
-            self.send_error(now, casualties, Pace::Immediate);
+            self.send_error(now, casualties, Cause::Local);
         }
     }
 }

@@ -14,7 +14,7 @@ impl<M: Copy> Aodv<M> {
         self.learn_previous_hop(now, from);
         if reply.ack_required {
             self.stats.acks_sent += 1;
-            self.transmit(now, Message::RrepAck, from, 1);
+            self.unicast(Message::RrepAck, from, 1);
         }
         if !self.is_other_host(reply.destination) {
             return self.stats.ignore(Ignored::BadAddress);
@@ -62,7 +62,7 @@ impl<M: Copy> Aodv<M> {
             self.ack_waits.begin(back_hop, now + self.config.next_hop_wait);
         }
         self.stats.replies_relayed += 1;
-        self.transmit(now, Message::Rrep(reply), back_hop, ttl - 1);
+        self.unicast(Message::Rrep(reply), back_hop, ttl - 1);
     }
 
     /// §6.8: whoever does not confirm a reply may not hear us at all.

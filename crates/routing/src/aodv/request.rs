@@ -151,7 +151,8 @@ impl<M: Copy> Aodv<M> {
             (Some(asked), Some(known)) => Some(asked.max(known)),
             (asked, known) => asked.or(known),
         };
-        if self.broadcast_jittered(now, Message::Rreq(request), ttl - 1) {
+        let due = self.departure(now, self.config.broadcast_jitter);
+        if self.broadcast(now, due, Message::Rreq(request), ttl - 1) {
             self.stats.requests_relayed += 1;
         }
     }
@@ -167,7 +168,7 @@ impl<M: Copy> Aodv<M> {
             self.ack_waits.begin(next_hop, now + self.config.next_hop_wait);
         }
         let ttl = self.config.net_diameter;
-        self.transmit(now, Message::Rrep(reply), next_hop, ttl);
+        self.unicast(Message::Rrep(reply), next_hop, ttl);
     }
 }
 

@@ -112,12 +112,12 @@ impl Search {
         Attempt::Request { ttl, wait: wait.min(longest_wait) }
     }
 
-    /// Notes that a request went out.
-    pub(super) fn sent(&mut self, now: Instant, ttl: u8, wait: Duration, config: &Config) {
+    /// Notes that a request leaves at `due`.
+    pub(super) fn sent(&mut self, due: Instant, ttl: u8, wait: Duration, config: &Config) {
         self.network_wide = self.network_wide.saturating_add(u8::from(ttl >= config.net_diameter));
         self.ttl = ttl;
-        self.sent = now;
-        self.wait_until(now + wait.max(SHORTEST_WAIT));
+        self.sent = due;
+        self.wait_until(due + wait.max(SHORTEST_WAIT));
     }
 
     pub(super) fn wait_until(&mut self, deadline: Instant) {

@@ -252,6 +252,10 @@ pub struct Config {
     pub max_path: NonZeroU8,
     /// BroadcastJitter: a request is passed on after a random time below this. 10 ms.
     pub broadcast_jitter: Duration,
+    /// Requests that this node originates wait a random time below this, so that neighbours whose applications or timers act at the
+    /// same instant do not collide each time (RFC 5148 §5.2). RFC 4728 says nothing; default BroadcastJitter, 10 ms. ns-2: zero, as
+    /// its MAC draws a back-off before each frame.
+    pub originated_jitter: Duration,
     /// The target of a request replies after a random time below this. RFC 4728 §8.2.4: BroadcastJitter, 10 ms.
     pub reply_jitter: Duration,
     /// The same of whoever hears a packet on a detour. 10 ms; ns-2: at once.
@@ -300,6 +304,7 @@ impl Config {
             cache: RouteCache::Paths(PathCache::RFC4728),
             max_path: NonZeroU8::new(16).expect("not zero"),
             broadcast_jitter: Duration::from_millis(10),
+            originated_jitter: Duration::from_millis(10),
             reply_jitter: Duration::from_millis(10),
             gratuitous_jitter: Duration::from_millis(10),
             buffer_time: Duration::from_secs(30),
@@ -336,6 +341,7 @@ impl Config {
                 ..PathCache::RFC4728
             }),
             gratuitous_jitter: Duration::ZERO,
+            originated_jitter: Duration::ZERO,
             release_spacing: Duration::from_millis(30),
             dead_link: DeadLink::OneWay,
             source_routes: SourceRoutes::Announced { packets: 3, every: Duration::from_secs(5) },

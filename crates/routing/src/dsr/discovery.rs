@@ -4,7 +4,7 @@ use super::config::NeighboursAsked;
 use super::machine::{Dsr, Waiting};
 use super::search::{Attempt, Begun, Phase, Reach, Search};
 use super::stats::Ignored;
-use super::types::Event;
+use super::types::{Event, Transmit};
 use crate::DropReason;
 use hopline_core::{Duration, Instant};
 use hopline_wire::dsr::{Addresses, DsrOption, RouteRequest};
@@ -68,10 +68,11 @@ impl<M: Copy> Dsr<M> {
             self.lose(destination); // nobody else would say so
         }
         let is_ours = self.buffer.any_for(destination, |waiting| waiting.source == self.address);
+        let delay = self.originated_delay(now);
         let Some(search) = self.searches.get_mut(destination) else { return };
         let attempt = match (is_ours, self.paths.is_some()) {
-            (false, true) => search.attempt_for_others(now, &self.config),
-            _ => search.attempt(now, &self.config),
+            (false, true) => search.attempt_for_others(now + delay, &self.config),
+            _ => search.attempt(now + delay, &self.config),
         };
         let ttl = match attempt {
             Attempt::Request { ttl } => ttl,
@@ -87,7 +88,17 @@ impl<M: Copy> Dsr<M> {
         let options = core::iter::once(DsrOption::Request(request)).chain(error);
         let packet = self.control(Ipv4Addr::BROADCAST, ttl, options);
         self.stats.requests_originated += 1;
-        self.transmit(packet, Ipv4Addr::BROADCAST);
+        // If there is no room, the search goes on as after a request that was lost.
+        self.transmit_after(now, delay, Transmit { packet, next_hop: Ipv4Addr::BROADCAST });
+    }
+
+    /// Returns the delay of a request that this node originates.
+    fn originated_delay(&mut self, now: Instant) -> Duration {
+        match self.config.originated_jitter {
+            // Presets without jitter draw nothing, so that their other delays stay what they are.
+            none if none.is_zero() => none,
+            limit => self.jitter.below(now, limit),
+        }
     }
 
     fn give_up(&mut self, destination: Ipv4Addr) {

@@ -158,7 +158,7 @@ impl Search {
         self.period.is_some()
     }
 
-    /// The next attempt, made at `now` (§8.2.1): neighbours first, then everybody, at intervals that grow.
+    /// The next attempt, whose request leaves at `now` (§8.2.1): neighbours first, then everybody, at intervals that grow.
     pub(super) fn attempt(&mut self, now: Instant, config: &Config) -> Attempt {
         if self.requests >= config.max_request_retries.get() {
             return Attempt::GiveUp;

@@ -98,6 +98,12 @@ pub const NEIGHBORHOOD_RED: &[Key] = &[
         "who drops what comes to a neighbour of the node that suffers: the neighbour, or who sends to it, which is told; \
          default: dropped",
     ),
+    Key::number(
+        "relay_jitter_s",
+        0.0,
+        10.0,
+        "of broadcast and relayed: a notice is passed on after a random time below this, so that neighbours that heard the same one do not collide; default: 0.01",
+    ),
     Key::word(
         "action",
         &["drop", "mark"],

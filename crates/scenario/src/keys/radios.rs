@@ -132,6 +132,12 @@ pub const RADIO: &[Key] = &[
     Key::word("reception", RECEPTIONS, "what a radio does with several frames at once"),
     Key::number("capture_db", 0.0, 100.0, "how much stronger a frame must be to survive another"),
     radio::ADDRESS_RESOLUTION.key,
+    Key::number(
+        "arp_jitter_s",
+        0.0,
+        10.0,
+        "of arp: requests wait a random time below this, so that those of neighbours that send at the same instant do not collide each time; default: 0.01, of ns2-wavelan: 0",
+    ),
     Key::number("link_layer_delay_us", 0.0, 1e6, "time from the network layer to the interface queue"),
     Key::integers(
         "channels",

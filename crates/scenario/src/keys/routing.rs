@@ -103,7 +103,18 @@ pub const AODV: &[Key] = &[
     Key::number("node_traversal_time_s", 0.000_1, 10.0, "NODE_TRAVERSAL_TIME"),
     Key::integer("rreq_retries", 0, 255, "RREQ_RETRIES"),
     Key::integer("ttl_start", 1, 255, "TTL_START"),
-    Key::number("broadcast_jitter_s", 0.0, 10.0, "relayed broadcasts wait a random time below this"),
+    Key::number(
+        "broadcast_jitter_s",
+        0.0,
+        10.0,
+        "relayed requests and route errors wait a random time below this; default: 0.01",
+    ),
+    Key::number(
+        "originated_jitter_s",
+        0.0,
+        10.0,
+        "broadcasts that a node originates (requests, route errors, HELLO) wait a random time below this, so that neighbours that act at the same instant do not collide each time; default: 0.01, of ns2-2.35: 0",
+    ),
     Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes"),
     Key::number("buffer_time_s", 0.0, LONGEST_S, "how long a packet may wait for a route"),
 ];
@@ -273,6 +284,12 @@ pub const DSR: &[Key] = &[
     dsr::UNCACHED_JITTER.key,
     Key::integer("max_path", 1, 61, "nodes between source and target of a route; default: 16"),
     Key::number("broadcast_jitter_s", 0.0, 10.0, "BroadcastJitter; default: 0.01"),
+    Key::number(
+        "originated_jitter_s",
+        0.0,
+        10.0,
+        "requests that a node originates wait a random time below this, so that neighbours that act at the same instant do not collide each time; default: 0.01, of ns2-2.35: 0",
+    ),
     Key::number("reply_jitter_s", 0.0, 10.0, "the same of targets' replies; default: 0.01"),
     Key::number(
         "gratuitous_jitter_s",

@@ -84,6 +84,7 @@ pub(crate) fn config(section: &Section<'_>, data_rate_bps: u64) -> Result<Config
         ("lifetime_s", &mut config.lifetime),
         ("flow_memory_s", &mut config.flow_memory),
         ("neighbour_memory_s", &mut config.neighbour_memory),
+        ("relay_jitter_s", &mut config.relay_jitter),
     ];
     for (key, field) in times {
         *field = seconds(section, key).unwrap_or(*field);

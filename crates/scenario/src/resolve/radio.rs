@@ -4,7 +4,7 @@ use super::super::keys::{self, Protocol, RadioPreset};
 use super::super::own::Whole;
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem};
-use super::{Names, Owned, links, node_named, obstacles, queue, refuse_foreign};
+use super::{Names, Owned, links, node_named, obstacles, queue, refuse_foreign, seconds};
 use hopline_core::Duration;
 use hopline_radio::mac::config::{self as mac, AckPolicy};
 use hopline_radio::phy::propagation::{
@@ -23,6 +23,7 @@ struct Preset {
     mac: mac::Config,
     queue: QueueSpec,
     link_layer_delay: Duration,
+    arp_jitter: Duration,
 }
 
 impl Preset {
@@ -33,12 +34,15 @@ impl Preset {
             mac,
             queue: queue::PLAIN,
             link_layer_delay: Duration::ZERO,
+            // As ns-3. RFC 826 says nothing.
+            arp_jitter: Duration::from_millis(10),
         };
         match name {
             RadioPreset::Ns2Wavelan => Self {
                 phy: phy::Config::ns2_wavelan(),
                 queue: queue::NS2,
                 link_layer_delay: Duration::from_micros(25),
+                arp_jitter: Duration::ZERO,
                 ..standard(mac::Config::ns2_wavelan())
             },
             RadioPreset::Qualnet367 => Self {
@@ -88,12 +92,19 @@ pub(super) fn resolve(
     preset.phy = preset.phy.at_data_rate(preset.mac.data_rate);
     apply_phy(&mut preset.phy, preset.disk, section)?;
     let delay = section.number("link_layer_delay_us").map(|us| Duration::from_secs_f64(us * 1e-6));
+    let address_resolution = address_resolution(*scenario);
+    let word = match address_resolution {
+        AddressResolution::Known => "known",
+        AddressResolution::Arp => "arp",
+    };
+    refuse_foreign(&section, "address_resolution", word, &[(&["arp"], &["arp_jitter_s"])])?;
     Ok(Some(RadioSpec {
         phy: preset.phy,
         mac: preset.mac,
         queue: queue::resolve(preset.queue, scenario.section("queue"), scenario.machines)?,
         link_layer_delay: delay.unwrap_or(preset.link_layer_delay),
-        address_resolution: address_resolution(*scenario),
+        address_resolution,
+        arp_jitter: seconds(&section, "arp_jitter_s").unwrap_or(preset.arp_jitter),
         errors: links::errors(section.section("errors"))?,
         losses: losses(section, nodes, names)?,
         obstacles: obstacles::resolve(*scenario)?,

@@ -50,7 +50,9 @@ wrong! {
     a_key_like_no_other: chain("[radio]", "[radio]\nzzzzzz = 1") =>
         "7:1 unknown key `zzzzzz` in `radio` | known keys: preset, propagation, range_m, carrier_sense_range_m, \
          interference_range_m, path_loss_exponent, reference_distance_m, shadowing_deviation_db, shadowing_draw, \
-         tx_power_dbm, frequency_mhz, antenna_height_m, reception, capture_db, address_resolution, link_layer_delay_us, channels, noise_figure_db, noise_bandwidth_mhz, transmit_draw_w, receive_draw_w, idle_draw_w, errors, loss";
+         tx_power_dbm, frequency_mhz, antenna_height_m, reception, capture_db, address_resolution, arp_jitter_s, link_layer_delay_us, channels, noise_figure_db, noise_bandwidth_mhz, transmit_draw_w, receive_draw_w, idle_draw_w, errors, loss";
+    jitter_of_requests_that_no_node_sends: chain("[radio]", "[radio]\narp_jitter_s = 0.1") =>
+        "7:16 `arp_jitter_s` is used with address_resolution = \"arp\", not \"known\" | set address_resolution = \"arp\", or remove it";
     a_string_for_a_number: chain("duration_s = 10", "duration_s = \"ten\"") =>
         "1:14 `duration_s` takes a number from 0.000001 to 10000000, not a string | virtual time to simulate";
     a_fraction_for_a_whole_number: chain("count = 3", "count = 3.5") =>

@@ -1,12 +1,16 @@
 //! Address resolution at a radio (RFC 826), as ns-2 does it: a node asks for a neighbour's address when it first sends to it,
 //! keeps one packet meanwhile, which the next one pushes out, and never forgets. With the third request unanswered it gives the
 //! neighbour up as the MAC would.
+//!
+//! A request is a broadcast, which no MAC repeats. It can wait a random time, so that requests of neighbours whose packets are made
+//! at the same instant do not collide each time (RFC 5148 §5.2). A packet that comes meanwhile makes no further request.
 
-use super::{Air, Queued, Station, StationId};
+use super::{Air, Queued, Sent, Station, StationId};
+use crate::event::Event;
 use crate::kernel::Kernel;
 use crate::packet::{Account, Body, Packet, header};
 use crate::trace::{DropReason, Place, Tracer};
-use hopline_core::NodeId;
+use hopline_core::{Duration, NodeId, Stream};
 use hopline_queue::drop_tail::Class;
 use hopline_wire::arp::{LEN, Message, Operation};
 use hopline_wire::dot11::MacAddr;
@@ -18,40 +22,71 @@ use std::net::Ipv4Addr;
 const MOST_REQUESTS: u8 = 3;
 
 /// The addresses that a station knows.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Addresses {
     known: BTreeSet<MacAddr>,
     asked: BTreeMap<MacAddr, Asked>,
+    /// Requests wait a random time below this.
+    jitter: Duration,
+    stream: Stream,
 }
 
 /// An address that is not known yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Asked {
+    /// The one that waits included.
     requests: u8,
+    latest: Request,
     held: Option<Queued>,
+}
+
+/// The latest request for an address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Request {
+    /// It has left.
+    #[default]
+    Sent,
+    /// It waits for its jitter to pass.
+    Waiting,
 }
 
 /// What becomes of a packet for a neighbour.
 enum Fate {
     /// It leaves.
     Leaves,
-    /// It waits for an answer, in place of another one.
-    Waits { displaced: Option<Queued> },
+    /// It waits for an answer, in place of another one. The request leaves after `request`; `None`: one waits already.
+    Waits { displaced: Option<Queued>, request: Option<Duration> },
     /// There is no answer. So for the packet that waited.
     Fails { held: Option<Queued> },
 }
 
 impl Addresses {
+    pub(super) const fn new(jitter: Duration, stream: Stream) -> Self {
+        Self { known: BTreeSet::new(), asked: BTreeMap::new(), jitter, stream }
+    }
+
     fn look_up(&mut self, to: MacAddr, packet: Queued) -> Fate {
         if self.known.contains(&to) {
             return Fate::Leaves;
         }
         let asked = self.asked.entry(to).or_default();
+        if asked.latest == Request::Waiting {
+            return Fate::Waits { displaced: asked.held.replace(packet), request: None };
+        }
         if asked.requests >= MOST_REQUESTS {
             return Fate::Fails { held: core::mem::take(asked).held };
         }
         asked.requests += 1;
-        Fate::Waits { displaced: asked.held.replace(packet) }
+        let delay = self.stream.duration_below(self.jitter);
+        asked.latest = if delay.is_zero() { Request::Sent } else { Request::Waiting };
+        Fate::Waits { displaced: asked.held.replace(packet), request: Some(delay) }
+    }
+
+    /// The request for an address leaves now, unless the address has become known meanwhile. Returns whether it does.
+    fn request_leaves(&mut self, of: MacAddr) -> bool {
+        self.asked
+            .get_mut(&of)
+            .is_some_and(|asked| core::mem::replace(&mut asked.latest, Request::Sent) == Request::Waiting)
     }
 
     /// Number of packets that wait for an address.
@@ -69,6 +104,8 @@ impl Addresses {
 /// Whether a packet may leave.
 pub(super) enum Resolved {
     Known,
+    /// It waits.
+    Waits,
     /// It waits, and this request goes in its place.
     Asks(Queued),
     /// There is no answer. So for the packet that waited.
@@ -85,22 +122,50 @@ impl Air {
         at: StationId,
         packet: Queued,
     ) -> Resolved {
-        let Station { node, address, addresses, .. } = &mut self.stations[at.index()];
+        let Station { node, addresses, .. } = &mut self.stations[at.index()];
         // Broadcasts need no address.
         let (Some(addresses), false) = (addresses, packet.to.is_group()) else { return Resolved::Known };
-        let sender = (*address, node.ipv4());
         match addresses.look_up(packet.to, packet) {
             Fate::Leaves => Resolved::Known,
             Fate::Fails { held } => Resolved::Failed { held },
-            Fate::Waits { displaced } => {
+            Fate::Waits { displaced, request } => {
                 if let Some(displaced) = displaced {
                     kernel.drop_at(Place::Radio, *node, displaced.handle, DropReason::Unresolved);
                 }
-                let asked = self.node_of(packet.to).map_or(Ipv4Addr::UNSPECIFIED, NodeId::ipv4);
-                let target = (MacAddr::default(), asked);
-                Resolved::Asks(made(kernel, Message { operation: Operation::Request, sender, target }))
+                match request {
+                    None => Resolved::Waits,
+                    Some(delay) if delay.is_zero() => Resolved::Asks(self.request(kernel, at, packet.to)),
+                    Some(delay) => {
+                        let event = Event::ArpRequest { station: at, of: packet.to };
+                        kernel.schedule(kernel.now + delay, event);
+                        Resolved::Waits
+                    }
+                }
             }
         }
+    }
+
+    /// The jitter of a request for an address has passed.
+    pub(crate) fn arp_request_due<T: Tracer>(
+        &mut self,
+        kernel: &mut Kernel<T>,
+        at: StationId,
+        of: MacAddr,
+    ) -> Sent {
+        let addresses = self.stations[at.index()].addresses.as_mut();
+        if !addresses.is_some_and(|addresses| addresses.request_leaves(of)) {
+            return Sent::Waits;
+        }
+        let request = self.request(kernel, at, of);
+        self.descend(kernel, at, request)
+    }
+
+    /// A request of a station for an address.
+    fn request<T: Tracer>(&self, kernel: &mut Kernel<T>, at: StationId, of: MacAddr) -> Queued {
+        let Station { node, address, .. } = &self.stations[at.index()];
+        let asked = self.node_of(of).map_or(Ipv4Addr::UNSPECIFIED, NodeId::ipv4);
+        let (sender, target) = ((*address, node.ipv4()), (MacAddr::default(), asked));
+        made(kernel, Message { operation: Operation::Request, sender, target })
     }
 
     /// A message arrived at a station: whoever hears it learns its sender's address. Returns what is now to

@@ -153,6 +153,7 @@ impl Air {
     pub(crate) fn send<T: Tracer>(&mut self, kernel: &mut Kernel<T>, at: StationId, queued: Queued) -> Sent {
         match self.resolve(kernel, at, queued) {
             arp::Resolved::Known => self.descend(kernel, at, queued),
+            arp::Resolved::Waits => Sent::Waits,
             arp::Resolved::Asks(request) => self.descend(kernel, at, request),
             arp::Resolved::Failed { held } => Sent::Failed { packet: queued, held },
         }

@@ -78,7 +78,9 @@ impl Station {
             up: VecDeque::new(),
             addresses: match spec.address_resolution {
                 AddressResolution::Known => None,
-                AddressResolution::Arp => Some(Box::default()),
+                AddressResolution::Arp => {
+                    Some(Box::new(Addresses::new(spec.arp_jitter, stream(Purpose::Arp))))
+                }
             },
             errors: ErrorProcess::new(spec.errors),
             error_stream: stream(Purpose::Errors),

@@ -15,8 +15,14 @@ pub(super) struct Node {
 }
 
 impl Node {
+    /// A node whose own broadcasts leave at once, so that dialogues can tell when.
     pub(super) fn new(config: Config) -> Self {
-        let aodv = Aodv::new(config, ME, Stream::new(1, 1, NodeId(0), Purpose::Routing));
+        Self::jittered(Config { originated_jitter: Duration::ZERO, ..config }, 0)
+    }
+
+    /// The same with the jitter of `config`, and with the random numbers of node `number`.
+    pub(super) fn jittered(config: Config, number: u32) -> Self {
+        let aodv = Aodv::new(config, ME, Stream::new(1, 1, NodeId(number), Purpose::Routing));
         Self { aodv, now: Instant::from_secs(100) }
     }
 

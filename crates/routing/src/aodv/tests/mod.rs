@@ -4,6 +4,7 @@ mod dialogue;
 mod discovery;
 mod errors;
 mod hello;
+mod in_step;
 mod loops;
 mod network;
 mod ns2;

@@ -4,6 +4,7 @@ mod cached_replies;
 mod dialogue;
 mod discovery;
 mod forwarding;
+mod in_step;
 mod maintenance;
 mod network;
 mod ns2;

@@ -16,6 +16,7 @@ pub(super) fn config(section: Section<'_>) -> Config {
         ("my_route_timeout_s", &mut config.my_route_timeout),
         ("node_traversal_time_s", &mut config.node_traversal_time),
         ("broadcast_jitter_s", &mut config.broadcast_jitter),
+        ("originated_jitter_s", &mut config.originated_jitter),
         ("buffer_time_s", &mut config.buffer_time),
     ];
     for (key, field) in times {

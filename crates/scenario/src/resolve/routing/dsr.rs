@@ -52,6 +52,7 @@ fn apply_choices(config: &mut Config, section: Section<'_>) {
 fn apply_times(config: &mut Config, section: Section<'_>) {
     let times = [
         ("broadcast_jitter_s", &mut config.broadcast_jitter),
+        ("originated_jitter_s", &mut config.originated_jitter),
         ("reply_jitter_s", &mut config.reply_jitter),
         ("gratuitous_jitter_s", &mut config.gratuitous_jitter),
         ("release_spacing_s", &mut config.release_spacing),

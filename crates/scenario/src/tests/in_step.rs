@@ -1,0 +1,79 @@
+//! Two stations that begin to send to a third at the same instant, and hear each other.
+
+use super::*;
+use hopline_sim::simulate;
+
+const STATIONS: &str = r#"
+duration_s = 3
+nodes = { layout = "chain", count = 3, spacing_m = 50 }
+radio = { preset = "dot11b" }
+flow = [{ src = "n0", dst = "n1" }, { src = "n2", dst = "n1" }]
+"#;
+
+/// How both come by their routes or by the address of the third, and the key that says how long what they ask waits.
+const ASK: [(&str, &str); 3] = [
+    ("routing.protocol=aodv", "routing.aodv.originated_jitter_s"),
+    ("routing.protocol=dsr", "routing.dsr.originated_jitter_s"),
+    ("radio.address_resolution=arp", "radio.arp_jitter_s"),
+];
+
+/// What the flows deliver together, in Mb/s, and how many segments the one delivers that delivers less.
+fn delivered(settings: &[&str]) -> (f64, u64) {
+    let flows = simulate(&spec(STATIONS, settings), 1).flows;
+    let together = flows.iter().map(|flow| flow.goodput_bps()).sum::<f64>() / 1e6;
+    (together, flows.iter().map(|flow| flow.segments_received).min().unwrap())
+}
+
+#[test]
+fn both_flows_get_a_route_and_what_the_medium_carries() {
+    for (ask, _) in ASK {
+        let (together, least) = delivered(&[ask]);
+        // As much as where the second one starts a microsecond later.
+        let apart = delivered(&[ask, "flow.1.start_s=0.000001"]).0;
+        assert!(together > 4.0 && (together / apart - 1.0).abs() < 0.1, "{ask}: {together}, {apart}");
+        assert!(least > 100, "{ask}: {least}");
+    }
+}
+
+#[test]
+fn without_jitter_what_they_ask_collides_for_ever() {
+    for (ask, jitter) in ASK {
+        let none = format!("{jitter}=0");
+        assert_eq!(delivered(&[ask, &none, "duration_s=30"]), (0.0, 0), "{ask}");
+    }
+}
+
+#[test]
+fn it_is_the_same_with_each_preset_and_with_any_common_start() {
+    for preset in ["dot11a", "ns3-wavelan", "dot11b-ranges", "dot11a-ranges", "qualnet-367", "ns2-wavelan"] {
+        let preset = format!("radio.preset={preset}");
+        for (ask, _) in ASK {
+            let (_, least) = delivered(&[&preset, ask]);
+            assert!(least > 10, "{preset} {ask}: {least}");
+        }
+    }
+    let late = ["flow.0.start_s=1", "flow.1.start_s=1"];
+    for (ask, _) in ASK {
+        let settings = [&late[..], &[ask, "flow.0.kind=cbr", "flow.1.kind=cbr"]].concat();
+        let settings = [&settings[..], &["flow.0.rate_kbps=80", "flow.1.rate_kbps=80"]].concat();
+        assert!(delivered(&settings).1 > 10, "{ask}");
+    }
+}
+
+#[test]
+fn jitter_is_as_the_presets_and_keys_say() {
+    let arp = |settings: &[&str]| {
+        spec(STATIONS, &[&["radio.address_resolution=arp"], settings].concat()).radio.unwrap().arp_jitter
+    };
+    assert_eq!(arp(&[]), Duration::from_millis(10));
+    assert_eq!(arp(&["radio.preset=ns2-wavelan"]), Duration::ZERO);
+    assert_eq!(arp(&["radio.preset=ns2-wavelan", "radio.arp_jitter_s=0.002"]), Duration::from_millis(2));
+    let aodv =
+        |settings: &[&str]| match spec(STATIONS, &[&["routing.protocol=aodv"], settings].concat()).routing {
+            RoutingSpec::Aodv(config) => config.originated_jitter,
+            other => panic!("{other:?}"),
+        };
+    assert_eq!(aodv(&[]), Duration::from_millis(10));
+    assert_eq!(aodv(&["routing.aodv.preset=ns2-2.35"]), Duration::ZERO);
+    assert_eq!(aodv(&["routing.aodv.originated_jitter_s=0.02"]), Duration::from_millis(20));
+}
