@@ -3,6 +3,7 @@
 //! A handshake costs a quarter of a millisecond, and a cookie that proves an address is cheap for a party that has many. So handshakes are
 //! limited in rate, and the limit is fair among network prefixes: a prefix that has begun many within a second leaves room for the others.
 
+use crate::half_open::Proven;
 use core::net::IpAddr;
 use hopline_core::flood::Allowance;
 use hopline_core::{ByPrefix, Duration, Instant};
@@ -20,7 +21,7 @@ const REMAKES: u32 = 64;
 
 /// Handshakes that began within the last second, in all and by prefix.
 #[derive(Debug, Default)]
-pub(crate) struct Begun {
+struct Begun {
     /// Oldest first; numbered consecutively.
     lately: VecDeque<(Instant, IpAddr)>,
     /// The number of the oldest one.
@@ -30,7 +31,7 @@ pub(crate) struct Begun {
 
 impl Begun {
     /// Returns how many began within the last second.
-    pub(crate) fn count(&mut self, now: Instant) -> usize {
+    fn count(&mut self, now: Instant) -> usize {
         while let Some(&(at, address)) = self.lately.front()
             && at + SECOND <= now
         {
@@ -42,7 +43,7 @@ impl Begun {
     }
 
     /// Returns whether one more may begin at `address`, if `most` may in a second.
-    pub(crate) fn admits(&mut self, now: Instant, address: IpAddr, most: usize) -> bool {
+    fn admits(&mut self, now: Instant, address: IpAddr, most: usize) -> bool {
         let all = self.count(now);
         let [site, subsite, host] = self.by_prefix.counts(address);
         // A prefix alone gets half of the rate, n equal ones get n / (n + 1) of it. A wide prefix counts less than the host, so that
@@ -51,9 +52,46 @@ impl Begun {
     }
 
     /// Notes that one begins.
-    pub(crate) fn note(&mut self, now: Instant, address: IpAddr) {
+    fn note(&mut self, now: Instant, address: IpAddr) {
         self.by_prefix.insert(address, self.first + self.lately.len() as u64);
         self.lately.push_back((now, address));
+    }
+}
+
+/// Rate limit of handshakes that begin. Hosts at which a trusted peer was have a limit of their own, as high: what one of them begins beyond
+/// it counts as that of any other host, and nothing within it counts against others.
+#[derive(Debug)]
+pub(crate) struct Rate {
+    most: usize,
+    others: Begun,
+    familiar: Begun,
+}
+
+impl Rate {
+    /// At most `most` in a second of each kind.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, others: Begun::default(), familiar: Begun::default() }
+    }
+
+    /// Returns whether half as many have begun within the last second as may of one kind.
+    pub(crate) fn is_half_used(&mut self, now: Instant) -> bool {
+        self.others.count(now) + self.familiar.count(now) >= self.most.div_ceil(2)
+    }
+
+    /// Returns whether one more may begin at `address`.
+    pub(crate) fn admits(&mut self, now: Instant, address: IpAddr, proven: Proven) -> bool {
+        self.is_familiar(now, address, proven) || self.others.admits(now, address, self.most)
+    }
+
+    /// Notes that one begins.
+    pub(crate) fn note(&mut self, now: Instant, address: IpAddr, proven: Proven) {
+        let begun =
+            if self.is_familiar(now, address, proven) { &mut self.familiar } else { &mut self.others };
+        begun.note(now, address);
+    }
+
+    fn is_familiar(&mut self, now: Instant, address: IpAddr, proven: Proven) -> bool {
+        proven == Proven::Familiar && self.familiar.admits(now, address, self.most)
     }
 }
 

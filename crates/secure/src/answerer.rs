@@ -1,6 +1,6 @@
 //! The end that is opened to: answers every message at once, sends nothing by itself, and remembers little of who has proved nothing.
 
-use crate::admission::{Attempts, Begun, Failures};
+use crate::admission::{Attempts, Failures, Rate};
 use crate::config::{AnswererConfig, ConfigError, PARAMETERS_MAX};
 use crate::cookie::{Baker, Digest};
 use crate::credentials::Credentials;
@@ -30,7 +30,7 @@ pub struct Answerer {
     baker: Baker,
     table: Table,
     calls: Calls,
-    begun: Begun,
+    rate: Rate,
     failures: Failures,
     transmits: VecDeque<(SocketAddr, Bytes)>,
     events: VecDeque<AnswererEvent>,
@@ -118,7 +118,7 @@ impl Answerer {
             baker,
             table: Table::new(config.half_open.into(), config.patience),
             calls: Calls::new(),
-            begun: Begun::default(),
+            rate: Rate::new(config.a_second.into()),
             failures: Failures::default(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -233,21 +233,17 @@ impl Answerer {
         first: &First,
         (digest, proven): (Digest, Proven),
     ) -> Result<(), Refused> {
-        let most = usize::from(self.config.a_second);
         let many = self.table.len() >= usize::from(self.config.cookies_from);
-        if !many && self.begun.count(now) < most.div_ceil(2) {
+        if !many && !self.rate.is_half_used(now) {
             return Ok(());
         }
-        match proven {
-            Proven::No => {
-                let cookie = self.baker.cookie(now, digest);
-                self.transmits.push_back((from, Message::Retry { opener: first.opener, cookie }.to_bytes()));
-                return Err(Refused::Cookie);
-            }
-            Proven::ByCookie if !self.begun.admits(now, from.ip(), most) => return Err(Refused::Full),
-            // As many again, for peers that were trusted before.
-            Proven::Familiar if self.begun.count(now) >= 2 * most => return Err(Refused::Full),
-            Proven::ByCookie | Proven::Familiar => {}
+        if proven == Proven::No {
+            let cookie = self.baker.cookie(now, digest);
+            self.transmits.push_back((from, Message::Retry { opener: first.opener, cookie }.to_bytes()));
+            return Err(Refused::Cookie);
+        }
+        if !self.rate.admits(now, from.ip(), proven) {
+            return Err(Refused::Full);
         }
         if self.table.make_room() {
             self.refusals.add(Refused::Evicted);
@@ -290,7 +286,7 @@ impl Answerer {
             }
         };
         self.transmits.push_back((from, second.clone()));
-        self.begun.note(now, from.ip());
+        self.rate.note(now, from.ip(), proven);
         let attempts = Attempts::None;
         self.table
             .insert(id, HalfOpen { address: from, proven, digest, second, awaits, attempts, begun: now });

@@ -270,6 +270,21 @@ fn a_host_at_which_a_trusted_peer_was_keeps_its_place() {
 }
 
 #[test]
+fn a_flood_from_a_host_at_which_a_trusted_peer_was_leaves_room_for_other_hosts() {
+    let config =
+        AnswererConfig { half_open: 1024, cookies_from: 0, a_second: 100, ..AnswererConfig::default() };
+    let mut answerer = answerer(keys(2, &[1]), config);
+    time_to_get_in(&mut answerer, NOW, host(1), |_, _| ());
+    let now = NOW + Duration::from_secs(1);
+    let answered = (0..200).filter(|number| call(&mut answerer, now, *number, host(1))).count();
+    assert!((50..=100).contains(&answered), "{answered}");
+    assert!(call(&mut answerer, now, 200, host(9 << 8)), "a stranger");
+    time_to_get_in(&mut answerer, now, host(8 << 8), |_, _| ());
+    let later = now + Duration::from_millis(999);
+    assert!(call(&mut answerer, later, 201, host(8 << 8)), "another host of a trusted peer");
+}
+
+#[test]
 fn under_load_a_handshake_may_take_less_time() {
     let config = AnswererConfig { half_open: 8, cookies_from: 0, ..AnswererConfig::default() };
     let mut answerer = answerer(keys(2, &[1]), config);
