@@ -223,7 +223,7 @@ impl<P: Payload> Receiver<P> {
 
     /// Whether the sender should know that there is more room: it may be waiting for it.
     pub(super) fn has_news_of_limit(&self) -> bool {
-        self.end.is_none() && self.limit() >= self.told + self.window() / 4
+        self.end.is_none() && self.limit() >= self.told + self.share() / 4
     }
 
     /// Whether something waits for an answer.
@@ -250,8 +250,13 @@ impl<P: Payload> Receiver<P> {
 
     /// Up to where the peer may send. What it was told is not taken back.
     fn limit(&self) -> u64 {
-        let room = self.window().min(self.allowance).saturating_sub(self.ready_bytes);
+        let room = self.share().saturating_sub(self.ready_bytes);
         (self.next + room).max(self.told)
+    }
+
+    /// Returns the bytes that may be kept just now: of the window, what there is memory for.
+    fn share(&self) -> u64 {
+        self.window().min(self.allowance)
     }
 
     /// Returns the bytes that may be kept: what there is at first, and a multiple of what the user has read.

@@ -98,6 +98,19 @@ fn data_that_are_not_read_stop_at_what_is_allowed() {
 }
 
 #[test]
+fn room_that_reading_makes_within_what_is_allowed_is_told_at_once() {
+    let mut receiver = Receiver::new();
+    receiver.0.allow(20_000);
+    let limit = |receiver: &mut Receiver| {
+        std::iter::from_fn(|| receiver.0.poll_transmit(NOW)).find_map(|packet| Some(packet.ack?.limit))
+    };
+    (0..10).for_each(|packet| receiver.takes(1400 * packet, 1400));
+    assert_eq!(limit(&mut receiver), Some(20_000));
+    while receiver.0.recv().is_some() {}
+    assert_eq!(limit(&mut receiver), Some(14_000 + 20_000));
+}
+
+#[test]
 fn crumbs_are_counted_with_what_keeping_them_costs() {
     let mut receiver = Receiver::new();
     receiver.0.allow(100_000);
