@@ -46,6 +46,11 @@ impl Hosts {
         Self { asks, known: BTreeMap::new() }
     }
 
+    /// From now on these hosts are asked; what is known of hosts stays.
+    pub(super) const fn set_asks(&mut self, asks: Asks) {
+        self.asks = asks;
+    }
+
     /// Returns whether a host may be asked now; then it has one question less.
     pub(super) fn may_ask(&mut self, now: Instant, mobile: Ipv4Addr) -> bool {
         let Asks::Answering { questions } = self.asks else { return true };

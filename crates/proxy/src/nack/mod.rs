@@ -119,6 +119,7 @@ impl<K> Nacks<K> {
 
     /// Takes other parameters, and keeps what is known of connections; the bounds of the table stay as they are.
     pub fn set_config(&mut self, config: Config) {
+        self.hosts.set_asks(config.asks);
         self.config = Config { bounds: self.config.bounds, ..config };
     }
 

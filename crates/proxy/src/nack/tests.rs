@@ -284,6 +284,23 @@ fn a_host_that_sends_again_only_by_its_timeout_is_left_alone_too() {
 }
 
 #[test]
+fn other_parameters_decide_from_then_on_which_hosts_are_asked() {
+    let mut station = Station::new(Config::default());
+    station.machine.set_config(careful());
+    let lose = |station: &mut Station, gaps: core::ops::Range<u32>| {
+        for gap in gaps.map(|n| 2 * n + 1) {
+            station.data(gap + 1);
+            station.wait(station.now_ms + 200);
+            station.data(gap);
+        }
+        station.machine.stats().nacks
+    };
+    assert_eq!(lose(&mut station, 0..20), 3);
+    station.machine.set_config(Config::default());
+    assert!(lose(&mut station, 20..30) >= 13);
+}
+
+#[test]
 fn a_host_that_answers_is_asked_for_ever_and_repeatedly() {
     let mut station = Station::new(careful());
     for n in 0..50 {
