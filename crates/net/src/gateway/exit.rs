@@ -288,9 +288,11 @@ impl<P: Carrier> Shared<P> {
             answered = stream.write_all(&SIGN_OF_LIFE).await;
             let _ = stream.flush().await;
         }
-        self.sessions.close(held);
+        let is_gone = self.sessions.close(held);
         self.figures.open_trunks.set(self.sessions.len() as u64);
-        self.remarks.entrance(&held.name, Entrance::Gone, peer);
+        if is_gone {
+            self.remarks.entrance(&held.name, Entrance::Gone, peer);
+        }
     }
 
     async fn connect_onward(&self, near: TrunkLeg<P>, request: &Request, held: &Held) {

@@ -67,10 +67,15 @@ impl Sessions {
         held
     }
 
-    /// Removes a trunk: all its connections are over.
-    pub(super) fn close(&self, held: &Arc<Held>) {
-        self.all().retain(|one| !Arc::ptr_eq(one, held));
+    /// Removes a trunk: all its connections are over. Returns whether its entrance has no other one: an entrance that has lost the exit
+    /// for a while opens a trunk before the exit misses the former one.
+    pub(super) fn close(&self, held: &Arc<Held>) -> bool {
+        let mut all = self.all();
+        all.retain(|one| !Arc::ptr_eq(one, held));
+        let was_last = all.iter().all(|one| one.name != held.name);
+        drop(all);
         held.ended.send_replace(true);
+        was_last
     }
 
     /// Returns the trunk that requests name by `id`.
@@ -165,7 +170,7 @@ mod tests {
         assert!(sessions.guest(Identity::Key([7; 32])).is_some());
         assert!(sessions.guest(Identity::Key([8; 32])).is_none(), "another entrance");
         assert!(sessions.named(old.session.id()).is_some());
-        [&old, &new].into_iter().for_each(|held| sessions.close(held));
+        assert_eq!([&old, &new].map(|held| sessions.close(held)), [false, true], "one is left, and none");
         assert!(sessions.guest(Identity::Key([7; 32])).is_none() && sessions.len() == 0);
         assert!(sessions.named(old.session.id()).is_none() && *new.ended.borrow());
     }
