@@ -56,7 +56,6 @@ pub struct Announcements {
     known: Known,
     /// The interface that leads to the other end.
     watched: Watched,
-    /// Its number.
     /// Its number, while it is there.
     index: Option<u32>,
     counts: Counts,
@@ -135,7 +134,7 @@ impl Announcements {
             Err(gone) if index.is_none() => (Tone::Bad, gone.to_string()),
             _ => (Tone::Good, "the interface of announcements is there again".to_owned()),
         };
-        ledger.say(Notice { about: "interface", tone, text });
+        ledger.say(Notice { about: "interface".into(), tone, text });
     }
 
     fn turn(&mut self, written: &mut Written, ledger: &Ledger) -> io::Result<()> {

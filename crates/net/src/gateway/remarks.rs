@@ -72,14 +72,14 @@ impl Remarks {
                 format!("the gateway at {address} calls itself {name} and has another key: it is refused"),
             ),
         };
-        self.notices.say(Notice { about: "peer", tone, text });
+        self.notices.say(Notice { about: format!("entrance {name}").into(), tone, text });
     }
 
     /// Logs a fault of a stranger, if none of its kind was logged within a minute.
     pub(super) fn stranger(&self, did: Stranger, address: SocketAddr) {
         if self.said.lock().unwrap_or_else(PoisonError::into_inner).is_due(did, now()) {
             let text = format!("the gateway at {address} {did}: it is refused");
-            self.notices.say(Notice { about: "stranger", tone: Tone::Bad, text });
+            self.notices.say(Notice { about: "stranger".into(), tone: Tone::Bad, text });
         }
     }
 }
@@ -133,6 +133,7 @@ fn now() -> Instant {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::Ledger;
 
     #[test]
     fn each_change_of_an_entrance_is_told_once() {
@@ -142,6 +143,19 @@ mod tests {
         assert!(said.is_new(&other, Entrance::Unproven));
         assert!(said.is_new(&one, Entrance::Present) && !said.is_new(&one, Entrance::Present));
         assert!(said.is_new(&one, Entrance::Gone) && said.is_new(&one, Entrance::Present));
+    }
+
+    #[test]
+    fn each_entrance_has_a_notice_of_its_own_and_the_latest_stands() {
+        let (remarks, ledger) = (Remarks::default(), Ledger::default());
+        let [one, other] = ["one", "other"].map(|name| name.parse().unwrap());
+        let at = ([192, 0, 2, 1], 7172).into();
+        for (name, now) in [(&one, Entrance::Present), (&one, Entrance::Gone), (&other, Entrance::Present)] {
+            remarks.entrance(name, now, at);
+        }
+        remarks.notices().pass_to(&ledger);
+        let tones: Vec<_> = ledger.notices().iter().map(|notice| notice.tone).collect();
+        assert_eq!(tones, [Tone::Bad, Tone::Good]);
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl Notices {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
     }
 
-    fn pass_to(&self, ledger: &Ledger) {
+    pub(super) fn pass_to(&self, ledger: &Ledger) {
         let said = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         said.into_iter().for_each(|notice| ledger.say(notice));
     }

@@ -112,7 +112,7 @@ impl<P: Carrier> Trunk<P> {
         if self.config.falls_back_in_clear() {
             let exit = &self.config.exit;
             let text = format!("while the exit {exit} does not answer, connections go by TCP, IN CLEAR");
-            self.notices.say(Notice { about: "fallback", tone: Tone::Bad, text });
+            self.notices.say(Notice { about: "fallback".into(), tone: Tone::Bad, text });
         }
         if opens == Opens::OnDemand {
             self.wanted.notified().await;
@@ -384,7 +384,7 @@ impl<P: Carrier> Trunk<P> {
             let (exit, fallback) = (&self.config.exit, self.config.fallback());
             let remark = Remark { exit, said, fallback, encrypts: self.config.transport.encrypts() };
             let tone = if said == Said::Present { Tone::Good } else { Tone::Bad };
-            self.notices.say(Notice { about: "peer", tone, text: remark.to_string() });
+            self.notices.say(Notice { about: "peer".into(), tone, text: remark.to_string() });
         }
     }
 }

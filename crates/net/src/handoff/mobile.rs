@@ -255,7 +255,7 @@ impl MobileHost {
         } else {
             (Tone::Bad, format!("radios have gone and are waited for: {names}"))
         };
-        books.say(Notice { about: "interface", tone, text });
+        books.say(Notice { about: "interface".into(), tone, text });
         if has_returned {
             // What went with the interface is made anew with the next beacon.
             self.looked = Instant::ZERO;

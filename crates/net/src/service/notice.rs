@@ -2,13 +2,14 @@
 
 use hopline_proxy::Peer;
 use hopline_wire::dproxy::tunnel::Speaks;
+use std::borrow::Cow;
 use std::fmt::Debug;
 
 /// Condition of a part of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Subject, such as `peer`: a later notice about the same takes its place.
-    pub about: &'static str,
+    /// Subject, such as `peer`, or the name of one of several: a later notice about the same takes its place.
+    pub about: Cow<'static, str>,
     /// Tone: the service works as intended, or not.
     pub tone: Tone,
     /// The condition, as part of a sentence.
@@ -39,7 +40,7 @@ impl Notice {
             Peer::Sought => return None,
             Peer::Present => {
                 let text = format!("the other end, {address}, is there");
-                return Some(Self { about: "peer", tone: Tone::Good, text });
+                return Some(Self { about: "peer".into(), tone: Tone::Good, text });
             }
             Peer::Absent => "does not answer".to_owned(),
             Peer::OtherVersion(version) => {
@@ -50,7 +51,7 @@ impl Notice {
             Peer::OtherKind(speaks) => format!("is of another kind, {}", kind(speaks)),
         };
         let text = format!("the other end, {address}, {is}: {without}");
-        Some(Self { about: "peer", tone: Tone::Bad, text })
+        Some(Self { about: "peer".into(), tone: Tone::Bad, text })
     }
 }
 
