@@ -7,7 +7,9 @@ use super::config::Transport;
 use super::key::{Key, Peer};
 use crate::streams::{Host, Protocol, Stream};
 use crate::tpa::{self, Tpa};
-use crate::wide::{self, AnswererConfig, Credentials, HostConfig, PrivateKey, PublicKey, Seed, Trust, Wide};
+use crate::wide::{
+    self, AnswererConfig, Credentials, HostConfig, PrivateKey, PublicKey, ResetKey, Seed, Trust, Wide,
+};
 use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;
@@ -105,8 +107,8 @@ impl Opened {
                 let private = PrivateKey::generate(&Seed::new(secret()));
                 let own = private.public();
                 let hosts = all_that_work(locals, |local| {
-                    let resets = Some(wide::reset_key(&private, local));
                     let host = Wide::host_config()?;
+                    let resets = resets(&private, local, host.resets);
                     let answerer = AnswererConfig {
                         half_open: HALF_OPEN,
                         a_second: HANDSHAKES_A_SECOND,
@@ -124,6 +126,12 @@ impl Opened {
             }
         })
     }
+}
+
+/// Returns the key of what tells peers that their connections are lost; `random` for a port that the system chooses. That port is another
+/// after a restart, and two gateways on a machine that share their secret must not have the same key (RFC 9000 §21.11).
+fn resets(private: &PrivateKey, local: SocketAddr, random: Option<ResetKey>) -> Option<ResetKey> {
+    if local.port() == 0 { random } else { Some(wide::reset_key(private, local)) }
 }
 
 /// A host may lack a version of IP; the error is that of the first.
@@ -177,6 +185,7 @@ impl Carrier for Wide {
 mod tests {
     use super::*;
     use crate::gateway::ExitConfig;
+    use hopline_wire::secure::ConnectionId;
 
     fn peer(name: &str, secret: u8) -> Peer {
         Peer { name: name.parse().unwrap(), key: Key::new(&[secret; 32]) }
@@ -202,6 +211,18 @@ mod tests {
         assert_ne!(own, of_exit(std::slice::from_ref(&a)));
         let entrance = Opened::of_entrance(&Transport::tpa_wide(), &[([127, 0, 0, 1], 0).into()], &a.key);
         assert_ne!(of_exit(&[a]), public(&entrance.unwrap()));
+    }
+
+    #[test]
+    fn gateways_at_ports_of_the_systems_choice_have_no_key_of_resets_in_common() {
+        let private = PrivateKey::generate(&Seed::new([1; 32]));
+        let id = ConnectionId::new([5; 8]).unwrap();
+        let token = |port: u16| {
+            let random = Wide::host_config().unwrap().resets;
+            resets(&private, ([127, 0, 0, 1], port).into(), random).unwrap().token(id)
+        };
+        assert!(ResetKey::same(&token(7172), &token(7172)), "after a restart, too");
+        assert!(!ResetKey::same(&token(0), &token(0)));
     }
 
     #[test]
