@@ -61,8 +61,7 @@ pub fn set_congestion_control(socket: &socket2::Socket, name: &str) -> Result<()
     })
 }
 
-/// Those that are loaded, separated by spaces; asking for another by name may load it.
-/// The congestion controls that this kernel has loaded, with spaces between them.
+/// Returns the congestion controls that this kernel has loaded, with spaces between them; asking for another one by name may load it.
 #[must_use]
 pub fn offered_congestion_controls() -> String {
     listed("tcp_available_congestion_control")

@@ -60,7 +60,6 @@ pub mod socks;
 #[cfg(feature = "gateway")]
 mod spare;
 #[cfg(feature = "gateway")]
-#[cfg(feature = "gateway")]
 mod trunk;
 #[cfg(feature = "gateway")]
 mod ways;

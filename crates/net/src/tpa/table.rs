@@ -1,7 +1,6 @@
 //! The connections of a host, found by their tags.
 
 use super::backlog::Backlog;
-
 use super::route::Route;
 use super::stats::HostStats;
 use super::trust::Trust;
