@@ -279,7 +279,7 @@ impl<P: Carrier> Shared<P> {
     /// Answers for signs of life, until the entrance ends the trunk or is lost.
     async fn hold(&self, mut near: TrunkLeg<P>, held: &Arc<Held>, peer: SocketAddr) {
         self.figures.trunks.add();
-        self.figures.open_trunks.set(self.sessions.len() as u64);
+        self.figures.open_trunks.set(self.sessions.entrances() as u64);
         self.remarks.entrance(&held.name, Entrance::Present, peer);
         let stream = near.stream();
         let mut answered = answer(stream, held, 0, Verdict::Connected).await;
@@ -289,7 +289,7 @@ impl<P: Carrier> Shared<P> {
             let _ = stream.flush().await;
         }
         let is_gone = self.sessions.close(held);
-        self.figures.open_trunks.set(self.sessions.len() as u64);
+        self.figures.open_trunks.set(self.sessions.entrances() as u64);
         if is_gone {
             self.remarks.entrance(&held.name, Entrance::Gone, peer);
         }

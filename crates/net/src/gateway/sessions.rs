@@ -91,9 +91,9 @@ impl Sessions {
         (taken < GUESTS).then_some(guest)
     }
 
-    /// Returns how many stand.
-    pub(super) fn len(&self) -> usize {
-        self.all().len()
+    /// Returns the number of entrances with a trunk.
+    pub(super) fn entrances(&self) -> usize {
+        self.all().iter().map(|held| &held.name).collect::<BTreeSet<_>>().len()
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Arc<Held>>> {
@@ -163,6 +163,7 @@ mod tests {
         let sessions = Sessions::default();
         assert!(sessions.guest(Identity::Key([7; 32])).is_none());
         let [old, new] = [1, 2].map(|of| open(&sessions, of));
+        assert_eq!(sessions.entrances(), 1, "both are of one");
         let guests: Vec<_> = (0..GUESTS).filter_map(|_| sessions.guest(Identity::Key([7; 32]))).collect();
         assert!(guests.len() == GUESTS && guests.iter().all(|guest| Arc::ptr_eq(&guest.0, &new)));
         assert!(sessions.guest(Identity::Key([7; 32])).is_none());
@@ -171,7 +172,7 @@ mod tests {
         assert!(sessions.guest(Identity::Key([8; 32])).is_none(), "another entrance");
         assert!(sessions.named(old.session.id()).is_some());
         assert_eq!([&old, &new].map(|held| sessions.close(held)), [false, true], "one is left, and none");
-        assert!(sessions.guest(Identity::Key([7; 32])).is_none() && sessions.len() == 0);
+        assert!(sessions.guest(Identity::Key([7; 32])).is_none() && sessions.entrances() == 0);
         assert!(sessions.named(old.session.id()).is_none() && *new.ended.borrow());
     }
 }
