@@ -136,12 +136,14 @@ mod tests {
     use crate::plan::Plan;
     use hopline_daemon::Config;
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn every_file_is_right() {
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("key");
         fs::write(&key, "5a".repeat(32)).unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
         let everywhere = Plan::full(10.0, 1).conditions;
         for (middle, condition) in
             Middle::ALL.iter().flat_map(|middle| everywhere.iter().map(move |c| (middle, c)))

@@ -7,6 +7,7 @@ use hopline_daemon::Config;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -45,6 +46,7 @@ impl Standing {
         let folder = TempDir::with_prefix("versus-proxies-")?;
         let key = folder.path().join("key");
         fs::write(&key, "5a".repeat(32))?;
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600))?;
         let mut standing = Self { processes: Vec::new(), _folder: folder };
         let folder = standing._folder.path().to_owned();
         let daemons = middle.daemons(condition, &key);

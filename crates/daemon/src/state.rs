@@ -2,8 +2,9 @@
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -36,12 +37,22 @@ pub enum StateError {
     /// The folder cannot be used.
     #[error("{0}: {1}")]
     Folder(String, io::Error),
+    /// This user may not use the folder.
+    #[error(
+        "{0}: permission denied for user {1}: `run`, `setup` and `undo` need root (sudo hopline proxy …), or a state_dir of this user"
+    )]
+    Denied(String, u32),
+    /// Other users may change the files of the folder.
+    #[error(
+        "{0}: other users may write to this folder (mode {1:04o}), so that rules could be undone that no daemon made: chmod go-w {0}, or another state_dir"
+    )]
+    Writable(String, u32),
 }
 
 impl State {
     /// Takes the right. If the daemon that had it has gone and is being cleaned up after, waits for that.
     pub(crate) fn take(folder: &Path, name: &str) -> Result<Self, StateError> {
-        fs::create_dir_all(folder).map_err(|e| failed(folder, e))?;
+        make(folder)?;
         let mut state = Self::await_cleaner(folder, name)?;
         let written = state.lock.set_len(0).and_then(|()| writeln!(state.lock, "{}", std::process::id()));
         written.map_err(|e| failed(&state.path_of_lock(), e))?;
@@ -62,8 +73,10 @@ impl State {
     pub(crate) fn hold(folder: &Path, name: &str) -> Result<Self, StateError> {
         let path = folder.join(format!("{name}.lock"));
         // Not cut short: until the lock is ours the file says whose it is.
-        let opened = File::options().create(true).truncate(false).read(true).write(true).open(&path);
-        let mut lock = opened.map_err(|e| failed(&path, e))?;
+        // A user that may open it may hold the lock, and keep the daemon from starting.
+        let mut options = File::options();
+        options.create(true).truncate(false).read(true).write(true).mode(0o600);
+        let mut lock = options.open(&path).map_err(|e| failed(&path, e))?;
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             let mut process = String::new();
             let _ = lock.read_to_string(&mut process);
@@ -107,6 +120,20 @@ pub(crate) fn socket(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.sock"))
 }
 
+/// Makes the folder, if it is not there: all users may look for the socket in it, and the owner alone may write, whatever the umask.
+fn make(folder: &Path) -> Result<(), StateError> {
+    if !folder.is_dir() {
+        let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
+        made.and_then(|()| fs::set_permissions(folder, Permissions::from_mode(0o755)))
+            .map_err(|e| failed(folder, e))?;
+    }
+    let mode = fs::metadata(folder).map_err(|e| failed(folder, e))?.mode() & 0o7777;
+    if mode & 0o022 != 0 {
+        return Err(StateError::Writable(folder.display().to_string(), mode));
+    }
+    Ok(())
+}
+
 fn is_alive(process: &str) -> bool {
     // What has ended and is not yet buried has a folder, and nothing that it runs. What may not be looked at is alive.
     fs::read_link(format!("/proc/{process}/exe"))
@@ -114,5 +141,38 @@ fn is_alive(process: &str) -> bool {
 }
 
 fn failed(path: &Path, error: io::Error) -> StateError {
-    StateError::Folder(path.display().to_string(), error)
+    let path = path.display().to_string();
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => StateError::Denied(path, rustix::process::geteuid().as_raw()),
+        _ => StateError::Folder(path, error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn a_folder_that_other_users_may_write_to_is_refused_with_the_command_that_mends_it() {
+        let folder = tempfile::tempdir().unwrap();
+        for open in [0o777, 0o775, 0o1777] {
+            fs::set_permissions(folder.path(), Permissions::from_mode(open)).unwrap();
+            let said = State::take(folder.path(), "hopline").unwrap_err().to_string();
+            assert!(said.contains(&format!("chmod go-w {}", folder.path().display())), "{said}");
+        }
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        assert!(State::take(folder.path(), "hopline").is_ok());
+    }
+
+    #[test]
+    fn the_folder_is_open_to_look_into_and_the_lock_is_its_owners() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("a/b");
+        let _state = State::take(&inner, "hopline").unwrap();
+        assert_eq!((mode(&inner), mode(&inner.join("hopline.lock"))), (0o755, 0o600));
+    }
 }

@@ -8,6 +8,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod accounts;
 mod admission;
 pub mod announce;
 pub mod bench;

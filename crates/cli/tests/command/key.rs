@@ -59,7 +59,11 @@ fn what_others_may_read_is_no_secret() {
     key(&["new", "k"], folder.path());
     let file = folder.path().join("k");
     chmod(&file, 0o640);
-    refused(&["show", "k"], folder.path(), &["k: others may read or write it (mode 0640)", "chmod 600 k"]);
+    refused(
+        &["show", "k"],
+        folder.path(),
+        &["k: other users may read or write it (mode 0640)", "chmod 600 k"],
+    );
     chmod(&file, 0o600);
     chmod(folder.path(), 0o777);
     refused(&["show", "k"], folder.path(), &["all users may write to this folder", "chmod go-w"]);

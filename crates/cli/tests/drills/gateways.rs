@@ -2,7 +2,7 @@
 //! crosses in clear while an attacker drops datagrams or forges ICMP.
 
 use crate::drills::world::now;
-use crate::proxy::world::{Daemon, shell, until_or};
+use crate::proxy::world::{Daemon, secret, shell, until_or};
 use hopline_core::Duration as Span;
 use hopline_link::{Emulation, Side};
 use hopline_net::link::NamespaceLink;
@@ -68,7 +68,7 @@ impl World {
         let way = Emulation { rate: Some(20_000_000), ..Emulation::delay(Span::from_millis(40)) };
         let link = NamespaceLink::new(way.clone(), way, 7).unwrap();
         let folder = TempDir::new().unwrap();
-        fs::write(folder.path().join("key"), "07".repeat(32)).unwrap();
+        secret(&folder.path().join("key"), &"07".repeat(32));
         let b = IpAddr::V4(link.address_b());
         let listener = link.run_in_b(|| TcpListener::bind((b, 80)).unwrap());
         let serve = move || {

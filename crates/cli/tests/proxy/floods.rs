@@ -2,10 +2,9 @@
 
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::{End, Pace, Transfer, transfer};
-use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, SERVER, shell, until_or};
+use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, SERVER, secret, shell, until_or};
 use hopline_core::{Purpose, Stream};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use std::fs;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
 const FLOWS: u32 = 100_000;
@@ -204,7 +203,7 @@ fn datagrams(ground: &Ground, from: &str, port: u16) -> (usize, usize) {
 pub(crate) fn who_listens_for_datagrams_counts_garbage_and_answers_with_no_more_than_came() {
     let ground = Ground::new();
     for (name, bytes) in [("link.key", 32), ("cells.key", 16)] {
-        fs::write(ground.folder.path().join(name), "5a".repeat(bytes)).unwrap();
+        secret(&ground.folder.path().join(name), &"5a".repeat(bytes));
     }
     for address in [PEER, STRANGER] {
         shell(&ground.mobile, &format!("ip addr add {address}/24 dev mobile"));

@@ -18,7 +18,7 @@ pub(crate) fn what_has_announced_itself_is_reached_over_tpa_from_the_second_conn
 pub(crate) fn reach(ground: &Ground) {
     let before = ground.listing();
     let key = ground.folder.path().join("key");
-    fs::write(&key, "07".repeat(32)).unwrap();
+    secret(&key, &"07".repeat(32));
     let mut gateway = ground.start(&format!("{A_GATEWAY}key_file = \"{}\"\n", key.display()));
     // Nobody answers for the server yet.
     carry(ground, 8000);
@@ -42,7 +42,7 @@ pub(crate) fn each_change_of_the_other_gateway_is_logged_once() {
     let ground = Ground::new();
     let [key, other] = [("key", "07"), ("other", "08")].map(|(name, byte)| {
         let path = ground.folder.path().join(name);
-        fs::write(&path, byte.repeat(32)).unwrap();
+        secret(&path, &byte.repeat(32));
         path.display().to_string()
     });
     let exit = |key: &str| {

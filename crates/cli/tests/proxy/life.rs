@@ -3,14 +3,13 @@
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::{End, Pace, Transfer, in_a_thread, transfer};
 use crate::proxy::world::{
-    Ground, MOBILE, PATIENCE, ROUTER, SERVER, now, processes_told_of, shell, signal, until_or,
+    Ground, MOBILE, PATIENCE, ROUTER, SERVER, now, processes_told_of, secret, shell, signal, until_or,
 };
 use hopline_net::sched::{Priority, be_on_time};
 use hopline_net::veth::{self, Trains};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::thread;
 use std::time::Duration;
 
@@ -125,12 +124,9 @@ pub(crate) fn an_interface_that_vanishes_is_waited_for() {
 /// A proxy of each kind on the router, before the interface that leads to the mobile host.
 pub(crate) fn each_kind(ground: &Ground) -> String {
     let folder = ground.folder.path();
-    fs::write(folder.join("link.key"), "07".repeat(32)).unwrap();
-    fs::write(folder.join("cells.key"), "07".repeat(16)).unwrap();
+    secret(&folder.join("link.key"), &"07".repeat(32));
+    secret(&folder.join("cells.key"), &"07".repeat(16));
     fs::write(folder.join("samples"), "").unwrap();
-    for key in ["link.key", "cells.key"] {
-        fs::set_permissions(folder.join(key), fs::Permissions::from_mode(0o600)).unwrap();
-    }
     let folder = folder.display();
     let [near, far] = ROUTER;
     let on = "interface = \"mobile\"";

@@ -2,7 +2,7 @@
 //! which 1 % is lost, short round trip. Measured, so that nothing else may run beside it.
 
 use crate::proxy::life::{TIED, each_kind};
-use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, now, shell, until_or};
+use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, now, secret, shell, until_or};
 use hopline_net::tcp::set_congestion_control;
 use hopline_net::veth::{self, Trains};
 use hopline_testkit::namespace::last_hop::received_until;
@@ -10,7 +10,6 @@ use serde_json::Value as Json;
 use socket2::{Domain, Socket, Type};
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
@@ -49,8 +48,7 @@ fn end(ground: &Ground, is_near: bool, key: &str) -> Daemon {
     };
     let folder = ground.folder.path();
     let key_file = folder.join(format!("{key}.key"));
-    fs::write(&key_file, key.repeat(32)).unwrap();
-    fs::set_permissions(&key_file, fs::Permissions::from_mode(0o600)).unwrap();
+    secret(&key_file, &key.repeat(32));
     let state = folder.join(stands);
     let file: PathBuf = folder.join(format!("{stands}.toml"));
     let text = format!(

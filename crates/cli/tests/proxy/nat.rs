@@ -2,7 +2,7 @@
 
 use crate::proxy::gateways::reach;
 use crate::proxy::transfer::{End, Pace, Transfer, transfer};
-use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, SERVER, shell, until_or};
+use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, SERVER, secret, shell, until_or};
 use hopline_net::Namespace;
 use std::fs;
 use std::time::Duration;
@@ -142,7 +142,7 @@ pub(crate) fn d_proxy_repairs_what_a_router_translates() {
 /// Starts D-Proxy at both ends of the link: on the router, and on the mobile host.
 pub(crate) fn d_proxies(ground: &Ground) -> [Daemon; 2] {
     let (key, state) = (ground.folder.path().join("link.key"), ground.folder.path().join("far"));
-    fs::write(&key, "5a".repeat(32)).unwrap();
+    secret(&key, &"5a".repeat(32));
     let end = |local: &str, peer: &str, stands: &str| {
         let key = key.display();
         format!(

@@ -3,7 +3,7 @@
 
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::{End, Pace, Transfer, in_a_thread};
-use crate::proxy::world::{Daemon, Ground, MOBILE, SERVER, now, shell, until};
+use crate::proxy::world::{Daemon, Ground, MOBILE, SERVER, now, secret, shell, until};
 use hopline_core::{Purpose, Stream};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,7 +87,7 @@ impl Field {
         let ground = Ground::new();
         let before = ground.listing();
         let folder = ground.folder.path();
-        fs::write(folder.join("link.key"), "5a".repeat(32)).unwrap();
+        secret(&folder.join("link.key"), &"5a".repeat(32));
         let far = folder.join("far.toml");
         let state = folder.join("far");
         let tunnel = tunnel(&ground, ["10.9.0.1", "10.9.0.254"], TUNNELLED);

@@ -5,6 +5,7 @@ use hopline_net::veth::{self, Trains};
 use serde_json::Value as Json;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -182,6 +183,12 @@ impl Ground {
         });
         if looked { Vec::new() } else { found }
     }
+}
+
+/// Writes a file of a secret, which its owner alone may read.
+pub(crate) fn secret(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 /// Processes that have `words` among theirs.

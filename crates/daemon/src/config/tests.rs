@@ -1,9 +1,21 @@
 use super::*;
 use hopline_net::gateway::{Fallback, Transport};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 fn read(text: &str) -> Result<Config, String> {
     let source = Source { name: "p.toml".into(), text: text.into() };
     Config::parse(&Arc::new(source)).map_err(|problems| problems.to_string())
+}
+
+/// Writes a file of a secret, which its owner alone may read.
+fn secret(path: &Path, text: impl AsRef<[u8]>) {
+    fs::write(path, text).unwrap();
+    chmod(path, 0o600);
+}
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
 const SNOOP: &str = "[[proxy]]\nkind = \"snoop\"\ninterface = \"wlan0\"\n";
@@ -56,7 +68,7 @@ fn each_proxy_has_a_queue_of_its_own() {
 fn both_ends_of_a_link_are_hosts_and_not_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("link.key");
-    std::fs::write(&key, "07".repeat(32)).unwrap();
+    secret(&key, "07".repeat(32));
     for kind in ["d-proxy", "opaque", "arq"] {
         let interface = if kind == "d-proxy" { "interface = \"wlan0\"\n" } else { "" };
         let ends = |local: &str, peer: &str| {
@@ -79,10 +91,10 @@ fn both_ends_of_a_link_are_hosts_and_not_the_same() {
 fn a_mobile_host_has_a_key_of_its_own_and_hosts_register_at_named_stations() {
     let folder = tempfile::tempdir().unwrap();
     let (network, host) = (folder.path().join("cells.key"), folder.path().join("host.key"));
-    std::fs::write(&network, "07".repeat(16)).unwrap();
+    secret(&network, "07".repeat(16));
     let line = crate::host_key(network.to_str().unwrap(), "10.9.0.7".parse().unwrap()).unwrap();
     assert_ne!(line, crate::host_key(network.to_str().unwrap(), "10.9.0.8".parse().unwrap()).unwrap());
-    std::fs::write(&host, line).unwrap();
+    secret(&host, line);
     let mobile = |key: &std::path::Path| {
         let head = "[[proxy]]\nkind = \"mobile-host\"\naddress = \"10.9.0.7\"\ninterfaces = [\"wlan0\"]\n";
         read(&format!("{head}key_file = \"{}\"\n", key.display()))
@@ -246,30 +258,178 @@ fn the_guide_shows_a_file_of_every_kind() {
     assert_eq!(unsaid, ["mtcp", "nack", "arq"], "their files are as those of snoop and opaque");
 }
 
+/// A proxy of each kind that reads a secret, from the file `path`, which has 64 digits; `login` is one of SOCKS.
+fn readers(path: &Path, login: &Path) -> Vec<String> {
+    let (path, login) = (path.display(), login.display());
+    let key = format!("key_file = \"{path}\"\n");
+    let ends = "local = \"192.0.2.1\"\npeer = \"192.0.2.2\"\n";
+    vec![
+        format!("[[proxy]]\nkind = \"opaque\"\n{ends}{key}"),
+        format!("[[proxy]]\nkind = \"arq\"\n{ends}{key}"),
+        format!("[[proxy]]\nkind = \"d-proxy\"\ninterface = \"wlan0\"\n{ends}{key}"),
+        format!("[[proxy]]\nkind = \"mobile-host\"\naddress = \"10.9.0.7\"\ninterfaces = [\"wlan0\"]\n{key}"),
+        format!("[[proxy]]\nkind = \"gateway-exit\"\npeers = [\"drone-7 = {path}\"]\n"),
+        format!(
+            "[[proxy]]\nkind = \"gateway\"\nexit = \"192.0.2.7:7172\"\nidentity = \"a\"\nsocks = \"127.0.0.1:1080\"\n{key}socks_login_file = \"{login}\"\n"
+        ),
+    ]
+}
+
+#[test]
+fn a_secret_that_other_users_may_read_is_refused_with_the_command_that_mends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [key, login] = ["link.key", "login"].map(|name| folder.path().join(name));
+    secret(&key, "07".repeat(32));
+    secret(&login, "user:password");
+    for text in readers(&key, &login) {
+        assert!(read(&text).is_ok(), "{text}");
+        for mode in [0o644, 0o640, 0o604, 0o660, 0o602] {
+            chmod(&key, mode);
+            let said = read(&text).unwrap_err();
+            assert!(said.contains(&format!("may read or write it (mode {mode:04o})")), "{said}");
+            assert!(said.contains(&format!("chmod 600 {}", key.display())), "{said}");
+        }
+        chmod(&key, 0o400);
+        assert!(read(&text).is_ok(), "{text}");
+    }
+    chmod(&login, 0o644);
+    let said = read(readers(&key, &login).last().unwrap()).unwrap_err();
+    assert!(said.contains(&format!("chmod 600 {}", login.display())), "{said}");
+    for bytes in [16, 32] {
+        secret(&key, "07".repeat(bytes));
+        chmod(&key, 0o644);
+        let said = crate::host_key(key.to_str().unwrap(), "10.9.0.7".parse().unwrap()).unwrap_err();
+        assert!(said.to_string().contains("chmod 600"), "permissions are looked at first: {said}");
+    }
+}
+
+#[test]
+fn a_secret_in_what_is_no_regular_file_is_refused_without_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    rustix::fs::mkfifoat(rustix::fs::CWD, path("fifo"), rustix::fs::Mode::RUSR).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
+    fs::create_dir(path("folder")).unwrap();
+    secret(&path("login"), "user:password");
+    std::os::unix::fs::symlink("fifo", path("link")).unwrap();
+    for (file, kind) in [
+        (path("fifo"), "a FIFO"),
+        (path("link"), "a FIFO"),
+        (path("socket"), "a socket"),
+        (path("folder"), "a directory"),
+        (PathBuf::from("/dev/zero"), "a device"),
+    ] {
+        for text in readers(&file, &path("login")) {
+            let said = read(&text).unwrap_err();
+            let says = format!("{}: {kind}", file.display());
+            assert!(said.contains(&says) && said.contains("make a key"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_link_to_a_secret_is_judged_by_its_target() {
+    let folder = tempfile::tempdir().unwrap();
+    let [key, link, login] = ["link.key", "link", "login"].map(|name| folder.path().join(name));
+    secret(&key, "07".repeat(32));
+    secret(&login, "user:password");
+    std::os::unix::fs::symlink(&key, &link).unwrap();
+    for text in readers(&link, &login) {
+        assert!(read(&text).is_ok(), "{text}");
+    }
+    chmod(&key, 0o644);
+    for text in readers(&link, &login) {
+        assert!(read(&text).unwrap_err().contains("mode 0644"));
+    }
+    // A user that may write to the folder of the target may replace it.
+    let open = folder.path().join("open");
+    fs::create_dir(&open).unwrap();
+    secret(&open.join("key"), "07".repeat(32));
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(open.join("key"), &link).unwrap();
+    chmod(&open, 0o777);
+    for text in readers(&link, &login) {
+        let said = read(&text).unwrap_err();
+        assert!(said.contains("open: all users may write to this folder"), "{said}");
+        assert!(said.contains(&format!("chmod go-w {}", open.display())), "{said}");
+    }
+}
+
 #[test]
 fn a_secret_is_told_apart_from_what_is_none() {
     let folder = tempfile::tempdir().unwrap();
-    let file = |text: &str| {
-        let path = folder.path().join("key");
-        std::fs::write(&path, text).unwrap();
-        format!(
-            "[[proxy]]\nkind = \"opaque\"\nlocal = \"192.0.2.1\"\npeer = \"192.0.2.2\"\nkey_file = \"{}\"\n",
-            path.display()
-        )
-    };
-    assert!(read(&file(&format!("{}\n", "aF".repeat(32)))).is_ok());
-    for wrong in ["", "7", &"7".repeat(63), &"7".repeat(66), &"g7".repeat(32)] {
-        let said = read(&file(wrong)).unwrap_err();
-        assert!(said.contains("key: not 64 hexadecimal digits (make one: head -c 32 /dev/urandom"), "{said}");
+    let [path, login] = ["link.key", "login"].map(|name| folder.path().join(name));
+    secret(&login, "user:password");
+    let digits = "aF".repeat(32);
+    let (bytes, key) = ([0x80; 32], path.display());
+    for right in [
+        digits.clone(),
+        format!("{digits}\n"),
+        format!("{digits}\r\n"),
+        format!("\u{feff}{digits}\n"),
+        format!("# of the link to the hut\n\n  {digits}  \n"),
+    ] {
+        secret(&path, &right);
+        assert!(readers(&path, &login).iter().all(|text| read(text).is_ok()), "{right:?}");
     }
-    let absent = read(&file("").replace("/key\"", "/other\"")).unwrap_err();
-    assert!(absent.contains("p.toml:5:12") && absent.contains("No such file"), "{absent}");
+    let cases: [(Vec<u8>, &str); 12] = [
+        (b"".to_vec(), "there is no shared key"),
+        (b"7".to_vec(), "link.key:1:2: 1 digits are not 64"),
+        ("7".repeat(63).into_bytes(), "63 digits are not 64"),
+        ("7".repeat(66).into_bytes(), "66 digits are not 64"),
+        (format!("{digits} {digits}").into_bytes(), "more than a shared key"),
+        ("g7".repeat(32).into_bytes(), "no hexadecimal digit"),
+        ("00".repeat(32).into_bytes(), "zeros are no secret"),
+        (format!("private:{digits}").into_bytes(), "half of a pair of keys"),
+        (bytes.to_vec(), "32 bytes that are no text"),
+        ([&bytes[..], b"\n"].concat(), "33 bytes that are no text"),
+        (b"\xff\xfe0\x007\x00".to_vec(), "UTF-16"),
+        (vec![b'7'; (1 << 20) + 1], "larger than 1 MiB"),
+    ];
+    for (wrong, says) in cases {
+        secret(&path, &wrong);
+        for text in readers(&path, &login) {
+            let said = read(&text).unwrap_err();
+            assert!(said.contains(says), "{says}: {said}");
+            assert!(!said.contains(&digits), "a secret is not shown: {said}");
+            let made = match text.contains("mobile-host") {
+                true => format!("(umask 077; hopline proxy host-key NETWORK.KEY 10.9.0.7 > {key})"),
+                false => {
+                    format!("(umask 077; head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > {key})")
+                }
+            };
+            assert!(said.contains(&made), "{made}: {said}");
+        }
+    }
+    secret(&path, bytes);
+    let said = read(&readers(&path, &login)[0]).unwrap_err();
+    assert!(
+        said.contains(&format!("od -An -v -tx1 {key} | tr -d ' \\n'")),
+        "what writes them as digits: {said}"
+    );
+    secret(&path, &digits);
+    secret(&login, "nonsense");
+    let said = read(readers(&path, &login).last().unwrap()).unwrap_err();
+    assert!(said.contains("login: no login") && said.contains("USER:PASSWORD"), "{said}");
+    let absent = read(&readers(&folder.path().join("other"), &login)[0]).unwrap_err();
+    assert!(absent.contains("p.toml:5:12") && absent.contains("there is no such file"), "{absent}");
+    assert!(absent.contains("make a key"), "{absent}");
+}
+
+#[test]
+fn a_key_in_the_place_of_a_file_name_is_not_shown() {
+    let digits = "5ec4e75e".repeat(8);
+    for text in &readers(Path::new(&digits), Path::new("login"))[..5] {
+        let said = read(text).unwrap_err();
+        assert!(said.contains("this is a key, and here belongs the name of its file"), "{said}");
+        assert!(!said.contains(&digits), "{said}");
+    }
 }
 
 /// A gateway and an exit, complete.
 fn gateways(folder: &Path) -> [String; 2] {
     let path = folder.join("key");
-    std::fs::write(&path, "07".repeat(32)).unwrap();
+    secret(&path, "07".repeat(32));
     let path = path.display();
     [
         format!(
@@ -331,7 +491,7 @@ fn socks_for_other_hosts_needs_a_login() {
     assert!(wrong.contains("could have connections made to anywhere"), "{wrong}");
     assert!(wrong.contains("socks_login_file") && wrong.contains("127.0.0.1:1080"), "{wrong}");
     let login = folder.path().join("login");
-    std::fs::write(&login, "user:secret\n").unwrap();
+    secret(&login, "user:secret\n");
     assert!(read(&format!("{open}socks_login_file = \"{}\"\n", login.display())).is_ok());
 }
 

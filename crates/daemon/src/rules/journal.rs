@@ -4,7 +4,11 @@ use super::program::RuleError;
 use super::steps::Made;
 use std::fs;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+/// Permissions of the file: what it lists is undone.
+const MODE: u32 = 0o600;
 
 /// A file that lists what was made, in its order; each line is written before its thing is made.
 #[derive(Debug)]
@@ -21,7 +25,8 @@ impl Journal {
     /// Adds a line, and sees to it that it is there.
     pub(super) fn add(&self, made: &Made) -> Result<(), RuleError> {
         let write = || {
-            let mut file = fs::File::options().create(true).read(true).append(true).open(&self.path)?;
+            let mut options = fs::File::options();
+            let mut file = options.create(true).read(true).append(true).mode(MODE).open(&self.path)?;
             let line = added(made, last_byte(&mut file)?);
             file.write_all(line.as_bytes())?;
             file.sync_data()
@@ -42,7 +47,17 @@ impl Journal {
     pub(super) fn rewrite(&self, made: impl Iterator<Item = Made>) -> Result<(), RuleError> {
         let text: String = made.map(|made| line(&made)).collect();
         let other = self.path.with_extension("rules.new");
-        fs::write(&other, text).and_then(|()| fs::rename(&other, &self.path)).map_err(|e| self.failed(e))
+        let write = || {
+            // What a process left that was killed here.
+            match fs::remove_file(&other) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut file = fs::File::options().create_new(true).write(true).mode(MODE).open(&other)?;
+            file.write_all(text.as_bytes())?;
+            fs::rename(&other, &self.path)
+        };
+        write().map_err(|e| self.failed(e))
     }
 
     /// Removes it.
@@ -103,6 +118,19 @@ mod tests {
         let (_folder, journal) = journal(format!("{}{{\"Route\":[\"V4", line(&table)).as_bytes());
         journal.add(&Made::Route(Family::V6, 7)).unwrap();
         assert_eq!(journal.read().unwrap(), [table, Made::Route(Family::V6, 7)]);
+    }
+
+    #[test]
+    fn its_owner_alone_may_read_and_write_it() {
+        use std::os::unix::fs::MetadataExt;
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::of("test", folder.path());
+        let mode = || fs::metadata(&journal.path).unwrap().mode() & 0o7777;
+        journal.add(&Made::Route(Family::V6, 7)).unwrap();
+        assert_eq!(mode(), 0o600);
+        fs::write(journal.path.with_extension("rules.new"), "left").unwrap();
+        journal.rewrite([Made::Route(Family::V4, 7)].into_iter()).unwrap();
+        assert_eq!((mode(), journal.read().unwrap()), (0o600, vec![Made::Route(Family::V4, 7)]));
     }
 
     #[test]

@@ -68,6 +68,25 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Returns what is wrong and where, and what would be right, if that is known.
+    #[must_use]
+    pub fn parts(&self) -> (String, Option<String>) {
+        let name = self.path.display();
+        match &self.problem {
+            Problem::Unfit { what, help, .. } => (format!("{name}: {what}"), Some(help.clone())),
+            Problem::Mistakes { mistakes, text } => match mistakes.first() {
+                Some(mistake) => {
+                    let (line, column) = mistake.line_column(text);
+                    (format!("{name}:{line}:{column}: {}", mistake.message), Some(mistake.help.clone()))
+                }
+                None => (name.to_string(), None),
+            },
+            Problem::Reading(_) | Problem::Writing(_) => (self.to_string(), None),
+        }
+    }
+}
+
 impl Problem {
     /// Of what kind it is, for programs.
     #[must_use]

@@ -1,11 +1,12 @@
-//! Who may read and write a file of keys: looked at as ssh does, before anything in it is believed.
+//! Checks that are made before the content of a file of keys is believed: type, owner and permissions of the file and of its folder.
 
 use super::error::Error;
-use std::fs::{File, Metadata};
-use std::io::{ErrorKind, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use super::reader::{Access, Reader, word};
+use std::fs::{self, File, FileType, Metadata};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 /// The largest file of keys: thousands of peers.
 const LARGEST: u64 = 1 << 20;
@@ -13,35 +14,43 @@ const LARGEST: u64 = 1 << 20;
 /// What must hold for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
-    /// Nobody else may read it.
+    /// No other user may read it.
     Secret,
-    /// Nobody else may change it.
+    /// No other user may change it.
     Unchanged,
 }
 
-/// The text of a file for which `kept` holds.
-pub(super) fn read(path: &Path, kept: Kept) -> Result<Zeroizing<String>, Error> {
-    // Without waiting for who might write to a pipe.
-    let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
-    let file = opened.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => missing(path, kept),
-        _ => Error::reading(path, error),
-    })?;
+/// A file that is to be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted<'a> {
+    pub(super) path: &'a Path,
+    pub(super) kept: Kept,
+    /// How a file of this kind is made.
+    pub(super) made: &'a str,
+}
+
+/// Returns the text of a file, if its type, owner and permissions are right.
+pub(super) fn read(wanted: Wanted<'_>) -> Result<Zeroizing<String>, Error> {
+    let Wanted { path, kept, made } = wanted;
+    let reader = Reader::this();
+    // The writer of a FIFO is not waited for, and no terminal becomes that of this process.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let opened = File::options().read(true).custom_flags(flags).open(path);
+    let file = opened.map_err(|error| not_opened(wanted, &reader, error))?;
     // Of the file that is read, whatever its name means by then.
     let found = file.metadata().map_err(|error| Error::reading(path, error))?;
-    check(path, &found, kept)?;
-    check_folder(folder(path))?;
-    let mut text = Zeroizing::new(String::with_capacity(found.len().min(LARGEST) as usize + 1));
-    file.take(LARGEST + 1).read_to_string(&mut text).map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => {
-            Error::of(path, ErrorKind::InvalidInput, "not UTF-8 text", "files of keys are text")
-        }
-        _ => Error::reading(path, error),
-    })?;
-    if text.len() as u64 > LARGEST {
-        return Err(Error::of(path, ErrorKind::FileTooLarge, "larger than 1 MiB", "name a file of keys"));
+    if !found.is_file() {
+        return Err(no_file(wanted, kind(found.file_type())));
     }
-    Ok(text)
+    check(path, &found, kept, &reader)?;
+    check_folders(path)?;
+    let mut bytes = Zeroizing::new(Vec::with_capacity(found.len().min(LARGEST) as usize + 1));
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| Error::reading(path, error))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(Error::of(path, ErrorKind::FileTooLarge, "larger than 1 MiB", made));
+    }
+    text(path, std::mem::take(&mut *bytes))
+        .map_err(|what| Error::of(path, ErrorKind::InvalidInput, what, made))
 }
 
 /// The folder that a file is in.
@@ -57,34 +66,46 @@ pub(super) fn check_folder(folder: &Path) -> Result<(), Error> {
     let found = folder.metadata().map_err(|error| Error::reading(folder, error))?;
     if let Some((writers, bits)) = writers(found.mode()) {
         let what = format!("{writers} may write to this folder, so that a key in it may be of any of them");
-        let help = format!("chmod {bits} {}, or another folder", folder.display());
+        let help = format!("chmod {bits} {}, or another folder", word(folder));
         return Err(Error::of(folder, ErrorKind::PermissionDenied, what, help));
     }
     Ok(())
 }
 
-fn check(path: &Path, found: &Metadata, kept: Kept) -> Result<(), Error> {
-    let name = path.display();
-    if !found.is_file() {
-        let kind = if found.is_dir() { "a directory" } else { "not a regular file" };
-        return Err(Error::of(path, ErrorKind::InvalidInput, kind, "name a file of keys"));
+/// Checks the folder of a file, and, where the file is a link, that of its target.
+fn check_folders(path: &Path) -> Result<(), Error> {
+    check_folder(folder(path))?;
+    match fs::canonicalize(path) {
+        Ok(target) => check_folder(folder(&target)),
+        Err(error) => Err(Error::reading(path, error)),
     }
+}
+
+fn check(path: &Path, found: &Metadata, kept: Kept, reader: &Reader) -> Result<(), Error> {
     let refused = |what: String, help: String| Err(Error::of(path, ErrorKind::PermissionDenied, what, help));
-    let mode = found.mode() & 0o7777;
-    if kept == Kept::Secret && mode & 0o077 != 0 {
-        let what = format!("others may read or write it (mode {mode:04o}), so that it is no secret");
-        return refused(what, format!("chmod 600 {name}; if others had access, make a new key"));
+    let access = Access::of(found);
+    let Access { owner, mode, .. } = access;
+    if !reader.trusts(owner) {
+        let what = format!("belongs to user {owner}, which may change it");
+        return refused(what, format!("if it says what it should: {}", reader.giving(path)));
+    }
+    // systemd lets the user of a unit read credentials by an access control list, whose mask the mode shows as that of the group.
+    if kept == Kept::Secret && !is_credential(path) && reader.too_open(access) != 0 {
+        let what = format!("other users may read or write it (mode {mode:04o}), so that it is no secret");
+        let help = reader.closing(path, access);
+        return refused(what, format!("{help}; if other users had access, make a new key"));
     }
     if let Some((writers, bits)) = writers(mode) {
         let what = format!("{writers} may write to it (mode {mode:04o}), so that it may say anything");
-        return refused(what, format!("look at what it says, then chmod {bits} {name}"));
-    }
-    let (owner, me) = (found.uid(), rustix::process::geteuid().as_raw());
-    if owner != me && owner != 0 {
-        let what = format!("belongs to user {owner}, who may change it");
-        return refused(what, format!("a file of yours (user {me}) or of root"));
+        return refused(what, format!("look at what it says, then chmod {bits} {}", word(path)));
     }
     Ok(())
+}
+
+/// Returns whether the service manager made a file for this process alone (systemd.exec(5), `LoadCredential=`).
+fn is_credential(path: &Path) -> bool {
+    let folder = std::env::var_os("CREDENTIALS_DIRECTORY");
+    folder.is_some_and(|folder| Path::new(&folder).is_absolute() && path.starts_with(folder))
 }
 
 /// Users beside the owner that a mode lets write, and what keeps them from it.
@@ -96,10 +117,57 @@ const fn writers(mode: u32) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn missing(path: &Path, kept: Kept) -> Error {
-    let help = match kept {
-        Kept::Secret => "`hopline key new FILE` makes a private key",
-        Kept::Unchanged => "in each line a name and a public key, as `hopline key show` prints it",
-    };
-    Error::of(path, ErrorKind::NotFound, "there is no such file", help)
+fn not_opened(wanted: Wanted<'_>, reader: &Reader, error: io::Error) -> Error {
+    let Wanted { path, made, .. } = wanted;
+    let of = |what: &str, help: &str| Error::of(path, error.kind(), what, help);
+    match (error.kind(), path.metadata()) {
+        (ErrorKind::NotFound, _) => of("there is no such file", made),
+        // A socket cannot be opened.
+        (_, Ok(found)) if !found.is_file() && !found.is_dir() => no_file(wanted, kind(found.file_type())),
+        (ErrorKind::PermissionDenied, Ok(found)) => {
+            let Access { owner, mode, .. } = Access::of(&found);
+            let what = format!("user {} may not read it (owner {owner}, mode {mode:04o})", reader.user);
+            of(&what, &reader.giving(path))
+        }
+        (ErrorKind::PermissionDenied, Err(_)) => {
+            let what = format!("user {} may not enter a folder on the way to it", reader.user);
+            of(&what, "`namei -l FILE` shows the owner and permissions of each folder")
+        }
+        _ => Error::reading(path, error),
+    }
+}
+
+fn no_file(wanted: Wanted<'_>, kind: &str) -> Error {
+    let what = format!("{kind}, and no regular file");
+    Error::of(wanted.path, ErrorKind::InvalidInput, what, wanted.made)
+}
+
+fn kind(found: FileType) -> &'static str {
+    match found {
+        found if found.is_dir() => "a directory",
+        found if found.is_fifo() => "a FIFO",
+        found if found.is_socket() => "a socket",
+        _ => "a device",
+    }
+}
+
+/// A file that is no text and not longer may be a key as bytes.
+const LONGEST_KEY: usize = 64;
+
+/// Returns bytes as text, or what they are instead.
+fn text(path: &Path, bytes: Vec<u8>) -> Result<Zeroizing<String>, String> {
+    String::from_utf8(bytes).map(Zeroizing::new).map_err(|error| {
+        let mut bytes = error.into_bytes();
+        let what = match bytes.as_slice() {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "not UTF-8 text, but UTF-16".to_owned(),
+            bytes if bytes.len() <= LONGEST_KEY => format!(
+                "not UTF-8 text: {} bytes that are no text; `od -An -v -tx1 {} | tr -d ' \\n'` prints them as digits",
+                bytes.len(),
+                word(path)
+            ),
+            bytes => format!("not UTF-8 text: {} bytes that are no text", bytes.len()),
+        };
+        bytes.zeroize();
+        what
+    })
 }

@@ -4,16 +4,21 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `guard` | who may read and write a file |
+//! | `guard` | type, owner and permissions of a file |
+//! | `reader` | the user that reads, and commands that make a file fit |
 //! | `error` | what is wrong with one |
 
 mod error;
 mod guard;
+mod reader;
 
 pub use self::error::{Error, Problem};
 
-use self::guard::Kept;
-use hopline_secure::keys::{Check, FileKind, KnownPeers, Name, private_key, private_key_file, shared_key};
+use self::guard::{Kept, Wanted};
+use self::reader::word;
+use hopline_secure::keys::{
+    Check, FileKind, KnownPeers, Mistake, Name, private_key, private_key_file, secret, shared_key,
+};
 use hopline_secure::{PreSharedKey, PrivateKey, PublicKey};
 use rustix::fs::FlockOperation;
 use std::ffi::OsString;
@@ -47,7 +52,8 @@ pub fn of_user(name: &str) -> Option<PathBuf> {
 /// # Errors
 /// What is wrong with the file, or in it.
 pub fn load_key(path: &Path) -> Result<KeyInFile, Error> {
-    let text = guard::read(path, Kept::Secret)?;
+    let made = "`hopline key new FILE` makes a private key";
+    let text = guard::read(Wanted { path, kept: Kept::Secret, made })?;
     let key = match FileKind::of(&text) {
         FileKind::Private => private_key(&text).map(KeyInFile::Private),
         FileKind::Shared => shared_key(&text).map(KeyInFile::Shared),
@@ -55,13 +61,51 @@ pub fn load_key(path: &Path) -> Result<KeyInFile, Error> {
     key.map_err(|mistake| Error::mistakes(path, text, vec![mistake]))
 }
 
+/// Reads a file of a secret of `N` bytes, as hexadecimal digits, which no other user may read. `made`: the command that makes such a file; the
+/// errors repeat it.
+///
+/// # Errors
+/// What is wrong with the file, or in it.
+pub fn load_secret<const N: usize>(path: &Path, made: &str) -> Result<Zeroizing<[u8; N]>, Error> {
+    let digits = 2 * N;
+    let help = format!("a key is {digits} hexadecimal digits; make a key: {made}");
+    let text = guard::read(Wanted { path, kept: Kept::Secret, made: &help })?;
+    secret(&text).map_err(|mistake| Error::mistakes(path, text, vec![Mistake { help, ..mistake }]))
+}
+
+/// Returns the command that writes a new secret of `bytes` bytes to the file `path`, which its owner alone may read.
+#[must_use]
+pub fn new_secret(path: &Path, bytes: usize) -> String {
+    let path = word(path);
+    format!("(umask 077; head -c {bytes} /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > {path})")
+}
+
+/// Returns `command`, with its output in the file `path`, which its owner alone may read.
+#[must_use]
+pub fn into_secret(command: &str, path: &Path) -> String {
+    format!("(umask 077; {command} > {})", word(path))
+}
+
+/// Reads the text of a file that no other user may read. `made`: what would be right; the errors repeat it.
+///
+/// # Errors
+/// What is wrong with the file.
+pub fn load_text(path: &Path, made: &str) -> Result<Zeroizing<String>, Error> {
+    guard::read(Wanted { path, kept: Kept::Secret, made })
+}
+
 /// Reads a file of known peers, which nobody else may write.
 ///
 /// # Errors
 /// What is wrong with the file, or in it.
 pub fn load_peers(path: &Path) -> Result<KnownPeers, Error> {
-    let text = guard::read(path, Kept::Unchanged)?;
+    let text = read_peers(path)?;
     KnownPeers::parse(&text).map_err(|mistakes| Error::mistakes(path, text, mistakes))
+}
+
+fn read_peers(path: &Path) -> Result<Zeroizing<String>, Error> {
+    let made = "in each line a name and a public key, as `hopline key show` prints it";
+    guard::read(Wanted { path, kept: Kept::Unchanged, made })
 }
 
 /// Writes a new private key, and makes the folders on the way. A file that is there is left as it is.
@@ -78,7 +122,11 @@ pub fn store_key(path: &Path, key: &PrivateKey) -> Result<(), Error> {
         }
         Err(error) => return Err(Error::writing(path, error)),
     };
-    let written = file.write_all(private_key_file(key).as_bytes()).and_then(|()| file.sync_all());
+    // The umask may have taken more than it should.
+    let written = file
+        .set_permissions(fs::Permissions::from_mode(0o600))
+        .and_then(|()| file.write_all(private_key_file(key).as_bytes()))
+        .and_then(|()| file.sync_all());
     written.map_err(|error| {
         // Half a key is none, and the next try must not find it there.
         let _ = fs::remove_file(path);
@@ -101,7 +149,7 @@ pub fn add_peer(path: &Path, name: &Name, key: &PublicKey) -> Result<(), Error> 
     let lock = File::open(folder).map_err(|error| Error::reading(folder, error))?;
     rustix::fs::flock(&lock, FlockOperation::LockExclusive)
         .map_err(|error| Error::writing(folder, error.into()))?;
-    let before = if path.exists() { guard::read(path, Kept::Unchanged)? } else { Zeroizing::default() };
+    let before = if path.exists() { read_peers(path)? } else { Zeroizing::default() };
     let known =
         KnownPeers::parse(&before).map_err(|mistakes| Error::mistakes(path, before.clone(), mistakes))?;
     match known.check(name, key) {

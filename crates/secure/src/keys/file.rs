@@ -1,7 +1,7 @@
 //! Files of one key: a private key, or a secret that both ends have.
 
 use super::mistake::Mistake;
-use super::{KEY_LEN, PRIVATE, PUBLIC, PreSharedKey, PrivateKey, PublicKey};
+use super::{PRIVATE, PUBLIC, PreSharedKey, PrivateKey, PublicKey};
 use core::fmt::Write;
 use core::ops::Range;
 use zeroize::Zeroizing;
@@ -63,18 +63,27 @@ pub fn private_key(text: &str) -> Result<PrivateKey, Mistake> {
 /// # Errors
 /// What is wrong, where, and what would be right.
 pub fn shared_key(text: &str) -> Result<PreSharedKey, Mistake> {
-    const RIGHT: &str = "64 hexadecimal digits, as `openssl rand -hex 32` prints them";
-    let span = only(text, "shared key", RIGHT)?;
+    secret(text).map(|bytes| PreSharedKey::new(*bytes))
+}
+
+/// Reads a file of a secret of `N` bytes that both ends have: a line of hexadecimal digits; lines that begin with `#`, and empty ones, say
+/// nothing.
+///
+/// # Errors
+/// What is wrong, where, and what would be right.
+pub fn secret<const N: usize>(text: &str) -> Result<Zeroizing<[u8; N]>, Mistake> {
+    let right = format!("{} hexadecimal digits, as `openssl rand -hex {N}` prints them", 2 * N);
+    let span = only(text, "shared key", &right)?;
     let word = &text[span.clone()];
     if word.starts_with(PRIVATE) || word.starts_with(PUBLIC) {
         let what = "this is half of a pair of keys, and here belongs a secret that both ends have";
-        return Err(Mistake::new(span, what, RIGHT).hidden());
+        return Err(Mistake::new(span, what, right).hidden());
     }
     let bytes = key(word, span.start).map_err(Mistake::hidden)?;
-    if *bytes == [0; KEY_LEN] {
-        return Err(Mistake::new(span, "zeros are no secret", RIGHT).hidden());
+    if *bytes == [0; N] {
+        return Err(Mistake::new(span, "zeros are no secret", right).hidden());
     }
-    Ok(PreSharedKey::new(*bytes))
+    Ok(bytes)
 }
 
 /// Reads a public key that stands at `at` of a text.
@@ -97,20 +106,20 @@ pub(super) fn public_key(word: &str, at: usize) -> Result<PublicKey, Mistake> {
     key(digits, at + PUBLIC.len()).map(|bytes| PublicKey::new(*bytes))
 }
 
-/// 64 hexadecimal digits that stand at `at` of a text.
-fn key(digits: &str, at: usize) -> Result<Zeroizing<[u8; KEY_LEN]>, Mistake> {
-    const RIGHT: &str = "a key is 64 hexadecimal digits";
+/// The hexadecimal digits of `N` bytes, which stand at `at` of a text.
+fn key<const N: usize>(digits: &str, at: usize) -> Result<Zeroizing<[u8; N]>, Mistake> {
+    let help = format!("a key is {} hexadecimal digits", 2 * N);
     let bad = digits.char_indices().find(|(_, c)| !c.is_ascii_hexdigit());
     if let Some((start, c)) = bad {
         let span = at + start..at + start + c.len_utf8();
-        return Err(Mistake::new(span, "this is no hexadecimal digit", RIGHT));
+        return Err(Mistake::new(span, "this is no hexadecimal digit", help));
     }
-    let (count, right) = (digits.len(), 2 * KEY_LEN);
+    let (count, right) = (digits.len(), 2 * N);
     if count != right {
         let span = at + count.min(right)..at + count;
-        return Err(Mistake::new(span, format!("{count} digits are not {right}"), RIGHT));
+        return Err(Mistake::new(span, format!("{count} digits are not {right}"), help));
     }
-    let mut bytes = Zeroizing::new([0; KEY_LEN]);
+    let mut bytes = Zeroizing::new([0; N]);
     for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
         let value = |digit: u8| char::from(digit).to_digit(16).expect("all are hexadecimal digits") as u8;
         *byte = value(pair[0]) << 4 | value(pair[1]);

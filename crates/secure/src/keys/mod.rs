@@ -7,7 +7,7 @@ mod file;
 mod mistake;
 mod peers;
 
-pub use file::{FileKind, private_key, private_key_file, shared_key};
+pub use file::{FileKind, private_key, private_key_file, secret, shared_key};
 pub use mistake::{Mistake, Quote};
 pub use peers::{Check, KnownPeers, LONGEST_NAME, Name, Peer, UnusableName};
 

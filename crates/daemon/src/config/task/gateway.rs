@@ -7,7 +7,6 @@ use crate::rules::{Announced, Calls, Captured};
 use hopline_net::announce::{self, Role};
 use hopline_net::gateway::destination::{Destination, Rule};
 use hopline_net::gateway::key::{Key, Name, Peer};
-use hopline_net::gateway::socks::Login;
 use hopline_net::gateway::{Allowed, EntranceConfig, ExitConfig, Transport, Way};
 use hopline_net::transparent::LegOptions;
 use hopline_scenario::schema::Section;
@@ -192,12 +191,7 @@ fn socks(section: &Section<'_>) -> Result<Option<Way>, Problem> {
         values::parsed(section, keys::SOCKS.name, "address with a port", "127.0.0.1:1080")?;
     let Some(listen) = listen else { return Ok(None) };
     let origin = section.origin_of(keys::SOCKS_LOGIN_FILE.name);
-    let login = |path: &str| {
-        let line = secret::first_line(path, origin)?;
-        line.split_once(':').and_then(|(user, password)| Login::new(user, password)).ok_or_else(|| {
-            Problem::new(format!("{path}: no login")).at(origin).help("its first line is USER:PASSWORD")
-        })
-    };
+    let login = |path: &str| secret::login(path, origin);
     let login = section.word(keys::SOCKS_LOGIN_FILE.name).map(login).transpose()?;
     let way = Way::Socks { listen, login };
     if way.is_open_relay() {

@@ -75,10 +75,9 @@ pub(super) fn base_station(section: &Section<'_>, number: u16) -> Result<Station
 pub(super) fn mobile_host(section: &Section<'_>) -> Result<MobileConfig, Problem> {
     let kind = KindKey::MobileHost;
     let home = address(kind, section, keys::ADDRESS.name)?;
-    let key = secret::key::<HOST_KEY_LEN>(kind, section).map_err(|problem| {
-        let made = format!("hopline proxy host-key NETWORK.KEY {home}");
-        problem.help(format!("the key of a mobile host is made where the network's key is: {made}"))
-    })?;
+    // It is made where the network's key is.
+    let key =
+        secret::key_by::<HOST_KEY_LEN>(kind, section, &format!("hopline proxy host-key NETWORK.KEY {home}"))?;
     let mut config = MobileConfig::new(home, Key::host(key));
     config.interfaces = interfaces(kind, section)?;
     config.scheme = section.get(cells::SCHEME);

@@ -1,48 +1,68 @@
-//! Secrets, which stand in files of their own.
+//! Secrets, which stand in files of their own. The code that checks keys of transfers checks their permissions.
 
 use super::super::keys::{KindKey, proxy};
 use super::super::values;
+use hopline_net::gateway::socks::Login;
+use hopline_net::key_files::{self, Error};
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::{Origin, Problem};
-use std::fs;
-use std::io::Read;
 use std::path::Path;
 
-/// More than any line of secrets has.
-const MOST: u64 = 4096;
-
-/// The `N` bytes in the file that `key_file` names.
+/// Returns the `N` bytes in the file that `key_file` names.
 pub(super) fn key<const N: usize>(kind: KindKey, section: &Section<'_>) -> Result<[u8; N], Problem> {
+    let (path, origin) = named(kind, section)?;
+    in_file(path, origin)
+}
+
+/// Returns the same of a key that a command prints.
+pub(super) fn key_by<const N: usize>(
+    kind: KindKey,
+    section: &Section<'_>,
+    command: &str,
+) -> Result<[u8; N], Problem> {
+    let (path, origin) = named(kind, section)?;
+    load(path, origin, &key_files::into_secret(command, Path::new(path)))
+}
+
+/// Returns the `N` bytes that a file has as hexadecimal digits.
+pub(super) fn in_file<const N: usize>(path: &str, origin: &Origin) -> Result<[u8; N], Problem> {
+    load(path, origin, &key_files::new_secret(Path::new(path), N))
+}
+
+/// Returns the login in the first line of a file.
+pub(super) fn login(path: &str, origin: &Origin) -> Result<Login, Problem> {
+    const RIGHT: &str = "the first line of a file of a login is USER:PASSWORD";
+    let text = key_files::load_text(Path::new(path), RIGHT).map_err(|error| problem(&error, origin))?;
+    let line = text.trim_start_matches('\u{feff}').lines().next().unwrap_or_default().trim();
+    line.split_once(':')
+        .and_then(|(user, password)| Login::new(user, password))
+        .ok_or_else(|| Problem::new(format!("{path}: no login")).at(origin).help(RIGHT))
+}
+
+fn named<'a>(kind: KindKey, section: &Section<'a>) -> Result<(&'a str, &'a Origin), Problem> {
     let name = proxy::KEY_FILE.name;
     let path = section
         .word(name)
         .ok_or_else(|| values::missing(section, name, kind.word(), "\"/etc/hopline/link.key\""))?;
-    in_file(path, section.origin_of(name))
+    Ok((path, section.origin_of(name)))
 }
 
-/// The `N` bytes that a file has as hexadecimal digits.
-pub(super) fn in_file<const N: usize>(path: &str, origin: &Origin) -> Result<[u8; N], Problem> {
-    let line = first_line(path, origin)?;
-    let digits = line.as_bytes();
-    let bytes: Option<Vec<u8>> = digits.chunks(2).map(byte).collect();
-    let made = format!("head -c {N} /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > {path}");
-    bytes.filter(|_| digits.len() == 2 * N).and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| {
-        Problem::new(format!("{path}: not {} hexadecimal digits", 2 * N))
-            .at(origin)
-            .help(format!("make one: {made}"))
-    })
+fn load<const N: usize>(path: &str, origin: &Origin, made: &str) -> Result<[u8; N], Problem> {
+    if path.len() >= 32 && path.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        // Without the line, which has the key.
+        return Err(Problem::new(format!("{origin}: this is a key, and here belongs the name of its file"))
+            .help("a file of proxies is no secret: put the key into a file that its owner alone may read, and make a new one if other users could read this"));
+    }
+    key_files::load_secret::<N>(Path::new(path), made)
+        .map(|bytes| *bytes)
+        .map_err(|error| problem(&error, origin))
 }
 
-/// The first line of a file, without blanks around it.
-pub(super) fn first_line(path: &str, origin: &Origin) -> Result<String, Problem> {
-    let unreadable = |error| Problem::new(format!("{path}: {error}")).at(origin);
-    let mut text = String::new();
-    let file = fs::File::open(Path::new(path)).map_err(unreadable)?;
-    file.take(MOST).read_to_string(&mut text).map_err(unreadable)?;
-    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
-}
-
-fn byte(pair: &[u8]) -> Option<u8> {
-    let digit = |at: usize| char::from(*pair.get(at)?).to_digit(16);
-    Some((digit(0)? << 4 | digit(1)?) as u8)
+fn problem(error: &Error, origin: &Origin) -> Problem {
+    let (what, help) = error.parts();
+    let problem = Problem::new(what).at(origin);
+    match help {
+        Some(help) => problem.help(help),
+        None => problem,
+    }
 }
