@@ -134,6 +134,7 @@ fn status(choices: &mut Choices<'_>) -> Status {
         process: 1,
         running_s: choices.u16().into(),
         reloads: 0,
+        sandbox: None,
         proxies,
     }
 }

@@ -6,7 +6,7 @@ use crate::open::{self, Opened};
 use crate::rules::{self, Rules};
 use crate::seat::{Change, Event, Seat};
 use crate::state::State;
-use crate::status::Status;
+use crate::status::{Sandbox, Status};
 use crate::{RunError, control, log, metrics, router, sandbox, starter};
 use hopline_scenario::source::Problems;
 use sd_notify::NotifyState;
@@ -34,13 +34,13 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     let state = State::take(&config.state_dir, &config.name)?;
     look_at_router(&config)?;
     let folders = [config.folders_written(), vec![state.folder().to_owned()]].concat();
-    starter::begin(|| sandbox::enter(&folders)).map_err(RunError::Thread)?;
+    let sandbox = starter::begin(|| sandbox::enter(&folders)).map_err(RunError::Thread)?;
     // Before anything is there to be cleaned up.
     let signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(RunError::Signals)?;
     let keeper = Keeper::start(&keeper(&config)).map_err(RunError::Keeper)?;
     state.share().map_err(RunError::Keeper)?;
     let (events, incoming) = mpsc::channel();
-    let mut daemon = Daemon::start(path, config, keeper, state, &events)?;
+    let mut daemon = Daemon::start(path, config, sandbox, keeper, state, &events)?;
     forward(signals, events).map_err(RunError::Signals)?;
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     daemon.live(&incoming);
@@ -62,6 +62,7 @@ struct Daemon {
 /// What is seen from other threads, too.
 struct Shared {
     name: String,
+    sandbox: Sandbox,
     since: Instant,
     inner: Mutex<Inner>,
 }
@@ -76,6 +77,7 @@ impl Daemon {
     fn start(
         path: &Path,
         config: Config,
+        sandbox: Sandbox,
         // In this order: if it does not start, the right goes first, and the keeper does not wait for it.
         keeper: Keeper,
         state: State,
@@ -94,7 +96,7 @@ impl Daemon {
             let _ = rules::undo(&config.name, state.folder());
         })?;
         let inner = Mutex::new(Inner { reloads: 0, seats });
-        let shared = Arc::new(Shared { name: config.name.clone(), since: now(), inner });
+        let shared = Arc::new(Shared { name: config.name.clone(), sandbox, since: now(), inner });
         shared.clone().tell(control, metrics).map_err(RunError::Thread)?;
         let (path, events) = (path.to_owned(), events.clone());
         Ok(Self { path, state, shared, config, events, _keeper: keeper })
@@ -242,6 +244,7 @@ impl Shared {
             process: std::process::id(),
             running_s: self.since.elapsed().as_secs(),
             reloads: inner.reloads,
+            sandbox: Some(self.sandbox.clone()),
             proxies: inner.seats.iter().map(Seat::status).collect(),
         }
     }

@@ -34,6 +34,7 @@ pub use control::ask;
 pub use daemon::run;
 pub use keeper::keep;
 pub use open::OpenError;
+pub use sandbox::landlock;
 pub use state::StateError;
 
 use hopline_scenario::source::{Problem, Problems};

@@ -1,34 +1,63 @@
 //! What a daemon gives up before it meets its first packet.
 
+use crate::status::Sandbox;
 use caps::{CapSet, Capability, CapsHashSet};
 use landlock::{
-    ABI, Access, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
+    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
+use rustix::process::geteuid;
 use rustix::thread::set_no_new_privs;
 use std::path::{Path, PathBuf};
-use tracing::{debug, warn};
+use tracing::{info, warn};
 
 /// What it needs as long as it lives: queues, raw sockets, other hosts' addresses; ports below 1024.
 const KEPT: [Capability; 3] =
     [Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW, Capability::CAP_NET_BIND_SERVICE];
 
-/// Where it may write beside its own folder: /dev for TUN, /run for the lock of iptables.
-const WRITTEN: [&str; 2] = ["/dev", "/run"];
+/// Newest version of Landlock whose restrictions are asked for. An older kernel enforces those that it knows.
+const NEWEST: ABI = ABI::V6;
 
-/// Gives up every capability that is not needed, the right to gain others, and writing outside of `folders`, /dev and /run where the
-/// kernel has Landlock. Threads and programs that are started later have no more. What cannot be given up is told.
-pub(crate) fn enter(folders: &[PathBuf]) {
+/// Files that are written beside those of its folders. A daemon of root must not write to other devices, which disks are among, nor to
+/// other folders of services in /run.
+const WRITTEN: [&str; 3] = ["/dev/net/tun", "/dev/null", LOCK];
+
+/// Lock of the iptables that keeps its rules in the kernel's older tables.
+const LOCK: &str = "/run/xtables.lock";
+
+/// Gives up every capability that is not needed, the right to gain others, and, as far as the kernel has Landlock, writing to other places
+/// than `folders` and [`WRITTEN`], and signals and abstract sockets of other processes. Threads and programs that are started later have
+/// no more. Returns, and logs, what is restricted and what could not be.
+pub(crate) fn enter(folders: &[PathBuf]) -> Sandbox {
+    let mut unrestricted = Vec::new();
+    let mut fails = |what: &str, error: &dyn std::fmt::Display| {
+        warn!(%error, "not given up: {what}");
+        unrestricted.push(format!("{what}: {error}"));
+    };
     if let Err(error) = drop_capabilities() {
-        warn!(%error, "capabilities that are not needed could not be given up");
+        fails("capabilities that are not needed", &error);
     }
     if let Err(error) = set_no_new_privs(true) {
-        warn!(%error, "the right to gain privileges could not be given up");
+        fails("gaining privileges", &error);
     }
-    match confine(folders) {
-        Ok(RulesetStatus::NotEnforced) => debug!("this kernel has no Landlock"),
-        Ok(_) => {}
-        Err(error) => warn!(%error, "writing to other folders could not be given up"),
+    make_lock();
+    let landlock = confine(folders, NEWEST, tells_by_abstract_socket()).unwrap_or_else(|error| {
+        fails("writing to other folders", &error);
+        None
+    });
+    unrestricted.extend(beyond(landlock).map(str::to_owned));
+    let user = geteuid().as_raw();
+    if user == 0 {
+        unrestricted.push(
+            "files of root may be read: run it as another user, as hopline-proxy@.service does".to_owned(),
+        );
     }
+    let capabilities = caps::read(None, CapSet::Permitted).unwrap_or_default();
+    let mut capabilities: Vec<String> = capabilities.iter().map(ToString::to_string).collect();
+    capabilities.sort_unstable();
+    let landlock = landlock.map(|abi| abi as i32 as u32);
+    info!(user, landlock, unrestricted = unrestricted.join("; "), "privileges are given up");
+    Sandbox { user, capabilities, landlock, unrestricted }
 }
 
 fn drop_capabilities() -> Result<(), caps::errors::CapsError> {
@@ -46,14 +75,186 @@ fn drop_capabilities() -> Result<(), caps::errors::CapsError> {
     caps::set(None, CapSet::Permitted, &left)
 }
 
-fn confine(folders: &[PathBuf]) -> Result<RulesetStatus, Box<dyn std::error::Error>> {
-    let abi = ABI::V1;
-    let mut rules = Ruleset::default().handle_access(AccessFs::from_all(abi))?.create()?;
-    rules = rules.add_rule(PathBeneath::new(PathFd::new("/")?, AccessFs::from_read(abi)))?;
-    for place in WRITTEN.iter().map(Path::new).chain(folders.iter().map(PathBuf::as_path)) {
-        // In a folder that is not there nobody writes: whoever wants to will say so.
-        let Ok(place) = PathFd::new(place) else { continue };
-        rules = rules.add_rule(PathBeneath::new(place, AccessFs::from_all(abi)))?;
+/// Makes the lock of iptables, which it could not make itself in the sandbox. Where that fails, iptables says so if it needs the lock.
+fn make_lock() {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::File::options();
+    let _ = options.create(true).truncate(false).write(true).mode(0o600).open(LOCK);
+}
+
+/// Returns whether the service manager is told of the daemon's state by an abstract socket, which is one of another process.
+fn tells_by_abstract_socket() -> Scoped {
+    match std::env::var_os("NOTIFY_SOCKET") {
+        Some(socket) if socket.to_string_lossy().starts_with('@') => Scoped::Signals,
+        _ => Scoped::SignalsAndSockets,
     }
-    Ok(rules.restrict_self()?.ruleset)
+}
+
+/// What of other processes is out of reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scoped {
+    Signals,
+    SignalsAndSockets,
+}
+
+/// Restricts this thread, and those that it starts, by what this kernel knows of `asked`. Returns the version of Landlock that was enforced.
+fn confine(
+    folders: &[PathBuf],
+    asked: ABI,
+    scoped: Scoped,
+) -> Result<Option<ABI>, Box<dyn std::error::Error>> {
+    let scopes: BitFlags<Scope> = match scoped {
+        Scoped::Signals => Scope::Signal.into(),
+        Scoped::SignalsAndSockets => Scope::Signal | Scope::AbstractUnixSocket,
+    };
+    let mut rules = Ruleset::default().handle_access(AccessFs::from_all(asked))?;
+    if asked >= ABI::V6 {
+        rules = rules.scope(scopes)?;
+    }
+    let mut rules = allow(rules.create()?, Path::new("/"), AccessFs::from_read(asked))?;
+    for file in WRITTEN {
+        rules = allow(rules, Path::new(file), AccessFs::from_file(asked))?;
+    }
+    for folder in folders {
+        rules = allow(rules, folder, AccessFs::from_all(asked))?;
+    }
+    let RestrictionStatus { ruleset, landlock, .. } = rules.restrict_self()?;
+    Ok(match (ruleset, landlock) {
+        (RulesetStatus::NotEnforced, _) => None,
+        (_, LandlockStatus::Available { effective_abi, .. }) => Some(effective_abi.min(asked)),
+        _ => None,
+    })
+}
+
+/// Returns the version of Landlock that this kernel would enforce, and what it does not restrict.
+#[must_use]
+pub fn landlock() -> (Option<u32>, Vec<&'static str>) {
+    let knows = |abi: &ABI| {
+        let strict = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        let scopes = *abi < ABI::V6 || strict().scope(Scope::from_all(*abi)).is_ok();
+        strict().handle_access(AccessFs::from_all(*abi)).is_ok() && scopes
+    };
+    // Version 4 brings nothing that is asked for.
+    let abi = [ABI::V6, ABI::V5, ABI::V3, ABI::V2, ABI::V1].into_iter().find(knows);
+    (abi.map(|abi| abi as i32 as u32), beyond(abi).collect())
+}
+
+fn allow(
+    rules: RulesetCreated,
+    place: &Path,
+    access: BitFlags<AccessFs>,
+) -> Result<RulesetCreated, landlock::RulesetError> {
+    // To a place that is not there nothing is written; whatever tries to says so.
+    match PathFd::new(place) {
+        Ok(place) => rules.add_rule(PathBeneath::new(place, access)),
+        Err(_) => Ok(rules),
+    }
+}
+
+/// Returns what this version of Landlock does not restrict and a later one does.
+fn beyond(landlock: Option<ABI>) -> impl Iterator<Item = &'static str> {
+    let of = [
+        (ABI::V1, "files are written anywhere that the user may: the kernel has no Landlock"),
+        (ABI::V3, "files elsewhere may be truncated: Landlock 3 (Linux 6.2) restricts that"),
+        (ABI::V5, "devices may be controlled by ioctl: Landlock 5 (Linux 6.10) restricts that"),
+        (ABI::V6, "other processes may be signalled: Landlock 6 (Linux 6.12) restricts that"),
+    ];
+    let version = landlock.map_or(0, |abi| abi as i32);
+    // Without Landlock one line says it all.
+    let all = if landlock.is_none() { 1 } else { of.len() };
+    of.into_iter().take(all).filter(move |(since, _)| (*since as i32) > version).map(|(_, what)| what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Pid, Signal, kill_process};
+    use std::fs::{self, File};
+    use std::io::ErrorKind;
+    use std::process::{Command, Stdio};
+
+    /// What a thread may do that has restricted itself.
+    fn restricted<T: Send + 'static>(
+        asked: ABI,
+        folder: &Path,
+        body: impl FnOnce(Option<ABI>) -> T + Send + 'static,
+    ) -> T {
+        let folders = [folder.to_owned()];
+        let run = move || body(confine(&folders, asked, Scoped::SignalsAndSockets).unwrap());
+        std::thread::Builder::new().spawn(run).unwrap().join().unwrap()
+    }
+
+    fn denied<T>(result: std::io::Result<T>) -> bool {
+        result.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+    }
+
+    #[test]
+    fn only_its_folders_and_what_programs_need_are_written() {
+        let [ours, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let [inside, outside] = [&ours, &other].map(|folder| folder.path().join("file"));
+        fs::write(&outside, "text").unwrap();
+        let elsewhere = other.path().join("new");
+        restricted(NEWEST, ours.path(), move |landlock| {
+            if landlock.is_none() {
+                assert_eq!(beyond(landlock).count(), 1, "what is not restricted is said");
+                return;
+            }
+            fs::write(&inside, "text").unwrap();
+            assert_eq!(fs::read_to_string(&outside).unwrap(), "text");
+            File::options().write(true).open("/dev/null").unwrap();
+            assert!(denied(File::options().append(true).open(&outside)));
+            assert!(denied(fs::write(&elsewhere, "")));
+            assert!(denied(fs::create_dir(&elsewhere)));
+            assert!(denied(fs::remove_file(&outside)));
+            assert!(fs::rename(&inside, &elsewhere).is_err());
+            for place in ["/dev/hopline-test", "/run/hopline-test", "/tmp/hopline-test"] {
+                assert!(denied(File::create(place)), "{place}");
+            }
+            assert!(
+                landlock < Some(ABI::V3) || denied(File::options().write(true).truncate(true).open(&outside))
+            );
+        });
+    }
+
+    #[test]
+    fn processes_beside_it_are_not_signalled() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut beside = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().unwrap();
+        let id = Pid::from_child(&beside);
+        let (landlock, signalled) =
+            restricted(NEWEST, folder.path(), move |landlock| (landlock, kill_process(id, Signal::CONT)));
+        let expected = if landlock >= Some(ABI::V6) { Err(rustix::io::Errno::PERM) } else { Ok(()) };
+        assert_eq!(signalled, expected);
+        beside.kill().unwrap();
+        beside.wait().unwrap();
+    }
+
+    #[test]
+    fn an_older_landlock_restricts_what_it_knows_and_the_rest_is_said() {
+        let [ours, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let outside = other.path().join("file");
+        let landlock = restricted(ABI::V1, ours.path(), move |landlock| {
+            assert!(landlock.is_none() || denied(fs::write(&outside, "text")));
+            landlock
+        });
+        assert!(landlock <= Some(ABI::V1), "{landlock:?}");
+        let beyond = |landlock| beyond(landlock).collect::<Vec<_>>();
+        assert_eq!(beyond(Some(NEWEST)), Vec::<&str>::new());
+        assert!(beyond(None)[0].contains("no Landlock") && beyond(None).len() == 1);
+        let of_v1 = beyond(Some(ABI::V1));
+        assert_eq!(of_v1.len(), 3);
+        assert!(of_v1[0].contains("truncated") && of_v1[2].contains("signalled"), "{of_v1:?}");
+        assert_eq!(beyond(Some(ABI::V4)).len(), 2);
+    }
+
+    #[test]
+    fn what_is_foretold_of_landlock_is_what_is_enforced() {
+        let folder = tempfile::tempdir().unwrap();
+        let enforced = restricted(NEWEST, folder.path(), |landlock| landlock);
+        let (foretold, beyond_it) = landlock();
+        // Version 4 is as version 3 here.
+        let number = |abi: ABI| if abi == ABI::V4 { 3 } else { abi as i32 as u32 };
+        assert_eq!(foretold, enforced.map(number));
+        assert_eq!(beyond_it, beyond(enforced).collect::<Vec<_>>());
+    }
 }

@@ -17,10 +17,10 @@ struct Order {
     started: Sender<io::Result<JoinHandle<()>>>,
 }
 
-/// Has threads start on time, if that is permitted now, when `give_up` has given up privileges for good.
-pub(crate) fn begin(give_up: impl FnOnce()) -> io::Result<()> {
+/// Has threads start on time, if that is permitted now, when `give_up` has given up privileges for good. Returns what that says.
+pub(crate) fn begin<T>(give_up: impl FnOnce() -> T) -> io::Result<T> {
     let priority = sched::be_on_time();
-    give_up();
+    let left = give_up();
     let (orders, incoming) = channel::<Order>();
     let start = move || {
         for Order { name, body, started } in incoming {
@@ -39,7 +39,7 @@ pub(crate) fn begin(give_up: impl FnOnce()) -> io::Result<()> {
             );
         }
     }
-    Ok(())
+    Ok(left)
 }
 
 /// Starts a thread that runs when it must.

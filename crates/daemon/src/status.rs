@@ -17,8 +17,24 @@ pub struct Status {
     pub running_s: u64,
     /// How often its file was read again.
     pub reloads: u64,
+    /// What it has given up; a daemon of an earlier version does not say.
+    #[serde(default)]
+    pub sandbox: Option<Sandbox>,
     /// Its proxies, in the order of its file.
     pub proxies: Vec<ProxyStatus>,
+}
+
+/// Privileges that a daemon has kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sandbox {
+    /// The user that it runs as.
+    pub user: u32,
+    /// Its capabilities.
+    pub capabilities: Vec<String>,
+    /// The version of Landlock that confines it; `null` if the kernel has none.
+    pub landlock: Option<u32>,
+    /// What could be restricted and is not, with the reason.
+    pub unrestricted: Vec<String>,
 }
 
 /// A proxy.

@@ -59,6 +59,13 @@ pub(super) fn findings() -> Vec<Finding> {
             "Snoop, M-TCP, NACK and D-Proxy on a router: a flowtable forwards packets past all rules",
             "take the interfaces of proxies out of the flowtable (OpenWrt: flow_offloading '0' in /etc/config/firewall)",
         ),
+        #[cfg(feature = "net")]
+        Finding::new(
+            "Landlock",
+            landlock(),
+            "confines hopline proxy run to the files that it needs",
+            "a kernel of Linux 6.12 or later with CONFIG_SECURITY_LANDLOCK, and landlock in its list lsm=",
+        ),
         Finding::new(
             "congestion control",
             congestion_control(),
@@ -196,6 +203,16 @@ fn unoffloaded() -> Look {
     match taken.as_slice() {
         [] => (State::Present, "no flowtable".into()),
         taken => (State::Missing, taken.join("; ")),
+    }
+}
+
+/// Returns the version of Landlock, and what it leaves unrestricted.
+#[cfg(feature = "net")]
+fn landlock() -> Look {
+    match hopline_daemon::landlock() {
+        (None, beyond) => (State::Missing, beyond.join("; ")),
+        (Some(version), beyond) if beyond.is_empty() => (State::Present, format!("version {version}")),
+        (Some(version), beyond) => (State::Present, format!("version {version}: {}", beyond.join("; "))),
     }
 }
 

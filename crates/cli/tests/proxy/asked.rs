@@ -51,6 +51,12 @@ pub(crate) fn its_status_is_json_and_text() {
     let status: serde_json::Value = serde_json::from_str(&ask(&["--json"])).unwrap();
     assert_eq!(status["name"], "hopline");
     assert_eq!(status["process"], daemon.process.id());
+    let sandbox = &status["sandbox"];
+    let kept = ["CAP_NET_ADMIN", "CAP_NET_BIND_SERVICE", "CAP_NET_RAW"];
+    assert_eq!(sandbox["capabilities"], serde_json::json!(kept));
+    let said = sandbox["unrestricted"].to_string();
+    assert_eq!(sandbox["landlock"].is_null(), said.contains("no Landlock"), "{sandbox}");
+    assert!(sandbox["user"] != 0 || said.contains("files of root may be read"), "{sandbox}");
     let proxies = status["proxies"].as_array().unwrap();
     assert_eq!(proxies.len(), 2);
     for proxy in proxies {

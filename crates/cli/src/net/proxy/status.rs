@@ -54,11 +54,14 @@ fn whose(file: Option<&Path>) -> Result<(String, PathBuf), Failure> {
 
 /// A table for each proxy; with what there was a second ago, how much more it is now.
 fn text(status: &Status, before: Option<&Status>) -> String {
-    let Status { name, version, process, running_s, reloads, proxies } = status;
+    let Status { name, version, process, running_s, reloads, sandbox, proxies } = status;
     let mut text = format!(
         "{name}: hopline {version}, process {process}, running for {}, read again {reloads} times\n",
         time(*running_s)
     );
+    for what in sandbox.iter().flat_map(|sandbox| &sandbox.unrestricted) {
+        let _ = writeln!(text, "not restricted: {what}");
+    }
     for proxy in proxies {
         let before = before.and_then(|before| before.proxies.iter().find(|other| other.name == proxy.name));
         let notices: String = proxy.notices.iter().map(|notice| format!("  {notice}\n")).collect();
