@@ -1,49 +1,170 @@
-//! Where a daemon says how it is: a Unix socket that writes its state to whoever connects, and reads nothing.
+//! The socket at which a daemon tells its status: it writes to each client that connects, and reads nothing. So there is nothing that a client could
+//! change, and every user may ask, or the members of one group.
 
+use crate::RunError;
+use crate::config::StatusGroup;
+use crate::server::{self, Opening};
 use crate::state;
 use crate::status::Status;
-use std::fs;
-use std::io::{self, Read, Write};
+use hopline_net::accounts;
+use rustix::process::{Gid, getegid, geteuid, getgroups};
+use rustix::thread::set_thread_groups;
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long who asks may take.
+/// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Longest answer that is read: far more than the status of the most proxies.
+const LONGEST: u64 = 16 << 20;
 
-/// Listens there. What is left of a daemon that was killed goes first: who calls holds the lock.
-pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
+/// Joins the group that may ask. The owner of a file may give it to a group of its own, with no further privilege.
+pub(crate) fn join(group: &StatusGroup) -> Result<(), RunError> {
+    let gid = Gid::from_raw(group.id);
+    let of_ours = getgroups().unwrap_or_default();
+    if getegid() == gid || of_ours.contains(&gid) {
+        return Ok(());
+    }
+    let all: Vec<Gid> = of_ours.into_iter().chain([gid]).collect();
+    set_thread_groups(&all)
+        .map_err(|error| RunError::Group(geteuid().as_raw(), group.name.clone(), error.into()))
+}
+
+/// Listens there, for the members of a group or for all users, whatever the umask. What is left of a daemon that was killed goes first: the
+/// caller holds the lock.
+pub(crate) fn listen(path: &Path, group: Option<&StatusGroup>) -> io::Result<UnixListener> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    UnixListener::bind(path)
-}
-
-/// Answers whoever connects, one after another.
-pub(crate) fn serve(listener: &UnixListener, status: impl Fn() -> Status) -> io::Result<()> {
-    loop {
-        match listener.accept() {
-            Ok((mut stream, _)) => drop(answer(&mut stream, &status())),
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
-            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+    let listener = UnixListener::bind(path)?;
+    // To connect is to write (unix(7)).
+    let mode = match group {
+        None => 0o666,
+        Some(group) => {
+            fs::set_permissions(path, Permissions::from_mode(0o600))?;
+            chown(path, None, Some(group.id))?;
+            0o660
         }
-    }
+    };
+    fs::set_permissions(path, Permissions::from_mode(mode))?;
+    Ok(listener)
 }
 
-fn answer(stream: &mut UnixStream, status: &Status) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(serde_json::to_string(status).expect("words and numbers").as_bytes())
+/// Answers each client that connects.
+pub(crate) fn serve(listener: &UnixListener, status: impl Fn() -> Status) -> io::Result<()> {
+    let answer = |_: &[u8]| serde_json::to_string(&status()).expect("words and numbers").into_bytes();
+    server::serve(listener, Opening::Nothing, answer)
 }
 
-/// Asks the daemon `name` how it is.
+/// Why a daemon does not tell its status.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// There is none of this name.
+    #[error("no daemon called \"{name}\" answers in {}: {error}{}", folder.display(), there(names))]
+    Absent {
+        /// The name that was asked for.
+        name: String,
+        /// The folder of its socket.
+        folder: PathBuf,
+        /// Daemons that have a socket there.
+        names: Vec<String>,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// This user may not ask.
+    #[error("user {user} may not ask the daemon \"{name}\": {help}, or ask as root: sudo hopline proxy …")]
+    Refused {
+        /// The name that was asked for.
+        name: String,
+        /// The user that asks.
+        user: u32,
+        /// What its administrator can do.
+        help: String,
+    },
+}
+
+fn there(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!("; there: {}", names.join(", ")) }
+}
+
+/// Asks the daemon `name` for its status.
 ///
 /// # Errors
-/// If there is none, or it does not say.
-pub fn ask(folder: &Path, name: &str) -> io::Result<Status> {
-    let mut stream = UnixStream::connect(state::socket(folder, name))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text)?;
-    serde_json::from_str(&text).map_err(io::Error::from)
+/// If there is none, it does not say, or this user may not ask.
+pub fn ask(folder: &Path, name: &str) -> Result<Status, AskError> {
+    let path = state::socket(folder, name);
+    let asked = || {
+        let stream = UnixStream::connect(&path)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut text = String::new();
+        stream.take(LONGEST).read_to_string(&mut text)?;
+        serde_json::from_str(&text).map_err(io::Error::from)
+    };
+    asked().map_err(|error| match error.kind() {
+        ErrorKind::PermissionDenied => refused(folder, &path, name),
+        _ => {
+            let (name, folder) = (name.to_owned(), folder.to_owned());
+            AskError::Absent { name, names: names(&folder), folder, error }
+        }
+    })
+}
+
+/// Returns the names of daemons that have a socket in `folder`, sorted.
+#[must_use]
+pub fn names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let name = |entry: io::Result<fs::DirEntry>| {
+        let name = entry.ok()?.file_name().into_string().ok()?;
+        name.strip_suffix(".sock").map(str::to_owned)
+    };
+    let mut names: Vec<String> = entries.filter_map(name).collect();
+    names.sort_unstable();
+    names
+}
+
+fn refused(folder: &Path, path: &Path, name: &str) -> AskError {
+    let help = match fs::metadata(path) {
+        Ok(found) => {
+            let group = accounts::group_name(found.gid()).unwrap_or_else(|| found.gid().to_string());
+            format!("its `status_group` is {group}: usermod -aG {group} USER, and log in again")
+        }
+        Err(_) => format!("a folder on the way to its socket is closed: chmod o+x {}", folder.display()),
+    };
+    AskError::Refused { name: name.to_owned(), user: geteuid().as_raw(), help }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn every_user_may_ask_unless_a_group_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hopline.sock");
+        drop(listen(&path, None).unwrap());
+        assert_eq!(mode(&path), 0o666);
+        let group = StatusGroup { name: "ours".into(), id: getegid().as_raw() };
+        drop(listen(&path, Some(&group)).unwrap());
+        assert_eq!((mode(&path), fs::metadata(&path).unwrap().gid()), (0o660, group.id));
+        assert_eq!(names(folder.path()), ["hopline"]);
+    }
+
+    #[test]
+    fn a_daemon_that_is_not_there_is_told_with_those_that_are() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(listen(&folder.path().join("hut.sock"), None).unwrap());
+        let said = ask(folder.path(), "hopline").unwrap_err().to_string();
+        assert!(
+            said.contains("no daemon called \"hopline\" answers") && said.contains("; there: hut"),
+            "{said}"
+        );
+    }
 }

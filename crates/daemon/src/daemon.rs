@@ -33,6 +33,7 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     log::start(config.log);
     let state = State::take(&config.state_dir, &config.name)?;
     look_at_router(&config)?;
+    config.status_group.as_ref().map(control::join).transpose()?;
     let folders = [config.folders_written(), vec![state.folder().to_owned()]].concat();
     let sandbox = starter::begin(|| sandbox::enter(&folders)).map_err(RunError::Thread)?;
     // Before anything is there to be cleaned up.
@@ -86,7 +87,8 @@ impl Daemon {
         let metrics = config.metrics.map(|at| TcpListener::bind(at).map_err(|e| RunError::Metrics(at, e)));
         let metrics = metrics.transpose()?;
         let opened = open_all(&config.proxies)?;
-        let control = control::listen(&state.socket()).map_err(|e| RunError::Socket(state.socket(), e))?;
+        let control = control::listen(&state.socket(), config.status_group.as_ref())
+            .map_err(|e| RunError::Socket(state.socket(), e))?;
         let rules = rules::set_up(&Rules::of(&config), state.folder());
         let start = |(proxy, opened): (&Proxy, Opened)| Seat::start(proxy.clone(), opened, events);
         let started = rules.map_err(RunError::from).and_then(|()| {
@@ -161,7 +163,7 @@ impl Daemon {
     fn change_to(&mut self, config: Config) {
         if config.of_a_life() != self.config.of_a_life() {
             warn!(
-                "name, state_dir, log, metrics, mark and route_table are those of the start until the next one"
+                "name, state_dir, status_group, log, metrics, mark and route_table are those of the start until the next one"
             );
         }
         // Names of rules stay those of the start.

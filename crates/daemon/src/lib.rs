@@ -9,7 +9,7 @@
 //! | `keeper` | what cleans up behind a daemon that was killed |
 //! | `state` | its folder and its lock |
 //! | `sandbox` | what it gives up; `starter`: what it keeps of that |
-//! | `control`, [`status`], `metrics`, `log` | what it says of itself |
+//! | `control`, [`status`], `metrics`, `log` | what it says of itself; `server`: to clients that may be slow or hostile |
 
 #![cfg(target_os = "linux")]
 
@@ -25,12 +25,13 @@ pub mod router;
 pub mod rules;
 mod sandbox;
 mod seat;
+mod server;
 mod starter;
 mod state;
 pub mod status;
 
-pub use config::Config;
-pub use control::ask;
+pub use config::{Config, Place};
+pub use control::{AskError, ask, names};
 pub use daemon::run;
 pub use keeper::keep;
 pub use open::OpenError;
@@ -63,9 +64,14 @@ pub enum RunError {
     /// A proxy cannot be opened.
     #[error("the proxy \"{0}\": {1}")]
     Open(String, OpenError),
-    /// Nobody could ask how it is.
+    /// Its status could not be asked for.
     #[error("listening at {}: {}", .0.display(), .1)]
     Socket(PathBuf, io::Error),
+    /// The group of `status_group` cannot have its socket.
+    #[error(
+        "status_group: user {0} is not in the group \"{1}\": in a unit of systemd: SupplementaryGroups={1} ({2})"
+    )]
+    Group(u32, String, io::Error),
     /// Prometheus could not read its figures.
     #[error("listening for metrics at {0}: {1}; is the port in use?")]
     Metrics(SocketAddr, io::Error),

@@ -1,9 +1,6 @@
 //! Figures as Prometheus reads them (text format 0.0.4).
-//!
-//! The server is a few lines of our own: one page, nothing kept of who asks. A library would bring a runtime.
 
-mod server;
-
+use crate::server::{self, Opening};
 use crate::status::{Condition, ReadingKind, Status};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +9,7 @@ use std::net::TcpListener;
 
 /// Answers whoever asks, until the listener breaks.
 pub(crate) fn serve(listener: &TcpListener, status: impl Fn() -> Status) -> io::Result<()> {
-    server::serve(listener, |request| answer(request, &status))
+    server::serve(listener, Opening::Request, |request| answer(request, &status))
 }
 
 /// The answer to what a client sends before it hangs up, as the server reads it: what a fuzz target calls.

@@ -28,6 +28,18 @@ pub fn group(name: &str) -> Option<u32> {
     Some(group)
 }
 
+/// Returns the name of the group with the number `id`.
+#[must_use]
+pub fn group_name(id: u32) -> Option<String> {
+    let text = fs::read_to_string("/etc/group").ok()?;
+    let of = |line: &str| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(id)).then(|| name.to_owned())
+    };
+    text.lines().find_map(of)
+}
+
 /// The first `N` numbers in the line of `name`, behind its password.
 fn numbers<const N: usize>(text: &str, name: &str) -> Option<[u32; N]> {
     let of = |line: &str| {
@@ -54,6 +66,7 @@ mod tests {
         assert_eq!(numbers::<1>(passwd, ""), None);
         assert_eq!(numbers("hopline:x:997:alice,bob\n", "hopline"), Some([997]));
         assert_eq!(user("root"), Some(Account { user: 0, group: 0 }));
-        assert_eq!(group("no-such-group"), None);
+        assert_eq!((group("root"), group("no-such-group")), (Some(0), None));
+        assert_eq!(group_name(0).as_deref(), Some("root"));
     }
 }

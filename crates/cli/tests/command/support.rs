@@ -30,7 +30,7 @@ pub(crate) const COMMANDS: [&str; 16] = [
 pub(crate) const OF_KEY: [&str; 3] = ["new", "show", "peers"];
 
 /// What comes behind `proxy`.
-pub(crate) const OF_PROXY: [&str; 6] = ["check", "setup", "undo", "run", "status", "host-key"];
+pub(crate) const OF_PROXY: [&str; 7] = ["check", "setup", "undo", "run", "status", "top", "host-key"];
 
 pub(crate) const PLAN: &str = "\
 scenario = \"chain.toml\"

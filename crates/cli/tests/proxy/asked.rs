@@ -2,10 +2,18 @@
 
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::in_a_thread;
-use crate::proxy::world::{Daemon, Ground, PATIENCE, hopline, until_or};
-use std::io::{Read, Write};
+use crate::proxy::world::{Daemon, Ground, PATIENCE, hopline, secret, signal, until_or};
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
+use serde_json::{Value as Json, json};
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 const PAGE: &str = "127.0.0.1:9464";
 
@@ -52,8 +60,7 @@ pub(crate) fn its_status_is_json_and_text() {
     assert_eq!(status["name"], "hopline");
     assert_eq!(status["process"], daemon.process.id());
     let sandbox = &status["sandbox"];
-    let kept = ["CAP_NET_ADMIN", "CAP_NET_BIND_SERVICE", "CAP_NET_RAW"];
-    assert_eq!(sandbox["capabilities"], serde_json::json!(kept));
+    assert_eq!(sandbox["capabilities"], json!(["CAP_NET_ADMIN", "CAP_NET_BIND_SERVICE", "CAP_NET_RAW"]));
     let said = sandbox["unrestricted"].to_string();
     assert_eq!(sandbox["landlock"].is_null(), said.contains("no Landlock"), "{sandbox}");
     assert!(sandbox["user"] != 0 || said.contains("files of root may be read"), "{sandbox}");
@@ -79,6 +86,156 @@ pub(crate) fn its_status_is_json_and_text() {
     }
     let text = ask(&[]);
     assert!(text.contains("snoop: running for") && text.contains("split: running for"), "{text}");
+}
+
+/// What `hopline proxy` says to another user, with what exit code.
+fn as_nobody(ground: &Ground, group: &str, words: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", &format!("--regid={group}"), "--clear-groups"]);
+    command.arg(env!("CARGO_BIN_EXE_hopline")).arg("proxy").args(words);
+    let output = ground.ends(command);
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+/// A ground whose folder other users may enter, and its file.
+fn open_ground() -> (Ground, PathBuf) {
+    let ground = Ground::new();
+    fs::set_permissions(ground.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let file = ground.folder.path().join("proxy.toml");
+    (ground, file)
+}
+
+pub(crate) fn every_user_may_ask_and_none_but_its_own_may_change_it() {
+    let (ground, file) = open_ground();
+    // Which other users may not read, and which status does not need.
+    let key = ground.folder.path().join("link.key");
+    secret(&key, &"07".repeat(32));
+    let exit = format!("[[proxy]]\nkind = \"gateway-exit\"\npeers = [\"a = {}\"]\n", key.display());
+    let mut daemon = ground.start(&format!("{BOTH}{exit}"));
+    let path = file.to_str().unwrap();
+    for words in [vec!["status", path], vec!["top", "--once", path]] {
+        let (code, said) = as_nobody(&ground, "65534", &words);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains("snoop") && said.contains("gateway-exit"), "{said}");
+    }
+    for words in [["run", path], ["undo", path], ["setup", path]] {
+        let (code, said) = as_nobody(&ground, "65534", &words);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("ermission denied") || said.contains("may not read"), "{said}");
+    }
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let (code, said) = as_nobody(&ground, "65534", &["status", path]);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("this user may not read it") && said.contains("--name NAME"), "{said}");
+    assert!(daemon.ended_by("TERM").success());
+}
+
+pub(crate) fn members_of_a_group_may_ask_where_one_is_named() {
+    let (ground, file) = open_ground();
+    // Group 1 is called daemon on every Linux.
+    let mut daemon = ground.start(&format!("status_group = \"daemon\"\n{BOTH}"));
+    let path = file.to_str().unwrap();
+    let (code, said) = as_nobody(&ground, "1", &["status", path]);
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = as_nobody(&ground, "65534", &["status", path]);
+    assert_eq!(code, Some(1), "{said}");
+    for words in ["user 65534 may not ask", "usermod -aG daemon USER", "sudo hopline proxy"] {
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(daemon.ended_by("TERM").success());
+    let file = ground.write(&format!("status_group = \"no-such-group\"\n{BOTH}"));
+    let output = ground.proxy("check", &file);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("no group \"no-such-group\"") && said.contains("groupadd"), "{said}");
+}
+
+pub(crate) fn top_shows_what_each_proxy_does_in_a_second() {
+    let ground = Ground::new();
+    let mut daemon = start(&ground);
+    let file = ground.folder.path().join("proxy.toml");
+    let top = |words: &[&str]| {
+        let mut command = hopline();
+        command.args(["proxy", "top"]).args(words).arg(&file);
+        let output = ground.ends(command);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // Not a terminal: one table, without what a terminal obeys.
+    let table = top(&[]);
+    assert!(!table.contains('\x1b'), "{table:?}");
+    let row = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    for words in ["kind", "state", "out pkt/s", "repairs/s", "drops/s", "conns"] {
+        assert!(row("proxy").contains(words), "{table}");
+    }
+    assert!(row("snoop").contains("running") && row("split").contains("running"), "{table}");
+    let line: Json = serde_json::from_str(top(&["--once", "--json"]).trim_end()).unwrap();
+    assert_eq!((&line["name"], &line["process"]), (&"hopline".into(), &daemon.process.id().into()));
+    let snoop = &line["proxies"][0];
+    assert_eq!((&snoop["kind"], &snoop["state"]), (&"snoop".into(), &"running".into()));
+    assert!(snoop["out_bytes_per_s"].is_null(), "{snoop}: Snoop counts no bytes");
+    // Each second a line, until it is told to end.
+    let mut command = hopline();
+    command.args(["proxy", "top", "--json"]).arg(&file).stdout(Stdio::piped());
+    let mut running = ground.router.spawn(command).unwrap();
+    let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
+    for _ in 0..2 {
+        let line: Json = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(line["proxies"].as_array().unwrap().len(), 2);
+    }
+    signal(running.id(), "INT");
+    assert_eq!(running.wait().unwrap().code(), Some(0));
+    assert!(daemon.ended_by("TERM").success());
+}
+
+pub(crate) fn top_on_a_terminal_ends_with_q_and_leaves_it_as_it_was() {
+    let ground = Ground::new();
+    let mut daemon = start(&ground);
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let near = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let before = tcgetattr(&near).unwrap().local_modes;
+    assert!(before.contains(LocalModes::ICANON | LocalModes::ECHO));
+    let mut command = hopline();
+    command.args(["proxy", "top"]).arg(ground.folder.path().join("proxy.toml"));
+    command.stdin(near.try_clone().unwrap()).stdout(near.try_clone().unwrap());
+    let mut top = ground.router.spawn(command).unwrap();
+    rustix::io::ioctl_fionbio(&terminal, true).unwrap();
+    let mut terminal = fs::File::from(terminal);
+    let mut shown = Vec::new();
+    // The second screen stands in the place of the first.
+    let is_shown = || {
+        let _ = terminal.read_to_end(&mut shown);
+        String::from_utf8_lossy(&shown).matches("q: end").count() == 2
+    };
+    until_or(|| panic!("it shows nothing"), is_shown);
+    assert!(!tcgetattr(&near).unwrap().local_modes.contains(LocalModes::ICANON));
+    terminal.write_all(b"xq").unwrap();
+    assert_eq!(top.wait().unwrap().code(), Some(0));
+    assert_eq!(tcgetattr(&near).unwrap().local_modes, before);
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(
+        shown.starts_with("\x1b[H") && shown.contains("snoop") && shown.contains("repairs/s"),
+        "{shown:?}"
+    );
+    assert!(daemon.ended_by("TERM").success());
+}
+
+pub(crate) fn its_files_have_the_same_permissions_whatever_the_umask() {
+    for umask in ["0000", "0077"] {
+        let (ground, _) = open_ground();
+        let file = ground.write(BOTH);
+        let script = format!("umask {umask}; exec \"$@\"");
+        let mut daemon = ground.begin_by(&["sh", "-c", &script, "sh"], &file);
+        daemon.wait_until("it runs", |status| status["proxies"][0]["state"] == "running");
+        let mode = |name: &str| fs::metadata(ground.state().join(name)).unwrap().mode() & 0o7777;
+        let modes = ["", "hopline.sock", "hopline.lock", "hopline.rules"].map(mode);
+        assert_eq!(modes, [0o755, 0o666, 0o600, 0o600], "umask {umask}");
+        assert!(daemon.ended_by("TERM").success());
+    }
 }
 
 pub(crate) fn its_page_is_what_prometheus_reads() {

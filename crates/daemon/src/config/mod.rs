@@ -12,6 +12,7 @@ pub use task::{DProxyTask, EntranceTask, ExitTask, InPath, SplitTask, StationTas
 pub use values::Subnet;
 
 use crate::rules::Shaped;
+use hopline_net::accounts;
 use hopline_scenario::document::{self, Node};
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::{Problem, Problems, Source};
@@ -28,6 +29,8 @@ pub struct Config {
     pub name: String,
     /// Folder of its lock, socket and journal.
     pub state_dir: PathBuf,
+    /// The group that may ask for its status; `None`: all users may.
+    pub status_group: Option<StatusGroup>,
     /// How messages are written.
     pub log: LogFormat,
     /// Where Prometheus may read figures.
@@ -36,6 +39,41 @@ pub struct Config {
     pub capture: Capture,
     /// Its proxies, in the order of the file; at least one, no two of the same name.
     pub proxies: Vec<Proxy>,
+}
+
+/// A group of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusGroup {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub id: u32,
+}
+
+/// Name of a daemon, and the folder of its socket: all that is needed to ask it. Users that may not read its secrets can ask, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What it is called.
+    pub name: String,
+    /// Folder of its socket.
+    pub state_dir: PathBuf,
+}
+
+impl Place {
+    /// Reads a file of proxies, and nothing that it names.
+    ///
+    /// # Errors
+    /// What is wrong with the file, apart from its proxies.
+    pub fn load(path: &Path) -> Result<Self, Problems> {
+        let document = document::parse(&Source::read(path)?)?;
+        unknown::check(&document)?;
+        Ok(Self::resolve(&Section::new(&document, keys::FILE))?)
+    }
+
+    fn resolve(section: &Section<'_>) -> Result<Self, Problem> {
+        let state_dir = PathBuf::from(section.get(file::STATE_DIR));
+        Ok(Self { name: daemon_name(section)?, state_dir })
+    }
 }
 
 /// How packets for others are brought to sockets of this machine.
@@ -88,7 +126,7 @@ impl Config {
 
     /// What a daemon keeps as long as it lives.
     pub(crate) fn of_a_life(&self) -> impl PartialEq + '_ {
-        (&self.name, &self.state_dir, self.log, self.metrics, self.capture)
+        (&self.name, &self.state_dir, &self.status_group, self.log, self.metrics, self.capture)
     }
 
     fn resolve(document: &Node) -> Result<Self, Problem> {
@@ -97,9 +135,11 @@ impl Config {
             mark: section.narrow(file::MARK.key.name).expect("it has a default"),
             table: section.small(file::ROUTE_TABLE.key.name).expect("it has a default"),
         };
+        let Place { name, state_dir } = Place::resolve(&section)?;
         Ok(Self {
-            name: daemon_name(&section)?,
-            state_dir: PathBuf::from(section.get(file::STATE_DIR)),
+            name,
+            state_dir,
+            status_group: status_group(&section)?,
             log: section.get(file::LOG),
             metrics: values::parsed(&section, file::METRICS.name, "address with a port", "127.0.0.1:9464")?,
             capture,
@@ -118,6 +158,16 @@ fn daemon_name(section: &Section<'_>) -> Result<String, Problem> {
     Err(Problem::new(format!("\"{name}\" is no name of a daemon"))
         .at(section.origin_of(file::NAME.key.name))
         .help(format!("1 to {LONGEST_NAME} letters, digits, - and _: rules are called by it")))
+}
+
+fn status_group(section: &Section<'_>) -> Result<Option<StatusGroup>, Problem> {
+    let Some(name) = section.word(file::STATUS_GROUP.name) else { return Ok(None) };
+    let Some(id) = accounts::group(name) else {
+        return Err(Problem::new(format!("this machine has no group \"{name}\""))
+            .at(section.origin_of(file::STATUS_GROUP.name))
+            .help(format!("groupadd --system {name}, or leave out status_group: all users may ask")));
+    };
+    Ok(Some(StatusGroup { name: name.to_owned(), id }))
 }
 
 fn proxies(section: &Section<'_>) -> Result<Vec<Proxy>, Problem> {

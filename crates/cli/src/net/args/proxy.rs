@@ -11,6 +11,7 @@ Examples:
   sudo hopline proxy run proxy.toml
   hopline proxy status
   hopline proxy status --follow
+  hopline proxy top
   hopline proxy host-key cells.key 10.9.0.7 > host-7.key
 
 A file has a table [[proxy]] for each: docs/proxy.md, and `hopline schema proxy` for editors. `run` sets up \
@@ -37,6 +38,8 @@ pub(crate) enum ProxyCommand {
     Run(ProxyFile),
     /// Say how a daemon that runs is
     Status(ProxyStatus),
+    /// Show what each proxy of a daemon does, every second
+    Top(ProxyTop),
     /// Print the key of a mobile host, made from the key of its network
     HostKey(ProxyHostKey),
     /// Take the rules of a daemon back when standard input ends
@@ -61,11 +64,33 @@ pub(crate) struct ProxySetup {
     pub(crate) dry_run: bool,
 }
 
+/// The daemon that is asked.
 #[derive(Debug, Arguments)]
-pub(crate) struct ProxyStatus {
-    /// Its file, for its name and folder [default: the daemon called hopline in /run/hopline]
+pub(crate) struct Asked {
+    /// Its file, for its name and folder [default: the daemon called hopline, or the only one, in /run/hopline]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Its name, in /run/hopline; for users that may not read its file
+    #[arg(long, value_name = "NAME", conflicts_with = "file")]
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct ProxyTop {
+    #[command(flatten)]
+    pub(crate) asked: Asked,
+    /// Measure for a second, print it and end, as without a terminal
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Print a JSON object in a line each second, until Ctrl-C
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct ProxyStatus {
+    #[command(flatten)]
+    pub(crate) asked: Asked,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,

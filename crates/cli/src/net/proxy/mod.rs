@@ -1,6 +1,10 @@
 //! `hopline proxy`.
 
+mod asked;
+mod keyboard;
+mod rates;
 mod status;
+mod top;
 
 use crate::console;
 use crate::net::args::{Proxy as Args, ProxyCommand, ProxySetup};
@@ -18,6 +22,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         ProxyCommand::Undo(given) => undo(&given.file),
         ProxyCommand::Run(given) => hopline_daemon::run(&given.file, keeper).map_err(failure),
         ProxyCommand::Status(given) => status::execute(given),
+        ProxyCommand::Top(given) => top::execute(given),
         ProxyCommand::HostKey(given) => {
             console::print(&format!("{}\n", hopline_daemon::host_key(&given.network, given.home)?))
         }

@@ -1,13 +1,12 @@
 //! `hopline proxy status`.
 
+use super::asked;
 use crate::console;
 use crate::net::args::ProxyStatus as Args;
 use crate::problems::Failure;
-use hopline_daemon::Config;
 use hopline_daemon::status::{Condition, ProxyStatus, ReadingKind, Status};
 use hopline_lab::text::table::{Align, render};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -17,12 +16,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
-    let (name, folder) = whose(args.file.as_deref())?;
-    let ask = || {
-        hopline_daemon::ask(&folder, &name).map_err(|e| {
-            Failure::Other(format!("no daemon called \"{name}\" answers in {}: {e}", folder.display()))
-        })
-    };
+    let place = asked::place(&args.asked)?;
+    let ask = || asked::ask(&place);
     let status = ask()?;
     if args.json {
         let text = serde_json::to_string_pretty(&status).expect("words and numbers");
@@ -40,16 +35,6 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         before = now;
     }
     Ok(())
-}
-
-fn whose(file: Option<&Path>) -> Result<(String, PathBuf), Failure> {
-    Ok(match file {
-        Some(file) => {
-            let config = Config::load(file)?;
-            (config.name, config.state_dir)
-        }
-        None => ("hopline".into(), "/run/hopline".into()),
-    })
 }
 
 /// A table for each proxy; with what there was a second ago, how much more it is now.
@@ -117,7 +102,7 @@ fn figures(proxy: &ProxyStatus, before: Option<&ProxyStatus>) -> String {
     )
 }
 
-fn time(seconds: u64) -> String {
+pub(super) fn time(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),

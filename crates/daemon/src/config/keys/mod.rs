@@ -49,6 +49,11 @@ pub mod file {
         )
         .or(Word("/run/hopline")),
     );
+    /// `status_group`.
+    pub const STATUS_GROUP: Key = Key::text(
+        "status_group",
+        "group of this machine whose members may ask for the status, which changes nothing; default: all users may",
+    );
     /// `log`.
     pub const LOG: Chosen<LogFormat> =
         choice!("log", { "text" => LogFormat::Text, "json" => LogFormat::Json }, "how messages are written to stderr").or("text");
@@ -78,6 +83,7 @@ pub mod file {
 pub const FILE: &[Key] = &[
     file::NAME.key,
     file::STATE_DIR.key,
+    file::STATUS_GROUP,
     file::LOG.key,
     file::METRICS,
     file::MARK.key,

@@ -1,0 +1,79 @@
+//! Single keys of a terminal, while a table is shown.
+
+use crate::console;
+use crate::net::clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+/// How often it is looked whether Ctrl-C came.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Standard input without lines and echo. The terminal is as before when dropped.
+pub(super) struct Keyboard {
+    before: Option<Termios>,
+}
+
+/// What ends a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Paused {
+    /// Its time has passed.
+    Over,
+    /// The key q, or Ctrl-C.
+    Quit,
+}
+
+impl Keyboard {
+    /// Takes the keys of standard input, if that is a terminal.
+    pub(super) fn new() -> Self {
+        let stdin = io::stdin();
+        let before = stdin.is_terminal().then(|| tcgetattr(&stdin).ok()).flatten();
+        if let Some(before) = &before {
+            let mut keys = before.clone();
+            keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+            // Without it q needs the Enter key.
+            let _ = tcsetattr(&stdin, OptionalActions::Now, &keys);
+        }
+        Self { before }
+    }
+
+    /// Waits, until the time has passed or the user wants to end.
+    pub(super) fn pause(&mut self, time: Duration) -> io::Result<Paused> {
+        let until = clock::now() + time;
+        loop {
+            let left = until.saturating_duration_since(clock::now());
+            if console::interrupted() {
+                return Ok(Paused::Quit);
+            }
+            if left.is_zero() {
+                return Ok(Paused::Over);
+            }
+            let time = Timespec::try_from(left.min(LOOK)).expect("it is at most 100 ms");
+            let stdin = io::stdin();
+            let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+            let watched = if self.before.is_some() { &mut fds[..] } else { &mut [] };
+            match poll(watched, Some(&time)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => {
+                    let mut keys = [0; 64];
+                    match rustix::io::read(&stdin, &mut keys) {
+                        Ok(len) if keys[..len].contains(&b'q') => return Ok(Paused::Quit),
+                        // The terminal has gone.
+                        Ok(0) | Err(_) => return Ok(Paused::Quit),
+                        Ok(_) => {}
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}

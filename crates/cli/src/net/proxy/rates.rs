@@ -1,0 +1,232 @@
+//! What a proxy did between two answers of its daemon, in the same units for every kind.
+
+use hopline_daemon::status::{Condition, ProxyStatus, Status};
+use serde::Serialize;
+use std::time::Duration;
+
+/// Figures of a proxy per second. `None`: its kind does not count that.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Rates {
+    pub(super) name: String,
+    pub(super) kind: String,
+    pub(super) state: Condition,
+    /// Why it does not run.
+    pub(super) why: Option<String>,
+    /// Towards mobile hosts, the other end of the link, or servers.
+    pub(super) out_packets_per_s: Option<f64>,
+    pub(super) in_packets_per_s: Option<f64>,
+    pub(super) out_bytes_per_s: Option<f64>,
+    pub(super) in_bytes_per_s: Option<f64>,
+    /// Packets that it sent or made again.
+    pub(super) repairs_per_s: Option<f64>,
+    pub(super) drops_per_s: Option<f64>,
+    pub(super) connections: Option<u64>,
+    pub(super) notices: Vec<String>,
+}
+
+/// Names of figures by what they count.
+struct Names {
+    out_packets: &'static [&'static str],
+    in_packets: &'static [&'static str],
+    out_bytes: &'static [&'static str],
+    in_bytes: &'static [&'static str],
+    repairs: &'static [&'static str],
+    drops: &'static [&'static str],
+    connections: &'static [&'static str],
+}
+
+const NONE: Names = Names {
+    out_packets: &[],
+    in_packets: &[],
+    out_bytes: &[],
+    in_bytes: &[],
+    repairs: &[],
+    drops: &[],
+    connections: &[],
+};
+
+/// Machines in the path of TCP.
+const IN_PATH: Names = Names {
+    out_packets: &["segments_to_mobile"],
+    in_packets: &["segments_from_mobile"],
+    drops: &[
+        "dropped_packets",
+        "refused_packets",
+        "queue_drops",
+        "held_too_many_packets",
+        "found_full_packets",
+        "found_no_room_packets",
+    ],
+    connections: &["connections"],
+    ..NONE
+};
+
+/// Returns the figures of a kind that are shown.
+fn names(kind: &str) -> Names {
+    match kind {
+        "snoop" => Names { repairs: &["local_retransmissions"], ..IN_PATH },
+        "nack" => Names { repairs: &["repaired_ranges"], ..IN_PATH },
+        "mtcp" => IN_PATH,
+        "split" => Names {
+            out_bytes: &["to_servers_bytes"],
+            in_bytes: &["to_clients_bytes"],
+            connections: &["connections_open"],
+            ..NONE
+        },
+        "gateway" | "gateway-exit" => Names {
+            out_bytes: &["out_bytes"],
+            in_bytes: &["back_bytes"],
+            connections: &["open_connections"],
+            ..NONE
+        },
+        "d-proxy" => Names {
+            out_packets: &["segments_out"],
+            in_packets: &["segments_in"],
+            repairs: &["packets_sent_again"],
+            drops: &["packets_refused"],
+            connections: &["connections"],
+            ..NONE
+        },
+        "opaque" | "arq" => Names {
+            out_packets: &["packets"],
+            in_packets: &["packets_delivered"],
+            out_bytes: &["datagrams_sent_bytes"],
+            repairs: &["packets_sent_again", "packets_restored"],
+            drops: &[
+                "packets_refused",
+                "packets_without_peer",
+                "packets_interface_refused",
+                "queue_full_dropped",
+                "queue_late_dropped",
+            ],
+            ..NONE
+        },
+        "home-agent" => Names {
+            out_packets: &["tunnelled_packets"],
+            drops: &["homeless_packets", "too_long_packets", "refused_packets"],
+            ..NONE
+        },
+        "base-station" => Names {
+            out_packets: &["delivered_packets"],
+            repairs: &["buffer_sent_packets", "local_retransmissions"],
+            drops: &["unwanted_packets", "undelivered_packets", "too_long_packets"],
+            ..NONE
+        },
+        "mobile-host" => Names { in_packets: &["received_packets"], ..NONE },
+        "neighborhood-red" => Names { out_packets: &["packets"], drops: &["packets_dropped"], ..NONE },
+        _ => NONE,
+    }
+}
+
+/// Returns what each proxy of `now` did since `before`, which was answered `time` earlier.
+pub(super) fn between(before: &Status, now: &Status, time: Duration) -> Vec<Rates> {
+    now.proxies
+        .iter()
+        .map(|proxy| {
+            let earlier = before.proxies.iter().find(|other| other.name == proxy.name);
+            rates(earlier, proxy, time)
+        })
+        .collect()
+}
+
+fn rates(before: Option<&ProxyStatus>, now: &ProxyStatus, time: Duration) -> Rates {
+    let names = names(&now.kind);
+    let rate = |names: &[&str]| {
+        let count = sum(now, names)?;
+        let earlier = before.and_then(|before| sum(before, names)).unwrap_or(0);
+        // One that has been started again counts from 0.
+        let more = count.checked_sub(earlier).unwrap_or(count);
+        Some(more as f64 / time.as_secs_f64().max(f64::MIN_POSITIVE))
+    };
+    Rates {
+        name: now.name.clone(),
+        kind: now.kind.clone(),
+        state: now.state,
+        why: now.why.clone(),
+        out_packets_per_s: rate(names.out_packets),
+        in_packets_per_s: rate(names.in_packets),
+        out_bytes_per_s: rate(names.out_bytes),
+        in_bytes_per_s: rate(names.in_bytes),
+        repairs_per_s: rate(names.repairs),
+        drops_per_s: rate(names.drops),
+        connections: sum(now, names.connections),
+        notices: now.notices.clone(),
+    }
+}
+
+/// The sum of those of these figures that the proxy has; `None` if it has none.
+fn sum(proxy: &ProxyStatus, names: &[&str]) -> Option<u64> {
+    let values = proxy.figures.iter().filter(|figure| names.contains(&figure.name.as_str()));
+    values.map(|figure| figure.value).reduce(u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hopline_daemon::config::keys::KindKey;
+    use hopline_daemon::status::{Reading, ReadingKind};
+
+    pub(super) fn status(kind: &str, figures: &[(&str, u64)]) -> Status {
+        let reading = |&(name, value): &(&str, u64)| Reading {
+            name: name.into(),
+            doc: String::new(),
+            kind: ReadingKind::Counter,
+            value,
+        };
+        let proxy = ProxyStatus {
+            name: "a".into(),
+            kind: kind.into(),
+            state: Condition::Running,
+            why: None,
+            notices: Vec::new(),
+            for_s: 1,
+            restarts: 0,
+            figures: figures.iter().map(reading).collect(),
+        };
+        Status {
+            name: "x".into(),
+            version: "1".into(),
+            process: 1,
+            running_s: 1,
+            reloads: 0,
+            sandbox: None,
+            proxies: vec![proxy],
+        }
+    }
+
+    #[test]
+    fn rates_are_those_of_the_time_that_has_passed() {
+        let before =
+            status("snoop", &[("segments_to_mobile", 100), ("dropped_packets", 1), ("connections", 9)]);
+        let now = status(
+            "snoop",
+            &[
+                ("segments_to_mobile", 300),
+                ("dropped_packets", 2),
+                ("queue_drops", 3),
+                ("local_retransmissions", 6),
+                ("connections", 7),
+            ],
+        );
+        let rates = &between(&before, &now, Duration::from_secs(2))[0];
+        assert_eq!((rates.out_packets_per_s, rates.drops_per_s), (Some(100.0), Some(2.0)));
+        assert_eq!((rates.repairs_per_s, rates.connections), (Some(3.0), Some(7)));
+        assert_eq!((rates.out_bytes_per_s, rates.in_packets_per_s), (None, None), "not counted, not 0");
+    }
+
+    #[test]
+    fn a_proxy_that_was_started_again_counts_from_zero() {
+        let [before, now] = [1000, 50].map(|count| status("gateway", &[("out_bytes", count)]));
+        let rates = &between(&before, &now, Duration::from_secs(1))[0];
+        assert_eq!(rates.out_bytes_per_s, Some(50.0));
+    }
+
+    #[test]
+    fn something_is_shown_of_each_kind() {
+        for kind in KindKey::ALL {
+            let names = names(kind.word());
+            let shown = [names.out_packets, names.in_packets, names.out_bytes, names.in_bytes];
+            assert!(shown.iter().any(|names| !names.is_empty()), "{}", kind.word());
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Answers to clients of a listener, which need not send or read anything: a slow, hostile or silent client holds up neither another one nor the
+//! daemon. A library would bring a runtime.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{Duration, Instant};
+
+/// Time that a client may take, from the connection to the last byte of the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest request that is read.
+const LONGEST_REQUEST: usize = 4096;
+const END_OF_HEAD: &[u8] = b"\r\n\r\n";
+/// Most clients at once. Of more, the oldest one of the user that has the most goes.
+const MOST: usize = 64;
+/// After an error of `accept`, as when no descriptor is left.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A listener and its streams.
+pub(crate) trait Listen: AsFd {
+    /// A connection.
+    type Stream: Read + Write + AsFd;
+
+    /// Sets whether `accept` waits.
+    fn set_nonblocking(&self) -> io::Result<()>;
+
+    /// Takes a connection, which does not wait either.
+    fn accept(&self) -> io::Result<Self::Stream>;
+
+    /// Returns the user of this machine at the other end, if it is known.
+    fn user(stream: &Self::Stream) -> Option<u32>;
+}
+
+impl Listen for TcpListener {
+    type Stream = TcpStream;
+
+    fn set_nonblocking(&self) -> io::Result<()> {
+        Self::set_nonblocking(self, true)
+    }
+
+    fn accept(&self) -> io::Result<TcpStream> {
+        let (stream, _) = Self::accept(self)?;
+        stream.set_nonblocking(true).map(|()| stream)
+    }
+
+    fn user(_: &TcpStream) -> Option<u32> {
+        None
+    }
+}
+
+impl Listen for UnixListener {
+    type Stream = UnixStream;
+
+    fn set_nonblocking(&self) -> io::Result<()> {
+        Self::set_nonblocking(self, true)
+    }
+
+    fn accept(&self) -> io::Result<UnixStream> {
+        let (stream, _) = Self::accept(self)?;
+        stream.set_nonblocking(true).map(|()| stream)
+    }
+
+    fn user(stream: &UnixStream) -> Option<u32> {
+        rustix::net::sockopt::socket_peercred(stream).ok().map(|peer| peer.uid.as_raw())
+    }
+}
+
+/// Whether a client must ask before it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// It sends a request, up to the end of a head as HTTP has it.
+    Request,
+    /// The connection is the request, and nothing is read.
+    Nothing,
+}
+
+/// Answers clients until the listener breaks. `answer`: the whole answer to a request.
+pub(crate) fn serve<L: Listen>(
+    listener: &L,
+    opening: Opening,
+    answer: impl Fn(&[u8]) -> Vec<u8>,
+) -> io::Result<()> {
+    listener.set_nonblocking()?;
+    let mut clients = VecDeque::new();
+    loop {
+        wait(listener, &clients)?;
+        accept(listener, opening, &mut clients)?;
+        clients.retain_mut(|client: &mut Client<L::Stream>| {
+            client.go_on(&answer).is_ok_and(|step| step == Step::Waits)
+        });
+    }
+}
+
+struct Client<S> {
+    stream: S,
+    user: Option<u32>,
+    until: Instant,
+    stage: Stage,
+}
+
+enum Stage {
+    /// So much of its request has come.
+    Asks(Vec<u8>),
+    /// Nothing is to be read of it, and it is to be answered.
+    Connected,
+    /// So much of its answer is written.
+    Reads(Vec<u8>, usize),
+}
+
+#[derive(PartialEq)]
+pub(super) enum Step {
+    Waits,
+    Done,
+}
+
+impl<S: Read + Write> Client<S> {
+    /// Reads or writes what can be without waiting.
+    fn go_on(&mut self, answer: impl Fn(&[u8]) -> Vec<u8>) -> io::Result<Step> {
+        if now() > self.until {
+            return Ok(Step::Done);
+        }
+        match &mut self.stage {
+            Stage::Asks(request) => {
+                if read(&mut self.stream, request)? == Step::Waits {
+                    return Ok(Step::Waits);
+                }
+                self.stage = Stage::Reads(answer(request), 0);
+            }
+            Stage::Connected => self.stage = Stage::Reads(answer(&[]), 0),
+            Stage::Reads(..) => {}
+        }
+        match &mut self.stage {
+            Stage::Reads(text, written) => write(&mut self.stream, text, written),
+            Stage::Asks(_) | Stage::Connected => Ok(Step::Waits),
+        }
+    }
+}
+
+impl Stage {
+    const fn flags(&self) -> PollFlags {
+        match self {
+            Self::Asks(_) => PollFlags::IN,
+            Self::Connected | Self::Reads(..) => PollFlags::OUT,
+        }
+    }
+}
+
+/// Reads on, to the end of the head. What was read before is not searched again: a client may send single bytes.
+pub(super) fn read(stream: &mut impl Read, request: &mut Vec<u8>) -> io::Result<Step> {
+    let mut buffer = [0; 512];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(len) if request.len() + len > LONGEST_REQUEST => return Err(ErrorKind::InvalidData.into()),
+            Ok(len) => {
+                let from = request.len().saturating_sub(END_OF_HEAD.len() - 1);
+                request.extend_from_slice(&buffer[..len]);
+                if request[from..].windows(END_OF_HEAD.len()).any(|end| end == END_OF_HEAD) {
+                    return Ok(Step::Done);
+                }
+            }
+            Err(error) => return waits(error),
+        }
+    }
+}
+
+fn write(stream: &mut impl Write, text: &[u8], written: &mut usize) -> io::Result<Step> {
+    while *written < text.len() {
+        match stream.write(&text[*written..]) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(len) => *written += len,
+            Err(error) => return waits(error),
+        }
+    }
+    Ok(Step::Done)
+}
+
+fn waits(error: io::Error) -> io::Result<Step> {
+    match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::Interrupted => Ok(Step::Waits),
+        _ => Err(error),
+    }
+}
+
+/// Waits until a client comes or can go on, or has taken too long.
+fn wait<L: Listen>(listener: &L, clients: &VecDeque<Client<L::Stream>>) -> io::Result<()> {
+    let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(listener, PollFlags::IN)];
+    fds.extend(clients.iter().map(|client| PollFd::new(&client.stream, client.stage.flags())));
+    // The first one has the least patience left.
+    let left = clients
+        .front()
+        .map(|client| client.until.saturating_duration_since(now()) + Duration::from_millis(1));
+    let left = left.map(|left| Timespec::try_from(left).expect("seconds fit"));
+    match poll(&mut fds, left.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Takes all clients that have come, up to the first that takes the place of another.
+fn accept<L: Listen>(
+    listener: &L,
+    opening: Opening,
+    clients: &mut VecDeque<Client<L::Stream>>,
+) -> io::Result<()> {
+    loop {
+        match listener.accept() {
+            Ok(stream) => {
+                let stage = match opening {
+                    Opening::Request => Stage::Asks(Vec::new()),
+                    Opening::Nothing => Stage::Connected,
+                };
+                clients.push_back(Client { user: L::user(&stream), stream, until: now() + PATIENCE, stage });
+                if clients.len() > MOST {
+                    let place = crowded_out(clients.iter().map(|client| client.user));
+                    clients.remove(place);
+                    return Ok(());
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::InvalidInput => return Err(error),
+            Err(_) => {
+                std::thread::sleep(PAUSE);
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Returns the place of the oldest client of the user that has the most.
+fn crowded_out(users: impl Iterator<Item = Option<u32>> + Clone) -> usize {
+    let mut counts: BTreeMap<Option<u32>, usize> = BTreeMap::new();
+    users.clone().for_each(|user| *counts.entry(user).or_default() += 1);
+    let most = counts.values().copied().max().unwrap_or(0);
+    users.into_iter().position(|user| counts[&user] == most).unwrap_or(0)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a daemon is in real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_client_of_the_user_with_the_most_goes() {
+        let place = |users: &[u32]| crowded_out(users.iter().copied().map(Some));
+        assert_eq!(place(&[0, 1000, 1000, 1001]), 1);
+        assert_eq!(place(&[1000, 1000]), 0);
+        assert_eq!(place(&[7, 8, 9]), 0);
+        assert_eq!(crowded_out([None, None].into_iter()), 0);
+    }
+
+    #[test]
+    fn clients_that_never_read_keep_no_other_waiting_and_nothing_is_read_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        // More than a socket takes at once.
+        let answer = vec![b'x'; 4 << 20];
+        let length = answer.len();
+        let serve = move || serve(&listener, Opening::Nothing, |_| answer.clone());
+        std::thread::Builder::new().spawn(serve).unwrap();
+        let unread: Vec<UnixStream> = (0..MOST / 2)
+            .map(|_| {
+                let mut stream = UnixStream::connect(&path).unwrap();
+                let _ = stream.write_all(b"stop\n");
+                stream
+            })
+            .collect();
+        for _ in 0..3 {
+            let mut text = Vec::new();
+            UnixStream::connect(&path).unwrap().read_to_end(&mut text).unwrap();
+            assert_eq!(text.len(), length);
+        }
+        drop(unread);
+    }
+}
