@@ -9,6 +9,7 @@ use crate::state::State;
 use crate::status::{Sandbox, Status};
 use crate::{RunError, control, log, metrics, router, sandbox, starter};
 use hopline_scenario::source::Problems;
+use rustix::process::geteuid;
 use sd_notify::NotifyState;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -34,8 +35,18 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     let state = State::take(&config.state_dir, &config.name)?;
     look_at_router(&config)?;
     config.status_group.as_ref().map(control::join).transpose()?;
+    // Another user than root cannot become this one, and is told by the files that it may not write.
+    let user = config.user.as_ref().filter(|_| geteuid().is_root());
+    match user {
+        Some(user) => state.give_to(user.account)?,
+        None => state.is_writable()?,
+    }
     let folders = [config.folders_written(), vec![state.folder().to_owned()]].concat();
-    let sandbox = starter::begin(|| sandbox::enter(&folders)).map_err(RunError::Thread)?;
+    let sandbox = starter::begin(|| sandbox::enter(&folders, user, config.status_group.as_ref()))
+        .map_err(RunError::Thread)?;
+    if let (Some(user), Err(problems)) = (user, Config::load(path)) {
+        warn!(%problems, "the user \"{}\" cannot read the file again, so that a reload will be refused", user.name);
+    }
     // Before anything is there to be cleaned up.
     let signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(RunError::Signals)?;
     let keeper = Keeper::start(&keeper(&config)).map_err(RunError::Keeper)?;
@@ -163,7 +174,7 @@ impl Daemon {
     fn change_to(&mut self, config: Config) {
         if config.of_a_life() != self.config.of_a_life() {
             warn!(
-                "name, state_dir, status_group, log, metrics, mark and route_table are those of the start until the next one"
+                "name, state_dir, user, status_group, log, metrics, mark and route_table are those of the start until the next one"
             );
         }
         // Names of rules stay those of the start.

@@ -1,13 +1,18 @@
 //! What a daemon gives up before it meets its first packet.
 
+use crate::config::{StatusGroup, User};
 use crate::status::Sandbox;
 use caps::{CapSet, Capability, CapsHashSet};
+use hopline_net::accounts::Account;
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
     RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
-use rustix::process::geteuid;
-use rustix::thread::set_no_new_privs;
+use rustix::process::{Gid, Uid, geteuid};
+use rustix::thread::{
+    set_keep_capabilities, set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+};
+use std::io;
 use std::path::{Path, PathBuf};
 use tracing::{info, warn};
 
@@ -28,19 +33,25 @@ const LOCK: &str = "/run/xtables.lock";
 /// Gives up every capability that is not needed, the right to gain others, and, as far as the kernel has Landlock, writing to other places
 /// than `folders` and [`WRITTEN`], and signals and abstract sockets of other processes. Threads and programs that are started later have
 /// no more. Returns, and logs, what is restricted and what could not be.
-pub(crate) fn enter(folders: &[PathBuf]) -> Sandbox {
+pub(crate) fn enter(folders: &[PathBuf], user: Option<&User>, group: Option<&StatusGroup>) -> Sandbox {
     let mut unrestricted = Vec::new();
     let mut fails = |what: &str, error: &dyn std::fmt::Display| {
         warn!(%error, "not given up: {what}");
         unrestricted.push(format!("{what}: {error}"));
     };
+    make_lock();
+    if let Err(error) = drop_bounds() {
+        fails("capabilities that programs could gain", &error);
+    }
+    if let Some(Err(error)) = user.map(|user| become_account(user.account, group)) {
+        fails("user root", &error);
+    }
     if let Err(error) = drop_capabilities() {
         fails("capabilities that are not needed", &error);
     }
     if let Err(error) = set_no_new_privs(true) {
         fails("gaining privileges", &error);
     }
-    make_lock();
     let landlock = confine(folders, NEWEST, tells_by_abstract_socket()).unwrap_or_else(|error| {
         fails("writing to other folders", &error);
         None
@@ -49,7 +60,7 @@ pub(crate) fn enter(folders: &[PathBuf]) -> Sandbox {
     let user = geteuid().as_raw();
     if user == 0 {
         unrestricted.push(
-            "files of root may be read: run it as another user, as hopline-proxy@.service does".to_owned(),
+            "files of root may be read: `user = \"hopline\"`, or hopline-proxy@.service, runs it as another user".to_owned(),
         );
     }
     let capabilities = caps::read(None, CapSet::Permitted).unwrap_or_default();
@@ -60,7 +71,19 @@ pub(crate) fn enter(folders: &[PathBuf]) -> Sandbox {
     Sandbox { user, capabilities, landlock, unrestricted }
 }
 
-fn drop_capabilities() -> Result<(), caps::errors::CapsError> {
+/// Becomes another user, and keeps the permitted capabilities. Of this thread alone: it is the only one, and those that it starts are as it.
+/// Of its groups `other` remains.
+fn become_account(account: Account, other: Option<&StatusGroup>) -> io::Result<()> {
+    let (user, group) = (Uid::from_raw(account.user), Gid::from_raw(account.group));
+    let other = other.map(|other| Gid::from_raw(other.id));
+    set_keep_capabilities(true)?;
+    set_thread_groups(&other.into_iter().chain([group]).collect::<Vec<_>>())?;
+    set_thread_res_gid(group, group, group)?;
+    set_thread_res_uid(user, user, user)?;
+    Ok(set_keep_capabilities(false)?)
+}
+
+fn drop_bounds() -> Result<(), caps::errors::CapsError> {
     let kept: CapsHashSet = KEPT.into_iter().collect();
     for capability in caps::all() {
         let may_go = !kept.contains(&capability) && caps::has_cap(None, CapSet::Bounding, capability)?;
@@ -69,10 +92,18 @@ fn drop_capabilities() -> Result<(), caps::errors::CapsError> {
             caps::drop(None, CapSet::Bounding, capability)?;
         }
     }
+    Ok(())
+}
+
+fn drop_capabilities() -> Result<(), caps::errors::CapsError> {
+    let kept: CapsHashSet = KEPT.into_iter().collect();
     let permitted = caps::read(None, CapSet::Permitted)?;
     let left: CapsHashSet = permitted.intersection(&kept).copied().collect();
     caps::set(None, CapSet::Effective, &left)?;
-    caps::set(None, CapSet::Permitted, &left)
+    caps::set(None, CapSet::Permitted, &left)?;
+    // Programs that another user than root starts have no others (capabilities(7)).
+    caps::set(None, CapSet::Inheritable, &left)?;
+    caps::set(None, CapSet::Ambient, &left)
 }
 
 /// Makes the lock of iptables, which it could not make itself in the sandbox. Where that fails, iptables says so if it needs the lock.

@@ -1,10 +1,11 @@
 //! The folder where a daemon keeps what others must find: its lock, its socket, its list of rules.
 
+use hopline_net::accounts::Account;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -42,6 +43,11 @@ pub enum StateError {
         "{0}: permission denied for user {1}: `run`, `setup` and `undo` need root (sudo hopline proxy …), or a state_dir of this user"
     )]
     Denied(String, u32),
+    /// The folder belongs to another user.
+    #[error(
+        "{0} belongs to user {1}, to whose folders the daemon could not write: `user` in the file names that user, or state_dir another folder"
+    )]
+    Foreign(String, u32),
     /// Other users may change the files of the folder.
     #[error(
         "{0}: other users may write to this folder (mode {1:04o}), so that rules could be undone that no daemon made: chmod go-w {0}, or another state_dir"
@@ -93,6 +99,42 @@ impl State {
         Ok(fcntl_setfd(&self.lock, FdFlags::empty())?)
     }
 
+    /// Gives the folder, and what is in it of this daemon, to a user.
+    pub(crate) fn give_to(&self, account: Account) -> Result<(), StateError> {
+        lchown(&self.folder, Some(account.user), Some(account.group)).map_err(|e| failed(&self.folder, e))?;
+        self.give_files_to(account)
+    }
+
+    fn give_files_to(&self, account: Account) -> Result<(), StateError> {
+        let files = ["lock", "rules"].map(|kind| self.folder.join(format!("{}.{kind}", self.name)));
+        for path in files {
+            match lchown(&path, Some(account.user), Some(account.group)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&path, error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves to the owner of the folder what root has made in it, as by `undo`: the daemon of that user could not open it.
+    fn leave_to_owner(&self) {
+        let Ok(found) = fs::metadata(&self.folder) else { return };
+        let account = Account { user: found.uid(), group: found.gid() };
+        // A daemon has given up the right to do so, and makes files of the owner anyway.
+        if rustix::process::geteuid().is_root() && account.user != 0 {
+            let _ = self.give_files_to(account);
+        }
+    }
+
+    /// Checks that a daemon could write to the folder: as root, too, it gives up the right to write to that of another user.
+    pub(crate) fn is_writable(&self) -> Result<(), StateError> {
+        let owner = fs::metadata(&self.folder).map_err(|e| failed(&self.folder, e))?.uid();
+        if owner == rustix::process::geteuid().as_raw() {
+            return Ok(());
+        }
+        Err(StateError::Foreign(self.folder.display().to_string(), owner))
+    }
+
     /// The folder.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
@@ -112,6 +154,7 @@ impl State {
 impl Drop for State {
     fn drop(&mut self) {
         let _ = fs::remove_file(self.socket());
+        self.leave_to_owner();
     }
 }
 
@@ -166,6 +209,20 @@ mod tests {
         }
         fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         assert!(State::take(folder.path(), "hopline").is_ok());
+    }
+
+    #[test]
+    fn what_root_leaves_in_the_folder_of_a_user_belongs_to_that_user() {
+        let folder = tempfile::tempdir().unwrap();
+        if rustix::process::geteuid().is_root() {
+            lchown(folder.path(), Some(65534), Some(65534)).unwrap();
+        }
+        let owner = fs::metadata(folder.path()).unwrap().uid();
+        fs::write(folder.path().join("hopline.rules"), "").unwrap();
+        drop(State::take(folder.path(), "hopline").unwrap());
+        for name in ["hopline.lock", "hopline.rules"] {
+            assert_eq!(fs::metadata(folder.path().join(name)).unwrap().uid(), owner, "{name}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use hopline_net::veth::{self, Trains};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::thread;
 use std::time::Duration;
 
@@ -240,6 +241,51 @@ pub(crate) fn a_queue_that_somebody_else_has_set_up_is_a_conflict_and_stays() {
     assert_eq!(refused.status.code(), Some(2), "{said}");
     assert!(said.contains("pfifo at the interface mobile is there already"), "{said}");
     assert_eq!(shell(&ground.router, QUEUE), before);
+}
+
+pub(crate) fn started_by_root_it_goes_on_as_the_user_of_its_file() {
+    let ground = Ground::new();
+    fs::set_permissions(ground.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let before = ground.listing();
+    let text = format!("user = \"nobody\"\n{BOTH}");
+    let mut daemon = ground.start(&text);
+    let process = fs::read_to_string(format!("/proc/{}/status", daemon.process.id())).unwrap();
+    let field =
+        |name: &str| process.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+    assert_eq!(field("Uid:"), "65534\t65534\t65534\t65534");
+    assert_eq!(field("Gid:"), "65534\t65534\t65534\t65534");
+    assert!(!field("Groups:").split(' ').any(|group| group == "0"), "{process}");
+    // For the programs that it starts, too.
+    for set in ["CapPrm:", "CapEff:", "CapAmb:", "CapBnd:"] {
+        assert_eq!(field(set), format!("{:016x}", 1 << 10 | 1 << 12 | 1 << 13), "{set}");
+    }
+    let status = daemon.status();
+    assert_eq!(status["sandbox"]["user"], 65534);
+    assert!(!status["sandbox"]["unrestricted"].to_string().contains("root"), "{status}");
+    assert_eq!(fs::metadata(ground.state()).unwrap().uid(), 65534);
+    transfer([&ground.server, &ground.mobile], (MOBILE, 5001), 100_000);
+    transfer([&ground.server, &ground.mobile], (MOBILE, 5002), 100_000);
+    // It makes rules, and begins services.
+    ground.write(&text.replacen("5001", "5003", 1));
+    daemon.signal("HUP");
+    daemon.wait_until("it has read again", |status| status["reloads"] == 1);
+    assert!(ground.listing().contains("5003"), "{}", daemon.said());
+    assert!(!daemon.said().contains("will be refused"), "{}", daemon.said());
+    assert!(daemon.ended_by("TERM").success());
+    ground.is_as_before(&before, "told to end");
+    // Killed, it is cleaned up after; and it says at its start what it will not be able to read.
+    let file = ground.write(&text);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let mut daemon = ground.start_file(&file);
+    until_or(|| panic!("{}", daemon.said()), || daemon.said().contains("a reload will be refused"));
+    daemon.ended_by("KILL");
+    ground.is_as_before(&before, "killed");
+    // A daemon that stays root has no right to the folder any more.
+    let refused = ground.proxy("run", &ground.write(BOTH));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("belongs to user 65534"), "{said}");
+    ground.is_as_before(&before, "refused");
 }
 
 /// Policies of the threads of a process by their names: proc_pid_stat(5), the 41st field.

@@ -63,6 +63,7 @@ pub(crate) fn tests() -> Vec<Test> {
         life::killed_and_started_again_at_once_it_runs,
         life::killed_with_its_keeper_it_is_cleaned_up_after_by_the_next_start,
         life::packets_are_served_in_real_time_where_that_is_permitted_and_privileges_are_given_up,
+        life::started_by_root_it_goes_on_as_the_user_of_its_file,
         life::an_interface_that_vanishes_is_waited_for,
         life::each_kind_goes_on_when_its_interface_returns,
         life::the_queue_of_a_shaped_interface_comes_with_the_daemon_and_goes_with_it,

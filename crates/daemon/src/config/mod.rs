@@ -12,7 +12,7 @@ pub use task::{DProxyTask, EntranceTask, ExitTask, InPath, SplitTask, StationTas
 pub use values::Subnet;
 
 use crate::rules::Shaped;
-use hopline_net::accounts;
+use hopline_net::accounts::{self, Account};
 use hopline_scenario::document::{self, Node};
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::{Problem, Problems, Source};
@@ -29,6 +29,8 @@ pub struct Config {
     pub name: String,
     /// Folder of its lock, socket and journal.
     pub state_dir: PathBuf,
+    /// The user as whom it goes on when root has started it; `None`: root.
+    pub user: Option<User>,
     /// The group that may ask for its status; `None`: all users may.
     pub status_group: Option<StatusGroup>,
     /// How messages are written.
@@ -39,6 +41,15 @@ pub struct Config {
     pub capture: Capture,
     /// Its proxies, in the order of the file; at least one, no two of the same name.
     pub proxies: Vec<Proxy>,
+}
+
+/// A user of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Its name.
+    pub name: String,
+    /// Its numbers.
+    pub account: Account,
 }
 
 /// A group of this machine.
@@ -126,7 +137,7 @@ impl Config {
 
     /// What a daemon keeps as long as it lives.
     pub(crate) fn of_a_life(&self) -> impl PartialEq + '_ {
-        (&self.name, &self.state_dir, &self.status_group, self.log, self.metrics, self.capture)
+        (&self.name, &self.state_dir, &self.user, &self.status_group, self.log, self.metrics, self.capture)
     }
 
     fn resolve(document: &Node) -> Result<Self, Problem> {
@@ -139,6 +150,7 @@ impl Config {
         Ok(Self {
             name,
             state_dir,
+            user: user(&section)?,
             status_group: status_group(&section)?,
             log: section.get(file::LOG),
             metrics: values::parsed(&section, file::METRICS.name, "address with a port", "127.0.0.1:9464")?,
@@ -158,6 +170,16 @@ fn daemon_name(section: &Section<'_>) -> Result<String, Problem> {
     Err(Problem::new(format!("\"{name}\" is no name of a daemon"))
         .at(section.origin_of(file::NAME.key.name))
         .help(format!("1 to {LONGEST_NAME} letters, digits, - and _: rules are called by it")))
+}
+
+fn user(section: &Section<'_>) -> Result<Option<User>, Problem> {
+    let Some(name) = section.word(file::USER.name) else { return Ok(None) };
+    let Some(account) = accounts::user(name) else {
+        return Err(Problem::new(format!("this machine has no user \"{name}\""))
+            .at(section.origin_of(file::USER.name))
+            .help(format!("useradd --system --user-group {name}, or leave out user")));
+    };
+    Ok(Some(User { name: name.to_owned(), account }))
 }
 
 fn status_group(section: &Section<'_>) -> Result<Option<StatusGroup>, Problem> {

@@ -49,6 +49,11 @@ pub mod file {
         )
         .or(Word("/run/hopline")),
     );
+    /// `user`.
+    pub const USER: Key = Key::text(
+        "user",
+        "user of this machine as whom the daemon goes on when root has started it, such as hopline; it must be able to read the file and its secrets to reload them; default: root",
+    );
     /// `status_group`.
     pub const STATUS_GROUP: Key = Key::text(
         "status_group",
@@ -83,6 +88,7 @@ pub mod file {
 pub const FILE: &[Key] = &[
     file::NAME.key,
     file::STATE_DIR.key,
+    file::USER,
     file::STATUS_GROUP,
     file::LOG.key,
     file::METRICS,
