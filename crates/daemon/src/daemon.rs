@@ -30,8 +30,9 @@ use tracing::{error, info, warn};
 /// # Errors
 /// Why it did not start; nothing is half set up then.
 pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result<(), RunError> {
-    let config = Config::load(path)?;
+    let mut config = Config::load(path)?;
     log::start(config.log);
+    fit(&mut config);
     let state = State::take(&config.state_dir, &config.name)?;
     look_at_router(&config)?;
     config.status_group.as_ref().map(control::join).transpose()?;
@@ -154,7 +155,10 @@ impl Daemon {
         let _ = sd_notify::NotifyState::monotonic_usec_now()
             .map(|at| sd_notify::notify(&[NotifyState::Reloading, at]));
         match Config::load(&self.path) {
-            Ok(config) => self.change_to(config),
+            Ok(mut config) => {
+                fit(&mut config);
+                self.change_to(config);
+            }
             Err(Problems(problems)) => {
                 for problem in problems {
                     error!(file = %self.path.display(), %problem, "not read again: everything goes on as before");
@@ -201,6 +205,10 @@ impl Daemon {
         info!("ended");
         undone.map(drop).map_err(RunError::Undo)
     }
+}
+
+fn fit(config: &mut Config) {
+    config.fit_to_machine().iter().for_each(|sentence| warn!("{sentence}"));
 }
 
 fn look_at_router(config: &Config) -> Result<(), RunError> {

@@ -55,7 +55,7 @@ impl Drop for Place {
 }
 
 /// A host of IPv6 has all addresses of its network (RFC 4291 §2.5.4: 64 bits).
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
         v4 @ IpAddr::V4(_) => v4,

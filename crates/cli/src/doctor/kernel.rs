@@ -37,7 +37,7 @@ pub(super) fn findings() -> Vec<Finding> {
         Finding::new(
             "NFQUEUE",
             queue(config.as_deref()),
-            "passing packets shown to a machine of hopline proxy, such as Snoop",
+            "passing packets shown to a machine of hopline proxy, such as Snoop; servers called before clients are answered (split)",
             "modprobe nfnetlink_queue; the kernel needs CONFIG_NETFILTER_NETLINK_QUEUE",
         ),
         Finding::new(

@@ -4,6 +4,7 @@ use crate::proxy::start::BOTH;
 use crate::proxy::transfer::{End, Pace, Transfer, transfer};
 use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, SERVER, secret, shell, until_or};
 use hopline_core::{Purpose, Stream};
+use hopline_net::Namespace;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
@@ -37,6 +38,19 @@ fn flood(ground: &Ground, flags: u8, data: usize, flow: impl Fn(&mut Stream) -> 
         }
     };
     ground.server.run(send).unwrap();
+}
+
+/// Has a host send SYNs under its own address, each from another port.
+pub(crate) fn syns(host: &Namespace, from: Ipv4Addr, to: Ipv4Addr, to_port: u16, number: u32) {
+    let send = || {
+        let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(whole_packets()))).unwrap();
+        let address: SockAddr = SocketAddrV4::new(to, 0).into();
+        for i in 0..number {
+            let flow = Flow { from: (from, 20_000 + i as u16), to_port };
+            let _ = socket.send_to(&packet(&flow, to, i, SYN, 0), &address);
+        }
+    };
+    host.run(send).unwrap();
 }
 
 /// `IPPROTO_RAW`: the header of IP is ours (raw(7)).

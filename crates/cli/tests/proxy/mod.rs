@@ -8,6 +8,7 @@
 //! | `life` | how it ends, and what is left |
 //! | `reload` | SIGHUP |
 //! | `nat` | routers that translate addresses |
+//! | `onward` | servers that are called before the client is answered |
 //! | `gateways` | TPA that is announced; what gateways log |
 //! | `asked` | status, metrics, and who asks badly |
 //! | `missing` | what D-Proxy costs while the other end is missing, and how soon interfaces are used again |
@@ -24,6 +25,7 @@ mod gateways;
 mod life;
 mod missing;
 pub(crate) mod nat;
+mod onward;
 mod reload;
 mod schedules;
 mod start;
@@ -76,6 +78,12 @@ pub(crate) fn tests() -> Vec<Test> {
         nat::a_server_hears_the_reset_of_a_translated_connection,
         nat::a_gateway_takes_calls_of_hosts_that_are_translated,
         nat::d_proxy_repairs_what_a_router_translates,
+        onward::a_closed_port_is_refused,
+        onward::a_network_out_of_reach_is_told,
+        onward::a_server_that_answers_late_is_called_once,
+        onward::calls_to_black_holes_keep_no_other_call_waiting,
+        onward::killed_while_calls_wait_it_leaves_nothing_and_they_reach_the_server,
+        onward::told_so_it_answers_before_it_calls,
         gateways::what_has_announced_itself_is_reached_over_tpa_from_the_second_connection_on,
         gateways::each_change_of_the_other_gateway_is_logged_once,
         asked::its_status_is_json_and_text,
@@ -106,6 +114,7 @@ pub(crate) fn tests() -> Vec<Test> {
             "an_end_that_begins_again_and_again_repairs_each_time",
             missing::an_end_that_begins_again_and_again_repairs_each_time,
         ),
+        ("what_it_costs_to_call_the_server_first", onward::what_it_costs_to_call_the_server_first),
         (
             "an_interface_that_returns_is_used_within_five_seconds",
             missing::an_interface_that_returns_is_used_within_five_seconds,

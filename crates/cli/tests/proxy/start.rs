@@ -149,6 +149,7 @@ pub(crate) fn a_daemon_of_another_name_is_told_what_it_shares_with_the_first() {
     refuses(&other(BOTH), &["\"snoop\"", "26735"]);
     let queue = BOTH.replacen("ports", "queue = 9\nports", 1);
     refuses(&other(&queue), &["\"split\"", "7071"]);
+    let queue = queue.replace("ports = [5002]", "queue = 10\nports = [5002]");
     let port = queue.replace("ports = [5002]", "listen_port = 7077\nports = [5002]");
     refuses(&other(&port), &["there already", "mark and route_table"]);
     assert_eq!(ground.listing(), running, "the first one's are untouched");
@@ -212,7 +213,7 @@ pub(crate) fn without_the_programs_one_sentence_says_what_to_install() {
         let path = std::env::var_os("PATH").unwrap();
         std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.exists()).unwrap()
     };
-    for name in ["iptables", "iptables-restore", "ip"] {
+    for name in ["iptables", "ip6tables", "iptables-restore", "ip6tables-restore", "ip"] {
         std::os::unix::fs::symlink(find(name), empty.join(name)).unwrap();
     }
     let mut command = proxy("run", &file);

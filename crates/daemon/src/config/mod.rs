@@ -13,6 +13,7 @@ pub use values::Subnet;
 
 use crate::rules::Shaped;
 use hopline_net::accounts::{self, Account};
+use hopline_net::nfqueue;
 use hopline_scenario::document::{self, Node};
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::{Problem, Problems, Source};
@@ -128,6 +129,21 @@ impl Config {
         let document = document::parse(source)?;
         unknown::check(&document)?;
         Ok(Self::resolve(&document)?)
+    }
+
+    /// Has defaults give way to what this machine can do. Returns a sentence about each.
+    #[must_use]
+    pub fn fit_to_machine(&mut self) -> Vec<String> {
+        let splits = self.proxies.iter_mut().filter_map(|proxy| match &mut proxy.task {
+            Task::Split(task) if nfqueue::is_absent() => task.call_after().then(|| proxy.name.clone()),
+            _ => None,
+        });
+        let sentence = |name| {
+            format!(
+                "{name} answers clients before it calls servers: this kernel has no NFQUEUE for onward = \"first\""
+            )
+        };
+        splits.map(sentence).collect()
     }
 
     /// The folders in which its proxies make sockets.

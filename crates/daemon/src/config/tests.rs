@@ -1,5 +1,6 @@
 use super::*;
 use hopline_net::gateway::{Fallback, Transport};
+use hopline_net::split::Onward;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -62,6 +63,24 @@ fn each_proxy_has_a_queue_of_its_own() {
     assert_eq!(queues, [Some(26_735), Some(26_736)]);
     let same = read(&format!("{two}queue = 26735\n")).unwrap_err();
     assert!(same.starts_with("p.toml:8:9: two proxies have queue 26735"), "{same}");
+}
+
+#[test]
+fn servers_are_called_first_unless_the_file_says_otherwise_and_a_default_gives_way() {
+    const SPLIT: &str = "[[proxy]]\nkind = \"split\"\ninterface = \"wlan0\"\n";
+    let task = |rest: &str| match read(&format!("{SPLIT}{rest}")).unwrap().proxies.remove(0).task {
+        Task::Split(task) => task,
+        other => panic!("{other:?}"),
+    };
+    let first = Onward::First { queue: 26_735 };
+    let (mut by_default, mut by_file, after) =
+        (task(""), task("onward = \"first\"\n"), task("onward = \"after\"\n"));
+    assert_eq!([&by_default, &by_file, &after].map(|task| task.config.onward), [first, first, Onward::After]);
+    assert_eq!(task("queue = 9\n").config.onward, Onward::First { queue: 9 });
+    assert_eq!([by_default.call_after(), by_file.call_after()], [true, false]);
+    assert_eq!([by_default, by_file].map(|task| task.config.onward), [Onward::After, first]);
+    let same = read(&format!("{SNOOP}{SPLIT}queue = 26735\n")).unwrap_err();
+    assert!(same.contains("two proxies have queue 26735"), "{same}");
 }
 
 #[test]

@@ -176,7 +176,7 @@ pub(super) fn rules_for_all(offered: &Offered) -> [String; 2] {
     ["-i", "-o"].map(|way| format!("{way} {interface} {}", to_queue(*queue)))
 }
 
-fn to_queue(queue: u16) -> String {
+pub(super) fn to_queue(queue: u16) -> String {
     format!("-j NFQUEUE --queue-num {queue} --queue-bypass")
 }
 

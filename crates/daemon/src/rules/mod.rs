@@ -7,6 +7,7 @@
 
 mod apply;
 mod chain;
+mod held;
 mod journal;
 mod program;
 mod shaping;
@@ -92,6 +93,8 @@ pub(crate) struct Captured {
     pub(crate) calls: Calls,
     /// The ports that are called; empty: all.
     pub(crate) ports: Vec<u16>,
+    /// The queue in which their SYNs wait before the listener, if they do.
+    pub(crate) held: Option<u16>,
 }
 
 /// Whose calls are meant. No subnets: whosever.
@@ -162,7 +165,8 @@ impl Rules {
         let queued = queued.flat_map(|queued| chain::rules_of(queued, place));
         let announced =
             self.announced.iter().flat_map(|announced| chain::rules_for_handshakes(announced, place));
-        queued.chain(announced).collect()
+        let held = held::rules(&self.captured, place);
+        queued.chain(announced).chain(held).collect()
     }
 }
 

@@ -99,7 +99,7 @@ fn calls_are_captured_by_where_they_come_from_or_go_to() {
         Calls::By { interface: interface(), sources: subnets.clone(), destinations: Vec::new() },
         Calls::Towards { interface: interface(), destinations: Vec::new() },
     ];
-    let captured = calls.map(|calls| Captured { port: 5000, calls, ports: vec![80] });
+    let captured = calls.map(|calls| Captured { port: 5000, calls, ports: vec![80], held: None });
     let text = table::text("hopline-x", Capture { mark: 0x686f, table: 7 }, &captured);
     let rules: Vec<&str> = text.lines().filter(|line| line.contains("tproxy")).map(str::trim).collect();
     let tail = |listener: &str| {
@@ -120,6 +120,36 @@ fn calls_are_captured_by_where_they_come_from_or_go_to() {
         ],
         "subnets of IPv4 alone mean no call of IPv6"
     );
+}
+
+#[test]
+fn calls_that_are_held_pass_a_queue_of_their_listener_and_what_refuses_them() {
+    let calls = || Calls::Towards { interface: "wlan0".into(), destinations: Vec::new() };
+    let captured = [(5000, Some(7)), (5001, None)].map(|(port, held)| Captured {
+        port,
+        calls: calls(),
+        ports: Vec::new(),
+        held,
+    });
+    let capture = Capture { mark: 0x686f, table: 7 };
+    let text = table::text("hopline-x", capture, &captured);
+    let with = |words: &str| text.lines().filter(|line| line.contains(words)).count();
+    assert_eq!(
+        with("5000 meta priority set 686f:1388 meta mark set"),
+        2,
+        "over either version of IP: {text}"
+    );
+    assert_eq!(with("5001 meta mark set"), 2, "{text}");
+    assert_eq!(with("meta priority 686f:1388 meta mark set meta mark & 0x0000ffff | 0x13880000"), 1);
+    assert_eq!(with("reject with"), 4);
+    assert_eq!(with("ct original zone 26735 meta l4proto tcp snat to :1024-9999"), 1, "{text}");
+    assert_eq!(
+        held::rules(&captured, Place::Input),
+        ["-p tcp --syn -m mark --mark 0x13880000/0xffff0000 -j NFQUEUE --queue-num 7 --queue-bypass"]
+    );
+    assert_eq!(held::rules(&captured, Place::Forward), Vec::<String>::new());
+    let text = table::text("hopline-x", capture, &captured[1..]);
+    assert!(!["priority set", "reject"].iter().any(|words| text.contains(words)), "{text}");
 }
 
 #[test]

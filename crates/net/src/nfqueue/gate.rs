@@ -46,7 +46,7 @@ impl Gate {
         Ok(std::mem::take(&mut self.waiting))
     }
 
-    /// Says what becomes of a packet, in the order in which they came.
+    /// Says what becomes of a packet, in the order in which they came but for those that were postponed.
     pub(crate) fn conclude(&mut self, passing: &Passing, fate: &Fate) {
         match fate {
             Fate::Pass => self.verdicts.pass(passing.id),
@@ -55,6 +55,16 @@ impl Gate {
                 Replaced::Yes | Replaced::TooLong => {}
             },
         }
+    }
+
+    /// Has a packet wait until its fate is said.
+    pub(crate) fn postpone(&mut self, passing: &Passing) {
+        self.verdicts.postpone(passing.id);
+    }
+
+    /// Lets a packet go on with this mark.
+    pub(crate) fn pass_marked(&mut self, passing: &Passing, mark: u32) {
+        self.verdicts.pass_marked(passing.id, mark);
     }
 
     /// Has it take effect.

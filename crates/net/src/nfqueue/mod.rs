@@ -202,6 +202,20 @@ impl Queue {
     }
 }
 
+/// Returns whether this kernel is known to have no NFQUEUE. Without privileges it is not known.
+#[must_use]
+pub fn is_absent() -> bool {
+    let asked = QueueSocket::open(1 << 16).map(|mut socket| socket.ask(0, Setting::Support, |_| {}));
+    match asked {
+        Ok(Ok(())) => false,
+        Ok(Err(error)) => error.kind() != io::ErrorKind::PermissionDenied,
+        Err(Error::Unavailable { source, .. } | Error::System { source, .. }) => {
+            source.kind() != io::ErrorKind::PermissionDenied
+        }
+        Err(_) => false,
+    }
+}
+
 /// Takes a queue; packets that come meanwhile are given to `take`.
 fn open_socket(config: &Config, mut take: impl FnMut(Queued<'_>)) -> Result<QueueSocket, Error> {
     let number = config.number;

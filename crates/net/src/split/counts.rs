@@ -1,6 +1,7 @@
 //! What has happened so far, counted by all threads.
 
 use crate::service::Figure;
+use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One number that threads add to.
@@ -36,11 +37,28 @@ pub(super) struct Counts {
     pub(super) failed_unreachable: Count,
     pub(super) failed_timeout: Count,
     pub(super) failed_other: Count,
+    pub(super) unheld: Count,
+    pub(super) dropped_held: Count,
     /// To the server, and to the client.
     pub(super) bytes: [Count; 2],
 }
 
 impl Counts {
+    /// Under what a call that failed is counted.
+    pub(super) fn failure(&self, error: &io::Error) -> &Count {
+        match error.kind() {
+            ErrorKind::ConnectionRefused => &self.failed_refused,
+            ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => &self.failed_unreachable,
+            ErrorKind::TimedOut => &self.failed_timeout,
+            _ => match error.raw_os_error() {
+                Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS) => &self.refused_descriptors,
+                // What ICMPv6 calls prohibited; of IPv4 the same is EHOSTUNREACH (RFC 4443 §3.1, codes 1, 5 and 6).
+                Some(libc::EACCES) => &self.failed_unreachable,
+                _ => &self.failed_other,
+            },
+        }
+    }
+
     pub(super) fn figures(&self) -> Vec<Figure> {
         let counter = |name, doc, count: &Count| Figure::counter(name, doc, count.get());
         vec![
@@ -79,6 +97,16 @@ impl Counts {
                 "failed_other_connects",
                 "calls that failed otherwise, or that the client gave up",
                 &self.failed_other,
+            ),
+            counter(
+                "unheld_connects",
+                "calls that were answered before the server, as something here kept their SYN from being held",
+                &self.unheld,
+            ),
+            counter(
+                "dropped_held_connects",
+                "calls whose SYN was dropped for newer ones, as too many servers had not answered",
+                &self.dropped_held,
             ),
             counter("to_servers_bytes", "bytes handed to the halves towards servers", &self.bytes[0]),
             counter("to_clients_bytes", "bytes handed to the halves towards clients", &self.bytes[1]),

@@ -1,7 +1,8 @@
 //! Where calls come in: taken and dealt to workers, or reset.
 
 use super::Shared;
-use super::worker::{Inbox, now};
+use super::held::Ends;
+use super::worker::{Answered, Inbox, now};
 use crate::service::Ledger;
 use crate::transparent::TransparentListener;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -48,7 +49,7 @@ impl<'a> Door<'a> {
         let mut told = None;
         loop {
             if told.is_none_or(|told: Instant| told.elapsed() >= TICK) {
-                ledger.write(self.shared.counts.figures());
+                ledger.write(self.shared.figures());
                 told = Some(now());
             }
             let Some(ready) = self.wait(stop)? else { return Ok(()) };
@@ -83,13 +84,17 @@ impl<'a> Door<'a> {
         for _ in 0..AT_ONCE {
             match listener.accept() {
                 Ok(None) => return,
-                Ok(Some(_)) if counts.open.get() >= self.shared.max_connections as u64 => {
-                    counts.refused_full.add(1)
-                }
                 Ok(Some(call)) => {
+                    let onward = self.shared.calls.accepted(Ends::new(call.client, call.server));
+                    if onward.is_none() {
+                        if counts.open.get() >= self.shared.max_connections as u64 {
+                            counts.refused_full.add(1);
+                            continue;
+                        }
+                        counts.open.add(1);
+                    }
                     counts.accepted.add(1);
-                    counts.open.add(1);
-                    self.inboxes[self.next].deal(call);
+                    self.inboxes[self.next].deal(Answered { call, onward });
                     self.next = (self.next + 1) % self.inboxes.len();
                 }
                 Err(_) => return self.refuse(listener),

@@ -23,9 +23,12 @@
 //!
 //! # What hosts notice
 //!
-//! * **Who calls is answered before the other host has answered**, unlike in [`hopline_proxy::split`]: the kernel knows no other order. If the
-//!   server refuses, cannot be reached (ICMP), or says nothing for [`Config::connect_timeout`], the client is reset. It has believed
-//!   meanwhile to be connected; nothing that it sent has been acknowledged by anybody else.
+//! * With [`Onward::After`] **the client is answered before the server has answered**, unlike in [`hopline_proxy::split`]: the kernel accepts a
+//!   SYN that reaches a listener. If the server refuses, cannot be reached (ICMP), or says nothing for [`Config::connect_timeout`], the client
+//!   is reset. It has believed meanwhile to be connected; nothing that it sent has been acknowledged by anybody else.
+//! * With [`Onward::First`] the SYN waits in an NFQUEUE between the rule with `TPROXY` and the listener until the server has answered.
+//!   What the server or the network refuses the client is refused: a SYN comes out of the queue with the mark of a [`Refusal`], which a rule
+//!   behind the queue answers. `docs/protocols/split.md` has the rest, `crates/daemon/src/rules/held.rs` the rules.
 //! * The end of a direction is passed on after the last byte before it. A reset resets the other half at once, before what waits.
 //! * ACKs reach a sender before the data reach the receiver: what was acknowledged is lost if this machine is.
 //! * When the proxy dies, in whatever way, both hosts are reset ([`transparent`](crate::transparent)): a stream that was cut off never looks
@@ -41,22 +44,30 @@
 //! Opening and running take `CAP_NET_RAW`, for sockets with addresses of other hosts and for marks; a congestion control that is not in
 //! `net.ipv4.tcp_allowed_congestion_control` takes `CAP_NET_ADMIN`, and clients whose ports are below 1024 `CAP_NET_BIND_SERVICE`.
 
+mod caller;
 mod counts;
 mod door;
+mod held;
+mod holder;
 mod pair;
+mod refusal;
 mod side;
 mod slots;
 mod spare;
+mod syn;
 mod worker;
 
+pub use refusal::Refusal;
 pub use side::{Legs, MobileHosts, Network, NetworkError};
 
 use crate::descriptors;
 use crate::error::Error;
-use crate::service::{Ledger, Service};
+use crate::nfqueue::in_kernel;
+use crate::service::{Figure, Ledger, Service};
 use crate::transparent::{LegOptions, TransparentListener};
 use counts::Counts;
 use door::Door;
+use holder::{Calls, Holder, Queue};
 use spare::Spare;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -74,6 +85,8 @@ pub struct Config {
     /// Where rules hand calls over: one address for IPv4, one for IPv6, or either. Default 127.0.0.1 and ::1, port 7070: nobody
     /// elsewhere can name them.
     pub listen: Vec<SocketAddr>,
+    /// When the server is called. Default [`Onward::After`].
+    pub onward: Onward,
     /// Who is mobile, and what the halves are told. May be changed later ([`Handle::set_legs`]).
     pub legs: Legs,
     /// How long a server may take to answer a call. Default 30 s; more than some two minutes is the system's
@@ -90,6 +103,19 @@ pub struct Config {
     pub drain: Duration,
 }
 
+/// When the server of a call is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Onward {
+    /// Before the client is answered. Its SYN waits in an NFQUEUE until the server has answered, and goes on to the listener then; what
+    /// the server or the network refuses the client is refused.
+    First {
+        /// Number of the queue, as in the rule.
+        queue: u16,
+    },
+    /// When the client's connection has been accepted.
+    After,
+}
+
 impl Default for Config {
     fn default() -> Self {
         const fn at_least_one(number: usize) -> NonZeroUsize {
@@ -100,6 +126,7 @@ impl Default for Config {
         }
         Self {
             listen: vec![(Ipv4Addr::LOCALHOST, 7070).into(), (Ipv6Addr::LOCALHOST, 7070).into()],
+            onward: Onward::After,
             legs: Legs::default(),
             connect_timeout: Duration::from_secs(30),
             max_connections: at_least_one(8192),
@@ -114,6 +141,8 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct Split {
     listeners: Vec<TransparentListener>,
+    /// If servers are called first.
+    queue: Option<Queue>,
     inboxes: Vec<Inbox>,
     shared: Arc<Shared>,
     drain: Duration,
@@ -126,11 +155,13 @@ pub struct Handle(Arc<Shared>);
 /// What all threads know.
 #[derive(Debug)]
 struct Shared {
+    onward: Onward,
     legs: Mutex<Arc<Legs>>,
     connect_timeout: Duration,
     max_connections: usize,
     buffer_bytes: usize,
     counts: Counts,
+    calls: Calls,
     spare: Spare,
 }
 
@@ -141,23 +172,31 @@ impl Split {
     /// [`Error::Unavailable`] without `CAP_NET_RAW`; [`Error::NoSuchCongestionControl`]; if a port is taken, or there may not be as many
     /// descriptors as [`Config::max_connections`] take.
     pub fn open(config: &Config) -> Result<Self, Error> {
-        let Config { listen, legs, connect_timeout, max_connections, workers, buffer_bytes, drain } = config;
+        let Config { listen, onward, legs, connect_timeout, max_connections, workers, buffer_bytes, drain } =
+            config;
         legs.check()?;
         // Of the client and of the server.
         descriptors::allow(max_connections.get(), 2)?;
-        let listeners: Result<_, _> =
-            listen.iter().map(|&address| TransparentListener::bind(address)).collect();
+        let listeners = listen.iter().map(|&address| TransparentListener::bind(address));
+        let listeners = listeners.collect::<Result<_, _>>()?;
         let inboxes: io::Result<_> = (0..workers.get()).map(|_| Inbox::open()).collect();
         let shared = Shared {
+            onward: *onward,
             legs: Mutex::new(Arc::new(legs.clone())),
             connect_timeout: *connect_timeout,
             max_connections: max_connections.get(),
             buffer_bytes: buffer_bytes.get(),
             counts: Counts::default(),
+            calls: Calls::new(max_connections.get()),
             spare: Spare::new(),
         };
+        let queue = match *onward {
+            Onward::First { queue } => Some(Queue::open(queue, max_connections.get())?),
+            Onward::After => None,
+        };
         Ok(Self {
-            listeners: listeners?,
+            listeners,
+            queue,
             inboxes: inboxes.map_err(|e| Error::new("opening an eventfd", e))?,
             shared: Arc::new(shared),
             drain: *drain,
@@ -190,38 +229,66 @@ impl Legs {
 }
 
 impl Shared {
+    fn figures(&self) -> Vec<Figure> {
+        let held = Figure::gauge(
+            "calls_held",
+            "calls that wait for the server, or to be accepted, before they are split",
+            self.calls.len(),
+        );
+        let in_kernel = match self.onward {
+            Onward::First { queue } => in_kernel(queue),
+            Onward::After => None,
+        };
+        let dropped =
+            in_kernel.map_or(0, |kernel| u64::from(kernel.found_full) + u64::from(kernel.found_no_room));
+        let dropped = Figure::counter("dropped_syns", "SYNs that found the queue full", dropped);
+        [self.counts.figures(), vec![held, dropped]].concat()
+    }
+
     fn legs(&self) -> Arc<Legs> {
         Arc::clone(&self.legs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
+fn joined(thread: ScopedJoinHandle<'_, io::Result<()>>) -> io::Result<()> {
+    thread.join().unwrap_or_else(|p| resume_unwind(p))
+}
+
 impl Service for Split {
     /// Stopped, it takes no more calls, and resets what is left after [`Config::drain`].
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let Self { listeners, inboxes, shared, drain } = *self;
+        let Self { listeners, queue, inboxes, shared, drain } = *self;
         let shared = &*shared;
         // All that is open from the start, before a call can take its place.
         let workers: io::Result<Vec<_>> = inboxes.iter().map(|inbox| Worker::new(shared, inbox)).collect();
         let workers = workers?;
+        let end_of_holder = queue.as_ref().map(Queue::end).transpose()?;
+        let holder = queue.map(|queue| Holder::new(shared, queue)).transpose()?;
         let ended = thread::scope(|scope| {
             let named = || Builder::new().name("split".into());
             let started: io::Result<Vec<_>> = workers
                 .into_iter()
                 .map(|mut worker| named().spawn_scoped(scope, move || worker.run()))
                 .collect();
+            let holder =
+                holder.map(|mut holder| named().spawn_scoped(scope, move || holder.run())).transpose();
             let came = started.as_ref().map_or(Ok(()), |workers| {
-                let alive = || !workers.iter().any(ScopedJoinHandle::is_finished);
+                let holders = || holder.as_ref().into_iter().flatten();
+                let alive = || !workers.iter().chain(holders()).any(ScopedJoinHandle::is_finished);
                 Door::new(shared, &listeners, &inboxes).run(stop, ledger, alive)
             });
+            if let Some(end) = &end_of_holder {
+                // It has room for one more.
+                let _ = rustix::io::write(end, &1u64.to_ne_bytes());
+            }
+            let held = holder.map(|holder| holder.map_or(Ok(()), joined));
             // From here on the kernel refuses.
             drop(listeners);
             inboxes.iter().for_each(|inbox| inbox.end_at(now() + drain));
-            let carried = started?
-                .into_iter()
-                .try_for_each(|worker| worker.join().unwrap_or_else(|p| resume_unwind(p)));
-            came.and(carried)
+            let carried = started?.into_iter().try_for_each(joined);
+            came.and(held?).and(carried)
         });
-        ledger.write(shared.counts.figures());
+        ledger.write(shared.figures());
         ended
     }
 }

@@ -1,11 +1,10 @@
 //! A thread that carries the connections dealt to it.
 
 use super::Shared;
-use super::counts::Count;
+use super::caller::Caller;
 use super::pair::{CLIENT, Pair, SERVER, Turn};
 use super::slots::{Key, Slots};
-use crate::routes::{Route, Routes};
-use crate::transparent::{Call, connect_from};
+use crate::transparent::Call;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -13,6 +12,7 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
+use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -26,9 +26,17 @@ pub(super) struct Inbox {
 
 #[derive(Debug, Default)]
 struct Letters {
-    calls: Vec<Call>,
+    calls: Vec<Answered>,
     /// When to reset whatever is there, and to end.
     end: Option<Instant>,
+}
+
+/// A call that was accepted.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) call: Call,
+    /// The connection to the server, if the server was called first.
+    pub(super) onward: Option<TcpStream>,
 }
 
 #[derive(Debug)]
@@ -36,7 +44,7 @@ pub(super) struct Worker<'a> {
     shared: &'a Shared,
     inbox: &'a Inbox,
     epoll: OwnedFd,
-    routes: Routes,
+    caller: Caller<'a>,
     links: Slots<Link>,
     /// Who has had a turn and needs another one.
     again: VecDeque<Key>,
@@ -77,7 +85,7 @@ impl Inbox {
         Ok(Self { letters: Mutex::default(), wake })
     }
 
-    pub(super) fn deal(&self, call: Call) {
+    pub(super) fn deal(&self, call: Answered) {
         self.put(|letters| letters.calls.push(call));
     }
 
@@ -92,7 +100,7 @@ impl Inbox {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    fn take(&self) -> (Vec<Call>, Option<Instant>) {
+    fn take(&self) -> (Vec<Answered>, Option<Instant>) {
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
         let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
         (std::mem::take(&mut letters.calls), letters.end)
@@ -107,7 +115,7 @@ impl<'a> Worker<'a> {
             shared,
             inbox,
             epoll,
-            routes: Routes::open().map_err(io::Error::other)?,
+            caller: Caller::new(shared).map_err(io::Error::other)?,
             links: Slots::new(),
             again: VecDeque::new(),
             calling: VecDeque::new(),
@@ -160,7 +168,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Calls on: a call that cannot be passed on is reset.
-    fn answer(&mut self, call: Call) {
+    fn answer(&mut self, call: Answered) {
         match self.connect(call) {
             Ok(Some(pair)) => {
                 let key = self.links.insert(Link { pair, stage: Stage::Calling });
@@ -174,24 +182,21 @@ impl<'a> Worker<'a> {
                 self.shared.counts.open.subtract(1);
             }
             Err(error) => {
-                self.reason(&error).add(1);
+                self.shared.counts.failure(&error).add(1);
                 self.shared.counts.open.subtract(1);
             }
         }
     }
 
-    /// `None`: it is for this machine, which no rule has sent here, or which would wait for itself.
-    fn connect(&mut self, Call { stream, client, server }: Call) -> io::Result<Option<Pair>> {
-        let forth = self.routes.towards(server.ip())?;
-        if forth == Some(Route::Here) {
-            return Ok(None);
-        }
-        let back = self.routes.towards(client.ip())?;
-        let legs = self.shared.legs();
-        legs.towards(client.ip(), back, &self.routes).apply(&stream)?;
-        let leg = legs.towards(server.ip(), forth, &self.routes);
-        let onward = self.shared.spare.beside(|| connect_from(client, server, leg))?;
-        Ok(Some(Pair::new(stream, onward)))
+    /// `None`: it is for this machine.
+    fn connect(&mut self, Answered { call, onward }: Answered) -> io::Result<Option<Pair>> {
+        let Call { stream, client, server } = call;
+        self.caller.tell(&stream, client.ip())?;
+        let onward = match onward {
+            Some(onward) => Some(onward),
+            None => self.caller.call(client, server)?,
+        };
+        Ok(onward.map(|onward| Pair::new(stream, onward)))
     }
 
     fn watch(&mut self, key: Key) -> io::Result<()> {
@@ -252,7 +257,7 @@ impl<'a> Worker<'a> {
     fn fail(&mut self, key: Key, error: &io::Error) {
         let Some(link) = self.links.remove(key) else { return };
         let counts = &self.shared.counts;
-        let count = if link.stage == Stage::Calling { self.reason(error) } else { &counts.reset };
+        let count = if link.stage == Stage::Calling { counts.failure(error) } else { &counts.reset };
         count.add(1);
         counts.open.subtract(1);
     }
@@ -276,24 +281,6 @@ impl<'a> Worker<'a> {
             if waits {
                 self.fail(key, &ErrorKind::TimedOut.into());
             }
-        }
-    }
-
-    /// Under what a call that failed is counted.
-    fn reason(&self, error: &io::Error) -> &'a Count {
-        let counts = &self.shared.counts;
-        match error.kind() {
-            ErrorKind::ConnectionRefused => &counts.failed_refused,
-            ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => &counts.failed_unreachable,
-            ErrorKind::TimedOut => &counts.failed_timeout,
-            _ => match error.raw_os_error() {
-                Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS) => {
-                    &counts.refused_descriptors
-                }
-                // What ICMPv6 calls prohibited; of IPv4 the same is EHOSTUNREACH (RFC 4443 §3.1, codes 1, 5 and 6).
-                Some(libc::EACCES) => &counts.failed_unreachable,
-                _ => &counts.failed_other,
-            },
         }
     }
 }

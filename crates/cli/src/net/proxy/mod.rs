@@ -31,7 +31,8 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 }
 
 fn check(file: &Path) -> Result<(), Failure> {
-    let config = Config::load(file)?;
+    let mut config = Config::load(file)?;
+    config.fit_to_machine().iter().for_each(|sentence| say(&format!("warning: {sentence}")));
     let list: Vec<String> =
         config.proxies.iter().map(|proxy| format!("{} ({})", proxy.name, proxy.task.kind())).collect();
     let report = router::inspect(&config);
@@ -43,7 +44,8 @@ fn check(file: &Path) -> Result<(), Failure> {
 }
 
 fn set_up(given: &ProxySetup) -> Result<(), Failure> {
-    let config = Config::load(&given.file.file)?;
+    let mut config = Config::load(&given.file.file)?;
+    config.fit_to_machine().iter().for_each(|sentence| say(&format!("warning: {sentence}")));
     if given.dry_run {
         return console::print(&Rules::of(&config).to_string());
     }

@@ -262,6 +262,7 @@ impl KindKey {
                 in_path::LEADS,
                 in_path::PLACE,
                 in_path::PORTS_SERVED,
+                in_path::WAITING,
                 split::LISTENER,
                 split::SPLIT,
                 split::CONNECTIONS,

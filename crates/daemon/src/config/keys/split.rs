@@ -1,6 +1,17 @@
 //! Keys of split connections.
 
+use hopline_scenario::choice;
+use hopline_scenario::choice::Choice;
 use hopline_scenario::schema::Key;
+
+/// Values of [`ONWARD`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnwardKey {
+    /// Before the client is answered.
+    First,
+    /// When the client has been answered.
+    After,
+}
 
 /// `listen_port`.
 pub const LISTEN_PORT: Key = Key::integer(
@@ -8,6 +19,12 @@ pub const LISTEN_PORT: Key = Key::integer(
     1,
     65_535,
     "the port where it takes connections, on the loopback interface; default: 7070 for the first proxy of the file, and so on",
+);
+/// `onward`.
+pub const ONWARD: Choice<OnwardKey> = choice!(
+    "onward",
+    { "first" => OnwardKey::First, "after" => OnwardKey::After },
+    "when the server is called: first: before the client is answered, so that a server that refuses or is out of reach is refused to the client, too; after: when the client has been answered by this machine; default: first, and after where the kernel has no NFQUEUE",
 );
 /// `mobile_congestion`.
 pub const MOBILE_CONGESTION: Key = Key::text(
@@ -58,4 +75,4 @@ pub(super) const LISTENER: &[Key] = &[LISTEN_PORT];
 /// How many.
 pub(super) const CONNECTIONS: &[Key] = &[MAX_CONNECTIONS, BUFFER_BYTES, CONNECT_TIMEOUT_S];
 /// Those of split connections.
-pub(super) const SPLIT: &[Key] = &[MOBILE_CONGESTION, FIXED_CONGESTION, USER_TIMEOUT_S, DRAIN_S];
+pub(super) const SPLIT: &[Key] = &[ONWARD.key, MOBILE_CONGESTION, FIXED_CONGESTION, USER_TIMEOUT_S, DRAIN_S];

@@ -121,7 +121,7 @@ impl EntranceTask {
             sources: Vec::new(),
             destinations: destinations.clone(),
         };
-        vec![Captured { port: *port, calls, ports: ports.clone() }]
+        vec![Captured { port: *port, calls, ports: ports.clone(), held: None }]
     }
 }
 

@@ -187,6 +187,7 @@ impl Task {
             self.queued().map(|queued| queued.queue),
             self.offered().map(|offered| offered.queue),
             self.announced().map(|announced| announced.queue),
+            self.captured().first().and_then(|captured| captured.held),
         ];
         queues.into_iter().flatten().next()
     }

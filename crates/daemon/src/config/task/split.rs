@@ -1,10 +1,11 @@
 //! Connections split in two.
 
+use super::super::keys::split::OnwardKey;
 use super::super::keys::{KindKey, split as keys};
 use super::super::values::{self, Subnet};
 use super::in_path;
 use crate::rules::{Calls, Captured};
-use hopline_net::split::{Config, Legs, MobileHosts};
+use hopline_net::split::{Config, Legs, MobileHosts, Onward};
 use hopline_net::transparent::LegOptions;
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
@@ -24,6 +25,17 @@ pub struct SplitTask {
     pub port: u16,
     /// How.
     pub config: Config,
+    /// Whether the file says when servers are called.
+    pub onward: Chosen,
+}
+
+/// How a choice came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chosen {
+    /// The file makes it.
+    ByFile,
+    /// It is the default, which gives way where this machine cannot.
+    ByDefault,
 }
 
 /// Where the first proxy of a file listens.
@@ -37,7 +49,13 @@ impl SplitTask {
         let size = |key: &str, default: NonZeroUsize| {
             section.integer(key).and_then(|size| NonZeroUsize::new(size as usize)).unwrap_or(default)
         };
+        let chosen = section.get(keys::ONWARD);
+        let onward = match chosen {
+            Some(OnwardKey::After) => Onward::After,
+            Some(OnwardKey::First) | None => Onward::First { queue: in_path::queue(section, number) },
+        };
         let config = Config {
+            onward,
             listen: vec![(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()],
             legs: Legs {
                 mobile_hosts: MobileHosts::Through(interface.clone()),
@@ -52,7 +70,8 @@ impl SplitTask {
             workers: default.workers,
         };
         let (subnets, ports) = (in_path::subnets(section)?, in_path::ports(section));
-        Ok(Self { interface, subnets, ports, port, config })
+        let onward = if chosen.is_some() { Chosen::ByFile } else { Chosen::ByDefault };
+        Ok(Self { interface, subnets, ports, port, config, onward })
     }
 
     /// Whether what was opened for `other` can do this, told of its halves: rules alone say which connections come.
@@ -61,13 +80,31 @@ impl SplitTask {
         self.config == Config { legs, ..other.config.clone() }
     }
 
+    /// The queue in which SYNs wait, if servers are called first.
+    pub(super) const fn queue(&self) -> Option<u16> {
+        match self.config.onward {
+            Onward::First { queue } => Some(queue),
+            Onward::After => None,
+        }
+    }
+
+    /// Has servers called when clients have been answered, if the file does not say otherwise. Returns whether that is a change.
+    pub(crate) fn call_after(&mut self) -> bool {
+        let gives_way = self.onward == Chosen::ByDefault && self.config.onward != Onward::After;
+        if gives_way {
+            self.config.onward = Onward::After;
+        }
+        gives_way
+    }
+
     /// Calls of mobile hosts, and calls for them.
     pub(super) fn captured(&self) -> Vec<Captured> {
         let Self { interface, subnets, port, ports, .. } = self;
         let by =
             Calls::By { interface: interface.clone(), sources: subnets.clone(), destinations: Vec::new() };
         let towards = Calls::Towards { interface: interface.clone(), destinations: subnets.clone() };
-        [by, towards].map(|calls| Captured { port: *port, calls, ports: ports.clone() }).into()
+        let held = self.queue();
+        [by, towards].map(|calls| Captured { port: *port, calls, ports: ports.clone(), held }).into()
     }
 }
 

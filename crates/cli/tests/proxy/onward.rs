@@ -1,0 +1,246 @@
+//! Split connections whose server is called before the client is answered.
+
+use crate::proxy::floods::syns;
+use crate::proxy::transfer::{in_a_thread, transfer};
+use crate::proxy::world::{Daemon, Ground, MOBILE, PATIENCE, SERVER, now, shell, until_or};
+use hopline_testkit::namespace::host::opened;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread::JoinHandle;
+
+/// All calls are split.
+const SPLIT: &str = "[[proxy]]\nkind = \"split\"\ninterface = \"mobile\"\n";
+const PORT: u16 = 5002;
+/// A port that nothing serves.
+const CLOSED: u16 = 5999;
+/// The server's address of IPv6.
+const SERVER_V6: &str = "fd08::1";
+
+fn split(ground: &Ground) -> Daemon {
+    for (host, words) in [
+        // A router asks for neighbours under its link-local address.
+        (&ground.router, "addr add fe80::fe/64 dev mobile nodad; ip addr add fe80::fe/64 dev fixed nodad"),
+        (&ground.router, "addr add fd09::fe/64 dev mobile nodad; ip addr add fd08::fe/64 dev fixed nodad"),
+        (&ground.mobile, "addr add fd09::1/64 dev mobile nodad; ip -6 route add default via fd09::fe"),
+        (&ground.server, "addr add fd08::1/64 dev fixed nodad; ip -6 route add default via fd08::fe"),
+    ] {
+        shell(host, &format!("ip {words}"));
+    }
+    shell(&ground.router, "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding");
+    ground.start(SPLIT)
+}
+
+/// What a call of the mobile host comes to.
+fn call(ground: &Ground, server: &str, port: u16) -> io::Result<TcpStream> {
+    let to = SocketAddr::new(server.parse().unwrap(), port);
+    ground.mobile.run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap()
+}
+
+/// A call that goes on meanwhile.
+fn calling(ground: &Ground, server: &str, port: u16) -> JoinHandle<io::Result<TcpStream>> {
+    let to = SocketAddr::new(server.parse().unwrap(), port);
+    let (begun, begins) = std::sync::mpsc::channel();
+    let mobile = ground.mobile.run(|| {
+        in_a_thread(move || {
+            begun.send(()).unwrap();
+            TcpStream::connect_timeout(&to, PATIENCE)
+        })
+    });
+    begins.recv().unwrap();
+    mobile.unwrap()
+}
+
+fn refused(ground: &Ground, server: &str, port: u16) -> Option<ErrorKind> {
+    call(ground, server, port).err().map(|error| error.kind())
+}
+
+/// What keeps segments for a port of the server from it.
+fn deaf(ground: &Ground, port: u16, way: &str) {
+    shell(&ground.server, &format!("iptables -w {way} INPUT -p tcp --dport {port} -j DROP"));
+}
+
+pub(crate) fn a_closed_port_is_refused() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let mut daemon = split(&ground);
+    for server in [SERVER, SERVER_V6] {
+        assert_eq!(refused(&ground, server, CLOSED), Some(ErrorKind::ConnectionRefused), "{server}");
+        // Its port may be used again at once.
+        transfer([&ground.mobile, &ground.server], (server, PORT), 100_000);
+    }
+    // Towards the mobile host, too.
+    let to = SocketAddr::new(MOBILE.parse().unwrap(), CLOSED);
+    let called = ground.server.run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap();
+    assert_eq!(called.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    let names = ["connections_ended", "failed_refused_connects", "unheld_connects", "calls_held"];
+    let as_expected = || names.map(|name| daemon.figure("split", name)) == [2, 3, 0, 0];
+    until_or(|| panic!("{}", daemon.status()), as_expected);
+    assert!(daemon.ended_by("TERM").success());
+    shell(&ground.router, "ip -6 addr flush dev mobile; ip -6 addr flush dev fixed");
+    ground.is_as_before(&before, "ended");
+}
+
+pub(crate) fn a_network_out_of_reach_is_told() {
+    let ground = Ground::new();
+    let daemon = split(&ground);
+    shell(
+        &ground.router,
+        "ip route add unreachable 10.7.0.0/16; ip -6 route add unreachable fd07::/16; ip -6 route add prohibit fd06::/16",
+    );
+    for (server, says) in [
+        ("10.7.0.1", ErrorKind::HostUnreachable),
+        ("fd07::1", ErrorKind::HostUnreachable),
+        ("fd06::1", ErrorKind::PermissionDenied),
+    ] {
+        assert_eq!(refused(&ground, server, PORT), Some(says), "{server}");
+    }
+    // A router farther away says so.
+    for (reject, says) in [
+        ("icmp-net-unreachable", ErrorKind::NetworkUnreachable),
+        ("icmp-host-unreachable", ErrorKind::HostUnreachable),
+    ] {
+        let rule = format!("INPUT -p tcp --dport {CLOSED} -j REJECT --reject-with {reject}");
+        shell(&ground.server, &format!("iptables -w -A {rule}"));
+        assert_eq!(refused(&ground, SERVER, CLOSED), Some(says), "{reject}");
+        shell(&ground.server, &format!("iptables -w -D {rule}"));
+    }
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "failed_unreachable_connects") == 5);
+    assert_eq!(daemon.figure("split", "connections_accepted"), 0);
+}
+
+pub(crate) fn a_server_that_answers_late_is_called_once() {
+    let ground = Ground::new();
+    let daemon = split(&ground);
+    let listener = opened(&ground.server, || TcpListener::bind((SERVER, PORT)));
+    deaf(&ground, PORT, "-A");
+    let call = calling(&ground, SERVER, PORT);
+    let retransmitted = || shell(&ground.mobile, "ss -tino state syn-sent").contains("backoff:1");
+    until_or(|| panic!("the mobile host does not ask again"), retransmitted);
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "calls_held") == 1);
+    deaf(&ground, PORT, "-D");
+    let stream = call.join().unwrap().unwrap();
+    let (_theirs, from) = listener.accept().unwrap();
+    assert_eq!(from.ip().to_string(), MOBILE);
+    listener.set_nonblocking(true).unwrap();
+    assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "there is one connection");
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "connections_accepted") == 1);
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "calls_held") == 0);
+    drop(stream);
+}
+
+pub(crate) fn calls_to_black_holes_keep_no_other_call_waiting() {
+    const FLOOD: u32 = 3_000;
+    let ground = Ground::new();
+    let daemon = ground.start(&format!("{SPLIT}max_connections = 64\n"));
+    deaf(&ground, CLOSED, "-A");
+    let before = daemon.resident();
+    // From the address of the host that is served, which has half of the places.
+    syns(&ground.mobile, MOBILE.parse().unwrap(), SERVER.parse().unwrap(), CLOSED, FLOOD);
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "dropped_held_connects") > 1000);
+    assert!(daemon.figure("split", "calls_held") <= 32, "{}", daemon.status());
+    transfer([&ground.server, &ground.mobile], (MOBILE, PORT), 100_000);
+    transfer([&ground.mobile, &ground.server], (SERVER, PORT), 100_000);
+    assert!(daemon.resident() < before + (8 << 20), "{} bytes, {before} before", daemon.resident());
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "connections_accepted") == 2);
+}
+
+pub(crate) fn killed_while_calls_wait_it_leaves_nothing_and_they_reach_the_server() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let mut daemon = ground.start(SPLIT);
+    let listener = opened(&ground.server, || TcpListener::bind((SERVER, PORT)));
+    deaf(&ground, PORT, "-A");
+    let call = calling(&ground, SERVER, PORT);
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "calls_held") == 1);
+    daemon.process.kill().unwrap();
+    daemon.process.wait().unwrap();
+    ground.is_as_before(&before, "killed");
+    deaf(&ground, PORT, "-D");
+    // The client asks again, and nothing splits.
+    let _stream = call.join().unwrap().unwrap();
+    listener.accept().unwrap();
+}
+
+pub(crate) fn told_so_it_answers_before_it_calls() {
+    let ground = Ground::new();
+    let daemon = ground.start(&format!("{SPLIT}onward = \"after\"\n"));
+    transfer([&ground.mobile, &ground.server], (SERVER, PORT), 100_000);
+    // Reset before or after the call has come back.
+    assert_ne!(refused(&ground, SERVER, CLOSED), Some(ErrorKind::ConnectionRefused));
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "failed_refused_connects") == 1);
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "connections_accepted") == 2);
+}
+
+/// Connections of a round, and pairs of rounds.
+const CONNECTIONS: usize = 200;
+const PAIRS: usize = 7;
+/// Bytes of a transfer.
+const BYTES: usize = 50_000_000;
+
+/// What a way to call costs in a round: medians in microseconds, and Mb/s.
+#[derive(Clone, Copy)]
+struct Cost {
+    connected: f64,
+    answered: f64,
+    goodput: f64,
+}
+
+/// Prints what it costs to call the server first. It asserts nothing: a busy machine would decide.
+pub(crate) fn what_it_costs_to_call_the_server_first() {
+    let ground = Ground::new();
+    let round = |onward: &str| {
+        let mut daemon = ground.start(&format!("{SPLIT}onward = \"{onward}\"\n"));
+        let cost = measured(&ground);
+        assert!(daemon.ended_by("TERM").success());
+        cost
+    };
+    round("first");
+    let pairs: Vec<[Cost; 2]> = (0..PAIRS).map(|_| ["after", "first"].map(round)).collect();
+    for (what, of) in [
+        ("connect(), us", (|cost: &Cost| cost.connected) as fn(&Cost) -> f64),
+        ("connect() to the first answer, us", |cost| cost.answered),
+        ("goodput, Mb/s", |cost| cost.goodput),
+    ] {
+        let [after, first] = [0, 1].map(|way| median(pairs.iter().map(|pair| of(&pair[way])).collect()));
+        let mut ratios: Vec<f64> = pairs.iter().map(|pair| of(&pair[1]) / of(&pair[0])).collect();
+        ratios.sort_by(f64::total_cmp);
+        println!(
+            "{what}: after {after:.0}, first {first:.0}, ratio {:.2} [{:.2}, {:.2}]",
+            ratios[PAIRS / 2],
+            ratios[0],
+            ratios[PAIRS - 1]
+        );
+    }
+}
+
+fn measured(ground: &Ground) -> Cost {
+    let listener = opened(&ground.server, || TcpListener::bind((SERVER, PORT)));
+    let serve = in_a_thread(move || {
+        for _ in 0..CONNECTIONS {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut word = [0; 64];
+            stream.read_exact(&mut word).unwrap();
+            stream.write_all(&word).unwrap();
+        }
+    });
+    let ask = || {
+        let began = now();
+        let mut stream = TcpStream::connect((SERVER, PORT)).unwrap();
+        let connected = began.elapsed();
+        stream.write_all(&[7; 64]).unwrap();
+        stream.read_exact(&mut [0; 64]).unwrap();
+        [connected, began.elapsed()].map(|time| time.as_secs_f64() * 1e6)
+    };
+    let times: Vec<[f64; 2]> = ground.mobile.run(|| (0..CONNECTIONS).map(|_| ask()).collect()).unwrap();
+    serve.join().unwrap();
+    let began = now();
+    transfer([&ground.mobile, &ground.server], (SERVER, PORT + 1), BYTES);
+    let goodput = BYTES as f64 * 8e-6 / began.elapsed().as_secs_f64();
+    let [connected, answered] = [0, 1].map(|of| median(times.iter().map(|times| times[of]).collect()));
+    Cost { connected, answered, goodput }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}

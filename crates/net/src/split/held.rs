@@ -1,0 +1,250 @@
+//! Calls whose SYN is held while the server is called, and those whose SYN was let go and that have not been accepted yet.
+
+use crate::admission::network;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+
+/// Addresses and ports of the client and of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ends {
+    client: (IpAddr, u16),
+    server: (IpAddr, u16),
+}
+
+/// A bounded table of calls. `S`: a SYN that is held. `O`: the onward connection.
+///
+/// A new call that finds the table full takes the place of the oldest one. A client network has half of the places at most. Servers that
+/// answer do so within a round trip; calls to servers that do not are the oldest, and a flood of them replaces itself.
+#[derive(Debug)]
+pub(super) struct Held<S, O> {
+    most: usize,
+    /// Number of the next call: calls are numbered by age.
+    next: u64,
+    calls: BTreeMap<u64, Call<S, O>>,
+    by_ends: BTreeMap<Ends, u64>,
+    by_network: BTreeMap<IpAddr, BTreeSet<u64>>,
+    by_due: BTreeSet<(Instant, u64)>,
+}
+
+#[derive(Debug)]
+struct Call<S, O> {
+    ends: Ends,
+    due: Instant,
+    /// `None`: it was let go.
+    syn: Option<S>,
+    onward: O,
+}
+
+/// A call that left the table before it was accepted.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Removed<S, O> {
+    pub(super) syn: Option<S>,
+    pub(super) onward: O,
+}
+
+/// What is known of a call when a SYN for it comes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Known<S> {
+    /// Nothing: the server is to be called.
+    New(S),
+    /// The server has not answered. This older SYN is not needed any more.
+    Calling(S),
+    /// The server has answered: the SYN passes.
+    LetGo(S),
+}
+
+impl Ends {
+    pub(super) fn new(client: SocketAddr, server: SocketAddr) -> Self {
+        Self { client: (client.ip(), client.port()), server: (server.ip(), server.port()) }
+    }
+
+    pub(super) fn client(self) -> SocketAddr {
+        self.client.into()
+    }
+
+    pub(super) fn server(self) -> SocketAddr {
+        self.server.into()
+    }
+
+    fn network(self) -> IpAddr {
+        network(self.client.0)
+    }
+}
+
+impl<S, O> Held<S, O> {
+    /// A table with this many places, at least one.
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            most: most.max(1),
+            next: 0,
+            calls: BTreeMap::new(),
+            by_ends: BTreeMap::new(),
+            by_network: BTreeMap::new(),
+            by_due: BTreeSet::new(),
+        }
+    }
+
+    /// Takes a SYN. The latest one of a call is held: its timestamp gives the client the best sample of the round-trip time
+    /// (RFC 7323 §4.2), and its sequence number is right where the client has begun anew.
+    pub(super) fn syn(&mut self, ends: Ends, syn: S) -> Known<S> {
+        let call = self.by_ends.get(&ends).and_then(|number| self.calls.get_mut(number));
+        match call {
+            None => Known::New(syn),
+            Some(call) => match &mut call.syn {
+                Some(held) => Known::Calling(std::mem::replace(held, syn)),
+                None => Known::LetGo(syn),
+            },
+        }
+    }
+
+    /// Adds a new call, which is given up at `due`. Returns its number, and the call whose place it has, if it has one's.
+    pub(super) fn insert(
+        &mut self,
+        ends: Ends,
+        syn: S,
+        onward: O,
+        due: Instant,
+    ) -> (u64, Option<Removed<S, O>>) {
+        let network = ends.network();
+        let of_network = self.by_network.get(&network);
+        let oldest = if of_network.is_some_and(|calls| calls.len() >= self.most.div_ceil(2)) {
+            of_network.and_then(BTreeSet::first)
+        } else if self.calls.len() >= self.most {
+            self.calls.keys().next()
+        } else {
+            None
+        };
+        let replaced = oldest.copied().and_then(|number| self.remove(number));
+        let number = self.next;
+        self.next += 1;
+        self.calls.insert(number, Call { ends, due, syn: Some(syn), onward });
+        self.by_ends.insert(ends, number);
+        self.by_network.entry(network).or_default().insert(number);
+        self.by_due.insert((due, number));
+        (number, replaced)
+    }
+
+    /// Notes that the server has answered; returns the SYN, which is to pass. The call is given up if it is not accepted until `due`.
+    pub(super) fn let_go(&mut self, number: u64, due: Instant) -> Option<S> {
+        let call = self.calls.get_mut(&number)?;
+        self.by_due.remove(&(call.due, number));
+        self.by_due.insert((due, number));
+        call.due = due;
+        call.syn.take()
+    }
+
+    /// The onward connection of a call that was accepted.
+    pub(super) fn accepted(&mut self, ends: Ends) -> Option<O> {
+        let number = *self.by_ends.get(&ends)?;
+        // An earlier SYN that had passed unheld is accepted: the server has not answered this one.
+        self.calls.get(&number).filter(|call| call.syn.is_none())?;
+        self.remove(number).map(|call| call.onward)
+    }
+
+    pub(super) fn onward(&self, number: u64) -> Option<&O> {
+        self.calls.get(&number).map(|call| &call.onward)
+    }
+
+    pub(super) fn remove(&mut self, number: u64) -> Option<Removed<S, O>> {
+        let Call { ends, due, syn, onward } = self.calls.remove(&number)?;
+        self.by_ends.remove(&ends);
+        if let Some(of_network) = self.by_network.get_mut(&ends.network()) {
+            of_network.remove(&number);
+            if of_network.is_empty() {
+                self.by_network.remove(&ends.network());
+            }
+        }
+        self.by_due.remove(&(due, number));
+        Some(Removed { syn, onward })
+    }
+
+    /// When the next call is given up.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.by_due.first().map(|(due, _)| *due)
+    }
+
+    /// A call that is to be given up now.
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<Removed<S, O>> {
+        let &(due, number) = self.by_due.first()?;
+        (due <= now).then(|| self.remove(number)).flatten()
+    }
+
+    /// Removes all calls; returns their number.
+    pub(super) fn clear(&mut self) -> usize {
+        let left = self.len();
+        *self = Self { next: self.next, ..Self::new(self.most) };
+        left
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.calls.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[expect(clippy::disallowed_methods, reason = "any instant will do")]
+    fn start() -> Instant {
+        Instant::now()
+    }
+
+    fn ends(client: &str, port: u16) -> Ends {
+        Ends::new(SocketAddr::new(client.parse().unwrap(), port), "10.8.0.1:80".parse().unwrap())
+    }
+
+    /// Calls from this address take places in their order; returns what was replaced.
+    fn flood(held: &mut Held<u16, u16>, client: &str, ports: std::ops::Range<u16>, due: Instant) -> Vec<u16> {
+        let replaced = ports.filter_map(|port| held.insert(ends(client, port), port, port, due).1);
+        replaced.map(|removed| removed.onward).collect()
+    }
+
+    #[test]
+    fn of_repeated_syns_the_latest_is_held_and_passes_once_the_server_answers() {
+        let (mut held, due) = (Held::new(4), start());
+        let call = ends("10.9.0.1", 1);
+        assert_eq!(held.syn(call, 'a'), Known::New('a'));
+        let (number, _) = held.insert(call, 'a', "onward", due);
+        assert_eq!(held.syn(call, 'b'), Known::Calling('a'));
+        assert_eq!(held.accepted(call), None, "nothing has passed");
+        assert_eq!(held.let_go(number, due), Some('b'));
+        assert_eq!(held.syn(call, 'c'), Known::LetGo('c'));
+        assert_eq!(held.accepted(call), Some("onward"));
+        assert_eq!((held.accepted(call), held.len(), held.due()), (None, 0, None));
+        assert_eq!(held.syn(call, 'd'), Known::New('d'));
+    }
+
+    #[test]
+    fn a_flood_of_one_network_replaces_its_own_oldest_and_leaves_half_to_others() {
+        let (mut held, due) = (Held::new(8), start());
+        assert_eq!(flood(&mut held, "10.9.0.1", 0..7, due), [0, 1, 2]);
+        assert_eq!(flood(&mut held, "10.9.0.2", 100..104, due), [0u16; 0]);
+        assert_eq!(held.len(), 8);
+        // All places are taken: the oldest of all goes.
+        assert_eq!(flood(&mut held, "10.9.0.3", 200..201, due), [3]);
+        assert_eq!(flood(&mut held, "2001:db8::1", 300..301, due), [4]);
+        assert_eq!(
+            flood(&mut held, "2001:db8::2", 400..404, due),
+            [5, 6, 100, 300],
+            "a network of IPv6 is one client"
+        );
+        assert_eq!(held.len(), 8);
+    }
+
+    #[test]
+    fn calls_are_given_up_when_they_are_due_and_those_let_go_when_that_is_due() {
+        let (mut held, now) = (Held::new(8), start());
+        let at = |seconds| now + Duration::from_secs(seconds);
+        let (first, _) = held.insert(ends("10.9.0.1", 1), 1, 1, at(3));
+        held.insert(ends("10.9.0.1", 2), 2, 2, at(5));
+        assert_eq!(held.let_go(first, at(9)), Some(1));
+        assert_eq!((held.due(), held.take_due(at(4))), (Some(at(5)), None));
+        assert_eq!(held.take_due(at(5)), Some(Removed { syn: Some(2), onward: 2 }));
+        assert_eq!(held.take_due(at(8)), None);
+        assert_eq!(held.take_due(at(9)), Some(Removed { syn: None, onward: 1 }));
+        assert_eq!((held.let_go(first, at(9)), held.len()), (None, 0));
+    }
+}

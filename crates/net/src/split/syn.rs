@@ -1,0 +1,77 @@
+//! Who calls whom, from a SYN as the kernel delivers it.
+
+use super::held::Ends;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Protocol number of TCP.
+const TCP: u8 = 6;
+/// Length of the fixed header of IPv6.
+const IPV6: usize = 40;
+
+/// Both ends of the call that a packet makes. `None` for what is no TCP, a later fragment, or has extension headers of IPv6.
+pub(super) fn ends(packet: &[u8]) -> Option<Ends> {
+    let (header, client, server) = match packet.first()? >> 4 {
+        4 => of_ipv4(packet)?,
+        6 => of_ipv6(packet)?,
+        _ => return None,
+    };
+    let &[a, b, c, d] = packet.get(header..)?.first_chunk()?;
+    let [client_port, server_port] = [[a, b], [c, d]].map(u16::from_be_bytes);
+    Some(Ends::new(SocketAddr::new(client, client_port), SocketAddr::new(server, server_port)))
+}
+
+fn of_ipv4(packet: &[u8]) -> Option<(usize, IpAddr, IpAddr)> {
+    let header = usize::from(packet.first()? & 0xf) * 4;
+    let &[from, to] = packet.get(12..20)?.as_chunks::<4>().0 else { return None };
+    let is_first = u16::from_be_bytes(*packet.get(6..)?.first_chunk()?) & 0x1fff == 0;
+    (packet.get(9) == Some(&TCP) && is_first)
+        .then(|| (header, Ipv4Addr::from(from).into(), Ipv4Addr::from(to).into()))
+}
+
+fn of_ipv6(packet: &[u8]) -> Option<(usize, IpAddr, IpAddr)> {
+    let &[from, to] = packet.get(8..IPV6)?.as_chunks::<16>().0 else { return None };
+    (packet.get(6) == Some(&TCP)).then(|| (IPV6, Ipv6Addr::from(from).into(), Ipv6Addr::from(to).into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn v4() -> Vec<u8> {
+        let mut packet = vec![0; 40];
+        (packet[0], packet[9]) = (0x45, TCP);
+        packet[12..20].copy_from_slice(&[10, 9, 0, 1, 10, 8, 0, 1]);
+        packet[20..24].copy_from_slice(&[0x9c, 0x40, 0, 80]);
+        packet
+    }
+
+    fn v6() -> Vec<u8> {
+        let mut packet = vec![0; 60];
+        (packet[0], packet[6]) = (0x60, TCP);
+        (packet[8], packet[23], packet[24], packet[39]) = (0xfd, 1, 0xfe, 2);
+        packet[40..44].copy_from_slice(&[0x9c, 0x40, 0, 80]);
+        packet
+    }
+
+    #[test]
+    fn both_ends_are_read_over_either_version() {
+        let read =
+            |packet: &[u8]| ends(packet).map(|ends| (ends.client().to_string(), ends.server().to_string()));
+        assert_eq!(read(&v4()), Some(("10.9.0.1:40000".into(), "10.8.0.1:80".into())));
+        assert_eq!(read(&v6()), Some(("[fd00::1]:40000".into(), "[fe00::2]:80".into())));
+    }
+
+    #[test]
+    fn what_is_cut_a_fragment_or_another_protocol_has_none() {
+        for whole in [v4(), v6()] {
+            let ports = if whole[0] == 0x45 { 24 } else { 44 };
+            (0..ports).for_each(|len| assert_eq!(ends(&whole[..len]), None, "{len}"));
+        }
+        let with = |mut packet: Vec<u8>, at: usize, byte| {
+            packet[at] = byte;
+            ends(&packet)
+        };
+        assert_eq!(with(v4(), 7, 1), None);
+        assert_eq!((with(v4(), 9, 17), with(v6(), 6, 17), with(v4(), 0, 0x75)), (None, None, None));
+    }
+}
