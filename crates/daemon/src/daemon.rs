@@ -3,7 +3,7 @@
 use crate::config::{Config, Proxy};
 use crate::keeper::Keeper;
 use crate::open::{self, Opened};
-use crate::rules::{self, Rules};
+use crate::rules::{self, Leave, Rules};
 use crate::seat::{Change, Event, Seat};
 use crate::state::State;
 use crate::status::{Sandbox, Status};
@@ -107,7 +107,7 @@ impl Daemon {
             config.proxies.iter().zip(opened).map(start).collect::<io::Result<_>>().map_err(RunError::Thread)
         });
         let seats: Vec<Seat> = started.inspect_err(|_| {
-            let _ = rules::undo(&config.name, state.folder());
+            let _ = rules::undo(&config.name, state.folder(), Leave::Tuns);
         })?;
         let inner = Mutex::new(Inner { reloads: 0, seats });
         let shared = Arc::new(Shared { name: config.name.clone(), sandbox, since: now(), inner });
@@ -182,7 +182,8 @@ impl Daemon {
             );
         }
         // Names of rules stay those of the start.
-        let config = Config { proxies: config.proxies, ..self.config.clone() };
+        let mut config = Config { proxies: config.proxies, ..self.config.clone() };
+        config.own();
         if let Err(error) = look_at_router(&config) {
             error!(%error, "not read again: everything goes on as before");
             return;
@@ -201,7 +202,7 @@ impl Daemon {
     /// the client's address and port, also where the router translates these. New packets pass meanwhile, as no queue or listener is there.
     fn end(self) -> Result<(), RunError> {
         self.shared.change(&[], |proxy| Seat::begin(proxy, &self.events));
-        let undone = rules::undo(&self.config.name, self.state.folder());
+        let undone = rules::undo(&self.config.name, self.state.folder(), Leave::Tuns);
         info!("ended");
         undone.map(drop).map_err(RunError::Undo)
     }

@@ -1,7 +1,8 @@
 //! What removes the rules of a daemon that was killed: a process that does nothing until then.
 
+use crate::RunError;
+use crate::rules::{self, Leave};
 use crate::state::{State, StateError};
-use crate::{RunError, rules};
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -52,7 +53,7 @@ pub fn keep(name: &str, folder: &Path) -> Result<(), RunError> {
     let _ = io::stdin().read(&mut [0]);
     for _ in 0..LOOKS {
         match State::hold(folder, name) {
-            Ok(_held) => return Ok(rules::undo(name, folder).map(drop)?),
+            Ok(_held) => return Ok(rules::undo(name, folder, Leave::Tuns).map(drop)?),
             Err(StateError::Taken { .. }) => thread::sleep(INTERVAL),
             Err(error) => return Err(error.into()),
         }

@@ -103,11 +103,11 @@ pub fn host_key(network: &str, home: Ipv4Addr) -> Result<String, Problem> {
     config::host_key(network, home)
 }
 
-/// Unmakes the rules of the daemon `name`, if it is not running.
+/// Unmakes what the daemon `name` made but for what is to be left, if it is not running.
 ///
 /// # Errors
 /// What could not be unmade; and if it is running: it takes its rules with it when it ends.
-pub fn undo(name: &str, folder: &Path) -> Result<rules::Undone, RunError> {
+pub fn undo(name: &str, folder: &Path, leave: rules::Leave) -> Result<rules::Undone, RunError> {
     let state = state::State::take(folder, name)?;
-    Ok(rules::undo(name, state.folder())?)
+    Ok(rules::undo(name, state.folder(), leave)?)
 }

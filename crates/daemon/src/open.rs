@@ -1,9 +1,7 @@
 //! From what a proxy does to what does it.
 
-mod addresses;
-
 use crate::config::{EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task, TunnelTask};
-use crate::rules::RuleError;
+use crate::rules::{Claim, RuleError};
 use bytes::Bytes;
 use hopline_net::announce::Announcements;
 use hopline_net::dproxy::DProxy;
@@ -51,9 +49,9 @@ pub enum OpenError {
     /// A gateway cannot be opened.
     #[error(transparent)]
     Gateway(#[from] gateway::Error),
-    /// A tunnel has no addresses.
+    /// The interface of a tunnel is not the daemon's, or does not take its addresses.
     #[error(transparent)]
-    Addresses(#[from] RuleError),
+    Interface(#[from] RuleError),
 }
 
 /// Opens what a task needs: queues, listeners, interfaces. Packets come from now on.
@@ -207,7 +205,8 @@ fn station(task: &StationTask) -> Result<Opened, Error> {
 }
 
 fn tunnel(task: &TunnelTask) -> Result<Opened, OpenError> {
+    let claim: Claim = task.interface().claim(&task.owner)?;
     let service = Opaque::open(&task.config)?;
-    addresses::give(&task.config.tun, &task.addresses)?;
+    claim.give_addresses()?;
     Ok(fixed(service))
 }

@@ -55,5 +55,5 @@ pub use error::Error;
 pub use interface::Interface;
 pub use netns::Namespace;
 pub use network::Network;
-pub use tun::Tun;
+pub use tun::{Tun, TunLifetime};
 pub use tun_pair::TunPair;

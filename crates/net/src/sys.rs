@@ -5,6 +5,7 @@
     reason = "ioctl, unshare, pthread_setschedparam, bind, getsockopt, recvmmsg and getrusage are C"
 )]
 
+use crate::tun::TunLifetime;
 use libc::{c_char, c_int, c_ulong, ifreq, rtentry, sockaddr};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
@@ -50,6 +51,14 @@ pub(crate) fn attach_tun(tun: BorrowedFd<'_>, name: &str) -> io::Result<String> 
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
     ioctl(tun, libc::TUNSETIFF as c_ulong, &mut request)?;
     Ok(name_of(&request))
+}
+
+/// Has the interface of `tun` stay when its last descriptor is closed, or go with it (`TUNSETPERSIST`).
+pub(crate) fn set_tun_lifetime(tun: BorrowedFd<'_>, lifetime: TunLifetime) -> io::Result<()> {
+    let request = libc::TUNSETPERSIST as libc::Ioctl;
+    let persists = c_ulong::from(lifetime == TunLifetime::Persistent);
+    // SAFETY: the descriptor is open; the request takes a number.
+    answer(unsafe { libc::ioctl(tun.as_raw_fd(), request, persists) })
 }
 
 pub(crate) fn set_address(socket: impl AsFd, name: &str, address: Ipv4Addr) -> io::Result<()> {

@@ -8,16 +8,33 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// A TUN interface of the namespace in which it was opened; it goes when this value does. It has no virtual-network
-/// header, so that the kernel segments and completes checksums before we see a packet.
+/// A TUN interface of the namespace in which it was opened; it goes when this value does, unless it [persists](Self::set_lifetime). It has no
+/// virtual-network header, so that the kernel segments and completes checksums before we see a packet.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
     name: String,
 }
 
+/// How long a TUN interface is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TunLifetime {
+    /// Until it is removed (`ip tuntap del`). Addresses, routes and sockets stay; packets are dropped while no process has it open.
+    Persistent,
+    /// As long as a process has it open.
+    Process,
+}
+
 impl Tun {
-    /// Makes an interface in the calling thread's namespace. `name` has at most 15 bytes; a `%d` in it becomes the
+    /// Sets how long the interface is there. A new one goes with this value, one that was there already stays.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn set_lifetime(&self, lifetime: TunLifetime) -> io::Result<()> {
+        sys::set_tun_lifetime(self.file.as_fd(), lifetime)
+    }
+
+    /// Makes an interface in the calling thread's namespace, or takes over one that persists and that no process has open. `name` has at most 15 bytes; a `%d` in it becomes the
     /// first free number. Reading and writing do not block.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ mod transfer;
 pub(super) use bench::{Bench, BitRate, Test, Unit};
 pub(super) use key::{Key, KeyCommand};
 pub(super) use link::{Link, Rate, Share, Time};
-pub(super) use proxy::{Asked, Proxy, ProxyCommand, ProxySetup, ProxyStatus, ProxyTop};
+pub(super) use proxy::{Asked, Proxy, ProxyCommand, ProxySetup, ProxyStatus, ProxyTop, ProxyUndo};
 pub(super) use transfer::{Identity, Recv, Send, Show, Transport};
 
 use clap::Subcommand;

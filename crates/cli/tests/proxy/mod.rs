@@ -9,6 +9,7 @@
 //! | `reload` | SIGHUP |
 //! | `nat` | routers that translate addresses |
 //! | `onward` | servers that are called before the client is answered |
+//! | `tunnels` | interfaces of tunnels that stay |
 //! | `gateways` | TPA that is announced; what gateways log |
 //! | `asked` | status, metrics, and who asks badly |
 //! | `missing` | what D-Proxy costs while the other end is missing, and how soon interfaces are used again |
@@ -30,6 +31,7 @@ mod reload;
 mod schedules;
 mod start;
 pub(crate) mod transfer;
+mod tunnels;
 pub(crate) mod world;
 
 use hopline_harness::{Need, Test, tests};
@@ -84,6 +86,11 @@ pub(crate) fn tests() -> Vec<Test> {
         onward::calls_to_black_holes_keep_no_other_call_waiting,
         onward::killed_while_calls_wait_it_leaves_nothing_and_they_reach_the_server,
         onward::told_so_it_answers_before_it_calls,
+        tunnels::a_stream_through_a_tunnel_goes_on_when_its_daemon_is_restarted,
+        tunnels::a_stream_through_a_tunnel_goes_on_when_its_daemon_was_killed,
+        tunnels::a_stream_through_a_tunnel_goes_on_when_its_parameters_change,
+        tunnels::an_interface_that_the_daemon_did_not_make_is_refused_and_stays,
+        tunnels::what_a_file_no_longer_names_goes_when_it_is_read_again,
         gateways::what_has_announced_itself_is_reached_over_tpa_from_the_second_connection_on,
         gateways::each_change_of_the_other_gateway_is_logged_once,
         asked::its_status_is_json_and_text,

@@ -205,6 +205,8 @@ impl Field {
         let went_by = || far.figure("d-proxy", "segments_in") > 0;
         assert!(done == 0 || until(went_by), "nothing went by d-proxy: {}", far.status());
         drop(far);
+        let undone = ground.undo_tunnels(&ground.folder.path().join("proxy.toml"));
+        assert!(undone.status.success(), "{}", String::from_utf8_lossy(&undone.stderr));
         ground.is_as_before(&before, "at the end");
     }
 }

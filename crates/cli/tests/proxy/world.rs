@@ -113,6 +113,13 @@ impl Ground {
         self.ends(proxy(what, file))
     }
 
+    /// Takes back what daemons leave: the interfaces of tunnels.
+    pub(crate) fn undo_tunnels(&self, file: &Path) -> Output {
+        let mut undo = proxy("undo", file);
+        undo.arg("--tunnels");
+        self.ends(undo)
+    }
+
     /// Waits for the end of a command on the router.
     pub(crate) fn ends(&self, mut command: Command) -> Output {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

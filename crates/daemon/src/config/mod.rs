@@ -11,7 +11,7 @@ pub(crate) use task::host_key;
 pub use task::{DProxyTask, EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task, TunnelTask};
 pub use values::Subnet;
 
-use crate::rules::Shaped;
+use crate::rules::{Owner, Shaped};
 use hopline_net::accounts::{self, Account};
 use hopline_net::nfqueue;
 use hopline_scenario::document::{self, Node};
@@ -163,7 +163,7 @@ impl Config {
             table: section.small(file::ROUTE_TABLE.key.name).expect("it has a default"),
         };
         let Place { name, state_dir } = Place::resolve(&section)?;
-        Ok(Self {
+        let mut config = Self {
             name,
             state_dir,
             user: user(&section)?,
@@ -172,7 +172,15 @@ impl Config {
             metrics: values::parsed(&section, file::METRICS.name, "address with a port", "127.0.0.1:9464")?,
             capture,
             proxies: proxies(&section)?,
-        })
+        };
+        config.own();
+        Ok(config)
+    }
+
+    /// Has its proxies make what outlives them in the daemon's name.
+    pub(crate) fn own(&mut self) {
+        let owner = Owner { name: self.name.clone(), folder: self.state_dir.clone() };
+        self.proxies.iter_mut().for_each(|proxy| proxy.task.set_owner(&owner));
     }
 }
 

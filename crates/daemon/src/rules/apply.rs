@@ -4,6 +4,7 @@ use super::Rules;
 use super::journal::Journal;
 use super::program::{Program, RuleError};
 use super::steps::{Made, Step};
+use super::tun::{self, Leave};
 use std::path::Path;
 
 /// How much was there to be undone.
@@ -19,7 +20,8 @@ pub struct Undone {
 /// # Errors
 /// Why there are none.
 pub fn set_up(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
-    undo(&rules.owner, folder)?;
+    undo(&rules.owner, folder, Leave::Tuns)?;
+    tun::remove_others(&rules.tuns, &rules.owner, folder)?;
     let journal = Journal::of(&rules.owner, folder);
     let steps = rules.steps();
     steps.iter().try_for_each(must_be_absent)?;
@@ -27,7 +29,7 @@ pub fn set_up(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
         let made = journal.add(&step.what).and_then(|()| run(&step.make));
         if let Err(error) = made {
             // The first error says more than what follows from it.
-            let _ = undo(&rules.owner, folder);
+            let _ = undo(&rules.owner, folder, Leave::Tuns);
             return Err(error);
         }
     }
@@ -51,23 +53,30 @@ pub fn change(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
             run(&step.remake)?;
         }
     }
-    let goes = |made: &&Made| !steps.iter().any(|step| step.what == **made);
+    let stays = |made: &&Made| matches!(made, Made::Tun(tun) if rules.tuns.contains(&tun.name));
+    let goes = |made: &&Made| !stays(made) && !steps.iter().any(|step| step.what == **made);
     for made in before.iter().rev().filter(goes) {
         unmake(made)?;
     }
     // What was there before the daemon stands in the older lines.
     let known = |step: &Step| before.iter().find(|made| **made == step.what).unwrap_or(&step.what).clone();
-    journal.rewrite(steps.iter().map(known))
+    journal.rewrite(before.iter().filter(stays).cloned().chain(steps.iter().map(known)))
 }
 
-/// Unmakes what the daemon `owner` made, the latest first. What is not there any more is no error, nor is doing it twice.
+/// Unmakes what the daemon `owner` made but for what it is to leave, the latest first. What is not there any more is no error, nor is doing
+/// it twice.
 ///
 /// # Errors
 /// What could not be unmade; everything else was, and what is left is still written down.
-pub fn undo(owner: &str, folder: &Path) -> Result<Undone, RuleError> {
+pub fn undo(owner: &str, folder: &Path, leave: Leave) -> Result<Undone, RuleError> {
     let journal = Journal::of(owner, folder);
+    let listed = journal.read()?;
+    let left: Vec<&Made> = match leave {
+        Leave::Nothing => Vec::new(),
+        Leave::Tuns => listed.iter().filter_map(tun::left).collect(),
+    };
     let (mut removed, mut first_error) = (0, None);
-    for made in journal.read()?.iter().rev() {
+    for made in listed.iter().rev().filter(|made| !left.contains(made)) {
         match unmake(made) {
             Ok(was_there) => removed += usize::from(was_there),
             Err(error) => first_error = first_error.or(Some(error)),
@@ -75,7 +84,8 @@ pub fn undo(owner: &str, folder: &Path) -> Result<Undone, RuleError> {
     }
     match first_error {
         Some(error) => Err(error),
-        None => journal.remove().map(|()| Undone { removed }),
+        None if left.is_empty() => journal.remove().map(|()| Undone { removed }),
+        None => journal.rewrite(left.into_iter().cloned()).map(|()| Undone { removed }),
     }
 }
 
@@ -91,7 +101,7 @@ fn must_be_absent(step: &Step) -> Result<(), RuleError> {
     }
 }
 
-fn unmake(made: &Made) -> Result<bool, RuleError> {
+pub(super) fn unmake(made: &Made) -> Result<bool, RuleError> {
     let is_there = made.is_there()?;
     if is_there {
         made.unmake()?;

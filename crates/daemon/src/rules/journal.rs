@@ -103,6 +103,7 @@ fn line(made: &Made) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::Tun;
     use crate::rules::steps::Family;
 
     fn journal(bytes: &[u8]) -> (tempfile::TempDir, Journal) {
@@ -115,9 +116,12 @@ mod tests {
     #[test]
     fn a_line_that_was_not_finished_does_not_take_the_next_one_with_it() {
         let table = Made::Table("hopline-test".into());
+        let tun =
+            Made::Tun(Tun::new("tun0", ["10.0.0.1/24".parse().unwrap()], ["fd00::/8".parse().unwrap()]));
         let (_folder, journal) = journal(format!("{}{{\"Route\":[\"V4", line(&table)).as_bytes());
         journal.add(&Made::Route(Family::V6, 7)).unwrap();
-        assert_eq!(journal.read().unwrap(), [table, Made::Route(Family::V6, 7)]);
+        journal.add(&tun).unwrap();
+        assert_eq!(journal.read().unwrap(), [table, Made::Route(Family::V6, 7), tun]);
     }
 
     #[test]
@@ -146,6 +150,8 @@ mod tests {
             r#"{"Table":"filter"}"#,
             r#"{"Queue":{"interface":"lo root handle 1:","length_before":null}}"#,
             r#"{"Rule":["V4","from all pref 1000"]}"#,
+            r#"{"Tun":{"name":"-x","addresses":[],"routes":[]}}"#,
+            r#"{"Tun":{"name":"tun0","addresses":["10.0.0.1/24 dev lo"],"routes":[]}}"#,
             r#"{"Rule":["V4","fwmark 0x1/0xffff0000 lookup 7 pref 10"]}"#,
             r#"{"Chain":{"family":"V4","table":"filter","name":"HOPLINE-a","hook":"INPUT"}}"#,
             r#"{"Chain":{"family":"V4","table":"security","name":"INPUT","hook":"INPUT"}}"#,

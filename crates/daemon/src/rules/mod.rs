@@ -14,10 +14,13 @@ mod shaping;
 mod steps;
 mod table;
 mod translated;
+mod tun;
 
 pub use apply::{Undone, change, set_up, undo};
 pub(crate) use program::Program;
 pub use program::RuleError;
+pub(crate) use tun::{Claim, Tun};
+pub use tun::{Leave, Owner};
 
 use crate::config::{Capture, Config, Subnet};
 use chain::{Chain, Place};
@@ -36,6 +39,8 @@ pub struct Rules {
     announced: Vec<Announced>,
     captured: Vec<Captured>,
     shaped: Vec<Shaped>,
+    /// Names of the TUN interfaces of its tunnels.
+    tuns: Vec<String>,
 }
 
 /// Packets that wait in a queue for what a machine says.
@@ -130,6 +135,7 @@ impl Rules {
             announced: tasks().filter_map(|task| task.announced()).collect(),
             captured: tasks().flat_map(|task| task.captured()).collect(),
             shaped,
+            tuns: tasks().filter_map(|task| task.tun()).collect(),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::chain::{Chain, Jump};
 use super::program::{Program, RuleError};
 use super::shaping::{self, Shaper};
+use super::tun::Tun;
 use super::{Captured, Offered, Queued, Shaped, chain, table, translated};
 use crate::config::Capture;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ pub(super) enum Made {
     Rule(Family, String),
     /// The route of the table with this number.
     Route(Family, u32),
+    /// A TUN interface.
+    Tun(Tun),
 }
 
 /// A version of IP, as ip(8) has it.
@@ -116,15 +119,10 @@ impl Made {
         match self {
             Self::Chain(chain) => chain.is_of_a_daemon(),
             Self::Table(name) => name.strip_prefix("hopline-").is_some_and(is_plain),
-            Self::Queue(shaper) => {
-                // What the kernel takes for a name (dev_valid_name).
-                let is_of_names = |c: char| !c.is_whitespace() && !c.is_control() && !"/:".contains(c);
-                (1..=15).contains(&shaper.interface().len())
-                    && !shaper.interface().starts_with('-')
-                    && shaper.interface().chars().all(is_of_names)
-            }
+            Self::Queue(shaper) => is_interface(shaper.interface()),
             Self::Rule(_, words) => is_routing_rule(words),
             Self::Route(..) => true,
+            Self::Tun(tun) => is_interface(&tun.name),
         }
     }
 
@@ -139,6 +137,7 @@ impl Made {
             Self::Queue(shaper) => Ok(shaper.is_there()),
             Self::Rule(family, rule) => Ok(!ip(*family, "rule show", rule).run()?.trim().is_empty()),
             Self::Route(family, table) => is_routed(*family, *table),
+            Self::Tun(tun) => Ok(tun.is_there()),
         }
     }
 
@@ -150,6 +149,7 @@ impl Made {
             Self::Queue(shaper) => {
                 return shaper.unmaking().iter().try_for_each(|program| program.run().map(drop));
             }
+            Self::Tun(tun) => tun.unmaking(),
             Self::Rule(family, rule) => ip(*family, "rule del", rule),
             Self::Route(family, table) => ip(*family, "route del", &route(*table)),
         };
@@ -161,6 +161,7 @@ impl Made {
         let instead = match self {
             Self::Chain(_) | Self::Table(_) => "another name = \"…\"",
             Self::Queue(_) => "no rate_mbps",
+            Self::Tun(_) => "another tun = \"…\"",
             Self::Rule(..) | Self::Route(..) => "another mark and route_table",
         };
         RuleError::Conflict { what: other.unwrap_or_else(|| self.name()), instead }
@@ -172,6 +173,7 @@ impl Made {
             Self::Chain(chain) => format!("the chain {} of iptables", chain.name()),
             Self::Table(name) => format!("the table {name} of nftables"),
             Self::Queue(shaper) => format!("the queue of {}", shaper.interface()),
+            Self::Tun(tun) => format!("the interface {}", tun.name),
             Self::Rule(family, rule) => format!("the routing rule `{} {rule}`", family.option()),
             Self::Route(family, table) => format!("the route `{} {}`", family.option(), route(*table)),
         }
@@ -199,6 +201,12 @@ impl Family {
             Self::V6 => "ip6tables-restore",
         }
     }
+}
+
+/// Returns whether the kernel takes it for the name of an interface (dev_valid_name), and programs do not take it for an option.
+fn is_interface(name: &str) -> bool {
+    let is_of_names = |c: char| !c.is_whitespace() && !c.is_control() && !"/:".contains(c);
+    (1..=15).contains(&name.len()) && !name.starts_with('-') && name.chars().all(is_of_names)
 }
 
 /// Returns whether a name has letters, digits, - and _ alone, as those of daemons.

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::pace::{Clock, Woken, Written};
 use crate::peer_socket::{PeerSocket, Sent, random_life};
 use crate::service::{Ledger, Notice, Service};
-use crate::{Interface, Tun};
+use crate::{Interface, Tun, TunLifetime};
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_proxy::Peer;
@@ -51,6 +51,8 @@ const UDP: usize = hopline_wire::udp::HEADER_LEN;
 pub struct Config {
     /// What the interface is to be called: 1 to 15 bytes. Default `dproxy0`.
     pub tun: String,
+    /// How long the interface is there. Default [`TunLifetime::Process`].
+    pub lifetime: TunLifetime,
     /// This end's own address, at which it hears.
     pub local: IpAddr,
     /// The other end's address, of the same version of IP. Nobody else is heard.
@@ -76,6 +78,7 @@ impl Config {
     pub fn new(local: IpAddr, peer: IpAddr, key: Key) -> Self {
         Self {
             tun: "dproxy0".into(),
+            lifetime: TunLifetime::Process,
             local,
             peer,
             port: hopline_wire::dproxy::PORT,
@@ -111,6 +114,7 @@ impl Config {
 #[derive(Debug)]
 pub struct Opaque {
     tun: Tun,
+    lifetime: TunLifetime,
     peer: IpAddr,
     socket: PeerSocket,
     tunnel: Tunnel,
@@ -136,7 +140,7 @@ struct Counts {
 }
 
 impl Opaque {
-    /// Makes the interface and brings it up, and opens the socket, in the calling thread's namespace. Addresses are for the caller.
+    /// Makes the interface, or takes over one that persists, and brings it up, and opens the socket, in the calling thread's namespace. Addresses are for the caller.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `/dev/net/tun`; [`Error::System`] if the name or the port is taken, if `local` is
@@ -155,6 +159,7 @@ impl Opaque {
         let machine = tunnel::Config { key: config.key, repair: config.repair };
         Ok(Self {
             tun,
+            lifetime: config.lifetime,
             peer: config.peer,
             socket,
             tunnel: Tunnel::new(machine, life),
@@ -260,7 +265,9 @@ impl Opaque {
 }
 
 impl Service for Opaque {
+    /// The interface persists from here on, if it is to: one whose service never ran is not left behind.
     fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
+        self.tun.set_lifetime(self.lifetime)?;
         let (clock, mut written, mut buffer) = (Clock::start(), Written::default(), vec![0; LONGEST]);
         loop {
             let now = clock.now();
@@ -270,6 +277,8 @@ impl Service for Opaque {
                 ledger.write(self.figures());
             }
             if clock.wait([self.tun.as_fd(), self.socket.as_fd()], stop, due)? == Woken::ToStop {
+                // An interface that stays leads nowhere now.
+                let _ = self.leads.set(false);
                 ledger.write(self.figures());
                 return Ok(());
             }

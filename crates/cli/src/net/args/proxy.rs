@@ -33,7 +33,7 @@ pub(crate) enum ProxyCommand {
     /// Make the rules that a file needs, without running it
     Setup(ProxySetup),
     /// Take back the rules that were made
-    Undo(ProxyFile),
+    Undo(ProxyUndo),
     /// Run the proxies of a file until SIGTERM or Ctrl-C
     Run(ProxyFile),
     /// Say how a daemon that runs is
@@ -62,6 +62,15 @@ pub(crate) struct ProxySetup {
     /// Print the commands, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub(crate) struct ProxyUndo {
+    #[command(flatten)]
+    pub(crate) file: ProxyFile,
+    /// Remove the TUN interfaces of tunnels too, which otherwise stay for the next daemon
+    #[arg(long)]
+    pub(crate) tunnels: bool,
 }
 
 /// The daemon that is asked.

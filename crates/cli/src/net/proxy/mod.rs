@@ -7,9 +7,9 @@ mod status;
 mod top;
 
 use crate::console;
-use crate::net::args::{Proxy as Args, ProxyCommand, ProxySetup};
+use crate::net::args::{Proxy as Args, ProxyCommand, ProxySetup, ProxyUndo};
 use crate::problems::{Failure, say};
-use hopline_daemon::rules::Rules;
+use hopline_daemon::rules::{Leave, Rules};
 use hopline_daemon::{Config, RunError, router};
 use hopline_lab::Problem;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     match &args.command {
         ProxyCommand::Check(given) => check(&given.file),
         ProxyCommand::Setup(given) => set_up(given),
-        ProxyCommand::Undo(given) => undo(&given.file),
+        ProxyCommand::Undo(given) => undo(given),
         ProxyCommand::Run(given) => hopline_daemon::run(&given.file, keeper).map_err(failure),
         ProxyCommand::Status(given) => status::execute(given),
         ProxyCommand::Top(given) => top::execute(given),
@@ -54,9 +54,10 @@ fn set_up(given: &ProxySetup) -> Result<(), Failure> {
     Ok(())
 }
 
-fn undo(file: &Path) -> Result<(), Failure> {
-    let config = Config::load(file)?;
-    let undone = hopline_daemon::undo(&config.name, &config.state_dir).map_err(failure)?;
+fn undo(given: &ProxyUndo) -> Result<(), Failure> {
+    let config = Config::load(&given.file.file)?;
+    let leave = if given.tunnels { Leave::Nothing } else { Leave::Tuns };
+    let undone = hopline_daemon::undo(&config.name, &config.state_dir, leave).map_err(failure)?;
     say(match undone.removed {
         0 => "nothing was there".to_owned(),
         removed => format!("{removed} removed"),

@@ -1,7 +1,8 @@
 //! Keys of both ends of a link that repairs its losses.
 
+use hopline_net::TunLifetime;
 use hopline_scenario::choice;
-use hopline_scenario::choice::Choice;
+use hopline_scenario::choice::{Choice, Chosen};
 use hopline_scenario::keys;
 use hopline_scenario::keys::proxy as machine;
 use hopline_scenario::schema::Key;
@@ -21,6 +22,13 @@ pub const STANDS: Choice<Stands> = choice!(
 /// `tun`.
 pub const TUN: Key =
     Key::text("tun", "name of the interface into which routes lead what is to cross; default: dproxy0");
+/// `tun_lifetime`.
+pub const TUN_LIFETIME: Chosen<TunLifetime> = choice!(
+    "tun_lifetime",
+    { "persistent" => TunLifetime::Persistent, "process" => TunLifetime::Process },
+    "how long that interface is there; persistent: until `hopline proxy undo --tunnels`, or a file that is read again without it; the next daemon of this name takes it over, with its addresses and what others have attached to it; process: as long as the proxy runs",
+)
+.or("persistent");
 /// `tun_addresses`.
 pub const TUN_ADDRESSES: Key = Key::texts(
     "tun_addresses",
@@ -61,7 +69,7 @@ pub enum Stands {
 /// The two ends.
 pub(super) const ENDS: &[Key] = &[LOCAL, PEER, PORT];
 /// The interface of a tunnel.
-pub(super) const TUNNEL: &[Key] = &[TUN, TUN_ADDRESSES, ROUTES];
+pub(super) const TUNNEL: &[Key] = &[TUN, TUN_LIFETIME.key, TUN_ADDRESSES, ROUTES];
 /// What the link carries.
 pub(super) const RATE: &[Key] = &[RATE_MBPS];
 /// Longest packets.

@@ -16,7 +16,7 @@ pub use pair::{DProxyTask, TunnelTask};
 pub use split::SplitTask;
 
 use super::keys::KindKey;
-use crate::rules::{Announced, Captured, Offered, Queued, Shaped};
+use crate::rules::{Announced, Captured, Offered, Owner, Queued, Shaped};
 use hopline_net::handoff::{HomeConfig, MobileConfig};
 use hopline_net::neighborhood as nred;
 use hopline_proxy::{mtcp, nack, snoop};
@@ -151,6 +151,21 @@ impl Task {
             Self::Snoop(path, _) | Self::Mtcp(path, _) | Self::Nack(path, _) => path.shaped(),
             Self::DProxy(task) => task.shaped(),
             _ => None,
+        }
+    }
+
+    /// The name of its TUN interface, if it is a tunnel.
+    pub(crate) fn tun(&self) -> Option<String> {
+        match self {
+            Self::Tunnel(task) => Some(task.config.tun.clone()),
+            _ => None,
+        }
+    }
+
+    /// Says in whose name it makes what outlives it.
+    pub(crate) fn set_owner(&mut self, owner: &Owner) {
+        if let Self::Tunnel(task) = self {
+            task.owner = owner.clone();
         }
     }
 

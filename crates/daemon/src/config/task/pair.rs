@@ -3,7 +3,7 @@
 use super::super::keys::{KindKey, pair as keys};
 use super::super::values::{self, Subnet};
 use super::{in_path, secret};
-use crate::rules::{Hooks, Queued, Shaped};
+use crate::rules::{Hooks, Owner, Queued, Shaped, Tun};
 use hopline_net::opaque::Shaping;
 use hopline_net::{dproxy, opaque};
 use hopline_proxy::dproxy::{Key, Translation};
@@ -14,6 +14,7 @@ use hopline_scenario::source::Problem;
 use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// D-Proxy, reading TCP.
@@ -35,6 +36,8 @@ pub struct TunnelTask {
     pub addresses: Vec<IpNet>,
     /// What it is.
     pub config: opaque::Config,
+    /// Daemon that has the interface.
+    pub owner: Owner,
 }
 
 impl DProxyTask {
@@ -100,7 +103,17 @@ impl TunnelTask {
         config.tun_mtu().map_err(|must| Problem::new(must).at(section.origin))?;
         let routes = values::parsed_list(section, keys::ROUTES.name, "network", "10.1.0.0/16")?;
         config.routes = routes.into_iter().map(|Subnet(net)| (net.addr(), net.prefix_len())).collect();
-        Ok(Self { kind, addresses: values::interface_addresses(section, keys::TUN_ADDRESSES.name)?, config })
+        config.lifetime = section.get(keys::TUN_LIFETIME);
+        let addresses = values::interface_addresses(section, keys::TUN_ADDRESSES.name)?;
+        // The file says further up.
+        let owner = Owner { name: String::new(), folder: PathBuf::new() };
+        Ok(Self { kind, addresses, config, owner })
+    }
+
+    /// The interface, and what the daemon gives it.
+    pub(crate) fn interface(&self) -> Tun {
+        let routes = self.config.routes.iter().filter_map(|&(address, bits)| IpNet::new(address, bits).ok());
+        Tun::new(&self.config.tun, self.addresses.iter().copied(), routes.map(|route| route.trunc()))
     }
 }
 

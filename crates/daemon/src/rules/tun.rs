@@ -1,0 +1,163 @@
+//! TUN interfaces that stay when the daemon ends, and are taken over by the next one of its name.
+
+use super::apply::unmake;
+use super::journal::Journal;
+use super::program::{Program, RuleError};
+use super::steps::Made;
+use hopline_net::routes::Routes;
+use ipnet::{AddrParseError, IpNet};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// A daemon, and where it writes down what it made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub folder: PathBuf,
+}
+
+/// An interface, and what the daemon has given it. Whatever else is there is not the daemon's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tun {
+    pub(super) name: String,
+    addresses: Vec<Net>,
+    /// Networks that are routed into it while the other end of the tunnel is there.
+    routes: Vec<Net>,
+}
+
+/// A network, or an address with its prefix, as it is written. Nothing else can be read from a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+struct Net(IpNet);
+
+impl TryFrom<String> for Net {
+    type Error = AddrParseError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse().map(Self)
+    }
+}
+
+impl From<Net> for String {
+    fn from(net: Net) -> Self {
+        net.0.to_string()
+    }
+}
+
+/// A claim to an interface that was written down.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    tun: Tun,
+    /// Addresses that an earlier daemon gave the interface, and this one does not.
+    stale: Vec<Net>,
+}
+
+/// What undoing leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// Nothing.
+    Nothing,
+    /// TUN interfaces, with their addresses and what others attached to them.
+    Tuns,
+}
+
+impl Tun {
+    pub(crate) fn new(
+        name: &str,
+        addresses: impl IntoIterator<Item = IpNet>,
+        routes: impl IntoIterator<Item = IpNet>,
+    ) -> Self {
+        let addresses = addresses.into_iter().map(Net).collect();
+        Self { name: name.to_owned(), addresses, routes: routes.into_iter().map(Net).collect() }
+    }
+
+    /// Writes down that the interface is the daemon's, before it is made or taken over.
+    ///
+    /// # Errors
+    /// [`RuleError::Conflict`] if it is there and this daemon did not make it.
+    pub(crate) fn claim(self, owner: &Owner) -> Result<Claim, RuleError> {
+        let journal = Journal::of(&owner.name, &owner.folder);
+        let earlier: Vec<Self> = of(&journal)?.filter(|tun| tun.name == self.name).collect();
+        let made = Made::Tun(self.clone());
+        if earlier.is_empty() && self.is_there() {
+            return Err(made.conflict(None));
+        }
+        let stale = earlier.iter().flat_map(|tun| &tun.addresses);
+        let stale = stale.filter(|address| !self.addresses.contains(address)).copied().collect();
+        if earlier.last() != Some(&self) {
+            journal.add(&made)?;
+        }
+        Ok(Claim { tun: self, stale })
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        Routes::open().is_ok_and(|routes| routes.interface(&self.name).is_some())
+    }
+
+    /// Takes back the routes of a daemon that was killed: the tunnel leads nowhere without it.
+    fn take_routes_back(&self) {
+        for Net(route) in &self.routes {
+            // As they are made: crates/net/src/opaque/leads.rs. One that is not there is no error.
+            let (version, which) = match route {
+                IpNet::V4(_) => ("-4", "proto static scope link"),
+                IpNet::V6(_) => ("-6", "proto static metric 1"),
+            };
+            let _ =
+                Program::new("ip", &format!("{version} route del {route} dev {} {which}", self.name)).run();
+        }
+    }
+
+    /// The program that removes it. It takes no interface of another kind, and none that a process has open.
+    pub(super) fn unmaking(&self) -> Program {
+        Program::new("ip", &format!("tuntap del dev {} mode tun", self.name))
+    }
+}
+
+impl Claim {
+    /// Gives the interface, which is there now, its addresses and no others of an earlier daemon.
+    pub(crate) fn give_addresses(&self) -> Result<(), RuleError> {
+        let Self { tun: Tun { name, addresses, .. }, stale } = self;
+        for Net(address) in stale {
+            // It may have been removed by hand.
+            let _ = Program::new("ip", &format!("address del {address} dev {name}")).run();
+        }
+        for Net(address) in addresses {
+            Program::new("ip", &format!("address replace {address} dev {name}")).run()?;
+        }
+        Ok(())
+    }
+}
+
+/// What stays of an entry of the journal when the daemon has ended.
+pub(super) fn left(made: &Made) -> Option<&Made> {
+    match made {
+        Made::Tun(tun) if tun.is_there() => {
+            tun.take_routes_back();
+            Some(made)
+        }
+        _ => None,
+    }
+}
+
+/// Removes the interfaces that the daemon made and of which none of `names` is the name.
+pub(super) fn remove_others(names: &[String], owner: &str, folder: &Path) -> Result<(), RuleError> {
+    let journal = Journal::of(owner, folder);
+    let (keep, go): (Vec<Made>, Vec<Made>) = journal
+        .read()?
+        .into_iter()
+        .partition(|made| !matches!(made, Made::Tun(tun) if !names.contains(&tun.name)));
+    if go.is_empty() {
+        return Ok(());
+    }
+    go.iter().try_for_each(|made| unmake(made).map(drop))?;
+    journal.rewrite(keep.into_iter())
+}
+
+fn of(journal: &Journal) -> Result<impl Iterator<Item = Tun>, RuleError> {
+    Ok(journal.read()?.into_iter().filter_map(|made| match made {
+        Made::Tun(tun) => Some(tun),
+        _ => None,
+    }))
+}
