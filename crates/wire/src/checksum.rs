@@ -1,21 +1,29 @@
 //! The Internet checksum (RFC 1071) and the CRC-32 of 802 frames.
 
-use crate::ipv4;
+use crate::ip::IpHeader;
+use std::net::IpAddr;
 
 /// A running one's complement sum.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// The sum over the pseudo header of TCP and UDP (RFC 9293 §3.1, RFC 768): addresses, protocol and `len`, the
-    /// length of transport header and data in bytes.
+    /// The sum over the pseudo header of TCP and UDP (RFC 9293 §3.1, RFC 768, RFC 8200 §8.1): addresses, protocol and `len`,
+    /// the length of transport header and data in bytes. `ip` has the address of the last destination.
     #[must_use]
-    pub fn pseudo_header(ip: &ipv4::Header, len: usize) -> Self {
+    pub fn pseudo_header(ip: &impl IpHeader, len: usize) -> Self {
         let mut sum = Self::default();
-        sum.add(&ip.src.octets());
-        sum.add(&ip.dst.octets());
-        sum.0 += u64::from(ip.protocol.number()) + len as u64;
+        sum.add_address(ip.src());
+        sum.add_address(ip.dst());
+        sum.0 += u64::from(ip.protocol().number()) + len as u64;
         sum
+    }
+
+    fn add_address(&mut self, address: IpAddr) {
+        match address {
+            IpAddr::V4(address) => self.add(&address.octets()),
+            IpAddr::V6(address) => self.add(&address.octets()),
+        }
     }
 
     /// Adds `bytes` as big-endian 16-bit words; an odd last byte counts as a word's high half, so that only the last

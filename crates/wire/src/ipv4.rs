@@ -5,42 +5,16 @@ mod opaque;
 use crate::checksum;
 use crate::emit::{address, be16};
 use crate::error::{ParseError, require};
+use crate::ip::IpHeader;
 use bytes::Bytes;
-use std::net::Ipv4Addr;
+use core::ops::Range;
+use std::net::{IpAddr, Ipv4Addr};
 
+pub use crate::ip::{Ecn, Protocol};
 pub use opaque::Opaque;
 
 /// Length of a header without options, in bytes.
 pub const HEADER_LEN: usize = 20;
-
-/// Protocol numbers hopline uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// ICMP, 1.
-    Icmp,
-    /// Another IPv4 packet, 4 (RFC 2003).
-    Ipv4,
-    /// TCP, 6.
-    Tcp,
-    /// UDP, 17.
-    Udp,
-    /// Any other.
-    Other(u8),
-}
-
-/// The ECN field (RFC 3168 §5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Ecn {
-    /// The transport does not understand ECN.
-    #[default]
-    NotCapable,
-    /// ECT(1).
-    Capable1,
-    /// ECT(0).
-    Capable0,
-    /// A router marked the packet.
-    CongestionExperienced,
-}
 
 /// The header values a machine or the simulator cares for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,54 +33,6 @@ pub struct Header {
     pub id: u16,
 }
 
-impl Protocol {
-    /// The number in the header.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        match self {
-            Self::Icmp => 1,
-            Self::Ipv4 => 4,
-            Self::Tcp => 6,
-            Self::Udp => 17,
-            Self::Other(number) => number,
-        }
-    }
-}
-
-impl From<u8> for Protocol {
-    fn from(number: u8) -> Self {
-        match number {
-            1 => Self::Icmp,
-            4 => Self::Ipv4,
-            6 => Self::Tcp,
-            17 => Self::Udp,
-            other => Self::Other(other),
-        }
-    }
-}
-
-impl Ecn {
-    /// The two bits in the header.
-    #[must_use]
-    pub const fn bits(self) -> u8 {
-        match self {
-            Self::NotCapable => 0b00,
-            Self::Capable1 => 0b01,
-            Self::Capable0 => 0b10,
-            Self::CongestionExperienced => 0b11,
-        }
-    }
-
-    const fn from_bits(tos: u8) -> Self {
-        match tos & 0b11 {
-            0b00 => Self::NotCapable,
-            0b01 => Self::Capable1,
-            0b10 => Self::Capable0,
-            _ => Self::CongestionExperienced,
-        }
-    }
-}
-
 /// Don't Fragment: hopline sends atomic datagrams only (RFC 6864 §4).
 const DONT_FRAGMENT: u16 = 0x4000;
 /// More Fragments and the fragment offset: any of them set makes a fragment.
@@ -120,13 +46,19 @@ impl Header {
     /// `Truncated`; `BadLength` of the header or the total; `BadChecksum` of the header; `Unsupported` for another IP
     /// version and for a fragment, whose value is then the flags and offset word.
     pub fn parse(packet: &Bytes) -> Result<(Self, Bytes), ParseError> {
+        let (header, payload) = Self::locate(packet)?;
+        Ok((header, packet.slice(payload)))
+    }
+
+    /// The same, with the place of the payload.
+    pub(crate) fn locate(packet: &[u8]) -> Result<(Self, Range<usize>), ParseError> {
         let header_len = header_len(packet)?;
         if checksum::internet(&packet[..header_len]) != 0 {
             return Err(ParseError::BadChecksum);
         }
         let (header, header_len, total) = Self::read(packet)?;
         require(packet, total)?;
-        Ok((header, packet.slice(header_len..total)))
+        Ok((header, header_len..total))
     }
 
     /// Reads a header that may be quoted: its checksum may be stale and its packet cut short. Returns with it its length
@@ -169,6 +101,24 @@ impl Header {
         out.extend(self.dst.octets());
         let checksum = checksum::internet(&out[start..]);
         out[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
+    }
+}
+
+impl IpHeader for Header {
+    fn src(&self) -> IpAddr {
+        self.src.into()
+    }
+
+    fn dst(&self) -> IpAddr {
+        self.dst.into()
+    }
+
+    fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.ecn
     }
 }
 

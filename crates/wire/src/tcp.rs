@@ -4,7 +4,7 @@
 use crate::checksum::Sum;
 use crate::emit::{Emit, be16, be32};
 use crate::error::{ParseError, require};
-use crate::ipv4;
+use crate::ip::{Ecn, IpHeader};
 use bytes::Bytes;
 use hopline_core::{Payload, Seq32};
 
@@ -158,7 +158,7 @@ pub struct Segment<P> {
     pub options: Options,
     /// ECN field of the IP packet around the segment (RFC 3168 §5): what the sender wants it to be, or what it was on arrival.
     /// Not among the segment's own bytes; whoever makes the IP header puts it there.
-    pub ecn: ipv4::Ecn,
+    pub ecn: Ecn,
     /// Data.
     pub payload: P,
 }
@@ -198,7 +198,7 @@ impl Segment<Bytes> {
     ///
     /// # Errors
     /// `Truncated` of header or an option; `BadLength` of the data offset or an option; `BadChecksum`.
-    pub fn parse(ip: &ipv4::Header, bytes: &Bytes) -> Result<Self, ParseError> {
+    pub fn parse(ip: &impl IpHeader, bytes: &Bytes) -> Result<Self, ParseError> {
         require(bytes, HEADER_LEN)?;
         let header_len = usize::from(bytes[12] >> 4) * 4;
         if header_len < HEADER_LEN {
@@ -219,7 +219,7 @@ impl Segment<Bytes> {
             window: be16(bytes, 14),
             urgent: be16(bytes, 18),
             options: Options::parse(&bytes[HEADER_LEN..header_len])?,
-            ecn: ip.ecn,
+            ecn: ip.ecn(),
             payload: bytes.slice(header_len..),
         })
     }
@@ -228,7 +228,7 @@ impl Segment<Bytes> {
 impl<P: Emit> Segment<P> {
     /// Appends the segment, to follow the IP header `ip`, which the checksum covers. SACK blocks beyond
     /// [`Options::sack_room`] are left out.
-    pub fn emit(&self, ip: &ipv4::Header, out: &mut Vec<u8>) {
+    pub fn emit(&self, ip: &impl IpHeader, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend(self.src_port.to_be_bytes());
         out.extend(self.dst_port.to_be_bytes());

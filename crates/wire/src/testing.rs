@@ -2,9 +2,10 @@
 
 use crate::ParseError;
 use crate::ipv4::{Ecn, Header, Protocol};
+use crate::{ip, ipv6};
 use bytes::Bytes;
 use proptest::prelude::*;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The header of a packet from 10.0.0.1 to 10.0.0.2.
 pub(crate) fn ip(protocol: Protocol) -> Header {
@@ -23,10 +24,33 @@ pub(crate) fn any_payload() -> impl Strategy<Value = Bytes> {
 }
 
 pub(crate) fn any_ip(protocol: impl Strategy<Value = Protocol>) -> impl Strategy<Value = Header> {
-    let ecn =
-        prop::sample::select(vec![Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced]);
-    (any::<Ipv4Addr>(), any::<Ipv4Addr>(), any::<u8>(), protocol, ecn, any::<u16>())
+    (any::<Ipv4Addr>(), any::<Ipv4Addr>(), any::<u8>(), protocol, any_ecn(), any::<u16>())
         .prop_map(|(src, dst, ttl, protocol, ecn, id)| Header { src, dst, ttl, protocol, ecn, id })
+}
+
+pub(crate) fn any_ipv6(protocol: impl Strategy<Value = Protocol>) -> impl Strategy<Value = ipv6::Header> {
+    (any::<Ipv6Addr>(), any::<Ipv6Addr>(), any::<u8>(), protocol, any_ecn(), 0..1u32 << 20).prop_map(
+        |(src, dst, hop_limit, protocol, ecn, flow_label)| ipv6::Header {
+            src,
+            dst,
+            hop_limit,
+            protocol,
+            ecn,
+            flow_label,
+        },
+    )
+}
+
+/// A header of either version.
+pub(crate) fn any_version(protocol: Protocol) -> impl Strategy<Value = ip::Header> {
+    prop_oneof![
+        any_ip(Just(protocol)).prop_map(ip::Header::V4),
+        any_ipv6(Just(protocol)).prop_map(ip::Header::V6)
+    ]
+}
+
+fn any_ecn() -> impl Strategy<Value = Ecn> {
+    prop::sample::select(vec![Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::CongestionExperienced])
 }
 
 /// Hexadecimal digits, with spaces for the reader.

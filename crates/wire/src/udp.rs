@@ -3,7 +3,7 @@
 use crate::checksum::Sum;
 use crate::emit::{Emit, be16};
 use crate::error::{ParseError, require};
-use crate::ipv4;
+use crate::ip::IpHeader;
 use bytes::Bytes;
 use hopline_core::Payload;
 
@@ -30,19 +30,23 @@ impl<P: Payload> Datagram<P> {
 }
 
 impl Datagram<Bytes> {
-    /// Parses the payload of the IP packet with header `ip`. A checksum of zero means that the sender made none. What
-    /// follows the datagram's own length is cut off.
+    /// Parses the payload of the IP packet with header `ip`. In IPv4, a checksum of zero means that the sender made none; in
+    /// IPv6 there must be one (RFC 8200 §8.1). What follows the datagram's own length is cut off.
     ///
     /// # Errors
     /// `Truncated`; `BadLength` of the length field; `BadChecksum`.
-    pub fn parse(ip: &ipv4::Header, bytes: &Bytes) -> Result<Self, ParseError> {
+    pub fn parse(ip: &impl IpHeader, bytes: &Bytes) -> Result<Self, ParseError> {
         require(bytes, HEADER_LEN)?;
         let len = usize::from(be16(bytes, 4));
         if len < HEADER_LEN {
             return Err(ParseError::BadLength { what: "udp datagram", value: len });
         }
         require(bytes, len)?;
-        if be16(bytes, 6) != 0 {
+        let has_checksum = be16(bytes, 6) != 0;
+        if !has_checksum && ip.src().is_ipv6() {
+            return Err(ParseError::BadChecksum);
+        }
+        if has_checksum {
             let mut sum = Sum::pseudo_header(ip, len);
             sum.add(&bytes[..len]);
             if sum.finish() != 0 {
@@ -58,7 +62,7 @@ impl<P: Emit> Datagram<P> {
     ///
     /// # Panics
     /// If the datagram would be longer than 65,535 bytes: callers cut payloads to the path's MTU.
-    pub fn emit(&self, ip: &ipv4::Header, out: &mut Vec<u8>) {
+    pub fn emit(&self, ip: &impl IpHeader, out: &mut Vec<u8>) {
         let len = u16::try_from(self.wire_len()).expect("a datagram is at most 65,535 bytes long");
         let start = out.len();
         out.extend(self.src_port.to_be_bytes());

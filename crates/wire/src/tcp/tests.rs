@@ -1,6 +1,6 @@
 use super::*;
-use crate::ipv4::Protocol;
-use crate::testing::{any_ip, any_payload, bit_flips, hex, ip, refuses_every_prefix};
+use crate::ip::{Header, Protocol};
+use crate::testing::{any_payload, any_version, bit_flips, hex, ip, refuses_every_prefix};
 use hopline_core::Length;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -384,7 +384,7 @@ fn any_segment() -> impl Strategy<Value = Segment<Bytes>> {
             window,
             urgent,
             options,
-            ecn: ipv4::Ecn::NotCapable,
+            ecn: Ecn::NotCapable,
             payload,
         },
     )
@@ -392,11 +392,11 @@ fn any_segment() -> impl Strategy<Value = Segment<Bytes>> {
 
 proptest! {
     #[test]
-    fn what_was_emitted_parses_back(header in any_ip(Just(Protocol::Tcp)), segment in any_segment()) {
+    fn what_was_emitted_parses_back(header in any_version(Protocol::Tcp), segment in any_segment()) {
         let mut out = Vec::new();
         segment.emit(&header, &mut out);
         prop_assert_eq!(out.len(), segment.wire_len());
-        let mut expected = Segment { ecn: header.ecn, ..segment };
+        let mut expected = Segment { ecn: header.ecn(), ..segment };
         let sent = expected.options.sack.len().min(expected.options.sack_room());
         let blocks = expected.options.sack;
         expected.options.sack = SackBlocks::default();
@@ -407,13 +407,17 @@ proptest! {
     }
 
     #[test]
-    fn etherparse_reads_what_was_emitted(header in any_ip(Just(Protocol::Tcp)), segment in any_segment()) {
+    fn etherparse_reads_what_was_emitted(header in any_version(Protocol::Tcp), segment in any_segment()) {
         use etherparse::TcpOptionElement as Element;
         let mut out = Vec::new();
         segment.emit(&header, &mut out);
         let (theirs, payload) = etherparse::TcpHeader::from_slice(&out).unwrap();
         prop_assert_eq!(payload, &segment.payload[..]);
-        let checksum = theirs.calc_checksum_ipv4_raw(header.src.octets(), header.dst.octets(), payload).unwrap();
+        let checksum = match header {
+            Header::V4(ip) => theirs.calc_checksum_ipv4_raw(ip.src.octets(), ip.dst.octets(), payload),
+            Header::V6(ip) => theirs.calc_checksum_ipv6_raw(ip.src.octets(), ip.dst.octets(), payload),
+        }
+        .unwrap();
         prop_assert_eq!(theirs.checksum, checksum);
         prop_assert_eq!(theirs.header_len(), segment.header_len());
         prop_assert_eq!(

@@ -1,6 +1,6 @@
 use super::*;
-use crate::ipv4::Protocol;
-use crate::testing::{any_ip, any_payload, bit_flips, hex, ip, refuses_every_prefix};
+use crate::ip::{Header, Protocol};
+use crate::testing::{any_payload, any_version, bit_flips, hex, ip, refuses_every_prefix};
 use hopline_core::Length;
 use proptest::prelude::*;
 
@@ -60,6 +60,16 @@ fn the_checksum_covers_the_addresses() {
 }
 
 #[test]
+fn a_datagram_over_ipv6_without_a_checksum_is_refused() {
+    let [src, dst] = ["2001:db8::1", "2001:db8::2"].map(|address| address.parse().unwrap());
+    let (hop_limit, ecn, flow_label) = (64, crate::ip::Ecn::NotCapable, 0);
+    let header = crate::ipv6::Header { src, dst, hop_limit, protocol: Protocol::Udp, ecn, flow_label };
+    let without = hex("028e 028e 000a 0000 0400");
+    assert_eq!(Datagram::parse(&header, &without), Err(ParseError::BadChecksum));
+    assert_eq!(parse(&without), Ok(datagram()), "IPv4 can do without");
+}
+
+#[test]
 fn every_truncation_is_refused() {
     refuses_every_prefix(&emitted(&datagram()), parse);
 }
@@ -82,7 +92,7 @@ fn a_length_is_written_as_zeros() {
 proptest! {
     #[test]
     fn what_was_emitted_parses_back_and_etherparse_agrees(
-        header in any_ip(Just(Protocol::Udp)),
+        header in any_version(Protocol::Udp),
         src_port: u16,
         dst_port: u16,
         payload in any_payload(),
@@ -90,12 +100,12 @@ proptest! {
         let datagram = Datagram { src_port, dst_port, payload };
         let mut out = Vec::new();
         datagram.emit(&header, &mut out);
-        let theirs = etherparse::UdpHeader::with_ipv4_checksum(
-            src_port,
-            dst_port,
-            &etherparse::Ipv4Header::new(0, 1, 17.into(), header.src.octets(), header.dst.octets()).unwrap(),
-            &datagram.payload,
-        ).unwrap();
+        let mut theirs = etherparse::UdpHeader::without_ipv4_checksum(src_port, dst_port, datagram.payload.len()).unwrap();
+        theirs.checksum = match header {
+            Header::V4(ip) => theirs.calc_checksum_ipv4_raw(ip.src.octets(), ip.dst.octets(), &datagram.payload),
+            Header::V6(ip) => theirs.calc_checksum_ipv6_raw(ip.src.octets(), ip.dst.octets(), &datagram.payload),
+        }
+        .unwrap();
         prop_assert_eq!(&out[..HEADER_LEN], &theirs.to_bytes());
         prop_assert_eq!(out.len(), datagram.wire_len());
         prop_assert_eq!(Datagram::parse(&header, &Bytes::from(out)), Ok(datagram));

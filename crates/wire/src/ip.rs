@@ -1,0 +1,235 @@
+//! What the headers of both versions of IP have in common.
+
+use crate::error::{ParseError, require};
+use crate::{ipv4, ipv6};
+use core::ops::Range;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// Protocol numbers hopline uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protocol {
+    /// ICMP, 1.
+    Icmp,
+    /// An IPv4 packet, 4 (RFC 2003).
+    Ipv4,
+    /// TCP, 6.
+    Tcp,
+    /// UDP, 17.
+    Udp,
+    /// Any other.
+    Other(u8),
+}
+
+/// The ECN field (RFC 3168 §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Ecn {
+    /// The transport does not understand ECN.
+    #[default]
+    NotCapable,
+    /// ECT(1).
+    Capable1,
+    /// ECT(0).
+    Capable0,
+    /// A router marked the packet.
+    CongestionExperienced,
+}
+
+/// The values of an IP header on which a transport depends: the pseudo header of its checksum (RFC 9293 §3.1, RFC 8200 §8.1) and ECN.
+pub trait IpHeader {
+    /// Source address.
+    fn src(&self) -> IpAddr;
+
+    /// Destination address.
+    fn dst(&self) -> IpAddr;
+
+    /// Protocol of the payload. In IPv6, that behind the extension headers.
+    fn protocol(&self) -> Protocol;
+
+    /// ECN field.
+    fn ecn(&self) -> Ecn;
+}
+
+/// A header of either version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Header {
+    /// IPv4.
+    V4(ipv4::Header),
+    /// IPv6.
+    V6(ipv6::Header),
+}
+
+impl Header {
+    /// Reads the header of a packet. Returns with it the place of its payload in `packet`, which ends where the packet does: what the
+    /// link padded stands behind it. IPv4 options and IPv6 extension headers are skipped.
+    ///
+    /// # Errors
+    /// As [`ipv4::Header::parse`] and [`ipv6::Header::parse`]; `Unsupported` for another IP version.
+    pub fn parse(packet: &[u8]) -> Result<(Self, Range<usize>), ParseError> {
+        require(packet, 1)?;
+        if packet[0] >> 4 == ipv6::VERSION {
+            let (header, payload) = ipv6::Header::parse(packet)?;
+            return Ok((Self::V6(header), payload));
+        }
+        let (header, payload) = ipv4::Header::locate(packet)?;
+        Ok((Self::V4(header), payload))
+    }
+
+    /// The header of a packet between two addresses of one version, for 64 hops (RFC 1700), without ECN and identification. Where only one
+    /// of them is IPv4, it stands in an IPv6 header as IPv4-mapped address (RFC 4291 §2.5.5.2).
+    #[must_use]
+    pub const fn between(src: IpAddr, dst: IpAddr, protocol: Protocol) -> Self {
+        const HOPS: u8 = 64;
+        let ecn = Ecn::NotCapable;
+        if let (IpAddr::V4(src), IpAddr::V4(dst)) = (src, dst) {
+            return Self::V4(ipv4::Header { src, dst, ttl: HOPS, protocol, ecn, id: 0 });
+        }
+        let (src, dst) = (as_ipv6(src), as_ipv6(dst));
+        Self::V6(ipv6::Header { src, dst, hop_limit: HOPS, protocol, ecn, flow_label: 0 })
+    }
+
+    /// Length of a header without options and extension headers, in bytes.
+    #[must_use]
+    pub const fn min_len(&self) -> usize {
+        match self {
+            Self::V4(_) => ipv4::HEADER_LEN,
+            Self::V6(_) => ipv6::HEADER_LEN,
+        }
+    }
+
+    /// Appends the header of a packet with `payload_len` bytes of payload; the payload is to follow.
+    ///
+    /// # Panics
+    /// If the packet would be too long: callers cut payloads to the path's MTU.
+    pub fn emit(&self, payload_len: usize, out: &mut Vec<u8>) {
+        match self {
+            Self::V4(header) => header.emit(payload_len, out),
+            Self::V6(header) => header.emit(payload_len, out),
+        }
+    }
+}
+
+const fn as_ipv6(address: IpAddr) -> Ipv6Addr {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    }
+}
+
+impl IpHeader for Header {
+    fn src(&self) -> IpAddr {
+        match self {
+            Self::V4(header) => header.src(),
+            Self::V6(header) => header.src(),
+        }
+    }
+
+    fn dst(&self) -> IpAddr {
+        match self {
+            Self::V4(header) => header.dst(),
+            Self::V6(header) => header.dst(),
+        }
+    }
+
+    fn protocol(&self) -> Protocol {
+        match self {
+            Self::V4(header) => header.protocol,
+            Self::V6(header) => header.protocol,
+        }
+    }
+
+    fn ecn(&self) -> Ecn {
+        match self {
+            Self::V4(header) => header.ecn,
+            Self::V6(header) => header.ecn,
+        }
+    }
+}
+
+impl Protocol {
+    /// The number in the header.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Icmp => 1,
+            Self::Ipv4 => 4,
+            Self::Tcp => 6,
+            Self::Udp => 17,
+            Self::Other(number) => number,
+        }
+    }
+}
+
+impl From<u8> for Protocol {
+    fn from(number: u8) -> Self {
+        match number {
+            1 => Self::Icmp,
+            4 => Self::Ipv4,
+            6 => Self::Tcp,
+            17 => Self::Udp,
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl Ecn {
+    /// The two bits in the header.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::NotCapable => 0b00,
+            Self::Capable1 => 0b01,
+            Self::Capable0 => 0b10,
+            Self::CongestionExperienced => 0b11,
+        }
+    }
+
+    /// That of a Type of Service or Traffic Class byte.
+    pub(crate) const fn from_bits(tos: u8) -> Self {
+        match tos & 0b11 {
+            0b00 => Self::NotCapable,
+            0b01 => Self::Capable1,
+            0b10 => Self::Capable0,
+            _ => Self::CongestionExperienced,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{any_payload, any_version, hex};
+    use proptest::prelude::*;
+
+    #[test]
+    fn no_other_version_is_read() {
+        let unsupported = |value| Err(ParseError::Unsupported { what: "ip version", value });
+        assert_eq!(Header::parse(&hex("50").repeat(40)), unsupported(5));
+        assert_eq!(Header::parse(&[]), Err(ParseError::Truncated { needed: 1, got: 0 }));
+    }
+
+    #[test]
+    fn a_header_between_two_addresses_is_of_their_version() {
+        let [v4, v6]: [IpAddr; 2] = ["192.0.2.1", "2001:db8::1"].map(|address| address.parse().unwrap());
+        for (src, dst, len) in [(v4, v4, 20), (v6, v6, 40), (v4, v6, 40), (v6, v4, 40)] {
+            let header = Header::between(src, dst, Protocol::Tcp);
+            assert_eq!((header.min_len(), header.protocol()), (len, Protocol::Tcp));
+            assert_eq!((header.src().to_canonical(), header.dst().to_canonical()), (src, dst));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn either_version_parses_back_and_is_as_long_as_it_says(
+            header in any_version(Protocol::Tcp),
+            payload in any_payload(),
+        ) {
+            let mut packet = Vec::new();
+            header.emit(payload.len(), &mut packet);
+            prop_assert_eq!(packet.len(), header.min_len());
+            packet.extend_from_slice(&payload);
+            let end = packet.len();
+            packet.extend([0xee; 3]);
+            prop_assert_eq!(Header::parse(&packet), Ok((header, header.min_len()..end)));
+        }
+    }
+}
