@@ -6,10 +6,12 @@
 -- expert information here, and nothing else has. crates/wire/tests/tshark/dproxy.rs compares the two.
 
 local DEFAULT_PORT = 1022
-local MESSAGE_VERSION, FRAME_VERSION, TUNNEL_VERSION = 2, 1, 2
+local MESSAGE_VERSION, FRAME_VERSION, TUNNEL_VERSION = 3, 1, 3
 local REQUEST, NOT_CACHED, TAIL = 1, 2, 3
 local TYPES = { [REQUEST] = "Request", [NOT_CACHED] = "Not cached", [TAIL] = "Tail" }
-local MESSAGE_LEN, TAG_LEN = 28, 16
+-- Length of an address by version of IP, and of a message without addresses and tag.
+local ADDRESS_LENS = { [4] = 4, [6] = 16 }
+local FIXED_LEN, TAG_LEN = 20, 16
 local MAGIC, HEADER_LEN, MOST_NUMBERS, PARITY_LEN = 0xd5, 8, 64, 4
 local F_DATA, F_REPLAY, F_REQUEST, F_GONE, F_TAIL, F_REPORT, F_PARITY = 0, 1, 2, 3, 4, 5, 6
 local KINDS = {
@@ -28,10 +30,13 @@ local dproxy = Proto("hopline_dproxy", "D-Proxy")
 
 local field = {
     version = ProtoField.uint8("hopline_dproxy.version", "Version", base.DEC),
-    type = ProtoField.uint8("hopline_dproxy.type", "Type", base.DEC, TYPES),
+    ip_version = ProtoField.uint8("hopline_dproxy.ip_version", "IP version", base.DEC, nil, 0xf0),
+    type = ProtoField.uint8("hopline_dproxy.type", "Type", base.DEC, TYPES, 0x0f),
     len = ProtoField.uint16("hopline_dproxy.len", "Length of the range", base.DEC),
     src = ProtoField.ipv4("hopline_dproxy.src", "Data from"),
     dst = ProtoField.ipv4("hopline_dproxy.dst", "Data to"),
+    src_v6 = ProtoField.ipv6("hopline_dproxy.src_v6", "Data from"),
+    dst_v6 = ProtoField.ipv6("hopline_dproxy.dst_v6", "Data to"),
     src_port = ProtoField.uint16("hopline_dproxy.src_port", "From port", base.DEC),
     dst_port = ProtoField.uint16("hopline_dproxy.dst_port", "To port", base.DEC),
     seq = ProtoField.uint32("hopline_dproxy.seq", "Sequence number", base.DEC),
@@ -111,24 +116,33 @@ local function add_message(tvb, pinfo, tree)
         complain(pinfo, version_item, expert_info.version, string.format("version %d", tvb(0, 1):uint()))
         return
     end
-    local kind = tvb(1, 1):uint()
+    local ip_version, kind = bit.rshift(tvb(1, 1):uint(), 4), bit.band(tvb(1, 1):uint(), 0xf)
+    local family_item = tree:add(field.ip_version, tvb(1, 1))
     local type_item = tree:add(field.type, tvb(1, 1))
+    local address_len = ADDRESS_LENS[ip_version]
+    if not address_len then
+        complain(pinfo, family_item, expert_info.type, string.format("IP version %d", ip_version))
+        return
+    end
     if not TYPES[kind] then
         complain(pinfo, type_item, expert_info.type, string.format("type %d", kind))
         return
     end
-    if not reaches(tvb, pinfo, tree, MESSAGE_LEN + TAG_LEN) then
+    local message_len = FIXED_LEN + 2 * address_len
+    if not reaches(tvb, pinfo, tree, message_len + TAG_LEN) then
         return
     end
     local len_item = tree:add(field.len, tvb(2, 2))
-    tree:add(field.src, tvb(4, 4))
-    tree:add(field.dst, tvb(8, 4))
-    tree:add(field.src_port, tvb(12, 2))
-    tree:add(field.dst_port, tvb(14, 2))
-    tree:add(field.seq, tvb(16, 4))
-    tree:add(field.number, tvb(20, 8))
-    tree:add(field.tag, tvb(MESSAGE_LEN, TAG_LEN))
-    if tvb:reported_len() > MESSAGE_LEN + TAG_LEN then
+    local src, dst = tvb(4, address_len), tvb(4 + address_len, address_len)
+    tree:add(ip_version == 6 and field.src_v6 or field.src, src)
+    tree:add(ip_version == 6 and field.dst_v6 or field.dst, dst)
+    local at = 4 + 2 * address_len
+    tree:add(field.src_port, tvb(at, 2))
+    tree:add(field.dst_port, tvb(at + 2, 2))
+    tree:add(field.seq, tvb(at + 4, 4))
+    tree:add(field.number, tvb(at + 8, 8))
+    tree:add(field.tag, tvb(message_len, TAG_LEN))
+    if tvb:reported_len() > message_len + TAG_LEN then
         complain(pinfo, tree, expert_info.longer, string.format("%d bytes", tvb:reported_len()))
         return
     end
@@ -136,8 +150,11 @@ local function add_message(tvb, pinfo, tree)
         complain(pinfo, len_item, expert_info.range, "empty range")
         return
     end
-    local text = string.format("%s %s:%d > %s:%d, %d from %d", TYPES[kind]:lower(), tostring(tvb(4, 4):ipv4()),
-        tvb(12, 2):uint(), tostring(tvb(8, 4):ipv4()), tvb(14, 2):uint(), tvb(2, 2):uint(), tvb(16, 4):uint())
+    local function shown(address)
+        return ip_version == 6 and "[" .. tostring(address:ipv6()) .. "]" or tostring(address:ipv4())
+    end
+    local text = string.format("%s %s:%d > %s:%d, %d from %d", TYPES[kind]:lower(), shown(src),
+        tvb(at, 2):uint(), shown(dst), tvb(at + 2, 2):uint(), tvb(2, 2):uint(), tvb(at + 4, 4):uint())
     pinfo.cols.info = text
     tree:append_text(", " .. text)
 end

@@ -24,7 +24,7 @@ use hopline_proxy::Peer;
 use hopline_proxy::dproxy::{self as machine, Caching, Key, Translation};
 use hopline_proxy::driver::{PairDriver, Pumped};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// One end of a link.
@@ -44,7 +44,7 @@ pub struct Config {
 impl Config {
     /// The defaults: queue `number`, before the interface that leads to `peer`.
     #[must_use]
-    pub fn new(number: u16, interface: impl Into<String>, ends: [Ipv4Addr; 2], key: Key) -> Self {
+    pub fn new(number: u16, interface: impl Into<String>, ends: [impl Into<IpAddr>; 2], key: Key) -> Self {
         let [local, peer] = ends;
         Self {
             queue: nfqueue::Config { length: 8192, ..nfqueue::Config::new(number, interface) },
@@ -65,7 +65,7 @@ pub struct DProxy {
     queue: Queue,
     socket: PeerSocket,
     driver: PairDriver,
-    peer: Ipv4Addr,
+    peer: IpAddr,
     /// State of the other end that was reported last.
     said: Peer,
     /// Messages that found no room, or no way.
@@ -81,7 +81,7 @@ impl DProxy {
     /// route to `peer`.
     pub fn open(config: &Config) -> Result<Self, Error> {
         let machine::Config { local, peer, .. } = config.machine;
-        let socket = PeerSocket::open(local.into(), peer.into(), config.port)?;
+        let socket = PeerSocket::open(local, peer, config.port)?;
         let queue = Queue::open(&config.queue)?;
         let driver = PairDriver::new(config.machine, random_life()?);
         Ok(Self { queue, socket, driver, peer, said: Peer::default(), unsaid: 0 })

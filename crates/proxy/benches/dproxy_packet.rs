@@ -70,7 +70,7 @@ impl Node {
             ..Segment::<Length>::default()
         };
         let ip = header(far, HERE);
-        let packet = Packet { ip: &ip, segment: &ack };
+        let packet = Packet::new(&ip, &ack);
         let _ = black_box(self.downstream.pass_in(self.now, packet, || self.round));
         self.upstream.pass_out(self.now, packet, || self.round);
         self.turn += 1;
@@ -89,7 +89,7 @@ impl Node {
             payload: Length(LEN.into()),
             ..Segment::default()
         };
-        let packet = Packet { ip: &ip, segment: &segment };
+        let packet = Packet::new(&ip, &segment);
         let _ = black_box(self.upstream.pass_in(self.now, packet, || round));
         self.downstream.pass_out(self.now, packet, || round);
         while let Some(does) = self.upstream.poll() {

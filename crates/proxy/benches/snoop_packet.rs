@@ -57,7 +57,7 @@ impl Station {
             ..Segment::default()
         };
         let ip = header(FIXED, mobile);
-        let passed = self.snoop.pass_to_mobile(self.now, Packet { ip: &ip, segment: &data }, || self.round);
+        let passed = self.snoop.pass_to_mobile(self.now, Packet::new(&ip, &data), || self.round);
         let arrived = self.round.saturating_sub(WINDOW);
         let mut ack = Segment {
             src_port: 9,
@@ -78,8 +78,7 @@ impl Station {
             }
         }
         let ip = header(mobile, FIXED);
-        let back: Verdict =
-            self.snoop.pass_from_mobile::<Length>(self.now, Packet { ip: &ip, segment: &ack });
+        let back: Verdict = self.snoop.pass_from_mobile::<Length>(self.now, Packet::new(&ip, &ack));
         while let Some(transmit) = self.snoop.poll_transmit() {
             black_box(transmit);
         }

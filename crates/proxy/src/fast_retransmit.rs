@@ -122,16 +122,15 @@ impl FastRetransmit {
 mod tests {
     use super::*;
     use hopline_core::{Length, Seq32};
-    use hopline_wire::ipv4::{Ecn, Header, Protocol};
+    use hopline_wire::ip::{Header, Protocol};
     use hopline_wire::tcp::Segment;
-    use std::net::Ipv4Addr;
+    use std::net::{IpAddr, Ipv4Addr};
 
-    const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-    const THERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+    const THERE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 
     fn pass_out(host: &mut FastRetransmit, at_s: u64, port: u16, flags: Flags, ack: u32, len: u64) {
-        let ip =
-            Header { src: HERE, dst: THERE, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 };
+        let ip = Header::between(HERE, THERE, Protocol::Tcp);
         let segment = Segment {
             src_port: port,
             dst_port: 80,
@@ -140,7 +139,7 @@ mod tests {
             payload: Length(len),
             ..Segment::default()
         };
-        host.pass_out(Instant::from_secs(at_s), Packet { ip: &ip, segment: &segment });
+        host.pass_out(Instant::from_secs(at_s), Packet::new(&ip, &segment));
     }
 
     fn repeated(host: &mut FastRetransmit) -> Vec<(u16, u32)> {

@@ -2,7 +2,7 @@
 
 use crate::packet::{BareAck, Connection, Nack, Packet, Verdict};
 use hopline_core::{Instant, Payload, Seq32};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// A machine that packets pass in both directions. It ends no connection; ACKs may be absorbed or changed on the way. `K`: a packet as
 /// whoever drives the machine keeps it, to send it again.
@@ -26,7 +26,7 @@ pub trait Filter<K> {
     fn note(&mut self, now: Instant, connection: Connection, seq: Seq32, way: OnTheWay);
 
     /// A mobile host has gone elsewhere: what it acknowledges is not seen here any more, so what is kept for it goes.
-    fn forget_mobile(&mut self, mobile: Ipv4Addr);
+    fn forget_mobile(&mut self, mobile: IpAddr);
 
     /// Does what is due.
     fn handle_timeout(&mut self, now: Instant);

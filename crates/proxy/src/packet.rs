@@ -1,17 +1,37 @@
 //! Packets as machines in the path see them, and what becomes of them.
 
 use hopline_core::{Payload, Seq32};
-use hopline_wire::ipv4::Header;
+use hopline_wire::ip::IpHeader;
 use hopline_wire::tcp::{Flags, Options, SackBlocks, Segment, Timestamps};
-use std::net::Ipv4Addr;
+use hopline_wire::{ipv4, ipv6};
+use std::net::IpAddr;
 
 /// A TCP packet as it passes.
 #[derive(Debug)]
 pub struct Packet<'a, P> {
-    /// Its IP header.
-    pub ip: &'a Header,
+    /// Its source address.
+    pub src: IpAddr,
+    /// Its destination address.
+    pub dst: IpAddr,
     /// What it carries.
     pub segment: &'a Segment<P>,
+}
+
+impl<'a, P> Packet<'a, P> {
+    /// A packet with this IP header around this segment.
+    #[must_use]
+    pub fn new(ip: &impl IpHeader, segment: &'a Segment<P>) -> Self {
+        Self { src: ip.src(), dst: ip.dst(), segment }
+    }
+}
+
+impl<P: Payload> Packet<'_, P> {
+    /// Its length in bytes, without IPv4 options and IPv6 extension headers.
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        let header_len = if self.src.is_ipv4() { ipv4::HEADER_LEN } else { ipv6::HEADER_LEN };
+        header_len + self.segment.wire_len()
+    }
 }
 
 impl<P> Clone for Packet<'_, P> {
@@ -46,24 +66,24 @@ impl Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Connection {
     /// The end in the wired network.
-    pub fixed: (Ipv4Addr, u16),
+    pub fixed: (IpAddr, u16),
     /// The end beyond the wireless hop.
-    pub mobile: (Ipv4Addr, u16),
+    pub mobile: (IpAddr, u16),
 }
 
 impl Connection {
     /// That of a packet which goes to the mobile host.
     #[must_use]
     pub const fn to_mobile<P>(packet: Packet<'_, P>) -> Self {
-        let Packet { ip, segment } = packet;
-        Self { fixed: (ip.src, segment.src_port), mobile: (ip.dst, segment.dst_port) }
+        let Packet { src, dst, segment } = packet;
+        Self { fixed: (src, segment.src_port), mobile: (dst, segment.dst_port) }
     }
 
     /// That of a packet which comes from the mobile host.
     #[must_use]
     pub const fn from_mobile<P>(packet: Packet<'_, P>) -> Self {
-        let Packet { ip, segment } = packet;
-        Self { fixed: (ip.dst, segment.dst_port), mobile: (ip.src, segment.src_port) }
+        let Packet { src, dst, segment } = packet;
+        Self { fixed: (dst, segment.dst_port), mobile: (src, segment.src_port) }
     }
 }
 

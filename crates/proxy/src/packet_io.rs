@@ -4,7 +4,7 @@ use crate::filter::Turn;
 use crate::packet::Side;
 use bytes::Bytes;
 
-/// A place in the path of IPv4 packets: a queue of the kernel, a pair of interfaces, a node of the simulator.
+/// A place in the path of IP packets: a queue of the kernel, a pair of interfaces, a node of the simulator.
 ///
 /// Packets come one at a time. Each is concluded before the next one is asked for, so that what is concluded is in order. What is
 /// injected leaves behind what was concluded before.

@@ -7,6 +7,7 @@ use hopline_core::{Duration, Instant};
 use siphasher::sip::SipHasher13;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::net::IpAddr;
 
 /// How much a machine remembers of strangers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,8 +292,17 @@ impl<T> Table<T> {
 fn hash((a, b): (u64, u64), connection: &Connection) -> u64 {
     let mut hasher = SipHasher13::new_with_keys(a, b);
     let Connection { fixed, mobile } = connection;
-    // Two words in place of eight fields.
-    (u64::from(fixed.0.to_bits()) << 32 | u64::from(mobile.0.to_bits())).hash(&mut hasher);
+    // Few words in place of many fields.
+    match (fixed.0, mobile.0) {
+        (IpAddr::V4(fixed), IpAddr::V4(mobile)) => {
+            (u64::from(fixed.to_bits()) << 32 | u64::from(mobile.to_bits())).hash(&mut hasher);
+        }
+        (IpAddr::V6(fixed), IpAddr::V6(mobile)) => {
+            fixed.to_bits().hash(&mut hasher);
+            mobile.to_bits().hash(&mut hasher);
+        }
+        mixed => mixed.hash(&mut hasher),
+    }
     (u32::from(fixed.1) << 16 | u32::from(mobile.1)).hash(&mut hasher);
     hasher.finish()
 }
@@ -300,12 +310,14 @@ fn hash((a, b): (u64, u64), connection: &Connection) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
+    use std::collections::BTreeSet;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
     const IDLE: Duration = Duration::from_secs(10);
 
     fn connection(n: u16) -> Connection {
-        Connection { fixed: (Ipv4Addr::new(10, 0, 0, 1), n), mobile: (Ipv4Addr::new(10, 0, 0, 2), 9) }
+        let [fixed, mobile] = [1, 2].map(|host| Ipv4Addr::new(10, 0, 0, host).into());
+        Connection { fixed: (fixed, n), mobile: (mobile, 9) }
     }
 
     fn table(connections: u32) -> Table<u16> {
@@ -328,6 +340,28 @@ mod tests {
         let (place, before) = table.insert(at(5), connection(0), 9);
         assert_eq!(before, Some((connection(0), 0)), "known: none makes room");
         assert_eq!((*table.at(place), table.find(&connection(0))), (9, Some(place)));
+    }
+
+    #[test]
+    fn connections_over_ipv6_are_told_apart_by_every_part_of_their_addresses() {
+        let mut table = table(600);
+        let address = |bit: u32| IpAddr::from(Ipv6Addr::from_bits(1 << bit));
+        let all = |bit| {
+            let [fixed, mobile] = [address(127), address(bit)];
+            [(fixed, mobile), (mobile, fixed)]
+                .map(|(fixed, mobile)| Connection { fixed: (fixed, 1), mobile: (mobile, 2) })
+        };
+        let connections: Vec<_> = (0..127).flat_map(all).collect();
+        for (n, connection) in (0..).zip(&connections) {
+            assert_eq!(table.insert(at(0), *connection, n).1, None);
+        }
+        for (n, connection) in (0..).zip(&connections) {
+            let place = table.find(connection).expect("it was inserted");
+            assert_eq!(*table.at(place), n);
+        }
+        let key = (1, 2);
+        let hashes: BTreeSet<_> = connections.iter().map(|connection| hash(key, connection)).collect();
+        assert_eq!(hashes.len(), connections.len(), "no part of an address is left out");
     }
 
     #[test]

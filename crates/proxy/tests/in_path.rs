@@ -7,16 +7,21 @@ use hopline_proxy::mtcp::{self, Mtcp};
 use hopline_proxy::snoop::{self, Snoop};
 
 use hopline_proxy::{Bounds, Filter, Injected, Side};
-use hopline_testkit::in_path::{Broken, CASES, Fake, FakePlace, ack, connecting, data};
-use hopline_wire::{ipv4, tcp};
+use hopline_testkit::in_path::{
+    Broken, CASES, Fake, FakePlace, HOSTS, HOSTS_V6, ack, ack_between, connecting, connecting_between, data,
+    data_between,
+};
+use hopline_wire::{ipv4, ipv6, tcp};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
 #[test]
 fn every_case_holds() {
-    for (name, body) in CASES {
-        println!("{name}");
-        body(&mut FakePlace::default());
+    for hosts in [HOSTS, HOSTS_V6] {
+        for (name, body) in CASES {
+            println!("{name} between {hosts:?}");
+            body(&mut FakePlace::between(hosts));
+        }
     }
 }
 
@@ -151,19 +156,86 @@ fn forged(n: u32) -> Vec<u8> {
 
 #[test]
 fn what_the_link_padded_is_not_sent_again() {
+    for hosts in [HOSTS, HOSTS_V6] {
+        let (mut driver, mut io) = (driver(), Fake::default());
+        for (side, packet) in connecting_between(hosts) {
+            io.offer(side, packet);
+        }
+        for n in 0..4 {
+            let mut padded = data_between(hosts, n);
+            padded.extend([0xee; 9]);
+            io.offer(Side::Fixed, padded);
+        }
+        io.offer(Side::Mobile, ack_between(hosts, 1, &[]));
+        io.offer(Side::Mobile, ack_between(hosts, 1, &[(2, 4)]));
+        assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
+        assert_eq!(io.arrived.mobile.last(), Some(&data_between(hosts, 1)));
+    }
+}
+
+/// The packet with this extension header between its IPv6 header and its segment.
+fn extended(packet: &[u8], next: u8, extension: &[u8]) -> Vec<u8> {
+    let (header, segment) = packet.split_at(ipv6::HEADER_LEN);
+    let mut extended = [header, extension, segment].concat();
+    let len = (extension.len() + segment.len()) as u16;
+    extended[4..6].copy_from_slice(&len.to_be_bytes());
+    (extended[6], extended[ipv6::HEADER_LEN]) = (next, 6);
+    extended
+}
+
+#[test]
+fn extension_headers_stay_in_what_is_sent_again() {
     let (mut driver, mut io) = (driver(), Fake::default());
-    for (side, packet) in connecting() {
+    for (side, packet) in connecting_between(HOSTS_V6) {
         io.offer(side, packet);
     }
-    for n in 0..4 {
-        let mut padded = data(n);
-        padded.extend([0xee; 9]);
-        io.offer(Side::Fixed, padded);
-    }
-    io.offer(Side::Mobile, ack(1, &[]));
-    io.offer(Side::Mobile, ack(1, &[(2, 4)]));
+    let padding = [0, 0, 1, 4, 0, 0, 0, 0];
+    let data = |n| extended(&data_between(HOSTS_V6, n), 60, &padding);
+    (0..4).for_each(|n| io.offer(Side::Fixed, data(n)));
+    io.offer(Side::Mobile, ack_between(HOSTS_V6, 1, &[]));
+    let reports = extended(&ack_between(HOSTS_V6, 1, &[(2, 4)]), 0, &padding);
+    io.offer(Side::Mobile, reports);
     assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
-    assert_eq!(io.arrived.mobile.last(), Some(&data(1)));
+    assert_eq!((io.arrived.mobile.last(), driver.counts().to_mobile), (Some(&data(1)), 5));
+}
+
+#[test]
+fn packets_that_are_not_at_their_last_destination_pass_untouched() {
+    let (mut driver, mut io) = (driver(), Fake::default());
+    // Type 4 (RFC 8754) with one segment left.
+    let mut routing = vec![0, 2, 4, 1, 0, 0, 0, 0];
+    routing.extend([0xfd; 16]);
+    let packet = extended(&data_between(HOSTS_V6, 0), 43, &routing);
+    io.offer(Side::Fixed, packet.clone());
+    assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
+    assert_eq!((driver.counts().to_mobile, driver.counts().untouched.other_protocols), (0, 1));
+    assert_eq!(io.arrived.mobile, [packet]);
+}
+
+#[test]
+fn marks_of_congestion_go_on_with_what_is_changed() {
+    for hosts in [HOSTS, HOSTS_V6] {
+        let (mut driver, mut io) = (driver(), Fake::default());
+        for (side, packet) in connecting_between(hosts) {
+            io.offer(side, packet);
+        }
+        (0..6).for_each(|n| io.offer(Side::Fixed, data_between(hosts, n)));
+        io.offer(Side::Mobile, ack_between(hosts, 1, &[]));
+        let mut marked = ack_between(hosts, 2, &[(3, 6)]);
+        if hosts == HOSTS {
+            marked[1] |= 3;
+            marked[10..12].fill(0);
+            let sum = hopline_wire::checksum::internet(&marked[..20]);
+            marked[10..12].copy_from_slice(&sum.to_be_bytes());
+        } else {
+            marked[1] |= 3 << 4;
+        }
+        io.offer(Side::Mobile, marked.clone());
+        assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
+        assert_eq!(driver.counts().rewritten, 1);
+        let header = if hosts == HOSTS { 20 } else { ipv6::HEADER_LEN };
+        assert_eq!(io.arrived.fixed.last().map(|shown| &shown[..header]), Some(&marked[..header]));
+    }
 }
 
 #[test]
@@ -189,11 +261,13 @@ fn another_machine_runs_as_well() {
 
 /// One of the dialogue's packets, with bytes changed.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
-    let packets: Vec<Vec<u8>> = connecting()
-        .into_iter()
-        .map(|(_, packet)| packet)
-        .chain([data(0), data(1), ack(1, &[(2, 4)])])
-        .collect();
+    let of = |hosts| {
+        let data = [0, 1].map(|n| data_between(hosts, n));
+        let connecting = connecting_between(hosts).into_iter().map(|(_, packet)| packet);
+        connecting.chain(data).chain([ack_between(hosts, 1, &[(2, 4)])])
+    };
+    let extended = extended(&data_between(HOSTS_V6, 0), 60, &[0, 0, 1, 4, 0, 0, 0, 0]);
+    let packets: Vec<Vec<u8>> = of(HOSTS).chain(of(HOSTS_V6)).chain([extended]).collect();
     let changes = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
     (prop::sample::select(packets), changes, any::<prop::sample::Index>()).prop_map(
         |(mut packet, changes, cut)| {

@@ -3,12 +3,12 @@
 use hopline_core::{Duration, Instant};
 use hopline_proxy::dproxy::{Config, Holding, Key};
 use hopline_proxy::driver::{PairDriver, Pumped};
-use hopline_proxy::{Injected, Peer, Side};
-use hopline_testkit::in_path::{Broken, Fake, connecting, data};
-use hopline_wire::dproxy::SEALED_LEN;
-use std::net::Ipv4Addr;
+use hopline_proxy::{Connection, Injected, Peer, Side};
+use hopline_testkit::in_path::{Broken, Fake, HOSTS, HOSTS_V6, connecting_between, data, data_between};
+use hopline_wire::dproxy::SEALED_LENS;
+use std::net::{IpAddr, Ipv4Addr};
 
-const ENDS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 82, 0, 1), Ipv4Addr::new(10, 82, 0, 2)];
+const ENDS: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::new(10, 82, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 82, 0, 2))];
 
 fn config(at: usize) -> Config {
     Config::new(ENDS[at], ENDS[1 - at], Key::new([1; 32]))
@@ -17,17 +17,19 @@ fn config(at: usize) -> Config {
 /// One end, and its messages that were not taken yet.
 struct End {
     driver: PairDriver,
+    peer: IpAddr,
     io: Fake,
     said: Vec<Vec<u8>>,
 }
 
 impl End {
     fn new(config: Config) -> Self {
-        Self::of_life(config, u64::from(config.local.octets()[3]))
+        Self::of_life(config, if config.local < config.peer { 1 } else { 2 })
     }
 
     fn of_life(config: Config, life: u64) -> Self {
-        Self { driver: PairDriver::new(config, life), io: Fake::default(), said: Vec::new() }
+        let (driver, peer) = (PairDriver::new(config, life), config.peer);
+        Self { driver, peer, io: Fake::default(), said: Vec::new() }
     }
 
     fn pump(&mut self, now: Instant) -> Result<Pumped, Broken> {
@@ -36,9 +38,9 @@ impl End {
     }
 
     /// The end hears what the other has said since.
-    fn hear(&mut self, now: Instant, from: usize, said: Vec<Vec<u8>>) {
+    fn hear(&mut self, now: Instant, said: Vec<Vec<u8>>) {
         for datagram in said {
-            self.driver.handle_datagram(now, ENDS[from], &datagram);
+            self.driver.handle_datagram(now, self.peer, &datagram);
         }
         assert_eq!(self.pump(now), Ok(Pumped::All));
     }
@@ -68,7 +70,7 @@ fn run(ends: &mut [End; 2], from: Instant, until: Instant) {
         for at in [0, 1] {
             assert_eq!(ends[at].pump(now), Ok(Pumped::All));
             let said = core::mem::take(&mut ends[at].said);
-            ends[1 - at].hear(now, at, said);
+            ends[1 - at].hear(now, said);
         }
         let is_quiet = ends.iter().all(|end| end.said.is_empty());
         let due = ends.iter().filter_map(|end| end.driver.poll_timeout()).min();
@@ -82,24 +84,39 @@ fn run(ends: &mut [End; 2], from: Instant, until: Instant) {
 
 /// The near end and the far one, when five packets have gone out and these have come over the link.
 fn sent(arrive: &[u32], configs: [Config; 2]) -> [End; 2] {
+    sent_between(HOSTS, arrive, configs)
+}
+
+/// The same of two hosts.
+fn sent_between(hosts: Connection, arrive: &[u32], configs: [Config; 2]) -> [End; 2] {
     let [mut near, mut far] = met(configs.map(End::new));
-    let syn = connecting()[0].1.clone();
+    let syn = connecting_between(hosts)[0].1.clone();
     near.io.offer(Side::Fixed, syn.clone());
     far.io.offer(Side::Mobile, syn);
-    (0..5).for_each(|n| near.io.offer(Side::Fixed, data(n)));
+    (0..5).for_each(|n| near.io.offer(Side::Fixed, data_between(hosts, n)));
     assert_eq!(near.pump(at(1)), Ok(Pumped::All));
     assert_eq!(near.gone(Side::Mobile).len(), 6, "nothing waits on its way out");
-    arrive.iter().for_each(|n| far.io.offer(Side::Mobile, data(*n)));
+    arrive.iter().for_each(|n| far.io.offer(Side::Mobile, data_between(hosts, *n)));
     assert_eq!(far.pump(at(3)), Ok(Pumped::All));
     [near, far]
 }
 
 #[test]
 fn what_is_missing_is_asked_for_sent_again_and_goes_on_in_order() {
-    let [mut near, mut far] = sent(&[0, 2, 4], [config(0), config(1)]);
+    let over_ipv6 = ["2001:db8::1", "2001:db8::2"].map(|end| end.parse().unwrap());
+    for (hosts, ends) in [(HOSTS, ENDS), (HOSTS_V6, ENDS), (HOSTS, over_ipv6), (HOSTS_V6, over_ipv6)] {
+        println!("{hosts:?} over a link between {ends:?}");
+        what_is_missing_is_repaired(hosts, ends);
+    }
+}
+
+fn what_is_missing_is_repaired(hosts: Connection, ends: [IpAddr; 2]) {
+    let data = |n| data_between(hosts, n);
+    let configs = [0, 1].map(|at| Config { local: ends[at], peer: ends[1 - at], ..config(at) });
+    let [mut near, mut far] = sent_between(hosts, &[0, 2, 4], configs);
     assert_eq!(far.gone(Side::Fixed)[1..], [data(0)]);
     assert_eq!((far.driver.held(), far.io.postponed()), (2, 2));
-    near.hear(at(5), 1, core::mem::take(&mut far.said));
+    near.hear(at(5), core::mem::take(&mut far.said));
     assert_eq!(near.gone(Side::Mobile), [data(1), data(3)]);
     assert_eq!(near.driver.counts().sent_again, 2);
     far.io.offer(Side::Mobile, data(1));
@@ -142,9 +159,9 @@ fn what_the_queue_has_dropped_is_left_to_the_sender() {
     far.gone(Side::Fixed);
     near.io.dropped.push_back(data(1).into());
     assert_eq!(near.pump(at(4)), Ok(Pumped::All));
-    near.hear(at(5), 1, core::mem::take(&mut far.said));
+    near.hear(at(5), core::mem::take(&mut far.said));
     assert_eq!((near.gone(Side::Mobile).len(), near.driver.stats().refused), (0, 1));
-    far.hear(at(7), 0, core::mem::take(&mut near.said));
+    far.hear(at(7), core::mem::take(&mut near.said));
     assert_eq!(far.gone(Side::Fixed), [data(2)], "nobody waits for it");
 }
 
@@ -152,7 +169,7 @@ fn what_the_queue_has_dropped_is_left_to_the_sender() {
 fn what_finds_no_room_when_it_is_sent_again_is_congestion_and_left_to_the_sender() {
     let [mut near, mut far] = sent(&[0, 2], [config(0), config(1)]);
     near.io.injected = Some(Injected::NoRoom);
-    near.hear(at(5), 1, core::mem::take(&mut far.said));
+    near.hear(at(5), core::mem::take(&mut far.said));
     assert_eq!((near.driver.counts().refused, near.driver.stats().refused), (1, 1));
 }
 
@@ -160,7 +177,7 @@ fn what_finds_no_room_when_it_is_sent_again_is_congestion_and_left_to_the_sender
 fn what_finds_no_way_is_counted() {
     let [mut near, mut far] = sent(&[0, 2], [config(0), config(1)]);
     near.io.injected = Some(Injected::Refused);
-    near.hear(at(5), 1, core::mem::take(&mut far.said));
+    near.hear(at(5), core::mem::take(&mut far.said));
     assert_eq!((near.driver.counts().refused, near.driver.counts().sent_again), (1, 0));
     assert_eq!(near.driver.stats().refused, 0, "the link may have room");
 }
@@ -182,7 +199,7 @@ fn an_end_that_is_alone_holds_nothing_and_says_that_nobody_answers() {
         assert_eq!((far.io.postponed(), far.gone(Side::Fixed).len()), (0, 1));
     }
     assert_eq!(far.driver.peer(), Peer::Absent);
-    assert!(far.said.iter().all(|said| said.len() != SEALED_LEN), "it asks nobody");
+    assert!(far.said.iter().all(|said| !SEALED_LENS.contains(&said.len())), "it asks nobody");
     assert!(far.said.len() < 12, "and greets once a second: {}", far.said.len());
 }
 
@@ -251,15 +268,15 @@ fn an_end_with_another_key_is_found_out_and_holds_up_nothing() {
 fn an_end_of_another_version_is_found_out_and_counts_as_absent_when_it_falls_silent() {
     let mut near = End::new(config(0));
     assert_eq!(near.pump(at(0)), Ok(Pumped::All));
-    let mut former = vec![0; SEALED_LEN];
+    let mut former = vec![0; SEALED_LENS[0]];
     former[0] = 1;
-    near.hear(at(10), 1, vec![former.clone()]);
+    near.hear(at(10), vec![former.clone()]);
     assert_eq!(near.driver.peer(), Peer::OtherVersion(1));
     // A forger cannot have it change its mind at will.
     let mut ends = [End::new(Config { key: Key::new([9; 32]), ..config(1) }), near];
     assert_eq!(ends[0].pump(at(20)), Ok(Pumped::All));
     let forged = core::mem::take(&mut ends[0].said);
-    ends[1].hear(at(20), 1, forged);
+    ends[1].hear(at(20), forged);
     let [_, mut near] = ends;
     assert_eq!(near.driver.peer(), Peer::OtherVersion(1));
     (20..8_000).step_by(50).for_each(|ms| assert_eq!(near.pump(at(ms)), Ok(Pumped::All)));
@@ -278,7 +295,7 @@ fn recorded_greetings_do_not_make_a_dead_end_look_alive() {
             if at_end == 0 {
                 recorded.extend(said.clone());
             }
-            ends[1 - at_end].hear(at(ms.into()), at_end, said);
+            ends[1 - at_end].hear(at(ms.into()), said);
         }
     }
     assert!(recorded.len() > 2, "{}", recorded.len());
@@ -286,7 +303,7 @@ fn recorded_greetings_do_not_make_a_dead_end_look_alive() {
     for ms in (5_000..9_000u32).step_by(10) {
         far.io.offer(Side::Fixed, data(ms));
         far.said.clear();
-        far.hear(at(ms.into()), 0, recorded.clone());
+        far.hear(at(ms.into()), recorded.clone());
     }
     assert_eq!(far.driver.peer(), Peer::Absent);
 }

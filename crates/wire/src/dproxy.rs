@@ -2,17 +2,18 @@
 //! Ack Inefficiencies in 802.11 Networks", IMSAA 2009, §III-C). The paper names what is said (a TCP flow and a sequence number, over
 //! UDP); the bytes are ours.
 //!
-//! The payload of a UDP datagram, 44 bytes:
+//! The payload of a UDP datagram, 44 bytes for a flow over IPv4 and 68 for one over IPv6:
 //!
 //! ```text
 //!  0                   1                   2                   3
 //!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 //! +---------------+---------------+-------------------------------+
-//! |  version = 2  |     type      |   length of the range [bytes] |
-//! +---------------+---------------+-------------------------------+
-//! |       address that the data of the flow come from             |
+//! |  version = 3  | IP 4/6| type  |   length of the range [bytes] |
+//! +---------------+-------+-------+-------------------------------+
+//! |       address that the data of the flow come from,            |
+//! |       4 or 16 bytes                                           |
 //! +---------------------------------------------------------------+
-//! |       address that they go to                                 |
+//! |       address that they go to, as long                        |
 //! +-------------------------------+-------------------------------+
 //! |       port they come from     |       port they go to         |
 //! +-------------------------------+-------------------------------+
@@ -37,18 +38,19 @@ pub mod tunnel;
 use crate::emit::{address, array, be16, be32};
 use crate::error::{ParseError, require};
 use hopline_core::Seq32;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// UDP port of messages: one that RFC 4727 §6 sets aside for experiments.
 pub const PORT: u16 = 1022;
 /// The version that is spoken here.
-pub const VERSION: u8 = 2;
-/// Length of a message without its tag.
-pub const MESSAGE_LEN: usize = 28;
+pub const VERSION: u8 = 3;
 /// Length of the tag.
 pub const TAG_LEN: usize = 16;
-/// Length of a message with its tag.
-pub const SEALED_LEN: usize = MESSAGE_LEN + TAG_LEN;
+
+/// Length of a message without its addresses and its tag.
+const FIXED_LEN: usize = 20;
+/// Lengths of a message with its tag, about a flow over IPv4 and over IPv6.
+pub const SEALED_LENS: [usize; 2] = [sealed_len(Family::V4), sealed_len(Family::V6)];
 
 const REQUEST: u8 = 1;
 const NOT_CACHED: u8 = 2;
@@ -82,9 +84,62 @@ pub enum Says {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Flow {
     /// Address and port that the data come from.
-    pub src: (Ipv4Addr, u16),
+    pub src: (IpAddr, u16),
     /// Address and port that they go to.
-    pub dst: (Ipv4Addr, u16),
+    pub dst: (IpAddr, u16),
+}
+
+/// The version of IP over which a flow goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    /// The version of IP, as it stands in the first four bits of the type.
+    const fn code(self) -> u8 {
+        match self {
+            Self::V4 => 4,
+            Self::V6 => 6,
+        }
+    }
+
+    const fn of(code: u8) -> Result<Self, ParseError> {
+        match code {
+            4 => Ok(Self::V4),
+            6 => Ok(Self::V6),
+            other => Err(ParseError::Unsupported { what: "D-Proxy IP version", value: other as u32 }),
+        }
+    }
+
+    const fn address_len(self) -> usize {
+        match self {
+            Self::V4 => 4,
+            Self::V6 => 16,
+        }
+    }
+
+    fn address(self, bytes: &[u8], at: usize) -> IpAddr {
+        match self {
+            Self::V4 => address(bytes, at).into(),
+            Self::V6 => Ipv6Addr::from(array::<16>(bytes, at)).into(),
+        }
+    }
+}
+
+const fn sealed_len(family: Family) -> usize {
+    FIXED_LEN + 2 * family.address_len() + TAG_LEN
+}
+
+impl Flow {
+    /// Both addresses of a packet are of one version.
+    const fn family(&self) -> Family {
+        match (self.src.0, self.dst.0) {
+            (IpAddr::V4(_), IpAddr::V4(_)) => Family::V4,
+            _ => Family::V6,
+        }
+    }
 }
 
 /// A range of sequence numbers, at least one long.
@@ -135,16 +190,23 @@ impl Says {
 impl Message {
     /// The bytes before the tag: what the tag is computed over.
     #[must_use]
-    pub fn to_bytes(&self) -> [u8; MESSAGE_LEN] {
-        let mut out = [0; MESSAGE_LEN];
-        (out[0], out[1]) = (VERSION, self.says.code());
-        out[2..4].copy_from_slice(&self.range.len.to_be_bytes());
-        out[4..8].copy_from_slice(&self.flow.src.0.octets());
-        out[8..12].copy_from_slice(&self.flow.dst.0.octets());
-        out[12..14].copy_from_slice(&self.flow.src.1.to_be_bytes());
-        out[14..16].copy_from_slice(&self.flow.dst.1.to_be_bytes());
-        out[16..20].copy_from_slice(&self.range.seq.0.to_be_bytes());
-        out[20..].copy_from_slice(&self.number.to_be_bytes());
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let Self { number, flow, range, says } = self;
+        let family = flow.family();
+        let mut out = Vec::with_capacity(sealed_len(family));
+        out.extend([VERSION, family.code() << 4 | says.code()]);
+        out.extend(range.len.to_be_bytes());
+        for (address, _) in [flow.src, flow.dst] {
+            match (family, address) {
+                (Family::V4, IpAddr::V4(address)) => out.extend(address.octets()),
+                (_, IpAddr::V4(address)) => out.extend(address.to_ipv6_mapped().octets()),
+                (_, IpAddr::V6(address)) => out.extend(address.octets()),
+            }
+        }
+        out.extend(flow.src.1.to_be_bytes());
+        out.extend(flow.dst.1.to_be_bytes());
+        out.extend(range.seq.0.to_be_bytes());
+        out.extend(number.to_be_bytes());
         out
     }
 }
@@ -153,25 +215,27 @@ impl Sealed {
     /// Parses the payload of a datagram.
     ///
     /// # Errors
-    /// `Truncated`; `Unsupported` of another version or type; `BadLength` of an empty range, and of bytes after the message.
+    /// `Truncated`; `Unsupported` of another version, type or version of IP; `BadLength` of an empty range, and of bytes after the
+    /// message.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         require(bytes, 2)?;
         if bytes[0] != VERSION {
             return Err(ParseError::Unsupported { what: "D-Proxy version", value: bytes[0].into() });
         }
-        let says = Says::of(bytes[1])?;
-        require(bytes, SEALED_LEN)?;
-        if bytes.len() > SEALED_LEN {
+        let (family, says) = (Family::of(bytes[1] >> 4)?, Says::of(bytes[1] & 0xf)?);
+        require(bytes, sealed_len(family))?;
+        if bytes.len() > sealed_len(family) {
             return Err(ParseError::BadLength { what: "D-Proxy message", value: bytes.len() });
         }
-        let range = Range { seq: Seq32(be32(bytes, 16)), len: be16(bytes, 2) };
+        let addresses = [4, 4 + family.address_len()].map(|at| family.address(bytes, at));
+        let behind = &bytes[4 + 2 * family.address_len()..];
+        let range = Range { seq: Seq32(be32(behind, 4)), len: be16(bytes, 2) };
         if range.len == 0 {
             return Err(ParseError::BadLength { what: "D-Proxy range", value: 0 });
         }
-        let flow =
-            Flow { src: (address(bytes, 4), be16(bytes, 12)), dst: (address(bytes, 8), be16(bytes, 14)) };
-        let number = u64::from_be_bytes(array(bytes, 20));
-        Ok(Self { message: Message { number, flow, range, says }, tag: array(bytes, MESSAGE_LEN) })
+        let flow = Flow { src: (addresses[0], be16(behind, 0)), dst: (addresses[1], be16(behind, 2)) };
+        let number = u64::from_be_bytes(array(behind, 8));
+        Ok(Self { message: Message { number, flow, range, says }, tag: array(behind, 16) })
     }
 
     /// Appends the message and its tag, to follow a UDP header.
@@ -183,7 +247,7 @@ impl Sealed {
     /// Length in bytes.
     #[must_use]
     pub const fn wire_len(&self) -> usize {
-        SEALED_LEN
+        sealed_len(self.message.flow.family())
     }
 }
 

@@ -5,7 +5,7 @@ use hopline_core::{Instant, Payload, Seq32};
 use hopline_proxy::{Connection, Filter, OnTheWay, Packet, Transmit, Verdict};
 use hopline_wire::ipv4::{Header, Protocol};
 use hopline_wire::tcp::Segment;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// Most that a machine has not taken notice of.
@@ -54,7 +54,7 @@ impl<M: Filter<Bytes>> Informed<M> {
     fn take_notice(&mut self, now: Instant) {
         while let Ok(news) = self.news.try_recv() {
             match news {
-                News::Parted(mobile) => self.machine.forget_mobile(mobile),
+                News::Parted(mobile) => self.machine.forget_mobile(mobile.into()),
                 News::Shown(packet) => self.look_at(now, packet.into()),
             }
         }
@@ -67,8 +67,7 @@ impl<M: Filter<Bytes>> Informed<M> {
             && let Ok(segment) = Segment::parse(&ip, &payload)
         {
             // The host has it: whatever becomes of it here.
-            let _ =
-                self.machine.pass_to_mobile(now, Packet { ip: &ip, segment: &segment }, || packet.clone());
+            let _ = self.machine.pass_to_mobile(now, Packet::new(&ip, &segment), || packet.clone());
         }
     }
 }
@@ -95,7 +94,7 @@ impl<M: Filter<Bytes>> Filter<Bytes> for Informed<M> {
         self.machine.note(now, connection, seq, way);
     }
 
-    fn forget_mobile(&mut self, mobile: Ipv4Addr) {
+    fn forget_mobile(&mut self, mobile: IpAddr) {
         self.machine.forget_mobile(mobile);
     }
 

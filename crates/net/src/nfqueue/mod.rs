@@ -12,8 +12,9 @@
 //! What is sent again goes out by a raw socket, with a mark, and does not pass the rules of `FORWARD` again. What has its turn first has
 //! the priority of interactive traffic: it is first where the interface's queue knows priorities (`pfifo_fast`, `prio`), and where that
 //! queue is the one in which packets wait. What the queue of the mobile interface drops of those that have passed is read from its
-//! counters ([`qdisc`](crate::qdisc)) and told to the machine ([`Filter::note`](hopline_proxy::Filter::note)). Limits: IPv4 only; what
-//! a queue inside a card or behind the next hop drops nobody tells.
+//! counters ([`qdisc`](crate::qdisc)) and told to the machine ([`Filter::note`](hopline_proxy::Filter::note)). Packets of both versions of
+//! IP come through one queue: it has those that rules of iptables, ip6tables or nftables bring. Limits: what a queue inside a card or
+//! behind the next hop drops nobody tells.
 
 mod figures;
 mod gate;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use hopline_core::{Instant, Payload, Seq32};
 use hopline_proxy::{Connection, Filter, OnTheWay, Packet, Transmit, Verdict};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// It does nothing, and has seen how long packets to mobile hosts are.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Filter<Bytes> for Bare {
 
     fn note(&mut self, _now: Instant, _connection: Connection, _seq: Seq32, _way: OnTheWay) {}
 
-    fn forget_mobile(&mut self, _mobile: Ipv4Addr) {}
+    fn forget_mobile(&mut self, _mobile: IpAddr) {}
 
     fn handle_timeout(&mut self, _now: Instant) {}
 

@@ -8,7 +8,7 @@ use hopline_net::{Interface, Namespace, Tun};
 use hopline_proxy::driver::{Counts, Driver, Pumped};
 use hopline_proxy::snoop::{Config, Snoop, Stats};
 use hopline_proxy::{Filter, PacketIo, Side};
-use hopline_testkit::in_path::{Arrived, HOSTS, Place, data};
+use hopline_testkit::in_path::{Arrived, IPV4, Place, data};
 use hopline_testkit::namespace::host::forward;
 use std::net::Ipv4Addr;
 use std::thread::sleep;
@@ -33,7 +33,7 @@ impl RealPlace {
 
     pub(crate) fn with(config: &nfqueue::Config) -> Self {
         let router = Namespace::new().unwrap();
-        let [fixed, mobile] = [("fixed", HOSTS.fixed.0), ("mobile", HOSTS.mobile.0)]
+        let [fixed, mobile] = [("fixed", IPV4[0]), ("mobile", IPV4[1])]
             .map(|(name, beyond)| router.run(|| interface(name, beyond)).unwrap());
         forward(&router);
         divert(&router, "mobile");

@@ -12,7 +12,7 @@ use hopline_proxy::driver::Driver;
 use hopline_proxy::mtcp::{self, Mtcp};
 use hopline_proxy::snoop::{self, Snoop};
 use hopline_proxy::{Filter, PacketIo, Side as Of};
-use hopline_testkit::in_path::{HOSTS, Place, data};
+use hopline_testkit::in_path::{IPV4, Place, data};
 use hopline_testkit::namespace::last_hop::LINK;
 use hopline_testkit::{Emulation, Side};
 use rustix::event::{EventfdFlags, eventfd};
@@ -95,7 +95,7 @@ pub(crate) fn what_is_counted_has_a_name_of_its_own() {
 
 pub(crate) fn a_seat_ends_when_its_interface_has_gone() {
     let router = Namespace::new().unwrap();
-    let tun = router.run(|| interface("mobile", HOSTS.mobile.0)).unwrap();
+    let tun = router.run(|| interface("mobile", IPV4[1])).unwrap();
     let seated = Seated::new(&router, "mobile", Snoop::new(snoop::Config::modern()));
     drop(tun);
     let error = seated.thread.join().unwrap().unwrap_err();

@@ -20,7 +20,7 @@ use hopline_core::{Duration, Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, Segment};
 use rhythm::{Heard, Rhythm};
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// How it behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ impl<K> AckPacing<K> {
     }
 
     /// A mobile host has gone elsewhere: what waits goes on.
-    pub fn forget_mobile(&mut self, mobile: Ipv4Addr) {
+    pub fn forget_mobile(&mut self, mobile: IpAddr) {
         for (_, paced) in self.table.take_all(|connection| connection.mobile.0 == mobile) {
             self.let_go(paced);
         }

@@ -2,11 +2,12 @@
 
 use super::*;
 use hopline_core::Length;
-use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::ip::{Header, Protocol};
 use hopline_wire::tcp::SackBlock;
+use std::net::Ipv4Addr;
 
-const FIXED: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 80);
-const MOBILE: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 9);
+const FIXED: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
+const MOBILE: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 9);
 const LEN: u32 = 1000;
 /// The numbers wrap around with packet 3.
 const START: Seq32 = Seq32(u32::MAX - 2 * LEN);
@@ -50,15 +51,8 @@ impl Station {
     }
 
     fn take(&mut self, segment: Tcp) -> Verdict {
-        let ip = Header {
-            src: MOBILE.0,
-            dst: FIXED.0,
-            ttl: 64,
-            protocol: Protocol::Tcp,
-            ecn: Ecn::NotCapable,
-            id: 0,
-        };
-        let packet = Packet { ip: &ip, segment: &segment };
+        let ip = Header::between(MOBILE.0, FIXED.0, Protocol::Tcp);
+        let packet = Packet::new(&ip, &segment);
         let verdict = self.machine.pass_from_mobile(self.now(), packet, || segment);
         if verdict == Verdict::Forward {
             self.gone.push((self.now_us, segment));
@@ -204,10 +198,9 @@ fn whatever_is_no_news_passes_at_once_behind_all_that_waited() {
 fn an_end_at_the_other_side_lets_all_go() {
     let mut station = Station::in_rhythm(Config::default());
     station.burst(41..=44);
-    let ip =
-        Header { src: FIXED.0, dst: MOBILE.0, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 };
+    let ip = Header::between(FIXED.0, MOBILE.0, Protocol::Tcp);
     let reset = Tcp { src_port: FIXED.1, dst_port: MOBILE.1, flags: Flags::RST, ..Segment::default() };
-    station.machine.pass_to_mobile(Packet { ip: &ip, segment: &reset });
+    station.machine.pass_to_mobile(Packet::new(&ip, &reset));
     station.drain();
     assert_eq!((station.gone.len(), station.machine.held(), station.machine.connections()), (4, 0, 0));
 }

@@ -5,15 +5,15 @@ use super::key::Key;
 use super::translation::Translation;
 use crate::table::Bounds;
 use hopline_core::Duration;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// How one end of a link behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Its own address on the link, from which its messages come.
-    pub local: Ipv4Addr,
+    pub local: IpAddr,
     /// The address of the other end. Nobody else is listened to.
-    pub peer: Ipv4Addr,
+    pub peer: IpAddr,
     /// Secret that both ends share. Messages are proved by it until [`DProxy::peer_came`](super::DProxy::peer_came) says by what else.
     pub key: Key,
     /// What is kept of what goes to the other end.
@@ -97,10 +97,10 @@ pub enum Overflow {
 impl Config {
     /// An end as the paper has it.
     #[must_use]
-    pub fn new(local: Ipv4Addr, peer: Ipv4Addr, key: Key) -> Self {
+    pub fn new(local: impl Into<IpAddr>, peer: impl Into<IpAddr>, key: Key) -> Self {
         Self {
-            local,
-            peer,
+            local: local.into(),
+            peer: peer.into(),
             key,
             caching: Caching::default(),
             recovery: Recovery::default(),

@@ -1,7 +1,7 @@
 //! Proof that a message comes from the other end of the link, and comes for the first time.
 
 use hopline_wire::dproxy::{Message, Sealed, TAG_LEN};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// A secret that both ends of a link share. Tags are the first 16 bytes of keyed BLAKE3 over the address of the sender and the message:
 /// what one end says cannot be told to it as if the other had said it.
@@ -17,14 +17,14 @@ impl Key {
 
     /// The message of `sender` with its proof.
     #[must_use]
-    pub fn seal(&self, sender: Ipv4Addr, message: Message) -> Sealed {
+    pub fn seal(&self, sender: IpAddr, message: Message) -> Sealed {
         Sealed {
             message,
             tag: self.tag(sender, &message).as_bytes()[..TAG_LEN].try_into().expect("32 bytes"),
         }
     }
 
-    pub(super) fn is_genuine(&self, sender: Ipv4Addr, sealed: &Sealed) -> bool {
+    pub(super) fn is_genuine(&self, sender: IpAddr, sealed: &Sealed) -> bool {
         let tag = self.tag(sender, &sealed.message);
         let differs = tag.as_bytes().iter().zip(&sealed.tag).fold(0, |all, (a, b)| all | (a ^ b));
         differs == 0
@@ -35,10 +35,13 @@ impl Key {
         blake3::keyed_hash(&self.0, from).into()
     }
 
-    fn tag(&self, sender: Ipv4Addr, message: &Message) -> blake3::Hash {
-        let mut bytes = [0; 4 + hopline_wire::dproxy::MESSAGE_LEN];
-        bytes[..4].copy_from_slice(&sender.octets());
-        bytes[4..].copy_from_slice(&message.to_bytes());
+    fn tag(&self, sender: IpAddr, message: &Message) -> blake3::Hash {
+        // Lengths of both are those of their IP versions: no two pairs are the same bytes.
+        let mut bytes = match sender {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        };
+        bytes.extend(message.to_bytes());
         blake3::keyed_hash(&self.0, &bytes)
     }
 }

@@ -8,7 +8,7 @@ use crate::packet::Connection;
 use crate::table::Place;
 use hopline_core::Instant;
 use hopline_wire::dproxy::{Flow, Message, Range, Says, Sealed};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// How often the other end is told of a last packet.
 const TAIL_PROBES: u8 = 3;
@@ -16,7 +16,7 @@ const TAIL_PROBES: u8 = 3;
 impl<K: Clone> DProxy<K> {
     /// Takes the payload of a datagram that has come to [`hopline_wire::dproxy::PORT`] from the address `from`. Returns whether it is a
     /// message of the other end that comes for the first time.
-    pub fn handle_datagram(&mut self, now: Instant, from: Ipv4Addr, bytes: &[u8]) -> bool {
+    pub fn handle_datagram(&mut self, now: Instant, from: IpAddr, bytes: &[u8]) -> bool {
         match Sealed::parse(bytes) {
             Ok(sealed) => self.handle_message(now, from, &sealed),
             Err(_) => {
@@ -27,7 +27,7 @@ impl<K: Clone> DProxy<K> {
     }
 
     /// Takes a message that has come from the address `from`. Returns whether it is one of the other end that comes for the first time.
-    pub fn handle_message(&mut self, now: Instant, from: Ipv4Addr, sealed: &Sealed) -> bool {
+    pub fn handle_message(&mut self, now: Instant, from: IpAddr, sealed: &Sealed) -> bool {
         if from != self.config.peer {
             self.stats.foreign += 1;
         } else if !self.other.opens.is_genuine(from, sealed) {

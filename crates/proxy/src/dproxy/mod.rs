@@ -33,7 +33,7 @@ pub(crate) use key::Seen;
 pub use key::{Key, REPLAY_WINDOW};
 use peer::Other;
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use translation::Names;
 pub use translation::Translation;
 
@@ -72,7 +72,7 @@ pub enum Does<K> {
     /// It sends a message to the other end, as a UDP datagram between ports [`hopline_wire::dproxy::PORT`].
     Sends {
         /// The other end's address.
-        to: Ipv4Addr,
+        to: IpAddr,
         /// When it has its turn at the link: requests and answers first, what tells of the last packet behind that.
         turn: crate::Turn,
         /// The message.

@@ -7,13 +7,14 @@ use crate::Turn;
 use crate::table::Bounds;
 use hopline_core::{Duration, Length};
 use hopline_wire::dproxy::{Flow, Message, Range, Says};
-use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::ip::{Header, Protocol};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU8;
 
-const SENDER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 80);
-const RECEIVER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 9, 2), 9);
-const NEAR: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
-const FAR: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
+const SENDER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
+const RECEIVER: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(10, 0, 9, 2)), 9);
+const NEAR: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
+const FAR: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2));
 const KEY: Key = Key::new([7; 32]);
 const LEN: u32 = 1000;
 /// Before packet 0. The numbers wrap around with packet 2.
@@ -26,8 +27,8 @@ fn seq(n: u32) -> Seq32 {
     START + n * LEN
 }
 
-fn header((src, dst): (Ipv4Addr, Ipv4Addr)) -> Header {
-    Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }
+fn header((src, dst): (IpAddr, IpAddr)) -> Header {
+    Header::between(src, dst, Protocol::Tcp)
 }
 
 fn data(n: u32) -> Segment<Length> {
@@ -72,7 +73,7 @@ struct Link {
     said: Vec<Sealed>,
 }
 
-fn config(local: Ipv4Addr, peer: Ipv4Addr) -> Config {
+fn config(local: IpAddr, peer: IpAddr) -> Config {
     Config::new(local, peer, KEY)
 }
 
@@ -113,12 +114,12 @@ impl Link {
 
     fn goes_out(&mut self, segment: &Segment<Length>, name: Name) {
         let ip = header((SENDER.0, RECEIVER.0));
-        self.near.pass_out(self.now(), Packet { ip: &ip, segment }, || name);
+        self.near.pass_out(self.now(), Packet::new(&ip, segment), || name);
     }
 
     fn comes_in(&mut self, segment: &Segment<Length>, name: Name) -> Verdict {
         let ip = header((SENDER.0, RECEIVER.0));
-        let verdict = self.far.pass_in(self.now(), Packet { ip: &ip, segment }, || name);
+        let verdict = self.far.pass_in(self.now(), Packet::new(&ip, segment), || name);
         if verdict == Verdict::Forward {
             self.arrived.push(name);
         }
@@ -151,11 +152,8 @@ impl Link {
 
     fn ack_crosses(&mut self, n: u32) {
         let (segment, ip) = (ack(n), header((RECEIVER.0, SENDER.0)));
-        self.far.pass_out(self.now(), Packet { ip: &ip, segment: &segment }, || n);
-        assert_eq!(
-            self.near.pass_in(self.now(), Packet { ip: &ip, segment: &segment }, || n),
-            Verdict::Forward
-        );
+        self.far.pass_out(self.now(), Packet::new(&ip, &segment), || n);
+        assert_eq!(self.near.pass_in(self.now(), Packet::new(&ip, &segment), || n), Verdict::Forward);
     }
 
     /// What the far end says.
@@ -410,7 +408,7 @@ fn what_the_queue_refuses_is_left_to_the_sender_or_repaired() {
         let mut link = Link::begun_with(|config| config.overflow = overflow);
         link.is_lost(1);
         let ip = header((SENDER.0, RECEIVER.0));
-        link.near.refused(Packet { ip: &ip, segment: &data(1) });
+        link.near.refused(Packet::new(&ip, &data(1)));
         link.crosses(2);
         assert_eq!(link.repairs(), repaired);
         assert_eq!(link.near.stats().refused, 1 - repaired.len() as u64);
@@ -588,9 +586,9 @@ fn both_directions_are_repaired_by_the_same_two_machines() {
     let back = |n: u32| Segment { payload: Length(LEN.into()), seq: Seq32(77) + n * LEN, ..ack(1) };
     let ip = header((RECEIVER.0, SENDER.0));
     for n in [0, 1, 2] {
-        link.far.pass_out(link.now(), Packet { ip: &ip, segment: &back(n) }, || n);
+        link.far.pass_out(link.now(), Packet::new(&ip, &back(n)), || n);
     }
-    let passed = [0, 2].map(|n| link.near.pass_in(link.now(), Packet { ip: &ip, segment: &back(n) }, || n));
+    let passed = [0, 2].map(|n| link.near.pass_in(link.now(), Packet::new(&ip, &back(n)), || n));
     assert_eq!(passed, [Verdict::Forward, Verdict::Held]);
     let Some(Does::Sends { to, turn, sealed }) = link.near.poll() else { panic!("it asks") };
     assert_eq!((to, turn, sealed.message.flow), (FAR, Turn::First, Flow { src: RECEIVER, dst: SENDER }));
@@ -674,7 +672,7 @@ fn requests_for_strangers_bring_an_answer_and_nothing_else() {
 }
 
 /// The address that a router gives the receiver on the link.
-const PUBLIC: (Ipv4Addr, u16) = (Ipv4Addr::new(198, 51, 100, 7), 40_000);
+const PUBLIC: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7)), 40_000);
 
 #[test]
 fn a_request_that_names_a_translated_address_brings_the_packet() {
@@ -790,11 +788,11 @@ fn a_flood_of_flows_is_bounded_and_what_waits_in_them_goes_on() {
     let mut end = DProxy::new(config);
     let (mut held, mut released) = (0, 0);
     for n in 0..100_000u32 {
-        let ip = header((Ipv4Addr::from_bits(n), RECEIVER.0));
+        let ip = header((Ipv4Addr::from_bits(n).into(), RECEIVER.0));
         let now = Instant::from_millis(u64::from(n) / 100);
-        end.pass_out(now, Packet { ip: &ip, segment: &data(0) }, || n);
+        end.pass_out(now, Packet::new(&ip, &data(0)), || n);
         for packet in [0, 2] {
-            let verdict = end.pass_in(now, Packet { ip: &ip, segment: &data(packet) }, || n);
+            let verdict = end.pass_in(now, Packet::new(&ip, &data(packet)), || n);
             held += u32::from(verdict == Verdict::Held);
         }
         while let Some(does) = end.poll() {

@@ -1,6 +1,6 @@
 //! Runs a [`Filter`] on bytes: brings it the packets of a [`PacketIo`], does what it says with them, sends what it sends.
 //!
-//! What is not a whole TCP segment over IPv4 with right checksums passes untouched, and is counted. A packet that the machine changes keeps
+//! What is not a whole TCP segment over IPv4 or IPv6 with right checksums passes untouched, and is counted. A packet that the machine changes keeps
 //! every byte but the acknowledgment number, its SACK blocks and the checksum.
 
 mod pair;
@@ -12,15 +12,14 @@ use crate::packet_io::{Arrival, Fate, Injected, PacketIo};
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_wire::ParseError;
-use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::ip::{Header, IpHeader, Protocol};
 use hopline_wire::tcp::Segment;
 pub use pair::{PairCounts, PairDriver};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
+use std::ops::Range;
 
 /// Packets taken before what is due has its turn.
 const BATCH: usize = 64;
-/// Time to live of packets that are made here. RFC 1700: 64.
-const TTL: u8 = 64;
 
 /// A machine, and what it has been brought.
 #[derive(Debug)]
@@ -55,15 +54,15 @@ pub struct Counts {
 /// Packets that passed without the machine, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Untouched {
-    /// Not IPv4.
+    /// Neither IPv4 nor IPv6.
     pub other_versions: u64,
-    /// Not TCP.
+    /// Not TCP, or hidden: encrypted, or behind an IPv6 routing header that leads to further hosts.
     pub other_protocols: u64,
     /// Fragments.
     pub fragments: u64,
     /// A checksum of IP or TCP is wrong: whoever receives it sees to that.
     pub bad_checksums: u64,
-    /// Cut short, or with a length or option that contradicts the format.
+    /// Cut short, or with a length, option or extension header that contradicts the format; IPv6 jumbograms.
     pub malformed: u64,
 }
 
@@ -135,18 +134,18 @@ impl<M: Filter<Bytes>> Driver<M> {
 
     /// What becomes of a packet.
     fn pass(&mut self, now: Instant, arrival: &Arrival) -> Fate {
-        let (ip, segment) = match parse(&arrival.packet) {
+        let parsed = match Parsed::of(&arrival.packet) {
             Ok(parsed) => parsed,
             Err(why) => {
                 *self.counts.untouched.of(why) += 1;
                 return Fate::Pass;
             }
         };
-        let packet = Packet { ip: &ip, segment: &segment };
+        let packet = parsed.packet();
         match arrival.from {
             Side::Fixed => {
                 self.counts.to_mobile += 1;
-                let keep = || whole(&arrival.packet);
+                let keep = || parsed.whole(&arrival.packet);
                 match self.machine.pass_to_mobile(now, packet, keep) {
                     // Machines change what comes from the mobile side alone.
                     Verdict::Forward | Verdict::ForwardWith(_) => Fate::Pass,
@@ -159,7 +158,7 @@ impl<M: Filter<Bytes>> Driver<M> {
                     Verdict::Forward => Fate::Pass,
                     Verdict::ForwardWith(says) => {
                         self.counts.rewritten += 1;
-                        Fate::Replace(rewrite::saying(says, &ip, &arrival.packet))
+                        Fate::Replace(rewrite::saying(says, &parsed, &arrival.packet))
                     }
                     Verdict::Absorb => self.absorb(),
                 }
@@ -174,10 +173,10 @@ impl<M: Filter<Bytes>> Driver<M> {
 
     /// The queue of the last hop has dropped a packet.
     fn tell_dropped(&mut self, now: Instant, packet: &Bytes) {
-        if let Ok((ip, segment)) = parse(packet) {
+        if let Ok(parsed) = Parsed::of(packet) {
             self.counts.dropped += 1;
-            let connection = Connection::to_mobile(Packet { ip: &ip, segment: &segment });
-            self.machine.note(now, connection, segment.seq, OnTheWay::Refused);
+            let connection = Connection::to_mobile(parsed.packet());
+            self.machine.note(now, connection, parsed.segment.seq, OnTheWay::Refused);
         }
     }
 
@@ -237,17 +236,37 @@ enum Why {
     Malformed,
 }
 
-fn parse(packet: &Bytes) -> Result<(Header, Segment<Bytes>), Why> {
-    let (ip, payload) = Header::parse(packet).map_err(|error| match error {
-        ParseError::Unsupported { what: "ip fragment", .. } => Why::Fragment,
-        ParseError::Unsupported { .. } => Why::OtherVersion,
-        other => Why::of(other),
-    })?;
-    if ip.protocol != Protocol::Tcp {
-        return Err(Why::OtherProtocol);
+/// A TCP segment in a packet.
+#[derive(Debug)]
+struct Parsed {
+    ip: Header,
+    segment: Segment<Bytes>,
+    /// Place of the segment in the packet. The packet ends there; padding of the link may follow.
+    place: Range<usize>,
+}
+
+impl Parsed {
+    fn of(packet: &Bytes) -> Result<Self, Why> {
+        let (ip, place) = Header::parse(packet).map_err(|error| match error {
+            ParseError::Unsupported { what: "ip fragment", .. } => Why::Fragment,
+            ParseError::Unsupported { what: "ip version", .. } => Why::OtherVersion,
+            other => Why::of(other),
+        })?;
+        if ip.protocol() != Protocol::Tcp {
+            return Err(Why::OtherProtocol);
+        }
+        let segment = Segment::parse(&ip, &packet.slice(place.clone())).map_err(Why::of)?;
+        Ok(Self { ip, segment, place })
     }
-    let segment = Segment::parse(&ip, &payload).map_err(Why::of)?;
-    Ok((ip, segment))
+
+    fn packet(&self) -> Packet<'_, Bytes> {
+        Packet::new(&self.ip, &self.segment)
+    }
+
+    /// The packet that was parsed, without what the link padded: what sends it again takes all of it for the packet.
+    fn whole(&self, packet: &Bytes) -> Bytes {
+        packet.slice(..self.place.end)
+    }
 }
 
 impl Why {
@@ -261,21 +280,16 @@ impl Why {
 
 /// The packet with this clock of its sender's.
 fn showing(clock: u32, packet: Bytes) -> Bytes {
-    match parse(&packet) {
-        Ok((ip, _)) => rewrite::showing(clock, &ip, &packet).into(),
+    match Parsed::of(&packet) {
+        Ok(parsed) => rewrite::showing(clock, &parsed, &packet).into(),
         Err(_) => packet,
     }
 }
 
-/// Without what the link padded: whoever sends it again takes all of it for the packet.
-fn whole(packet: &Bytes) -> Bytes {
-    packet.slice(..usize::from(u16::from_be_bytes([packet[2], packet[3]])))
-}
-
 /// A packet of the machine's own, in the name of `src`.
-fn made(src: Ipv4Addr, dst: Ipv4Addr, segment: &Segment<Bytes>) -> Bytes {
-    let ip = Header { src, dst, ttl: TTL, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 };
-    let mut packet = Vec::with_capacity(hopline_wire::ipv4::HEADER_LEN + segment.wire_len());
+fn made(src: IpAddr, dst: IpAddr, segment: &Segment<Bytes>) -> Bytes {
+    let ip = Header::between(src, dst, Protocol::Tcp);
+    let mut packet = Vec::with_capacity(ip.min_len() + segment.wire_len());
     ip.emit(segment.wire_len(), &mut packet);
     segment.emit(&ip, &mut packet);
     packet.into()

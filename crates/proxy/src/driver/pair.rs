@@ -1,24 +1,24 @@
 //! Runs a [`DProxy`] on bytes, and finds out whether the other end is there. The mobile side of the place is the link with that end
 //! behind it.
 
-use super::{BATCH, Pumped, Untouched, parse, whole};
+use super::{BATCH, Parsed, Pumped, Untouched};
 use crate::dproxy::{Config, DProxy, Does, Verdict};
 use crate::filter::Turn;
-use crate::packet::{Packet, Side};
+use crate::packet::Side;
 use crate::packet_io::{Arrival, Fate, Injected, Postpones};
 use crate::session::{self, Heard, Peer, Session, datagram};
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_wire::dproxy::tunnel::{self, Datagram, Speaks, other_version};
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// One end of a link, and what it has been brought.
 #[derive(Debug)]
 pub struct PairDriver {
     machine: DProxy<Stored>,
     session: Session,
-    peer: Ipv4Addr,
+    peer: IpAddr,
     /// The life of the other end that the machine was told of.
     told: Option<u64>,
     greetings: VecDeque<session::Reply>,
@@ -112,7 +112,7 @@ impl PairDriver {
 
     /// Takes a datagram that has come from an address to the port of messages. What follows from it happens with the next
     /// [`PairDriver::pump`].
-    pub fn handle_datagram(&mut self, now: Instant, from: Ipv4Addr, bytes: &[u8]) {
+    pub fn handle_datagram(&mut self, now: Instant, from: IpAddr, bytes: &[u8]) {
         if from == self.peer && bytes.first() == Some(&tunnel::MAGIC) {
             self.handle_greeting(now, bytes);
         } else if self.machine.handle_datagram(now, from, bytes) {
@@ -218,24 +218,24 @@ impl PairDriver {
 
     /// The queue of the link has dropped this packet: it is not repaired.
     fn refused(&mut self, packet: &Bytes) {
-        if let Ok((ip, segment)) = parse(packet) {
-            self.machine.refused(Packet { ip: &ip, segment: &segment });
+        if let Ok(parsed) = Parsed::of(packet) {
+            self.machine.refused(parsed.packet());
         }
     }
 
     fn pass<Io: Postpones>(&mut self, now: Instant, arrival: Arrival, io: &mut Io) -> Result<(), Io::Error> {
-        let (ip, segment) = match parse(&arrival.packet) {
+        let parsed = match Parsed::of(&arrival.packet) {
             Ok(parsed) => parsed,
             Err(why) => {
                 *self.counts.untouched.of(why) += 1;
                 return io.conclude(arrival, Fate::Pass);
             }
         };
-        let packet = Packet { ip: &ip, segment: &segment };
+        let packet = parsed.packet();
         self.session.note_traffic();
         if arrival.from == Side::Fixed {
             self.counts.out += 1;
-            self.machine.pass_out(now, packet, || Stored::Copy(whole(&arrival.packet)));
+            self.machine.pass_out(now, packet, || Stored::Copy(parsed.whole(&arrival.packet)));
             return io.conclude(arrival, Fate::Pass);
         }
         self.counts.come += 1;

@@ -1,8 +1,8 @@
 //! What an ACK says, and what a clock shows, changed in its bytes: everything else, options that nobody here knows among it, stays as it was.
 
+use super::Parsed;
 use crate::packet::Says;
 use hopline_wire::checksum::Sum;
-use hopline_wire::ipv4::Header;
 use hopline_wire::tcp::{HEADER_LEN, SackBlock};
 
 /// Where things are in the TCP header, in bytes.
@@ -19,18 +19,18 @@ const TIMESTAMPS_LEN: u8 = 10;
 /// Of a block of the SACK option, in bytes.
 const BLOCK_LEN: usize = 8;
 
-/// The packet, saying this. Blocks that are no longer said leave NOPs behind, so that nothing moves. `packet` has been parsed: `ip` is its
-/// header, a segment is behind it, and every option is as long as it says.
-pub(super) fn saying(says: Says, ip: &Header, packet: &[u8]) -> Vec<u8> {
-    changed(ip, packet, |segment| {
+/// The packet, saying this. Blocks that are no longer said leave NOPs behind, so that nothing moves. `packet` has been parsed, so every
+/// option is as long as it says.
+pub(super) fn saying(says: Says, parsed: &Parsed, packet: &[u8]) -> Vec<u8> {
+    changed(parsed, packet, |segment| {
         segment[ACK..ACK + 4].copy_from_slice(&says.ack.0.to_be_bytes());
         put_blocks(options_of(segment), says.sack.as_slice());
     })
 }
 
 /// The packet with its sender's clock showing this (TSval). As [`saying`], it has been parsed; what shows no clock stays as it is.
-pub(super) fn showing(clock: u32, ip: &Header, packet: &[u8]) -> Vec<u8> {
-    changed(ip, packet, |segment| {
+pub(super) fn showing(clock: u32, parsed: &Parsed, packet: &[u8]) -> Vec<u8> {
+    changed(parsed, packet, |segment| {
         for_each_option(options_of(segment), |option| {
             if let [TIMESTAMPS, TIMESTAMPS_LEN, value @ ..] = option {
                 value[..4].copy_from_slice(&clock.to_be_bytes());
@@ -40,14 +40,12 @@ pub(super) fn showing(clock: u32, ip: &Header, packet: &[u8]) -> Vec<u8> {
 }
 
 /// The packet with its segment changed, and the checksum that is right then.
-fn changed(ip: &Header, packet: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
+fn changed(parsed: &Parsed, packet: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut packet = packet.to_vec();
-    let header = usize::from(packet[0] & 0xf) * 4;
-    let total = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
-    let segment = &mut packet[header..total];
+    let segment = &mut packet[parsed.place.clone()];
     change(segment);
     segment[CHECKSUM..CHECKSUM + 2].fill(0);
-    let mut sum = Sum::pseudo_header(ip, segment.len());
+    let mut sum = Sum::pseudo_header(&parsed.ip, segment.len());
     sum.add(segment);
     segment[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.finish().to_be_bytes());
     packet
@@ -100,9 +98,9 @@ fn put_into(option: &mut [u8], blocks: &[SackBlock]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::parse;
     use bytes::Bytes;
     use hopline_core::Seq32;
+    use hopline_wire::ip::Header;
     use hopline_wire::tcp::{SackBlocks, Segment};
     use proptest::prelude::*;
 
@@ -118,33 +116,71 @@ mod tests {
         blocks
     }
 
+    /// The versions of IP.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Version {
+        V4,
+        V6,
+    }
+
+    const VERSIONS: [Version; 2] = [Version::V4, Version::V6];
+
+    impl Version {
+        /// Length of the headers before the segment.
+        fn headers(self) -> usize {
+            match self {
+                Self::V4 => 24,
+                Self::V6 => 48,
+            }
+        }
+
+        /// A header with DSCP 10 and options, or a flow label and an extension header, before a segment of this length.
+        fn header(self, len: usize) -> Vec<u8> {
+            match self {
+                Self::V4 => {
+                    let mut header = vec![0x46, 0x28, 0, (24 + len) as u8, 0x12, 0x34, 0x40, 0, 63, 6, 0, 0];
+                    header.extend([10, 0, 0, 2, 10, 0, 0, 1, 1, 1, 1, 0]);
+                    let sum = hopline_wire::checksum::internet(&header);
+                    header[10..12].copy_from_slice(&sum.to_be_bytes());
+                    header
+                }
+                Self::V6 => {
+                    let mut header = vec![0x62, 0x8a, 0xbc, 0xde, 0, (8 + len) as u8, 60, 63];
+                    for host in [2, 1] {
+                        header.extend([0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host]);
+                    }
+                    header.extend([6, 0, 1, 4, 0, 0, 0, 0]);
+                    header
+                }
+            }
+        }
+    }
+
     /// An ACK with these option bytes, behind an IP header with options, and before padding of the link.
-    fn packet(options: &[u8], data: &[u8]) -> Bytes {
+    fn packet(version: Version, options: &[u8], data: &[u8]) -> Bytes {
         assert!(options.len().is_multiple_of(4));
-        let total = 24 + HEADER_LEN + options.len() + data.len();
-        let mut packet = vec![0x46, 0x28, 0, total as u8, 0x12, 0x34, 0x40, 0, 63, 6, 0, 0];
-        packet.extend([10, 0, 0, 2, 10, 0, 0, 1, 1, 1, 1, 0]);
-        let sum = hopline_wire::checksum::internet(&packet);
-        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        let len = HEADER_LEN + options.len() + data.len();
+        let mut packet = version.header(len);
         packet.extend([0, 9, 0, 80, 0, 0, 0, 77, 0, 0, 1, 0]);
         packet.extend([((HEADER_LEN + options.len()) / 4 * 16) as u8, 0x10, 2, 0, 0, 0, 0, 0]);
         packet.extend(options);
         packet.extend(data);
-        let (ip, _) = Header::parse(&packet.clone().into()).unwrap();
-        let mut sum = Sum::pseudo_header(&ip, total - 24);
-        sum.add(&packet[24..]);
-        packet[24 + CHECKSUM..26 + CHECKSUM].copy_from_slice(&sum.finish().to_be_bytes());
+        let (ip, place) = Header::parse(&packet).unwrap();
+        let mut sum = Sum::pseudo_header(&ip, len);
+        sum.add(&packet[place.clone()]);
+        packet[place.start + CHECKSUM..place.start + CHECKSUM + 2]
+            .copy_from_slice(&sum.finish().to_be_bytes());
         packet.extend([0xee; 6]);
         packet.into()
     }
 
     /// What the packet says after it was made to say this, and its bytes; the checksums are right.
     fn said(packet: &Bytes, ack: u32, lefts: &[u32]) -> (Segment<Bytes>, Vec<u8>) {
-        let (ip, _) = parse(packet).unwrap();
-        let bytes = saying(Says { ack: Seq32(ack), sack: blocks(lefts) }, &ip, packet);
+        let parsed = Parsed::of(packet).unwrap();
+        let bytes = saying(Says { ack: Seq32(ack), sack: blocks(lefts) }, &parsed, packet);
         assert_eq!(bytes.len(), packet.len());
-        let (_, segment) = parse(&bytes.clone().into()).expect("it is a packet with right checksums");
-        (segment, bytes)
+        let after = Parsed::of(&bytes.clone().into()).expect("it is a packet with right checksums");
+        (after.segment, bytes)
     }
 
     /// Two NOPs and SACK with these blocks.
@@ -162,64 +198,71 @@ mod tests {
 
     #[test]
     fn blocks_are_replaced_and_those_left_over_become_nops() {
-        let options = [&UNKNOWN[..], &sack(&[500, 700])].concat();
-        let packet = packet(&options, b"data");
-        let (segment, bytes) = said(&packet, u32::MAX, &[600]);
-        assert_eq!((segment.ack, segment.options.sack), (Seq32(u32::MAX), blocks(&[600])));
-        assert_eq!((&segment.payload[..], segment.window, segment.seq), (&b"data"[..], 512, Seq32(77)));
-        let options = &bytes[44..68];
-        assert_eq!(options[..16], [&UNKNOWN[..], &sack(&[600])].concat());
-        assert_eq!(options[16..], [NOP; 8]);
+        for version in VERSIONS {
+            let options = [&UNKNOWN[..], &sack(&[500, 700])].concat();
+            let packet = packet(version, &options, b"data");
+            let (segment, bytes) = said(&packet, u32::MAX, &[600]);
+            assert_eq!((segment.ack, segment.options.sack), (Seq32(u32::MAX), blocks(&[600])));
+            assert_eq!((&segment.payload[..], segment.window, segment.seq), (&b"data"[..], 512, Seq32(77)));
+            let options = &bytes[version.headers() + HEADER_LEN..][..24];
+            assert_eq!(options[..16], [&UNKNOWN[..], &sack(&[600])].concat());
+            assert_eq!(options[16..], [NOP; 8]);
+        }
     }
 
     #[test]
     fn only_acknowledgment_blocks_and_checksum_change() {
-        let packet = packet(&sack(&[500]), b"odd");
-        let (_, bytes) = said(&packet, 0x0102_0304, &[0x0a0b_0c0d]);
-        let changed: Vec<usize> = (0..packet.len()).filter(|&at| packet[at] != bytes[at]).collect();
-        let allowed = |at: &usize| matches!(at - 24, 8..12 | 16..18 | 24..32);
-        assert!(changed.iter().all(allowed), "{changed:?}");
+        for version in VERSIONS {
+            let packet = packet(version, &sack(&[500]), b"odd");
+            let (_, bytes) = said(&packet, 0x0102_0304, &[0x0a0b_0c0d]);
+            let changed: Vec<usize> = (0..packet.len()).filter(|&at| packet[at] != bytes[at]).collect();
+            let allowed =
+                |at: &usize| matches!(at.checked_sub(version.headers()), Some(8..12 | 16..18 | 24..32));
+            assert!(changed.iter().all(allowed), "{changed:?}");
+        }
     }
 
     #[test]
     fn a_clock_shows_what_it_is_told_and_nothing_else_changes() {
-        let clocks = [NOP, NOP, TIMESTAMPS, TIMESTAMPS_LEN, 0, 0, 0, 1, 0, 0, 0, 2];
-        let packet = packet(&[&UNKNOWN[..], &clocks].concat(), b"odd");
-        let (ip, before) = parse(&packet).unwrap();
-        let bytes = showing(0xdead_beef, &ip, &packet);
-        let (_, mut after) = parse(&bytes.clone().into()).expect("it is a packet with right checksums");
-        let clock = after.options.timestamps.as_mut().unwrap();
-        assert_eq!((clock.value, clock.echo), (0xdead_beef, 2));
-        clock.value = 1;
-        assert_eq!(after, before);
-        assert_eq!(bytes[44..48], UNKNOWN);
+        for version in VERSIONS {
+            let clocks = [NOP, NOP, TIMESTAMPS, TIMESTAMPS_LEN, 0, 0, 0, 1, 0, 0, 0, 2];
+            let packet = packet(version, &[&UNKNOWN[..], &clocks].concat(), b"odd");
+            let before = Parsed::of(&packet).unwrap();
+            let bytes = showing(0xdead_beef, &before, &packet);
+            let mut after =
+                Parsed::of(&bytes.clone().into()).expect("it is a packet with right checksums").segment;
+            let clock = after.options.timestamps.as_mut().unwrap();
+            assert_eq!((clock.value, clock.echo), (0xdead_beef, 2));
+            clock.value = 1;
+            assert_eq!(after, before.segment);
+            assert_eq!(bytes[version.headers() + HEADER_LEN..][..4], UNKNOWN);
+        }
     }
 
     #[test]
     fn where_no_clock_is_shown_none_comes() {
-        let packet = packet(&sack(&[1]), b"data");
-        let (ip, _) = parse(&packet).unwrap();
-        assert_eq!(showing(7, &ip, &packet), packet);
+        let packet = packet(Version::V4, &sack(&[1]), b"data");
+        assert_eq!(showing(7, &Parsed::of(&packet).unwrap(), &packet), packet);
     }
 
     #[test]
     fn no_blocks_are_left_where_none_are_said() {
-        let (segment, bytes) = said(&packet(&sack(&[1, 2, 3]), b""), 9, &[]);
+        let (segment, bytes) = said(&packet(Version::V4, &sack(&[1, 2, 3]), b""), 9, &[]);
         assert!(segment.options.sack.is_empty());
         assert_eq!(bytes[44..72], [NOP; 28]);
     }
 
     #[test]
     fn blocks_without_a_place_are_left_out() {
-        let (segment, _) = said(&packet(&sack(&[1]), b""), 9, &[4, 5, 6]);
+        let (segment, _) = said(&packet(Version::V4, &sack(&[1]), b""), 9, &[4, 5, 6]);
         assert_eq!(segment.options.sack, blocks(&[4]));
-        let (segment, _) = said(&packet(&[], b""), 9, &[4]);
+        let (segment, _) = said(&packet(Version::V4, &[], b""), 9, &[4]);
         assert!(segment.options.sack.is_empty());
     }
 
     #[test]
     fn what_stands_in_two_options_is_filled_in_order() {
-        let packet = packet(&[sack(&[1]), sack(&[2])].concat(), b"");
+        let packet = packet(Version::V4, &[sack(&[1]), sack(&[2])].concat(), b"");
         assert_eq!(said(&packet, 9, &[7, 8]).0.options.sack, blocks(&[7, 8]));
         assert_eq!(said(&packet, 9, &[7]).0.options.sack, blocks(&[7]));
     }
@@ -244,9 +287,13 @@ mod tests {
 
         /// Whatever options a packet has: if it can be parsed, it can be changed, and says what it was told to.
         #[test]
-        fn any_options_stand_it(options in options(), ack in any::<u32>()) {
-            let packet = packet(&options, b"data");
-            let Ok((_, before)) = parse(&packet) else { return Ok(()) };
+        fn any_options_stand_it(
+            version in prop::sample::select(&VERSIONS[..]),
+            options in options(),
+            ack in any::<u32>(),
+        ) {
+            let packet = packet(version, &options, b"data");
+            let Ok(Parsed { segment: before, .. }) = Parsed::of(&packet) else { return Ok(()) };
             let lefts: Vec<u32> = (0..before.options.sack.len() as u32 / 2).collect();
             let (after, _) = said(&packet, ack, &lefts);
             prop_assert_eq!(after.ack, Seq32(ack));

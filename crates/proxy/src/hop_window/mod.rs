@@ -20,11 +20,10 @@ use core::num::NonZeroU16;
 use hopline_core::{Duration, Instant, Payload, Seq32};
 use hopline_queue::codel::CoDelConfig;
 use hopline_queue::fq_codel::FqCoDelConfig;
-use hopline_wire::ipv4::HEADER_LEN;
 use hopline_wire::tcp::Flags;
 use host::{Heard, Host};
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// How much may be under way, and how much waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,7 +200,7 @@ impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
     }
 
     /// Takes what the machine sends, and lets go what there is room for.
-    fn settle(&mut self, now: Instant, mobile: Option<Ipv4Addr>) {
+    fn settle(&mut self, now: Instant, mobile: Option<IpAddr>) {
         let Some(config) = self.config else { return };
         while let Some(transmit) = self.machine.poll_transmit() {
             if let Transmit::Again { kept: Spanned { span, .. }, .. } = transmit {
@@ -234,7 +233,7 @@ impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
         self.look(place);
     }
 
-    fn place(&mut self, now: Instant, mobile: Ipv4Addr) -> Place {
+    fn place(&mut self, now: Instant, mobile: IpAddr) -> Place {
         if let Some(place) = self.hosts.hear(now, &key(mobile)) {
             return place;
         }
@@ -294,7 +293,7 @@ impl<M: Filter<Spanned<K>>, K: Clone> Filter<K> for HopWindow<M, K> {
         keep: impl FnOnce() -> K,
     ) -> Verdict {
         let (connection, segment) = (Connection::to_mobile(packet), packet.segment);
-        let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
+        let len_bytes = packet.len_bytes() as u32;
         let (seq, end) = (segment.seq, segment.seq_end());
         let span = |sending| Span { connection, seq, end, len_bytes, sending };
         let begins_or_ends = is_one_of(segment.flags, [Flags::SYN, Flags::RST]);
@@ -350,7 +349,7 @@ impl<M: Filter<Spanned<K>>, K: Clone> Filter<K> for HopWindow<M, K> {
         self.machine.note(now, connection, seq, way);
     }
 
-    fn forget_mobile(&mut self, mobile: Ipv4Addr) {
+    fn forget_mobile(&mut self, mobile: IpAddr) {
         if let Some(host) = self.hosts.remove(&key(mobile)) {
             self.waiting_bytes -= host.waiting_bytes();
         }
@@ -416,8 +415,12 @@ fn as_kept<K>(transmit: Transmit<Spanned<K>>) -> Transmit<K> {
 }
 
 /// Under what the table knows a host.
-const fn key(mobile: Ipv4Addr) -> Connection {
-    Connection { fixed: (Ipv4Addr::UNSPECIFIED, 0), mobile: (mobile, 0) }
+const fn key(mobile: IpAddr) -> Connection {
+    let unspecified = match mobile {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    Connection { fixed: (unspecified, 0), mobile: (mobile, 0) }
 }
 
 #[cfg(test)]

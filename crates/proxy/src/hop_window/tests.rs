@@ -3,11 +3,11 @@
 use super::*;
 use crate::packet::{Says, Side};
 use hopline_core::Length;
-use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::ip::{Header, Protocol};
 use hopline_wire::tcp::{SackBlock, SackBlocks, Segment};
 
-const FIXED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+const FIXED: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const MOBILE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 /// Data of a packet: 1,500 bytes with its headers.
 const FULL: u32 = 1460;
 /// The window before anything is measured, in packets.
@@ -42,7 +42,7 @@ impl Filter<Spanned<u32>> for Listener {
         self.notes.push((seq.0 / FULL, way));
     }
 
-    fn forget_mobile(&mut self, _: Ipv4Addr) {}
+    fn forget_mobile(&mut self, _: IpAddr) {}
 
     fn handle_timeout(&mut self, _: Instant) {}
 
@@ -82,7 +82,7 @@ impl Station {
     fn pass(&mut self, port: u16, segment: Segment<Length>, kept: u32) -> Verdict {
         let segment = Segment { src_port: port, dst_port: 80, ..segment };
         let ip = header(Side::Fixed);
-        self.window.pass_to_mobile(self.now, Packet { ip: &ip, segment: &segment }, || kept)
+        self.window.pass_to_mobile(self.now, Packet::new(&ip, &segment), || kept)
     }
 
     /// Full packet `n` of a connection. Whether it goes at once.
@@ -110,7 +110,7 @@ impl Station {
             segment.options.sack.push(SackBlock { left: seq(left), right: seq(right) });
         }
         let ip = header(Side::Mobile);
-        let verdict = self.window.pass_from_mobile(self.now, Packet { ip: &ip, segment: &segment });
+        let verdict = self.window.pass_from_mobile(self.now, Packet::new(&ip, &segment));
         assert_eq!(verdict, Verdict::Forward);
         assert_eq!(Says::of(&segment).ack, seq(n));
     }
@@ -138,7 +138,7 @@ impl Station {
 
 fn header(from: Side) -> Header {
     let (src, dst) = if from == Side::Fixed { (FIXED, MOBILE) } else { (MOBILE, FIXED) };
-    Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }
+    Header::between(src, dst, Protocol::Tcp)
 }
 
 fn seq(n: u32) -> Seq32 {

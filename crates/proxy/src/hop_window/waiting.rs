@@ -7,6 +7,7 @@ use hopline_core::Instant;
 use hopline_queue::contents::{Capability, Contents};
 use hopline_queue::drop_tail::{Class, Enqueued};
 use hopline_queue::fq_codel::FqCoDel;
+use std::net::IpAddr;
 
 /// Packets that wait.
 #[derive(Debug)]
@@ -110,7 +111,15 @@ impl<K> Contents<u32> for Packets<K> {
 
     fn flow(&self, number: &u32) -> u64 {
         let Connection { fixed, mobile } = self.at(*number).span.connection;
-        u64::from(u32::from(fixed.0)) << 32 | u64::from(fixed.1) << 16 | u64::from(mobile.1)
+        let host = match fixed.0 {
+            IpAddr::V4(address) => address.to_bits(),
+            // Folded: what has the same number shares a queue.
+            IpAddr::V6(address) => {
+                let bits = address.to_bits();
+                (bits ^ bits >> 32 ^ bits >> 64 ^ bits >> 96) as u32
+            }
+        };
+        u64::from(host) << 32 | u64::from(fixed.1) << 16 | u64::from(mobile.1)
     }
 
     fn mark(&mut self, _: &mut u32) {}

@@ -20,7 +20,7 @@ use crate::table::{Bounds, Place, Table};
 use hopline_core::{Duration, Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, Segment, Timestamps};
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// How it behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -254,7 +254,7 @@ impl<K: Clone> Filter<K> for Mtcp<K> {
 
     fn note(&mut self, _: Instant, _: Connection, _: Seq32, _: OnTheWay) {}
 
-    fn forget_mobile(&mut self, mobile: Ipv4Addr) {
+    fn forget_mobile(&mut self, mobile: IpAddr) {
         self.table.forget(|connection| connection.mobile.0 == mobile);
     }
 

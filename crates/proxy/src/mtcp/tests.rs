@@ -2,11 +2,12 @@
 
 use super::*;
 use hopline_core::Length;
-use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::ip::{Header, Protocol};
 use hopline_wire::tcp::SackBlock;
+use std::net::Ipv6Addr;
 
-const FIXED: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 80);
-const MOBILE: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 9);
+const FIXED: (IpAddr, u16) = (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)), 80);
+const MOBILE: (IpAddr, u16) = (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)), 9);
 const LEN: u32 = 1000;
 /// Before packet 0. The numbers wrap around with packet 2.
 const START: Seq32 = Seq32(u32::MAX - 2 * LEN);
@@ -20,9 +21,9 @@ fn seq(n: u32) -> Seq32 {
     START + n * LEN
 }
 
-fn segment(from: (Ipv4Addr, u16), flags: Flags, seq: Seq32, len: u32) -> (Header, Segment<Length>) {
+fn segment(from: (IpAddr, u16), flags: Flags, seq: Seq32, len: u32) -> (Header, Segment<Length>) {
     let to = if from == FIXED { MOBILE } else { FIXED };
-    let ip = Header { src: from.0, dst: to.0, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 };
+    let ip = Header::between(from.0, to.0, Protocol::Tcp);
     let payload = Length(len.into());
     (ip, Segment { src_port: from.1, dst_port: to.1, seq, flags, payload, window: 500, ..Segment::default() })
 }
@@ -46,7 +47,7 @@ impl Supervisor {
 
     fn pass_on(&mut self, flags: Flags, seq: Seq32, len: u32, kept: u32) {
         let (ip, segment) = segment(FIXED, flags, seq, len);
-        let verdict = self.machine.pass_to_mobile(self.now(), Packet { ip: &ip, segment: &segment }, || kept);
+        let verdict = self.machine.pass_to_mobile(self.now(), Packet::new(&ip, &segment), || kept);
         assert_eq!(verdict, Verdict::Forward, "nothing is ever taken from the way to the host");
     }
 
@@ -65,7 +66,7 @@ impl Supervisor {
         sack.into_iter().for_each(|block| {
             segment.options.sack.push(block);
         });
-        match self.machine.pass_from_mobile(self.now(), Packet { ip: &ip, segment: &segment }) {
+        match self.machine.pass_from_mobile(self.now(), Packet::new(&ip, &segment)) {
             Verdict::Forward => None,
             Verdict::ForwardWith(says) => Some(says.ack),
             Verdict::Absorb => panic!("an ACK is absorbed"),

@@ -6,7 +6,7 @@
 
 use hopline_core::{Duration, Instant};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Which mobile hosts are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ const HOSTS: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Hosts {
     asks: Asks,
-    known: BTreeMap<Ipv4Addr, Host>,
+    known: BTreeMap<IpAddr, Host>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl Hosts {
     }
 
     /// Returns whether a host may be asked now; then it has one question less.
-    pub(super) fn may_ask(&mut self, now: Instant, mobile: Ipv4Addr) -> bool {
+    pub(super) fn may_ask(&mut self, now: Instant, mobile: IpAddr) -> bool {
         let Asks::Answering { questions } = self.asks else { return true };
         if self.known.len() >= HOSTS && !self.known.contains_key(&mobile) {
             self.known.pop_first();
@@ -69,12 +69,12 @@ impl Hosts {
     }
 
     /// Returns whether a host has shown that it keeps what it sends: only then a question is repeated.
-    pub(super) fn has_answered(&self, mobile: Ipv4Addr) -> bool {
+    pub(super) fn has_answered(&self, mobile: IpAddr) -> bool {
         self.asks == Asks::All || self.known.get(&mobile).is_some_and(|host| host.has_answered)
     }
 
     /// A host has sent again what it was asked for.
-    pub(super) fn answers(&mut self, mobile: Ipv4Addr) {
+    pub(super) fn answers(&mut self, mobile: IpAddr) {
         let Asks::Answering { questions } = self.asks else { return };
         if let Some(host) = self.known.get_mut(&mobile) {
             host.has_answered = true;

@@ -23,7 +23,7 @@ use hopline_wire::tcp::{Flags, Options, SackBlock, SackBlocks, Segment, Timestam
 pub use hosts::Asks;
 use hosts::Hosts;
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// How it behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,7 +239,7 @@ impl<K> Filter<K> for Nacks<K> {
 
     fn note(&mut self, _: Instant, _: Connection, _: Seq32, _: OnTheWay) {}
 
-    fn forget_mobile(&mut self, mobile: Ipv4Addr) {
+    fn forget_mobile(&mut self, mobile: IpAddr) {
         self.table.forget(|connection| connection.mobile.0 == mobile);
     }
 

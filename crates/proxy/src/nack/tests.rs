@@ -3,10 +3,11 @@
 use super::*;
 use crate::snoop::{self, Snoop};
 use hopline_core::Length;
-use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::ip::{Header, Protocol};
+use std::net::Ipv6Addr;
 
-const FIXED: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 80);
-const MOBILE: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 9);
+const FIXED: (IpAddr, u16) = (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)), 80);
+const MOBILE: (IpAddr, u16) = (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)), 9);
 const LEN: u32 = 1000;
 /// Before packet 0. The numbers wrap around with packet 2.
 const START: Seq32 = Seq32(u32::MAX - 2 * LEN);
@@ -15,8 +16,8 @@ fn seq(n: u32) -> Seq32 {
     START + n * LEN
 }
 
-fn segment(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16)) -> (Header, Segment<Length>) {
-    let ip = Header { src: from.0, dst: to.0, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 };
+fn segment(from: (IpAddr, u16), to: (IpAddr, u16)) -> (Header, Segment<Length>) {
+    let ip = Header::between(from.0, to.0, Protocol::Tcp);
     (ip, Segment { src_port: from.1, dst_port: to.1, flags: Flags::ACK, window: 500, ..Segment::default() })
 }
 
@@ -52,14 +53,14 @@ impl Station {
     /// A packet comes. What is asked for?
     fn data(&mut self, n: u32) -> Vec<(u32, u32)> {
         let (ip, segment) = data(n);
-        let verdict = self.machine.pass_from_mobile(self.now(), Packet { ip: &ip, segment: &segment });
+        let verdict = self.machine.pass_from_mobile(self.now(), Packet::new(&ip, &segment));
         assert_eq!(verdict, Verdict::Forward, "nothing is ever held up");
         self.asked()
     }
 
     fn ack(&mut self, n: u32) {
         let (ip, segment) = ack(n);
-        let packet = Packet { ip: &ip, segment: &segment };
+        let packet = Packet::new(&ip, &segment);
         assert_eq!(self.machine.pass_to_mobile(self.now(), packet, || ()), Verdict::Forward);
     }
 
@@ -161,7 +162,7 @@ fn a_reset_or_a_new_call_ends_what_was_known() {
         station.data(2);
         let (ip, segment) = data(500);
         let segment = Segment { flags, payload: Length(0), ..segment };
-        let _ = station.machine.pass_from_mobile(station.now(), Packet { ip: &ip, segment: &segment });
+        let _ = station.machine.pass_from_mobile(station.now(), Packet::new(&ip, &segment));
         assert_eq!(station.wait(10_000), [], "{flags:?}");
     }
 }
@@ -171,12 +172,8 @@ fn host() -> Snoop<u32> {
     let mut host = Snoop::new(snoop::Config::told());
     for n in 0..=5 {
         let (ip, segment) = data(n);
-        let verdict = Filter::<u32>::pass_to_mobile(
-            &mut host,
-            Instant::ZERO,
-            Packet { ip: &ip, segment: &segment },
-            || n,
-        );
+        let verdict =
+            Filter::<u32>::pass_to_mobile(&mut host, Instant::ZERO, Packet::new(&ip, &segment), || n);
         assert_eq!(verdict, Verdict::Forward);
     }
     assert_eq!(told(&mut host, 50, 1), Verdict::Forward);
@@ -185,14 +182,14 @@ fn host() -> Snoop<u32> {
 
 fn told(host: &mut Snoop<u32>, at_ms: u64, n: u32) -> Verdict {
     let (ip, segment) = ack(n);
-    host.pass_from_mobile(Instant::from_millis(at_ms), Packet { ip: &ip, segment: &segment })
+    host.pass_from_mobile(Instant::from_millis(at_ms), Packet::new(&ip, &segment))
 }
 
 fn asked(host: &mut Snoop<u32>, at_ms: u64, (left, right): (u32, u32)) -> Vec<u32> {
     let (ip, mut segment) = ack(1);
     segment.options.nack = true;
     segment.options.sack.push(SackBlock { left: seq(left), right: seq(right) });
-    let packet = Packet { ip: &ip, segment: &segment };
+    let packet = Packet::new(&ip, &segment);
     assert_eq!(host.pass_from_mobile(Instant::from_millis(at_ms), packet), Verdict::Absorb);
     again(host)
 }
@@ -233,7 +230,7 @@ fn beside_timestamps_a_question_holds_three_ranges() {
     let mut station = Station::new(Config::default());
     let (ip, mut segment) = ack(1);
     segment.options.timestamps = Some(Timestamps { value: 7, echo: 8 });
-    let packet = Packet { ip: &ip, segment: &segment };
+    let packet = Packet::new(&ip, &segment);
     assert_eq!(station.machine.pass_to_mobile(station.now(), packet, || ()), Verdict::Forward);
     (1..=4).for_each(|n| drop(station.data(2 * n)));
     station.now_ms = 100;

@@ -26,7 +26,7 @@ use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, SackBlocks, Segment, Timestamps};
 pub use stats::Stats;
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Snoop at one station. `K`: a packet as whoever drives the machine keeps it, to send it again.
 #[derive(Debug)]
@@ -327,7 +327,7 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         self.settle(place, before);
     }
 
-    fn forget_mobile(&mut self, mobile: Ipv4Addr) {
+    fn forget_mobile(&mut self, mobile: IpAddr) {
         for (_, tracked) in self.table.take_all(|connection| connection.mobile.0 == mobile) {
             self.release(Some(tracked));
         }

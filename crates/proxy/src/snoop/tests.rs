@@ -5,12 +5,12 @@
 use super::*;
 use crate::packet::Says;
 use hopline_core::{Duration, Length};
-use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::ip::{Header, Protocol};
 use hopline_wire::tcp::{Options, SackBlock, SackBlocks, Segment};
 use std::net::Ipv4Addr;
 
-const FIXED: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 80);
-const MOBILE: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 9);
+const FIXED: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
+const MOBILE: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 9);
 const LEN: u32 = 1000;
 /// Before packet 0. The numbers wrap around with packet 2.
 const START: Seq32 = Seq32(u32::MAX - 2 * LEN);
@@ -21,8 +21,8 @@ struct Station {
     now_ms: u64,
 }
 
-fn header(src: Ipv4Addr, dst: Ipv4Addr) -> Header {
-    Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }
+fn header(src: IpAddr, dst: IpAddr) -> Header {
+    Header::between(src, dst, Protocol::Tcp)
 }
 
 /// The first byte of packet `n`.
@@ -104,7 +104,7 @@ impl Station {
 
     fn pass_on(&mut self, segment: &Segment<Length>, kept: u32) -> Verdict {
         let ip = header(FIXED.0, MOBILE.0);
-        self.snoop.pass_to_mobile(self.now(), Packet { ip: &ip, segment }, || kept)
+        self.snoop.pass_to_mobile(self.now(), Packet::new(&ip, segment), || kept)
     }
 
     fn ack(&mut self, n: u32, sack: &[(u32, u32)]) -> Verdict {
@@ -113,7 +113,7 @@ impl Station {
 
     fn pass_back(&mut self, segment: &Segment<Length>) -> Verdict {
         let ip = header(MOBILE.0, FIXED.0);
-        self.snoop.pass_from_mobile(self.now(), Packet { ip: &ip, segment })
+        self.snoop.pass_from_mobile(self.now(), Packet::new(&ip, segment))
     }
 
     fn refused(&mut self, n: u32) {
@@ -123,7 +123,7 @@ impl Station {
     fn note(&mut self, n: u32, way: OnTheWay) {
         let ip = header(FIXED.0, MOBILE.0);
         let data = data(n);
-        let connection = Connection::to_mobile(Packet { ip: &ip, segment: &data });
+        let connection = Connection::to_mobile(Packet::new(&ip, &data));
         self.snoop.note(self.now(), connection, data.seq, way);
     }
 
@@ -645,7 +645,7 @@ fn silent_connections_expire_and_the_table_is_bounded() {
 /// Packet `n` of the connection from port `port`, at the `ms`th millisecond.
 fn pass_from(snoop: &mut Snoop<u32>, ms: u64, port: u16, n: u32) {
     let segment = Segment { src_port: port, ..data(n) };
-    let packet = Packet { ip: &header(FIXED.0, MOBILE.0), segment: &segment };
+    let packet = Packet::new(&header(FIXED.0, MOBILE.0), &segment);
     snoop.pass_to_mobile(Instant::from_millis(ms), packet, || n);
 }
 

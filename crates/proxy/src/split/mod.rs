@@ -17,7 +17,7 @@ use hopline_core::{Duration, Instant, Payload, Seq32, Stream};
 use hopline_transport::any::{Segment, Transport};
 use hopline_wire::tcp::{self, Flags};
 use std::collections::{BTreeMap, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// What splits connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,7 +99,7 @@ pub struct Split<P: Payload> {
     config: Config,
     table: Table<Halves<P>>,
     /// Where connections follow their hosts: those that are here.
-    hosts: BTreeMap<Ipv4Addr, Stay>,
+    hosts: BTreeMap<IpAddr, Stay>,
     /// What has come for these meanwhile.
     held_off: VecDeque<(Connection, Side, Segment<P>)>,
     out: VecDeque<Transmit<P>>,
@@ -237,7 +237,7 @@ impl<P: Payload> Split<P> {
     }
 
     /// The connections of a mobile host leave, to go on at another station. What still comes of them here is dropped.
-    pub fn take_out(&mut self, mobile: Ipv4Addr) -> Vec<Moved<P>> {
+    pub fn take_out(&mut self, mobile: IpAddr) -> Vec<Moved<P>> {
         let taken = self.table.take_all(|connection| connection.mobile.0 == mobile);
         self.hosts.remove(&mobile);
         self.held_off.retain(|(connection, ..)| connection.mobile.0 != mobile);
@@ -245,7 +245,7 @@ impl<P: Payload> Split<P> {
     }
 
     /// Everything that another station knew of the connections of a mobile host has come, and if that is nothing.
-    pub fn put_in(&mut self, now: Instant, mobile: Ipv4Addr, moved: Vec<Moved<P>>) {
+    pub fn put_in(&mut self, now: Instant, mobile: IpAddr, moved: Vec<Moved<P>>) {
         if self.hosts.len() < MOST_HOSTS || self.hosts.contains_key(&mobile) {
             self.hosts.insert(mobile, Stay::Settled);
         }
@@ -275,7 +275,7 @@ impl<P: Payload> Split<P> {
     }
 
     /// A mobile host has come, and its connections may follow.
-    pub fn expect(&mut self, now: Instant, mobile: Ipv4Addr) {
+    pub fn expect(&mut self, now: Instant, mobile: IpAddr) {
         if self.hosts.len() < MOST_HOSTS || self.hosts.contains_key(&mobile) {
             self.hosts.insert(mobile, Stay::Expecting { since: now });
         }
@@ -283,13 +283,13 @@ impl<P: Payload> Split<P> {
 
     /// Whether connections of a mobile host may be on their way here.
     #[must_use]
-    pub fn is_expecting(&self, now: Instant, mobile: Ipv4Addr) -> bool {
+    pub fn is_expecting(&self, now: Instant, mobile: IpAddr) -> bool {
         let Unknown::WaitedFor(patience) = self.config.unknown else { return false };
         matches!(self.hosts.get(&mobile), Some(Stay::Expecting { since }) if now.since(*since) < patience)
     }
 
     /// Whether the connections of a mobile host are a matter of another station.
-    fn is_elsewhere(&self, mobile: Ipv4Addr) -> bool {
+    fn is_elsewhere(&self, mobile: IpAddr) -> bool {
         self.config.unknown != Unknown::Reset && !self.hosts.contains_key(&mobile)
     }
 

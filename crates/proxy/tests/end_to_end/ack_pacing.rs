@@ -54,7 +54,7 @@ impl Station<Segment<Bytes>> for Paced {
             (self.machine, self.restarted, self.gone) = (AckPacing::new(self.config), now, self.came);
         }
         let ip = header(from);
-        let packet = Packet { ip: &ip, segment: &segment };
+        let packet = Packet::new(&ip, &segment);
         if from == Side::A {
             self.machine.pass_to_mobile(packet);
             self.out.push_back((Side::A, segment));

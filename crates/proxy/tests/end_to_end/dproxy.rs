@@ -233,7 +233,7 @@ impl Ends for Reading {
     fn enter(&mut self, now: Instant, side: usize, segment: Wired) {
         if let Some(end) = &mut self.ends[side] {
             let ip = header(sides(side));
-            end.pass_out(now, Passing { ip: &ip, segment: &segment }, || segment.clone());
+            end.pass_out(now, Passing::new(&ip, &segment), || segment.clone());
         }
         self.out[side].push_back(Out::Crosses(Turn::Last, Read::Packet(segment)));
         self.drain(side);
@@ -243,10 +243,10 @@ impl Ends for Reading {
         let verdict = match (&mut self.ends[side], &crossing) {
             (Some(end), Read::Packet(segment)) => {
                 let ip = header(sides(1 - side));
-                end.pass_in(now, Passing { ip: &ip, segment }, || segment.clone())
+                end.pass_in(now, Passing::new(&ip, segment), || segment.clone())
             }
             (Some(end), Read::Message(bytes)) => {
-                end.handle_datagram(now, ADDRESSES[1 - side], bytes);
+                end.handle_datagram(now, ADDRESSES[1 - side].into(), bytes);
                 Verdict::Held
             }
             (None, Read::Packet(_)) => Verdict::Forward,
@@ -272,7 +272,7 @@ impl Ends for Reading {
     fn refused(&mut self, side: usize, crossing: &Read) {
         if let (Some(end), Read::Packet(segment)) = (&mut self.ends[side], crossing) {
             let ip = header(sides(side));
-            end.refused(Passing { ip: &ip, segment });
+            end.refused(Passing::new(&ip, segment));
         }
     }
 
@@ -559,9 +559,9 @@ fn flood(end: &mut DProxy<Wired>, now: Instant, stranger: u32) {
     ip.src = Ipv4Addr::from_bits(0x0b00_0000 + stranger);
     let mut segment =
         Wired { src_port: 1, dst_port: 2, payload: Bytes::from_static(b"hello"), ..Wired::default() };
-    end.pass_out(now, Passing { ip: &ip, segment: &segment }, || segment.clone());
+    end.pass_out(now, Passing::new(&ip, &segment), || segment.clone());
     for _ in 0..2 {
-        let _ = end.pass_in(now, Passing { ip: &ip, segment: &segment }, || segment.clone());
+        let _ = end.pass_in(now, Passing::new(&ip, &segment), || segment.clone());
         segment.seq += 2 * segment.payload.len() as u32;
     }
     // Nobody answers these.

@@ -68,7 +68,7 @@ impl<M: Filter<Segment<Bytes>>> Station<Segment<Bytes>> for Base<M> {
             (self.machine, self.restarted) = ((self.make)(), now);
         }
         let ip = header(from);
-        let packet = Packet { ip: &ip, segment: &segment };
+        let packet = Packet::new(&ip, &segment);
         match from {
             Side::A => match self.machine.pass_to_mobile(now, packet, || segment.clone()) {
                 Verdict::Absorb => {}

@@ -54,7 +54,7 @@ impl Machine for Host {
     fn handle_packet(&mut self, now: Instant, link: LinkId, segment: Segment<Bytes>) {
         let ip = header(if self.side == Side::A { Side::B } else { Side::A });
         let verdict = match &mut self.keeps {
-            Some(keeps) => keeps.pass_from_mobile(now, Packet { ip: &ip, segment: &segment }),
+            Some(keeps) => keeps.pass_from_mobile(now, Packet::new(&ip, &segment)),
             None => Verdict::Forward,
         };
         match verdict {
@@ -84,7 +84,7 @@ impl Machine for Host {
         let segment = self.tcp.poll_transmit(now)?;
         if let Some(keeps) = &mut self.keeps {
             let (ip, kept) = (header(self.side), segment.clone());
-            let packet = Packet { ip: &ip, segment: &segment };
+            let packet = Packet::new(&ip, &segment);
             assert_ne!(keeps.pass_to_mobile(now, packet, || kept), Verdict::Absorb, "TCP knows what it does");
         }
         Some(segment)

@@ -6,7 +6,7 @@ use hopline_core::{Instant, Payload, Seq32};
 use hopline_proxy::{BareAck, Connection, Filter, OnTheWay, Packet, Transmit, Verdict};
 use hopline_testkit::Side;
 use hopline_wire::tcp::Segment;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// `outer` stands on the side of the wired network.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ where
             Verdict::Forward => self.outer.pass_from_mobile(now, packet),
             Verdict::ForwardWith(says) => {
                 let segment = says.put_into(packet.segment);
-                match self.outer.pass_from_mobile(now, Packet { ip: packet.ip, segment: &segment }) {
+                match self.outer.pass_from_mobile(now, Packet { segment: &segment, ..packet }) {
                     Verdict::Forward => Verdict::ForwardWith(says),
                     other => other,
                 }
@@ -64,7 +64,7 @@ where
         self.inner.note(now, connection, seq, way);
     }
 
-    fn forget_mobile(&mut self, mobile: Ipv4Addr) {
+    fn forget_mobile(&mut self, mobile: IpAddr) {
         self.outer.forget_mobile(mobile);
         self.inner.forget_mobile(mobile);
     }
@@ -82,7 +82,7 @@ where
             if let Some(transmit) = self.inner.poll_transmit() {
                 let Transmit::Ack(ack) = transmit else { return Some(transmit) };
                 let (ip, segment) = (header(Side::B), ack.segment::<Bytes>());
-                match self.outer.pass_from_mobile(now, Packet { ip: &ip, segment: &segment }) {
+                match self.outer.pass_from_mobile(now, Packet::new(&ip, &segment)) {
                     Verdict::Absorb => {}
                     Verdict::Forward => return Some(Transmit::Ack(ack)),
                     Verdict::ForwardWith(says) => {
@@ -94,7 +94,7 @@ where
                     Transmit::Again { turn, connection, kept, clock } => {
                         let ip = header(Side::A);
                         let kept = showing(clock, kept);
-                        let packet = Packet { ip: &ip, segment: &kept };
+                        let packet = Packet::new(&ip, &kept);
                         if self.inner.pass_to_mobile(now, packet, || kept.clone()) != Verdict::Absorb {
                             return Some(Transmit::Again { turn, connection, kept, clock: None });
                         }

@@ -11,7 +11,7 @@ use hopline_transport::any::{Segment, Transport};
 use hopline_transport::connection::{CloseReason, Event, State};
 use hopline_transport::tcp::{self, Endpoint};
 use proptest::prelude::*;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 type Wired = hopline_wire::tcp::Segment<Bytes>;
 
@@ -32,8 +32,10 @@ fn stream() -> Stream {
 }
 
 /// The hosts, by the ports of the endpoints: 1 at the fixed one, 2 at the mobile one.
-pub(crate) const CONNECTION: Connection =
-    Connection { fixed: (Ipv4Addr::new(10, 0, 0, 1), 1), mobile: (Ipv4Addr::new(10, 0, 0, 2), 2) };
+pub(crate) const CONNECTION: Connection = Connection {
+    fixed: (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1),
+    mobile: (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 2),
+};
 
 impl Station<Wired> for Base {
     fn take(&mut self, now: Instant, from: Side, segment: Wired) {

@@ -28,7 +28,7 @@ impl InPath for AckPacingSeat {
         let Some((_, Side::Mobile, Segment::Tcp(segment))) = self.border.crossing(packet) else {
             return Passage::Pass;
         };
-        let seen = Packet { ip: &packet.packet().ip, segment };
+        let seen = Packet::new(&packet.packet().ip, segment);
         match self.machine.pass_from_mobile(now, seen, || (packet.handle, packet.onward)) {
             Verdict::Forward => Passage::Pass,
             Verdict::Taken => Passage::Taken,
@@ -37,13 +37,13 @@ impl InPath for AckPacingSeat {
 
     fn egress(&mut self, _now: Instant, packet: Passing<'_>, _next_hop: Ipv4Addr) -> Passage {
         if let Some((_, Side::Fixed, Segment::Tcp(segment))) = self.border.crossing(packet) {
-            self.machine.pass_to_mobile(Packet { ip: &packet.packet().ip, segment });
+            self.machine.pass_to_mobile(Packet::new(&packet.packet().ip, segment));
         }
         Passage::Pass
     }
 
     fn parted(&mut self, _now: Instant, mobile: Ipv4Addr) {
-        self.machine.forget_mobile(mobile);
+        self.machine.forget_mobile(mobile.into());
     }
 
     fn held(&self) -> usize {

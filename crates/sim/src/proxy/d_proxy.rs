@@ -63,13 +63,13 @@ impl InPath for DProxySeat {
         let ip = &packet.packet().ip;
         match &packet.packet().body {
             Body::DProxy(sealed) if ip.dst == self.near => {
-                self.machine.handle_message(now, ip.src, sealed);
+                self.machine.handle_message(now, ip.src.into(), sealed);
                 self.wishes.push_back(Wish::Absorb(packet.handle));
                 Passage::Taken
             }
             Body::Segment(Segment::Tcp(segment)) => {
                 let keep = || Stored::Held(packet.handle, packet.onward);
-                let verdict = self.machine.pass_in(now, proxy::Packet { ip, segment }, keep);
+                let verdict = self.machine.pass_in(now, proxy::Packet::new(ip, segment), keep);
                 if verdict == Verdict::Forward {
                     // Before what it sets free.
                     self.wishes.push_back(Wish::GoOn(packet.handle, packet.onward));
@@ -88,14 +88,14 @@ impl InPath for DProxySeat {
             // It goes out again as it went out first, with the mark that it had.
             let kept = Header { ecn: packet.view.ecn, ttl: packet.view.ttl, ..*ip };
             let keep = || Stored::Copy(*account, kept, *segment);
-            self.machine.pass_out(now, proxy::Packet { ip, segment }, keep);
+            self.machine.pass_out(now, proxy::Packet::new(ip, segment), keep);
         }
         Passage::Pass
     }
 
     fn refused(&mut self, _now: Instant, packet: &Packet) {
         if let Body::Segment(Segment::Tcp(segment)) = &packet.body {
-            self.machine.refused(proxy::Packet { ip: &packet.ip, segment });
+            self.machine.refused(proxy::Packet::new(&packet.ip, segment));
         }
     }
 

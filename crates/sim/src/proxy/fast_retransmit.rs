@@ -1,5 +1,6 @@
 //! Fast retransmission after a handoff, seated in a mobile host.
 
+use super::ipv4_of;
 use crate::outcome::ProxyCounts;
 use crate::packet::{Account, Body, header};
 use crate::seat::{InPath, Onward, Passage, Passing, Sending, Wish};
@@ -33,7 +34,7 @@ impl InPath for FastRetransmitSeat {
         if let (Onward::Out { .. }, Body::Segment(Segment::Tcp(segment))) = (passing.onward, &packet.body)
             && packet.ip.src == self.own
         {
-            let seen = Packet { ip: &packet.ip, segment };
+            let seen = Packet::new(&packet.ip, segment);
             self.accounts.insert(Connection::from_mobile(seen), packet.account);
             self.machine.pass_out(now, seen);
         }
@@ -59,7 +60,7 @@ impl InPath for FastRetransmitSeat {
     fn poll(&mut self, _now: Instant) -> Option<Wish> {
         let ack = self.machine.poll_transmit()?;
         let account = self.accounts.get(&ack.connection).copied().unwrap_or(Account::Foreign);
-        let (segment, next_hop) = (ack.segment::<Length>(), ack.connection.fixed.0);
+        let (segment, next_hop) = (ack.segment::<Length>(), ipv4_of(ack.connection.fixed.0));
         let ip = header(self.own, next_hop, Protocol::Tcp);
         let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
         let body = Body::Segment(Segment::Tcp(segment));

@@ -37,7 +37,7 @@ where
         let Some((_, Side::Mobile, Segment::Tcp(segment))) = self.border.crossing(packet) else {
             return Passage::Pass;
         };
-        match self.machine.pass_from_mobile(now, proxy::Packet { ip: &packet.packet().ip, segment }) {
+        match self.machine.pass_from_mobile(now, proxy::Packet::new(&packet.packet().ip, segment)) {
             Verdict::Forward => Passage::Pass,
             Verdict::ForwardWith(says) => Passage::Rewritten(Segment::Tcp(says.put_into(segment))),
             Verdict::Absorb => self.border.absorb(packet.handle),
@@ -51,7 +51,7 @@ where
         let ip = packet.packet().ip;
         // It goes out again as it went out first, with the mark that it had.
         let keep = || (Header { ecn: packet.view.ecn, ttl: packet.view.ttl, ..ip }, *segment);
-        match self.machine.pass_to_mobile(now, proxy::Packet { ip: &ip, segment }, keep) {
+        match self.machine.pass_to_mobile(now, proxy::Packet::new(&ip, segment), keep) {
             Verdict::Forward | Verdict::ForwardWith(_) => Passage::Pass,
             Verdict::Absorb => self.border.absorb(packet.handle),
         }
@@ -59,13 +59,13 @@ where
 
     fn refused(&mut self, now: Instant, packet: &Packet) {
         if let Body::Segment(Segment::Tcp(segment)) = &packet.body {
-            let connection = Connection::to_mobile(proxy::Packet { ip: &packet.ip, segment });
+            let connection = Connection::to_mobile(proxy::Packet::new(&packet.ip, segment));
             self.machine.note(now, connection, segment.seq, OnTheWay::Refused);
         }
     }
 
     fn parted(&mut self, _now: Instant, mobile: Ipv4Addr) {
-        self.machine.forget_mobile(mobile);
+        self.machine.forget_mobile(mobile.into());
     }
 
     fn counts(&self) -> ProxyCounts {

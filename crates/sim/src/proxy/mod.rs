@@ -37,7 +37,15 @@ use link::Across;
 pub(crate) use link::{Crossing, LinkSeat};
 pub(crate) use split::SplitSeat;
 use std::collections::{BTreeMap, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// An address of the simulator.
+fn ipv4_of(address: IpAddr) -> Ipv4Addr {
+    match address {
+        IpAddr::V4(address) => address,
+        IpAddr::V6(address) => unreachable!("nodes have IPv4 addresses, and {address} is none"),
+    }
+}
 
 /// The machine that `spec`, number `number` of them all, describes.
 pub(crate) fn sitter(
@@ -96,7 +104,7 @@ pub(crate) fn pair_ends(spec: &Spec, node: NodeId, run: u64) -> impl Iterator<It
         };
         Some(match kind {
             PairKind::DProxy(config) => {
-                let config = dproxy::Config { local: node.ipv4(), peer: far.ipv4(), ..*config };
+                let config = dproxy::Config { local: node.ipv4().into(), peer: far.ipv4().into(), ..*config };
                 Sitter::DProxy(Box::new(DProxySeat::new(DProxy::new(config), node, far)))
             }
             PairKind::Opaque(config) => {
@@ -193,7 +201,7 @@ impl Border {
             Beyond::Hosts(hosts) => hosts.contains(beyond),
             Beyond::All { own } => here == own,
         };
-        let (src, dst) = ((ip.src, segment.ports()[0]), (ip.dst, segment.ports()[1]));
+        let (src, dst) = ((ip.src.into(), segment.ports()[0]), (ip.dst.into(), segment.ports()[1]));
         let (connection, from) = match packet.onward {
             Onward::In { from, .. } if crosses(&ip.src, &ip.dst) => {
                 self.learn(ip.src, from.ipv4());
@@ -226,6 +234,7 @@ impl Border {
             Side::Mobile => (connection.fixed.0, connection.mobile.0),
             Side::Fixed => (connection.mobile.0, connection.fixed.0),
         };
+        let (src, dst) = (ipv4_of(src), ipv4_of(dst));
         let ip = Header { ecn: segment.ecn(), ..header(src, dst, segment.protocol()) };
         self.sending_as(connection, to, ip, segment, class)
     }

@@ -37,7 +37,7 @@ impl SplitSeat {
         let (wish, moved) = handovers.take(now, ip.src, *piece, state);
         self.border.wishes.push_back(wish);
         if let Some(moved) = moved {
-            self.machine.put_in(now, ip.dst, moved);
+            self.machine.put_in(now, ip.dst.into(), moved);
         }
         Some(self.border.absorb(packet.handle))
     }
@@ -70,16 +70,16 @@ impl InPath for SplitSeat {
 
     fn joined(&mut self, now: Instant, mobile: Ipv4Addr, past: Past) {
         match self.handovers.as_mut().and_then(|handovers| handovers.recall(mobile)) {
-            Some(back) => self.machine.put_in(now, mobile, back),
-            None if past == Past::Some => self.machine.expect(now, mobile),
-            None => self.machine.put_in(now, mobile, Vec::new()),
+            Some(back) => self.machine.put_in(now, mobile.into(), back),
+            None if past == Past::Some => self.machine.expect(now, mobile.into()),
+            None => self.machine.put_in(now, mobile.into(), Vec::new()),
         }
     }
 
     fn parted(&mut self, now: Instant, mobile: Ipv4Addr) {
         if let Some(handovers) = &mut self.handovers {
-            let follows = self.machine.is_expecting(now, mobile);
-            let moved = self.machine.take_out(mobile);
+            let follows = self.machine.is_expecting(now, mobile.into());
+            let moved = self.machine.take_out(mobile.into());
             // Nothing is an answer too, unless it is still on its way from another station: then it goes on from there.
             if !(follows && moved.is_empty()) {
                 handovers.begin(now, mobile, moved);

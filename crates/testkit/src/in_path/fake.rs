@@ -5,7 +5,7 @@ use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_proxy::driver::{Counts, Driver, Pumped};
 use hopline_proxy::snoop::{Config, Snoop, Stats};
-use hopline_proxy::{Arrival, Fate, Filter, Injected, PacketIo, Postpones, Side, Turn};
+use hopline_proxy::{Arrival, Connection, Fate, Filter, Injected, PacketIo, Postpones, Side, Turn};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Packets that wait, and what became of others. What is concluded takes effect when it is flushed, as in the kernel.
@@ -118,17 +118,24 @@ impl Postpones for Fake {
 /// Snoop at a [`Fake`].
 #[derive(Debug)]
 pub struct FakePlace {
+    hosts: Connection,
     io: Fake,
     driver: Driver<Snoop<Bytes>>,
 }
 
-impl Default for FakePlace {
-    fn default() -> Self {
-        Self { io: Fake::default(), driver: Driver::new(Snoop::new(Config::modern())) }
+impl FakePlace {
+    /// One between these hosts.
+    #[must_use]
+    pub fn between(hosts: Connection) -> Self {
+        Self { hosts, io: Fake::default(), driver: Driver::new(Snoop::new(Config::modern())) }
     }
 }
 
 impl Place for FakePlace {
+    fn hosts(&self) -> Connection {
+        self.hosts
+    }
+
     fn take(&mut self, now: Instant, from: Side, packets: &[Vec<u8>], arrivals: usize) -> Arrived {
         for packet in packets {
             self.io.offer(from, packet.clone());

@@ -2,6 +2,7 @@ use super::*;
 use crate::testing::{bit_flips, hex, refuses_every_prefix};
 use bytes::Bytes;
 use proptest::prelude::*;
+use std::net::Ipv4Addr;
 
 const TAG: &str = "000102030405060708090a0b0c0d0e0f";
 
@@ -13,7 +14,16 @@ fn emitted(sealed: &Sealed) -> Bytes {
 }
 
 fn sealed(says: Says) -> Sealed {
-    let flow = Flow { src: (Ipv4Addr::new(10, 0, 0, 1), 80), dst: (Ipv4Addr::new(10, 0, 0, 2), 49_152) };
+    about([Ipv4Addr::new(10, 0, 0, 1).into(), Ipv4Addr::new(10, 0, 0, 2).into()], says)
+}
+
+/// The same over IPv6.
+fn sealed_v6(says: Says) -> Sealed {
+    about(["2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap()], says)
+}
+
+fn about([src, dst]: [IpAddr; 2], says: Says) -> Sealed {
+    let flow = Flow { src: (src, 80), dst: (dst, 49_152) };
     let range = Range { seq: Seq32(0xffff_fe00), len: 1448 };
     let message = Message { number: 0x0102_0304_0506_0708, flow, range, says };
     Sealed { message, tag: core::array::from_fn(|at| at as u8) }
@@ -21,11 +31,15 @@ fn sealed(says: Says) -> Sealed {
 
 #[test]
 fn each_type_is_these_bytes() {
-    for (says, code) in [(Says::Request, "01"), (Says::NotCached, "02"), (Says::Tail, "03")] {
-        let flow = "0a000001 0a000002 0050 c000";
-        let bytes = hex(&format!("02 {code} 05a8 {flow} fffffe00 0102030405060708 {TAG}"));
-        assert_eq!(emitted(&sealed(says)), bytes);
-        assert_eq!(Sealed::parse(&bytes), Ok(sealed(says)));
+    for (says, code) in [(Says::Request, "1"), (Says::NotCached, "2"), (Says::Tail, "3")] {
+        let v4 = ("4", "0a000001 0a000002", sealed(says));
+        let v6 = ("6", "20010db8000000000000000000000001 20010db8000000000000000000000002", sealed_v6(says));
+        for (version, addresses, sealed) in [v4, v6] {
+            let flow = format!("{addresses} 0050 c000");
+            let bytes = hex(&format!("03 {version}{code} 05a8 {flow} fffffe00 0102030405060708 {TAG}"));
+            assert_eq!(emitted(&sealed), bytes);
+            assert_eq!(Sealed::parse(&bytes), Ok(sealed));
+        }
     }
 }
 
@@ -36,13 +50,13 @@ fn a_range_ends_beyond_the_wrap() {
 
 #[test]
 fn what_is_cut_short_or_followed_by_something_is_refused() {
-    let bytes = emitted(&sealed(Says::Request));
-    refuses_every_prefix(&bytes, |bytes| Sealed::parse(bytes));
-    let longer = [&bytes[..], &[0]].concat();
-    assert_eq!(
-        Sealed::parse(&longer),
-        Err(ParseError::BadLength { what: "D-Proxy message", value: SEALED_LEN + 1 })
-    );
+    for (sealed, len) in [(sealed(Says::Request), 44), (sealed_v6(Says::Request), 68)] {
+        let bytes = emitted(&sealed);
+        refuses_every_prefix(&bytes, |bytes| Sealed::parse(bytes));
+        let longer = [&bytes[..], &[0]].concat();
+        let error = ParseError::BadLength { what: "D-Proxy message", value: len + 1 };
+        assert_eq!(Sealed::parse(&longer), Err(error));
+    }
 }
 
 #[test]
@@ -53,25 +67,32 @@ fn what_nobody_says_is_refused() {
         Sealed::parse(&bytes)
     };
     let unsupported = |what, value| Err(ParseError::Unsupported { what, value });
-    assert_eq!(with(0, [0, 1]), unsupported("D-Proxy version", 0));
-    assert_eq!(with(0, [1, 1]), unsupported("D-Proxy version", 1));
-    assert_eq!(with(0, [2, 0]), unsupported("D-Proxy type", 0));
-    assert_eq!(with(0, [2, 4]), unsupported("D-Proxy type", 4));
+    assert_eq!(with(0, [0, 0x41]), unsupported("D-Proxy version", 0));
+    assert_eq!(with(0, [2, 1]), unsupported("D-Proxy version", 2));
+    assert_eq!(with(0, [3, 0x40]), unsupported("D-Proxy type", 0));
+    assert_eq!(with(0, [3, 0x44]), unsupported("D-Proxy type", 4));
+    assert_eq!(with(0, [3, 0x51]), unsupported("D-Proxy IP version", 5));
     assert_eq!(with(2, [0, 0]), Err(ParseError::BadLength { what: "D-Proxy range", value: 0 }));
 }
 
 #[test]
 fn every_bit_counts() {
-    let whole = emitted(&sealed(Says::Request));
-    for flipped in bit_flips(&whole) {
-        assert_ne!(Sealed::parse(&flipped), Ok(sealed(Says::Request)), "{flipped:02x?}");
+    for sealed in [sealed(Says::Request), sealed_v6(Says::Request)] {
+        for flipped in bit_flips(&emitted(&sealed)) {
+            assert_ne!(Sealed::parse(&flipped), Ok(sealed), "{flipped:02x?}");
+        }
     }
 }
 
 proptest! {
     #[test]
-    fn what_is_understood_is_written_as_it_was(mut bytes in prop::collection::vec(any::<u8>(), 44), code in 0u8..5) {
-        (bytes[0], bytes[1]) = (VERSION, code);
+    fn what_is_understood_is_written_as_it_was(
+        mut bytes in prop::collection::vec(any::<u8>(), 68),
+        is_v6: bool,
+        code in 0u8..5,
+    ) {
+        (bytes[0], bytes[1]) = (VERSION, if is_v6 { 0x60 } else { 0x40 } | code);
+        bytes.truncate(if is_v6 { 68 } else { 44 });
         if let Ok(sealed) = Sealed::parse(&bytes) {
             prop_assert_eq!(emitted(&sealed), bytes);
         }

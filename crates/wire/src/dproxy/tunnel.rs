@@ -6,7 +6,7 @@
 //!  0                   1                   2                   3
 //!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
 //! +---------------+-------+-------+-------------------------------+
-//! |  magic = 0xd6 | ver=2 | kind=0|  number of the datagram:      |   a frame
+//! |  magic = 0xd6 | ver=3 | kind=0|  number of the datagram:      |   a frame
 //! +---------------+-------+-------+                               |
 //! |  rises from one datagram of a session to the next, 48 bits    |
 //! +---------------------------------------------------------------+
@@ -17,7 +17,7 @@
 //! +---------------------------------------------------------------+
 //!
 //! +---------------+-------+-------+---------------+---------------+
-//! |  magic = 0xd6 | ver=2 | kind=1|   1: answer   |    speaks     |   a greeting, 52 bytes
+//! |  magic = 0xd6 | ver=3 | kind=1|   1: answer   |    speaks     |   a greeting, 52 bytes
 //! +---------------+-------+-------+---------------+---------------+
 //! |  life: chosen at random when the sender began (64 bits)       |
 //! |  challenge: to be met by the other end                        |
@@ -50,8 +50,8 @@ pub const FRAME_TAG_LEN: usize = 8;
 /// Numbers of datagrams are below this.
 pub const NUMBERS: u64 = 1 << 48;
 
-/// The version that is spoken here.
-pub const VERSION: u8 = 2;
+/// The version that is spoken here: that of messages, which the ends of a link agree on by greetings.
+pub const VERSION: u8 = super::VERSION;
 const FRAME: u8 = 0;
 const GREETING: u8 = 1;
 
@@ -127,7 +127,7 @@ impl Speaks {
 pub fn other_version(bytes: &[u8]) -> Option<u8> {
     match *bytes {
         [MAGIC, second, ..] => Some(second >> 4).filter(|version| *version != VERSION),
-        [first, ..] if bytes.len() == super::SEALED_LEN => {
+        [first, ..] if super::SEALED_LENS.contains(&bytes.len()) => {
             Some(first).filter(|first| *first != super::VERSION)
         }
         _ => None,
@@ -266,7 +266,7 @@ mod tests {
         }
         assert_eq!(
             &written(&frame(0x0102_0304_0506, b"x"))[..],
-            b"\xd6\x20\x01\x02\x03\x04\x05\x0612345678x"
+            b"\xd6\x30\x01\x02\x03\x04\x05\x0612345678x"
         );
     }
 
@@ -292,8 +292,10 @@ mod tests {
         assert_eq!(other_version(&greeting), None);
         greeting[1] = 0x11;
         assert_eq!(other_version(&greeting), Some(1));
-        let message = [1; super::super::SEALED_LEN];
-        assert_eq!((other_version(&message), other_version(&message[1..])), (Some(1), None));
+        for len in super::super::SEALED_LENS {
+            let message = vec![1; len];
+            assert_eq!((other_version(&message), other_version(&message[1..])), (Some(1), None));
+        }
         assert_eq!(other_version(&[]), None);
     }
 }

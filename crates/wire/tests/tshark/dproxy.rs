@@ -9,7 +9,7 @@ use hopline_wire::dproxy::frame::{Body, Frame, MAGIC, Numbers, Parity, Sending};
 use hopline_wire::dproxy::tunnel::{self, Datagram, Greeting, Speaks, Wants};
 use hopline_wire::dproxy::{self, Flow, Message, Range, Says, Sealed};
 use hopline_wire::{ipv4, udp};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/wireshark/dproxy.lua");
 
@@ -37,7 +37,13 @@ fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Reading<'_>) -> T) -> T {
 }
 
 fn any(stream: &mut Stream) -> Sealed {
-    let mut end = || (Ipv4Addr::from_bits(stream.bits() as u32), stream.bits() as u16);
+    let is_v6 = stream.below(2) == 0;
+    let mut end = || {
+        let mut bits = || u128::from(stream.bits());
+        let v6 = Ipv6Addr::from_bits(bits() << 64 | bits());
+        let v4 = Ipv4Addr::from_bits(bits() as u32);
+        (if is_v6 { v6.into() } else { v4.into() }, stream.bits() as u16)
+    };
     let flow = Flow { src: end(), dst: end() };
     let range = Range { seq: Seq32(stream.bits() as u32), len: (stream.bits() as u16).max(1) };
     let says = [Says::Request, Says::NotCached, Says::Tail][stream.below(3) as usize];
@@ -125,8 +131,11 @@ fn hex(bytes: &[u8]) -> String {
 pub(crate) fn every_field_of_messages_is_shown_as_it_was_written() {
     let messages = messages();
     let payloads: Vec<_> = messages.iter().map(emit).collect();
-    let shown = ["type", "len", "src", "dst", "src_port", "dst_port", "seq", "number", "tag"];
-    let shown: Vec<_> = shown.iter().map(|name| format!("hopline_dproxy.{name}")).collect();
+    let addresses = ["src", "dst", "src_v6", "dst_v6"];
+    let shown = ["type", "len", "src_port", "dst_port", "seq", "number", "tag", "ip_version"]
+        .iter()
+        .chain(&addresses);
+    let shown: Vec<_> = shown.map(|name| format!("hopline_dproxy.{name}")).collect();
     let mut names = vec!["frame.protocols", "_ws.expert.message", "_ws.lua.error"];
     names.extend(shown.iter().map(String::as_str));
     let rows = read(&payloads, |reading| reading.fields(&names));
@@ -137,21 +146,25 @@ pub(crate) fn every_field_of_messages_is_shown_as_it_was_written() {
             Says::NotCached => "2",
             Says::Tail => "3",
         };
+        let [src, dst] = [message.flow.src.0, message.flow.dst.0].map(|address| address.to_string());
+        let is_v6 = message.flow.src.0.is_ipv6();
+        let none = [String::new(), String::new()];
+        let (v4, v6) = if is_v6 { (none, [src, dst]) } else { ([src, dst], none) };
         let expected = [
             "raw:ip:udp:hopline_dproxy".to_owned(),
             String::new(),
             String::new(),
             code.to_owned(),
             message.range.len.to_string(),
-            message.flow.src.0.to_string(),
-            message.flow.dst.0.to_string(),
             message.flow.src.1.to_string(),
             message.flow.dst.1.to_string(),
             message.range.seq.to_string(),
             message.number.to_string(),
             hex(tag),
+            if is_v6 { "6" } else { "4" }.to_owned(),
         ];
-        assert_eq!(row[..], expected, "{message:?}");
+        assert_eq!(row[..expected.len()], expected, "{message:?}");
+        assert_eq!(row[expected.len()..], [v4, v6].concat(), "{message:?}");
     }
 }
 
@@ -239,15 +252,20 @@ pub(crate) fn every_field_of_datagrams_is_shown_as_it_was_written() {
 }
 
 pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
-    let flow = Flow { src: (Ipv4Addr::new(10, 0, 0, 1), 80), dst: (Ipv4Addr::new(10, 0, 0, 2), 9000) };
+    let flow =
+        |src: &str, dst: &str| Flow { src: (src.parse().unwrap(), 80), dst: (dst.parse().unwrap(), 9000) };
+    let (v4, v6) = (flow("10.0.0.1", "10.0.0.2"), flow("2001:db8::1", "2001:db8::2"));
     let range = Range { seq: Seq32(5792), len: 1448 };
-    let message = |says| emit(&Sealed { message: Message { number: 1, flow, range, says }, tag: [0; 16] });
+    let of = |flow, says| emit(&Sealed { message: Message { number: 1, flow, range, says }, tag: [0; 16] });
+    let message = |says| of(v4, says);
     let frame = |body| emit_frame(&Frame { epoch: 3, body });
     let request = message(Says::Request);
     let longer = [&request[..], &[0]].concat();
     let payloads = [
         request.clone(),
         message(Says::NotCached),
+        of(v6, Says::Tail),
+        [&request[..1], &[0x51], &request[2..]].concat(),
         request[..43].to_vec(),
         longer,
         [&[1], &request[1..]].concat(),
@@ -260,6 +278,8 @@ pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
     let expected = [
         "request 10.0.0.1:80 > 10.0.0.2:9000, 1448 from 5792",
         "not cached 10.0.0.1:80 > 10.0.0.2:9000, 1448 from 5792",
+        "tail [2001:db8::1]:80 > [2001:db8::2]:9000, 1448 from 5792",
+        "D-PROXY [malformed: IP version 5]",
         "D-PROXY [malformed: truncated: 44 bytes needed, 43 present]",
         "D-PROXY [malformed: 45 bytes]",
         "D-PROXY [malformed: version 1]",

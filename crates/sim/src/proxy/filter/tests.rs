@@ -14,7 +14,7 @@ use hopline_proxy::driver::Counts;
 use hopline_proxy::snoop::{Config, Stats, Windowed};
 use hopline_proxy::{Filter, Side};
 use hopline_queue::Class;
-use hopline_testkit::in_path::{Arrived, CASES, HOSTS, Place};
+use hopline_testkit::in_path::{Arrived, CASES, IPV4, Place};
 use hopline_transport::any::Segment;
 use hopline_wire::checksum::Sum;
 use hopline_wire::dot11::MacAddr;
@@ -64,7 +64,7 @@ impl SeatPlace {
         let passage = match from {
             Side::Fixed => {
                 self.counts.to_mobile += 1;
-                self.seat.egress(now, passing(TO_MOBILE), HOSTS.mobile.0)
+                self.seat.egress(now, passing(TO_MOBILE), IPV4[1])
             }
             Side::Mobile => {
                 self.counts.from_mobile += 1;
@@ -174,7 +174,7 @@ impl Place for SeatPlace {
 const STATION: NodeId = NodeId(1);
 const RADIO: Port = Port { link: LinkId(0), interface: Interface::Radio(StationId(0)) };
 const TO_MOBILE: Onward =
-    Onward::Out { at: RADIO, to: MacAddr([2, 0, 0, 0, 0, 2]), class: Class::Data, next_hop: HOSTS.mobile.0 };
+    Onward::Out { at: RADIO, to: MacAddr([2, 0, 0, 0, 0, 2]), class: Class::Data, next_hop: IPV4[1] };
 const FROM_MOBILE: Onward = Onward::In { at: RADIO, from: NodeId(2) };
 
 /// The segment with other data.
