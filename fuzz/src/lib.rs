@@ -28,6 +28,7 @@ pub struct Target {
 /// Every target.
 pub const TARGETS: &[Target] = &[
     Target { name: "ipv4", run: wire::ipv4 },
+    Target { name: "ipv6", run: wire::ipv6 },
     Target { name: "tcp", run: wire::tcp },
     Target { name: "udp", run: wire::udp },
     Target { name: "icmp", run: wire::icmp },

@@ -17,7 +17,8 @@ use hopline_wire::tcp::Segment;
 use hopline_wire::tpa::{self as tpa_wire, Ports};
 use hopline_wire::udp::Datagram;
 use hopline_wire::{
-    ParseError, aodv as routing, arp, arq as link_arq, dsr as source_routing, olsr as link_state,
+    ParseError, aodv as routing, arp, arq as link_arq, dsr as source_routing, ipv6 as ipv6_wire,
+    olsr as link_state,
 };
 use std::net::Ipv4Addr;
 
@@ -33,6 +34,19 @@ pub fn ipv4(data: &[u8]) {
         let repaired = with_checksum(data, 10, |bytes| checksum::internet(&bytes[..header_len]));
         round_trip(repaired, Header::parse, emit);
     }
+}
+
+/// IPv6 headers with their extension headers, which are not written again.
+pub fn ipv6(data: &[u8]) {
+    let parse = |packet: &Bytes| {
+        let (header, payload) = ipv6_wire::Header::parse(packet)?;
+        Ok((header, packet.slice(payload)))
+    };
+    let emit = |(header, payload): &(ipv6_wire::Header, Bytes), out: &mut Vec<u8>| {
+        header.emit(payload.len(), out);
+        out.extend_from_slice(payload);
+    };
+    round_trip(data.to_vec(), parse, emit);
 }
 
 /// TCP segments, in a packet from 10.0.0.1 to 10.0.0.2.

@@ -8,22 +8,35 @@ use hopline_proxy::dproxy::{
 };
 use hopline_proxy::{Bounds, Packet};
 use hopline_wire::dproxy::{Flow, Message, Range, Says, Sealed};
-use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::ip::{Header, Protocol};
 use hopline_wire::tcp::{Flags, Segment};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU8;
 
-const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
-const PEER: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
+const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 0, 1));
+const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 1, 0, 2));
 const KEY: Key = Key::new([3; 32]);
-/// Hosts on the near and on the far side of the link.
-const HOSTS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
+/// Hosts on the near and on the far side of the link, by the version of IP of a flow.
+const HOSTS: [[IpAddr; 2]; 2] = [
+    [IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2))],
+    [
+        IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
+        IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)),
+    ],
+];
 const CONNECTIONS: u32 = 3;
 const CACHED: u32 = 12;
 const HELD: u32 = 8;
 const REPLAYS: u8 = 2;
 const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Direction of a packet over the link.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Out,
+    In,
+}
 
 /// Drives an end of a link with any packets of several connections and any messages, with the right proof and without, while the other end
 /// comes and goes. Checks that it
@@ -48,20 +61,20 @@ pub fn dproxy_machine(data: &[u8]) {
                 end.pass(time);
             }
             40..110 => {
-                let (ip, segment) = any_packet(&mut choices, HOSTS);
+                let (ip, segment) = any_packet(&mut choices, Way::Out);
                 end.replays.insert(name, 0);
-                end.machine.pass_out(end.now, Packet { ip: &ip, segment: &segment }, || name);
+                end.machine.pass_out(end.now, Packet::new(&ip, &segment), || name);
             }
             110..180 => {
-                let (ip, segment) = any_packet(&mut choices, [HOSTS[1], HOSTS[0]]);
-                let packet = Packet { ip: &ip, segment: &segment };
+                let (ip, segment) = any_packet(&mut choices, Way::In);
+                let packet = Packet::new(&ip, &segment);
                 if end.machine.pass_in(end.now, packet, || name) == Verdict::Held {
                     end.held.insert(name, end.now);
                 }
             }
             180..190 => {
-                let (ip, segment) = any_packet(&mut choices, HOSTS);
-                end.machine.refused::<Length>(Packet { ip: &ip, segment: &segment });
+                let (ip, segment) = any_packet(&mut choices, Way::Out);
+                end.machine.refused::<Length>(Packet::new(&ip, &segment));
             }
             190..193 => end.machine.peer_left(end.now),
             193..196 => end.machine.peer_came(end.now, [KEY; 2]),
@@ -94,8 +107,10 @@ impl End {
     /// It hears a message, mostly with the right proof.
     fn hear(&mut self, choices: &mut Choices<'_>, how: u8) {
         self.number += u64::from(choices.byte() % 4);
-        let flow = if choices.byte().is_multiple_of(2) { HOSTS } else { [HOSTS[1], HOSTS[0]] };
+        let goes_out = choices.byte().is_multiple_of(2);
         let port = port(choices);
+        let [near, far] = hosts(port);
+        let flow = if goes_out { [near, far] } else { [far, near] };
         let message = Message {
             number: self.number,
             flow: Flow { src: (flow[0], port), dst: (flow[1], port) },
@@ -106,7 +121,7 @@ impl End {
             200..210 => Sealed { message, tag: [choices.byte(); 16] },
             _ => KEY.seal(PEER, message),
         };
-        let from = if how == 255 { HOSTS[0] } else { PEER };
+        let from = if how == 255 { LOCAL } else { PEER };
         self.machine.handle_message(self.now, from, &sealed);
     }
 
@@ -188,8 +203,15 @@ fn number(choices: &mut Choices<'_>) -> Seq32 {
     }
 }
 
-fn any_packet(choices: &mut Choices<'_>, [src, dst]: [Ipv4Addr; 2]) -> (Header, Segment<Length>) {
+/// The hosts of the connections on this port.
+fn hosts(port: u16) -> [IpAddr; 2] {
+    HOSTS[usize::from(port % 2)]
+}
+
+fn any_packet(choices: &mut Choices<'_>, way: Way) -> (Header, Segment<Length>) {
     let port = port(choices);
+    let [near, far] = hosts(port);
+    let (src, dst) = if way == Way::Out { (near, far) } else { (far, near) };
     let flags = Flags(match choices.byte() {
         0..220 => Flags::ACK.0,
         220..230 => Flags::SYN.0,
@@ -199,7 +221,7 @@ fn any_packet(choices: &mut Choices<'_>, [src, dst]: [Ipv4Addr; 2]) -> (Header, 
     let (seq, ack) = (number(choices), number(choices));
     let payload = Length(choices.pick(&[500, 500, 500, 500, 0, 1, 1300, 70_000]));
     let segment = Segment { src_port: port, dst_port: port, seq, ack, flags, payload, ..Segment::default() };
-    (Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }, segment)
+    (Header::between(src, dst, Protocol::Tcp), segment)
 }
 
 /// Drives an end of a link that numbers packets with packets, its own frames come back, and any other frames. Checks that it never

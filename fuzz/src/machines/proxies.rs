@@ -11,13 +11,19 @@ use hopline_proxy::split::{self, Split};
 use hopline_proxy::{Bounds, Connection, Filter, OnTheWay, Packet, Side, Transmit, Verdict};
 use hopline_transport::any::{self, Transport};
 use hopline_transport::tcp;
-use hopline_wire::ipv4::{Ecn, Header, Protocol};
+use hopline_wire::ip::{Ecn, Header, IpHeader, Protocol};
 use hopline_wire::tcp::{Flags, Options, SackBlock, Segment, Timestamps};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-const FIXED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+/// The fixed and the mobile host, by the version of IP of a connection.
+const HOSTS: [[IpAddr; 2]; 2] = [
+    [IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2))],
+    [
+        IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
+        IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)),
+    ],
+];
 /// Most connections that the machines may remember.
 const CONNECTIONS: u32 = 3;
 const IDLE: Duration = Duration::from_secs(60);
@@ -84,7 +90,7 @@ fn pass<M: Filter<Segment<Length>>>(mut choices: Choices<'_>, mut machine: M, ho
         } else {
             let from = if operation & 1 == 0 { Side::Fixed } else { Side::Mobile };
             let (ip, segment) = any_packet(&mut choices, from);
-            let packet = Packet { ip: &ip, segment: &segment };
+            let packet = Packet::new(&ip, &segment);
             if from == Side::Fixed && operation > 240 {
                 let ways = [OnTheWay::Waits, OnTheWay::Leaves, OnTheWay::Refused];
                 let way = ways[usize::from(operation) % ways.len()];
@@ -155,7 +161,7 @@ pub fn split(data: &[u8]) {
         } else {
             let from = if operation & 1 == 0 { Side::Fixed } else { Side::Mobile };
             let (ip, segment) = any_packet(&mut choices, from);
-            let (src, dst) = ((ip.src, segment.src_port), (ip.dst, segment.dst_port));
+            let (src, dst) = ((ip.src(), segment.src_port), (ip.dst(), segment.dst_port));
             let connection = match from {
                 Side::Fixed => Connection { fixed: src, mobile: dst },
                 Side::Mobile => Connection { fixed: dst, mobile: src },
@@ -191,9 +197,10 @@ fn any_packet(choices: &mut Choices<'_>, from: Side) -> (Header, Segment<Length>
         near => Seq32(0xffff_f000) + 500 * u32::from(near),
     };
     let port = 1 + u16::from(choices.byte() % 4);
+    let [fixed, mobile] = HOSTS[usize::from(port % 2)];
     let ((src, src_port), (dst, dst_port)) = match from {
-        Side::Fixed => ((FIXED, port), (MOBILE, 9)),
-        Side::Mobile => ((MOBILE, 9), (FIXED, port)),
+        Side::Fixed => ((fixed, port), (mobile, 9)),
+        Side::Mobile => ((mobile, 9), (fixed, port)),
     };
     let flags = Flags(match choices.byte() {
         0..200 => Flags::ACK.0,
@@ -219,7 +226,7 @@ fn any_packet(choices: &mut Choices<'_>, from: Side) -> (Header, Segment<Length>
         ecn: Ecn::NotCapable,
         payload,
     };
-    (Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }, segment)
+    (Header::between(src, dst, Protocol::Tcp), segment)
 }
 
 fn any_options(choices: &mut Choices<'_>, ack: Seq32) -> Options {

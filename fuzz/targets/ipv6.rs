@@ -1,0 +1,4 @@
+//! IPv6 headers, under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::wire::ipv6(data));
