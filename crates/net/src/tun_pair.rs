@@ -1,8 +1,7 @@
 //! A path between two TUN interfaces: the IP packets that the kernel sends through one come out of the other.
 //!
 //! Each interface is in a namespace of its own, or both are in one; routes decide what goes through them. No rules and no NFQUEUE are
-//! needed. Packets are as they would be on a wire, for a TUN takes neither trains nor packets without checksums. IPv6 passes, as
-//! everything that no machine cares for. Limits: nothing waits here, so no packet has its turn before another, and what the kernel does
+//! needed. Packets are as they would be on a wire, for a TUN takes neither trains nor packets without checksums. Limits: nothing waits here, so no packet has its turn before another, and what the kernel does
 //! with packets behind the interfaces nobody tells.
 
 use crate::error::Error;

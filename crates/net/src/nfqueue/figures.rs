@@ -104,7 +104,11 @@ impl Figures for Driven {
                 "segments from the mobile side that the machine saw",
                 self.from_mobile,
             ),
-            count("other_versions", "packets that passed untouched: not IPv4", untouched.other_versions),
+            count(
+                "other_versions",
+                "packets that passed untouched: neither IPv4 nor IPv6",
+                untouched.other_versions,
+            ),
             count("other_protocols", "packets that passed untouched: not TCP", untouched.other_protocols),
             count("fragments", "packets that passed untouched: fragments", untouched.fragments),
             count("bad_checksums", "packets that passed untouched: wrong checksums", untouched.bad_checksums),

@@ -42,7 +42,11 @@ pub(crate) fn tests() -> Vec<Test> {
         beside::trains_pass_unseen_where_they_are_allowed,
     );
     let of_ipv6: Vec<Need> = NEEDS.into_iter().chain([Need::Program("ip6tables")]).collect();
-    let of_ipv6 = hopline_harness::tests!(of_ipv6; beside::ipv6_that_a_rule_sends_here_passes_untouched);
+    let of_ipv6 = hopline_harness::tests!(of_ipv6.clone();
+        beside::trains_of_ipv6_that_a_rule_sends_here_come_as_single_segments,
+        transfer::snoop_repairs_what_a_lossy_link_loses_of_ipv6,
+        transfer::nack_repairs_what_a_mobile_host_sends_over_ipv6,
+    );
     let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
     let measured = goodput::tests().map(|(name, body)| Test::new(name, needs.clone(), body).long());
     let measured = measured.chain([Test::new("throughput", NEEDS, cost::throughput).long()]);

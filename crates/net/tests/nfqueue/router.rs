@@ -14,6 +14,15 @@ pub(crate) fn divert(router: &Namespace, mobile: &str) {
     }
 }
 
+/// The same of what is forwarded over IPv6.
+pub(crate) fn divert_ipv6(router: &Namespace, mobile: &str) {
+    for way in ["-o", "-i"] {
+        let rule =
+            format!("-w -A FORWARD {way} {mobile} -p tcp -j NFQUEUE --queue-num {QUEUE} --queue-bypass");
+        succeed(router, "ip6tables", &rule);
+    }
+}
+
 fn rule(router: &Namespace, rule: &str) {
     succeed(router, "iptables", &format!("-w {rule}"));
 }

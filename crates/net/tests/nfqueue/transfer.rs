@@ -1,11 +1,15 @@
 //! The kernel's TCP over a link that loses packets, with Snoop before it.
 
-use crate::nfqueue::router::divert;
-use crate::nfqueue::world::{Bottleneck, Standing, World, transfer};
+use crate::nfqueue::router::{self, QUEUE, divert, divert_ipv6};
+use crate::nfqueue::world::{Bottleneck, PATIENCE, Standing, World, transfer};
 use hopline_net::nfqueue;
 use hopline_proxy::Filter;
+use hopline_proxy::nack::{self, Nacks};
+use hopline_proxy::snoop::{self, Snoop};
 use hopline_testkit::Side;
-use hopline_testkit::namespace::last_hop::LINK;
+use hopline_testkit::namespace::host::succeed;
+use hopline_testkit::namespace::last_hop::{self, LINK, MOBILE_V6};
+use std::net::TcpStream;
 
 pub(crate) fn what_a_lossy_link_loses_is_repaired_at_its_border() {
     let world = World::new(0.03, 1, Bottleneck::InLink(100));
@@ -22,6 +26,50 @@ pub(crate) fn what_a_lossy_link_loses_is_repaired_at_its_border() {
     assert_eq!((counts.untouched.total(), counts.refused), (0, 0), "{counts:?}");
     let seen = counts.to_mobile + counts.from_mobile;
     assert_eq!(queue, nfqueue::Counts { packets: seen, looks: queue.looks, ..Default::default() });
+}
+
+pub(crate) fn snoop_repairs_what_a_lossy_link_loses_of_ipv6() {
+    let world = World::new(0.03, 1, Bottleneck::InLink(100));
+    last_hop::speak_ipv6(&world.wired, &world.wireless);
+    divert_ipv6(world.wireless.host(Side::A), LINK);
+    let standing = world.snoop();
+    last_hop::carry(world.connection_to(MOBILE_V6.into(), "cubic"), 2_000_000, |_| {});
+    let (driver, queue) = standing.end();
+    let (counts, stats) = (driver.counts(), driver.machine().stats().machine);
+    let lost = world.wireless.stats().forth.lost;
+    assert!(lost > 10, "{lost}");
+    assert!(stats.local_retransmissions >= lost / 2, "{lost} lost: {stats:?}");
+    assert!(counts.absorbed + counts.rewritten > 0, "{counts:?}");
+    assert_eq!((counts.untouched.total(), counts.refused), (0, 0), "{counts:?}");
+    let seen = counts.to_mobile + counts.from_mobile;
+    assert_eq!(queue, nfqueue::Counts { packets: seen, looks: queue.looks, ..Default::default() });
+}
+
+/// The station asks for what the last hop has lost, and the mobile host, which keeps what it sends, sends it again.
+pub(crate) fn nack_repairs_what_a_mobile_host_sends_over_ipv6() {
+    let world = World::losing_uploads(0.03, 5);
+    last_hop::speak_ipv6(&world.wired, &world.wireless);
+    let [station, mobile] = [Side::A, Side::B].map(|side| world.wireless.host(side));
+    divert_ipv6(station, LINK);
+    for rule in [format!("INPUT -i {LINK}"), format!("OUTPUT -o {LINK} -m mark ! --mark 0x686f")] {
+        let rule = format!("-w -A {rule} -p tcp -j NFQUEUE --queue-num {QUEUE} --queue-bypass");
+        succeed(mobile, "ip6tables", &rule);
+    }
+    let keeps = Standing::with(router::queue_again(mobile, LINK), Snoop::new(snoop::Config::told()));
+    let asks = Standing::with(router::queue_again(station, LINK), Nacks::new(nack::Config::default()));
+    let [fixed, uploads] = world.connection_to(MOBILE_V6.into(), "cubic");
+    for (socket, timeout) in [(&fixed, true), (&uploads, false)] {
+        let set = if timeout { TcpStream::set_read_timeout } else { TcpStream::set_write_timeout };
+        set(socket, Some(PATIENCE)).unwrap();
+    }
+    last_hop::carry([uploads, fixed], 1_000_000, |_| {});
+    let ((asks, _), (keeps, _)) = (asks.end(), keeps.end());
+    let lost = world.wireless.stats().back.lost;
+    let (asked, again) = (asks.machine().stats().nacks, keeps.machine().stats().local_retransmissions);
+    assert!(lost > 5, "{lost}");
+    assert!(asked >= lost / 2 && again >= lost / 2, "{lost} lost, {asked} asked for, {again} sent again");
+    assert_eq!((asks.counts().refused, keeps.counts().refused), (0, 0));
+    assert_eq!((asks.counts().untouched.total(), keeps.counts().untouched.total()), (0, 0));
 }
 
 pub(crate) fn a_connection_outlives_the_machine() {

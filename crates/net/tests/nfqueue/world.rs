@@ -10,12 +10,12 @@ use hopline_proxy::driver::Driver;
 use hopline_proxy::snoop::{Config, Windowed, windowed};
 use hopline_proxy::{Filter, hop_window};
 use hopline_testkit::namespace::host::{ip, tc};
-use hopline_testkit::namespace::last_hop::{self, LINK, SENDER};
+use hopline_testkit::namespace::last_hop::{self, LINK, SENDER, SENDER_V6};
 use hopline_testkit::{Emulation, Side};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use socket2::{Domain, Socket, Type};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -71,16 +71,33 @@ impl World {
                 Emulation { loss, rate: None, queue: None, ..air.clone() }
             }
         };
-        let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(lossy, air, seed + 1)]
-            .map(|setup| NamespaceLink::with(setup).unwrap());
-        last_hop::join(&wired, &wireless, &[]);
-        let world = Self { wired, wireless };
+        let world = Self::of(wire, [lossy, air], seed);
         match bottleneck {
             Bottleneck::InLink(_) => {}
             Bottleneck::InRouter(packets) => world.slow_down("pfifo", packets),
             Bottleneck::WithPriorities(packets) => world.slow_down("pfifo_fast", packets),
         }
         world
+    }
+
+    /// One whose wireless link loses this share of the packets from the mobile host.
+    pub(crate) fn losing_uploads(loss: f64, seed: u64) -> Self {
+        let slow = |rate, ms| Emulation {
+            rate: Some(rate),
+            latency: Duration::from_millis(ms),
+            queue: Some(1000),
+            ..Emulation::default()
+        };
+        let air = slow(20_000_000, 2);
+        Self::of(slow(100_000_000, 25), [air.clone(), Emulation { loss, ..air }], seed)
+    }
+
+    /// A wired link, and a wireless one to the mobile host and back.
+    fn of(wire: Emulation, [forth, back]: [Emulation; 2], seed: u64) -> Self {
+        let [wired, wireless] = [Setup::new(wire.clone(), wire, seed), Setup::new(forth, back, seed + 1)]
+            .map(|setup| NamespaceLink::with(setup).unwrap());
+        last_hop::join(&wired, &wireless, &[]);
+        Self { wired, wireless }
     }
 
     /// 20 Mb/s at the router's interface.
@@ -94,16 +111,22 @@ impl World {
 
     /// Connects: the sender's end, with this congestion control, and the mobile host's.
     pub(crate) fn connection(&self, congestion_control: &str) -> [TcpStream; 2] {
-        let to = (NamespaceLink::address(Side::B), 5001);
+        self.connection_to(NamespaceLink::address(Side::B).into(), congestion_control)
+    }
+
+    /// The same to this address of the mobile host.
+    pub(crate) fn connection_to(&self, mobile: IpAddr, congestion_control: &str) -> [TcpStream; 2] {
+        let to = SocketAddr::new(mobile, 5001);
         let listener = self.wireless.run_in_b(|| TcpListener::bind(to)).unwrap();
         let sender = self.wired.run_in_a(|| {
-            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).unwrap();
             tcp::set_congestion_control(&socket, congestion_control).unwrap();
-            socket.connect(&std::net::SocketAddr::from(to).into()).unwrap();
+            socket.connect(&to.into()).unwrap();
             TcpStream::from(socket)
         });
         let (mobile, from) = listener.accept().unwrap();
-        assert_eq!(from.ip(), SENDER, "nobody's address is changed");
+        let sent_from: IpAddr = if to.is_ipv4() { SENDER.into() } else { SENDER_V6.into() };
+        assert_eq!(from.ip(), sent_from, "nobody's address is changed");
         sender.set_write_timeout(Some(PATIENCE)).unwrap();
         mobile.set_read_timeout(Some(PATIENCE)).unwrap();
         [sender, mobile]

@@ -8,8 +8,9 @@ use super::host::{address, forward, ip};
 use hopline_link::Side;
 use hopline_net::link::NamespaceLink;
 use hopline_net::veth::{self, Trains};
+use std::fs;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
+use std::net::{Ipv4Addr, Ipv6Addr, TcpStream};
 use std::thread;
 use std::time::Instant;
 
@@ -44,6 +45,39 @@ pub fn join(wired: &NamespaceLink, wireless: &NamespaceLink, networks: &[&str]) 
         ip(host, &format!("route add default dev {LINK}"));
     }
     [far, router].into_iter().for_each(forward);
+}
+
+/// The sender in IPv6, once [`speak_ipv6`] was called.
+pub const SENDER_V6: Ipv6Addr = Ipv6Addr::new(0xfd81, 0, 0, 0, 0, 0, 0, 1);
+/// The mobile host in IPv6: host B of the wireless link.
+pub const MOBILE_V6: Ipv6Addr = Ipv6Addr::new(0xfd80, 0, 0, 0, 0, 0, 0, 2);
+
+/// Has two links that were joined carry IPv6 too.
+///
+/// # Panics
+/// If the system does not do what is asked.
+pub fn speak_ipv6(wired: &NamespaceLink, wireless: &NamespaceLink) {
+    let (far, router) = (wired.host(Side::B), wireless.host(Side::A));
+    // Both links have the same addresses at first.
+    for (host, before, own) in [(wired.host(Side::A), 1, "fd81::1"), (far, 2, "fd81::2")] {
+        ip(host, &format!("-6 addr del fd80::{before}/64 dev {LINK}"));
+        ip(host, &format!("-6 addr add {own}/64 dev {LINK} nodad"));
+    }
+    // A router looks for its neighbours from a link-local address, and the kernel's own needs two seconds to be one (RFC 4862 §5.4).
+    for (host, number) in [(far, 1), (router, 2)] {
+        for network in ["fe80", "fd83"] {
+            ip(host, &format!("-6 addr add {network}::{number}/64 dev {CABLE} nodad"));
+        }
+    }
+    ip(far, "-6 route add fd80::/64 via fd83::2");
+    ip(router, "-6 route add fd81::/64 via fd83::1");
+    for host in [wired.host(Side::A), wireless.host(Side::B)] {
+        ip(host, &format!("-6 route add default dev {LINK}"));
+    }
+    for host in [far, router] {
+        let written = host.run(|| fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1"));
+        written.expect("a thread for the host").expect("this process may set it");
+    }
 }
 
 /// Sends so many bytes over a connection and compares what arrives; `meanwhile` is told how many have.
