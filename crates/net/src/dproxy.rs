@@ -81,7 +81,7 @@ impl DProxy {
     /// route to `peer`.
     pub fn open(config: &Config) -> Result<Self, Error> {
         let machine::Config { local, peer, .. } = config.machine;
-        let socket = PeerSocket::open(local, peer, config.port)?;
+        let socket = PeerSocket::open(local, peer, config.port, Some(&config.queue.mobile))?;
         let queue = Queue::open(&config.queue)?;
         let driver = PairDriver::new(config.machine, random_life()?);
         Ok(Self { queue, socket, driver, peer, said: Peer::default(), unsaid: 0 })

@@ -4,10 +4,11 @@ use crate::error::Error;
 use crate::sys;
 use bytes::Bytes;
 use hopline_proxy::Turn;
+use rustix::net::netdevice::name_to_index;
 use rustix::net::{RecvFlags, recv, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Datagrams received by one system call.
@@ -51,10 +52,19 @@ impl Sent {
 }
 
 impl PeerSocket {
-    pub(crate) fn open(local: IpAddr, peer: IpAddr, port: u16) -> Result<Self, Error> {
-        let (local, peer) = (SocketAddr::new(local, port), SocketAddr::new(peer, port));
-        let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))
+    /// A socket between two addresses, on the same port of both. `interface`: the one that leads to the other end, if it is known;
+    /// link-local addresses are on it.
+    pub(crate) fn open(
+        local: IpAddr,
+        peer: IpAddr,
+        port: u16,
+        interface: Option<&str>,
+    ) -> Result<Self, Error> {
+        let domain = if local.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))
             .map_err(|e| Error::new("opening a UDP socket", e))?;
+        let at = |address| on(&socket, address, port, interface);
+        let (local, peer) = (at(local)?, at(peer)?);
         socket.bind(&local.into()).map_err(|e| Error::new(format!("binding UDP {local}"), e))?;
         socket.connect(&peer.into()).map_err(|e| Error::new(format!("connecting to UDP {peer}"), e))?;
         let set_up = || {
@@ -117,6 +127,20 @@ impl PeerSocket {
             _ => Err(error),
         }
     }
+}
+
+/// An address and port. The scope of a link-local address is an interface (RFC 4007 §6).
+fn on(socket: &Socket, address: IpAddr, port: u16, interface: Option<&str>) -> Result<SocketAddr, Error> {
+    let IpAddr::V6(v6) = address else { return Ok(SocketAddr::new(address, port)) };
+    if !v6.is_unicast_link_local() {
+        return Ok(SocketAddr::new(address, port));
+    }
+    let interface = interface.ok_or_else(|| {
+        let why = "it is a link-local address, and its interface is not known; a global or unique local address would do";
+        Error::system(format!("using {address}"), io::Error::new(ErrorKind::InvalidInput, why))
+    })?;
+    let scope = name_to_index(socket, interface).map_err(|e| Error::of_interface(interface, e))?;
+    Ok(SocketAddrV6::new(v6, port, 0, scope).into())
 }
 
 /// A life for an end that begins: it differs from those before, whatever the clock says.

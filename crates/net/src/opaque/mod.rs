@@ -149,7 +149,7 @@ impl Opaque {
         let mtu = config.tun_mtu().map_err(|why| {
             Error::system("setting up a link", io::Error::new(io::ErrorKind::InvalidInput, why))
         })?;
-        let socket = PeerSocket::open(config.local, config.peer, config.port)?;
+        let socket = PeerSocket::open(config.local, config.peer, config.port, None)?;
         let tun = Tun::open(&config.tun)?;
         let interface = Interface::named(tun.name())?;
         interface.set_mtu(mtu)?;

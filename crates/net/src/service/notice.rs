@@ -88,7 +88,7 @@ mod tests {
         let expected = [
             "the other end, 192.0.2.2, does not answer: packets pass",
             "the other end, 192.0.2.2, is there",
-            "the other end, 192.0.2.2, speaks version 1 of the protocol, and this one version 2: packets pass",
+            "the other end, 192.0.2.2, speaks version 1 of the protocol, and this one version 3: packets pass",
         ];
         assert_eq!(heard.0.lock().unwrap()[..], expected);
         assert_eq!(ledger.notices().len(), 1);

@@ -7,10 +7,10 @@ use hopline_net::link::NamespaceLink;
 use hopline_net::nfqueue::{Config as QueueConfig, Queue};
 use hopline_proxy::dproxy::{Holding, Key};
 use hopline_testkit::Side;
-use hopline_testkit::namespace::host::{opened, succeed};
-use hopline_testkit::namespace::last_hop::LINK;
+use hopline_testkit::namespace::host::{ip, opened, succeed};
+use hopline_testkit::namespace::last_hop::{LINK, MOBILE_V6};
 use hopline_testkit::streams::until;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 const KEY: Key = Key::new([5; 32]);
@@ -30,12 +30,12 @@ pub(crate) fn config(side: Side) -> Config {
 
 /// Has TCP over the link wait in the queues of both ends, as long as somebody has them.
 pub(crate) fn divert(world: &World) {
+    divert_by(world, "iptables");
+}
+
+fn divert_by(world: &World, tables: &str) {
     let rule = |host, rule: &str| {
-        succeed(
-            host,
-            "iptables",
-            &format!("-w -A {rule} -p tcp -j NFQUEUE --queue-num {QUEUE} --queue-bypass"),
-        );
+        succeed(host, tables, &format!("-w -A {rule} -p tcp -j NFQUEUE --queue-num {QUEUE} --queue-bypass"));
     };
     rule(world.near(), &format!("FORWARD -o {LINK}"));
     rule(world.near(), &format!("FORWARD -i {LINK}"));
@@ -84,6 +84,45 @@ pub(crate) fn cubic_has_twice_of_what_it_has_without_at_5_percent() {
     let _ends = pair(&paired, both());
     let repaired = paired.received_within(MOBILE, "cubic", LASTS);
     assert!(repaired >= 2 * plain, "{repaired} bytes, {plain} without");
+}
+
+/// Both ends of a pair for IPv6, with these addresses on the link.
+fn pair_over_ipv6(world: &World, ends: [Ipv6Addr; 2]) -> [Running; 2] {
+    divert_by(world, "ip6tables");
+    [Side::A, Side::B].map(|side| {
+        let of = |side: Side| ends[side as usize];
+        stand(world, side, &Config::new(QUEUE, LINK, [of(side), of(side.other())], KEY))
+    })
+}
+
+pub(crate) fn every_byte_of_ipv6_crosses_between_ends_with_link_local_addresses() {
+    let world = world(Losses { share: 0.05, burst: Some(4.0), back: false });
+    world.speak_ipv6();
+    let ends = [1, 2].map(|host| Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, host));
+    for (side, end) in [Side::A, Side::B].into_iter().zip(ends) {
+        ip(world.lossy.host(side), &format!("-6 addr add {end}/64 dev {LINK} nodad"));
+    }
+    let [near, mobile] = pair_over_ipv6(&world, ends);
+    world.transfer(MOBILE_V6, 1_000_000, |_| {});
+    let lost = world.lossy.stats().forth.lost;
+    let (near, mobile) = (near.end(), mobile.end());
+    assert!(lost > 10 && near("packets_sent_again") >= lost / 3, "{lost} lost");
+    assert!(mobile("segments_in") > 300 && near("segments_out") > 300, "both see what crosses");
+    assert!(mobile("packets_postponed") > 0, "packets wait for what is lost");
+}
+
+pub(crate) fn cubic_over_ipv6_has_twice_of_what_it_has_without_at_5_percent() {
+    const LASTS: Duration = Duration::from_millis(1500);
+    let world = || {
+        let world = World::new(25, Losses::of(0.05), Bottleneck::InLink, 5);
+        world.speak_ipv6();
+        world
+    };
+    let plain = world().received_within(MOBILE_V6, "cubic", LASTS);
+    let paired = world();
+    let _ends = pair_over_ipv6(&paired, [1, 2].map(|host| Ipv6Addr::new(0xfd80, 0, 0, 0, 0, 0, 0, host)));
+    let repaired = paired.received_within(MOBILE_V6, "cubic", LASTS);
+    assert!(plain > 0 && repaired >= 2 * plain, "{repaired} bytes, {plain} without");
 }
 
 pub(crate) fn packets_need_not_wait() {

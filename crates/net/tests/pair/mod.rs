@@ -37,9 +37,14 @@ pub(crate) fn tests() -> Vec<Test> {
         dproxy::without_the_other_end_traffic_passes,
         dproxy::another_key_is_counted_and_traffic_passes,
     );
+    let over_ipv6: Vec<Need> = with_queue.iter().cloned().chain([Need::Program("ip6tables")]).collect();
+    let over_ipv6 = hopline_harness::tests!(over_ipv6.clone();
+        dproxy::every_byte_of_ipv6_crosses_between_ends_with_link_local_addresses,
+        dproxy::cubic_over_ipv6_has_twice_of_what_it_has_without_at_5_percent,
+    );
     let long = {
         let needs: Vec<Need> = with_queue.into_iter().chain([Need::Program("tc")]).collect();
         Test::new("goodput", needs, measured::goodput).long()
     };
-    tunnels.into_iter().chain(readers).chain([long]).collect()
+    tunnels.into_iter().chain(readers).chain(over_ipv6).chain([long]).collect()
 }

@@ -5,12 +5,12 @@ use hopline_net::link::{NamespaceLink, Setup};
 use hopline_net::service::{Ledger, Service};
 use hopline_net::{Namespace, sched, tcp};
 use hopline_testkit::namespace::host::{ip, tc};
-use hopline_testkit::namespace::last_hop::{self, LINK, SENDER};
+use hopline_testkit::namespace::last_hop::{self, LINK, SENDER, SENDER_V6};
 use hopline_testkit::{Emulation, Side};
 use rustix::event::{EventfdFlags, eventfd};
 use socket2::{Domain, Socket, Type};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -76,6 +76,11 @@ impl World {
         world
     }
 
+    /// Has all hosts speak IPv6 too.
+    pub(crate) fn speak_ipv6(&self) {
+        last_hop::speak_ipv6(&self.wired, &self.lossy);
+    }
+
     /// 20 Mb/s at the near end's interface.
     fn slow_down(&self) {
         let near = self.near();
@@ -97,17 +102,18 @@ impl World {
     }
 
     /// Connects the sender to the mobile host at this address: both ends.
-    pub(crate) fn connection(&self, to: Ipv4Addr, law: &str) -> [TcpStream; 2] {
-        let to = SocketAddr::from((to, 5001));
+    pub(crate) fn connection(&self, to: impl Into<IpAddr>, law: &str) -> [TcpStream; 2] {
+        let to = SocketAddr::new(to.into(), 5001);
         let listener = self.mobile().run(|| TcpListener::bind(to).unwrap()).unwrap();
         let sender = self.sender().run(|| {
-            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).unwrap();
             tcp::set_congestion_control(&socket, law).unwrap();
             socket.connect(&to.into()).unwrap();
             TcpStream::from(socket)
         });
         let (mobile, from) = listener.accept().unwrap();
-        assert_eq!(from.ip(), SENDER, "nobody's address is changed");
+        let sent_from: IpAddr = if to.is_ipv4() { SENDER.into() } else { SENDER_V6.into() };
+        assert_eq!(from.ip(), sent_from, "nobody's address is changed");
         let sender = sender.unwrap();
         sender.set_write_timeout(Some(PATIENCE)).unwrap();
         mobile.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -115,13 +121,13 @@ impl World {
     }
 
     /// Sends so many bytes by the kernel's CUBIC and compares what arrives; `meanwhile` is told how many have.
-    pub(crate) fn transfer(&self, to: Ipv4Addr, bytes: usize, meanwhile: impl FnMut(usize)) {
+    pub(crate) fn transfer(&self, to: impl Into<IpAddr>, bytes: usize, meanwhile: impl FnMut(usize)) {
         last_hop::carry(self.connection(to, "cubic"), bytes, meanwhile);
     }
 
     /// Bytes that arrive within so long from the connection on.
     #[expect(clippy::disallowed_methods, reason = "goodput is measured in real time")]
-    pub(crate) fn received_within(&self, to: Ipv4Addr, law: &str, lasts: Real) -> usize {
+    pub(crate) fn received_within(&self, to: impl Into<IpAddr>, law: &str, lasts: Real) -> usize {
         let until = std::time::Instant::now() + lasts;
         let ends = self.connection(to, law);
         ends[1].set_read_timeout(Some(Real::from_millis(100))).unwrap();
