@@ -119,10 +119,10 @@ fn about(plan: &Plan, arguments: &Arguments) -> Result<String, Failure> {
         let rate = bottleneck.rate / 1_000_000;
         format!("{rate} Mb/s, queue {} packets, {seeds} seeds, {parallel} at once", bottleneck.queue)
     };
-    let seeds = if arguments.quick { "one seed, three" } else { "eight seeds at least" };
+    let erratic = if arguments.quick { "one seed" } else { "eight seeds at least" };
     Ok(format!(
         "Links: the same rate both ways, MTU 1500 ({}; {}); losses, bursts (mean 4 packets) and reordering (+30 ms) \
-         on data only, but where ACKs are named. Runs of {} s from connect; {seeds} of erratic transports at 10 % loss and \
+         on data only, but where ACKs are named. Runs of {} s from connect; {erratic} of erratic transports at 10 % loss and \
          more; medians, and the range where it exceeds a tenth. Kernel {}, whose TCP uses {} unless told otherwise; here it is \
          told, for each socket.\n",
         bottleneck(&SLOW),

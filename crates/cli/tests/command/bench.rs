@@ -214,6 +214,16 @@ fn what_is_omitted_before_bytes_count_is_in_no_sum() {
 
 /// In the order of iperf3's document.
 #[test]
+fn json_is_printed_for_a_server_whose_name_has_no_address_too() {
+    let output = hopline(["bench", "-c", "no-such-host.invalid", "-J"]);
+    assert_eq!(output.status.code(), Some(1));
+    let document = json(&output);
+    let error = document["error"].as_str().unwrap();
+    assert!(error.starts_with("no-such-host.invalid: "), "{error}");
+    assert_eq!(document["intervals"], serde_json::json!([]));
+}
+
+#[test]
 fn json_keys_have_iperf3s_order_and_none_is_missing() {
     let server = Server::start(&[]);
     let text = stdout(&server.test(&["-t", "1", "-i", "0", "-u", "-J", "--latency", "0.1"]));

@@ -1,6 +1,6 @@
 //! A transfer through a receiver that is flooded, beside one through a receiver that is not.
 
-use crate::drills::world::{BOTH, KEY, Speaks, ended, now};
+use crate::drills::world::{BOTH, KEY, Speaks, Stops, ended, now};
 use bytes::Bytes;
 use hopline_net::Namespace;
 use hopline_net::streams::{Host, Protocol as Transport};
@@ -97,12 +97,12 @@ fn run(speaks: Speaks, flood: Flood) -> (f64, f64) {
             thread::Builder::new().spawn_scoped(scope, pour).unwrap();
             thread::sleep(Duration::from_millis(500));
         }
+        let _stops = Stops(&stop);
         let (began, before) = (now(), sent.load(Relaxed));
         let mut send = speaks.hopline(folder.path(), &["send", "-q"]);
         let mut sender = send.arg(folder.path().join("f")).arg("127.0.0.1").spawn().unwrap();
         let status = ended(&mut sender, Duration::from_secs(60));
         let took = began.elapsed().as_secs_f64();
-        stop.store(true, Relaxed);
         if status.is_none() {
             let _ = sender.kill();
         }

@@ -1,7 +1,7 @@
 //! A gateway and its exit as daemons, over a path of 40 ms: what a new connection costs, how soon a dead exit is missed, and what
 //! crosses in clear while an attacker drops datagrams or forges ICMP.
 
-use crate::drills::world::now;
+use crate::drills::world::{Stops, now};
 use crate::proxy::world::{Daemon, secret, shell, until_or};
 use hopline_core::Duration as Span;
 use hopline_link::{Emulation, Side};
@@ -9,7 +9,7 @@ use hopline_net::link::NamespaceLink;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -155,6 +155,7 @@ impl World {
 
     /// Bytes of applications in clear, and how long clients wait for their refusal, while an attacker does its worst.
     fn attacked(&mut self) {
+        self.a_sniffer_sees_what_is_in_clear();
         // A host that answers for the closed port by ICMP.
         self.attack("no exit, and ICMP that says so", |_| {});
         self.start_exit();
@@ -167,12 +168,30 @@ impl World {
         self.link.run_in_a(|| ask(&mut TcpStream::connect(ENTRY).unwrap()));
     }
 
+    /// Otherwise none of the counts below would say anything.
+    fn a_sniffer_sees_what_is_in_clear(&self) {
+        let (stop, in_clear) = (AtomicBool::new(false), AtomicU64::new(0));
+        thread::scope(|scope| {
+            let sniff = || self.link.run_in_b(|| sniff(self.link.address_a(), &stop, &in_clear));
+            thread::Builder::new().spawn_scoped(scope, sniff).unwrap();
+            let _stops = Stops(&stop);
+            let sender = self.link.run_in_a(|| UdpSocket::bind((self.link.address_a(), 0)).unwrap());
+            let began = now();
+            while in_clear.load(Relaxed) == 0 {
+                assert!(began.elapsed() < PATIENCE, "a question in clear is not seen");
+                sender.send_to(QUESTION, (self.link.address_b(), 9)).unwrap();
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+    }
+
     fn attack(&self, name: &str, attack: impl FnOnce(&AtomicBool) + Send) {
         let (stop, in_clear) = (AtomicBool::new(false), AtomicU64::new(0));
         let (carried, refused, slowest) = thread::scope(|scope| {
             let sniff = || self.link.run_in_b(|| sniff(self.link.address_a(), &stop, &in_clear));
             thread::Builder::new().spawn_scoped(scope, sniff).unwrap();
             thread::Builder::new().spawn_scoped(scope, || attack(&stop)).unwrap();
+            let _stops = Stops(&stop);
             let began = now();
             let (mut carried, mut refused, mut slowest) = (0, 0, Duration::ZERO);
             while began.elapsed() < ATTACK {
@@ -192,7 +211,6 @@ impl World {
                 }
                 thread::sleep(Duration::from_millis(100));
             }
-            stop.store(true, Relaxed);
             (carried, refused, slowest)
         });
         let in_clear = in_clear.load(Relaxed);

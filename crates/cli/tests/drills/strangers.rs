@@ -1,7 +1,7 @@
 //! Strangers that receive at their addresses: handshakes that they never finish or finish with garbage, and data that cannot be read.
 
 use crate::drills::attacker::{Attacker, Conversation, with_cookie};
-use crate::drills::world::{Keys, Speaks, ended, hopline, now, processor, usage};
+use crate::drills::world::{Keys, Speaks, Stops, ended, hopline, now, processor, usage};
 use hopline_net::Namespace;
 use hopline_wire::tpa::PORT;
 use std::fs;
@@ -26,6 +26,10 @@ const MOST_TIMES_AS_LONG: f64 = 1.3;
 
 /// Handshakes that begin in a second, to be never finished.
 const HALF_OPEN: u64 = 1000;
+/// Threads that begin them: a handshake that is not answered keeps one waiting.
+const BEGINNERS: usize = 16;
+/// Share of the wanted rate that a flood has at least.
+const LEAST_OF_A_FLOOD: f64 = 0.8;
 /// How long a known peer may take to get a file through them.
 const GETS_IN: Duration = Duration::from_secs(1);
 
@@ -87,30 +91,32 @@ fn timed(command: &mut Command) -> f64 {
     took
 }
 
-/// Does `flood` over and over, so often in a second, while `work` goes on; how often that was in a second.
-fn during<T>(a_second: u64, mut flood: impl FnMut(u64) + Send, work: impl FnOnce() -> T) -> (T, f64) {
-    let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
+/// Has each of `floods` do what it does over and over, all of them so often in a second, while `work` goes on; how often that was in a
+/// second. A flood of less than [`LEAST_OF_A_FLOOD`] shows nothing.
+fn during<T, F: FnMut(u64) + Send>(a_second: u64, floods: Vec<F>, work: impl FnOnce() -> T) -> (T, f64) {
+    let (stop, next) = (AtomicBool::new(false), AtomicU64::new(0));
     let began = now();
-    thread::scope(|scope| {
-        let pour = || {
-            for number in 0_u64.. {
-                if stop.load(Relaxed) {
-                    return;
+    let (result, rate) = thread::scope(|scope| {
+        let _stops = Stops(&stop);
+        for mut flood in floods {
+            let (stop, next) = (&stop, &next);
+            let pour = move || {
+                while !stop.load(Relaxed) {
+                    let number = next.fetch_add(1, Relaxed);
+                    flood(number);
+                    if number.is_multiple_of(8) {
+                        let due = Duration::from_nanos(number * 1_000_000_000 / a_second);
+                        thread::sleep(due.saturating_sub(began.elapsed()));
+                    }
                 }
-                flood(number);
-                done.store(number + 1, Relaxed);
-                if number.is_multiple_of(8) {
-                    let due = Duration::from_nanos(number * 1_000_000_000 / a_second);
-                    thread::sleep(due.saturating_sub(began.elapsed()));
-                }
-            }
-        };
-        thread::Builder::new().spawn_scoped(scope, pour).unwrap();
+            };
+            thread::Builder::new().spawn_scoped(scope, pour).unwrap();
+        }
         let result = work();
-        let rate = done.load(Relaxed) as f64 / began.elapsed().as_secs_f64();
-        stop.store(true, Relaxed);
-        (result, rate)
-    })
+        (result, next.load(Relaxed) as f64 / began.elapsed().as_secs_f64())
+    });
+    assert!(rate >= LEAST_OF_A_FLOOD * a_second as f64, "a flood of {rate:.0} a second, not of {a_second}");
+    (result, rate)
 }
 
 fn median(mut all: Vec<f64>) -> f64 {
@@ -146,15 +152,13 @@ fn garbage_thirds() {
         thread::sleep(Duration::from_secs(4));
         (processor(receiver) - before) / began.elapsed().as_secs_f64()
     };
-    let (share, rate) = during(GARBAGE, garbage_to(place.address()), || idle(place.receiver.id()));
+    let flood = || vec![garbage_to(place.address())];
+    let (share, rate) = during(GARBAGE, flood(), || idle(place.receiver.id()));
     println!("{rate:.0} garbage third messages a second take {:.1} % of a processor", 100.0 * share);
     let runs: Vec<_> = (0..RUNS)
         .map(|run| {
             let alone = place.send(&format!("alone{run}"), BYTES);
-            (
-                alone,
-                during(GARBAGE, garbage_to(place.address()), || place.send(&format!("flooded{run}"), BYTES)),
-            )
+            (alone, during(GARBAGE, flood(), || place.send(&format!("flooded{run}"), BYTES)))
         })
         .collect();
     let alone = median(runs.iter().map(|(alone, _)| *alone).collect());
@@ -201,12 +205,13 @@ fn half_open_floods() {
         let alone = median(send(9));
         println!("a known peer gets one byte through in {alone:.2} s alone");
         for (of, (what, address)) in sources.into_iter().enumerate() {
-            let flood = |number| with_cookie(place.address(), address(number), number);
+            let at = place.address();
+            let flood = move |number| with_cookie(at, address(number), number);
             let work = || {
                 thread::sleep(Duration::from_secs(3));
                 send(of)
             };
-            let (took, rate) = during(HALF_OPEN, flood, work);
+            let (took, rate) = during(HALF_OPEN, vec![flood; BEGINNERS], work);
             let longest = took.iter().copied().fold(0.0, f64::max);
             println!("  with {rate:.0} handshakes a second of {what}: {longest:.2} s, the longest of three");
             worst = worst.max(longest);

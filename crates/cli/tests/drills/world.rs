@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -253,4 +254,13 @@ pub(crate) fn enlarge(place: &Path, bytes: usize) {
 
 pub(crate) fn unmount(place: &Path) {
     let _ = Command::new("umount").arg("-l").arg(place).status();
+}
+
+/// Sets a flag when it is dropped, also by a panic: threads of a scope that look at the flag would otherwise be waited for without end.
+pub(crate) struct Stops<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
 }

@@ -7,6 +7,14 @@ use std::net::SocketAddr;
 /// Why there is no result, or not the whole of it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The name of the server has no address, or none that is wanted.
+    #[error("{host}: {source}")]
+    Name {
+        /// The name.
+        host: String,
+        /// Error of the system.
+        source: io::Error,
+    },
     /// Nobody answers there, or nobody who would.
     #[error("cannot connect to {peer}: {}", unanswered(.source))]
     Connecting {

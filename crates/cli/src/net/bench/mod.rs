@@ -15,6 +15,7 @@ use hopline_net::bench::{
     Call, CongestionControl, Copying, Direction, Ending, Error, Limit, Nagle, Output, Plan, Report, Server,
     Sockets, Tests, Transport, TransportProblem, measure,
 };
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
@@ -52,16 +53,6 @@ fn run_server(args: &Args) -> Result<(), Failure> {
 fn run_client(args: &Args, host: &str) -> Result<(), Failure> {
     let test = &args.test;
     let plan = plan(test)?;
-    let resolved = (host, args.port).to_socket_addrs();
-    let resolved = resolved.map_err(|e| Failure::Other(format!("{host}: {e}")))?;
-    let peers: Vec<_> = resolved.filter(|peer| is_wanted(args, peer.ip())).collect();
-    if peers.is_empty() {
-        return Err(Failure::Other(format!(
-            "{host} has no address of the version of IP that -4 or -6 asks for"
-        )));
-    }
-    let patience = test.connect_timeout.map(|ms| Duration::from_millis(ms.into()));
-    let call = Call { peers, from: args.bind, patience };
     console::catch_interrupts()?;
     let style = match (test.json, test.json_stream) {
         (true, _) => Style::Json,
@@ -70,7 +61,11 @@ fn run_client(args: &Args, host: &str) -> Result<(), Failure> {
     };
     let mut show = Show::new(style, args)?;
     show.begin(&plan);
-    let result = measure(&plan, &call, args.interval.0, &mut show);
+    let patience = test.connect_timeout.map(|ms| Duration::from_millis(ms.into()));
+    let result = addresses(args, host).and_then(|peers| {
+        let call = Call { peers, from: args.bind, patience };
+        measure(&plan, &call, args.interval.0, &mut show)
+    });
     show.conclude(host, args.port, &plan, &result);
     show.printed?;
     match result {
@@ -78,6 +73,17 @@ fn run_client(args: &Args, host: &str) -> Result<(), Failure> {
         Ok(Report { ending: Ending::Stopped, .. }) => Err(Failure::Interrupted("interrupted")),
         Err(error) => Err(failure(error)),
     }
+}
+
+/// Addresses of the server that are of a wanted version of IP, at least one.
+fn addresses(args: &Args, host: &str) -> Result<Vec<SocketAddr>, Error> {
+    let unusable = |source| Error::Name { host: host.to_owned(), source };
+    let resolved = (host, args.port).to_socket_addrs().map_err(unusable)?;
+    let peers: Vec<_> = resolved.filter(|peer| is_wanted(args, peer.ip())).collect();
+    if peers.is_empty() {
+        return Err(unusable(io::Error::other("no address of the version of IP that -4 or -6 asks for")));
+    }
+    Ok(peers)
 }
 
 fn is_wanted(args: &Args, address: IpAddr) -> bool {
