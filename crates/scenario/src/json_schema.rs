@@ -87,6 +87,10 @@ impl Definitions {
         if let Some(default) = default {
             property.insert("default".into(), default);
         }
+        // Texts, numbers and lists of them are written alike in TOML and JSON. Tables are not.
+        if let Some(example) = key.example.and_then(|value| serde_json::from_str::<Json>(value).ok()) {
+            property.insert("examples".into(), json!([example]));
+        }
         Json::Object(property)
     }
 

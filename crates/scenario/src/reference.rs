@@ -52,27 +52,31 @@ fn section(text: &mut String, title: &str, keys: &'static [Key]) {
             Default::Integer(i) => i.to_string(),
             Default::Word(word) => format!("`{word}`"),
         };
-        say(format!("| `{}` | {} | {default} | {} |", key.name, takes(key.takes), key.doc));
+        say(format!("| `{}` | {} | {default} | {} |", key.name, key.takes.in_markdown(), key.doc));
     }
 }
 
-fn takes(takes: Takes) -> String {
-    let words = |words: &[&str]| words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
-    match takes {
-        Takes::Number(min, max) => format!("{min} to {max}"),
-        Takes::Integer(min, max) => format!("whole, {min} to {max}"),
-        Takes::IntegerOr(min, max, other) => format!("whole, {min} to {max}, or {}", words(other)),
-        Takes::NumberOrTable(min, max, _) => format!("{min} to {max}, or table, below"),
-        Takes::Word(known) => words(known),
-        Takes::WordOrOwn(known) => format!("{}, `{OWN}NAME`", words(known)),
-        Takes::Flag => "`true`, `false`".into(),
-        Takes::Text => "text".into(),
-        Takes::TextOrTable(_) => "text, or table, below".into(),
-        Takes::Table(_) => "table, below".into(),
-        Takes::Tables(_) => "list of tables, below".into(),
-        Takes::Lists => "table of lists".into(),
-        Takes::Settings => "table of keys and values".into(),
-        Takes::Texts => "list of texts".into(),
-        Takes::Integers(min, max) => format!("list of whole numbers, {min} to {max}"),
+impl Takes {
+    /// What a cell of a table says of it.
+    #[must_use]
+    pub fn in_markdown(self) -> String {
+        let words = |words: &[&str]| words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");
+        match self {
+            Self::Number(min, max) => format!("{min} to {max}"),
+            Self::Integer(min, max) => format!("whole, {min} to {max}"),
+            Self::IntegerOr(min, max, other) => format!("whole, {min} to {max}, or {}", words(other)),
+            Self::NumberOrTable(min, max, _) => format!("{min} to {max}, or table, below"),
+            Self::Word(known) => words(known),
+            Self::WordOrOwn(known) => format!("{}, `{OWN}NAME`", words(known)),
+            Self::Flag => "`true`, `false`".into(),
+            Self::Text => "text".into(),
+            Self::TextOrTable(_) => "text, or table, below".into(),
+            Self::Table(_) => "table, below".into(),
+            Self::Tables(_) => "list of tables, below".into(),
+            Self::Lists => "table of lists".into(),
+            Self::Settings => "table of keys and values".into(),
+            Self::Texts => "list of texts".into(),
+            Self::Integers(min, max) => format!("list of whole numbers, {min} to {max}"),
+        }
     }
 }

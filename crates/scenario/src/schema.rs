@@ -17,6 +17,8 @@ pub struct Key {
     pub default: Default,
     /// What it means.
     pub doc: &'static str,
+    /// A value as it would be written.
+    pub example: Option<&'static str>,
 }
 
 /// What stands before the name of a machine of somebody's own.
@@ -74,7 +76,7 @@ pub enum Default {
 
 impl Key {
     const fn new(name: &'static str, takes: Takes, doc: &'static str) -> Self {
-        Self { name, takes, default: Default::Unset, doc }
+        Self { name, takes, default: Default::Unset, doc, example: None }
     }
 
     /// A number between `min` and `max`.
@@ -189,6 +191,12 @@ impl Key {
     #[must_use]
     pub const fn required(self) -> Self {
         self.or(Default::Required)
+    }
+
+    /// The same key with an example of its value, as it would be written.
+    #[must_use]
+    pub const fn example(self, value: &'static str) -> Self {
+        Self { example: Some(value), ..self }
     }
 
     /// What would be right, in words.

@@ -267,6 +267,76 @@ fn every_key_belongs_to_some_kind() {
     assert_eq!(orphans, Vec::<&str>::new());
 }
 
+/// To bring the page up to date: `UPDATE_REFERENCE=1 cargo test -p hopline-daemon config::tests::the_page_has_every_key`.
+#[test]
+fn the_page_has_every_key() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/proxy-keys.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let heading = "## Every key\n";
+    let (before, after) = text.split_once(heading).unwrap();
+    let expected = keys::reference();
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        std::fs::write(&path, format!("{before}{heading}{expected}")).unwrap();
+    } else {
+        assert!(after == expected, "docs/proxy-keys.md is out of date; see the comment above this test");
+    }
+}
+
+#[test]
+fn every_key_of_a_proxy_has_a_default_or_is_required_and_has_an_example() {
+    let reference = keys::reference();
+    let of_kinds = reference.split("\n### `[proxy.").next().unwrap();
+    let rows = of_kinds.lines().filter(|line| line.starts_with("| `"));
+    let unsaid: Vec<&str> = rows.filter(|row| row.split(" | ").any(|cell| cell.trim().is_empty())).collect();
+    assert_eq!(unsaid, Vec::<&str>::new(), "Key::example, and \"; default: …\" at the end of the text");
+}
+
+#[test]
+fn the_least_file_of_each_kind_is_complete_and_has_no_key_too_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    for &kind in keys::KindKey::ALL {
+        let digits =
+            if matches!(kind, keys::KindKey::HomeAgent | keys::KindKey::BaseStation) { 16 } else { 32 };
+        std::fs::write(&key, "07".repeat(digits)).unwrap();
+        let least = keys::least(kind);
+        let read = |text: &str| {
+            let key = key.to_str().unwrap();
+            read(
+                &text
+                    .replace("\"link.key\"", &format!("\"{key}\""))
+                    .replace("= drone-7.key", &format!("= {key}")),
+            )
+        };
+        read(&least).unwrap_or_else(|said| panic!("{least}: {said}"));
+        for line in least.lines().skip(2) {
+            let without: String =
+                least.lines().filter(|other| *other != line).map(|line| format!("{line}\n")).collect();
+            let name = line.split(' ').next().unwrap();
+            let said = read(&without).expect_err(line);
+            assert!(said.contains(&format!("`{name}")) || said.contains(name), "{line}: {said}");
+        }
+        for one in kind.needs_one_of() {
+            let first = kind.needs_one_of()[0];
+            let [first, one] = [first, *one].map(|key| format!("{} = {}", key.name, key.example.unwrap()));
+            read(&least.replace(&first, &one)).unwrap_or_else(|said| panic!("{one}: {said}"));
+        }
+    }
+}
+
+#[test]
+fn the_example_of_each_key_is_of_its_kind() {
+    for key in keys::PROXY {
+        let Some(value) = key.example else { continue };
+        let kind = keys::KindKey::ALL.iter().find(|kind| kind.takes(key.name)).unwrap();
+        let line = if key.name == "kind" { String::new() } else { format!("{} = {value}\n", key.name) };
+        let text = format!("[[proxy]]\nkind = \"{}\"\n{line}", kind.word());
+        let source = Arc::new(Source { name: "p.toml".into(), text });
+        let document = hopline_scenario::document::parse(&source).unwrap();
+        unknown::check(&document).unwrap_or_else(|problems| panic!("{line}: {problems}"));
+    }
+}
+
 /// Whether they are right is asked by the tests of the documentation.
 #[test]
 fn the_guide_shows_a_file_of_every_kind() {

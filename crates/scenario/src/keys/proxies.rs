@@ -211,7 +211,7 @@ pub mod proxy {
         0.001,
         60_000.0,
         "of d-proxy and opaque: silence after which the other end is told of the last packet (C9); default: never, of opaque: 4",
-    );
+    ).example("4");
     /// `buffer_bytes`.
     pub const BUFFER_BYTES: Key = Key::integer(
         "buffer_bytes",
@@ -248,7 +248,7 @@ pub mod proxy {
         "idle_s",
         0.001,
         1e6,
-        "silence after which a connection is forgotten; default: 900, of split, which resets it: 7440",
+        "silence after which a connection is forgotten, of split: reset; default: 900, of split: 7440",
     );
 }
 

@@ -8,35 +8,33 @@ use hopline_scenario::schema::Key;
 /// `exit`.
 pub const EXIT: Key = Key::text(
     "exit",
-    "address or name, and UDP port, of the other gateway, such as 192.0.2.7:7172; a name is resolved anew whenever the trunk is opened",
-);
+    "address or name, and UDP port, of the other gateway; a name is resolved anew whenever the trunk is opened",
+).example("\"192.0.2.7:7172\"");
 /// `identity`.
-pub const IDENTITY: Key = Key::text("identity", "by what name the other gateway knows this one");
+pub const IDENTITY: Key =
+    Key::text("identity", "name by which the other gateway knows this one").example("\"drone-7\"");
 /// `forward`.
-pub const FORWARD: Key = Key::texts(
-    "forward",
-    "who connects here is connected there, such as [\"127.0.0.1:8080 = server.example:80\"]",
-);
+pub const FORWARD: Key = Key::texts("forward", "connections to the first address go to the second one")
+    .example("[\"127.0.0.1:8080 = server.example:80\"]");
 /// `socks`.
 pub const SOCKS: Key = Key::text(
     "socks",
-    "address and port where clients of SOCKS 5 may say where to, such as 127.0.0.1:1080; beyond the loopback interface with socks_login_file only",
-);
+    "address and port of a SOCKS 5 server; beyond the loopback interface with socks_login_file only",
+)
+.example("\"127.0.0.1:1080\"");
 /// `socks_login_file`.
 pub const SOCKS_LOGIN_FILE: Key = Key::text(
     "socks_login_file",
-    "file whose first line, USER:PASSWORD, clients of SOCKS must show; default: nothing",
-);
+    "file whose first line, USER:PASSWORD, clients of SOCKS must show; default: none, and no login is asked for",
+).example("\"/etc/hopline/socks.login\"");
 /// `divert`.
-pub const DIVERT: Key = Key::text(
-    "divert",
-    "interface by which connections come that go through the gateways without knowing, such as eth1",
-);
+pub const DIVERT: Key =
+    Key::text("divert", "interface by which connections come that go through the gateways without knowing")
+        .example("\"eth1\"");
 /// `destinations`.
-pub const DESTINATIONS: Key = Key::texts(
-    "destinations",
-    "of divert: where those go that are diverted, such as [\"10.1.0.0/16\"]; default: anywhere",
-);
+pub const DESTINATIONS: Key =
+    Key::texts("destinations", "of divert: networks to which connections are diverted; default: all")
+        .example("[\"10.1.0.0/16\"]");
 /// `sources`.
 pub const SOURCES: Choice<Sources> = choice!(
     "sources",
@@ -107,25 +105,25 @@ pub const CWND_MAX: Key =
 pub const CONGESTION: Key = Key::text(
     "congestion",
     "congestion control of the kernel's TCP to clients and servers; default: the system's",
-);
+)
+.example("\"cubic\"");
 /// `announce`.
 pub const ANNOUNCE: Key = Key::text(
     "announce",
-    "interface that leads to the other gateway and beyond it, such as wlan0: a reserved bit in handshakes of TCP that cross it tells which hosts are reached over TPA, and others are by TCP; default: none, and all are the other gateway's",
-);
+    "interface that leads to the other gateway and beyond it: a reserved bit in handshakes of TCP that cross it tells which hosts are reached over TPA, and others are by TCP; default: none, and all are the other gateway's",
+).example("\"wlan0\"");
 /// `listen`.
 pub const LISTEN: Key =
-    Key::text("listen", "UDP address and port where entrances find it; default: 0.0.0.0:7172");
+    Key::text("listen", "UDP address and port where entrances find it; default: 0.0.0.0:7172")
+        .example("\"0.0.0.0:7172\"");
 /// `peers`.
-pub const PEERS: Key = Key::texts(
-    "peers",
-    "whom it serves, and the file with the key of each, such as [\"drone-7 = /etc/hopline/drone-7.key\"]",
-);
+pub const PEERS: Key = Key::texts("peers", "identities that it serves, each with the file of its key")
+    .example("[\"drone-7 = drone-7.key\"]");
 /// `allowed`.
 pub const ALLOWED: Key = Key::texts(
     "allowed",
-    "where connections may go, such as [\"10.0.0.0/8 80-443\"]; of gateway: those that go by TCP from here; default: anywhere but to this host and its neighbours on the link, of clients of socks not to private networks either",
-);
+    "where connections may go; of gateway: those that go by TCP from here; default: anywhere but to this host and its neighbours on the link, of clients of socks not to private networks either",
+).example("[\"10.0.0.0/8 80-443\"]");
 
 /// Those of an entrance.
 pub(super) const ENTRANCE: &[Key] = &[

@@ -6,38 +6,43 @@ use hopline_scenario::schema::Key;
 
 /// `address`.
 pub const ADDRESS: Key =
-    Key::text("address", "the address of this host: where messages come; of mobile-host: its home address");
+    Key::text("address", "the address of this host: where messages come; of mobile-host: its home address")
+        .example("\"192.0.2.11\"");
 /// `network`.
 pub const NETWORK: Key =
-    Key::text("network", "the network of the mobile hosts' home addresses, such as 10.9.0.0/24");
+    Key::text("network", "the network of the mobile hosts' home addresses").example("\"10.9.0.0/24\"");
 /// `mobiles`.
-pub const MOBILES: Key = Key::texts("mobiles", "the home addresses of the mobile hosts");
+pub const MOBILES: Key =
+    Key::texts("mobiles", "the home addresses of the mobile hosts; default: none").example("[\"10.9.0.7\"]");
 /// `stations`.
 pub const STATIONS: Key = Key::texts(
     "stations",
-    "addresses of the stations at which mobile hosts may register; of scheme = \"registration\" needed, otherwise of no effect",
-);
+    "addresses of the stations at which mobile hosts may register; of scheme = \"registration\" needed, otherwise of no effect; default: none",
+).example("[\"192.0.2.11\"]");
 /// `interfaces`.
 pub const INTERFACES: Key = Key::texts(
     "interfaces",
     "of home-agent: those by which stations are reached; of mobile-host: those with radios",
-);
+)
+.example("[\"wlan0\"]");
 /// `home_agent`.
-pub const HOME_AGENT: Key = Key::text("home_agent", "address of the home agent");
+pub const HOME_AGENT: Key = Key::text("home_agent", "address of the home agent").example("\"192.0.2.1\"");
 /// `wired`.
-pub const WIRED: Key = Key::text("wired", "the interface by which the home agent is reached");
+pub const WIRED: Key =
+    Key::text("wired", "the interface by which the home agent is reached").example("\"eth0\"");
 /// `signals`.
 pub const SIGNALS: Key = Key::text(
     "signals",
-    "file that says how strongly stations are heard, in each line an address and dBm; default: nobody knows",
-);
+    "file that says how strongly stations are heard, in each line an address and dBm; default: none, and strengths are not known",
+).example("\"/run/signals\"");
 /// `handoff_every_s`.
 pub const HANDOFF_EVERY_S: Key = Key::number(
     "handoff_every_s",
     0.001,
     1e6,
     "it turns to the strongest other station each time this has passed; default: by hysteresis_db",
-);
+)
+.example("10");
 /// `lifetime_s`.
 pub const LIFETIME_S: Key = Key::number(
     "lifetime_s",
@@ -51,7 +56,7 @@ pub const SNOOP: Key = Key::table(
     "snoop",
     &joined::<{ length(OF_SNOOP) }>(OF_SNOOP),
     "Snoop at this station, which forgets hosts that have gone and with start = warm knows what they have received elsewhere; default: none",
-);
+).example("{ preset = \"modern\" }");
 
 /// The keys of a Snoop that stands at a station.
 const OF_SNOOP: &[Group] = &[

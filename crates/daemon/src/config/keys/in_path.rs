@@ -6,20 +6,20 @@ use hopline_scenario::schema::Key;
 /// `interface`.
 pub const INTERFACE: Key = Key::text(
     "interface",
-    "the interface that leads to the mobile hosts, of d-proxy: to the peer, of neighborhood-red and base-station: that of the radio, such as wlan0",
-);
+    "the interface that leads to the mobile hosts, of d-proxy: to the peer, of neighborhood-red and base-station: that of the radio",
+).example("\"wlan0\"");
 /// `subnets`.
-pub const SUBNETS: Key = Key::texts(
-    "subnets",
-    "the mobile hosts that it serves, such as [\"10.1.0.0/16\"]; default: all beyond the interface",
-);
+pub const SUBNETS: Key =
+    Key::texts("subnets", "the mobile hosts that it serves; default: all beyond the interface")
+        .example("[\"10.1.0.0/16\"]");
 /// `ports`.
 pub const PORTS: Key = Key::integers(
     "ports",
     1,
     65_535,
-    "the ports of fixed hosts that it serves, of split and gateway: the ports that are called, such as [80, 443]; default: all",
-);
+    "the ports of fixed hosts that it serves, of split and gateway: the ports that are called; default: all",
+)
+.example("[80, 443]");
 /// `queue`.
 pub const QUEUE: Key = Key::integer(
     "queue",

@@ -7,7 +7,12 @@ pub mod handoff;
 pub mod in_path;
 pub mod neighborhood;
 pub mod pair;
+mod reference;
 pub mod split;
+
+#[cfg(test)]
+pub(super) use reference::least;
+pub use reference::reference;
 
 use hopline_scenario::choice;
 use hopline_scenario::choice::Chosen;
@@ -63,10 +68,9 @@ pub mod file {
     pub const LOG: Chosen<LogFormat> =
         choice!("log", { "text" => LogFormat::Text, "json" => LogFormat::Json }, "how messages are written to stderr").or("text");
     /// `metrics`.
-    pub const METRICS: Key = Key::text(
-        "metrics",
-        "address and port where Prometheus may read figures, such as 127.0.0.1:9464; default: nowhere",
-    );
+    pub const METRICS: Key =
+        Key::text("metrics", "address and port where Prometheus may read figures; default: nowhere")
+            .example("\"127.0.0.1:9464\"");
     /// `mark`.
     pub const MARK: Field<u64> = Field::integer(
         Key::integer(
@@ -150,16 +154,17 @@ pub mod proxy {
             "base-station" => KindKey::BaseStation,
             "mobile-host" => KindKey::MobileHost,
         },
-        "what it is; snoop: what the last hop loses is sent again from here; mtcp: senders wait while a mobile host cannot be reached; nack: mobile hosts are asked for what they have sent and what has not come; split: connections end here, and others lead on; neighborhood-red: drops or marks when a neighbour suffers; d-proxy: this host and a peer repair what the link between them loses of TCP; opaque, arq: the same of whatever is routed into an interface; gateway, gateway-exit: connections cross from one to the other over TPA; home-agent, base-station, mobile-host: hosts change their station without loss",
+        "what it is; snoop: what the last hop loses is sent again from here; mtcp: senders wait while a mobile host cannot be reached; nack: mobile hosts are asked for what they have sent and what has not come; split: connections end here, and others lead on; neighborhood-red: drops or marks when a neighbour suffers; d-proxy: this host and a peer repair what the link between them loses of TCP; opaque: this host and a peer repair what the link between them loses of anything that is routed into an interface, and ask for it; arq: the same, with an acknowledgment of each packet; gateway: connections that come in here cross to the other gateway over TPA or TPA-wide; gateway-exit: they leave here by TCP; home-agent: packets for mobile hosts are sent to the stations that serve them; base-station: mobile hosts are served here; mobile-host: this host changes its station without loss",
     )
     .required();
     /// `name`.
-    pub const NAME: Key = Key::text("name", "what it is called in messages and figures; default: its kind");
+    pub const NAME: Key =
+        Key::text("name", "what it is called in messages and figures; default: its kind").example("\"wlan\"");
     /// `key_file`.
     pub const KEY_FILE: Key = Key::text(
         "key_file",
         "file with the secret that both ends share: 64 hexadecimal digits, of home-agent, base-station and mobile-host: 32",
-    );
+    ).example("\"link.key\"");
 }
 
 /// A group of keys.
@@ -248,6 +253,38 @@ impl KindKey {
     #[must_use]
     pub fn takes(self, key: &str) -> bool {
         self.groups().chain([COMMON]).any(|group| group.iter().any(|of_group| of_group.name == key))
+    }
+
+    /// Keys that a proxy of this kind cannot do without.
+    #[must_use]
+    pub const fn needs(self) -> &'static [Key] {
+        match self {
+            Self::Snoop | Self::Mtcp | Self::Nack | Self::Split => &[in_path::INTERFACE],
+            Self::NeighborhoodRed => &[in_path::INTERFACE, neighborhood::NEIGHBORHOOD_RED],
+            Self::DProxy => &[in_path::INTERFACE, pair::LOCAL, pair::PEER, proxy::KEY_FILE],
+            Self::Opaque | Self::Arq => &[pair::LOCAL, pair::PEER, proxy::KEY_FILE],
+            Self::Gateway => &[gateway::EXIT, gateway::IDENTITY, proxy::KEY_FILE],
+            Self::GatewayExit => &[gateway::PEERS],
+            Self::HomeAgent => &[handoff::ADDRESS, handoff::NETWORK, handoff::INTERFACES, proxy::KEY_FILE],
+            Self::BaseStation => &[
+                handoff::ADDRESS,
+                handoff::HOME_AGENT,
+                handoff::NETWORK,
+                handoff::WIRED,
+                in_path::INTERFACE,
+                proxy::KEY_FILE,
+            ],
+            Self::MobileHost => &[handoff::ADDRESS, handoff::INTERFACES, proxy::KEY_FILE],
+        }
+    }
+
+    /// Keys of which a proxy of this kind needs one or more.
+    #[must_use]
+    pub const fn needs_one_of(self) -> &'static [Key] {
+        match self {
+            Self::Gateway => &[gateway::FORWARD, gateway::SOCKS, gateway::DIVERT],
+            _ => &[],
+        }
     }
 
     /// The groups that it takes beside those that all take.

@@ -6,8 +6,8 @@ use hopline_scenario::schema::Key;
 /// `samples`.
 pub const SAMPLES: Key = Key::text(
     "samples",
-    "where the times of the radio come from: survey, the driver by nl80211; file:PATH, socket:PATH, lines of somebody else; default: survey",
-);
+    "where the times of the radio come from: survey, the driver by nl80211; file:PATH, socket:PATH, lines that another program writes; default: survey",
+).example("\"survey\"");
 /// `silence_s`.
 pub const SILENCE_S: Key = Key::number(
     "silence_s",
@@ -23,7 +23,11 @@ pub const NEIGHBORHOOD_RED: Key = Key::table(
     "neighborhood_red",
     keys::NEIGHBORHOOD_RED,
     "the machine, as in scenarios; other defaults: delivery = broadcast, guard = on",
-);
+)
+.example("{ bandwidth_mbps = 54 }");
+
+/// A key of the machine that must be given.
+pub(in crate::config) const NEEDED: &str = "bandwidth_mbps";
 
 /// What only a world has.
 pub(in crate::config) const OF_SCENARIOS: &[&str] = &["share", "observe"];

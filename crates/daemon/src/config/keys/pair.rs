@@ -8,9 +8,9 @@ use hopline_scenario::keys::proxy as machine;
 use hopline_scenario::schema::Key;
 
 /// `local`.
-pub const LOCAL: Key = Key::text("local", "this end's own address on the link");
+pub const LOCAL: Key = Key::text("local", "this end's own address on the link").example("\"192.0.2.1\"");
 /// `peer`.
-pub const PEER: Key = Key::text("peer", "the other end's address on the link");
+pub const PEER: Key = Key::text("peer", "the other end's address on the link").example("\"192.0.2.2\"");
 /// `port`.
 pub const PORT: Key = Key::integer("port", 1, 65_535, "UDP port at both ends; default: 1022");
 /// `stands`.
@@ -21,7 +21,8 @@ pub const STANDS: Choice<Stands> = choice!(
 );
 /// `tun`.
 pub const TUN: Key =
-    Key::text("tun", "name of the interface into which routes lead what is to cross; default: dproxy0");
+    Key::text("tun", "name of the interface into which routes lead what is to cross; default: dproxy0")
+        .example("\"dproxy0\"");
 /// `tun_lifetime`.
 pub const TUN_LIFETIME: Chosen<TunLifetime> = choice!(
     "tun_lifetime",
@@ -30,25 +31,24 @@ pub const TUN_LIFETIME: Chosen<TunLifetime> = choice!(
 )
 .or("persistent");
 /// `tun_addresses`.
-pub const TUN_ADDRESSES: Key = Key::texts(
-    "tun_addresses",
-    "addresses of that interface, such as [\"10.82.0.1/24\", \"fd82::1/64\"]; default: none",
-);
+pub const TUN_ADDRESSES: Key =
+    Key::texts("tun_addresses", "addresses of that interface; default: none").example("[\"10.82.0.1/30\"]");
 /// `routes`.
 pub const ROUTES: Key = Key::texts(
     "routes",
-    "networks beyond the link, such as [\"10.1.0.0/16\"]: they are routed into the interface while the other end is there; default: none",
-);
+    "networks beyond the link: they are routed into the interface while the other end is there; default: none",
+).example("[\"10.1.0.0/16\"]");
 /// `rate_mbps`.
 pub const RATE_MBPS: Key = Key::number(
     "rate_mbps",
     0.001,
     100_000.0,
     "what the link carries, a little less: packets wait in this host then, and not where nobody sees them dropped; of opaque and arq: in FQ-CoDel; default: they go at once",
-);
+).example("19.5");
 /// `arq`.
 pub const ARQ: Key =
-    Key::table("arq", keys::ARQ, "how the link repairs its losses, as in scenarios, but for parity_every");
+    Key::table("arq", keys::ARQ, "how the link repairs its losses, as in scenarios, but for parity_every; default: the defaults of its keys")
+        .example("{ attempts = 10 }");
 /// `mtu`.
 pub const MTU: Key = Key::integer(
     "mtu",

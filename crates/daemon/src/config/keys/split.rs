@@ -29,18 +29,19 @@ pub const ONWARD: Choice<OnwardKey> = choice!(
 /// `mobile_congestion`.
 pub const MOBILE_CONGESTION: Key = Key::text(
     "mobile_congestion",
-    "congestion control of the kernel towards mobile hosts, such as bbr; default: the system's",
-);
+    "congestion control of the kernel towards mobile hosts; default: the system's",
+)
+.example("\"bbr\"");
 /// `fixed_congestion`.
 pub const FIXED_CONGESTION: Key =
-    Key::text("fixed_congestion", "the same towards the others; default: the system's");
+    Key::text("fixed_congestion", "the same towards the others; default: the system's").example("\"cubic\"");
 /// `user_timeout_s`.
 pub const USER_TIMEOUT_S: Key = Key::number(
     "user_timeout_s",
     1.0,
     86_400.0,
     "how long a host may leave data unacknowledged before its connections are reset; default: the system's way, a quarter of an hour",
-);
+).example("60");
 /// `max_connections`.
 pub const MAX_CONNECTIONS: Key = Key::integer(
     "max_connections",

@@ -21,7 +21,7 @@ pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Config, Prob
             .at(inner.origin_of(key))
             .help("remove it"));
     }
-    let Some(mbps) = inner.number("bandwidth_mbps") else {
+    let Some(mbps) = inner.number(keys::NEEDED) else {
         let problem = values::missing(section, "neighborhood_red.bandwidth_mbps", kind.word(), "54");
         return Err(problem.help("add the rate of the channel: neighborhood_red = { bandwidth_mbps = 54 }"));
     };
