@@ -4,9 +4,9 @@
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
-mod folder;
+pub(crate) mod folder;
 mod links;
-mod page;
+pub(crate) mod page;
 mod printed;
 mod snippet;
 mod tests;
@@ -69,7 +69,7 @@ fn complain(problems: Vec<String>) {
 }
 
 /// Where the repository lies.
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 

@@ -18,11 +18,16 @@ pub(crate) enum Language {
 /// Libraries that a program may use.
 const MODULES: [&str; 7] = ["duckdb", "hopline", "matplotlib", "numpy", "pandas", "polars", "pyarrow"];
 
+/// What proxies on one of the hosts need.
+const PROGRAMS: [&str; 3] = ["ip", "iptables", "nft"];
+
 impl Language {
     /// What `program` needs of the machine.
     pub(crate) fn needs(self, program: &str) -> Vec<Need> {
         if let Self::ShellOverLink = self {
-            return vec![LINK];
+            let of_proxies =
+                PROGRAMS.map(Need::Program).into_iter().filter(|_| program.contains("hopline proxy run"));
+            return std::iter::once(LINK).chain(of_proxies).collect();
         }
         let used = MODULES.iter().filter(|module| match self {
             Self::Python => {

@@ -11,6 +11,7 @@
 //! | `gateways` | new connections through a trunk, an exit that dies, an attacker between the gateways |
 //! | `paths` | a router with a small MTU that says nothing |
 //! | `translation` | proxies on a router with NAT, beside one without |
+//! | `recipes` | the tables of recipes for proxies |
 //! | `attacker` | a peer that speaks TPA-wide and does what no honest end does |
 //! | `world` | two hosts, a receiver and a sender, and the supervisor that restarts them |
 
@@ -22,6 +23,7 @@ mod floods;
 mod gateways;
 mod outages;
 mod paths;
+mod recipes;
 mod redirection;
 mod schedules;
 mod strangers;
@@ -36,7 +38,9 @@ const OWN_MOUNTS: &[&str] = &["unshare", "--mount", "--propagation", "private"];
 
 pub(crate) fn tests() -> Vec<Test> {
     let drill = |name: &str, body: fn()| Test::new(name, [LINK], body).long();
-    vec![
+    let needs: Vec<Need> = crate::proxy::NEEDS.into_iter().chain([Need::Program("chrt")]).collect();
+    let recipes = recipes::DRILLS.map(|(name, body)| Test::new(name, needs.clone(), body).long().alone());
+    let others = vec![
         // Drills about speed have the machine for themselves.
         drill("floods", floods::drill).alone(),
         Test::new("proxies_behind_translated_addresses", crate::proxy::NEEDS, translation::drill)
@@ -50,5 +54,6 @@ pub(crate) fn tests() -> Vec<Test> {
         drill("schedules", schedules::drill).in_own_process(OWN_MOUNTS),
         drill("a_router_with_a_small_mtu_that_says_nothing", paths::drill),
         drill("an_outage_longer_than_the_silence_limit", outages::drill),
-    ]
+    ];
+    others.into_iter().chain(recipes).collect()
 }

@@ -263,6 +263,13 @@ impl Daemon {
         Self::begin_by(host, &[], file, state)
     }
 
+    /// A daemon whose file gives it this name.
+    pub(crate) fn begin_called(name: &str, host: &Namespace, file: &Path, state: &Path) -> Self {
+        let mut daemon = Self::begin(host, file, state);
+        daemon.socket = state.join(name).with_extension("sock");
+        daemon
+    }
+
     fn begin_by(host: &Namespace, words: &[&str], file: &Path, state: &Path) -> Self {
         let log = file.with_extension("log");
         let mut command = Command::new(words.first().unwrap_or(&env!("CARGO_BIN_EXE_hopline")));
