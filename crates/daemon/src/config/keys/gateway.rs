@@ -29,8 +29,7 @@ pub const SOCKS_LOGIN_FILE: Key = Key::text(
 ).example("\"/etc/hopline/socks.login\"");
 /// `divert`.
 pub const DIVERT: Key =
-    Key::text("divert", "interface by which connections come that go through the gateways without knowing")
-        .example("\"eth1\"");
+    Key::text("divert", "interface whose forwarded connections go through the gateways").example("\"eth1\"");
 /// `destinations`.
 pub const DESTINATIONS: Key =
     Key::texts("destinations", "of divert: networks to which connections are diverted; default: all")
@@ -39,34 +38,34 @@ pub const DESTINATIONS: Key =
 pub const SOURCES: Choice<Sources> = choice!(
     "sources",
     { "gateway" => Sources::Gateway, "client" => Sources::Client },
-    "whose address servers see: the gateway's, or the client's, for which what they answer must come by the gateway; default: gateway",
+    "source address of connections to servers: the gateway's, or the client's, which requires that answers pass the gateway; default: gateway",
 );
 /// `fallback`.
 pub const FALLBACK: Choice<Fallback> = choice!(
     "fallback",
     { "tcp" => Fallback::Tcp, "refuse" => Fallback::Refuse },
-    "what becomes of connections while the other gateway does not answer: they go by TCP, in clear, or are refused; default: tcp, of transport = \"tpa-wide\": refuse",
+    "treatment of connections while the other gateway does not answer: they go by TCP, in clear, or are refused; default: tcp, of transport = \"tpa-wide\": refuse",
 );
 /// `fallback_after_s`.
 pub const FALLBACK_AFTER_S: Key = Key::number(
     "fallback_after_s",
     0.1,
     60.0,
-    "how long it may be silent before it counts as absent, for new connections; default: 3",
+    "silence of the other gateway after which it counts as absent for new connections; default: 3",
 );
 /// `retry_after_s`.
 pub const RETRY_AFTER_S: Key = Key::number(
     "retry_after_s",
     0.1,
     3600.0,
-    "how long after an attempt that failed it is tried again; default: 2",
+    "pause after a failed attempt to reach the other gateway; default: 2",
 );
 /// `reset_after_s`.
 pub const RESET_AFTER_S: Key = Key::number(
     "reset_after_s",
     0.1,
     3600.0,
-    "how long it may be silent before connections through it are reset: longer than outages that they are to survive; default: 4.5",
+    "silence of the other gateway after which connections through it are reset: longer than outages that they are to survive; default: 4.5",
 );
 /// `spare_connections`.
 pub const SPARE_CONNECTIONS: Key = Key::integer(
@@ -80,7 +79,7 @@ pub const MAX_WAIT_S: Key = Key::number(
     "max_wait_s",
     0.1,
     30.0,
-    "how long connections beyond max_connections, at most as many again, wait for a place before they are reset; default: 10",
+    "longest wait for a place of connections beyond max_connections, at most as many again; then they are reset; default: 10",
 );
 /// What carries connections from gateway to gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,7 +95,7 @@ pub enum Carrier {
 pub const TRANSPORT: Choice<Carrier> = choice!(
     "transport",
     { "tpa" => Carrier::Tpa, "tpa-wide" => Carrier::TpaWide },
-    "what carries connections to the other gateway, alike at both: TPA as published, or TPA-wide, encrypted and with as much in flight as the path takes; default: tpa",
+    "transport to the other gateway, the same at both: TPA as published, or TPA-wide, encrypted and with as much in flight as the path takes; default: tpa",
 );
 /// `cwnd_max`.
 pub const CWND_MAX: Key =
@@ -110,7 +109,7 @@ pub const CONGESTION: Key = Key::text(
 /// `announce`.
 pub const ANNOUNCE: Key = Key::text(
     "announce",
-    "interface that leads to the other gateway and beyond it: a reserved bit in handshakes of TCP that cross it tells which hosts are reached over TPA, and others are by TCP; default: none, and all are the other gateway's",
+    "interface that leads to the other gateway and beyond it: a reserved bit in TCP handshakes that cross it tells which hosts are reached over TPA, and the rest is reached by TCP; default: none, and all hosts are reached over TPA",
 ).example("\"wlan0\"");
 /// `listen`.
 pub const LISTEN: Key =
@@ -122,7 +121,7 @@ pub const PEERS: Key = Key::texts("peers", "identities that it serves, each with
 /// `allowed`.
 pub const ALLOWED: Key = Key::texts(
     "allowed",
-    "where connections may go; of gateway: those that go by TCP from here; default: anywhere but to this host and its neighbours on the link, of clients of socks not to private networks either",
+    "destinations that connections may have; of gateway: those that go by TCP from here; default: anywhere but to this host and its neighbours on the link, of clients of socks not to private networks either",
 ).example("[\"10.0.0.0/8 80-443\"]");
 
 /// Those of an entrance.

@@ -48,7 +48,7 @@ pub const LIFETIME_S: Key = Key::number(
     "lifetime_s",
     0.001,
     65.535,
-    "how long a station serves a host that says nothing, and is believed to be there; default: 3",
+    "time without a message after which a station stops serving the host, and after which the host takes a station for gone; default: 3",
 );
 
 /// `snoop`.

@@ -42,7 +42,7 @@ pub mod file {
     pub const NAME: Field<field::Word> = Field::word(
         Key::text(
             "name",
-            "what rules, sockets and files of this daemon are called by; another daemon has another: up to 16 letters, digits, - and _",
+            "name of the daemon, part of the names of its rules, sockets and files, and different for each daemon: up to 16 letters, digits, - and _",
         )
         .or(Word("hopline")),
     );
@@ -50,7 +50,7 @@ pub mod file {
     pub const STATE_DIR: Field<field::Word> = Field::word(
         Key::text(
             "state_dir",
-            "folder of its lock, its socket, and its list of rules; made if it is not there",
+            "directory of the lock, the control socket and the list of rules; created if it is missing",
         )
         .or(Word("/run/hopline")),
     );
@@ -154,16 +154,16 @@ pub mod proxy {
             "base-station" => KindKey::BaseStation,
             "mobile-host" => KindKey::MobileHost,
         },
-        "what it is; snoop: what the last hop loses is sent again from here; mtcp: senders wait while a mobile host cannot be reached; nack: mobile hosts are asked for what they have sent and what has not come; split: connections end here, and others lead on; neighborhood-red: drops or marks when a neighbour suffers; d-proxy: this host and a peer repair what the link between them loses of TCP; opaque: this host and a peer repair what the link between them loses of anything that is routed into an interface, and ask for it; arq: the same, with an acknowledgment of each packet; gateway: connections that come in here cross to the other gateway over TPA or TPA-wide; gateway-exit: they leave here by TCP; home-agent: packets for mobile hosts are sent to the stations that serve them; base-station: mobile hosts are served here; mobile-host: this host changes its station without loss",
+        "what it is; snoop: sends again what the last hop loses, and hides the losses from senders; mtcp: makes senders wait while a mobile host cannot be reached; nack: asks mobile hosts for lost packets of their uploads; split: ends connections, and makes others onward; neighborhood-red: drops or marks packets when a neighbour suffers; d-proxy: repairs, with its peer, what the link between them loses of TCP; opaque: repairs, with its peer, what the link between them loses of anything that is routed into an interface; arq: the same as opaque, with an acknowledgment of each packet; gateway: carries connections to the other gateway over TPA or TPA-wide; gateway-exit: connects them to their destinations by TCP; home-agent: sends packets for mobile hosts to the stations that serve them; base-station: serves mobile hosts; mobile-host: changes its station without loss",
     )
     .required();
     /// `name`.
     pub const NAME: Key =
-        Key::text("name", "what it is called in messages and figures; default: its kind").example("\"wlan\"");
+        Key::text("name", "name in messages and figures; default: its kind").example("\"wlan\"");
     /// `key_file`.
     pub const KEY_FILE: Key = Key::text(
         "key_file",
-        "file with the secret that both ends share: 64 hexadecimal digits, of home-agent, base-station and mobile-host: 32",
+        "file with the secret that both ends share: 64 hexadecimal digits, of home-agent and base-station: 32; of mobile-host: the line that hopline proxy host-key prints",
     ).example("\"link.key\"");
 }
 

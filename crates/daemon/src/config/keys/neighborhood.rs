@@ -6,14 +6,14 @@ use hopline_scenario::schema::Key;
 /// `samples`.
 pub const SAMPLES: Key = Key::text(
     "samples",
-    "where the times of the radio come from: survey, the driver by nl80211; file:PATH, socket:PATH, lines that another program writes; default: survey",
+    "source of the radio's times: survey, the driver by nl80211; file:PATH, socket:PATH, lines that another program writes; default: survey",
 ).example("\"survey\"");
 /// `silence_s`.
 pub const SILENCE_S: Key = Key::number(
     "silence_s",
     0.01,
     3600.0,
-    "how long that may say nothing before the channel counts as idle; default: 1",
+    "silence of the source after which the channel counts as idle; default: 1",
 );
 /// `notice_port`.
 pub const NOTICE_PORT: Key =

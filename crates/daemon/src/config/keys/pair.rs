@@ -21,8 +21,7 @@ pub const STANDS: Choice<Stands> = choice!(
 );
 /// `tun`.
 pub const TUN: Key =
-    Key::text("tun", "name of the interface into which routes lead what is to cross; default: dproxy0")
-        .example("\"dproxy0\"");
+    Key::text("tun", "name of the tunnel's interface; default: dproxy0").example("\"dproxy0\"");
 /// `tun_lifetime`.
 pub const TUN_LIFETIME: Chosen<TunLifetime> = choice!(
     "tun_lifetime",
@@ -43,7 +42,7 @@ pub const RATE_MBPS: Key = Key::number(
     "rate_mbps",
     0.001,
     100_000.0,
-    "what the link carries, a little less: packets wait in this host then, and not where nobody sees them dropped; of opaque and arq: in FQ-CoDel; default: they go at once",
+    "rate a little below that of the link: packets then wait in this host, where drops are seen, and not in a queue beyond it; of opaque and arq: in FQ-CoDel; default: packets are sent at once",
 ).example("19.5");
 /// `arq`.
 pub const ARQ: Key =

@@ -33,14 +33,17 @@ pub const MOBILE_CONGESTION: Key = Key::text(
 )
 .example("\"bbr\"");
 /// `fixed_congestion`.
-pub const FIXED_CONGESTION: Key =
-    Key::text("fixed_congestion", "the same towards the others; default: the system's").example("\"cubic\"");
+pub const FIXED_CONGESTION: Key = Key::text(
+    "fixed_congestion",
+    "congestion control of the kernel towards the other hosts; default: the system's",
+)
+.example("\"cubic\"");
 /// `user_timeout_s`.
 pub const USER_TIMEOUT_S: Key = Key::number(
     "user_timeout_s",
     1.0,
     86_400.0,
-    "how long a host may leave data unacknowledged before its connections are reset; default: the system's way, a quarter of an hour",
+    "time after which a connection with unacknowledged data is reset; default: the system's, about a quarter of an hour",
 ).example("60");
 /// `max_connections`.
 pub const MAX_CONNECTIONS: Key = Key::integer(
@@ -61,14 +64,14 @@ pub const CONNECT_TIMEOUT_S: Key = Key::number(
     "connect_timeout_s",
     0.1,
     120.0,
-    "how long a server may take to answer a call; then the caller is reset; of gateways at most 25; default: 30, of gateways: 10",
+    "time in which a server must answer a call, or the caller is reset; of gateways at most 25; default: 30, of gateways: 10",
 );
 /// `drain_s`.
 pub const DRAIN_S: Key = Key::number(
     "drain_s",
     0.0,
     3600.0,
-    "how long connections may go on when it is stopped, before they are reset; default: 0",
+    "time that connections have left when the proxy is stopped; then they are reset; default: 0",
 );
 
 /// Where connections are taken.
