@@ -25,7 +25,7 @@ pub const QUEUE: Key = Key::integer(
     "queue",
     0,
     65_535,
-    "number of its NFQUEUE, which no other program may have, of gateway and gateway-exit: where they announce, of split: with onward = \"first\"; default: 26735 for the first proxy of the file, and so on",
+    "number of its NFQUEUE, which no other program may have (gateway and gateway-exit: where they announce; split: with onward = \"first\"); default: 26735 for the first proxy of the file, and so on",
 );
 
 /// Where.

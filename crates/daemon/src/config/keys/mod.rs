@@ -58,12 +58,14 @@ pub mod file {
     pub const USER: Key = Key::text(
         "user",
         "user of this machine as whom the daemon goes on when root has started it, such as hopline; it must be able to read the file and its secrets to reload them; default: root",
-    );
+    )
+    .example("\"hopline\"");
     /// `status_group`.
     pub const STATUS_GROUP: Key = Key::text(
         "status_group",
         "group of this machine whose members may ask for the status, which changes nothing; default: all users may",
-    );
+    )
+    .example("\"hopline\"");
     /// `log`.
     pub const LOG: Chosen<LogFormat> =
         choice!("log", { "text" => LogFormat::Text, "json" => LogFormat::Json }, "how messages are written to stderr").or("text");
