@@ -1,7 +1,7 @@
 //! Inspection of the router around the proxies: does it show them their packets?
 
-use crate::config::Config;
-use crate::rules::Program;
+use crate::config::{Config, Proxy, Subnet};
+use crate::rules::{Family, Ipv6, Program};
 use hopline_net::announce::Role;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
@@ -27,26 +27,117 @@ pub struct Flowtable {
     pub devices: Vec<String>,
 }
 
+/// Packets that chains of iptables show to a proxy.
+#[derive(Clone, Debug)]
+struct Shown {
+    proxy: String,
+    interface: String,
+    /// Hosts that are served; empty: all.
+    subnets: Vec<Subnet>,
+    /// Versions of IP that it takes.
+    families: Vec<Family>,
+    is_forwarded: bool,
+}
+
+impl Shown {
+    /// Returns whether there is traffic of a version of IP to be shown: a named subnet is one that has some.
+    fn has(&self, family: Family, addressed: &BTreeSet<String>) -> bool {
+        let has_traffic = match family {
+            Family::V4 => true,
+            Family::V6 => !self.subnets.is_empty() || addressed.contains(&self.interface),
+        };
+        self.families.contains(&family) && has_traffic
+    }
+}
+
 /// Looks at the rules and settings of this machine. What cannot be read, for want of privileges or programs, is not reported.
 #[must_use]
 pub fn inspect(config: &Config) -> Report {
-    let interfaces = forwarding_interfaces(config);
-    if interfaces.is_empty() {
-        return Report::default();
+    let (shown, ipv6) = (shown(config), Ipv6::here());
+    let addressed = addressed(&fs::read_to_string("/proc/net/if_inet6").unwrap_or_default());
+    let mut report = Report { warnings: of_ipv6(config, &shown, ipv6, &addressed), ..Report::default() };
+    let forwarded: Vec<&Shown> = shown.iter().filter(|shown| shown.is_forwarded).collect();
+    if forwarded.is_empty() {
+        return report;
     }
-    let mut report = of_flowtables(&interfaces, &flowtables().unwrap_or_default());
-    if offloads_by_iptables() {
-        report.obstacles.push(
-            "a rule of iptables has the target FLOWOFFLOAD: packets of established connections pass this router unseen; delete that rule"
-                .into(),
-        );
+    let interfaces = forwarded.iter().map(|shown| shown.interface.clone()).collect();
+    let of_flowtables = of_flowtables(&interfaces, &flowtables().unwrap_or_default());
+    report.obstacles.extend(of_flowtables.obstacles);
+    report.warnings.extend(of_flowtables.warnings);
+    for program in ipv6.families_of_chains().iter().map(|family| family.iptables()) {
+        if offloads_by(program) {
+            report.obstacles.push(format!(
+                "a rule of {program} has the target FLOWOFFLOAD: packets of established connections pass this router unseen; delete that rule"
+            ));
+        }
     }
-    report.warnings.extend(interfaces.iter().filter(|interface| !forwards(interface)).map(|interface| {
-        format!(
-            "{interface} does not forward IPv4: nothing crosses this router; sysctl -w net.ipv4.ip_forward=1"
-        )
-    }));
+    for &family in ipv6.families_of_chains() {
+        let seen = forwarded.iter().filter(|shown| shown.has(family, &addressed));
+        let interfaces: BTreeSet<&String> = seen.map(|shown| &shown.interface).collect();
+        let silent = interfaces.into_iter().filter(|interface| !forwards(family, interface));
+        report.warnings.extend(silent.map(|interface| of_forwarding(family, interface)));
+    }
     report
+}
+
+/// Says that an interface does not forward.
+fn of_forwarding(family: Family, interface: &str) -> String {
+    match family {
+        Family::V4 => format!(
+            "{interface} does not forward IPv4: nothing crosses this router; sysctl -w net.ipv4.ip_forward=1"
+        ),
+        Family::V6 => format!(
+            "{interface} does not forward IPv6: nothing of it crosses this router; sysctl -w net.ipv6.conf.all.forwarding=1"
+        ),
+    }
+}
+
+/// Warns of IPv6 that proxies are to see and that this machine does not show.
+fn of_ipv6(config: &Config, shown: &[Shown], ipv6: Ipv6, addressed: &BTreeSet<String>) -> Vec<String> {
+    match ipv6 {
+        Ipv6::Present => Vec::new(),
+        Ipv6::Absent => {
+            let named = config.proxies.iter().filter_map(|proxy| Some((proxy, subnet_of_ipv6(proxy)?)));
+            let text = |(proxy, subnet): (&Proxy, Subnet)| {
+                format!(
+                    "the proxy \"{}\" is to serve {}, and this kernel has no IPv6, as with ipv6.disable=1: it serves IPv4 alone",
+                    proxy.name, subnet.0
+                )
+            };
+            named.map(text).collect()
+        }
+        Ipv6::WithoutChains => {
+            let blind = shown.iter().filter(|shown| shown.has(Family::V6, addressed));
+            let text = |shown: &Shown| {
+                format!(
+                    "packets of IPv6 pass the proxy \"{}\" unseen, for there is no program `ip6tables`: on Debian, apt-get install iptables; \
+                     on OpenWrt, ip6tables-nft",
+                    shown.proxy
+                )
+            };
+            blind.map(text).collect()
+        }
+    }
+}
+
+/// Returns a subnet of IPv6 that a proxy is told to serve.
+fn subnet_of_ipv6(proxy: &Proxy) -> Option<Subnet> {
+    let queued = proxy.task.queued().map(|queued| queued.subnets).unwrap_or_default();
+    let captured = proxy.task.captured();
+    let captured = captured.iter().flat_map(|captured| captured.calls.subnets());
+    queued.iter().chain(captured).find(|subnet| Family::V6.has(subnet)).copied()
+}
+
+/// Reads /proc/net/if_inet6: interfaces with an address that is not of the link alone.
+fn addressed(text: &str) -> BTreeSet<String> {
+    // RT_SCOPE_HOST of the loopback address, and link-local (include/net/ipv6.h).
+    const LOCAL: [&str; 2] = ["10", "20"];
+    let interface = |line: &str| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        let [_, _, _, scope, _, name] = columns.as_slice() else { return None };
+        (!LOCAL.contains(scope)).then(|| (*name).to_owned())
+    };
+    text.lines().filter_map(interface).collect()
 }
 
 /// Returns the flowtables of this machine; `None` if nft does not say.
@@ -55,12 +146,27 @@ pub fn flowtables() -> Option<Vec<Flowtable>> {
     parse(&Program::new("nft", "--json list flowtables").run().ok()?)
 }
 
-/// Interfaces of proxies that see forwarded packets.
-fn forwarding_interfaces(config: &Config) -> BTreeSet<String> {
-    let tasks = || config.proxies.iter().map(|proxy| &proxy.task);
-    let queued = tasks().filter_map(|task| task.queued()).filter(|queued| queued.is_forwarded());
-    let announced = tasks().filter_map(|task| task.announced()).filter(|one| one.role == Role::Called);
-    queued.map(|queued| queued.interface).chain(announced.map(|one| one.interface)).collect()
+/// Packets that are shown to the proxies of `config`.
+fn shown(config: &Config) -> Vec<Shown> {
+    const BOTH: [Family; 2] = [Family::V4, Family::V6];
+    let shown = |Proxy { name, task }: &Proxy| {
+        let of = |interface, is_forwarded| Shown {
+            proxy: name.clone(),
+            interface,
+            subnets: Vec::new(),
+            families: BOTH.into(),
+            is_forwarded,
+        };
+        let queued = task.queued().map(|queued| Shown {
+            families: BOTH.into_iter().filter(|family| queued.sees(*family)).collect(),
+            subnets: queued.subnets.clone(),
+            ..of(queued.interface.clone(), queued.is_forwarded())
+        });
+        let offered = task.offered().map(|offered| of(offered.interface, false));
+        let announced = task.announced().map(|one| of(one.interface, one.role == Role::Called));
+        [queued, offered, announced].into_iter().flatten().collect::<Vec<_>>()
+    };
+    config.proxies.iter().flat_map(shown).collect()
 }
 
 fn of_flowtables(interfaces: &BTreeSet<String>, flowtables: &[Flowtable]) -> Report {
@@ -102,20 +208,30 @@ fn flowtable(json: &Json) -> Flowtable {
     Flowtable { table, name: word(&json["name"]), devices }
 }
 
-fn offloads_by_iptables() -> bool {
-    let rules = Program::new("iptables", "--wait --list-rules").run();
+fn offloads_by(iptables: &str) -> bool {
+    let rules = Program::new(iptables, "--wait --list-rules").run();
     rules.is_ok_and(|rules| rules.lines().any(|rule| rule.contains("-j FLOWOFFLOAD")))
 }
 
-/// Returns whether an interface forwards IPv4; one that is not there yet says nothing.
-fn forwards(interface: &str) -> bool {
-    let setting = fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{interface}/forwarding"));
-    setting.map_or(true, |setting| setting.trim() != "0")
+/// Returns whether packets that come by an interface are forwarded; one that is not there yet says nothing.
+fn forwards(family: Family, interface: &str) -> bool {
+    let is_on = |path: &str| Some(fs::read_to_string(path).ok()?.trim() != "0");
+    match family {
+        Family::V4 => is_on(&format!("/proc/sys/net/ipv4/conf/{interface}/forwarding")).unwrap_or(true),
+        // `forwarding` of an interface says only whether it is a router's, for neighbour discovery: that of all decides, and since Linux
+        // 6.17 `force_forwarding` of the one by which packets come (ip6_forward).
+        Family::V6 => {
+            is_on(&format!("/proc/sys/net/ipv6/conf/{interface}/force_forwarding")).unwrap_or(false)
+                || is_on("/proc/sys/net/ipv6/conf/all/forwarding").unwrap_or(true)
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hopline_scenario::source::Source;
+    use std::sync::Arc;
 
     /// As nft 1.0 prints it.
     const LISTED: &str = r#"{"nftables": [{"metainfo": {"version": "1.0.6", "json_schema_version": 1}},
@@ -133,6 +249,40 @@ mod tests {
         assert!(of_wlan0.obstacles[0].contains("flowtable ft of table inet fw4"), "{of_wlan0:?}");
         assert!(of_wlan0.warnings[0].contains("come by eth1 "), "{of_wlan0:?}");
         assert_eq!(report("eth1").obstacles.len(), 1, "one device is no list");
+    }
+
+    const IF_INET6: &str = "\
+fd090000000000000000000000000254 02 40 00 80     wlan0
+fe800000000000000000000000000001 03 40 20 80     eth0
+00000000000000000000000000000001 01 80 10 80       lo
+";
+
+    fn read(proxies: &str) -> Config {
+        Config::parse(&Arc::new(Source { name: "p.toml".into(), text: proxies.into() })).unwrap()
+    }
+
+    #[test]
+    fn an_interface_has_ipv6_with_an_address_beyond_its_link() {
+        assert_eq!(addressed(IF_INET6), BTreeSet::from(["wlan0".to_owned()]));
+    }
+
+    #[test]
+    fn a_machine_without_ipv6_is_worth_a_warning_where_a_proxy_is_to_see_some() {
+        let config = read(
+            "[[proxy]]\nkind = \"snoop\"\ninterface = \"eth0\"\n\
+             [[proxy]]\nkind = \"mtcp\"\ninterface = \"wlan0\"\n\
+             [[proxy]]\nkind = \"nack\"\ninterface = \"wlan0\"\nsubnets = [\"10.1.0.0/16\"]\n\
+             [[proxy]]\nname = \"six\"\nkind = \"nack\"\ninterface = \"eth0\"\nsubnets = [\"fd01::/48\"]\n\
+             [[proxy]]\nkind = \"split\"\ninterface = \"eth0\"\nsubnets = [\"fd02::/48\"]\n",
+        );
+        let warned_of = |ipv6| {
+            let warnings = of_ipv6(&config, &shown(&config), ipv6, &addressed(IF_INET6));
+            let name = |warning: &String| warning.split('"').nth(1).unwrap().to_owned();
+            warnings.iter().map(name).collect::<Vec<_>>()
+        };
+        assert_eq!(warned_of(Ipv6::Present), Vec::<String>::new());
+        assert_eq!(warned_of(Ipv6::WithoutChains), ["mtcp", "six"], "split needs no chain");
+        assert_eq!(warned_of(Ipv6::Absent), ["six", "split"]);
     }
 
     #[test]

@@ -47,10 +47,22 @@ pub(super) fn findings() -> Vec<Finding> {
             "modprobe xt_TPROXY; the kernel needs CONFIG_NETFILTER_XT_TARGET_TPROXY",
         ),
         Finding::new(
+            "rules for IPv6",
+            rules_for_ipv6(),
+            "TCP over IPv6 shown to a machine of hopline proxy; split connections and gateways need the kernel's IPv6 alone",
+            "apt-get install iptables (OpenWrt: ip6tables-nft); a kernel without ipv6.disable=1",
+        ),
+        Finding::new(
             "forwarding",
-            forwarding(),
+            forwarding(read("/proc/sys/net/ipv4/ip_forward").as_deref()),
             "a router, whose packets hopline proxy sees",
             "sysctl -w net.ipv4.ip_forward=1",
+        ),
+        Finding::new(
+            "forwarding of IPv6",
+            forwarding(read("/proc/sys/net/ipv6/conf/all/forwarding").as_deref()),
+            "the same for IPv6",
+            "sysctl -w net.ipv6.conf.all.forwarding=1",
         ),
         #[cfg(feature = "net")]
         Finding::new(
@@ -179,15 +191,24 @@ fn target(config: Option<&str>, name: &str) -> Look {
     }
 }
 
-/// Whether this host passes packets on.
-fn forwarding() -> Look {
-    let on = |path: &str| read(path).map(|text| text.trim() == "1");
-    match (on("/proc/sys/net/ipv4/ip_forward"), on("/proc/sys/net/ipv6/conf/all/forwarding")) {
-        (Some(true), Some(true)) => (State::Present, "of IPv4 and IPv6".into()),
-        (Some(true), _) => (State::Present, "of IPv4, not of IPv6".into()),
-        (Some(false), Some(true)) => (State::Present, "of IPv6, not of IPv4".into()),
-        (Some(false), _) => (State::Missing, "switched off".into()),
-        (None, _) => (State::Unknown, "the kernel does not say".into()),
+/// Returns whether this host forwards packets of a version of IP, by the text of its setting.
+fn forwarding(setting: Option<&str>) -> Look {
+    match setting.map(str::trim) {
+        None => (State::Unknown, "the kernel does not say".into()),
+        Some("0") => (State::Missing, "switched off".into()),
+        Some(_) => (State::Present, "switched on".into()),
+    }
+}
+
+/// Returns whether chains of iptables can be made for IPv6.
+fn rules_for_ipv6() -> Look {
+    if !Path::new("/proc/net/if_inet6").exists() {
+        return (State::Missing, "the kernel has no IPv6".into());
+    }
+    match ask("ip6tables", &["--version"], "") {
+        Answer::Text(status, version) if status.success() => (State::Present, version.trim().to_owned()),
+        Answer::Text(..) | Answer::None => (State::Missing, "there is no ip6tables".into()),
+        Answer::Silence => (State::Unknown, "ip6tables does not answer".into()),
     }
 }
 

@@ -3,33 +3,48 @@
 use crate::proxy::transfer::transfer;
 use crate::proxy::world::*;
 use std::fs;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// What the server's daemon is told: it is an exit for itself.
-const AN_EXIT: &str = "[[proxy]]\nkind = \"gateway-exit\"\nlisten = \"10.8.0.1:7172\"\nallowed = [\"10.8.0.1\"]\nannounce = \"fixed\"\n";
+fn an_exit(server: IpAddr) -> String {
+    let at = SocketAddr::new(server, 7172);
+    format!(
+        "[[proxy]]\nkind = \"gateway-exit\"\nlisten = \"{at}\"\nallowed = [\"{server}\"]\nannounce = \"fixed\"\n"
+    )
+}
+
 /// What the router's is told.
-const A_GATEWAY: &str = "[[proxy]]\nkind = \"gateway\"\nexit = \"10.8.0.1:7172\"\nidentity = \"router\"\ndivert = \"mobile\"\nannounce = \"fixed\"\n";
+fn a_gateway(server: IpAddr) -> String {
+    let at = SocketAddr::new(server, 7172);
+    format!(
+        "[[proxy]]\nkind = \"gateway\"\nexit = \"{at}\"\nidentity = \"router\"\ndivert = \"mobile\"\nannounce = \"fixed\"\n"
+    )
+}
 
 pub(crate) fn what_has_announced_itself_is_reached_over_tpa_from_the_second_connection_on() {
-    reach(&Ground::new());
+    reach(&Ground::new(), Version::V4);
 }
 
 /// Has a gateway learn of an exit and reach it.
-pub(crate) fn reach(ground: &Ground) {
+pub(crate) fn reach(ground: &Ground, version: Version) {
     let before = ground.listing();
+    let server: IpAddr = version.server().parse().unwrap();
+    let (an_exit, a_gateway) = (an_exit(server), a_gateway(server));
+    let carry = |port| carry(ground, version, port);
     let key = ground.folder.path().join("key");
     secret(&key, &"07".repeat(32));
-    let mut gateway = ground.start(&format!("{A_GATEWAY}key_file = \"{}\"\n", key.display()));
+    let mut gateway = ground.start(&format!("{a_gateway}key_file = \"{}\"\n", key.display()));
     // Nobody answers for the server yet.
-    carry(ground, 8000);
+    carry(8000);
     has_carried(&gateway, [1, 0, 0]);
     // What was learned is forgotten with the gateway.
     assert!(gateway.ended_by("TERM").success());
     ground.is_as_before(&before, "told to end");
-    let mut exit = start_exit(ground, &format!("{AN_EXIT}peers = [\"router = {}\"]\n", key.display()));
-    let mut gateway = ground.start(&format!("{A_GATEWAY}key_file = \"{}\"\n", key.display()));
+    let mut exit = start_exit(ground, &format!("{an_exit}peers = [\"router = {}\"]\n", key.display()));
+    let mut gateway = ground.start(&format!("{a_gateway}key_file = \"{}\"\n", key.display()));
     for (port, expected) in [(8001, [1, 0, 0]), (8002, [1, 1, 0]), (8003, [1, 2, 0])] {
-        carry(ground, port);
+        carry(port);
         has_carried(&gateway, expected);
     }
     assert_eq!(gateway.figure("gateway", "tpa_answers"), 1);
@@ -79,8 +94,8 @@ fn says(daemon: &Daemon, line: &str, times: usize) {
 }
 
 /// The mobile host sends the server something, at this port.
-fn carry(ground: &Ground, port: u16) {
-    transfer([&ground.mobile, &ground.server], (SERVER, port), 100_000);
+fn carry(ground: &Ground, version: Version, port: u16) {
+    transfer([&ground.mobile, &ground.server], (version.server(), port), 100_000);
 }
 
 /// Waits until it has carried so many connections by TCP for want of an announcement, by TPA, and by TCP for want of an exit.

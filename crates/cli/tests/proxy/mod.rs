@@ -10,6 +10,7 @@
 //! | `nat` | routers that translate addresses |
 //! | `onward` | servers that are called before the client is answered |
 //! | `tunnels` | interfaces of tunnels that stay |
+//! | `ipv6` | the same and plain routers, over IPv6 |
 //! | `gateways` | TPA that is announced; what gateways log |
 //! | `asked` | status, metrics, and who asks badly |
 //! | `missing` | what D-Proxy costs while the other end is missing, and how soon interfaces are used again |
@@ -23,6 +24,7 @@
 mod asked;
 mod floods;
 mod gateways;
+mod ipv6;
 mod life;
 mod missing;
 pub(crate) mod nat;
@@ -58,6 +60,7 @@ pub(crate) fn tests() -> Vec<Test> {
         start::what_is_taken_or_absent_is_named_and_nothing_is_set_up,
         start::without_the_right_to_it_one_sentence_says_so,
         start::without_the_programs_one_sentence_says_what_to_install,
+        start::without_ip6tables_ipv4_is_served_and_ipv6_warned_of,
         start::a_chain_that_somebody_else_made_is_a_conflict_and_stays,
         start::status_without_a_daemon_says_so,
         life::told_to_end_it_leaves_no_rule_route_process_or_socket,
@@ -91,6 +94,8 @@ pub(crate) fn tests() -> Vec<Test> {
         tunnels::a_stream_through_a_tunnel_goes_on_when_its_parameters_change,
         tunnels::an_interface_that_the_daemon_did_not_make_is_refused_and_stays,
         tunnels::what_a_file_no_longer_names_goes_when_it_is_read_again,
+        ipv6::a_server_hears_the_reset_of_a_connection_over_ipv6,
+        ipv6::a_gateway_takes_calls_over_ipv6_that_are_translated,
         gateways::what_has_announced_itself_is_reached_over_tpa_from_the_second_connection_on,
         gateways::each_change_of_the_other_gateway_is_logged_once,
         asked::its_status_is_json_and_text,

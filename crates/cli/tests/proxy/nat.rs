@@ -2,7 +2,7 @@
 
 use crate::proxy::gateways::reach;
 use crate::proxy::transfer::{End, Pace, Transfer, transfer};
-use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, SERVER, secret, shell, until_or};
+use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, Version, secret, shell, until_or};
 use hopline_net::Namespace;
 use std::fs;
 use std::time::Duration;
@@ -10,21 +10,20 @@ use std::time::Duration;
 /// Bytes of a download: some 700 segments.
 const BYTES: usize = 1_000_000;
 /// Every twentieth segment to the mobile host is lost.
-const LOSSES: &str = "meta l4proto tcp numgen inc mod 20 == 0";
+pub(crate) const LOSSES: &str = "meta l4proto tcp numgen inc mod 20 == 0";
 const PORT: u16 = 80;
-/// Address of the mobile host after translation.
-const PUBLIC: &str = "10.8.0.254";
 
 /// A way to translate, and the direction of calls that it is for.
 pub(crate) struct Nat {
-    name: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) version: Version,
     /// Commands on the router.
-    rules: &'static str,
-    calls: Calls,
+    pub(crate) rules: &'static str,
+    pub(crate) calls: Calls,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Calls {
+pub(crate) enum Calls {
     /// The mobile host calls the server.
     FromMobile,
     /// The server calls the mobile host, by the router's address.
@@ -34,6 +33,7 @@ enum Calls {
 pub(crate) const NATS: [Nat; 4] = [
     Nat {
         name: "masquerade of iptables",
+        version: Version::V4,
         rules: "iptables -w -t nat -A POSTROUTING -o fixed -j MASQUERADE; \
                 iptables -w -A FORWARD -m conntrack --ctstate INVALID -j DROP; \
                 iptables -w -A FORWARD -m conntrack --ctstate ESTABLISHED -j ACCEPT; \
@@ -42,6 +42,7 @@ pub(crate) const NATS: [Nat; 4] = [
     },
     Nat {
         name: "masquerade of nftables",
+        version: Version::V4,
         rules: "nft 'table ip router { chain post { type nat hook postrouting priority srcnat; oifname fixed masquerade; }; \
                 chain filter { type filter hook forward priority filter; ct state invalid drop; ct state established accept; \
                 iifname mobile accept; drop; }; }'",
@@ -49,24 +50,26 @@ pub(crate) const NATS: [Nat; 4] = [
     },
     Nat {
         name: "SNAT",
+        version: Version::V4,
         rules: "iptables -w -t nat -A POSTROUTING -o fixed -j SNAT --to-source 10.8.0.254",
         calls: Calls::FromMobile,
     },
     Nat {
         name: "DNAT",
+        version: Version::V4,
         rules: "iptables -w -t nat -A PREROUTING -i fixed -p tcp --dport 80 -j DNAT --to-destination 10.9.0.1",
         calls: Calls::ToMobile,
     },
 ];
 
 /// A middlebox, and what shows that it has done its work.
-struct Middlebox {
+pub(crate) struct Middlebox {
     kind: &'static str,
     figure: &'static str,
     at_least: u64,
 }
 
-const MIDDLEBOXES: [Middlebox; 3] = [
+pub(crate) const MIDDLEBOXES: [Middlebox; 3] = [
     // Lost are 35 segments and more.
     Middlebox { kind: "snoop", figure: "sent_to_mobile_packets", at_least: 20 },
     Middlebox { kind: "mtcp", figure: "withheld_acks", at_least: 1 },
@@ -77,21 +80,21 @@ const MIDDLEBOXES: [Middlebox; 3] = [
 pub(crate) fn middleboxes_work_where_a_router_translates() {
     for nat in &NATS {
         for middlebox in &MIDDLEBOXES {
-            serves(middlebox, nat);
+            serves(middlebox, &translating(nat), nat);
         }
     }
 }
 
-fn serves(middlebox: &Middlebox, nat: &Nat) {
+/// Has a middlebox do its work on a router that translates so.
+pub(crate) fn serves(middlebox: &Middlebox, ground: &Ground, nat: &Nat) {
     let Middlebox { kind, figure, at_least } = *middlebox;
     let what = format!("{kind} behind {}", nat.name);
-    let ground = translating(nat);
     if kind == "snoop" {
         ground.lose(LOSSES);
     }
     let before = ground.listing();
     let mut daemon = ground.start(&format!("[[proxy]]\nkind = \"{kind}\"\ninterface = \"mobile\"\n"));
-    cross(&ground, nat);
+    cross(ground, nat);
     let done = || daemon.figure(kind, figure);
     until_or(|| panic!("{what}: {figure} is {}", done()), || done() >= at_least);
     assert_eq!(resets_of(&ground.mobile), 0, "{what}: the mobile host did not know packets");
@@ -101,16 +104,20 @@ fn serves(middlebox: &Middlebox, nat: &Nat) {
 
 /// `nack` asks in the server's name for segments that the router has missed.
 pub(crate) fn questions_reach_a_mobile_host_that_is_translated() {
-    let ground = translating(&NATS[0]);
+    asks(&translating(&NATS[0]), Version::V4);
+}
+
+/// Has `nack` ask a mobile host.
+pub(crate) fn asks(ground: &Ground, version: Version) {
     shell(
         &ground.router,
         &format!(
-            "nft 'table ip air {{ chain from_mobile {{ type filter hook prerouting priority -400; iifname mobile {LOSSES} drop; }}; }}'"
+            "nft 'table inet air {{ chain from_mobile {{ type filter hook prerouting priority -400; iifname mobile {LOSSES} drop; }}; }}'"
         ),
     );
     let before = ground.listing();
     let mut daemon = ground.start("[[proxy]]\nkind = \"nack\"\ninterface = \"mobile\"\n");
-    transfer([&ground.mobile, &ground.server], (SERVER, PORT), BYTES);
+    transfer([&ground.mobile, &ground.server], (version.server(), PORT), BYTES);
     let asked = || daemon.figure("nack", "questions");
     until_or(|| panic!("{} questions", asked()), || asked() > 0);
     assert_eq!(resets_of(&ground.mobile), 0);
@@ -119,18 +126,31 @@ pub(crate) fn questions_reach_a_mobile_host_that_is_translated() {
 }
 
 pub(crate) fn a_gateway_takes_calls_of_hosts_that_are_translated() {
-    reach(&translating(&NATS[1]));
+    reach(&translating(&NATS[1]), Version::V4);
 }
 
 /// Both ends of a link know a connection by its addresses on the link.
 pub(crate) fn d_proxy_repairs_what_a_router_translates() {
+    repairs(&link_translated(Version::V4), Version::V4);
+}
+
+/// A router that translates the source of what it sends to the mobile host.
+pub(crate) fn link_translated(version: Version) -> Ground {
     let ground = Ground::new();
+    shell(&ground.mobile, &format!("ip {} route del default", version.option()));
+    shell(
+        &ground.router,
+        &format!("{} -w -t nat -A POSTROUTING -o mobile -j MASQUERADE", version.iptables()),
+    );
+    ground
+}
+
+/// Has D-Proxy repair the link to the mobile host.
+pub(crate) fn repairs(ground: &Ground, version: Version) {
     ground.lose(LOSSES);
-    shell(&ground.mobile, "ip route del default");
-    shell(&ground.router, "iptables -w -t nat -A POSTROUTING -o mobile -j MASQUERADE");
     let before = ground.listing();
-    let [mut near, mut far] = d_proxies(&ground);
-    transfer([&ground.server, &ground.mobile], (MOBILE, PORT), BYTES);
+    let [mut near, mut far] = d_proxies(ground);
+    transfer([&ground.server, &ground.mobile], (version.mobile(), PORT), BYTES);
     let recovered = || far.figure("d-proxy", "holes_recovered");
     until_or(|| panic!("{} holes recovered: {}", recovered(), far.status()), || recovered() > 20);
     assert_eq!(resets_of(&ground.mobile), 0);
@@ -150,21 +170,25 @@ pub(crate) fn d_proxies(ground: &Ground) -> [Daemon; 2] {
         )
     };
     let file = ground.folder.path().join("far.toml");
-    fs::write(&file, format!("state_dir = \"{}\"\n{}", state.display(), end(MOBILE, ROUTER[0], "host")))
+    let [mobile, router] = [Version::V4.mobile(), Version::V4.router()[0]];
+    fs::write(&file, format!("state_dir = \"{}\"\n{}", state.display(), end(mobile, router, "host")))
         .unwrap();
     let mut far = Daemon::begin(&ground.mobile, &file, &state);
     far.wait_until("the far end runs", |status| status["proxies"][0]["state"] == "running");
-    let near = ground.start(&end(ROUTER[0], MOBILE, "router"));
+    let near = ground.start(&end(router, mobile, "router"));
     [near, far]
 }
 
 /// A router that translates. The server has no way to the network of the mobile host.
 pub(crate) fn translating(nat: &Nat) -> Ground {
     let ground = Ground::new();
-    shell(&ground.server, "ip route del default");
+    shell(&ground.server, &format!("ip {} route del default", nat.version.option()));
     if nat.calls == Calls::ToMobile {
         // Answers of the mobile host come from the router's address.
-        shell(&ground.router, "iptables -w -t nat -A POSTROUTING -o mobile -j ACCEPT");
+        shell(
+            &ground.router,
+            &format!("{} -w -t nat -A POSTROUTING -o mobile -j ACCEPT", nat.version.iptables()),
+        );
     }
     shell(&ground.router, nat.rules);
     ground
@@ -172,12 +196,15 @@ pub(crate) fn translating(nat: &Nat) -> Ground {
 
 /// Data to the mobile host, whoever calls.
 fn cross(ground: &Ground, nat: &Nat) {
+    let (version, public) = (nat.version, nat.version.router()[1]);
     let transfer = match nat.calls {
-        Calls::FromMobile => Transfer::download([&ground.mobile, &ground.server], (SERVER, PORT), BYTES),
+        Calls::FromMobile => {
+            Transfer::download([&ground.mobile, &ground.server], (version.server(), PORT), BYTES)
+        }
         Calls::ToMobile => Transfer::start_by(
             [&ground.server, &ground.mobile],
-            (PUBLIC, PORT),
-            (MOBILE, PORT),
+            (public, PORT),
+            (version.mobile(), PORT),
             BYTES,
             Pace::AtOnce,
         ),
@@ -187,17 +214,20 @@ fn cross(ground: &Ground, nat: &Nat) {
 
 /// The reset is translated as all packets before it.
 pub(crate) fn a_server_hears_the_reset_of_a_translated_connection() {
-    for nat in &NATS[..2] {
-        let ground = translating(nat);
-        let mut daemon = ground.start("[[proxy]]\nkind = \"split\"\ninterface = \"mobile\"\n");
-        let hosts = [&ground.mobile, &ground.server];
-        let pace = Pace::Chunks(Duration::from_millis(15));
-        let transfer = Transfer::start(hosts, (SERVER, PORT), 4 * BYTES, pace).unwrap();
-        transfer.until_arrived(100_000);
-        daemon.ended_by("TERM");
-        until_or(|| panic!("{}: no reset came", nat.name), || tcp_count(&ground.server, "EstabResets") > 0);
-        assert!(matches!(transfer.ends().0, End::Broken(_)));
-    }
+    NATS[..2].iter().for_each(resets);
+}
+
+/// Ends a daemon that splits a connection.
+pub(crate) fn resets(nat: &Nat) {
+    let ground = translating(nat);
+    let mut daemon = ground.start("[[proxy]]\nkind = \"split\"\ninterface = \"mobile\"\n");
+    let hosts = [&ground.mobile, &ground.server];
+    let pace = Pace::Chunks(Duration::from_millis(15));
+    let transfer = Transfer::start(hosts, (nat.version.server(), PORT), 4 * BYTES, pace).unwrap();
+    transfer.until_arrived(100_000);
+    daemon.ended_by("TERM");
+    until_or(|| panic!("{}: no reset came", nat.name), || tcp_count(&ground.server, "EstabResets") > 0);
+    assert!(matches!(transfer.ends().0, End::Broken(_)));
 }
 
 /// Resets that a host has sent.

@@ -2,7 +2,7 @@
 
 use crate::proxy::floods::syns;
 use crate::proxy::transfer::{in_a_thread, transfer};
-use crate::proxy::world::{Daemon, Ground, MOBILE, PATIENCE, SERVER, now, shell, until_or};
+use crate::proxy::world::{Daemon, Ground, MOBILE, PATIENCE, SERVER, Version, now, shell, until_or};
 use hopline_testkit::namespace::host::opened;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,19 +14,9 @@ const PORT: u16 = 5002;
 /// A port that nothing serves.
 const CLOSED: u16 = 5999;
 /// The server's address of IPv6.
-const SERVER_V6: &str = "fd08::1";
+const SERVER_V6: &str = Version::V6.server();
 
 fn split(ground: &Ground) -> Daemon {
-    for (host, words) in [
-        // A router asks for neighbours under its link-local address.
-        (&ground.router, "addr add fe80::fe/64 dev mobile nodad; ip addr add fe80::fe/64 dev fixed nodad"),
-        (&ground.router, "addr add fd09::fe/64 dev mobile nodad; ip addr add fd08::fe/64 dev fixed nodad"),
-        (&ground.mobile, "addr add fd09::1/64 dev mobile nodad; ip -6 route add default via fd09::fe"),
-        (&ground.server, "addr add fd08::1/64 dev fixed nodad; ip -6 route add default via fd08::fe"),
-    ] {
-        shell(host, &format!("ip {words}"));
-    }
-    shell(&ground.router, "echo 1 > /proc/sys/net/ipv6/conf/all/forwarding");
     ground.start(SPLIT)
 }
 

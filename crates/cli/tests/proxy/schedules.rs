@@ -170,11 +170,7 @@ impl Field {
                 self.ground.write(&text(&self.ground, self.reloads));
                 self.near.signal("HUP");
             }
-            Event::Outage(length) => {
-                shell(&self.ground.router, "ip link set mobile down");
-                thread::sleep(length);
-                shell(&self.ground.router, "ip link set mobile up");
-            }
+            Event::Outage(length) => self.ground.outage(length),
         }
     }
 

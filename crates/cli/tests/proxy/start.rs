@@ -2,7 +2,7 @@
 
 use crate::proxy::world::{Ground, hopline, proxy, shell, until_or};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Snoop and split connections on the router.
@@ -48,6 +48,61 @@ pub(crate) fn a_router_that_does_not_forward_is_warned_of() {
     assert!(said(&output).contains("sysctl -w net.ipv4.ip_forward=1"), "{}", said(&output));
     let daemon = ground.start_file(&file);
     assert!(daemon.said().contains("mobile does not forward IPv4"), "{}", daemon.said());
+    drop(daemon);
+    // One version of IP is no word on the other.
+    shell(
+        &ground.router,
+        "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 0 > /proc/sys/net/ipv6/conf/all/forwarding",
+    );
+    let said = |subnets: &str| {
+        let file = ground.write(&format!("[[proxy]]\nkind = \"snoop\"\ninterface = \"mobile\"\n{subnets}\n"));
+        said(&ground.proxy("check", &file))
+    };
+    let of_ipv6 = "mobile does not forward IPv6";
+    let both = said("");
+    assert!(both.contains(of_ipv6) && both.contains("sysctl -w net.ipv6.conf.all.forwarding=1"), "{both}");
+    assert!(!both.contains("IPv4"), "{both}");
+    assert_eq!(said("subnets = [\"10.9.0.0/24\"]"), "");
+    assert!(said("subnets = [\"fd09::/64\"]").contains(of_ipv6));
+    // Without an address of IPv6 at the interface there is nothing to be forwarded.
+    shell(&ground.router, "ip -6 addr flush dev mobile");
+    assert_eq!(said(""), "");
+}
+
+pub(crate) fn without_ip6tables_ipv4_is_served_and_ipv6_warned_of() {
+    let ground = Ground::new();
+    let folder = programs(&ground, "v4", &["iptables", "iptables-restore", "ip", "nft"]);
+    let file = ground.write("[[proxy]]\nkind = \"snoop\"\ninterface = \"mobile\"\n");
+    let in_folder = |what: &str| {
+        let mut command = proxy(what, &file);
+        command.env("PATH", &folder);
+        ground.ends(command)
+    };
+    let check = in_folder("check");
+    assert!(check.status.success());
+    for words in ["the proxy \"snoop\" unseen", "no program `ip6tables`", "apt-get install iptables"] {
+        assert!(said(&check).contains(words), "{}", said(&check));
+    }
+    let before = ground.listing();
+    assert!(in_folder("setup").status.success());
+    let rules = shell(&ground.router, "iptables -w -t security -S; ip6tables -w -t security -S");
+    assert_eq!(rules.matches("-j NFQUEUE").count(), 2, "{rules}");
+    assert!(in_folder("undo").status.success());
+    ground.is_as_before(&before, "undone");
+}
+
+/// A folder with these programs alone.
+fn programs(ground: &Ground, name: &str, programs: &[&str]) -> PathBuf {
+    let folder = ground.folder.path().join(name);
+    fs::create_dir(&folder).unwrap();
+    let find = |name: &str| {
+        let path = std::env::var_os("PATH").unwrap();
+        std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.exists()).unwrap()
+    };
+    for name in programs {
+        std::os::unix::fs::symlink(find(name), folder.join(name)).unwrap();
+    }
+    folder
 }
 
 pub(crate) fn what_is_wrong_with_a_file_is_shown_with_its_place_and_help() {
@@ -194,8 +249,7 @@ pub(crate) fn without_the_right_to_it_one_sentence_says_so() {
 pub(crate) fn without_the_programs_one_sentence_says_what_to_install() {
     let ground = Ground::new();
     let before = ground.listing();
-    let empty = ground.folder.path().join("empty");
-    fs::create_dir(&empty).unwrap();
+    let empty = programs(&ground, "empty", &[]);
     let file = ground.write(BOTH);
     for what in ["run", "setup"] {
         let mut command = proxy(what, &file);
@@ -209,15 +263,9 @@ pub(crate) fn without_the_programs_one_sentence_says_what_to_install() {
         );
     }
     // With all but the last one: what was made before it goes again.
-    let find = |name: &str| {
-        let path = std::env::var_os("PATH").unwrap();
-        std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.exists()).unwrap()
-    };
-    for name in ["iptables", "ip6tables", "iptables-restore", "ip6tables-restore", "ip"] {
-        std::os::unix::fs::symlink(find(name), empty.join(name)).unwrap();
-    }
+    let all_but_one = ["iptables", "iptables-restore", "ip6tables", "ip6tables-restore", "ip"];
     let mut command = proxy("run", &file);
-    command.env("PATH", &empty);
+    command.env("PATH", programs(&ground, "some", &all_but_one));
     let refused = ground.ends(command);
     refuses_and_leaves(&ground, &refused, &["no program `nft`", "apt-get install nftables"], &before);
 }

@@ -13,10 +13,66 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-pub(crate) const MOBILE: &str = "10.9.0.1";
-pub(crate) const SERVER: &str = "10.8.0.1";
+pub(crate) const MOBILE: &str = Version::V4.mobile();
+pub(crate) const SERVER: &str = Version::V4.server();
 /// The router's, towards each.
-pub(crate) const ROUTER: [&str; 2] = ["10.9.0.254", "10.8.0.254"];
+pub(crate) const ROUTER: [&str; 2] = Version::V4.router();
+
+/// A version of IP; the hosts have addresses of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    V4,
+    V6,
+}
+
+impl Version {
+    pub(crate) const fn mobile(self) -> &'static str {
+        match self {
+            Self::V4 => "10.9.0.1",
+            Self::V6 => "fd09::1",
+        }
+    }
+
+    pub(crate) const fn server(self) -> &'static str {
+        match self {
+            Self::V4 => "10.8.0.1",
+            Self::V6 => "fd08::1",
+        }
+    }
+
+    /// Towards the mobile host, and towards the server.
+    pub(crate) const fn router(self) -> [&'static str; 2] {
+        match self {
+            Self::V4 => ["10.9.0.254", "10.8.0.254"],
+            Self::V6 => ["fd09::254", "fd08::254"],
+        }
+    }
+
+    pub(crate) const fn iptables(self) -> &'static str {
+        match self {
+            Self::V4 => "iptables",
+            Self::V6 => "ip6tables",
+        }
+    }
+
+    /// The option of ip(8).
+    pub(crate) const fn option(self) -> &'static str {
+        match self {
+            Self::V4 => "-4",
+            Self::V6 => "-6",
+        }
+    }
+
+    /// Length of the networks' prefix.
+    const fn prefix(self) -> u8 {
+        match self {
+            Self::V4 => 24,
+            Self::V6 => 64,
+        }
+    }
+}
+
+const VERSIONS: [Version; 2] = [Version::V4, Version::V6];
 
 /// Longer than anything here takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -67,34 +123,35 @@ impl Ground {
     }
 
     fn connect(&self) {
-        shell(&self.router, "echo 1 > /proc/sys/net/ipv4/ip_forward");
-        for (name, address) in ["mobile", "fixed"].into_iter().zip(ROUTER) {
-            shell(&self.router, &interface(name, address));
-        }
-        for (host, name, address, router) in
-            [(&self.mobile, "mobile", MOBILE, ROUTER[0]), (&self.server, "fixed", SERVER, ROUTER[1])]
+        // An outage takes no addresses of IPv4 either.
+        const SETTINGS: &str = "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding; \
+                                echo 1 > /proc/sys/net/ipv6/conf/all/keep_addr_on_down";
+        let routers = |at: usize| VERSIONS.map(|version| version.router()[at]);
+        let [to_mobile, to_server] =
+            [("mobile", 0), ("fixed", 1)].map(|(name, at)| interface(name, routers(at)));
+        shell(&self.router, &format!("{SETTINGS}; {to_mobile}; {to_server}"));
+        let (mobile, server) = (VERSIONS.map(Version::mobile), VERSIONS.map(Version::server));
+        for (host, name, addresses, routers) in
+            [(&self.mobile, "mobile", mobile, routers(0)), (&self.server, "fixed", server, routers(1))]
         {
-            shell(host, &format!("{}; ip route add default via {router}", interface(name, address)));
+            let ways = routers.map(|router| format!("ip route add default via {router}")).join("; ");
+            shell(host, &format!("{}; {ways}", interface(name, addresses)));
         }
-        // Tables that iptables makes when it is first asked, and keeps.
-        for (program, table, chain) in [
-            ("iptables", "security", "FORWARD"),
-            ("iptables", "security", "INPUT"),
-            ("iptables", "security", "OUTPUT"),
-            ("ip6tables", "security", "INPUT"),
-            ("ip6tables", "security", "OUTPUT"),
-            ("iptables", "mangle", "PREROUTING"),
-            ("iptables", "mangle", "POSTROUTING"),
-            ("ip6tables", "mangle", "PREROUTING"),
-            ("ip6tables", "mangle", "POSTROUTING"),
-        ] {
-            shell(
-                &self.router,
-                &format!(
-                    "{program} -w -t {table} -A {chain} -j ACCEPT && {program} -w -t {table} -D {chain} 1"
-                ),
-            );
-        }
+        shell(&self.router, &tables());
+        // The kernel notes a while later that cables have two ends.
+        let routes = || {
+            VERSIONS
+                .map(|version| shell(&self.router, &format!("ip {} route show table all", version.option())))
+        };
+        until_or(|| panic!("{:?}", routes()), || !routes().concat().contains("linkdown"));
+    }
+
+    /// Takes the cable to the mobile host away for so long.
+    pub(crate) fn outage(&self, length: Duration) {
+        shell(&self.router, "ip link set mobile down");
+        thread::sleep(length);
+        // The kernel keeps all other addresses.
+        shell(&self.router, "ip link set mobile up; ip addr add fe80::254/64 dev mobile nodad");
     }
 
     /// Writes a file of proxies; its state is in the same folder.
@@ -151,10 +208,10 @@ impl Ground {
     /// Loses packets on their way to the mobile host that match, before any other rule sees them.
     pub(crate) fn lose(&self, matching: &str) {
         let rules = format!(
-            "table ip air {{ chain to_mobile {{ type filter hook prerouting priority -400; iifname mobile {matching} drop; }}; }}"
+            "table inet air {{ chain to_mobile {{ type filter hook prerouting priority -400; iifname mobile {matching} drop; }}; }}"
         );
         // Made and deleted, so that there is one to delete.
-        shell(&self.mobile, &format!("nft 'table ip air {{}}; delete table ip air; {rules}'"));
+        shell(&self.mobile, &format!("nft 'table inet air {{}}; delete table inet air; {rules}'"));
     }
 
     /// All that the router's kernel was told.
@@ -168,7 +225,13 @@ impl Ground {
     pub(crate) fn is_as_before(&self, before: &str, what: &str) {
         let mut now = self.listing();
         until_or(
-            || panic!("{what}: left behind:\n{}", added(before, &self.listing())),
+            || {
+                panic!(
+                    "{what}: left behind:\n{}\nmissing:\n{}",
+                    added(before, &self.listing()),
+                    added(&self.listing(), before)
+                )
+            },
             || {
                 now = self.listing();
                 sorted(&now) == sorted(before)
@@ -208,9 +271,34 @@ pub(crate) fn processes_told_of(words: &str) -> Vec<u32> {
     fs::read_dir("/proc").unwrap().filter_map(of).collect()
 }
 
-fn interface(name: &str, address: &str) -> String {
-    // Addresses of IPv6 that come by themselves would come at any time.
-    format!("ip link set {name} addrgenmode none; ip addr add {address}/24 dev {name}; ip link set {name} up")
+fn interface(name: &str, addresses: [&str; 2]) -> String {
+    let host = addresses[1].split_once("::").map_or("", |(_, host)| host);
+    let [v4, v6] = [0, 1].map(|at| format!("{}/{}", addresses[at], VERSIONS[at].prefix()));
+    // Addresses of IPv6 that come by themselves would come at any time; a router needs one of the link to ask for neighbours.
+    format!(
+        "ip link set {name} addrgenmode none; ip addr add {v4} dev {name}; ip addr add {v6} dev {name} nodad; \
+         ip addr add fe80::{host}/64 dev {name} nodad; ip link set {name} up"
+    )
+}
+
+/// Has iptables make the tables that it makes when it is first asked, and keeps.
+fn tables() -> String {
+    let script = |version: Version| {
+        let program = version.iptables();
+        let touch = |(table, chain)| {
+            format!("{program} -w -t {table} -A {chain} -j ACCEPT && {program} -w -t {table} -D {chain} 1")
+        };
+        [
+            ("security", "FORWARD"),
+            ("security", "INPUT"),
+            ("security", "OUTPUT"),
+            ("mangle", "PREROUTING"),
+            ("mangle", "POSTROUTING"),
+        ]
+        .map(touch)
+        .join(" && ")
+    };
+    VERSIONS.map(script).join(" && ")
 }
 
 /// Routes change their order when an interface goes down and up.

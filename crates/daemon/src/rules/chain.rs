@@ -1,7 +1,8 @@
 //! Chains of iptables that lead packets to queues.
 
+use super::family::Family;
 use super::program::{Program, RuleError};
-use super::steps::{Family, is_plain};
+use super::steps::is_plain;
 use super::{Announced, Hooks, Offered, Queued};
 use crate::config::Subnet;
 use hopline_net::announce::Role;
@@ -123,14 +124,13 @@ impl Chain {
     }
 }
 
-/// The rules for packets that a machine sees at a place.
-pub(super) fn rules_of(queued: &Queued, place: Place) -> Vec<String> {
-    let Queued { queue, interface, .. } = queued;
-    // Machines read IPv4.
-    let subnets: Vec<&Subnet> = queued.subnets.iter().filter(|subnet| subnet.is_ipv4()).collect();
-    if subnets.is_empty() != queued.subnets.is_empty() {
+/// The rules for packets of a version of IP that a middlebox sees at a place: those of TCP, and never ICMPv6 with its neighbour discovery.
+pub(super) fn rules_of(queued: &Queued, family: Family, place: Place) -> Vec<String> {
+    if !queued.sees(family) {
         return Vec::new();
     }
+    let Queued { queue, interface, .. } = queued;
+    let subnets: Vec<&Subnet> = queued.subnets.iter().filter(|subnet| family.has(subnet)).collect();
     let hosts = |option: &str| either(&subnets, |subnet| format!(" {option} {}", subnet.0));
     let chunks: Vec<&[u16]> = queued.ports.chunks(PORTS).collect();
     let ports = |option: &str| either(&chunks, |ports| format!(" -m multiport {option} {}", list_of(ports)));

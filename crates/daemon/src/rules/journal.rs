@@ -104,7 +104,7 @@ fn line(made: &Made) -> String {
 mod tests {
     use super::*;
     use crate::rules::Tun;
-    use crate::rules::steps::Family;
+    use crate::rules::family::Family;
 
     fn journal(bytes: &[u8]) -> (tempfile::TempDir, Journal) {
         let folder = tempfile::tempdir().unwrap();

@@ -7,6 +7,7 @@
 
 mod apply;
 mod chain;
+mod family;
 mod held;
 mod journal;
 mod program;
@@ -17,6 +18,7 @@ mod translated;
 mod tun;
 
 pub use apply::{Undone, change, set_up, undo};
+pub(crate) use family::{Family, Ipv6};
 pub(crate) use program::Program;
 pub use program::RuleError;
 pub(crate) use tun::{Claim, Tun};
@@ -26,13 +28,15 @@ use crate::config::{Capture, Config, Subnet};
 use chain::{Chain, Place};
 use hopline_net::announce::Role;
 use std::fmt;
-use steps::{Family, Step};
+use steps::Step;
 
 /// The rules of a daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Whose they are.
     owner: String,
+    /// Of the machine on which they are made.
+    ipv6: Ipv6,
     capture: Capture,
     queued: Vec<Queued>,
     offered: Vec<Offered>,
@@ -49,6 +53,8 @@ pub(crate) struct Queued {
     pub(crate) queue: u16,
     /// The interface that leads to the mobile hosts.
     pub(crate) interface: String,
+    /// What the middlebox reads.
+    pub(crate) versions: Versions,
     /// The mobile hosts; empty: all.
     pub(crate) subnets: Vec<Subnet>,
     /// The ports of fixed hosts; empty: all.
@@ -56,6 +62,15 @@ pub(crate) struct Queued {
     pub(crate) hooks: Hooks,
     /// Mark of packets that the middlebox sends by itself.
     pub(crate) mark: u32,
+}
+
+/// Versions of IP that a middlebox reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Versions {
+    /// IPv4 alone.
+    V4,
+    /// IPv4 and IPv6.
+    Both,
 }
 
 /// Hooks at which packets are queued.
@@ -111,15 +126,32 @@ pub(crate) enum Calls {
     Towards { interface: String, destinations: Vec<Subnet> },
 }
 
+impl Calls {
+    /// Subnets of one of which a call comes, or to which it goes.
+    pub(crate) fn subnets(&self) -> impl Iterator<Item = &Subnet> {
+        let (sources, destinations) = match self {
+            Self::By { sources, destinations, .. } => (sources.as_slice(), destinations),
+            Self::Towards { destinations, .. } => (&[][..], destinations),
+        };
+        sources.iter().chain(destinations)
+    }
+}
+
 impl Queued {
     /// Returns whether forwarded packets are queued.
     pub(crate) fn is_forwarded(&self) -> bool {
         self.hooks == Hooks::Forward
     }
+
+    /// Returns whether it is for packets of a version of IP: subnets of the other version alone mean none of this one.
+    pub(crate) fn sees(&self, family: Family) -> bool {
+        let is_read = self.versions == Versions::Both || family == Family::V4;
+        is_read && (self.subnets.is_empty() || self.subnets.iter().any(|subnet| family.has(subnet)))
+    }
 }
 
 impl Rules {
-    /// Those that the proxies of `config` need.
+    /// Those that the proxies of `config` need on this machine.
     #[must_use]
     pub fn of(config: &Config) -> Self {
         let tasks = || config.proxies.iter().map(|proxy| &proxy.task);
@@ -129,6 +161,7 @@ impl Rules {
         shaped.dedup();
         Self {
             owner: config.name.clone(),
+            ipv6: Ipv6::here(),
             capture: config.capture,
             queued: tasks().filter_map(|task| task.queued()).collect(),
             offered: tasks().filter_map(|task| task.offered()).collect(),
@@ -141,7 +174,8 @@ impl Rules {
 
     fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
-        for family in [Family::V4, Family::V6] {
+        let (of_chains, families) = (self.ipv6.families_of_chains(), self.ipv6.families());
+        for &family in of_chains {
             for place in [Place::Forward, Place::Input, Place::Output] {
                 let rules = self.rules_at(family, place);
                 if !rules.is_empty() {
@@ -152,13 +186,13 @@ impl Rules {
         let forwarded: Vec<&Queued> =
             self.queued.iter().filter(|queued| queued.hooks == Hooks::Forward).collect();
         if !forwarded.is_empty() {
-            steps.push(Step::translated(&self.owner, &forwarded));
+            steps.push(Step::translated(&self.owner, of_chains, &forwarded));
         }
         if !self.offered.is_empty() {
-            steps.extend(Step::offered(&self.owner, &self.offered));
+            steps.extend(Step::offered(&self.owner, of_chains, &self.offered));
         }
         if !self.captured.is_empty() {
-            steps.extend(Step::captured(&self.owner, self.capture, &self.captured));
+            steps.extend(Step::captured(&self.owner, families, self.capture, &self.captured));
         }
         steps.extend(self.shaped.iter().map(Step::shaped));
         steps
@@ -166,9 +200,7 @@ impl Rules {
 
     /// Those of machines in the path.
     fn rules_at(&self, family: Family, place: Place) -> Vec<String> {
-        // Those that repair read IPv4.
-        let queued = self.queued.iter().filter(|_| family == Family::V4);
-        let queued = queued.flat_map(|queued| chain::rules_of(queued, place));
+        let queued = self.queued.iter().flat_map(|queued| chain::rules_of(queued, family, place));
         let announced =
             self.announced.iter().flat_map(|announced| chain::rules_for_handshakes(announced, place));
         let held = held::rules(&self.captured, place);

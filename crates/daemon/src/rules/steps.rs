@@ -1,6 +1,7 @@
 //! What is made, one thing after another, and how each is unmade.
 
 use super::chain::{Chain, Jump};
+use super::family::Family;
 use super::program::{Program, RuleError};
 use super::shaping::{self, Shaper};
 use super::tun::Tun;
@@ -34,29 +35,22 @@ pub(super) enum Made {
     Tun(Tun),
 }
 
-/// A version of IP, as ip(8) has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Family {
-    V4,
-    V6,
-}
-
 /// The place of our rule among routing rules: before those of the main table.
 const PREFERENCE: u32 = 1_000;
 
 impl Step {
     /// The chains that lead everything to who asks for it.
-    pub(super) fn offered(owner: &str, offered: &[Offered]) -> Vec<Self> {
+    pub(super) fn offered(owner: &str, families: &[Family], offered: &[Offered]) -> Vec<Self> {
         let rules: Vec<[String; 2]> = offered.iter().map(chain::rules_for_all).collect();
         let [coming, leaving] =
             [0, 1].map(|way| rules.iter().map(|both| both[way].clone()).collect::<Vec<_>>());
-        let of_family = |family| {
+        let of_family = |&family: &Family| {
             [
                 Self::chain(Chain::of_what_comes(owner, family), &coming),
                 Self::chain(Chain::of_what_leaves(owner, family), &leaving),
             ]
         };
-        [Family::V4, Family::V6].into_iter().flat_map(of_family).collect()
+        families.iter().flat_map(of_family).collect()
     }
 
     /// A chain with these rules.
@@ -72,9 +66,9 @@ impl Step {
     }
 
     /// The table of nftables for packets that middleboxes send again where addresses are translated.
-    pub(super) fn translated(owner: &str, queued: &[&Queued]) -> Self {
+    pub(super) fn translated(owner: &str, families: &[Family], queued: &[&Queued]) -> Self {
         let name = translated::name(owner);
-        let text = translated::text(&name, queued);
+        let text = translated::text(&name, families, queued);
         Self::table(name, text)
     }
 
@@ -86,11 +80,16 @@ impl Step {
     }
 
     /// The table of nftables that leads connections to listeners, and the routes behind it.
-    pub(super) fn captured(owner: &str, capture: Capture, captured: &[Captured]) -> Vec<Self> {
+    pub(super) fn captured(
+        owner: &str,
+        families: &[Family],
+        capture: Capture,
+        captured: &[Captured],
+    ) -> Vec<Self> {
         let name = table::name(owner);
-        let text = table::text(&name, capture, captured);
+        let text = table::text(&name, families, capture, captured);
         let mut steps = Vec::new();
-        for family in [Family::V4, Family::V6] {
+        for &family in families {
             let mark = u32::from(capture.mark) << 16;
             let rule = format!("fwmark {mark:#x}/0xffff0000 lookup {} pref {PREFERENCE}", capture.table);
             let make = vec![ip(family, "route add", &route(capture.table))];
@@ -176,29 +175,6 @@ impl Made {
             Self::Tun(tun) => format!("the interface {}", tun.name),
             Self::Rule(family, rule) => format!("the routing rule `{} {rule}`", family.option()),
             Self::Route(family, table) => format!("the route `{} {}`", family.option(), route(*table)),
-        }
-    }
-}
-
-impl Family {
-    const fn option(self) -> &'static str {
-        match self {
-            Self::V4 => "-4",
-            Self::V6 => "-6",
-        }
-    }
-
-    pub(super) const fn iptables(self) -> &'static str {
-        match self {
-            Self::V4 => "iptables",
-            Self::V6 => "ip6tables",
-        }
-    }
-
-    pub(super) const fn restore(self) -> &'static str {
-        match self {
-            Self::V4 => "iptables-restore",
-            Self::V6 => "ip6tables-restore",
         }
     }
 }

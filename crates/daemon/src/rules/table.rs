@@ -1,5 +1,6 @@
 //! The table of nftables that leads connections to listeners.
 
+use super::family::Family;
 use super::{Calls, Captured, held};
 use crate::config::{Capture, Subnet};
 use hopline_net::transparent::ONWARD_MARK;
@@ -11,7 +12,7 @@ pub(super) fn name(owner: &str) -> String {
 }
 
 /// What nft reads: it does all or nothing.
-pub(super) fn text(table: &str, capture: Capture, captured: &[Captured]) -> String {
+pub(super) fn text(table: &str, families: &[Family], capture: Capture, captured: &[Captured]) -> String {
     let mark = u32::from(capture.mark) << 16;
     let marked = format!("meta mark set meta mark & 0x0000ffff | {mark:#010x} accept");
     // Behind destination NAT (dstnat, -100): an answer to a masqueraded half has the client's address again, as the socket has.
@@ -26,16 +27,16 @@ pub(super) fn text(table: &str, capture: Capture, captured: &[Captured]) -> Stri
     );
     let _ = writeln!(text, "    meta l4proto {{ icmp, ipv6-icmp }} socket transparent 1 {marked}");
     for captured in captured {
-        for version in [Version::V4, Version::V6] {
-            if let Some(calls) = calls(&captured.calls, version) {
-                let (family, address) = version.listener();
+        for &family in families {
+            if let Some(calls) = calls(&captured.calls, family) {
+                let (header, address) = (family.header(), family.loopback());
                 let ports = set(" tcp dport", &captured.ports);
                 let noted = held::noted(captured);
                 // Connections that were there before go on as they were.
                 let _ = writeln!(
                     text,
                     "    {calls} meta l4proto tcp{ports} tcp flags & (fin | syn | rst | ack) == syn \
-                     tproxy {family} to {address}:{}{noted} {marked}",
+                     tproxy {header} to {address}:{}{noted} {marked}",
                     captured.port
                 );
             }
@@ -67,51 +68,27 @@ fn zones(capture: Capture) -> String {
 /// Source ports of onward connections: clients choose theirs from 10,000 on or above.
 const PORTS: &str = "1024-9999";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
-    V4,
-    V6,
-}
-
-impl Version {
-    const fn protocol(self) -> &'static str {
-        match self {
-            Self::V4 => "ipv4",
-            Self::V6 => "ipv6",
-        }
-    }
-
-    /// How nft calls it, and where listeners of this version are.
-    const fn listener(self) -> (&'static str, &'static str) {
-        match self {
-            Self::V4 => ("ip", "127.0.0.1"),
-            Self::V6 => ("ip6", "[::1]"),
-        }
-    }
-
-    /// What a rule says of addresses; `None` if there are some, and none of this version.
-    fn among(self, what: &str, subnets: &[Subnet]) -> Option<String> {
-        let is_ours = |subnet: &&Subnet| subnet.is_ipv4() == (self == Self::V4);
-        let ours: Vec<_> = subnets.iter().filter(is_ours).map(|subnet| subnet.0).collect();
-        let none_is = ours.is_empty() && !subnets.is_empty();
-        (!none_is).then(|| set(&format!(" {} {what}", self.listener().0), &ours))
-    }
+/// What a rule says of addresses; `None` if there are some, and none of this version.
+fn among(family: Family, what: &str, subnets: &[Subnet]) -> Option<String> {
+    let ours: Vec<_> = subnets.iter().filter(|subnet| family.has(subnet)).map(|subnet| subnet.0).collect();
+    let none_is = ours.is_empty() && !subnets.is_empty();
+    (!none_is).then(|| set(&format!(" {} {what}", family.header()), &ours))
 }
 
 /// What a rule says of where calls come from and go to; `None` if no call of this version is meant.
-fn calls(calls: &Calls, version: Version) -> Option<String> {
-    let protocol = version.protocol();
+fn calls(calls: &Calls, family: Family) -> Option<String> {
+    let protocol = family.protocol();
     Some(match calls {
         Calls::By { interface, sources, destinations } => {
             let (sources, destinations) =
-                (version.among("saddr", sources)?, version.among("daddr", destinations)?);
+                (among(family, "saddr", sources)?, among(family, "daddr", destinations)?);
             // What is for this machine itself is not for a proxy.
             format!(
                 "iifname \"{interface}\" meta nfproto {protocol}{sources}{destinations} fib daddr type != local"
             )
         }
         Calls::Towards { interface, destinations } => {
-            let destinations = version.among("daddr", destinations)?;
+            let destinations = among(family, "daddr", destinations)?;
             format!(
                 "iifname != {{ \"{interface}\", \"lo\" }} meta nfproto {protocol}{destinations} fib daddr oifname \"{interface}\""
             )

@@ -7,6 +7,7 @@ fn queued(subnets: &[&str], ports: &[u16]) -> Queued {
     Queued {
         queue: 7,
         interface: "wlan0".into(),
+        versions: Versions::Both,
         subnets,
         ports: ports.to_vec(),
         hooks: Hooks::Forward,
@@ -15,7 +16,7 @@ fn queued(subnets: &[&str], ports: &[u16]) -> Queued {
 }
 
 fn rules_of(queued: &Queued) -> Vec<String> {
-    chain::rules_of(queued, Place::Forward)
+    chain::rules_of(queued, Family::V4, Place::Forward)
 }
 
 #[test]
@@ -46,8 +47,8 @@ fn hosts_and_ports_narrow_both_directions() {
 #[test]
 fn at_the_end_of_a_link_what_is_sent_again_does_not_wait_again() {
     let queued = Queued { hooks: Hooks::Local, ..queued(&[], &[]) };
-    let [forward, input, output] =
-        [Place::Forward, Place::Input, Place::Output].map(|place| chain::rules_of(&queued, place));
+    let [forward, input, output] = [Place::Forward, Place::Input, Place::Output]
+        .map(|place| chain::rules_of(&queued, Family::V4, place));
     assert_eq!(forward, Vec::<String>::new());
     assert_eq!(input, ["-i wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass"]);
     assert_eq!(output, ["-o wlan0 -p tcp -m mark ! --mark 0x686f -j NFQUEUE --queue-num 7 --queue-bypass"]);
@@ -76,7 +77,71 @@ fn more_ports_than_a_rule_takes_are_several_rules() {
 
 #[test]
 fn hosts_of_another_version_of_ip_are_none_rather_than_all() {
-    assert_eq!(rules_of(&queued(&["fd00::/8"], &[])), Vec::<String>::new());
+    let of = |subnets: &[&str]| {
+        [Family::V4, Family::V6].map(|family| {
+            let rules = chain::rules_of(&queued(subnets, &[]), family, Place::Forward);
+            // Neighbour discovery is ICMPv6.
+            assert!(rules.iter().all(|rule| rule.contains(" -p tcp ")), "{rules:?}");
+            rules.into_iter().map(|rule| rule.split(" -p").next().unwrap().to_owned()).collect::<Vec<_>>()
+        })
+    };
+    const NONE: [&str; 0] = [];
+    assert_eq!(of(&["fd00::/8"]), [&NONE[..], &["-o wlan0 -d fd00::/8", "-i wlan0 -s fd00::/8"]]);
+    assert_eq!(of(&["10.1.0.0/16"]), [&["-o wlan0 -d 10.1.0.0/16", "-i wlan0 -s 10.1.0.0/16"], &NONE[..]]);
+    assert_eq!(of(&["10.1.0.0/16", "fd00::/8"]).map(|rules| rules.len()), [2, 2]);
+    assert_eq!(of(&[]), [["-o wlan0", "-i wlan0"], ["-o wlan0", "-i wlan0"]]);
+}
+
+#[test]
+fn a_middlebox_that_reads_ipv4_alone_gets_nothing_else() {
+    let queued = Queued { versions: Versions::V4, ..queued(&[], &[]) };
+    assert_eq!(chain::rules_of(&queued, Family::V6, Place::Forward), Vec::<String>::new());
+    assert_eq!(rules_of(&queued).len(), 2);
+}
+
+/// Rules of a Snoop, of split connections and of Neighborhood RED.
+fn rules(ipv6: Ipv6) -> Rules {
+    let calls = Calls::Towards { interface: "wlan0".into(), destinations: Vec::new() };
+    Rules {
+        owner: "x".into(),
+        ipv6,
+        capture: Capture { mark: 0x686f, table: 7 },
+        queued: vec![queued(&[], &[])],
+        offered: vec![Offered { queue: 8, interface: "wlan0".into() }],
+        announced: Vec::new(),
+        captured: vec![Captured { port: 5000, calls, ports: Vec::new(), held: None }],
+        shaped: Vec::new(),
+        tuns: Vec::new(),
+    }
+}
+
+#[test]
+fn a_machine_without_ipv6_is_told_nothing_of_it() {
+    let text = rules(Ipv6::Absent).to_string();
+    for word in ["ip6", "ipv6_addr", "nfproto ipv6", "ip -6", "[::1]", "translated6"] {
+        assert!(!text.contains(word), "{word} in\n{text}");
+    }
+    assert!(text.contains("iptables-restore") && text.contains("ip -4 rule"), "{text}");
+}
+
+#[test]
+fn without_ip6tables_connections_of_ipv6_are_captured_and_packets_pass() {
+    let text = rules(Ipv6::WithoutChains).to_string();
+    for word in ["ip6tables", "translated6"] {
+        assert!(!text.contains(word), "{word} in\n{text}");
+    }
+    for word in ["ip -6 rule", "tproxy ip6 to [::1]:5000"] {
+        assert!(text.contains(word), "no {word} in\n{text}");
+    }
+}
+
+#[test]
+fn a_machine_with_ipv6_has_the_same_rules_for_both_versions() {
+    let text = rules(Ipv6::Present).to_string();
+    let count = |words: &str| text.matches(words).count();
+    assert_eq!((count("ip6tables-restore"), count("iptables-restore")), (3, 3));
+    assert_eq!((count("update @translated {"), count("update @translated6 {")), (4, 4));
+    assert_eq!((count("@translated notrack"), count("@translated6 notrack")), (1, 1));
 }
 
 #[test]
@@ -100,7 +165,8 @@ fn calls_are_captured_by_where_they_come_from_or_go_to() {
         Calls::Towards { interface: interface(), destinations: Vec::new() },
     ];
     let captured = calls.map(|calls| Captured { port: 5000, calls, ports: vec![80], held: None });
-    let text = table::text("hopline-x", Capture { mark: 0x686f, table: 7 }, &captured);
+    let text =
+        table::text("hopline-x", &[Family::V4, Family::V6], Capture { mark: 0x686f, table: 7 }, &captured);
     let rules: Vec<&str> = text.lines().filter(|line| line.contains("tproxy")).map(str::trim).collect();
     let tail = |listener: &str| {
         format!(
@@ -132,7 +198,7 @@ fn calls_that_are_held_pass_a_queue_of_their_listener_and_what_refuses_them() {
         held,
     });
     let capture = Capture { mark: 0x686f, table: 7 };
-    let text = table::text("hopline-x", capture, &captured);
+    let text = table::text("hopline-x", &[Family::V4, Family::V6], capture, &captured);
     let with = |words: &str| text.lines().filter(|line| line.contains(words)).count();
     assert_eq!(
         with("5000 meta priority set 686f:1388 meta mark set"),
@@ -148,7 +214,7 @@ fn calls_that_are_held_pass_a_queue_of_their_listener_and_what_refuses_them() {
         ["-p tcp --syn -m mark --mark 0x13880000/0xffff0000 -j NFQUEUE --queue-num 7 --queue-bypass"]
     );
     assert_eq!(held::rules(&captured, Place::Forward), Vec::<String>::new());
-    let text = table::text("hopline-x", capture, &captured[1..]);
+    let text = table::text("hopline-x", &[Family::V4, Family::V6], capture, &captured[1..]);
     assert!(!["priority set", "reject"].iter().any(|words| text.contains(words)), "{text}");
 }
 
@@ -159,7 +225,7 @@ fn what_was_written_down_is_read_again_and_a_line_without_end_is_not() {
     assert_eq!(journal.read().unwrap(), []);
     let made = [
         steps::Made::Chain(Chain::of_machines("a", Family::V4, Place::Input)),
-        steps::Made::Rule(steps::Family::V6, "fwmark 0x1/0xffff0000 lookup 7 pref 1000".into()),
+        steps::Made::Rule(Family::V6, "fwmark 0x1/0xffff0000 lookup 7 pref 1000".into()),
     ];
     made.iter().for_each(|made| journal.add(made).unwrap());
     assert_eq!(journal.read().unwrap(), made);

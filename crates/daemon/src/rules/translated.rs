@@ -10,6 +10,7 @@
 //! A packet whose source and destination are both translated (hairpin NAT) has no right form here; it stays tracked.
 
 use super::Queued;
+use super::family::Family;
 use std::fmt::Write;
 
 /// Name of the table of a daemon.
@@ -24,22 +25,25 @@ const TIMEOUT: &str = "2h";
 const PRIORITY: i32 = 45;
 
 /// Text that nft reads.
-pub(super) fn text(table: &str, queued: &[&Queued]) -> String {
-    const FLOW: &str = "ip saddr . tcp sport . ip daddr . tcp dport";
-    let mut text = format!(
-        "table inet {table} {{\n  set translated {{\n    type ipv4_addr . inet_service . ipv4_addr . inet_service\n    \
-         flags dynamic,timeout\n    size {SIZE}\n    timeout {TIMEOUT}\n  }}\n  chain forward {{\n    \
-         type filter hook forward priority {PRIORITY}; policy accept;\n"
+pub(super) fn text(table: &str, families: &[Family], queued: &[&Queued]) -> String {
+    let seen = |family: &&Family| queued.iter().any(|queued| queued.sees(**family));
+    let families: Vec<Family> = families.iter().filter(seen).copied().collect();
+    let mut text = format!("table inet {table} {{\n");
+    for family in &families {
+        let (set, address) = (set(*family), address(*family));
+        let _ = writeln!(
+            text,
+            "  set {set} {{\n    type {address} . inet_service . {address} . inet_service\n    \
+             flags dynamic,timeout\n    size {SIZE}\n    timeout {TIMEOUT}\n  }}"
+        );
+    }
+    let _ = writeln!(
+        text,
+        "  chain forward {{\n    type filter hook forward priority {PRIORITY}; policy accept;"
     );
-    for Queued { interface, .. } in queued {
-        for way in ["iifname", "oifname"] {
-            for (direction, status) in [("reply", "snat"), ("original", "dnat")] {
-                let _ = writeln!(
-                    text,
-                    "    {way} \"{interface}\" meta nfproto ipv4 meta l4proto tcp ct direction {direction} \
-                     ct status & (snat | dnat) == {status} update @translated {{ {FLOW} }}"
-                );
-            }
+    for queued in queued {
+        for family in families.iter().filter(|family| queued.sees(**family)) {
+            note(&mut text, &queued.interface, *family);
         }
     }
     text.push_str("  }\n  chain output {\n    type filter hook output priority raw; policy accept;\n");
@@ -47,8 +51,45 @@ pub(super) fn text(table: &str, queued: &[&Queued]) -> String {
     marks.sort_unstable();
     marks.dedup();
     for mark in marks {
-        let _ = writeln!(text, "    meta mark {mark:#x} meta l4proto tcp {FLOW} @translated notrack");
+        for family in &families {
+            let (set, flow) = (set(*family), flow(*family));
+            let _ = writeln!(text, "    meta mark {mark:#x} meta l4proto tcp {flow} @{set} notrack");
+        }
     }
     text.push_str("  }\n}\n");
     text
+}
+
+/// Notes packets that cross an interface and of which one address is translated, behind the translation.
+fn note(text: &mut String, interface: &str, family: Family) {
+    let (set, flow, protocol) = (set(family), flow(family), family.protocol());
+    for way in ["iifname", "oifname"] {
+        for (direction, status) in [("reply", "snat"), ("original", "dnat")] {
+            let _ = writeln!(
+                text,
+                "    {way} \"{interface}\" meta nfproto {protocol} meta l4proto tcp ct direction {direction} \
+                 ct status & (snat | dnat) == {status} update @{set} {{ {flow} }}"
+            );
+        }
+    }
+}
+
+/// A set has addresses of one length.
+const fn set(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "translated",
+        Family::V6 => "translated6",
+    }
+}
+
+const fn address(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "ipv4_addr",
+        Family::V6 => "ipv6_addr",
+    }
+}
+
+fn flow(family: Family) -> String {
+    let header = family.header();
+    format!("{header} saddr . tcp sport . {header} daddr . tcp dport")
 }

@@ -9,9 +9,11 @@ pub const INTERFACE: Key = Key::text(
     "the interface that leads to the mobile hosts, of d-proxy: to the peer, of neighborhood-red and base-station: that of the radio",
 ).example("\"wlan0\"");
 /// `subnets`.
-pub const SUBNETS: Key =
-    Key::texts("subnets", "the mobile hosts that it serves; default: all beyond the interface")
-        .example("[\"10.1.0.0/16\"]");
+pub const SUBNETS: Key = Key::texts(
+    "subnets",
+    "the mobile hosts that it serves; subnets of one version of IP alone mean no host of the other; default: all beyond the interface",
+)
+.example("[\"10.1.0.0/16\", \"fd01::/48\"]");
 /// `ports`.
 pub const PORTS: Key = Key::integers(
     "ports",

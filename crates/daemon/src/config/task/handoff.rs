@@ -3,7 +3,7 @@
 use super::super::keys::{KindKey, handoff as keys, pair};
 use super::super::values::{self, Subnet};
 use super::{in_path, secret};
-use crate::rules::{Hooks, Queued};
+use crate::rules::{Hooks, Queued, Versions};
 use hopline_core::Duration;
 use hopline_net::handoff::{Decide, HOST_KEY_LEN, HomeConfig, MobileConfig, Scheme, Signals, StationConfig};
 use hopline_net::nfqueue;
@@ -49,6 +49,8 @@ impl StationTask {
         Some(Queued {
             queue,
             interface: self.config.wireless.clone(),
+            // What stations tell each other of connections is of IPv4, as handoff is.
+            versions: Versions::V4,
             subnets: Vec::new(),
             ports: Vec::new(),
             hooks: Hooks::Forward,

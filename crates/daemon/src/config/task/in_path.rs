@@ -2,7 +2,7 @@
 
 use super::super::keys::{KindKey, in_path, pair};
 use super::super::values::{self, Subnet};
-use crate::rules::{Hooks, Queued, Shaped};
+use crate::rules::{Hooks, Queued, Shaped, Versions};
 use hopline_net::nfqueue;
 use hopline_proxy::{hop_window, snoop};
 use hopline_scenario::keys::proxy as machine;
@@ -47,7 +47,7 @@ impl InPath {
     pub(super) fn queued(&self) -> Queued {
         let Self { queue, interface, subnets, ports, .. } = self.clone();
         let mark = nfqueue::Config::new(queue, &interface).mark;
-        Queued { queue, interface, subnets, ports, hooks: Hooks::Forward, mark }
+        Queued { queue, interface, versions: Versions::Both, subnets, ports, hooks: Hooks::Forward, mark }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::super::keys::{KindKey, pair as keys};
 use super::super::values::{self, Subnet};
 use super::{in_path, secret};
-use crate::rules::{Hooks, Owner, Queued, Shaped, Tun};
+use crate::rules::{Hooks, Owner, Queued, Shaped, Tun, Versions};
 use hopline_net::opaque::Shaping;
 use hopline_net::{dproxy, opaque};
 use hopline_proxy::dproxy::{Key, Translation};
@@ -77,6 +77,7 @@ impl DProxyTask {
         Queued {
             queue: queue.number,
             interface: queue.mobile.clone(),
+            versions: Versions::Both,
             subnets: Vec::new(),
             ports: Vec::new(),
             hooks,

@@ -1,0 +1,108 @@
+//! Versions of IP, as the programs that set up rules call them, and which of them this machine has.
+
+use crate::config::Subnet;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// A version of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Family {
+    V4,
+    V6,
+}
+
+/// State of IPv6 on this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ipv6 {
+    /// The kernel has none: it was built without, or started with `ipv6.disable=1`.
+    Absent,
+    /// The kernel has it, and there is no program that makes chains for it.
+    WithoutChains,
+    /// There is all that rules need.
+    Present,
+}
+
+impl Family {
+    /// Returns whether a subnet is of this version.
+    pub(crate) const fn has(self, subnet: &Subnet) -> bool {
+        subnet.is_ipv4() == matches!(self, Self::V4)
+    }
+
+    /// The option of ip(8).
+    pub(super) const fn option(self) -> &'static str {
+        match self {
+            Self::V4 => "-4",
+            Self::V6 => "-6",
+        }
+    }
+
+    pub(crate) const fn iptables(self) -> &'static str {
+        match self {
+            Self::V4 => "iptables",
+            Self::V6 => "ip6tables",
+        }
+    }
+
+    pub(super) const fn restore(self) -> &'static str {
+        match self {
+            Self::V4 => "iptables-restore",
+            Self::V6 => "ip6tables-restore",
+        }
+    }
+
+    /// The protocol of nft's `meta nfproto`.
+    pub(super) const fn protocol(self) -> &'static str {
+        match self {
+            Self::V4 => "ipv4",
+            Self::V6 => "ipv6",
+        }
+    }
+
+    /// The name of nft for its header.
+    pub(super) const fn header(self) -> &'static str {
+        match self {
+            Self::V4 => "ip",
+            Self::V6 => "ip6",
+        }
+    }
+
+    /// The loopback address, as nft has it before a port.
+    pub(super) const fn loopback(self) -> &'static str {
+        match self {
+            Self::V4 => "127.0.0.1",
+            Self::V6 => "[::1]",
+        }
+    }
+}
+
+impl Ipv6 {
+    /// Looks at this machine.
+    pub(crate) fn here() -> Self {
+        let is_there = |family: Family| {
+            let folders = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&folders).any(|folder| folder.join(family.restore()).is_file())
+        };
+        // Without either program that of IPv4 is the one to be asked for.
+        match Path::new("/proc/net/if_inet6").exists() {
+            false => Self::Absent,
+            true if is_there(Family::V4) && !is_there(Family::V6) => Self::WithoutChains,
+            true => Self::Present,
+        }
+    }
+
+    /// The versions of which chains of iptables can be made.
+    pub(crate) const fn families_of_chains(self) -> &'static [Family] {
+        match self {
+            Self::Absent | Self::WithoutChains => &[Family::V4],
+            Self::Present => &[Family::V4, Family::V6],
+        }
+    }
+
+    /// The versions that the kernel has.
+    pub(super) const fn families(self) -> &'static [Family] {
+        match self {
+            Self::Absent => &[Family::V4],
+            Self::WithoutChains | Self::Present => &[Family::V4, Family::V6],
+        }
+    }
+}
