@@ -100,7 +100,7 @@ fn of_ipv6(config: &Config, shown: &[Shown], ipv6: Ipv6, addressed: &BTreeSet<St
             let named = config.proxies.iter().filter_map(|proxy| Some((proxy, subnet_of_ipv6(proxy)?)));
             let text = |(proxy, subnet): (&Proxy, Subnet)| {
                 format!(
-                    "the proxy \"{}\" is to serve {}, and this kernel has no IPv6, as with ipv6.disable=1: it serves IPv4 alone",
+                    "the proxy \"{}\" is to serve {}, and this machine has no IPv6, as with ipv6.disable=1 or disable_ipv6: it serves IPv4 alone",
                     proxy.name, subnet.0
                 )
             };

@@ -50,7 +50,7 @@ pub(super) fn findings() -> Vec<Finding> {
             "rules for IPv6",
             rules_for_ipv6(),
             "TCP over IPv6 shown to a machine of hopline proxy; split connections and gateways need the kernel's IPv6 alone",
-            "apt-get install iptables (OpenWrt: ip6tables-nft); a kernel without ipv6.disable=1",
+            "apt-get install iptables (OpenWrt: ip6tables-nft); no ipv6.disable=1, no net.ipv6.conf.all.disable_ipv6",
         ),
         Finding::new(
             "forwarding",
@@ -202,8 +202,9 @@ fn forwarding(setting: Option<&str>) -> Look {
 
 /// Returns whether chains of iptables can be made for IPv6.
 fn rules_for_ipv6() -> Look {
-    if !Path::new("/proc/net/if_inet6").exists() {
-        return (State::Missing, "the kernel has no IPv6".into());
+    // Missing without IPv6 in the kernel, empty where it is disabled.
+    if read("/proc/net/if_inet6").unwrap_or_default().is_empty() {
+        return (State::Missing, "this machine has no IPv6".into());
     }
     match ask("ip6tables", &["--version"], "") {
         Answer::Text(status, version) if status.success() => (State::Present, version.trim().to_owned()),

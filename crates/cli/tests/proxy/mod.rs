@@ -95,6 +95,7 @@ pub(crate) fn tests() -> Vec<Test> {
         tunnels::an_interface_that_the_daemon_did_not_make_is_refused_and_stays,
         tunnels::what_a_file_no_longer_names_goes_when_it_is_read_again,
         ipv6::a_server_hears_the_reset_of_a_connection_over_ipv6,
+        ipv6::a_router_without_ipv6_serves_ipv4,
         ipv6::a_gateway_takes_calls_over_ipv6_that_are_translated,
         gateways::what_has_announced_itself_is_reached_over_tpa_from_the_second_connection_on,
         gateways::each_change_of_the_other_gateway_is_logged_once,

@@ -2,7 +2,7 @@
 
 use crate::proxy::gateways::reach;
 use crate::proxy::transfer::{End, Pace, Transfer, transfer};
-use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, Version, secret, shell, until_or};
+use crate::proxy::world::{Daemon, Ground, Version, secret, shell, until_or};
 use hopline_net::Namespace;
 use std::fs;
 use std::time::Duration;

@@ -1,9 +1,10 @@
 //! Values that the key tables know as texts: addresses, subnets, durations.
 
+use crate::rules::Ipv6;
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::{Origin, Problem, nearest};
 use ipnet::IpNet;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -73,6 +74,11 @@ pub(super) fn interface(section: &Section<'_>, key: &str, name: &str) -> Result<
 /// Addresses with the length of their network: what stands behind the length stays.
 pub(super) fn interface_addresses(section: &Section<'_>, key: &str) -> Result<Vec<IpNet>, Problem> {
     parsed_list(section, key, "address with the length of its network", "10.82.0.1/24")
+}
+
+/// Where connections that rules divert are taken: at this port, over each version of IP that this machine has.
+pub(super) fn diverted_to(port: u16) -> Vec<SocketAddr> {
+    Ipv6::here().families().iter().map(|family| family.listener(port)).collect()
 }
 
 /// Those of Linux itself, as modules of some kernels.

@@ -2,7 +2,8 @@
 
 use crate::config::Subnet;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A version of IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +15,8 @@ pub(crate) enum Family {
 /// State of IPv6 on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ipv6 {
-    /// The kernel has none: it was built without, or started with `ipv6.disable=1`.
+    /// The kernel has none: it was built without, or started with `ipv6.disable=1`. Or no interface has an address: all have
+    /// `disable_ipv6`, as in many containers.
     Absent,
     /// The kernel has it, and there is no program that makes chains for it.
     WithoutChains,
@@ -66,12 +68,17 @@ impl Family {
         }
     }
 
-    /// The loopback address, as nft has it before a port.
-    pub(super) const fn loopback(self) -> &'static str {
+    /// The loopback address.
+    const fn loopback(self) -> IpAddr {
         match self {
-            Self::V4 => "127.0.0.1",
-            Self::V6 => "[::1]",
+            Self::V4 => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Self::V6 => IpAddr::V6(Ipv6Addr::LOCALHOST),
         }
+    }
+
+    /// The address at which a proxy takes the connections that rules hand it: no other host can name it.
+    pub(crate) const fn listener(self, port: u16) -> SocketAddr {
+        SocketAddr::new(self.loopback(), port)
     }
 }
 
@@ -83,10 +90,10 @@ impl Ipv6 {
             std::env::split_paths(&folders).any(|folder| folder.join(family.restore()).is_file())
         };
         // Without either program that of IPv4 is the one to be asked for.
-        match Path::new("/proc/net/if_inet6").exists() {
-            false => Self::Absent,
-            true if is_there(Family::V4) && !is_there(Family::V6) => Self::WithoutChains,
-            true => Self::Present,
+        match fs::read_to_string("/proc/net/if_inet6").unwrap_or_default().is_empty() {
+            true => Self::Absent,
+            false if is_there(Family::V4) && !is_there(Family::V6) => Self::WithoutChains,
+            false => Self::Present,
         }
     }
 
@@ -98,8 +105,8 @@ impl Ipv6 {
         }
     }
 
-    /// The versions that the kernel has.
-    pub(super) const fn families(self) -> &'static [Family] {
+    /// The versions that this machine has.
+    pub(crate) const fn families(self) -> &'static [Family] {
         match self {
             Self::Absent => &[Family::V4],
             Self::WithoutChains | Self::Present => &[Family::V4, Family::V6],

@@ -29,15 +29,14 @@ pub(super) fn text(table: &str, families: &[Family], capture: Capture, captured:
     for captured in captured {
         for &family in families {
             if let Some(calls) = calls(&captured.calls, family) {
-                let (header, address) = (family.header(), family.loopback());
+                let (header, listener) = (family.header(), family.listener(captured.port));
                 let ports = set(" tcp dport", &captured.ports);
                 let noted = held::noted(captured);
                 // Connections that were there before go on as they were.
                 let _ = writeln!(
                     text,
                     "    {calls} meta l4proto tcp{ports} tcp flags & (fin | syn | rst | ack) == syn \
-                     tproxy {header} to {address}:{}{noted} {marked}",
-                    captured.port
+                     tproxy {header} to {listener}{noted} {marked}"
                 );
             }
         }

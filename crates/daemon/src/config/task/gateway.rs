@@ -12,7 +12,7 @@ use hopline_net::transparent::LegOptions;
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
 use std::fmt::Display;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::str::FromStr;
 
 /// An entrance, and what is diverted to it.
@@ -55,8 +55,8 @@ impl EntranceTask {
         let mut ways = forwards(section)?;
         ways.extend(socks(section)?);
         if divert.is_some() {
-            let listen = [(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()];
-            ways.extend(listen.map(|listen| Way::Transparent { listen }));
+            let listeners = values::diverted_to(port).into_iter();
+            ways.extend(listeners.map(|listen| Way::Transparent { listen }));
         }
         let Some(first) = ways.first().cloned() else {
             return Err(Problem::new("a gateway by which nothing comes")

@@ -9,7 +9,6 @@ use hopline_net::split::{Config, Legs, MobileHosts, Onward};
 use hopline_net::transparent::LegOptions;
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroUsize;
 
 /// Which connections are split, and how.
@@ -56,7 +55,7 @@ impl SplitTask {
         };
         let config = Config {
             onward,
-            listen: vec![(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()],
+            listen: values::diverted_to(port),
             legs: Legs {
                 mobile_hosts: MobileHosts::Through(interface.clone()),
                 mobile: leg(section, keys::MOBILE_CONGESTION.name)?,
