@@ -8,7 +8,7 @@ use hopline_queue::neighborhood_red;
 use hopline_sim::spec::dproxy::opaque::{self, Order};
 use hopline_sim::spec::snoop::{self, Config, LocalTimer, Modern, Rules};
 use hopline_sim::spec::{ack_pacing, arq, dproxy, mtcp, nack};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU16};
 
 /// What only the paper's rules and ns-2's have.
@@ -104,7 +104,12 @@ pub fn neighborhood_red(
 
 /// What a section says of D-Proxy at `local`, with this peer and key.
 #[must_use]
-pub fn d_proxy(section: &Section<'_>, local: Ipv4Addr, peer: Ipv4Addr, key: dproxy::Key) -> dproxy::Config {
+pub fn d_proxy(
+    section: &Section<'_>,
+    local: impl Into<IpAddr>,
+    peer: impl Into<IpAddr>,
+    key: dproxy::Key,
+) -> dproxy::Config {
     let mut config = dproxy::Config::new(local, peer, key);
     recovery(section, &mut config.recovery);
     config.caching.packets_per_flow =

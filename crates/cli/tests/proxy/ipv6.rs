@@ -1,12 +1,23 @@
 //! Proxies on a router of IPv6: routed, translated (NAT66), and behind a stateful firewall.
 
 use crate::proxy::gateways::reach;
-use crate::proxy::nat::{Calls, Nat, resets, translating};
+use crate::proxy::nat::{
+    Calls, MIDDLEBOXES, Nat, asks, at_once, link_translated, repairs, resets, serves, translating,
+};
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::transfer;
 use crate::proxy::world::{Ground, Version, shell, until_or};
 
-const NATS: [Nat; 2] = [
+/// IPv6 as it is mostly used.
+const ROUTED: Nat = Nat {
+    name: "a firewall",
+    version: Version::V6,
+    rules: "nft 'table inet router { chain filter { type filter hook forward priority filter; ct state invalid drop; \
+            ct state established accept; iifname mobile accept; drop; }; }'",
+    calls: Calls::FromMobile,
+};
+
+pub(crate) const NATS: [Nat; 4] = [
     Nat {
         name: "masquerade of ip6tables",
         version: Version::V6,
@@ -24,10 +35,53 @@ const NATS: [Nat; 2] = [
                 iifname mobile accept; drop; }; }'",
         calls: Calls::FromMobile,
     },
+    Nat {
+        name: "SNAT of nftables",
+        version: Version::V6,
+        rules: "nft 'table ip6 router { chain post { type nat hook postrouting priority srcnat; oifname fixed snat to fd08::254; }; }'",
+        calls: Calls::FromMobile,
+    },
+    Nat {
+        name: "DNAT of ip6tables",
+        version: Version::V6,
+        rules: "ip6tables -w -t nat -A PREROUTING -i fixed -p tcp --dport 80 -j DNAT --to-destination fd09::1",
+        calls: Calls::ToMobile,
+    },
 ];
 
+pub(crate) fn middleboxes_work_over_ipv6() {
+    at_once(&MIDDLEBOXES, |middlebox| serves(middlebox, &routed(), &ROUTED));
+}
+
+pub(crate) fn questions_reach_a_mobile_host_over_ipv6() {
+    at_once(&[None, Some(&NATS[0])], |nat| asks(&nat.map_or_else(routed, translating), Version::V6));
+}
+
+fn routed() -> Ground {
+    let ground = Ground::new();
+    shell(&ground.router, ROUTED.rules);
+    ground
+}
+
+pub(crate) fn snoop_repairs_ipv6_that_is_translated() {
+    at_once(&NATS, |nat| serves(&MIDDLEBOXES[0], &translating(nat), nat));
+}
+
+pub(crate) fn other_middleboxes_work_where_ipv6_is_translated() {
+    let cases = [(1, 0), (2, 1), (2, 3)].map(|(middlebox, nat)| (&MIDDLEBOXES[middlebox], &NATS[nat]));
+    at_once(&cases, |(middlebox, nat)| serves(middlebox, &translating(nat), nat));
+}
+
+/// The ends of the link speak either version of IP to each other.
+pub(crate) fn d_proxy_repairs_ipv6() {
+    at_once(&[Version::V4, Version::V6], |&ends| match ends {
+        Version::V4 => repairs(&Ground::new(), Version::V6, ends),
+        Version::V6 => repairs(&link_translated(Version::V6), Version::V6, ends),
+    });
+}
+
 pub(crate) fn a_server_hears_the_reset_of_a_connection_over_ipv6() {
-    NATS.iter().for_each(resets);
+    NATS[..2].iter().for_each(resets);
 }
 
 pub(crate) fn a_gateway_takes_calls_over_ipv6_that_are_translated() {

@@ -24,7 +24,7 @@
 mod asked;
 mod floods;
 mod gateways;
-mod ipv6;
+pub(crate) mod ipv6;
 mod life;
 mod missing;
 pub(crate) mod nat;
@@ -94,6 +94,11 @@ pub(crate) fn tests() -> Vec<Test> {
         tunnels::a_stream_through_a_tunnel_goes_on_when_its_parameters_change,
         tunnels::an_interface_that_the_daemon_did_not_make_is_refused_and_stays,
         tunnels::what_a_file_no_longer_names_goes_when_it_is_read_again,
+        ipv6::middleboxes_work_over_ipv6,
+        ipv6::questions_reach_a_mobile_host_over_ipv6,
+        ipv6::snoop_repairs_ipv6_that_is_translated,
+        ipv6::other_middleboxes_work_where_ipv6_is_translated,
+        ipv6::d_proxy_repairs_ipv6,
         ipv6::a_server_hears_the_reset_of_a_connection_over_ipv6,
         ipv6::a_router_without_ipv6_serves_ipv4,
         ipv6::a_gateway_takes_calls_over_ipv6_that_are_translated,

@@ -3,6 +3,7 @@
 use hopline_net::Namespace;
 use hopline_net::veth::{self, Trains};
 use serde_json::Value as Json;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -69,6 +70,15 @@ impl Version {
             Self::V4 => 24,
             Self::V6 => 64,
         }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::V4 => "IPv4",
+            Self::V6 => "IPv6",
+        })
     }
 }
 

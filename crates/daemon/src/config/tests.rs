@@ -97,9 +97,19 @@ fn both_ends_of_a_link_are_hosts_and_not_the_same() {
         assert!(ends("192.0.2.1", "192.0.2.2").is_ok());
         let same = ends("192.0.2.1", "192.0.2.1").unwrap_err();
         assert!(same.contains("`peer` = \"192.0.2.1\" is `local` too (`local` is this end's"), "{same}");
-        for (local, peer) in
-            [("0.0.0.0", "192.0.2.1"), ("192.0.2.1", "224.0.0.1"), ("255.255.255.255", "192.0.2.1")]
-        {
+        assert!(ends("fd00::1", "fd00::2").is_ok());
+        // D-Proxy has the interface that a link-local address belongs to.
+        let link_local = ends("fe80::1", "fe80::2");
+        assert_eq!(link_local.is_ok(), kind == "d-proxy", "{link_local:?}");
+        let mixed = ends("192.0.2.1", "fd00::2").unwrap_err();
+        assert!(mixed.contains("`peer` = \"fd00::2\" is of another version of IP than `local`"), "{mixed}");
+        for (local, peer) in [
+            ("::", "fd00::2"),
+            ("fd00::1", "ff02::1"),
+            ("0.0.0.0", "192.0.2.1"),
+            ("192.0.2.1", "224.0.0.1"),
+            ("255.255.255.255", "192.0.2.1"),
+        ] {
             let none = ends(local, peer).unwrap_err();
             assert!(none.contains("is no address of a host"), "{none}");
         }

@@ -12,10 +12,9 @@ use hopline_scenario::machines;
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
 use ipnet::IpNet;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// D-Proxy, reading TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +42,7 @@ pub struct TunnelTask {
 impl DProxyTask {
     pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Self, Problem> {
         let kind = KindKey::DProxy;
-        let ends: [Ipv4Addr; 2] = ends(kind, section, "192.0.2.1")?;
+        let ends = ends(kind, section)?;
         let key = Key::new(secret::key(kind, section)?);
         let interface = in_path::interface(kind, section)?;
         let mut config = dproxy::Config::new(in_path::queue(section, number), interface, ends, key);
@@ -88,7 +87,14 @@ impl DProxyTask {
 
 impl TunnelTask {
     pub(super) fn resolve(kind: KindKey, section: &Section<'_>) -> Result<Self, Problem> {
-        let [local, peer]: [IpAddr; 2] = ends(kind, section, "192.0.2.1")?;
+        let [local, peer] = ends(kind, section)?;
+        for (key, address) in [(keys::LOCAL.name, local), (keys::PEER.name, peer)] {
+            if matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local()) {
+                let problem = Problem::new(format!("`{key}` = \"{address}\" is a link-local address"));
+                let help = "its interface is not known; a global or unique local address would do";
+                return Err(problem.at(section.origin_of(key)).help(help));
+            }
+        }
         let mut config = opaque::Config::new(local, peer, Key::new(secret::key(kind, section)?));
         if kind == KindKey::Arq {
             config.repair = Repair::Acknowledging(machines::arq(&section.section(keys::ARQ.name)));
@@ -124,17 +130,15 @@ impl TunnelTask {
     }
 }
 
-fn ends<A: FromStr + Into<IpAddr> + Copy>(
-    kind: KindKey,
-    section: &Section<'_>,
-    example: &str,
-) -> Result<[A; 2], Problem> {
+/// This end of the link, and the other one.
+fn ends(kind: KindKey, section: &Section<'_>) -> Result<[IpAddr; 2], Problem> {
+    const EXAMPLE: &str = "192.0.2.1";
     let end = |key: &str| {
-        values::parsed(section, key, "address", example)?
-            .ok_or_else(|| values::missing(section, key, kind.word(), &format!("\"{example}\"")))
+        values::parsed(section, key, "address", EXAMPLE)?
+            .ok_or_else(|| values::missing(section, key, kind.word(), &format!("\"{EXAMPLE}\"")))
     };
-    let ends: [A; 2] = [end(keys::LOCAL.name)?, end(keys::PEER.name)?];
-    let [local, peer] = ends.map(Into::<IpAddr>::into);
+    let ends: [IpAddr; 2] = [end(keys::LOCAL.name)?, end(keys::PEER.name)?];
+    let [local, peer] = ends;
     let wrong = |key: &str, address: IpAddr, is: &str, help: &str| {
         let problem = Problem::new(format!("`{key}` = \"{address}\" {is}"));
         Err(problem.at(section.origin_of(key)).help(help))
@@ -148,6 +152,11 @@ fn ends<A: FromStr + Into<IpAddr> + Copy>(
     if local == peer {
         let help = "`local` is this end's address on the link, `peer` the other end's; at the other end they are swapped";
         return wrong(keys::PEER.name, peer, "is `local` too", help);
+    }
+    if local.is_ipv4() != peer.is_ipv4() {
+        let help =
+            "both are addresses of IPv4, or both of IPv6: packets of either version cross the link then";
+        return wrong(keys::PEER.name, peer, "is of another version of IP than `local`", help);
     }
     Ok(ends)
 }
