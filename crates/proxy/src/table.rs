@@ -7,6 +7,7 @@ use hopline_core::{Duration, Instant};
 use siphasher::sip::SipHasher13;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::iter;
 use std::net::IpAddr;
 
 /// How much a machine remembers of strangers.
@@ -98,16 +99,31 @@ impl<T> Table<T> {
         self.index.find(hash, is_it).map(|slot| Place(*slot))
     }
 
-    /// Returns a connection of which `is_it` says so. It looks at each.
-    pub(crate) fn find_where(&self, is_it: impl Fn(&Connection, &T) -> bool) -> Option<Place> {
-        let is_it =
-            |slot: &Slot<T>| slot.tenant.as_ref().is_some_and(|tenant| is_it(&slot.connection, tenant));
-        (0..).zip(&self.slots).find(|(_, slot)| is_it(slot)).map(|(number, _)| Place(number))
+    /// Returns a connection of which `is_it` says so, among the `most` that were heard of last, to a second.
+    pub(crate) fn find_among_newest(
+        &self,
+        most: usize,
+        is_it: impl Fn(&Connection, &T) -> bool,
+    ) -> Option<Place> {
+        let slot = |number: u32| self.slots.get(number as usize);
+        let is_it = |number: &u32| {
+            slot(*number).is_some_and(|slot| {
+                slot.tenant.as_ref().is_some_and(|tenant| is_it(&slot.connection, tenant))
+            })
+        };
+        // A slot number past the end, as `NONE` is, ends the list.
+        let newest_first = iter::successors(Some(self.newest), |&number| slot(number).map(|slot| slot.older));
+        newest_first.take(most).find(is_it).map(Place)
     }
 
     /// What is known of the connection at a place.
     pub(crate) fn at(&mut self, place: Place) -> &mut T {
         self.slots[place.0 as usize].tenant.as_mut().expect("a place is that of a tenant")
+    }
+
+    /// Whether this holds for what is known of the connection at a place.
+    pub(crate) fn is(&self, place: Place, holds: impl FnOnce(&T) -> bool) -> bool {
+        self.slots[place.0 as usize].tenant.as_ref().is_some_and(holds)
     }
 
     /// What is known of the connection at a place, if there still is one; it may be another than the one whose place it was.

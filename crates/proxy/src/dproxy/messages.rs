@@ -79,7 +79,7 @@ impl<K: Clone> DProxy<K> {
     /// The other end misses a range of what has gone out.
     fn replay(&mut self, now: Instant, flow: Flow, range: Range) {
         let named = self.table.find(&outgoing(flow));
-        let place = named.or_else(|| self.names.find(now, &self.table, flow, range));
+        let place = named.or_else(|| self.names.find(&self.table, flow, range));
         self.stats.unknown_flows += u64::from(place.is_none());
         let numbers = place.map(|place| self.table.at(place).kept.in_range(range)).unwrap_or_default();
         let mut is_answered = false;

@@ -697,6 +697,34 @@ fn a_request_that_names_a_translated_address_brings_the_packet() {
     assert_eq!(asks(&mut link, named, 2, 6), [2], "the name is remembered");
 }
 
+#[test]
+fn translated_flows_that_lose_at_the_same_instant_are_all_repaired() {
+    let mut link = Link::begun_with(|config| config.translation = Translation::Possible);
+    let unresolvable = Flow { src: (SENDER.0, SENDER.1 + 1), dst: PUBLIC };
+    let named = Flow { dst: PUBLIC, ..flow() };
+    link.is_lost(1);
+    let ask = |flow, number| KEY.seal(FAR, Message { number, flow, range: range(1), says: Says::Request });
+    let asks = [ask(unresolvable, 1), ask(named, 2)];
+    assert_eq!(link.near_hears(&asks).0, [1]);
+}
+
+#[test]
+fn a_name_that_the_router_gives_to_another_connection_means_that_one() {
+    let mut names = Names::new(Translation::Possible);
+    let mut table = Table::new(Bounds::default());
+    let named = Flow { dst: PUBLIC, ..flow() };
+    let mut keeps = |port: u16, n: u32| {
+        let connection = Connection { fixed: SENDER, mobile: (RECEIVER.0, port) };
+        let mut tracked = Tracked::<Name>::new(Instant::ZERO);
+        tracked.kept.push((seq(n), seq(n + 1)), n.into(), 16);
+        table.insert(Instant::ZERO, connection, tracked).0
+    };
+    let (former, latter) = (keeps(1, 1), keeps(2, 2));
+    assert_eq!(names.find(&table, named, range(1)), Some(former));
+    assert_eq!(names.find(&table, named, range(2)), Some(latter));
+    assert_eq!(names.find(&table, named, range(9)), Some(latter), "nothing of that range is kept");
+}
+
 /// Keys of a session: what the near end seals, and what the far one does.
 const SESSION: [Key; 2] = [Key::new([1; 32]), Key::new([2; 32])];
 

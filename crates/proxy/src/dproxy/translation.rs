@@ -7,7 +7,6 @@
 use super::Tracked;
 use crate::packet::Connection;
 use crate::table::{Place, Table};
-use hopline_core::{Duration, Instant};
 use hopline_wire::dproxy::{Flow, Range};
 use std::collections::BTreeMap;
 
@@ -25,40 +24,32 @@ pub enum Translation {
 pub(super) struct Names {
     translation: Translation,
     known: BTreeMap<Flow, Connection>,
-    next_search: Instant,
 }
 
 /// Most names that are remembered; one more, and all are learned anew.
 const NAMES: usize = 4096;
-/// Least time between two searches: each looks at all connections.
-const BETWEEN_SEARCHES: Duration = Duration::from_millis(1);
+/// Connections that a search looks at, those heard of last first: what is asked for has just been sent.
+const SEARCHED: usize = 1024;
 
 impl Names {
     pub(super) const fn new(translation: Translation) -> Self {
-        Self { translation, known: BTreeMap::new(), next_search: Instant::ZERO }
+        Self { translation, known: BTreeMap::new() }
     }
 
     /// Returns the connection that keeps this range of a flow which the other end names.
-    pub(super) fn find<K>(
-        &mut self,
-        now: Instant,
-        table: &Table<Tracked<K>>,
-        flow: Flow,
-        range: Range,
-    ) -> Option<Place> {
+    pub(super) fn find<K>(&mut self, table: &Table<Tracked<K>>, flow: Flow, range: Range) -> Option<Place> {
         if self.translation == Translation::Absent {
             return None;
         }
-        if let Some(place) = self.known.get(&flow).and_then(|connection| table.find(connection)) {
-            return Some(place);
+        let remembered = self.known.get(&flow).and_then(|connection| table.find(connection));
+        if remembered.is_some_and(|place| table.is(place, |tracked| tracked.kept.has(range))) {
+            return remembered;
         }
-        if now < self.next_search {
-            return None;
-        }
-        self.next_search = now + BETWEEN_SEARCHES;
-        let place = table.find_where(|connection, tracked| {
+        // Never asked for, or the router has given the name to another connection.
+        let found = table.find_among_newest(SEARCHED, |connection, tracked| {
             (connection.fixed == flow.src) != (connection.mobile == flow.dst) && tracked.kept.has(range)
-        })?;
+        });
+        let Some(place) = found else { return remembered };
         if self.known.len() >= NAMES {
             self.known.clear();
         }
