@@ -77,6 +77,7 @@ pub(crate) fn tests() -> Vec<Test> {
         life::a_queue_that_somebody_else_has_set_up_is_a_conflict_and_stays,
         reload::connections_go_on_while_the_file_is_read_again,
         reload::many_signals_at_once_are_read_again_and_nothing_else,
+        reload::rules_that_another_program_has_removed_are_made_again,
         reload::queues_and_ports_may_change_hands,
         nat::middleboxes_work_where_a_router_translates,
         nat::questions_reach_a_mobile_host_that_is_translated,

@@ -2,7 +2,7 @@
 
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::{Pace, Transfer, transfer};
-use crate::proxy::world::{Daemon, Ground, SERVER, until_or};
+use crate::proxy::world::{Daemon, Ground, SERVER, shell, until_or};
 use std::time::Duration;
 
 const MTCP: &str = "[[proxy]]\nkind = \"mtcp\"\ninterface = \"fixed\"\nports = [5003]\n";
@@ -68,6 +68,29 @@ pub(crate) fn many_signals_at_once_are_read_again_and_nothing_else() {
     transfer([&ground.mobile, &ground.server], (SERVER, 5003), 100_000);
     assert!(daemon.ended_by("TERM").success());
     ground.is_as_before(&before, "read again");
+}
+
+pub(crate) fn rules_that_another_program_has_removed_are_made_again() {
+    let ground = Ground::new();
+    let mut daemon = ground.start(BOTH);
+    let ours = || -> Vec<String> {
+        let listing = ground.listing();
+        listing.lines().filter(|line| line.to_lowercase().contains("hopline")).map(str::to_owned).collect()
+    };
+    let rules = ours();
+    assert!(rules.len() > 2, "{rules:?}");
+    // As a firewall that is loaded anew does.
+    for removal in ["nft flush ruleset", "iptables -w -t security -D FORWARD 1"] {
+        shell(&ground.router, removal);
+        assert_ne!(ours(), rules, "{removal}");
+        let reloads = daemon.status()["reloads"].as_u64().unwrap();
+        read(&ground, &mut daemon, BOTH, reloads + 1);
+        assert_eq!(ours(), rules, "{removal}");
+    }
+    transfer([&ground.mobile, &ground.server], (SERVER, 5001), 100_000);
+    assert!(daemon.figure("snoop", "segments_from_mobile") > 0, "{}", daemon.status());
+    assert!(daemon.ended_by("TERM").success());
+    assert_eq!(ours(), Vec::<String>::new());
 }
 
 pub(crate) fn queues_and_ports_may_change_hands() {

@@ -36,7 +36,8 @@ pub fn set_up(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
     Ok(())
 }
 
-/// Turns the rules that the daemon has into `rules`. What is in both is changed at once, so that no packet comes between.
+/// Turns the rules that the daemon has into `rules`. What is in both is changed at once, so that no packet comes between; what another
+/// program has removed is made again.
 ///
 /// # Errors
 /// What could not be done. The rules are those of before, or in part of after.
@@ -46,12 +47,12 @@ pub fn change(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
     let steps = rules.steps();
     steps.iter().filter(|step| !before.contains(&step.what)).try_for_each(must_be_absent)?;
     for step in &steps {
-        if !before.contains(&step.what) {
+        let is_known = before.contains(&step.what);
+        if !is_known {
             journal.add(&step.what)?;
-            run(&step.make)?;
-        } else {
-            run(&step.remake)?;
         }
+        let is_intact = is_known && step.what.is_intact()?;
+        run(if is_intact { &step.remake } else { &step.make })?;
     }
     let stays = |made: &&Made| matches!(made, Made::Tun(tun) if rules.tuns.contains(&tun.name));
     let goes = |made: &&Made| !stays(made) && !steps.iter().any(|step| step.what == **made);

@@ -2,7 +2,7 @@
 
 use super::family::Family;
 use super::program::{Program, RuleError};
-use super::steps::is_plain;
+use super::steps::is_of_owner;
 use super::{Announced, Hooks, Offered, Queued};
 use crate::config::Subnet;
 use hopline_net::announce::Role;
@@ -46,20 +46,20 @@ impl Chain {
     pub(super) fn of_machines(owner: &str, family: Family, place: Place) -> Self {
         let (hook, suffix) = match place {
             Place::Forward => ("FORWARD", ""),
-            Place::Input => ("INPUT", "-in"),
-            Place::Output => ("OUTPUT", "-out"),
+            Place::Input => ("INPUT", ".in"),
+            Place::Output => ("OUTPUT", ".out"),
         };
         Self::new(family, "security", hook, format!("HOPLINE-{owner}{suffix}"))
     }
 
     /// That of what comes by interfaces, before it is routed.
     pub(super) fn of_what_comes(owner: &str, family: Family) -> Self {
-        Self::new(family, "mangle", "PREROUTING", format!("HOPLINE-{owner}-in"))
+        Self::new(family, "mangle", "PREROUTING", format!("HOPLINE-{owner}.in"))
     }
 
     /// That of what leaves by interfaces, last of all.
     pub(super) fn of_what_leaves(owner: &str, family: Family) -> Self {
-        Self::new(family, "mangle", "POSTROUTING", format!("HOPLINE-{owner}-out"))
+        Self::new(family, "mangle", "POSTROUTING", format!("HOPLINE-{owner}.out"))
     }
 
     fn new(family: Family, table: &str, hook: &str, name: String) -> Self {
@@ -73,7 +73,7 @@ impl Chain {
             "mangle" => ["PREROUTING", "POSTROUTING"].contains(&self.hook.as_str()),
             _ => false,
         };
-        is_place && self.name.strip_prefix("HOPLINE-").is_some_and(is_plain)
+        is_place && self.name.strip_prefix("HOPLINE-").is_some_and(is_of_owner)
     }
 
     /// What it is called.
@@ -108,6 +108,12 @@ impl Chain {
     /// Whether a listing has it.
     pub(super) fn is_in(&self, listing: &str) -> bool {
         listing.lines().any(|line| line == format!("-N {}", self.name))
+    }
+
+    /// Whether a listing has it and the jump to it.
+    pub(super) fn is_reached_in(&self, listing: &str) -> bool {
+        let jump = format!("-A {} -j {}", self.hook, self.name);
+        self.is_in(listing) && listing.lines().any(|line| line == jump)
     }
 
     /// What iptables-restore reads to remove it, and every jump to it that there is.

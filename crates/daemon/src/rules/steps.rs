@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Step {
     pub(super) what: Made,
     pub(super) make: Vec<Program>,
-    /// Changes what is there already; nothing if that is as it should be.
+    /// Changes what is intact; nothing if that is as it should be.
     pub(super) remake: Vec<Program>,
 }
 
@@ -117,7 +117,7 @@ impl Made {
     pub(super) fn is_of_a_daemon(&self) -> bool {
         match self {
             Self::Chain(chain) => chain.is_of_a_daemon(),
-            Self::Table(name) => name.strip_prefix("hopline-").is_some_and(is_plain),
+            Self::Table(name) => name.strip_prefix("hopline-").is_some_and(is_of_owner),
             Self::Queue(shaper) => is_interface(shaper.interface()),
             Self::Rule(_, words) => is_routing_rule(words),
             Self::Route(..) => true,
@@ -137,6 +137,14 @@ impl Made {
             Self::Rule(family, rule) => Ok(!ip(*family, "rule show", rule).run()?.trim().is_empty()),
             Self::Route(family, table) => is_routed(*family, *table),
             Self::Tun(tun) => Ok(tun.is_there()),
+        }
+    }
+
+    /// Whether it is there with what leads to it. Another program may have removed either, as `nft flush ruleset` does.
+    pub(super) fn is_intact(&self) -> Result<bool, RuleError> {
+        match self {
+            Self::Chain(chain) => Ok(chain.is_reached_in(&chain.list()?)),
+            _ => self.is_there(),
         }
     }
 
@@ -188,6 +196,12 @@ fn is_interface(name: &str) -> bool {
 /// Returns whether a name has letters, digits, - and _ alone, as those of daemons.
 pub(super) fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
+/// Returns whether a name is that of a daemon, or that and a suffix behind a dot, which no name of a daemon has.
+pub(super) fn is_of_owner(name: &str) -> bool {
+    let (owner, suffix) = name.split_once('.').unwrap_or((name, "nat"));
+    is_plain(owner) && ["in", "out", "nat"].contains(&suffix)
 }
 
 /// Returns whether the words are those of [`Step::captured`].

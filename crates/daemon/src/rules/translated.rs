@@ -15,12 +15,12 @@ use std::fmt::Write;
 
 /// Name of the table of a daemon.
 pub(super) fn name(owner: &str) -> String {
-    format!("hopline-{owner}-nat")
+    format!("hopline-{owner}.nat")
 }
 
-/// Connections that are noted, and how long after their last packet.
+/// Connections that are noted, and how long after their last packet: a packet is repaired within seconds of another one.
 const SIZE: u32 = 65_536;
-const TIMEOUT: &str = "2h";
+const TIMEOUT: &str = "2m";
 /// Before packets are queued (`security`, 50), and behind the firewall (`filter`, 0).
 const PRIORITY: i32 = 45;
 
