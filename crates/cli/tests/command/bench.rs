@@ -217,7 +217,7 @@ fn what_is_omitted_before_bytes_count_is_in_no_sum() {
 fn json_is_printed_for_a_server_whose_name_has_no_address_too() {
     let output = hopline(["bench", "-c", "no-such-host.invalid", "-J"]);
     assert_eq!(output.status.code(), Some(1));
-    let document = json(&output);
+    let document: Json = serde_json::from_slice(&output.stdout).unwrap();
     let error = document["error"].as_str().unwrap();
     assert!(error.starts_with("no-such-host.invalid: "), "{error}");
     assert_eq!(document["intervals"], serde_json::json!([]));
