@@ -4,7 +4,7 @@ use crate::docs::folder::Folder;
 use crate::docs::page::{Kind, Page};
 use crate::drills::world::now;
 use crate::proxy::transfer::in_a_thread;
-use crate::proxy::world::{Daemon, shell};
+use crate::proxy::world::{Daemon, secret, shell};
 use hopline_core::{Duration as Span, Instant};
 use hopline_link::{Emulation, Side};
 use hopline_net::link::NamespaceLink;
@@ -48,7 +48,7 @@ impl Recipe {
                     .replace("link.key\"", &format!("{}\"", key.display()));
                 let text = format!("name = \"{daemon}\"\nstate_dir = \"{}\"\n{text}", state.display());
                 fs::write(folder.path().join(name), text).unwrap();
-                fs::write(key, "07".repeat(32)).unwrap();
+                secret(&key, &"07".repeat(32));
             }
         }
         Self(folder)

@@ -66,7 +66,6 @@ pub(crate) fn a_closed_port_is_refused() {
     let as_expected = || names.map(|name| daemon.figure("split", name)) == [2, 3, 0, 0];
     until_or(|| panic!("{}", daemon.status()), as_expected);
     assert!(daemon.ended_by("TERM").success());
-    shell(&ground.router, "ip -6 addr flush dev mobile; ip -6 addr flush dev fixed");
     ground.is_as_before(&before, "ended");
 }
 

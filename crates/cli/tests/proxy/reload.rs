@@ -75,7 +75,14 @@ pub(crate) fn rules_that_another_program_has_removed_are_made_again() {
     let mut daemon = ground.start(BOTH);
     let ours = || -> Vec<String> {
         let listing = ground.listing();
-        listing.lines().filter(|line| line.to_lowercase().contains("hopline")).map(str::to_owned).collect()
+        let mut ours: Vec<String> = listing
+            .lines()
+            .filter(|line| line.to_lowercase().contains("hopline"))
+            .map(str::to_owned)
+            .collect();
+        // A chain that is made again stands behind the others.
+        ours.sort();
+        ours
     };
     let rules = ours();
     assert!(rules.len() > 2, "{rules:?}");

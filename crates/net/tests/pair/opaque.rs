@@ -13,7 +13,7 @@ use hopline_testkit::Side;
 use hopline_testkit::namespace::host::{ip, opened};
 use hopline_testkit::namespace::last_hop::LINK;
 use hopline_testkit::streams::until;
-use hopline_wire::dproxy::tunnel::GREETING_LEN;
+use hopline_wire::dproxy::tunnel::{GREETING_LEN, MAGIC, VERSION};
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::udp::Datagram;
 use socket2::{Domain, Socket, Type};
@@ -331,7 +331,7 @@ pub(crate) fn a_flood_of_forgeries_from_100_000_sources_is_counted_or_not_heard(
 /// A datagram that looks like one of the link.
 fn forgery(from: Ipv4Addr, n: u32) -> Vec<u8> {
     let mut payload = vec![n as u8; GREETING_LEN];
-    payload[..4].copy_from_slice(&[0xd6, 0x20 + (n / 4 % 2) as u8, 0, 2]);
+    payload[..4].copy_from_slice(&[MAGIC, VERSION << 4 | (n / 4 % 2) as u8, 0, 2]);
     let payload = bytes::Bytes::from(payload);
     let datagram = Datagram { src_port: 1022, dst_port: 1022, payload };
     let (dst, protocol) = (NamespaceLink::address(Side::B), Protocol::Udp);

@@ -150,7 +150,7 @@ fn example(text: &mut String, kind: KindKey) {
     let file = if kind == KindKey::GatewayExit { "drone-7.key" } else { "link.key" };
     say(text, "");
     if kind.takes(proxy::KEY_FILE.name) || kind == KindKey::GatewayExit {
-        say(text, &format!("<!-- setup: head -c {digits} /dev/zero | tr \"\\0\" 7 > {file} -->"));
+        say(text, &format!("<!-- setup: umask 077; head -c {digits} /dev/zero | tr \"\\0\" 7 > {file} -->"));
     }
     say(text, "<!-- proxy: proxy.toml -->");
     say(text, "```toml");
