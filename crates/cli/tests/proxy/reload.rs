@@ -95,7 +95,8 @@ pub(crate) fn rules_that_another_program_has_removed_are_made_again() {
         assert_eq!(ours(), rules, "{removal}");
     }
     transfer([&ground.mobile, &ground.server], (SERVER, 5001), 100_000);
-    assert!(daemon.figure("snoop", "segments_from_mobile") > 0, "{}", daemon.status());
+    let is_seen = || daemon.figure("snoop", "segments_from_mobile") > 0;
+    until_or(|| panic!("{}", daemon.status()), is_seen);
     assert!(daemon.ended_by("TERM").success());
     assert_eq!(ours(), Vec::<String>::new());
 }
