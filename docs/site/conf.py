@@ -34,6 +34,7 @@ include_patterns = [
     "scenarios/README.md",
     "scenarios/*/README.md",
     "bench/*/README.md",
+    "fuzz/README.md",
     "python/README.md",
     "python/notebooks/*.ipynb",
 ]
