@@ -69,7 +69,7 @@ impl Middle {
         }
     }
 
-    /// Whether it serves connections that are opened from this side: the gateways here are for calls of the sender.
+    /// Returns whether it serves connections that are opened on this side. The gateways here take calls of the sender alone.
     pub(crate) fn serves(self, addresses: Addresses) -> bool {
         self != Self::SplitTpa || addresses == Addresses::Routed
     }

@@ -1,4 +1,4 @@
-//! What proxies reach on a router that translates addresses, beside the same router without translation.
+//! Goodput of proxies on a router that translates addresses, beside the same router without translation.
 
 use crate::plan::{Addresses, Bottleneck};
 use crate::run::Measured;

@@ -74,7 +74,7 @@ impl Condition {
         }
     }
 
-    /// The same without what the router does to addresses.
+    /// Name of its losses alone, whatever the router does to addresses.
     pub(crate) fn losses(&self) -> String {
         let percent = (self.loss * 100.0).round();
         if self.burst.is_some() { format!("bursts {percent} %") } else { format!("loss {percent} %") }

@@ -104,7 +104,7 @@ impl World {
         succeed(router, "tc", &format!("qdisc add dev {LINK} parent 1:1 handle 10: pfifo_fast"))
     }
 
-    /// Has the router do what routers at home do.
+    /// Sets up masquerade and a stateful firewall on the router.
     fn translate(&self) -> Result<(), Failure> {
         let router = self.host(Place::Router);
         for rule in [

@@ -55,7 +55,7 @@ pub enum Caller {
 
 /// What the two sides of one run share.
 pub struct Session {
-    /// Where the end that is called listens.
+    /// Address at which the end that is called listens.
     pub address: SocketAddr,
     /// The other end.
     pub caller: Caller,

@@ -1,4 +1,4 @@
-//! One run of one transport, over whatever link: one end listens, the other calls, A sends until its time is over.
+//! One run of one transport over any link: one end listens, the other calls, and A sends until its time is over.
 
 use crate::peer::{Caller, Failure, Peer, Session};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -52,7 +52,7 @@ pub enum Purpose {
     Lateness = 19,
     /// How much longer each packet of a link takes.
     Jitter = 20,
-    /// How long requests for link-layer addresses wait.
+    /// Delays before requests for link-layer addresses.
     Arp = 21,
 }
 

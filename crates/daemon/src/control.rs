@@ -16,7 +16,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long an answer may take.
+/// Longest time of an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Longest answer that is read: far more than the status of the most proxies.
 const LONGEST: u64 = 16 << 20;
@@ -72,7 +72,7 @@ pub enum AskError {
         folder: PathBuf,
         /// Daemons that have a socket there.
         names: Vec<String>,
-        /// What the system says.
+        /// Error of the system.
         error: io::Error,
     },
     /// This user may not ask.
@@ -82,7 +82,7 @@ pub enum AskError {
         name: String,
         /// The user that asks.
         user: u32,
-        /// What its administrator can do.
+        /// Remedy for its administrator.
         help: String,
     },
 }

@@ -121,7 +121,7 @@ fn tells_by_abstract_socket() -> Scoped {
     }
 }
 
-/// What of other processes is out of reach.
+/// Scope of Landlock: access to other processes that is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scoped {
     Signals,
@@ -204,7 +204,7 @@ mod tests {
     use std::io::ErrorKind;
     use std::process::{Command, Stdio};
 
-    /// What a thread may do that has restricted itself.
+    /// Checks the rights of a thread that has restricted itself.
     fn restricted<T: Send + 'static>(
         asked: ABI,
         folder: &Path,

@@ -68,7 +68,7 @@ impl Listen for UnixListener {
     }
 }
 
-/// Whether a client must ask before it is answered.
+/// Order of question and answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
     /// It sends a request, up to the end of a head as HTTP has it.
@@ -102,11 +102,11 @@ struct Client<S> {
 }
 
 enum Stage {
-    /// So much of its request has come.
+    /// The client sends its request, of which this much has come.
     Asks(Vec<u8>),
     /// Nothing is to be read of it, and it is to be answered.
     Connected,
-    /// So much of its answer is written.
+    /// The client reads its answer, of which this much is written.
     Reads(Vec<u8>, usize),
 }
 

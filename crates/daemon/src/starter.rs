@@ -17,7 +17,8 @@ struct Order {
     started: Sender<io::Result<JoinHandle<()>>>,
 }
 
-/// Has threads start on time, if that is permitted now, when `give_up` has given up privileges for good. Returns what that says.
+/// Prepares for threads to start on time, if that is permitted now, then calls `give_up`, which gives up privileges for good. Returns its
+/// result.
 pub(crate) fn begin<T>(give_up: impl FnOnce() -> T) -> io::Result<T> {
     let priority = sched::be_on_time();
     let left = give_up();

@@ -17,7 +17,7 @@ pub struct Status {
     pub running_s: u64,
     /// How often its file was read again.
     pub reloads: u64,
-    /// What it has given up; a daemon of an earlier version does not say.
+    /// Rights that it has given up; a daemon of an earlier version does not say.
     #[serde(default)]
     pub sandbox: Option<Sandbox>,
     /// Its proxies, in the order of its file.
@@ -33,7 +33,7 @@ pub struct Sandbox {
     pub capabilities: Vec<String>,
     /// The version of Landlock that confines it; `null` if the kernel has none.
     pub landlock: Option<u32>,
-    /// What could be restricted and is not, with the reason.
+    /// Rights that could be restricted and are not, with the reason.
     pub unrestricted: Vec<String>,
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn attach_tun(tun: BorrowedFd<'_>, name: &str) -> io::Result<String> 
     Ok(name_of(&request))
 }
 
-/// Has the interface of `tun` stay when its last descriptor is closed, or go with it (`TUNSETPERSIST`).
+/// Sets whether the interface of `tun` stays when its last descriptor is closed (`TUNSETPERSIST`).
 pub(crate) fn set_tun_lifetime(tun: BorrowedFd<'_>, lifetime: TunLifetime) -> io::Result<()> {
     let request = libc::TUNSETPERSIST as libc::Ioctl;
     let persists = c_ulong::from(lifetime == TunLifetime::Persistent);

@@ -16,12 +16,12 @@ pub struct Tun {
     name: String,
 }
 
-/// How long a TUN interface is there.
+/// Lifetime of a TUN interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunLifetime {
     /// Until it is removed (`ip tuntap del`). Addresses, routes and sockets stay; packets are dropped while no process has it open.
     Persistent,
-    /// As long as a process has it open.
+    /// The interface lasts while a process has it open.
     Process,
 }
 
@@ -29,7 +29,7 @@ impl Tun {
     /// Sets how long the interface is there. A new one goes with this value, one that was there already stays.
     ///
     /// # Errors
-    /// What the system says.
+    /// Error of the system.
     pub fn set_lifetime(&self, lifetime: TunLifetime) -> io::Result<()> {
         sys::set_tun_lifetime(self.file.as_fd(), lifetime)
     }

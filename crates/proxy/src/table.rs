@@ -121,7 +121,7 @@ impl<T> Table<T> {
         self.slots[place.0 as usize].tenant.as_mut().expect("a place is that of a tenant")
     }
 
-    /// Whether this holds for what is known of the connection at a place.
+    /// Returns whether this holds for the state of the connection at a place.
     pub(crate) fn is(&self, place: Place, holds: impl FnOnce(&T) -> bool) -> bool {
         self.slots[place.0 as usize].tenant.as_ref().is_some_and(holds)
     }

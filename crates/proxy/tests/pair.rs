@@ -87,7 +87,7 @@ fn sent(arrive: &[u32], configs: [Config; 2]) -> [End; 2] {
     sent_between(HOSTS, arrive, configs)
 }
 
-/// The same of two hosts.
+/// Makes the same packet between two hosts.
 fn sent_between(hosts: Connection, arrive: &[u32], configs: [Config; 2]) -> [End; 2] {
     let [mut near, mut far] = met(configs.map(End::new));
     let syn = connecting_between(hosts)[0].1.clone();

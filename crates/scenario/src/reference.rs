@@ -57,7 +57,7 @@ fn section(text: &mut String, title: &str, keys: &'static [Key]) {
 }
 
 impl Takes {
-    /// What a cell of a table says of it.
+    /// Returns its text in a cell of a table.
     #[must_use]
     pub fn in_markdown(self) -> String {
         let words = |words: &[&str]| words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(", ");

@@ -193,7 +193,7 @@ impl Key {
         self.or(Default::Required)
     }
 
-    /// The same key with an example of its value, as it would be written.
+    /// Adds an example of its value, as it would be written.
     #[must_use]
     pub const fn example(self, value: &'static str) -> Self {
         Self { example: Some(value), ..self }

@@ -17,7 +17,7 @@ fn neighbours() -> Spec {
     nodes(&[(0.0, 0.0), (50.0, 0.0), (100.0, 0.0)])
 }
 
-/// The same out of each other's range.
+/// Places of stations that are out of each other's range.
 fn hidden() -> Spec {
     nodes(&[(0.0, 0.0), (200.0, 0.0), (400.0, 0.0)])
 }

@@ -203,7 +203,7 @@ pub fn data(n: u32) -> Vec<u8> {
     data_between(HOSTS, n)
 }
 
-/// The same of two hosts.
+/// Makes the same packet between two hosts.
 #[must_use]
 pub fn data_between(hosts: Connection, n: u32) -> Vec<u8> {
     let payload: Vec<u8> = (0..LEN).map(|i| (i + n) as u8).collect();
@@ -224,7 +224,7 @@ pub fn ack(n: u32, has: &[(u32, u32)]) -> Vec<u8> {
     ack_between(HOSTS, n, has)
 }
 
-/// The same of two hosts.
+/// Makes the same packet between two hosts.
 ///
 /// # Panics
 /// If there are more than four ranges.

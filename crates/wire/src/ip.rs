@@ -1,4 +1,4 @@
-//! What the headers of both versions of IP have in common.
+//! Parts that the headers of both versions of IP share.
 
 use crate::error::{ParseError, require};
 use crate::{ipv4, ipv6};
@@ -63,7 +63,7 @@ impl Header {
     /// link padded stands behind it. IPv4 options and IPv6 extension headers are skipped.
     ///
     /// # Errors
-    /// As [`ipv4::Header::parse`] and [`ipv6::Header::parse`]; `Unsupported` for another IP version.
+    /// Those of [`ipv4::Header::parse`] and [`ipv6::Header::parse`]; `Unsupported` for another IP version.
     pub fn parse(packet: &[u8]) -> Result<(Self, Range<usize>), ParseError> {
         require(packet, 1)?;
         if packet[0] >> 4 == ipv6::VERSION {
@@ -183,7 +183,7 @@ impl Ecn {
         }
     }
 
-    /// That of a Type of Service or Traffic Class byte.
+    /// Returns the field of a Type of Service or Traffic Class byte.
     pub(crate) const fn from_bits(tos: u8) -> Self {
         match tos & 0b11 {
             0b00 => Self::NotCapable,

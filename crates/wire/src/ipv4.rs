@@ -50,7 +50,7 @@ impl Header {
         Ok((header, packet.slice(payload)))
     }
 
-    /// The same, with the place of the payload.
+    /// Reads a header, and returns it with the place of the payload in the packet.
     pub(crate) fn locate(packet: &[u8]) -> Result<(Self, Range<usize>), ParseError> {
         let header_len = header_len(packet)?;
         if checksum::internet(&packet[..header_len]) != 0 {

@@ -34,7 +34,7 @@ pub struct Header {
     pub dst: Ipv6Addr,
     /// Hops the packet may still take.
     pub hop_limit: u8,
-    /// What the packet carries, behind its extension headers.
+    /// Protocol of the payload, behind the extension headers.
     pub protocol: Protocol,
     /// ECN field.
     pub ecn: Ecn,

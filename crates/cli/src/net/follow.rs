@@ -23,7 +23,7 @@ pub(crate) enum Transferred {
     Outwards {
         /// All of its files.
         bytes: u64,
-        /// Whether standard input, which is sent, says nothing.
+        /// `true` while standard input, which is sent, is silent.
         input_is_silent: Arc<AtomicBool>,
     },
     /// Progress that a sender reports.
@@ -48,7 +48,7 @@ pub(crate) struct Follow {
     deferred: BTreeMap<RelativePath, Refusal>,
     /// Paths that were reported and are not reported again.
     told: BTreeSet<PathBuf>,
-    /// Whether an early end was reported.
+    /// `true` once an early end was reported.
     has_failed: bool,
     /// The first failure to write to stdout.
     printed: Result<(), Failure>,
@@ -103,7 +103,7 @@ impl Follow {
         }
     }
 
-    /// When the transfer last came further, over whichever connection.
+    /// Returns the time of the last progress over any connection.
     pub(crate) fn progressed(&self) -> Instant {
         self.status.progressed()
     }

@@ -30,11 +30,11 @@ impl Bytes {
 /// Progress of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
-    /// What the receiver says that it has.
+    /// Bytes that the receiver confirms.
     confirmed: Bytes,
-    /// The same, and what was handed to the transport since.
+    /// Those bytes, and bytes that were handed to the transport since.
     sent: Bytes,
-    /// When the receiver last confirmed more than ever before.
+    /// Time at which the receiver last confirmed more than ever before.
     proven: Instant,
     last: Instant,
 }
@@ -45,7 +45,7 @@ impl Progress {
         Self { confirmed: Bytes::default(), sent: Bytes::default(), proven: now, last: now }
     }
 
-    /// When the transfer last came further; before the first time, when it began.
+    /// Returns the time of the last progress; before any progress, the beginning.
     pub(crate) const fn last(&self) -> Instant {
         self.last
     }
@@ -64,7 +64,7 @@ impl Progress {
         }
     }
 
-    /// So many bytes were handed to the transport, or came from it.
+    /// Counts bytes that were handed to the transport, or came from it.
     pub(crate) fn advanced(&mut self, now: Instant, bytes: u64) {
         if self.sent.add(bytes) {
             self.last = now;
@@ -76,7 +76,7 @@ impl Progress {
         (self.proven, self.last) = (now, now);
     }
 
-    /// What was sent of a file was refused for now.
+    /// Takes back progress since the last proof: a file was refused for now.
     pub(crate) fn deferred(&mut self) {
         self.last = self.proven;
     }

@@ -57,7 +57,7 @@ struct Now {
     state: State,
     bytes: u64,
     progress: Progress,
-    /// When anything came about.
+    /// Time of the last event.
     active: Instant,
     is_over: bool,
     /// Bytes and time when it was told last.
@@ -95,7 +95,7 @@ impl Status {
         self.act(|now, at| now.progress.has(at, offset));
     }
 
-    /// So many bytes were handed to the transport, or came from it.
+    /// Counts bytes that were handed to the transport, or came from it.
     pub(crate) fn advanced(&self, bytes: u64) {
         self.act(|now, at| {
             now.progress.advanced(at, bytes);
@@ -120,7 +120,7 @@ impl Status {
         now.active = at;
     }
 
-    /// When the transfer last came further.
+    /// Returns the time of the last progress.
     pub(crate) fn progressed(&self) -> Instant {
         self.shared.now().progress.last()
     }

@@ -18,7 +18,7 @@ pub(crate) enum Language {
 /// Libraries that a program may use.
 const MODULES: [&str; 7] = ["duckdb", "hopline", "matplotlib", "numpy", "pandas", "polars", "pyarrow"];
 
-/// What proxies on one of the hosts need.
+/// Programs that proxies on hosts of a link need.
 const PROGRAMS: [&str; 3] = ["ip", "iptables", "nft"];
 
 impl Language {

@@ -184,7 +184,7 @@ fn stream(
     arrived.join().unwrap()
 }
 
-/// What arrives of so many, until nothing comes for a while.
+/// Counts datagrams that arrive, until none comes for a while.
 fn receive(receiver: &UdpSocket, began: std::time::Instant, count: usize) -> Datagrams {
     let mut result = Datagrams { sent: count, ..Datagrams::default() };
     let mut datagram = vec![0; 1 << 16];
@@ -265,7 +265,7 @@ fn injected_wifi() {
     }
 }
 
-/// Has both files say this order.
+/// Writes this order into both files.
 fn ordered(recipe: &Recipe, order: &str) {
     for name in ["drone", "ground"] {
         let path = recipe.0.path().join(name).with_extension("toml");
@@ -317,7 +317,7 @@ fn tunnels() {
     }
 }
 
-/// How many of so many questions of 148 bytes have an answer of 92.
+/// Counts answers of 92 bytes to questions of 148 bytes.
 fn answered(link: &NamespaceLink, from: Ipv4Addr, to: Ipv4Addr, count: usize, every: Duration) -> usize {
     let server = link.run_in_b(|| UdpSocket::bind((to, 51821)).unwrap());
     server.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
@@ -344,7 +344,7 @@ fn answered(link: &NamespaceLink, from: Ipv4Addr, to: Ipv4Addr, count: usize, ev
     arrived
 }
 
-/// How many announcements to the group of DDS arrive. Both sockets are told their interface by its address.
+/// Counts announcements to the group of DDS that arrive. Both sockets name their interface by its address.
 fn announced(link: &NamespaceLink, from: Ipv4Addr, to: Ipv4Addr, count: usize) -> usize {
     let group = Ipv4Addr::new(239, 255, 0, 1);
     let receiver = link.run_in_b(|| {

@@ -91,7 +91,7 @@ fn timed(command: &mut Command) -> f64 {
     took
 }
 
-/// Has each of `floods` do what it does over and over, all of them so often in a second, while `work` goes on; how often that was in a
+/// Calls `floods` over and over while `work` runs, at a total rate of `a_second`. Returns the result of `work`, and the calls in a
 /// second. A flood of less than [`LEAST_OF_A_FLOOD`] shows nothing.
 fn during<T, F: FnMut(u64) + Send>(a_second: u64, floods: Vec<F>, work: impl FnOnce() -> T) -> (T, f64) {
     let (stop, next) = (AtomicBool::new(false), AtomicU64::new(0));

@@ -27,7 +27,7 @@ enum Middlebox {
 
 const MIDDLEBOXES: [Middlebox; 5] =
     [Middlebox::Snoop, Middlebox::MTcp, Middlebox::Nack, Middlebox::Split, Middlebox::DProxy];
-/// One for each way to deal with translation.
+/// Middleboxes over IPv6, one for each way to deal with translation.
 const OVER_IPV6: [Middlebox; 3] = [Middlebox::Snoop, Middlebox::Split, Middlebox::DProxy];
 
 pub(crate) fn drill() {

@@ -88,7 +88,7 @@ pub(crate) fn its_status_is_json_and_text() {
     assert!(text.contains("snoop: running for") && text.contains("split: running for"), "{text}");
 }
 
-/// What `hopline proxy` says to another user, with what exit code.
+/// Returns the output of `hopline proxy` as another user, and its exit code.
 fn as_nobody(ground: &Ground, group: &str, words: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", &format!("--regid={group}"), "--clear-groups"]);

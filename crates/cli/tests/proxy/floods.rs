@@ -40,7 +40,7 @@ fn flood(ground: &Ground, flags: u8, data: usize, flow: impl Fn(&mut Stream) -> 
     ground.server.run(send).unwrap();
 }
 
-/// Has a host send SYNs under its own address, each from another port.
+/// Sends SYNs from a host under its own address, each from another port.
 pub(crate) fn syns(host: &Namespace, from: Ipv4Addr, to: Ipv4Addr, to_port: u16, number: u32) {
     let send = || {
         let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(whole_packets()))).unwrap();

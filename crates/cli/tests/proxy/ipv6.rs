@@ -88,7 +88,7 @@ pub(crate) fn a_gateway_takes_calls_over_ipv6_that_are_translated() {
     reach(&translating(&NATS[1]), Version::V6);
 }
 
-/// As in many containers.
+/// IPv6 is off in many containers.
 pub(crate) fn a_router_without_ipv6_serves_ipv4() {
     let ground = Ground::new();
     shell(

@@ -96,7 +96,7 @@ pub(crate) fn at_once<T: Sync>(cases: &[T], tried: impl Fn(&T) + Sync) {
     });
 }
 
-/// Has a middlebox do its work on a router that translates so.
+/// Checks that a middlebox does its work on a router with this translation.
 pub(crate) fn serves(middlebox: &Middlebox, ground: &Ground, nat: &Nat) {
     let Middlebox { kind, figure, at_least } = *middlebox;
     let what = format!("{kind} behind {}", nat.name);
@@ -118,7 +118,7 @@ pub(crate) fn questions_reach_a_mobile_host_that_is_translated() {
     asks(&translating(&NATS[0]), Version::V4);
 }
 
-/// Has `nack` ask a mobile host.
+/// Checks that `nack` asks a mobile host.
 pub(crate) fn asks(ground: &Ground, version: Version) {
     shell(
         &ground.router,
@@ -156,7 +156,7 @@ pub(crate) fn link_translated(version: Version) -> Ground {
     ground
 }
 
-/// Has D-Proxy repair what goes to the mobile host; its ends have addresses of the version `ends`.
+/// Checks that D-Proxy repairs segments to the mobile host. Its ends have addresses of the version `ends`.
 pub(crate) fn repairs(ground: &Ground, version: Version, ends: Version) {
     ground.lose(LOSSES);
     let before = ground.listing();

@@ -20,7 +20,7 @@ fn split(ground: &Ground) -> Daemon {
     ground.start(SPLIT)
 }
 
-/// What a call of the mobile host comes to.
+/// Calls a server from the mobile host.
 fn call(ground: &Ground, server: &str, port: u16) -> io::Result<TcpStream> {
     let to = SocketAddr::new(server.parse().unwrap(), port);
     ground.mobile.run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap()
@@ -44,7 +44,7 @@ fn refused(ground: &Ground, server: &str, port: u16) -> Option<ErrorKind> {
     call(ground, server, port).err().map(|error| error.kind())
 }
 
-/// What keeps segments for a port of the server from it.
+/// Drops segments for a port of the server.
 fn deaf(ground: &Ground, port: u16, way: &str) {
     shell(&ground.server, &format!("iptables -w {way} INPUT -p tcp --dport {port} -j DROP"));
 }
@@ -166,7 +166,7 @@ const PAIRS: usize = 7;
 /// Bytes of a transfer.
 const BYTES: usize = 50_000_000;
 
-/// What a way to call costs in a round: medians in microseconds, and Mb/s.
+/// Costs of a way to call in one round: medians in microseconds, and Mb/s.
 #[derive(Clone, Copy)]
 struct Cost {
     connected: f64,

@@ -86,7 +86,7 @@ pub(crate) fn rules_that_another_program_has_removed_are_made_again() {
     };
     let rules = ours();
     assert!(rules.len() > 2, "{rules:?}");
-    // As a firewall that is loaded anew does.
+    // A firewall that is loaded anew removes them like this.
     for removal in ["nft flush ruleset", "iptables -w -t security -D FORWARD 1"] {
         shell(&ground.router, removal);
         assert_ne!(ours(), rules, "{removal}");

@@ -49,7 +49,7 @@ pub(crate) fn a_router_that_does_not_forward_is_warned_of() {
     let daemon = ground.start_file(&file);
     assert!(daemon.said().contains("mobile does not forward IPv4"), "{}", daemon.said());
     drop(daemon);
-    // One version of IP is no word on the other.
+    // Each version of IP is warned of on its own.
     shell(
         &ground.router,
         "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 0 > /proc/sys/net/ipv6/conf/all/forwarding",

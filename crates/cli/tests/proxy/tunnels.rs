@@ -11,9 +11,9 @@ use std::time::Duration;
 /// Addresses in the tunnel.
 const NEAR: &str = "10.82.0.1";
 const FAR: &str = "10.82.0.2";
-/// What operators attach to the interface: an address, and a route beside those of the file.
+/// Address and route that an operator attaches to the interface beside those of the file.
 const ATTACHED: &str = "ip address add 10.83.0.1/32 dev dproxy0; ip route add 10.84.0.0/16 dev dproxy0";
-/// What is there of that, and of the file.
+/// Commands that list addresses and routes of the interface, those of the file included.
 const THERE: &str = "ip -o address show dev dproxy0; ip route show dev dproxy0";
 
 /// The router's end of a tunnel to the mobile host.

@@ -291,7 +291,7 @@ fn interface(name: &str, addresses: [&str; 2]) -> String {
     )
 }
 
-/// Has iptables make the tables that it makes when it is first asked, and keeps.
+/// Makes iptables create the tables that it creates at its first call, and keeps.
 fn tables() -> String {
     let script = |version: Version| {
         let program = version.iptables();

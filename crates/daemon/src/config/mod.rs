@@ -65,7 +65,7 @@ pub struct StatusGroup {
 /// Name of a daemon, and the folder of its socket: all that is needed to ask it. Users that may not read its secrets can ask, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// What it is called.
+    /// Name of the daemon.
     pub name: String,
     /// Folder of its socket.
     pub state_dir: PathBuf,
@@ -75,7 +75,7 @@ impl Place {
     /// Reads a file of proxies, and nothing that it names.
     ///
     /// # Errors
-    /// What is wrong with the file, apart from its proxies.
+    /// All faults of the file, apart from its proxies.
     pub fn load(path: &Path) -> Result<Self, Problems> {
         let document = document::parse(&Source::read(path)?)?;
         unknown::check(&document)?;
@@ -100,7 +100,7 @@ pub struct Capture {
 /// One proxy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proxy {
-    /// What it is called.
+    /// Name of the daemon.
     pub name: String,
     /// What it does.
     pub task: Task,
@@ -131,7 +131,7 @@ impl Config {
         Ok(Self::resolve(&document)?)
     }
 
-    /// Has defaults give way to what this machine can do. Returns a sentence about each.
+    /// Replaces defaults that this machine does not support. Returns a sentence about each.
     #[must_use]
     pub fn fit_to_machine(&mut self) -> Vec<String> {
         let splits = self.proxies.iter_mut().filter_map(|proxy| match &mut proxy.task {
@@ -177,7 +177,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Has its proxies make what outlives them in the daemon's name.
+    /// Makes this daemon the owner of interfaces that outlive its proxies.
     pub(crate) fn own(&mut self) {
         let owner = Owner { name: self.name.clone(), folder: self.state_dir.clone() };
         self.proxies.iter_mut().for_each(|proxy| proxy.task.set_owner(&owner));

@@ -76,7 +76,7 @@ pub(super) fn interface_addresses(section: &Section<'_>, key: &str) -> Result<Ve
     parsed_list(section, key, "address with the length of its network", "10.82.0.1/24")
 }
 
-/// Where connections that rules divert are taken: at this port, over each version of IP that this machine has.
+/// Returns the listening addresses for diverted connections: this port, over each version of IP that this machine has.
 pub(super) fn diverted_to(port: u16) -> Vec<SocketAddr> {
     Ipv6::here().families().iter().map(|family| family.listener(port)).collect()
 }

@@ -110,7 +110,7 @@ impl Chain {
         listing.lines().any(|line| line == format!("-N {}", self.name))
     }
 
-    /// Whether a listing has it and the jump to it.
+    /// Returns whether a listing has it and the jump to it.
     pub(super) fn is_reached_in(&self, listing: &str) -> bool {
         let jump = format!("-A {} -j {}", self.hook, self.name);
         self.is_in(listing) && listing.lines().any(|line| line == jump)

@@ -48,7 +48,7 @@ impl Journal {
         let text: String = made.map(|made| line(&made)).collect();
         let other = self.path.with_extension("rules.new");
         let write = || {
-            // What a process left that was killed here.
+            // Left by a process that was killed here.
             match fs::remove_file(&other) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}

@@ -53,7 +53,7 @@ pub(crate) struct Queued {
     pub(crate) queue: u16,
     /// The interface that leads to the mobile hosts.
     pub(crate) interface: String,
-    /// What the middlebox reads.
+    /// Versions of IP that the middlebox reads.
     pub(crate) versions: Versions,
     /// The mobile hosts; empty: all.
     pub(crate) subnets: Vec<Subnet>,
@@ -151,7 +151,7 @@ impl Queued {
 }
 
 impl Rules {
-    /// Those that the proxies of `config` need on this machine.
+    /// Returns the rules that the proxies of `config` need on this machine.
     #[must_use]
     pub fn of(config: &Config) -> Self {
         let tasks = || config.proxies.iter().map(|proxy| &proxy.task);

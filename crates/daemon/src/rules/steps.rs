@@ -140,7 +140,7 @@ impl Made {
         }
     }
 
-    /// Whether it is there with what leads to it. Another program may have removed either, as `nft flush ruleset` does.
+    /// Returns whether it is there, and the jump to it. Another program may have removed either, such as `nft flush ruleset`.
     pub(super) fn is_intact(&self) -> Result<bool, RuleError> {
         match self {
             Self::Chain(chain) => Ok(chain.is_reached_in(&chain.list()?)),

@@ -67,7 +67,7 @@ fn zones(capture: Capture) -> String {
 /// Source ports of onward connections: clients choose theirs from 10,000 on or above.
 const PORTS: &str = "1024-9999";
 
-/// What a rule says of addresses; `None` if there are some, and none of this version.
+/// Returns the match of a rule on addresses; `None` if there are some, and none of this version.
 fn among(family: Family, what: &str, subnets: &[Subnet]) -> Option<String> {
     let ours: Vec<_> = subnets.iter().filter(|subnet| family.has(subnet)).map(|subnet| subnet.0).collect();
     let none_is = ours.is_empty() && !subnets.is_empty();

@@ -54,7 +54,7 @@ pub(crate) struct Claim {
     stale: Vec<Net>,
 }
 
-/// What undoing leaves.
+/// Things that undoing leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
     /// Nothing.
@@ -99,7 +99,7 @@ impl Tun {
     /// Takes back the routes of a daemon that was killed: the tunnel leads nowhere without it.
     fn take_routes_back(&self) {
         for Net(route) in &self.routes {
-            // As they are made: crates/net/src/opaque/leads.rs. One that is not there is no error.
+            // Made like this by crates/net/src/opaque/leads.rs. A route that is not there is no error.
             let (version, which) = match route {
                 IpNet::V4(_) => ("-4", "proto static scope link"),
                 IpNet::V6(_) => ("-6", "proto static metric 1"),
@@ -130,7 +130,7 @@ impl Claim {
     }
 }
 
-/// What stays of an entry of the journal when the daemon has ended.
+/// Returns the part of an entry of the journal that stays when the daemon has ended.
 pub(super) fn left(made: &Made) -> Option<&Made> {
     match made {
         Made::Tun(tun) if tun.is_there() => {

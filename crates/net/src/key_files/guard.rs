@@ -25,7 +25,7 @@ pub(super) enum Kept {
 pub(super) struct Wanted<'a> {
     pub(super) path: &'a Path,
     pub(super) kept: Kept,
-    /// How a file of this kind is made.
+    /// Way to make a file of this kind.
     pub(super) made: &'a str,
 }
 

@@ -50,7 +50,7 @@ pub fn of_user(name: &str) -> Option<PathBuf> {
 /// Reads a file of a private or of a shared key, which nobody else may read.
 ///
 /// # Errors
-/// What is wrong with the file, or in it.
+/// Fault of the file, or in it.
 pub fn load_key(path: &Path) -> Result<KeyInFile, Error> {
     let made = "`hopline key new FILE` makes a private key";
     let text = guard::read(Wanted { path, kept: Kept::Secret, made })?;
@@ -65,7 +65,7 @@ pub fn load_key(path: &Path) -> Result<KeyInFile, Error> {
 /// errors repeat it.
 ///
 /// # Errors
-/// What is wrong with the file, or in it.
+/// Fault of the file, or in it.
 pub fn load_secret<const N: usize>(path: &Path, made: &str) -> Result<Zeroizing<[u8; N]>, Error> {
     let digits = 2 * N;
     let help = format!("a key is {digits} hexadecimal digits; make a key: {made}");
@@ -89,7 +89,7 @@ pub fn into_secret(command: &str, path: &Path) -> String {
 /// Reads the text of a file that no other user may read. `made`: what would be right; the errors repeat it.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// Fault of the file.
 pub fn load_text(path: &Path, made: &str) -> Result<Zeroizing<String>, Error> {
     guard::read(Wanted { path, kept: Kept::Secret, made })
 }
@@ -97,7 +97,7 @@ pub fn load_text(path: &Path, made: &str) -> Result<Zeroizing<String>, Error> {
 /// Reads a file of known peers, which nobody else may write.
 ///
 /// # Errors
-/// What is wrong with the file, or in it.
+/// Fault of the file, or in it.
 pub fn load_peers(path: &Path) -> Result<KnownPeers, Error> {
     let text = read_peers(path)?;
     KnownPeers::parse(&text).map_err(|mistakes| Error::mistakes(path, text, mistakes))

@@ -90,7 +90,7 @@ impl Reader {
 pub(super) fn word(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
-    // What begins with a dash would be an option.
+    // A name that begins with a dash would be an option.
     match !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain) {
         true => text,
         false if text.starts_with('-') => format!("'./{}'", text.replace('\'', r"'\''")),

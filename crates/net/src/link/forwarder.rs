@@ -138,7 +138,7 @@ impl Clock {
 
 struct Carrier {
     ends: [Tun; 2],
-    /// Whether the interface was deleted: it is always ready then, and says nothing.
+    /// `true` once the interface was deleted: it is always ready then, and has no packet.
     is_gone: [bool; 2],
     shared: Arc<Shared>,
     /// Packets by time of arrival and order of sending, with whom they are for.
@@ -259,7 +259,7 @@ fn aside(packet: &[u8]) -> Option<Aside> {
     }
 }
 
-/// Whether `packet`, of IPv6, is of MLD: ICMPv6 behind a header with the option Router Alert (RFC 3810 §5).
+/// Returns whether `packet`, of IPv6, is a report of MLD: ICMPv6 behind a header with the option Router Alert (RFC 3810 §5).
 fn is_listener_report(packet: &[u8]) -> bool {
     const HEADER: usize = 40;
     const HOP_BY_HOP: u8 = 0;

@@ -57,7 +57,7 @@ impl Gate {
         }
     }
 
-    /// Has a packet wait until its fate is said.
+    /// Keeps a packet waiting until its verdict.
     pub(crate) fn postpone(&mut self, passing: &Passing) {
         self.verdicts.postpone(passing.id);
     }

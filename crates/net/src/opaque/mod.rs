@@ -51,7 +51,7 @@ const UDP: usize = hopline_wire::udp::HEADER_LEN;
 pub struct Config {
     /// What the interface is to be called: 1 to 15 bytes. Default `dproxy0`.
     pub tun: String,
-    /// How long the interface is there. Default [`TunLifetime::Process`].
+    /// Lifetime of the interface. Default [`TunLifetime::Process`].
     pub lifetime: TunLifetime,
     /// This end's own address, at which it hears.
     pub local: IpAddr,

@@ -52,7 +52,7 @@ impl Counts {
             ErrorKind::TimedOut => &self.failed_timeout,
             _ => match error.raw_os_error() {
                 Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::ENOBUFS) => &self.refused_descriptors,
-                // What ICMPv6 calls prohibited; of IPv4 the same is EHOSTUNREACH (RFC 4443 §3.1, codes 1, 5 and 6).
+                // ICMPv6 "prohibited"; the same of IPv4 is EHOSTUNREACH (RFC 4443 §3.1, codes 1, 5 and 6).
                 Some(libc::EACCES) => &self.failed_unreachable,
                 _ => &self.failed_other,
             },

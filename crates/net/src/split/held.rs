@@ -43,7 +43,7 @@ pub(super) struct Removed<S, O> {
     pub(super) onward: O,
 }
 
-/// What is known of a call when a SYN for it comes.
+/// State of a call when a SYN for it comes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Known<S> {
     /// Nothing: the server is to be called.
@@ -159,7 +159,7 @@ impl<S, O> Held<S, O> {
         Some(Removed { syn, onward })
     }
 
-    /// When the next call is given up.
+    /// Returns the time at which the next call is given up.
     pub(super) fn due(&self) -> Option<Instant> {
         self.by_due.first().map(|(due, _)| *due)
     }

@@ -45,7 +45,7 @@ const GATE: u64 = u64::MAX;
 const END: u64 = u64::MAX - 1;
 /// Most events that are taken at once.
 const EVENTS: usize = 256;
-/// How long a client may take to answer the SYN with ACK, which the kernel repeats after 1, 3 and 7 s. The server of one that takes longer
+/// Longest wait for a client's answer to the SYN with ACK, which the kernel repeats after 1, 3 and 7 s. The server of a slower client
 /// is called again.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// SYNs that the kernel may queue beside those that are held.
@@ -91,7 +91,7 @@ impl Queue {
         })
     }
 
-    /// What ends the thread when something is written to it.
+    /// Descriptor that ends the thread when something is written to it.
     pub(super) fn end(&self) -> io::Result<OwnedFd> {
         self.end.try_clone()
     }

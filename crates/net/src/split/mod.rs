@@ -85,7 +85,7 @@ pub struct Config {
     /// Where rules hand calls over: one address for IPv4, one for IPv6, or either. Default 127.0.0.1 and ::1, port 7070: nobody
     /// elsewhere can name them.
     pub listen: Vec<SocketAddr>,
-    /// When the server is called. Default [`Onward::After`].
+    /// Order of calling the server and answering the client. Default [`Onward::After`].
     pub onward: Onward,
     /// Who is mobile, and what the halves are told. May be changed later ([`Handle::set_legs`]).
     pub legs: Legs,
@@ -103,7 +103,7 @@ pub struct Config {
     pub drain: Duration,
 }
 
-/// When the server of a call is called.
+/// Order of calling the server and answering the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Onward {
     /// Before the client is answered. Its SYN waits in an NFQUEUE until the server has answered, and goes on to the listener then; what
@@ -112,7 +112,7 @@ pub enum Onward {
         /// Number of the queue, as in the rule.
         queue: u16,
     },
-    /// When the client's connection has been accepted.
+    /// After the client's connection has been accepted.
     After,
 }
 

@@ -7,7 +7,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 
-/// What a client is told in place of a SYN with ACK.
+/// Answer to a client in place of a SYN with ACK.
 ///
 /// A SYN with the mark of a refusal is answered by a rule behind the queue: by a reset with the sequence numbers of RFC 9293 §3.10.7.1, or
 /// by ICMPv6. ICMP for IPv4 is sent from here, as the kernel would send it under the address of the server, and does not.
@@ -33,7 +33,7 @@ impl Refusal {
         0x6871_0001 + self as u32
     }
 
-    /// That of an onward connection which failed with `error`. `None`: the network has said nothing, or nothing about the server.
+    /// Returns the refusal for an onward connection that failed with `error`; `None` if the network said nothing about the server.
     pub(super) fn of(error: &io::Error) -> Option<Self> {
         match error.kind() {
             ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => Some(Self::Reset),
@@ -75,7 +75,7 @@ impl Icmp {
         let Ok(message) = Unreachable::about(reason, syn) else { return false };
         let mut bytes = Vec::with_capacity(Unreachable::LEN);
         message.emit(&mut bytes);
-        // What is lost the client asks for again.
+        // The client repeats a SYN that has no answer.
         let _ = self.0.send_to(&bytes, &SocketAddr::new(client, 0).into());
         true
     }

@@ -1,4 +1,4 @@
-//! Who calls whom, from a SYN as the kernel delivers it.
+//! Both ends of a call, from a SYN as the kernel delivers it.
 
 use super::held::Ends;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

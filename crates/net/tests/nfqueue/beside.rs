@@ -1,4 +1,4 @@
-//! What comes to the router otherwise than as single packets of IPv4.
+//! Traffic of a router that is not single packets of IPv4.
 
 use crate::nfqueue::bare::Bare;
 use crate::nfqueue::cables::{Cables, HOP, MOBILE, MOBILE_V6, WIRED};

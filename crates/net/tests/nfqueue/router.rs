@@ -14,7 +14,7 @@ pub(crate) fn divert(router: &Namespace, mobile: &str) {
     }
 }
 
-/// The same of what is forwarded over IPv6.
+/// Queues packets that are forwarded over IPv6.
 pub(crate) fn divert_ipv6(router: &Namespace, mobile: &str) {
     for way in ["-o", "-i"] {
         let rule =

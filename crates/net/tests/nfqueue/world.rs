@@ -80,7 +80,7 @@ impl World {
         world
     }
 
-    /// One whose wireless link loses this share of the packets from the mobile host.
+    /// Makes a world in which the wireless link loses this share of the packets from the mobile host.
     pub(crate) fn losing_uploads(loss: f64, seed: u64) -> Self {
         let slow = |rate, ms| Emulation {
             rate: Some(rate),
@@ -114,7 +114,7 @@ impl World {
         self.connection_to(NamespaceLink::address(Side::B).into(), congestion_control)
     }
 
-    /// The same to this address of the mobile host.
+    /// Connects to this address of the mobile host, like [`Self::connection`].
     pub(crate) fn connection_to(&self, mobile: IpAddr, congestion_control: &str) -> [TcpStream; 2] {
         let to = SocketAddr::new(mobile, 5001);
         let listener = self.wireless.run_in_b(|| TcpListener::bind(to)).unwrap();

@@ -76,7 +76,7 @@ impl World {
         world
     }
 
-    /// Has all hosts speak IPv6 too.
+    /// Gives all hosts IPv6 addresses too.
     pub(crate) fn speak_ipv6(&self) {
         last_hop::speak_ipv6(&self.wired, &self.lossy);
     }

@@ -1,6 +1,6 @@
 //! Runs a [`Filter`] on bytes: brings it the packets of a [`PacketIo`], does what it says with them, sends what it sends.
 //!
-//! What is not a whole TCP segment over IPv4 or IPv6 with right checksums passes untouched, and is counted. A packet that the machine changes keeps
+//! Packets that are not whole TCP segments over IPv4 or IPv6 with right checksums pass untouched, and are counted. A packet that the machine changes keeps
 //! every byte but the acknowledgment number, its SACK blocks and the checksum.
 
 mod pair;

@@ -34,7 +34,7 @@ impl Preset {
             mac,
             queue: queue::PLAIN,
             link_layer_delay: Duration::ZERO,
-            // As ns-3. RFC 826 says nothing.
+            // The default of ns-3; RFC 826 has no jitter.
             arp_jitter: Duration::from_millis(10),
         };
         match name {

@@ -10,14 +10,14 @@ radio = { preset = "dot11b" }
 flow = [{ src = "n0", dst = "n1" }, { src = "n2", dst = "n1" }]
 "#;
 
-/// How both come by their routes or by the address of the third, and the key that says how long what they ask waits.
+/// Ways in which both find their routes or the address of the third node, with the key of the jitter of their requests.
 const ASK: [(&str, &str); 3] = [
     ("routing.protocol=aodv", "routing.aodv.originated_jitter_s"),
     ("routing.protocol=dsr", "routing.dsr.originated_jitter_s"),
     ("radio.address_resolution=arp", "radio.arp_jitter_s"),
 ];
 
-/// What the flows deliver together, in Mb/s, and how many segments the one delivers that delivers less.
+/// Returns the total goodput of both flows, in Mb/s, and the segments that the slower one delivers.
 fn delivered(settings: &[&str]) -> (f64, u64) {
     let flows = simulate(&spec(STATIONS, settings), 1).flows;
     let together = flows.iter().map(|flow| flow.goodput_bps()).sum::<f64>() / 1e6;
@@ -28,7 +28,7 @@ fn delivered(settings: &[&str]) -> (f64, u64) {
 fn both_flows_get_a_route_and_what_the_medium_carries() {
     for (ask, _) in ASK {
         let (together, least) = delivered(&[ask]);
-        // As much as where the second one starts a microsecond later.
+        // The goodput is that of flows that start a microsecond apart.
         let apart = delivered(&[ask, "flow.1.start_s=0.000001"]).0;
         assert!(together > 4.0 && (together / apart - 1.0).abs() < 0.1, "{ask}: {together}, {apart}");
         assert!(least > 100, "{ask}: {least}");

@@ -41,7 +41,7 @@ pub fn private_key_file(key: &PrivateKey) -> Zeroizing<String> {
 /// Reads a file of a private key: a line `private:` and 64 hexadecimal digits; lines that begin with `#`, and empty ones, say nothing.
 ///
 /// # Errors
-/// What is wrong, where, and what would be right.
+/// Fault of a file, its place, and the remedy.
 pub fn private_key(text: &str) -> Result<PrivateKey, Mistake> {
     const RIGHT: &str =
         "`hopline key new FILE` makes a file with a private key: `private:` and 64 hexadecimal digits";
@@ -61,7 +61,7 @@ pub fn private_key(text: &str) -> Result<PrivateKey, Mistake> {
 /// Reads a file of a secret that both ends have: a line of 64 hexadecimal digits; lines that begin with `#`, and empty ones, say nothing.
 ///
 /// # Errors
-/// What is wrong, where, and what would be right.
+/// Fault of a file, its place, and the remedy.
 pub fn shared_key(text: &str) -> Result<PreSharedKey, Mistake> {
     secret(text).map(|bytes| PreSharedKey::new(*bytes))
 }
@@ -70,7 +70,7 @@ pub fn shared_key(text: &str) -> Result<PreSharedKey, Mistake> {
 /// nothing.
 ///
 /// # Errors
-/// What is wrong, where, and what would be right.
+/// Fault of a file, its place, and the remedy.
 pub fn secret<const N: usize>(text: &str) -> Result<Zeroizing<[u8; N]>, Mistake> {
     let right = format!("{} hexadecimal digits, as `openssl rand -hex {N}` prints them", 2 * N);
     let span = only(text, "shared key", &right)?;

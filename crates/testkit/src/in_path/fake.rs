@@ -124,7 +124,7 @@ pub struct FakePlace {
 }
 
 impl FakePlace {
-    /// One between these hosts.
+    /// Makes a packet source between these hosts.
     #[must_use]
     pub fn between(hosts: Connection) -> Self {
         Self { hosts, io: Fake::default(), driver: Driver::new(Snoop::new(Config::modern())) }

@@ -52,7 +52,7 @@ pub const SENDER_V6: Ipv6Addr = Ipv6Addr::new(0xfd81, 0, 0, 0, 0, 0, 0, 1);
 /// The mobile host in IPv6: host B of the wireless link.
 pub const MOBILE_V6: Ipv6Addr = Ipv6Addr::new(0xfd80, 0, 0, 0, 0, 0, 0, 2);
 
-/// Has two links that were joined carry IPv6 too.
+/// Gives two joined links IPv6 addresses and routes too.
 ///
 /// # Panics
 /// If the system does not do what is asked.

@@ -17,7 +17,7 @@ fn sealed(says: Says) -> Sealed {
     about([Ipv4Addr::new(10, 0, 0, 1).into(), Ipv4Addr::new(10, 0, 0, 2).into()], says)
 }
 
-/// The same over IPv6.
+/// Message of a flow over IPv6.
 fn sealed_v6(says: Says) -> Sealed {
     about(["2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap()], says)
 }

@@ -7,7 +7,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-/// How often it is looked whether Ctrl-C came.
+/// Interval at which Ctrl-C is polled.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Standard input without lines and echo. The terminal is as before when dropped.
@@ -15,7 +15,7 @@ pub(super) struct Keyboard {
     before: Option<Termios>,
 }
 
-/// What ends a pause.
+/// End of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paused {
     /// Its time has passed.

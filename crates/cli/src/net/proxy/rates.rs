@@ -1,4 +1,4 @@
-//! What a proxy did between two answers of its daemon, in the same units for every kind.
+//! Rates of a proxy between two answers of its daemon, in the same units for every kind.
 
 use hopline_daemon::status::{Condition, ProxyStatus, Status};
 use serde::Serialize;

@@ -15,7 +15,7 @@ use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-/// How often the daemon is asked.
+/// Interval at which the daemon is asked.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Goes to the upper left corner of a terminal, erases the rest of a line, and the rest of the screen.
 const HOME: &str = "\x1b[H";

@@ -6,7 +6,7 @@ use super::{FILE, KindKey, PROXY, neighborhood, proxy};
 use hopline_scenario::schema::{Default, Key, Takes};
 use std::fmt::Write;
 
-/// What stands before the text of a default.
+/// Mark in front of the text of a default.
 const DEFAULT: &str = "; default: ";
 /// A kind of scenarios that no daemon has. Texts of shared keys name it.
 const OF_SCENARIOS: &str = "ack-pacing";
@@ -123,7 +123,7 @@ fn is(name: &str, kind: KindKey) -> bool {
     name == kind.word() || (name == "gateways" && is_gateway)
 }
 
-/// What the declaration of `kind` says of it.
+/// Returns the text of a kind from its declaration.
 fn purpose(kind: KindKey) -> &'static str {
     let clauses = proxy::KIND.key.doc.split("; ").filter_map(|clause| clause.split_once(": "));
     let mut own = clauses.filter(|(names, _)| names.split(", ").any(|name| name == kind.word()));

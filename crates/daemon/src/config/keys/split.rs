@@ -9,7 +9,7 @@ use hopline_scenario::schema::Key;
 pub enum OnwardKey {
     /// Before the client is answered.
     First,
-    /// When the client has been answered.
+    /// After the client has been answered.
     After,
 }
 

@@ -49,7 +49,7 @@ impl StationTask {
         Some(Queued {
             queue,
             interface: self.config.wireless.clone(),
-            // What stations tell each other of connections is of IPv4, as handoff is.
+            // Messages of stations about connections are of IPv4, as handoff is.
             versions: Versions::V4,
             subnets: Vec::new(),
             ports: Vec::new(),

@@ -24,11 +24,11 @@ pub struct SplitTask {
     pub port: u16,
     /// How.
     pub config: Config,
-    /// Whether the file says when servers are called.
+    /// Origin of the choice of when servers are called.
     pub onward: Chosen,
 }
 
-/// How a choice came about.
+/// Origin of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chosen {
     /// The file makes it.
@@ -87,7 +87,7 @@ impl SplitTask {
         }
     }
 
-    /// Has servers called when clients have been answered, if the file does not say otherwise. Returns whether that is a change.
+    /// Chooses to call servers after clients have been answered, unless the file chooses. Returns whether that is a change.
     pub(crate) fn call_after(&mut self) -> bool {
         let gives_way = self.onward == Chosen::ByDefault && self.config.onward != Onward::After;
         if gives_way {

@@ -37,7 +37,7 @@ impl Node {
         Self::jittered(Config { originated_jitter: Duration::ZERO, ..config }, 0)
     }
 
-    /// The same with the jitter of `config`, and with the random numbers of node `number`.
+    /// Makes a node with the jitter of `config`, and with the random numbers of node `number`.
     pub(super) fn jittered(config: Config, number: u32) -> Self {
         let dsr = Dsr::new(config, ME, Stream::new(1, 1, NodeId(number), Purpose::Routing));
         Self { dsr, now: Instant::from_secs(100) }

@@ -4,7 +4,7 @@ use super::dialogue::*;
 use crate::dsr::*;
 use hopline_core::Duration;
 
-/// How long after the start the requests of a node leave that looks for a target in vain.
+/// Returns the times, from the start, of the requests of a node that looks for a target in vain.
 fn requests(config: Config, number: u32) -> Vec<Duration> {
     let mut node = Node::jittered(config, number);
     let start = node.now;

@@ -12,7 +12,7 @@ pub(super) type Network = network::Network<Dsr<u32>>;
 
 impl Network {
     pub(super) fn new(nodes: u32, config: Config) -> Self {
-        // So that tests can tell when requests leave.
+        // Tests tell when requests leave.
         let config = Config { originated_jitter: hopline_core::Duration::ZERO, ..config };
         Self::of((0..nodes).map(|i| Dsr::new(config, n(i), Stream::new(1, 1, NodeId(i), Purpose::Routing))))
     }
