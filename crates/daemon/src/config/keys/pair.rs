@@ -26,7 +26,7 @@ pub const TUN: Key =
 pub const TUN_LIFETIME: Chosen<TunLifetime> = choice!(
     "tun_lifetime",
     { "persistent" => TunLifetime::Persistent, "process" => TunLifetime::Process },
-    "how long that interface is there; persistent: until `hopline proxy undo --tunnels`, or a file that is read again without it; the next daemon of this name takes it over, with its addresses and what others have attached to it; process: as long as the proxy runs",
+    "how long that interface is there; persistent: until `hopline proxy undo --tunnels`, or a file that is read again without it; the next daemon of this name takes it over, with its addresses and what other programs have attached to it; process: as long as the proxy runs",
 )
 .or("persistent");
 /// `tun_addresses`.
