@@ -2,7 +2,7 @@
 
 use crate::files::{check_problems, source};
 use crate::machines::Choices;
-use hopline_daemon::rules::{Rules, listed, with_one_more};
+use hopline_daemon::rules::{Rules, Tracking, listed, with_one_more};
 use hopline_daemon::status::{Condition, ProxyStatus, Reading, ReadingKind, Status};
 use hopline_daemon::{Config, metrics};
 use std::io::{self, Read};
@@ -23,7 +23,7 @@ pub fn daemon_file(data: &[u8]) {
     let text = text.replace("KEY16", &key_file(16)).replace("KEY", &key_file(32));
     match Config::parse(&source("proxy.toml", text.as_bytes())) {
         Ok(config) => {
-            let rules = Rules::of(&config).to_string();
+            let rules = Rules::of(&config, Tracking::InUse).to_string();
             let is_plain = |c: char| c == '\n' || !c.is_control();
             assert!(rules.chars().all(is_plain), "{rules:?}");
             assert_eq!(Config::parse(&source("proxy.toml", text.as_bytes())).as_ref(), Ok(&config));
@@ -135,6 +135,7 @@ fn status(choices: &mut Choices<'_>) -> Status {
         running_s: choices.u16().into(),
         reloads: 0,
         sandbox: None,
+        connection_tracking: None,
         proxies,
     }
 }

@@ -3,11 +3,12 @@
 use crate::config::{Config, Proxy};
 use crate::keeper::Keeper;
 use crate::open::{self, Opened};
-use crate::rules::{self, Leave, Rules};
+use crate::rules::{self, Leave, Rules, Tracking, Watch};
 use crate::seat::{Change, Event, Seat};
 use crate::state::State;
-use crate::status::{Sandbox, Status};
+use crate::status::{Sandbox, Status, Tracked};
 use crate::{RunError, control, log, metrics, router, sandbox, starter};
+use hopline_net::transparent::{OnwardMarking, set_onward_marking};
 use hopline_scenario::source::Problems;
 use rustix::process::geteuid;
 use sd_notify::NotifyState;
@@ -21,8 +22,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
+
+/// How often it is seen whether connections are tracked, while they are not; and when rules for that are tried again that were refused.
+const LOOKS_FOR_TRACKING: Duration = Duration::from_secs(1);
+const TRIES_AGAIN: Duration = Duration::from_secs(60);
 
 /// Runs the daemon that the file at `path` describes until SIGTERM or SIGINT; SIGHUP has it read the file again. `keeper`: the words with
 /// which this program calls [`keep`](crate::keep) for the daemon of that name and folder.
@@ -67,6 +72,8 @@ struct Daemon {
     state: State,
     shared: Arc<Shared>,
     config: Config,
+    watch: Watch,
+    next_look: Instant,
     events: Sender<Event>,
     // Dropped last: until then it waits for our end.
     _keeper: Keeper,
@@ -82,6 +89,7 @@ struct Shared {
 
 struct Inner {
     reloads: u64,
+    connection_tracking: Option<Tracked>,
     seats: Vec<Seat>,
 }
 
@@ -101,19 +109,26 @@ impl Daemon {
         let opened = open_all(&config.proxies)?;
         let control = control::listen(&state.socket(), config.status_group.as_ref())
             .map_err(|e| RunError::Socket(state.socket(), e))?;
-        let rules = rules::set_up(&Rules::of(&config), state.folder());
+        let rules = rules::set_up(&config, state.folder());
         let start = |(proxy, opened): (&Proxy, Opened)| Seat::start(proxy.clone(), opened, events);
-        let started = rules.map_err(RunError::from).and_then(|()| {
-            config.proxies.iter().zip(opened).map(start).collect::<io::Result<_>>().map_err(RunError::Thread)
+        let started = rules.map_err(RunError::from).and_then(|watch| {
+            mark_onward(watch.tracking());
+            let seats = config.proxies.iter().zip(opened).map(start).collect::<io::Result<Vec<Seat>>>();
+            Ok((watch, seats.map_err(RunError::Thread)?))
         });
-        let seats: Vec<Seat> = started.inspect_err(|_| {
+        let (watch, seats) = started.inspect_err(|_| {
             let _ = rules::undo(&config.name, state.folder(), Leave::Tuns);
         })?;
-        let inner = Mutex::new(Inner { reloads: 0, seats });
+        let connection_tracking = tracked(&config, watch.tracking());
+        if connection_tracking == Some(Tracked::NotInUse) {
+            info!("connection tracking is not in use: rules for it come when it begins");
+        }
+        let inner = Mutex::new(Inner { reloads: 0, connection_tracking, seats });
         let shared = Arc::new(Shared { name: config.name.clone(), sandbox, since: now(), inner });
         shared.clone().tell(control, metrics).map_err(RunError::Thread)?;
         let (path, events) = (path.to_owned(), events.clone());
-        Ok(Self { path, state, shared, config, events, _keeper: keeper })
+        let next_look = now() + LOOKS_FOR_TRACKING;
+        Ok(Self { path, state, shared, config, watch, next_look, events, _keeper: keeper })
     }
 
     /// Does what happens asks for, until it is told to end.
@@ -134,15 +149,31 @@ impl Daemon {
             for seat in &mut self.shared.lock().seats {
                 back |= seat.try_again(&self.events);
             }
-            if back {
+            if self.is_tracked_now() || back {
                 self.renew_rules();
             }
         }
     }
 
-    /// What happens next; `None` if a seat is to be tried again before.
+    /// Looks whether connections are tracked, if that is due. Returns whether they are, and there are no rules for that yet.
+    fn is_tracked_now(&mut self) -> bool {
+        if !self.looks_for_tracking() || now() < self.next_look {
+            return false;
+        }
+        let is_tracked = self.watch.look() == Tracking::InUse;
+        self.next_look = now() + if is_tracked { TRIES_AGAIN } else { LOOKS_FOR_TRACKING };
+        is_tracked
+    }
+
+    /// Returns whether it is of importance when connections begin to be tracked.
+    fn looks_for_tracking(&self) -> bool {
+        self.shared.lock().connection_tracking == Some(Tracked::NotInUse)
+    }
+
+    /// What happens next; `None` if a seat is to be tried again before, or tracking is looked for.
     fn await_event(&self, incoming: &Receiver<Event>) -> Option<Event> {
-        let due = self.shared.lock().seats.iter().filter_map(Seat::due).min();
+        let look = self.looks_for_tracking().then_some(self.next_look);
+        let due = self.shared.lock().seats.iter().filter_map(Seat::due).chain(look).min();
         // `self` has a sender: there is always one.
         match due {
             None => incoming.recv().ok(),
@@ -168,11 +199,25 @@ impl Daemon {
         let _ = sd_notify::notify(&[NotifyState::Ready]);
     }
 
-    /// An interface that was away has come back without what belonged to it.
+    /// Makes the rules anew: an interface that was away has come back without what belonged to it, or tracking has begun.
     fn renew_rules(&self) {
-        if let Err(error) = rules::change(&Rules::of(&self.config), self.state.folder()) {
+        if let Err(error) = self.change_rules(&self.config) {
             error!(%error, "the rules are not those of the file");
         }
+    }
+
+    /// Has the rules be those of `config`.
+    fn change_rules(&self, config: &Config) -> Result<(), rules::RuleError> {
+        let tracking = self.watch.tracking();
+        rules::change(&Rules::of(config, tracking), self.state.folder())?;
+        // Behind the rules: without them conntrack would know the first packet by another zone than the second.
+        mark_onward(tracking);
+        let tracked = tracked(config, tracking);
+        let before = std::mem::replace(&mut self.shared.lock().connection_tracking, tracked);
+        if (before, tracked) == (Some(Tracked::NotInUse), Some(Tracked::InUse)) {
+            info!("connection tracking has begun: there are rules for it from now on");
+        }
+        Ok(())
     }
 
     fn change_to(&mut self, config: Config) {
@@ -189,7 +234,8 @@ impl Daemon {
             return;
         }
         self.shared.change(&config.proxies, |proxy| Seat::begin(proxy, &self.events));
-        match rules::change(&Rules::of(&config), self.state.folder()) {
+        self.watch.look();
+        match self.change_rules(&config) {
             Ok(()) => info!("read again"),
             Err(error) => error!(%error, "the rules are not those of the file"),
         }
@@ -206,6 +252,22 @@ impl Daemon {
         info!("ended");
         undone.map(drop).map_err(RunError::Undo)
     }
+}
+
+/// Has onward connections be marked where rules read that.
+fn mark_onward(tracking: Tracking) {
+    set_onward_marking(match tracking {
+        Tracking::Absent => OnwardMarking::Unmarked,
+        Tracking::InUse => OnwardMarking::Marked,
+    });
+}
+
+fn tracked(config: &Config, tracking: Tracking) -> Option<Tracked> {
+    let tracked = match tracking {
+        Tracking::Absent => Tracked::NotInUse,
+        Tracking::InUse => Tracked::InUse,
+    };
+    Rules::of(config, tracking).mind_tracking().then_some(tracked)
 }
 
 fn fit(config: &mut Config) {
@@ -266,6 +328,7 @@ impl Shared {
             process: std::process::id(),
             running_s: self.since.elapsed().as_secs(),
             reloads: inner.reloads,
+            connection_tracking: inner.connection_tracking,
             sandbox: Some(self.sandbox.clone()),
             proxies: inner.seats.iter().map(Seat::status).collect(),
         }

@@ -92,7 +92,7 @@ pub enum RunError {
 /// Why there are none; and if a daemon of this name is running, which has its own.
 pub fn set_up(config: &Config) -> Result<(), RunError> {
     let state = state::State::take(&config.state_dir, &config.name)?;
-    Ok(rules::set_up(&rules::Rules::of(config), state.folder())?)
+    Ok(rules::set_up(config, state.folder()).map(drop)?)
 }
 
 /// The line that the key file of a mobile host has, from the file of the network's key and the host's home address.

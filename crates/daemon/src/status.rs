@@ -20,8 +20,22 @@ pub struct Status {
     /// Rights that it has given up; a daemon of an earlier version does not say.
     #[serde(default)]
     pub sandbox: Option<Sandbox>,
+    /// Whether connections are tracked on its machine; `null` if none of its rules depends on that.
+    #[serde(default)]
+    pub connection_tracking: Option<Tracked>,
     /// Its proxies, in the order of its file.
     pub proxies: Vec<ProxyStatus>,
+}
+
+/// Use of connection tracking on the machine of a daemon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Tracked {
+    /// Nothing tracks connections, and the daemon has no rules that would.
+    #[serde(rename = "not in use")]
+    NotInUse,
+    /// Something else tracks connections, and the daemon has its rules for that.
+    #[serde(rename = "in use")]
+    InUse,
 }
 
 /// Privileges that a daemon has kept.

@@ -36,6 +36,7 @@ mod printable;
 pub mod qdisc;
 pub mod routes;
 mod routing;
+pub mod ruleset;
 pub mod sched;
 pub mod service;
 pub mod split;

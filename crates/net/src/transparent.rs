@@ -13,6 +13,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 /// Connections that wait to be accepted; the system may have less (`net.core.somaxconn`).
@@ -22,6 +23,25 @@ const BACKLOG: i32 = 4096;
 ///
 /// Rules of conntrack need it to tell an onward connection from the client's, which has the same addresses and ports.
 pub const ONWARD_MARK: u32 = 0x6870;
+
+/// Whether onward connections of this process have [`ONWARD_MARK`]. One for the process, as its network namespace is.
+static MARKING: AtomicU8 = AtomicU8::new(OnwardMarking::Marked as u8);
+
+/// Marking of onward connections ([`ONWARD_MARK`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum OnwardMarking {
+    /// No rule reads the mark, so that it stays on the packets and other rules would see it.
+    Unmarked,
+    /// Rules of conntrack read it, and take it off. The default.
+    Marked,
+}
+
+/// Has onward connections of this process be marked or not from now on. Those that are there keep what they have: conntrack would take
+/// packets of an established connection with a mark for a new connection, and change its port.
+pub fn set_onward_marking(marking: OnwardMarking) {
+    MARKING.store(marking as u8, Ordering::Relaxed);
+}
 
 /// Takes the connections that a rule hands it, whomever they are for. Does not block.
 #[derive(Debug)]
@@ -162,7 +182,7 @@ impl Call {
 pub fn connect_from(client: SocketAddr, server: SocketAddr, options: &LegOptions) -> io::Result<TcpStream> {
     let socket = transparent_socket(client)?;
     options.apply(&socket)?;
-    if options.mark == 0 {
+    if options.mark == 0 && MARKING.load(Ordering::Relaxed) == OnwardMarking::Marked as u8 {
         socket.set_mark(ONWARD_MARK)?;
     }
     socket.bind(&client.into())?;

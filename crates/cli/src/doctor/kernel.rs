@@ -73,6 +73,13 @@ pub(super) fn findings() -> Vec<Finding> {
         ),
         #[cfg(feature = "net")]
         Finding::new(
+            "connection tracking",
+            tracking(),
+            "proxies on a router with NAT or a stateful firewall: they have rules for it only where it is in use",
+            "a kernel with CONFIG_NF_CONNTRACK, if this router is to translate addresses",
+        ),
+        #[cfg(feature = "net")]
+        Finding::new(
             "Landlock",
             landlock(),
             "confines hopline proxy run to the files that it needs",
@@ -225,6 +232,19 @@ fn unoffloaded() -> Look {
     match taken.as_slice() {
         [] => (State::Present, "no flowtable".into()),
         taken => (State::Missing, taken.join("; ")),
+    }
+}
+
+/// Returns whether the kernel can track connections, and whether anything has it do so.
+#[cfg(feature = "net")]
+fn tracking() -> Look {
+    use hopline_daemon::rules::Tracking;
+    match Tracking::here() {
+        Tracking::InUse => (State::Present, "in use".into()),
+        Tracking::Absent if Path::new("/sys/module/nf_conntrack").exists() => {
+            (State::Present, "not in use".into())
+        }
+        Tracking::Absent => (State::Unknown, "not in use, and no such module is loaded".into()),
     }
 }
 

@@ -8,6 +8,7 @@
 //! | `life` | how it ends, and what is left |
 //! | `reload` | SIGHUP |
 //! | `nat` | routers that translate addresses |
+//! | `tracking` | connection tracking that begins while the daemon runs |
 //! | `onward` | servers that are called before the client is answered |
 //! | `tunnels` | interfaces of tunnels that stay |
 //! | `ipv6` | the same and plain routers, over IPv6 |
@@ -32,6 +33,7 @@ mod onward;
 mod reload;
 mod schedules;
 mod start;
+mod tracking;
 pub(crate) mod transfer;
 mod tunnels;
 pub(crate) mod world;
@@ -84,6 +86,11 @@ pub(crate) fn tests() -> Vec<Test> {
         nat::a_server_hears_the_reset_of_a_translated_connection,
         nat::a_gateway_takes_calls_of_hosts_that_are_translated,
         nat::d_proxy_repairs_what_a_router_translates,
+        tracking::a_router_that_tracks_nothing_still_does_not_while_proxies_run,
+        tracking::a_translation_that_begins_later_finds_the_rules_for_it,
+        tracking::a_daemon_that_is_not_root_has_the_rules_later_too_and_a_reload_keeps_them,
+        tracking::connections_that_are_tracked_are_seen_where_no_rule_is,
+        tracking::connections_split_before_go_on_when_tracking_begins,
         onward::a_closed_port_is_refused,
         onward::a_network_out_of_reach_is_told,
         onward::a_server_that_answers_late_is_called_once,

@@ -98,19 +98,31 @@ pub(crate) fn at_once<T: Sync>(cases: &[T], tried: impl Fn(&T) + Sync) {
 
 /// Checks that a middlebox does its work on a router with this translation.
 pub(crate) fn serves(middlebox: &Middlebox, ground: &Ground, nat: &Nat) {
+    let before = ground.listing();
+    let mut daemon = middlebox.start(ground, "");
+    does_its_work(middlebox, ground, nat, &daemon);
+    daemon.ended_by("TERM");
+    ground.is_as_before(&before, &format!("{} behind {}", middlebox.kind, nat.name));
+}
+
+impl Middlebox {
+    /// Starts it on the router, with more lines for its file; packets are lost if it is to repair them.
+    pub(crate) fn start(&self, ground: &Ground, more: &str) -> Daemon {
+        if self.kind == "snoop" {
+            ground.lose(LOSSES);
+        }
+        ground.start(&format!("{more}\n[[proxy]]\nkind = \"{}\"\ninterface = \"mobile\"\n", self.kind))
+    }
+}
+
+/// Checks that data cross, and that a middlebox has done its work for them.
+pub(crate) fn does_its_work(middlebox: &Middlebox, ground: &Ground, nat: &Nat, daemon: &Daemon) {
     let Middlebox { kind, figure, at_least } = *middlebox;
     let what = format!("{kind} behind {}", nat.name);
-    if kind == "snoop" {
-        ground.lose(LOSSES);
-    }
-    let before = ground.listing();
-    let mut daemon = ground.start(&format!("[[proxy]]\nkind = \"{kind}\"\ninterface = \"mobile\"\n"));
     cross(ground, nat);
     let done = || daemon.figure(kind, figure);
     until_or(|| panic!("{what}: {figure} is {}", done()), || done() >= at_least);
     assert_eq!(resets_of(&ground.mobile), 0, "{what}: the mobile host did not know packets");
-    daemon.ended_by("TERM");
-    ground.is_as_before(&before, &what);
 }
 
 /// `nack` asks in the server's name for segments that the router has missed.
@@ -192,6 +204,13 @@ pub(crate) fn d_proxies(ground: &Ground, ends: Version) -> [Daemon; 2] {
 
 /// A router that translates. The server has no way to the network of the mobile host.
 pub(crate) fn translating(nat: &Nat) -> Ground {
+    let ground = one_way(nat);
+    shell(&ground.router, nat.rules);
+    ground
+}
+
+/// A router that is to translate, and does not yet.
+pub(crate) fn one_way(nat: &Nat) -> Ground {
     let ground = Ground::new();
     shell(&ground.server, &format!("ip {} route del default", nat.version.option()));
     if nat.calls == Calls::ToMobile {
@@ -201,7 +220,6 @@ pub(crate) fn translating(nat: &Nat) -> Ground {
             &format!("{} -w -t nat -A POSTROUTING -o mobile -j ACCEPT", nat.version.iptables()),
         );
     }
-    shell(&ground.router, nat.rules);
     ground
 }
 

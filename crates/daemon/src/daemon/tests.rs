@@ -41,7 +41,7 @@ fn who_asks_while_a_proxy_is_slow_to_end_is_answered() {
     let (seats, may_end): (Vec<Seat>, Vec<Sender<()>>) =
         before.iter().map(|proxy| seat(proxy, &events)).unzip();
     let sandbox = Sandbox { user: 0, capabilities: Vec::new(), landlock: None, unrestricted: Vec::new() };
-    let inner = Mutex::new(Inner { reloads: 0, seats });
+    let inner = Mutex::new(Inner { reloads: 0, connection_tracking: None, seats });
     let shared = Arc::new(Shared { name: "x".into(), sandbox, since: now(), inner });
     let (changed, begun) = (shared.clone(), events.clone());
     let change =

@@ -1,10 +1,11 @@
 //! Making rules, and unmaking them.
 
-use super::Rules;
 use super::journal::Journal;
 use super::program::{Program, RuleError};
 use super::steps::{Made, Step};
 use super::tun::{self, Leave};
+use super::{Rules, Watch};
+use crate::config::Config;
 use std::path::Path;
 
 /// How much was there to be undone.
@@ -14,13 +15,15 @@ pub struct Undone {
     pub removed: usize,
 }
 
-/// Makes all rules, or none. What is left of an earlier daemon of this name, which was killed, goes first. `folder`: where it is written
-/// down; who calls holds the daemon's lock.
+/// Makes all rules of `config`, or none. What is left of an earlier daemon of this name, which was killed, goes first, so that its rules are
+/// not taken for a sign of connection tracking. `folder`: where it is written down; who calls holds the daemon's lock.
 ///
 /// # Errors
 /// Why there are none.
-pub fn set_up(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
-    undo(&rules.owner, folder, Leave::Tuns)?;
+pub fn set_up(config: &Config, folder: &Path) -> Result<Watch, RuleError> {
+    undo(&config.name, folder, Leave::Tuns)?;
+    let watch = Watch::begin();
+    let rules = Rules::of(config, watch.tracking());
     tun::remove_others(&rules.tuns, &rules.owner, folder)?;
     let journal = Journal::of(&rules.owner, folder);
     let steps = rules.steps();
@@ -33,7 +36,7 @@ pub fn set_up(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
             return Err(error);
         }
     }
-    Ok(())
+    Ok(watch)
 }
 
 /// Turns the rules that the daemon has into `rules`. What is in both is changed at once, so that no packet comes between; what another

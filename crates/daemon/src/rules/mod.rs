@@ -14,13 +14,16 @@ mod program;
 mod shaping;
 mod steps;
 mod table;
+mod tracking;
 mod translated;
 mod tun;
+mod zones;
 
 pub use apply::{Undone, change, set_up, undo};
 pub(crate) use family::{Family, Ipv6};
 pub(crate) use program::Program;
 pub use program::RuleError;
+pub use tracking::{Tracking, Watch};
 pub(crate) use tun::{Claim, Tun};
 pub use tun::{Leave, Owner};
 
@@ -37,6 +40,8 @@ pub struct Rules {
     owner: String,
     /// Of the machine on which they are made.
     ipv6: Ipv6,
+    /// Of the same machine.
+    tracking: Tracking,
     capture: Capture,
     queued: Vec<Queued>,
     offered: Vec<Offered>,
@@ -151,9 +156,9 @@ impl Queued {
 }
 
 impl Rules {
-    /// Returns the rules that the proxies of `config` need on this machine.
+    /// Returns the rules that the proxies of `config` need on this machine, with those for connection tracking where that is in use.
     #[must_use]
-    pub fn of(config: &Config) -> Self {
+    pub fn of(config: &Config, tracking: Tracking) -> Self {
         let tasks = || config.proxies.iter().map(|proxy| &proxy.task);
         let mut shaped: Vec<Shaped> = tasks().filter_map(|task| task.shaped()).collect();
         // Proxies of an interface agree on its rate.
@@ -162,6 +167,7 @@ impl Rules {
         Self {
             owner: config.name.clone(),
             ipv6: Ipv6::here(),
+            tracking,
             capture: config.capture,
             queued: tasks().filter_map(|task| task.queued()).collect(),
             offered: tasks().filter_map(|task| task.offered()).collect(),
@@ -183,10 +189,9 @@ impl Rules {
                 }
             }
         }
-        let forwarded: Vec<&Queued> =
-            self.queued.iter().filter(|queued| queued.hooks == Hooks::Forward).collect();
-        if !forwarded.is_empty() {
-            steps.push(Step::translated(&self.owner, of_chains, &forwarded));
+        if self.tracking == Tracking::InUse && self.mind_tracking() {
+            let zoned = (!self.captured.is_empty()).then_some(self.capture);
+            steps.push(Step::tracked(&self.owner, of_chains, &self.forwarded(), zoned));
         }
         if !self.offered.is_empty() {
             steps.extend(Step::offered(&self.owner, of_chains, &self.offered));
@@ -196,6 +201,26 @@ impl Rules {
         }
         steps.extend(self.shaped.iter().map(Step::shaped));
         steps
+    }
+
+    /// Returns a sentence about the rules that need connection tracking; `None` if there are never any.
+    #[must_use]
+    pub fn on_tracking(&self) -> Option<&'static str> {
+        self.mind_tracking().then_some(match self.tracking {
+            Tracking::Absent => {
+                "connection tracking is not in use on this machine: rules that need it are made when it begins"
+            }
+            Tracking::InUse => "connection tracking is in use on this machine: there are rules for it",
+        })
+    }
+
+    /// Returns whether there are other rules where connections are tracked.
+    pub(crate) fn mind_tracking(&self) -> bool {
+        !self.forwarded().is_empty() || !self.captured.is_empty()
+    }
+
+    fn forwarded(&self) -> Vec<&Queued> {
+        self.queued.iter().filter(|queued| queued.is_forwarded()).collect()
     }
 
     /// Those of machines in the path.

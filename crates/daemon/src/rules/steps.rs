@@ -5,7 +5,7 @@ use super::family::Family;
 use super::program::{Program, RuleError};
 use super::shaping::{self, Shaper};
 use super::tun::Tun;
-use super::{Captured, Offered, Queued, Shaped, chain, table, translated};
+use super::{Captured, Offered, Queued, Shaped, chain, table, translated, zones};
 use crate::config::Capture;
 use serde::{Deserialize, Serialize};
 
@@ -65,10 +65,17 @@ impl Step {
         Self { what: Made::Queue(Shaper::at(&shaped.interface)), remake: make.clone(), make }
     }
 
-    /// The table of nftables for packets that middleboxes send again where addresses are translated.
-    pub(super) fn translated(owner: &str, families: &[Family], queued: &[&Queued]) -> Self {
-        let name = translated::name(owner);
-        let text = translated::text(&name, families, queued);
+    /// The table of nftables with all rules that need connection tracking: for packets that middleboxes send again where addresses are
+    /// translated, and for onward connections.
+    pub(super) fn tracked(
+        owner: &str,
+        families: &[Family],
+        forwarded: &[&Queued],
+        zoned: Option<Capture>,
+    ) -> Self {
+        let name = format!("hopline-{owner}.nat");
+        let chains = translated::chains(families, forwarded) + &zoned.map_or_else(String::new, zones::chains);
+        let text = format!("table inet {name} {{\n{chains}}}\n");
         Self::table(name, text)
     }
 

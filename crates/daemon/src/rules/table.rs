@@ -3,7 +3,6 @@
 use super::family::Family;
 use super::{Calls, Captured, held};
 use crate::config::{Capture, Subnet};
-use hopline_net::transparent::ONWARD_MARK;
 use std::fmt::Write;
 
 /// The name of the table of a daemon.
@@ -43,29 +42,9 @@ pub(super) fn text(table: &str, families: &[Family], capture: Capture, captured:
     }
     text.push_str("  }\n");
     text.push_str(&held::chains(captured));
-    text.push_str(&zones(capture));
     text.push_str("}\n");
     text
 }
-
-/// Chains that keep conntrack from taking the two connections of a client for one: both have the same addresses and ports.
-///
-/// The original direction of the onward connection is in a zone of its own. Its replies stay in the zone of all others, so that the
-/// ports that the router translates to stay unique. Without translation both replies would look alike. So a rule gives onward connections
-/// other source ports, which clients do not choose themselves: the kernel resolves clashes with confirmed connections alone. That of a client
-/// whose SYN waits is not confirmed, and one that begins later, from the port of an onward connection, would be dropped or reset.
-fn zones(capture: Capture) -> String {
-    format!(
-        "  chain onward {{\n    type filter hook output priority raw; policy accept;\n    \
-         meta mark {ONWARD_MARK:#x} ct original zone set {} meta mark set 0\n  }}\n  \
-         chain unique {{\n    type nat hook postrouting priority srcnat + 1; policy accept;\n    \
-         ct original zone {} meta l4proto tcp snat to :{PORTS} fully-random\n  }}\n",
-        capture.mark, capture.mark
-    )
-}
-
-/// Source ports of onward connections: clients choose theirs from 10,000 on or above.
-const PORTS: &str = "1024-9999";
 
 /// Returns the match of a rule on addresses; `None` if there are some, and none of this version.
 fn among(family: Family, what: &str, subnets: &[Subnet]) -> Option<String> {

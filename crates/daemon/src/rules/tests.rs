@@ -105,6 +105,7 @@ fn rules(ipv6: Ipv6) -> Rules {
     Rules {
         owner: "x".into(),
         ipv6,
+        tracking: Tracking::InUse,
         capture: Capture { mark: 0x686f, table: 7 },
         queued: vec![queued(&[], &[])],
         offered: vec![Offered { queue: 8, interface: "wlan0".into() }],
@@ -142,6 +143,18 @@ fn a_machine_with_ipv6_has_the_same_rules_for_both_versions() {
     assert_eq!((count("ip6tables-restore"), count("iptables-restore")), (3, 3));
     assert_eq!((count("update @translated {"), count("update @translated6 {")), (4, 4));
     assert_eq!((count("@translated notrack"), count("@translated6 notrack")), (1, 1));
+}
+
+#[test]
+fn where_nothing_is_tracked_no_rule_begins_it() {
+    let tracked = rules(Ipv6::Present);
+    let untracked = Rules { tracking: Tracking::Absent, ..tracked.clone() };
+    let [tracked, untracked] = [tracked, untracked].map(|rules| rules.to_string());
+    for word in ["ct", "snat", "notrack", "hopline-x.nat"] {
+        let has = |text: &str| text.split_whitespace().any(|other| other == word);
+        assert!(has(&tracked) && !has(&untracked), "{word} in\n{untracked}");
+    }
+    assert!(untracked.contains("tproxy") && untracked.contains("NFQUEUE"), "{untracked}");
 }
 
 #[test]
@@ -208,7 +221,8 @@ fn calls_that_are_held_pass_a_queue_of_their_listener_and_what_refuses_them() {
     assert_eq!(with("5001 meta mark set"), 2, "{text}");
     assert_eq!(with("meta priority 686f:1388 meta mark set meta mark & 0x0000ffff | 0x13880000"), 1);
     assert_eq!(with("reject with"), 4);
-    assert_eq!(with("ct original zone 26735 meta l4proto tcp snat to :1024-9999"), 1, "{text}");
+    let zones = zones::chains(capture);
+    assert!(zones.contains("ct original zone 26735 meta l4proto tcp snat to :1024-9999"), "{zones}");
     assert_eq!(
         held::rules(&captured, Place::Input),
         ["-p tcp --syn -m mark --mark 0x13880000/0xffff0000 -j NFQUEUE --queue-num 7 --queue-bypass"]

@@ -13,22 +13,20 @@ use super::Queued;
 use super::family::Family;
 use std::fmt::Write;
 
-/// Name of the table of a daemon.
-pub(super) fn name(owner: &str) -> String {
-    format!("hopline-{owner}.nat")
-}
-
 /// Connections that are noted, and how long after their last packet: a packet is repaired within seconds of another one.
 const SIZE: u32 = 65_536;
 const TIMEOUT: &str = "2m";
 /// Before packets are queued (`security`, 50), and behind the firewall (`filter`, 0).
 const PRIORITY: i32 = 45;
 
-/// Text that nft reads.
-pub(super) fn text(table: &str, families: &[Family], queued: &[&Queued]) -> String {
+/// Sets and chains of the table; none where no packets are queued.
+pub(super) fn chains(families: &[Family], queued: &[&Queued]) -> String {
+    let mut text = String::new();
+    if queued.is_empty() {
+        return text;
+    }
     let seen = |family: &&Family| queued.iter().any(|queued| queued.sees(**family));
     let families: Vec<Family> = families.iter().filter(seen).copied().collect();
-    let mut text = format!("table inet {table} {{\n");
     for family in &families {
         let (set, address) = (set(*family), address(*family));
         let _ = writeln!(
@@ -39,7 +37,9 @@ pub(super) fn text(table: &str, families: &[Family], queued: &[&Queued]) -> Stri
     }
     let _ = writeln!(
         text,
-        "  chain forward {{\n    type filter hook forward priority {PRIORITY}; policy accept;"
+        // Each packet that is forwarded comes here: what is none of ours leaves at once.
+        "  chain forward {{\n    type filter hook forward priority {PRIORITY}; policy accept;\n    \
+         meta l4proto != tcp accept\n    ct status & (snat | dnat) == 0 accept"
     );
     for queued in queued {
         for family in families.iter().filter(|family| queued.sees(**family)) {
@@ -56,7 +56,7 @@ pub(super) fn text(table: &str, families: &[Family], queued: &[&Queued]) -> Stri
             let _ = writeln!(text, "    meta mark {mark:#x} meta l4proto tcp {flow} @{set} notrack");
         }
     }
-    text.push_str("  }\n}\n");
+    text.push_str("  }\n");
     text
 }
 
@@ -67,7 +67,7 @@ fn note(text: &mut String, interface: &str, family: Family) {
         for (direction, status) in [("reply", "snat"), ("original", "dnat")] {
             let _ = writeln!(
                 text,
-                "    {way} \"{interface}\" meta nfproto {protocol} meta l4proto tcp ct direction {direction} \
+                "    {way} \"{interface}\" meta nfproto {protocol} ct direction {direction} \
                  ct status & (snat | dnat) == {status} update @{set} {{ {flow} }}"
             );
         }

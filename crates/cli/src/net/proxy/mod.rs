@@ -9,7 +9,7 @@ mod top;
 use crate::console;
 use crate::net::args::{Proxy as Args, ProxyCommand, ProxySetup, ProxyUndo};
 use crate::problems::{Failure, say};
-use hopline_daemon::rules::{Leave, Rules};
+use hopline_daemon::rules::{Leave, Rules, Tracking};
 use hopline_daemon::{Config, RunError, router};
 use hopline_lab::Problem;
 use std::path::Path;
@@ -40,14 +40,18 @@ fn check(file: &Path) -> Result<(), Failure> {
     if let Some(obstacle) = report.obstacles.first() {
         return Err(Problem::new(obstacle.clone()).into());
     }
-    console::print(&format!("{}: right; proxies: {}\n", file.display(), list.join(", ")))
+    let tracking = Rules::of(&config, Tracking::here()).on_tracking();
+    let tracking = tracking.map_or_else(String::new, |sentence| format!("{sentence}\n"));
+    console::print(&format!("{}: right; proxies: {}\n{tracking}", file.display(), list.join(", ")))
 }
 
 fn set_up(given: &ProxySetup) -> Result<(), Failure> {
     let mut config = Config::load(&given.file.file)?;
     config.fit_to_machine().iter().for_each(|sentence| say(&format!("warning: {sentence}")));
     if given.dry_run {
-        return console::print(&Rules::of(&config).to_string());
+        let rules = Rules::of(&config, Tracking::here());
+        rules.on_tracking().iter().for_each(|sentence| say(sentence));
+        return console::print(&rules.to_string());
     }
     hopline_daemon::set_up(&config).map_err(failure)?;
     say(&format!("set up; `hopline proxy undo {}` takes it back", given.file.file.display()));

@@ -190,6 +190,7 @@ mod tests {
             running_s: 1,
             reloads: 0,
             sandbox: None,
+            connection_tracking: None,
             proxies: vec![proxy],
         }
     }

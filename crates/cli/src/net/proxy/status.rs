@@ -4,7 +4,7 @@ use super::asked;
 use crate::console;
 use crate::net::args::ProxyStatus as Args;
 use crate::problems::Failure;
-use hopline_daemon::status::{Condition, ProxyStatus, ReadingKind, Status};
+use hopline_daemon::status::{Condition, ProxyStatus, ReadingKind, Status, Tracked};
 use hopline_lab::text::table::{Align, render};
 use std::fmt::Write;
 use std::thread;
@@ -39,11 +39,17 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 
 /// A table for each proxy; with what there was a second ago, how much more it is now.
 fn text(status: &Status, before: Option<&Status>) -> String {
-    let Status { name, version, process, running_s, reloads, sandbox, proxies } = status;
+    let Status { name, version, process, running_s, reloads, sandbox, connection_tracking, proxies } = status;
     let mut text = format!(
         "{name}: hopline {version}, process {process}, running for {}, read again {reloads} times\n",
         time(*running_s)
     );
+    if let Some(tracked) = connection_tracking {
+        text.push_str(match tracked {
+            Tracked::NotInUse => "connection tracking: not in use on this machine, and no rules for it\n",
+            Tracked::InUse => "connection tracking: in use on this machine, and rules for it\n",
+        });
+    }
     for what in sandbox.iter().flat_map(|sandbox| &sandbox.unrestricted) {
         let _ = writeln!(text, "not restricted: {what}");
     }

@@ -1,0 +1,147 @@
+//! Connection tracking: the daemon does not switch it on, and has its rules for it as soon as something else does.
+
+use crate::proxy::ipv6;
+use crate::proxy::nat::{MIDDLEBOXES, NATS, Nat, at_once, does_its_work, one_way};
+use crate::proxy::start::BOTH;
+use crate::proxy::transfer::{Pace, Transfer, transfer};
+use crate::proxy::world::{Daemon, Ground, MOBILE, SERVER, shell, until_or};
+use hopline_testkit::namespace::host::opened;
+use std::fs;
+use std::net::UdpSocket;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+/// Table of the rules that need connection tracking.
+const TABLE: &str = "table inet hopline-hopline.nat";
+
+/// Connections that the router tracks.
+fn tracked(ground: &Ground) -> u64 {
+    shell(&ground.router, "cat /proc/sys/net/netfilter/nf_conntrack_count").trim().parse().unwrap()
+}
+
+/// Sends datagrams of so many flows through the router.
+fn datagrams(ground: &Ground, flows: usize) {
+    let server = opened(&ground.server, || UdpSocket::bind((SERVER, 4000)));
+    server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    for _ in 0..flows {
+        let mobile = opened(&ground.mobile, || UdpSocket::bind((MOBILE, 0)));
+        mobile.send_to(b"one", (SERVER, 4000)).unwrap();
+        let (_, from) = server.recv_from(&mut [0; 8]).unwrap();
+        server.send_to(b"two", from).unwrap();
+    }
+}
+
+/// Waits for the rules that need connection tracking.
+fn until_its_rules_are_there(ground: &Ground, daemon: &Daemon) {
+    until_or(|| panic!("{}\n{}", ground.listing(), daemon.said()), || ground.listing().contains(TABLE));
+    until_or(|| panic!("{}", daemon.said()), || daemon.said().contains("connection tracking has begun"));
+    assert_eq!(daemon.status()["connection_tracking"], "in use");
+}
+
+/// Any rule with an expression of conntrack has the whole namespace tracked.
+pub(crate) fn a_router_that_tracks_nothing_still_does_not_while_proxies_run() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let file = ground.write(BOTH);
+    let print = |what: &str| String::from_utf8(ground.proxy(what, &file).stdout).unwrap();
+    assert!(print("check").contains("connection tracking is not in use"), "{}", print("check"));
+    assert!(!print("setup --dry-run").contains(TABLE));
+    let mut daemon = ground.start_file(&file);
+    let crosses = || {
+        datagrams(&ground, 20);
+        for port in [5001, 5002] {
+            transfer([&ground.mobile, &ground.server], (SERVER, port), 100_000);
+        }
+        assert_eq!(tracked(&ground), 0, "connections are tracked");
+        let rules = shell(&ground.router, "nft list ruleset");
+        assert!(!rules.split_whitespace().any(|word| word == "ct"), "{rules}");
+        assert!(rules.contains("table inet hopline-hopline {"), "{rules}");
+    };
+    crosses();
+    assert_eq!(daemon.status()["connection_tracking"], "not in use");
+    daemon.signal("HUP");
+    daemon.wait_until("it has read again", |status| status["reloads"] == 1);
+    crosses();
+    assert!(daemon.ended_by("TERM").success());
+    ground.is_as_before(&before, "told to end");
+}
+
+/// As where Docker is installed, or a firewall is loaded, after the daemon has started.
+pub(crate) fn a_translation_that_begins_later_finds_the_rules_for_it() {
+    let cases = [(0, &NATS[0]), (0, &NATS[1]), (2, &NATS[0]), (2, &NATS[1]), (0, &ipv6::NATS[1])];
+    at_once(&cases, |&(middlebox, nat)| {
+        let middlebox = &MIDDLEBOXES[middlebox];
+        begins(
+            nat,
+            |ground| middlebox.start(ground, ""),
+            |ground, daemon| {
+                does_its_work(middlebox, ground, nat, daemon);
+            },
+        );
+    });
+}
+
+/// It has kept the right to make rules.
+pub(crate) fn a_daemon_that_is_not_root_has_the_rules_later_too_and_a_reload_keeps_them() {
+    let (middlebox, nat) = (&MIDDLEBOXES[2], &NATS[1]);
+    let start = |ground: &Ground| {
+        fs::set_permissions(ground.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        middlebox.start(ground, "user = \"nobody\"")
+    };
+    begins(nat, start, |ground, daemon| {
+        // What is there need not be listed again.
+        shell(&ground.router, "nft delete table ip router");
+        daemon.signal("HUP");
+        daemon.wait_until("it has read again", |status| status["reloads"] == 1);
+        assert!(ground.listing().contains(TABLE), "{}", ground.listing());
+        shell(&ground.router, nat.rules);
+        does_its_work(middlebox, ground, nat, daemon);
+    });
+}
+
+/// Starts a daemon, begins to translate, waits for the rules, tries, and ends the daemon.
+fn begins(nat: &Nat, start: impl Fn(&Ground) -> Daemon, tries: impl Fn(&Ground, &mut Daemon)) {
+    let ground = one_way(nat);
+    let mut daemon = start(&ground);
+    assert!(!ground.listing().contains(TABLE), "{}", ground.listing());
+    shell(&ground.router, nat.rules);
+    until_its_rules_are_there(&ground, &daemon);
+    tries(&ground, &mut daemon);
+    assert!(daemon.ended_by("TERM").success());
+    let left = ground.listing();
+    assert!(!left.to_lowercase().contains("hopline"), "{left}");
+}
+
+/// Rules of another program that no listing shows, as those of Open vSwitch: what they track is seen.
+pub(crate) fn connections_that_are_tracked_are_seen_where_no_rule_is() {
+    let ground = Ground::new();
+    let mut daemon = ground.start(BOTH);
+    // Listings of nft and iptables do not have the tables of the older iptables in common.
+    shell(&ground.router, "iptables-legacy -w -A FORWARD -m conntrack --ctstate INVALID -j DROP");
+    assert_eq!(daemon.status()["connection_tracking"], "not in use");
+    datagrams(&ground, 1);
+    until_its_rules_are_there(&ground, &daemon);
+    assert!(daemon.ended_by("TERM").success());
+}
+
+/// A firewall knows both halves of such a connection by the same addresses and ports.
+pub(crate) fn connections_split_before_go_on_when_tracking_begins() {
+    let ground = Ground::new();
+    let mut daemon = ground.start("[[proxy]]\nkind = \"split\"\ninterface = \"mobile\"\n");
+    let hosts = [&ground.mobile, &ground.server];
+    let under_way =
+        Transfer::start(hosts, (SERVER, 5002), 4_000_000, Pace::Chunks(Duration::from_millis(10))).unwrap();
+    under_way.until_arrived(100_000);
+    shell(
+        &ground.router,
+        "nft 'table inet router { chain in { type filter hook input priority filter; ct state established,related accept; }; \
+         chain filter { type filter hook forward priority filter; ct state invalid drop; }; }'",
+    );
+    until_its_rules_are_there(&ground, &daemon);
+    let arrived = under_way.arrived();
+    assert!(arrived < 4_000_000, "it was under way");
+    transfer(hosts, (SERVER, 5003), 100_000);
+    under_way.arrives("split before");
+    assert_eq!(daemon.figure("split", "connections_accepted"), 2);
+    assert!(daemon.ended_by("TERM").success());
+}

@@ -1,0 +1,205 @@
+//! Connection tracking of this network namespace: whether it is in use, and when it begins.
+//!
+//! A rule with an expression of conntrack switches tracking on for every packet of the namespace. So the rules that need it
+//! ([`translated`](super::translated), [`zones`](super::zones)) are made only where something else has switched it on: rules that are
+//! listed, or connections that appear among those that are tracked, for whatever reason.
+//!
+//! What began is never taken for over: connections outlive the rules by which they are tracked, and those of the daemon track, too.
+
+use super::program::Program;
+use hopline_net::ruleset::Ruleset;
+use std::fs;
+use std::path::Path;
+
+/// Use of connection tracking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracking {
+    /// Nothing tracks connections.
+    Absent,
+    /// Something else than this daemon tracks connections.
+    InUse,
+}
+
+/// Number of connections that are tracked in the namespace of the reader, and the folder of the module that tracks.
+const COUNT: &str = "/proc/sys/net/netfilter/nf_conntrack_count";
+const MODULE: &str = "/sys/module/nf_conntrack";
+
+/// Programs that list rules. Some are not there, and the kernel has two kinds of tables of iptables.
+const LISTINGS: [[&str; 2]; 5] = [
+    ["nft", "--stateless list ruleset"],
+    ["iptables-save", ""],
+    ["ip6tables-save", ""],
+    ["iptables-legacy-save", ""],
+    ["ip6tables-legacy-save", ""],
+];
+
+/// Words of rules that have connections tracked: of nft(8), and of iptables-extensions(8) behind `-m` and `-j`.
+const WORDS: [&str; 6] = ["ct", "masquerade", "snat", "dnat", "redirect", "synproxy"];
+const MATCHES: [&str; 7] =
+    ["conntrack", "state", "connmark", "connbytes", "connlimit", "connlabel", "helper"];
+const TARGETS: [&str; 9] = [
+    "MASQUERADE",
+    "SNAT",
+    "DNAT",
+    "REDIRECT",
+    "NETMAP",
+    "CONNMARK",
+    "CONNSECMARK",
+    "SYNPROXY",
+    "FLOWOFFLOAD",
+];
+
+impl Tracking {
+    /// Looks at this machine.
+    #[must_use]
+    pub fn here() -> Self {
+        Watch::begin().tracking
+    }
+}
+
+/// Waits for tracking to begin. A look is a read of a file and a question to the kernel; rules are listed when they have changed.
+#[derive(Debug)]
+pub struct Watch {
+    tracking: Tracking,
+    ruleset: Option<Ruleset>,
+    /// Of the last look; `None` where the kernel does not say.
+    count: Option<u64>,
+    generation: Option<u32>,
+}
+
+impl Watch {
+    /// Looks at this machine for the first time.
+    pub(super) fn begin() -> Self {
+        let mut ruleset = Ruleset::open().ok();
+        // Before rules are listed: what comes meanwhile is seen by the next look.
+        let (count, generation) = (count(), generation(ruleset.as_mut()));
+        let is_hidden = count.is_none() && Path::new(MODULE).exists();
+        let tracking = match listed() {
+            _ if is_hidden => Tracking::InUse,
+            Some(tracking) => tracking,
+            // Nothing lists rules: connections that are tracked have to do, though they may outlive the rules.
+            None if count.unwrap_or(0) > 0 => Tracking::InUse,
+            None => Tracking::Absent,
+        };
+        Self { tracking, ruleset, count, generation }
+    }
+
+    /// Returns what was seen so far.
+    #[must_use]
+    pub fn tracking(&self) -> Tracking {
+        self.tracking
+    }
+
+    /// Looks again, until tracking is in use.
+    pub(crate) fn look(&mut self) -> Tracking {
+        if self.tracking == Tracking::InUse {
+            return self.tracking;
+        }
+        let (count, generation) = (count(), generation(self.ruleset.as_mut()));
+        let is_more = count > self.count;
+        let is_changed = generation != self.generation;
+        (self.count, self.generation) = (count, generation);
+        if is_more || (is_changed && listed() == Some(Tracking::InUse)) {
+            self.tracking = Tracking::InUse;
+        }
+        self.tracking
+    }
+}
+
+fn count() -> Option<u64> {
+    fs::read_to_string(COUNT).ok()?.trim().parse().ok()
+}
+
+fn generation(ruleset: Option<&mut Ruleset>) -> Option<u32> {
+    ruleset?.generation().ok()
+}
+
+/// Returns what rules say; `None` if nothing lists them.
+fn listed() -> Option<Tracking> {
+    let listings = LISTINGS.iter().filter_map(|[name, words]| Program::new(name, words).run().ok());
+    let tracking = |text: String| if tracks(&text) { Tracking::InUse } else { Tracking::Absent };
+    listings.map(tracking).reduce(|one, other| if one == Tracking::InUse { one } else { other })
+}
+
+/// Returns whether a listing of nft or iptables-save has a rule by which connections are tracked.
+fn tracks(listing: &str) -> bool {
+    listing.lines().any(|line| {
+        // Comments and names of interfaces stand in quotation marks.
+        let bare: String = line.split('"').step_by(2).collect();
+        let words: Vec<&str> = bare.split_whitespace().collect();
+        match words.as_slice() {
+            [] => false,
+            [first, ..] if first.starts_with(['#', '*', ':']) => false,
+            ["-A", ..] => words.windows(2).any(|pair| {
+                (pair[0] == "-m" && MATCHES.contains(&pair[1]))
+                    || (pair[0] == "-j" && TARGETS.contains(&pair[1]))
+            }),
+            // What has a name of its own is no rule yet.
+            ["table" | "chain" | "set" | "map" | "ct", .., "{"] => false,
+            words => words.iter().enumerate().any(|(at, word)| WORDS.contains(word) && !is_name(words, at)),
+        }
+    })
+}
+
+/// Returns whether a word is the name of a chain that a rule calls.
+fn is_name(words: &[&str], at: usize) -> bool {
+    at > 0 && ["jump", "goto"].contains(&words[at - 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_have_connections_tracked_are_known_in_each_language() {
+        for rule in [
+            "ct state established,related accept",
+            "oifname \"eth0\" counter packets 0 bytes 0 masquerade",
+            "meta l4proto tcp redirect to :80",
+            "ip daddr 192.0.2.1 dnat ip to 10.0.0.1",
+            "-A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+            "-A FORWARD -m state --state NEW -j ACCEPT",
+            "-A POSTROUTING -s 172.17.0.0/16 ! -o docker0 -j MASQUERADE",
+            "-A PREROUTING -j NETMAP --to 10.0.0.0/24",
+        ] {
+            assert!(tracks(&format!("table ip nat {{\n\tchain a {{\n\t\t{rule}\n\t}}\n}}\n")), "{rule}");
+        }
+    }
+
+    #[test]
+    fn names_comments_and_rules_without_state_are_no_sign_of_it() {
+        for rule in [
+            "chain snat {",
+            "set ct {",
+            "ct helper sip5060 {",
+            "type nat hook postrouting priority srcnat; policy accept;",
+            "jump masquerade",
+            "notrack",
+            "accept comment \"ct state new\"",
+            "iifname \"ct\" accept",
+            "*nat",
+            ":POSTROUTING ACCEPT [0:0]",
+            "-A FORWARD -m comment --comment \"-j MASQUERADE\" -j ACCEPT",
+            "-A PREROUTING -j CT --notrack",
+            "-A FORWARD -j HOPLINE-x",
+        ] {
+            assert!(!tracks(&format!("{rule}\n")), "{rule}");
+        }
+    }
+
+    fn watch() -> Watch {
+        Watch { tracking: Tracking::Absent, ruleset: None, count: count(), generation: None }
+    }
+
+    #[test]
+    fn what_has_begun_is_never_over() {
+        let mut watch = Watch { tracking: Tracking::InUse, count: Some(u64::MAX), ..watch() };
+        assert_eq!((watch.look(), watch.tracking()), (Tracking::InUse, Tracking::InUse));
+    }
+
+    #[test]
+    fn connections_that_are_left_of_an_earlier_tracking_are_no_beginning() {
+        let mut watch = Watch { count: Some(u64::MAX), ..watch() };
+        assert_eq!((watch.look(), watch.count), (Tracking::Absent, count()));
+    }
+}
