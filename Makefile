@@ -84,7 +84,7 @@ check: lint build-times-check package tshark chromium iperf3 iptables nft test e
 	@[ ! -e $(TARGET)/python/skipped ] || echo 'check: passed, but PyPI was not reached, and the Python package was not tested' >&2
 	@[ -w /dev/net/tun ] && [ "$$(id -u)" = 0 ] || echo 'check: passed, but nothing was sent over real links: that needs root and /dev/net/tun' >&2
 
-# The features of the command one by one; `quick` builds it without any.
+# The features of the command one by one, and hopline-net without gateways; `quick` builds the command without any.
 .PHONY: lint
 lint: tools deny ## Check format, lints, documentation and dependencies
 	@! grep -rnE '^(<{7}|>{7}) ' --include='*.md' --include='*.rs' --include='*.toml' --exclude-dir=target . \
@@ -94,6 +94,9 @@ lint: tools deny ## Check format, lints, documentation and dependencies
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	for feature in net parquet; do \
 		cargo clippy --locked --package hopline-cli --no-default-features --features $$feature -- -D warnings; \
+	done
+	for features in '' tokio; do \
+		cargo clippy --locked --package hopline-net --features "$$features" -- -D warnings; \
 	done
 	cargo clippy --locked $(VERSUS) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps

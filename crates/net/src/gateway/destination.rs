@@ -160,6 +160,7 @@ impl Allowed {
 
 /// Returns whether `ip` is of a network that is not reached from the whole Internet: RFC 1918, RFC 6598, RFC 4193, site-local addresses
 /// (RFC 3879), and such IPv4 addresses behind NAT64 (RFC 6052 §2.1).
+#[cfg(feature = "gateway")]
 pub(super) fn is_private(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {

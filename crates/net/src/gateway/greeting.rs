@@ -243,6 +243,7 @@ fn message(kind: Kind, proof: blake3::Hash, proven: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// Another protocol, or another version of it.
+#[cfg(feature = "gateway")]
 pub(super) fn version(message: &[u8]) -> Result<(), Malformed> {
     after_start(message).map(drop)
 }
