@@ -157,6 +157,14 @@ fn run_copy(name: &str, prefix: &[&str]) {
     assert!(status.as_ref().is_ok_and(std::process::ExitStatus::success), "{name}: {status:?}");
 }
 
+/// Has this process end with the thread that has started it, which waits for it: if a test hangs, its program ends, and would leave the
+/// copy behind. Commands before the copy such as `unshare` replace themselves by it, so that its parent is the program.
+fn end_with_parent() {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .expect("the signal is one (prctl(2), PR_SET_PDEATHSIG)");
+}
+
 /// Prefixes the names of `tests` with that of the module that has them.
 pub fn module<T: IntoIterator<Item = Test>>(name: &str, tests: T) -> impl Iterator<Item = Test> + use<'_, T> {
     tests.into_iter().map(move |test| Test { name: format!("{name}::{}", test.name), ..test })
@@ -167,6 +175,7 @@ pub fn module<T: IntoIterator<Item = Test>>(name: &str, tests: T) -> impl Iterat
 #[must_use]
 pub fn run(tests: impl IntoIterator<Item = Test>, at_once: Option<usize>) -> ExitCode {
     if let Ok(only) = std::env::var(ONLY) {
+        end_with_parent();
         let found = tests.into_iter().find(|test| test.name == only);
         (found.expect("the name is that of a test").body)();
         return ExitCode::SUCCESS;
