@@ -11,6 +11,9 @@ use std::collections::VecDeque;
 const HOLES: usize = 64;
 /// Numbers farther apart than this are not of one window: the connection is another one, on the same ports.
 const FAR: i32 = 1 << 30;
+/// Most bytes between what has come and the end of the last packet of a flow that the other end names differently: little enough that
+/// another flow is seldom so near, and a burst at the end of most transfers.
+const TAIL: i32 = 1 << 18;
 
 /// Sequence numbers from one up to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +135,11 @@ impl<K> Detect<K> {
             (false, _) => self.hold(hand, span.from, keep()),
         }
         Verdict::Held
+    }
+
+    /// Returns whether what has come ends shortly before this packet ends, so that it may be the last of this flow.
+    pub(super) fn has_tail(&self, last: Span) -> bool {
+        (0..TAIL).contains(&last.to.distance_from(self.edge))
     }
 
     /// The other end has sent up to `to`, the last packet from `from` on (C9).

@@ -2,7 +2,7 @@
 
 use super::cache::Replay;
 use super::detect::Span;
-use super::{DProxy, Does};
+use super::{DProxy, Does, Tracked};
 use crate::filter::Turn;
 use crate::packet::Connection;
 use crate::table::Place;
@@ -61,7 +61,11 @@ impl<K: Clone> DProxy<K> {
                 }
             }
             Says::Tail => {
-                let known = self.table.find(&incoming(flow));
+                let is_tail = |tracked: &Tracked<K>| {
+                    tracked.detect.as_ref().is_some_and(|detect| detect.has_tail(Span::of(range)))
+                };
+                let (table, named) = (&self.table, incoming(flow));
+                let known = table.find(&named).or_else(|| self.names.find(table, flow, named, is_tail));
                 let hear = |place| {
                     self.detecting(now, place, |detect, hand| {
                         if detect.is_near(range.end()) {
@@ -78,8 +82,9 @@ impl<K: Clone> DProxy<K> {
 
     /// The other end misses a range of what has gone out.
     fn replay(&mut self, now: Instant, flow: Flow, range: Range) {
-        let named = self.table.find(&outgoing(flow));
-        let place = named.or_else(|| self.names.find(&self.table, flow, range));
+        let (table, named) = (&self.table, outgoing(flow));
+        let keeps = |tracked: &Tracked<K>| tracked.kept.has(range);
+        let place = table.find(&named).or_else(|| self.names.find(table, flow, named, keeps));
         self.stats.unknown_flows += u64::from(place.is_none());
         let numbers = place.map(|place| self.table.at(place).kept.in_range(range)).unwrap_or_default();
         let mut is_answered = false;

@@ -616,6 +616,23 @@ fn a_lost_tail_is_found_when_the_near_end_tells_of_it() {
 }
 
 #[test]
+fn the_lost_tail_of_a_translated_flow_is_found() {
+    for (translation, found) in [(Translation::Absent, vec![]), (Translation::Possible, vec![1, 2])] {
+        let mut link = Link::begun_with(|config| config.translation = translation);
+        [1, 2].map(|n| link.is_lost(n));
+        let named = Flow { dst: PUBLIC, ..flow() };
+        let elsewhere = Flow { src: (SENDER.0, SENDER.1 + 1), ..named };
+        let tails = [(elsewhere, 2), (named, 1000), (named, 2)];
+        for ((flow, n), number) in tails.into_iter().zip(1..) {
+            assert_eq!(link.repairs(), Vec::<Name>::new(), "no endpoint in common, or another place");
+            let tail = KEY.seal(NEAR, Message { number, flow, range: range(n), says: Says::Tail });
+            link.far.handle_message(link.now(), NEAR, &tail);
+        }
+        assert_eq!(link.repairs(), found);
+    }
+}
+
+#[test]
 fn nobody_is_told_of_a_tail_that_is_acknowledged() {
     let mut link = Link::begun_with(|config| config.tail_probe = Some(Duration::from_millis(20)));
     link.ack_crosses(1);
@@ -720,9 +737,11 @@ fn a_name_that_the_router_gives_to_another_connection_means_that_one() {
         table.insert(Instant::ZERO, connection, tracked).0
     };
     let (former, latter) = (keeps(1, 1), keeps(2, 2));
-    assert_eq!(names.find(&table, named, range(1)), Some(former));
-    assert_eq!(names.find(&table, named, range(2)), Some(latter));
-    assert_eq!(names.find(&table, named, range(9)), Some(latter), "nothing of that range is kept");
+    let here = Connection { fixed: named.src, mobile: named.dst };
+    let find = |names: &mut Names, n| names.find(&table, named, here, |tracked| tracked.kept.has(range(n)));
+    assert_eq!(find(&mut names, 1), Some(former));
+    assert_eq!(find(&mut names, 2), Some(latter));
+    assert_eq!(find(&mut names, 9), Some(latter), "nothing of that range is kept");
 }
 
 /// Keys of a session: what the near end seals, and what the far one does.

@@ -2,12 +2,13 @@
 //!
 //! The middlebox of that router sees packets with the addresses that they have behind it. The other end names those on the link. One
 //! endpoint of the connection is the same for both, and sequence numbers are not changed: so a request for an unknown flow is taken to
-//! mean a flow with one endpoint in common that keeps the data which are asked for.
+//! mean a flow with one endpoint in common that keeps the data which are asked for, and the tail of one to be that of such a flow which has
+//! come almost that far.
 
 use super::Tracked;
 use crate::packet::Connection;
 use crate::table::{Place, Table};
-use hopline_wire::dproxy::{Flow, Range};
+use hopline_wire::dproxy::Flow;
 use std::collections::BTreeMap;
 
 /// Translation of addresses between the ends of a link and their middleboxes.
@@ -36,18 +37,24 @@ impl Names {
         Self { translation, known: BTreeMap::new() }
     }
 
-    /// Returns the connection that keeps this range of a flow which the other end names.
-    pub(super) fn find<K>(&mut self, table: &Table<Tracked<K>>, flow: Flow, range: Range) -> Option<Place> {
+    /// Returns the connection that the other end means by `flow`, which would be `named` here: one that `fits` what it says of it.
+    pub(super) fn find<K>(
+        &mut self,
+        table: &Table<Tracked<K>>,
+        flow: Flow,
+        named: Connection,
+        fits: impl Fn(&Tracked<K>) -> bool,
+    ) -> Option<Place> {
         if self.translation == Translation::Absent {
             return None;
         }
         let remembered = self.known.get(&flow).and_then(|connection| table.find(connection));
-        if remembered.is_some_and(|place| table.is(place, |tracked| tracked.kept.has(range))) {
+        if remembered.is_some_and(|place| table.is(place, &fits)) {
             return remembered;
         }
-        // Never asked for, or the router has given the name to another connection.
+        // Never heard of, or the router has given the name to another connection.
         let found = table.find_among_newest(SEARCHED, |connection, tracked| {
-            (connection.fixed == flow.src) != (connection.mobile == flow.dst) && tracked.kept.has(range)
+            (connection.fixed == named.fixed) != (connection.mobile == named.mobile) && fits(tracked)
         });
         let Some(place) = found else { return remembered };
         if self.known.len() >= NAMES {
