@@ -5,10 +5,12 @@
 //! challenge, which has been met never before: what somebody has recorded meets none. Each further challenge that is met proves that the other
 //! end is still there ([`presence`]). No clock plays a part in it.
 
+mod challenges;
 mod presence;
 
 use crate::dproxy::{Key, Seen};
 use bytes::Bytes;
+use challenges::Challenges;
 use hopline_core::Instant;
 use hopline_wire::dproxy::tunnel::{
     Datagram, FRAME_TAG_LEN, GREETING_TAG_LEN, Greeting, HEADER_LEN, NUMBERS, Sealed, Speaks, Wants,
@@ -22,8 +24,7 @@ pub(crate) struct Session {
     key: Key,
     speaks: Speaks,
     life: u64,
-    /// Challenges that were met.
-    challenges: u64,
+    challenges: Challenges,
     /// The challenge of the other end that was heard last.
     heard: u64,
     met: Option<Met>,
@@ -57,6 +58,15 @@ pub(crate) enum Heard {
     Began(Reply),
 }
 
+/// Reason of a greeting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    /// Its time has come.
+    Due,
+    /// The other end has asked for it.
+    Asked,
+}
+
 /// A greeting to be sent.
 pub(crate) type Reply = (Greeting, [u8; GREETING_TAG_LEN]);
 
@@ -77,7 +87,15 @@ impl Session {
     pub(crate) const fn new(key: Key, speaks: Speaks, life: u64) -> Self {
         // 0 stands for none.
         let life = if life == 0 { 1 } else { life };
-        Self { key, speaks, life, challenges: 0, heard: 0, met: None, presence: Presence::new() }
+        Self {
+            key,
+            speaks,
+            life,
+            challenges: Challenges::new(),
+            heard: 0,
+            met: None,
+            presence: Presence::new(),
+        }
     }
 
     /// Returns whether the other end would understand what is sent now, if it is there.
@@ -108,7 +126,7 @@ impl Session {
 
     /// The greeting that is due.
     pub(crate) fn greet(&mut self, now: Instant) -> Option<Reply> {
-        self.presence.is_due(now).then(|| self.greeting())
+        self.presence.is_due(now).then(|| self.greeting(now, Reason::Due))
     }
 
     /// A packet crosses the link, in whichever direction and whichever way.
@@ -134,8 +152,10 @@ impl Session {
             return Heard::Nothing(None);
         }
         self.heard = greeting.challenge;
-        let is_fresh = greeting.met == self.challenge();
-        self.challenges += u64::from(is_fresh);
+        let is_fresh = self.challenges.meet(now, greeting.met);
+        if is_fresh {
+            self.presence.measured(self.challenges.rtt());
+        }
         let is_known = |met: &Option<Met>| met.as_ref().is_some_and(|met| met.life == greeting.life);
         let begins = is_fresh && !is_known(&self.met);
         if begins {
@@ -150,8 +170,8 @@ impl Session {
             }
         }
         match (begins, greeting.wants) {
-            (true, _) => Heard::Began(self.greeting()),
-            (false, Wants::Answer) => Heard::Nothing(Some(self.greeting())),
+            (true, _) => Heard::Began(self.greeting(now, Reason::Asked)),
+            (false, Wants::Answer) => Heard::Nothing(Some(self.greeting(now, Reason::Asked))),
             (false, Wants::Nothing) => Heard::Nothing(None),
         }
     }
@@ -202,6 +222,7 @@ impl Session {
             self.key.derive(&bytes)
         };
         let (seals, opens) = (key_of(self.life, life), key_of(life, self.life));
+        self.challenges.forget();
         self.met = Some(Met { life, seals, opens, next: 0, seen: Seen::default(), is_confirmed: false });
         self.presence.hurry(now);
     }
@@ -214,25 +235,21 @@ impl Session {
         }
     }
 
-    /// Nobody without the key can know it before it is said.
-    fn challenge(&self) -> u64 {
-        let mut bytes = *b"challenge................";
-        bytes[9..17].copy_from_slice(&self.life.to_be_bytes());
-        bytes[17..].copy_from_slice(&self.challenges.to_be_bytes());
-        u64::from_be_bytes(self.key.derive(&bytes)[..8].try_into().expect("8 of 32 bytes")).max(1)
-    }
-
-    fn greeting(&self) -> Reply {
+    fn greeting(&mut self, now: Instant, reason: Reason) -> Reply {
+        // An answer does not ask while both ends ask without pause, or they would answer each other for ever.
+        let asks = reason == Reason::Due && self.presence.is_probing();
+        let wants = if self.present().is_some() && !asks { Wants::Nothing } else { Wants::Answer };
+        let asked = (wants == Wants::Answer).then_some(now);
+        let challenge = match reason {
+            Reason::Due => self.challenges.make(&self.key, self.life, asked),
+            Reason::Asked => self.challenges.latest(&self.key, self.life, asked),
+        };
         let greeting = Greeting {
             life: self.life,
-            challenge: self.challenge(),
+            challenge,
             met: self.heard,
             knows: self.met.as_ref().map_or(0, |peer| peer.life),
-            wants: if self.present().is_some() && !self.presence.is_probing() {
-                Wants::Nothing
-            } else {
-                Wants::Answer
-            },
+            wants,
             speaks: self.speaks,
         };
         let tag = self.key.derive(&greeting.to_bytes());

@@ -21,6 +21,8 @@ fn acknowledging() -> Repair {
 struct Net {
     ends: [Tunnel; 2],
     now: Instant,
+    /// One way.
+    delay: Duration,
     under_way: BTreeMap<(Instant, u64), (usize, Bytes)>,
     sent: u64,
     /// Packets that have crossed, by the end at which they arrived.
@@ -37,6 +39,7 @@ impl Net {
         Self {
             ends: [end(0), end(1)],
             now: Instant::from_secs(1),
+            delay: DELAY,
             under_way: BTreeMap::new(),
             sent: 0,
             delivered: Default::default(),
@@ -93,7 +96,7 @@ impl Net {
                         self.recorded.push((1 - from, datagram.clone()));
                         if !self.random.bernoulli(self.loss) {
                             self.sent += 1;
-                            self.under_way.insert((self.now + DELAY, self.sent), (1 - from, datagram));
+                            self.under_way.insert((self.now + self.delay, self.sent), (1 - from, datagram));
                         }
                     }
                 }
@@ -342,6 +345,88 @@ fn a_link_with_traffic_that_loses_a_fifth_is_never_given_up() {
         net.run_ms(10);
         assert_eq!(net.ends[0].peer(), Peer::Present);
     }
+}
+
+/// Runs traffic from one end for so long, and returns how often either end changed its mind about the other, and when the first did last.
+fn changes(net: &mut Net, ms: u64, mut each: impl FnMut(&mut Net)) -> ([u32; 2], Option<Duration>) {
+    let (began, mut last) = (net.now, None);
+    let (mut counts, mut said) = ([0; 2], net.ends.each_ref().map(Tunnel::peer));
+    for _ in 0..ms / 50 {
+        each(net);
+        net.run_ms(50);
+        for at in [0, 1] {
+            let is = net.ends[at].peer();
+            if is != said[at] {
+                (counts[at], said[at]) = (counts[at] + 1, is);
+                if at == 0 {
+                    last = Some(net.now.since(began));
+                }
+            }
+        }
+    }
+    (counts, last)
+}
+
+const ROUND_TRIPS_MS: [u64; 4] = [100, 1_400, 2_000, 4_000];
+
+fn one_packet(net: &mut Net) {
+    net.send(0, packet(1));
+}
+
+#[test]
+fn an_end_far_away_stays_present_with_traffic_without_and_with_losses() {
+    for rtt in ROUND_TRIPS_MS {
+        let mut net = Net::new([asking(); 2], [KEY; 2]);
+        net.delay = Duration::from_millis(rtt / 2);
+        net.run_ms(10_000 + 4 * rtt);
+        for loss in [0.0, 0.1] {
+            net.loss = loss;
+            assert_eq!(changes(&mut net, 60_000, one_packet).0, [0; 2], "{rtt} ms, traffic, {loss} lost");
+            assert_eq!(changes(&mut net, 60_000, |_| ()).0, [0; 2], "{rtt} ms, idle, {loss} lost");
+        }
+        let greetings = net.ends[0].stats().greetings;
+        assert!(greetings < 2 * 240_000 / 150, "{rtt} ms: no more than are asked for: {greetings}");
+    }
+}
+
+#[test]
+fn an_end_far_away_that_falls_silent_is_absent_once_and_back_once() {
+    for (rtt, most) in ROUND_TRIPS_MS.into_iter().zip([2_700, 3_000, 3_000, 4_000]) {
+        let mut net = Net::new([asking(); 2], [KEY; 2]);
+        net.delay = Duration::from_millis(rtt / 2);
+        net.run_ms(10_000 + 4 * rtt);
+        let _ = changes(&mut net, 20_000, one_packet);
+        net.loss = 1.0;
+        let (counts, last) = changes(&mut net, 20_000, one_packet);
+        assert_eq!((counts[0], net.ends[0].peer()), (1, Peer::Absent), "{rtt} ms");
+        assert!(
+            last <= Some(Duration::from_millis(most)),
+            "{rtt} ms: {:?} s",
+            last.map(Duration::as_secs_f64)
+        );
+        net.loss = 0.0;
+        let (counts, last) = changes(&mut net, 20_000, one_packet);
+        assert_eq!((counts[0], net.ends[0].peer()), (1, Peer::Present), "{rtt} ms");
+        assert!(
+            last <= Some(Duration::from_millis(1_050 + rtt)),
+            "{rtt} ms: {:?} s",
+            last.map(Duration::as_secs_f64)
+        );
+    }
+}
+
+#[test]
+fn a_radio_that_sleeps_most_of_the_time_is_present() {
+    let mut net = Net::new([asking(); 2], [KEY; 2]);
+    let mut at = 0;
+    // What is sent while it sleeps arrives when it wakes, every 3 s.
+    let mut sleep = |net: &mut Net| {
+        at = (at + 50) % 3_000;
+        net.delay = Duration::from_millis(3_000 - at + 10);
+        net.send(0, packet(1));
+    };
+    let _ = changes(&mut net, 60_000, &mut sleep);
+    assert_eq!(changes(&mut net, 120_000, &mut sleep).0, [0; 2]);
 }
 
 proptest! {
