@@ -9,12 +9,13 @@ impl Opaque {
         [&self.of_peer()[..], &self.of_packets(), &self.of_datagrams(), &self.of_queue()].concat()
     }
 
-    fn of_peer(&self) -> [Figure; 6] {
+    fn of_peer(&self) -> [Figure; 7] {
         let (stats, gone) = (self.tunnel.stats(), self.socket.unreachable);
         let ready = (self.tunnel.peer() == Peer::Present).into();
         [
             Figure::gauge("peer_ready", "Whether the other end is there: 1 or 0", ready),
-            Figure::counter("unrouted", "Times that routes could not be changed", self.counts.unrouted),
+            Figure::gauge("routes_refused", "Routes that the system refuses to change", self.leads.missing()),
+            Figure::counter("unrouted", "Tries to change routes that were refused", self.counts.unrouted),
             Figure::counter("peer_unreachable", "Times that the network said that nobody is there", gone),
             Figure::counter("sessions", "Sessions begun: one for each life of the other end", stats.sessions),
             Figure::counter("greetings_sent", "Greetings sent", stats.greetings),

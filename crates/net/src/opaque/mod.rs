@@ -22,15 +22,15 @@ mod shaping;
 use crate::error::Error;
 use crate::pace::{Clock, Woken, Written};
 use crate::peer_socket::{PeerSocket, Sent, random_life};
-use crate::service::{Ledger, Notice, Service};
+use crate::service::{Ledger, Notice, Service, Tone};
 use crate::{Interface, Tun, TunLifetime};
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_proxy::Peer;
 use hopline_proxy::dproxy::Key;
 use hopline_proxy::tunnel::{self, Does, OVERHEAD, Repair, Tunnel};
-use leads::Leads;
 pub use leads::Network;
+use leads::{Condition, Leads, Wanted};
 use shaping::Shaper;
 pub use shaping::Shaping;
 use std::io;
@@ -135,7 +135,7 @@ struct Counts {
     datagrams_sent: u64,
     bytes_sent: u64,
     datagrams_received: u64,
-    /// Times that routes could not be changed.
+    /// Tries after which a route was not as it is wanted.
     unrouted: u64,
 }
 
@@ -245,22 +245,28 @@ impl Opaque {
     }
 
     /// Has the routes follow the other end, and says how that is.
-    fn follow_peer(&mut self, ledger: &Ledger, address: IpAddr) {
+    fn follow_peer(&mut self, now: Instant, ledger: &Ledger) {
         let peer = self.tunnel.peer();
+        let wanted = if peer == Peer::Present { Wanted::There } else { Wanted::Away };
+        if let Some(condition) = self.leads.set(now, wanted) {
+            self.counts.unrouted += u64::from(matches!(condition, Condition::Refused(..)));
+            of_routes(&condition, self.tun.name(), &ledger.notices())
+                .into_iter()
+                .for_each(|notice| ledger.say(notice));
+        }
         if self.said == peer {
             return;
         }
         self.said = peer;
-        self.counts.unrouted += u64::from(self.leads.set(peer == Peer::Present).is_err());
         let without = "packets take the routes beside the tunnel";
-        Notice::of_peer(peer, &address.to_string(), without)
+        Notice::of_peer(peer, &self.peer.to_string(), without)
             .into_iter()
             .for_each(|notice| ledger.say(notice));
     }
 
     fn due(&self) -> Option<Instant> {
         let shaped = self.shaper.as_ref().and_then(Shaper::due);
-        self.tunnel.poll_timeout().into_iter().chain(shaped).min()
+        self.tunnel.poll_timeout().into_iter().chain(shaped).chain(self.leads.due()).min()
     }
 }
 
@@ -272,13 +278,13 @@ impl Service for Opaque {
         loop {
             let now = clock.now();
             let due = if self.turn(now, &mut buffer)? { Some(now) } else { self.due() };
-            self.follow_peer(ledger, self.peer);
+            self.follow_peer(now, ledger);
             if written.is_due(now) {
                 ledger.write(self.figures());
             }
             if clock.wait([self.tun.as_fd(), self.socket.as_fd()], stop, due)? == Woken::ToStop {
                 // An interface that stays leads nowhere now.
-                let _ = self.leads.set(false);
+                let _ = self.leads.set(now, Wanted::Away);
                 ledger.write(self.figures());
                 return Ok(());
             }
@@ -286,9 +292,55 @@ impl Service for Opaque {
     }
 }
 
+/// Subject of the notice about routes.
+const ROUTES: &str = "routes";
+
+/// Returns the notice about the routes. `None` where all is well and was before.
+fn of_routes(condition: &Condition<'_>, tun: &str, said: &[Notice]) -> Option<Notice> {
+    let (tone, text) = match condition {
+        Condition::Done(_) if said.iter().all(|notice| notice.about != ROUTES) => return None,
+        Condition::Done(Wanted::There) => (Tone::Good, format!("all routes lead into {tun}")),
+        Condition::Done(Wanted::Away) => {
+            (Tone::Good, format!("no route leads into {tun} while the other end is not there"))
+        }
+        Condition::Refused(wanted, (address, prefix), error) => {
+            let (refused, meanwhile) = match wanted {
+                Wanted::There => ("set", "packets take the routes beside the tunnel"),
+                Wanted::Away => ("removed", "packets that take it are lost"),
+            };
+            let route = format!("the route to {address}/{prefix} through {tun}");
+            let text = format!("{route} cannot be {refused}: {error}; tried again each second, {meanwhile}");
+            (Tone::Bad, text)
+        }
+    };
+    Some(Notice { about: ROUTES.into(), tone, text })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn routes_are_told_of_once_for_each_change_and_not_before_one_is_refused() {
+        let ledger = Ledger::default();
+        let network = ("10.1.0.0".parse().unwrap(), 16);
+        let refused =
+            || Condition::Refused(Wanted::There, &network, io::Error::from_raw_os_error(libc::ENETDOWN));
+        let is = |condition: Condition<'_>| {
+            of_routes(&condition, "dproxy0", &ledger.notices()).into_iter().for_each(|n| ledger.say(n));
+            ledger.notices().first().map(|notice| (notice.tone, notice.text.clone()))
+        };
+        assert_eq!(is(Condition::Done(Wanted::There)), None);
+        let text = "the route to 10.1.0.0/16 through dproxy0 cannot be set: Network is down (os error 100); \
+                    tried again each second, packets take the routes beside the tunnel";
+        for _ in 0..2 {
+            assert_eq!(is(refused()), Some((Tone::Bad, text.to_owned())));
+        }
+        assert_eq!(
+            is(Condition::Done(Wanted::There)),
+            Some((Tone::Good, "all routes lead into dproxy0".into()))
+        );
+    }
 
     #[test]
     fn the_interface_takes_what_a_datagram_can_carry() {
