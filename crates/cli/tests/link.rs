@@ -35,6 +35,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let tests = tests!([LINK];
         the_commands_end_is_passed_on,
         what_is_read_and_printed_is_the_near_commands,
+        a_command_beside_that_fails_fails_the_run,
         the_far_command_ends_with_the_near_one,
         who_is_told_to_end_is_told_once_and_then_killed,
         nothing_outlives_a_link_that_is_told_to_end,
@@ -229,6 +230,26 @@ fn what_is_read_and_printed_is_the_near_commands() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(stdout(&output), "data\n");
     assert!(stderr(&output).starts_with("far: said\nfar: wrong\nthere: "), "{}", stderr(&output));
+}
+
+fn a_command_beside_that_fails_fails_the_run() {
+    for option in ["--near-router", "--far-router", "--far"] {
+        let at_once = done(&[option, "nosuchprogram", "--", "echo", "begun"]);
+        let said = stderr(&at_once);
+        assert_eq!(at_once.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains(&format!("error: {option} 'nosuchprogram' ended with exit status: 127")),
+            "{said}"
+        );
+        assert_eq!(stdout(&at_once), "", "a figure without the command that it is about");
+    }
+    let later = done(&["--far", "sleep 0.5; exit 3", "--", "sh", "-c", "echo begun; sleep 1.5"]);
+    assert_eq!((later.status.code(), stdout(&later).as_str()), (Some(1), "begun\n"));
+    assert_eq!(stderr(&later).matches("'sleep 0.5; exit 3' ended with exit status: 3").count(), 1);
+    let near = done(&["--far", "sleep 0.5; exit 3", "--", "sh", "-c", "sleep 1; exit 7"]);
+    assert_eq!(near.status.code(), Some(7));
+    let early = done(&["--near-router", "true", "--far", "true", "--", "true"]);
+    assert_eq!(early.status.code(), Some(0), "{}", stderr(&early));
 }
 
 fn the_far_command_ends_with_the_near_one() {

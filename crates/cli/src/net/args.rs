@@ -3,12 +3,14 @@
 mod bench;
 mod key;
 mod link;
+mod peer;
 mod proxy;
 mod transfer;
 
 pub(super) use bench::{Bench, BitRate, Test, Unit};
 pub(super) use key::{Key, KeyCommand};
 pub(super) use link::{Link, Rate, Share, Time};
+pub(super) use peer::Peer;
 pub(super) use proxy::{Asked, Proxy, ProxyCommand, ProxySetup, ProxyStatus, ProxyTop, ProxyUndo};
 pub(super) use transfer::{Identity, Recv, Send, Show, Transport};
 

@@ -147,7 +147,7 @@ impl Acquaintances {
 }
 
 /// What to tell where another key answers than the one that was asked for.
-pub(super) fn impostor(peer: &Name, found: Fingerprint, wanted: &str) -> Failure {
+pub(super) fn impostor(peer: &Name, found: Fingerprint, wanted: Fingerprint) -> Failure {
     let what = format!("who answers at {peer} has the fingerprint {found}, and not {wanted}");
     let help =
         "ask whoever runs `hopline recv` there for its fingerprint; if it is neither, somebody is in between";

@@ -1,8 +1,10 @@
 //! `send` and `recv`.
 
 use super::bench::bytes;
+use super::peer::Peer;
 use crate::args::number::{count, whole};
 use clap::{Args as Arguments, ValueEnum};
+use hopline_secure::Fingerprint;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -78,9 +80,9 @@ pub(crate) struct Send {
     /// File or directory; - for standard input
     #[arg(value_name = "FILE")]
     pub(crate) source: PathBuf,
-    /// Who receives
+    /// Receiver
     #[arg(value_name = "HOST[:PORT]")]
-    pub(crate) peer: String,
+    pub(crate) peer: Peer,
     /// What it is called there
     #[arg(long, value_name = "NAME", required_if_eq("source", "-"))]
     pub(crate) name: Option<String>,
@@ -98,7 +100,7 @@ pub(crate) struct Send {
     pub(crate) identity: Identity,
     /// Send if the receiver has the key with this fingerprint
     #[arg(long, value_name = "FINGERPRINT", conflicts_with_all = ["psk", "trust_on_first_use"])]
-    pub(crate) trust: Option<String>,
+    pub(crate) trust: Option<Fingerprint>,
     /// A receiver that is not known is believed, and known from then on
     #[arg(long, conflicts_with = "psk")]
     pub(crate) trust_on_first_use: bool,

@@ -1,5 +1,6 @@
 //! `hopline link`.
 
+mod beside;
 mod children;
 mod summary;
 mod traces;
@@ -9,20 +10,20 @@ use crate::console;
 use crate::net::args::{Link as Args, Rate, Share, Time};
 use crate::net::clock;
 use crate::problems::{Failure, say};
+use beside::Beside;
 use children::Children;
 use hopline_link::{Emulation, Extra, Side};
 use hopline_net::link::{Ends, NamespaceLink, Setup, Stands};
 use hopline_net::{Namespace, Network, netns};
 use hopline_scenario::source::Problem;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use summary::Verdict;
-use voice::Voice;
 
 /// Advice where namespaces can be made and interfaces cannot.
 const TUN_HELP: &str = "run it as root, or let its user open /dev/net/tun: `modprobe tun`, `chmod 666 /dev/net/tun`; a container needs \
@@ -45,11 +46,17 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     // Ctrl-C at a terminal goes to the command as well, which has a while to come to its end.
     console::catch_interrupts()?;
     let children = Children::adopt();
-    let voices = start_beside(args, &link)?;
-    let mut child = start(args, &link, link.host(Side::A), near(args))?;
-    let status = await_end(&mut child)?;
+    let mut beside = start_beside(args, &link)?;
+    let near = if beside::any_has_failed(&mut beside) {
+        Near::NotStarted
+    } else {
+        let mut child = start(args, &link, link.host(Side::A), near(args))?;
+        Near::Ended(await_end(&mut child, &mut beside)?)
+    };
+    // As seen before: a server may fail for the very reason that its client has ended.
+    let has_failed = beside.iter().any(Beside::was_seen_to_fail);
     drop(children);
-    voices.into_iter().for_each(Voice::end);
+    beside.into_iter().for_each(Beside::end);
     let stats = link.stats();
     let verdict = Verdict::of(stats.lateness.is_late(), args.strict);
     say(&summary::text(&stats, verdict));
@@ -58,7 +65,17 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
         std::fs::write(place, json)
             .map_err(|e| Failure::Other(format!("writing {}: {e}", place.display())))?;
     }
-    Ok(exit_code(status, verdict))
+    Ok(match near {
+        Near::Ended(status) => exit_code(status, has_failed || verdict == Verdict::Failed),
+        Near::NotStarted => ExitCode::FAILURE,
+    })
+}
+
+/// The command for the near host.
+enum Near {
+    /// Another command failed before it could begin.
+    NotStarted,
+    Ended(ExitStatus),
 }
 
 /// Options of one direction of a link.
@@ -120,25 +137,19 @@ fn setup(args: &Args) -> Result<Setup, Problem> {
 }
 
 /// Starts the commands of routers and of the far host, and gives them the time to begin to listen.
-fn start_beside(args: &Args, link: &NamespaceLink) -> Result<Vec<Voice>, Failure> {
+fn start_beside(args: &Args, link: &NamespaceLink) -> Result<Vec<Beside>, Failure> {
     let commands = [
         ("near-router", &args.near_router, link.router(Side::A)),
         ("far-router", &args.far_router, link.router(Side::B)),
         ("far", &args.far, Some(link.host(Side::B))),
     ];
-    let mut voices = Vec::new();
-    for (name, command, host) in commands {
-        let (Some(command), Some(host)) = (command, host) else { continue };
-        let mut shell = Command::new("sh");
-        // Ctrl-C is not for it: it is stopped when the near command has ended.
-        shell.args(["-c", command]).process_group(0);
-        voices.push(Voice::of(name, &mut shell)?);
-        start(args, link, host, shell)?;
+    let mut all = Vec::new();
+    for (name, words, host) in commands {
+        let (Some(words), Some(host)) = (words, host) else { continue };
+        all.push(Beside::start(name, words, host, |host, command| start(args, link, host, command))?);
     }
-    if !voices.is_empty() {
-        thread::sleep(HEAD_START);
-    }
-    Ok(voices)
+    beside::begin(&mut all, HEAD_START);
+    Ok(all)
 }
 
 fn near(args: &Args) -> Command {
@@ -185,14 +196,16 @@ enum Told {
     ToEnd(Instant),
 }
 
-/// Waits for the command. One that has been interrupted and goes on is told to end, and then made to.
-fn await_end(child: &mut std::process::Child) -> Result<ExitStatus, Failure> {
+/// Waits for the command, and tells at once of those beside it that fail. One that has been interrupted and goes on is told to end,
+/// and then made to.
+fn await_end(child: &mut std::process::Child, beside: &mut [Beside]) -> Result<ExitStatus, Failure> {
     let failed = |e: std::io::Error| Failure::Other(format!("waiting for the command: {e}"));
     let mut told = Told::Nothing;
     loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
             return Ok(status);
         }
+        beside::any_has_failed(beside);
         match told {
             Told::Nothing if console::interrupted() => told = Told::Interrupted(clock::now()),
             Told::Interrupted(since) if since.elapsed() > PATIENCE => {
@@ -207,9 +220,9 @@ fn await_end(child: &mut std::process::Child) -> Result<ExitStatus, Failure> {
 }
 
 /// As shells have it, unless the command succeeded and the run has failed all the same.
-fn exit_code(status: ExitStatus, verdict: Verdict) -> ExitCode {
+fn exit_code(status: ExitStatus, has_failed: bool) -> ExitCode {
     match (status.code(), status.signal()) {
-        (Some(0), _) if verdict == Verdict::Failed => ExitCode::FAILURE,
+        (Some(0), _) if has_failed => ExitCode::FAILURE,
         (Some(code), _) => ExitCode::from(code as u8),
         (None, signal) => ExitCode::from(128_u8.saturating_add(signal.unwrap_or(0) as u8)),
     }
@@ -232,14 +245,17 @@ mod tests {
     }
 
     #[test]
-    fn lateness_changes_the_exit_code_of_a_success_only_and_only_if_it_is_to() {
-        let of =
-            |raw, strict| format!("{:?}", exit_code(ExitStatus::from_raw(raw), Verdict::of(true, strict)));
+    fn a_failed_run_changes_the_exit_code_of_a_success_only() {
+        let of = |raw, has_failed| format!("{:?}", exit_code(ExitStatus::from_raw(raw), has_failed));
         let code = |code: u8| format!("{:?}", ExitCode::from(code));
         assert_eq!((of(0, false), of(0, true)), (code(0), code(1)));
         assert_eq!((of(7 << 8, true), of(9, true)), (code(7), code(128 + 9)));
-        let on_time = exit_code(ExitStatus::from_raw(0), Verdict::of(false, true));
-        assert_eq!(format!("{on_time:?}"), code(0));
+    }
+
+    #[test]
+    fn lateness_fails_a_run_only_if_it_is_to() {
+        let of = [(true, false), (true, true), (false, true)].map(|(late, strict)| Verdict::of(late, strict));
+        assert_eq!(of, [Verdict::Doubtful, Verdict::Failed, Verdict::OnTime]);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::super::identity;
 use super::LOOK_UP;
 use super::setback::Setback;
 use crate::console;
+use crate::net::args::Peer;
 use hopline_net::streams::{Host, Protocol, Stream};
 use hopline_net::transfer::Error;
 use hopline_net::wide::{self, Credentials, PublicKey, Trust, Wide};
@@ -20,7 +21,7 @@ const KEY_LOOK_UP: Duration = Duration::from_millis(5);
 
 /// Connects to what has the name `peer` now.
 pub(super) fn connect<P: Protocol>(
-    peer: &str,
+    peer: &Peer,
     config: &P::Config,
     limit: Duration,
 ) -> Result<Stream<P>, Setback>
@@ -32,7 +33,7 @@ where
 }
 
 /// Returns the key that the receiver proves to have. It learns none of ours: it is called with a key that is made for this.
-pub(super) fn key_of(peer: &str, limit: Duration) -> Result<PublicKey, Setback> {
+pub(super) fn key_of(peer: &Peer, limit: Duration) -> Result<PublicKey, Setback> {
     let private = identity::generate().map_err(|e| Setback::Error(Error::Connection(io::Error::other(e))))?;
     let config = wide::config(Credentials::Keys { private, trust: Trust::Anyone });
     at_an_address(peer, limit, move |address, limit| {
@@ -58,16 +59,15 @@ pub(super) fn key_of(peer: &str, limit: Duration) -> Result<PublicKey, Setback> 
     })
 }
 
-/// Does `work` with the addresses of `HOST[:PORT]`, one after the other until one succeeds, each with its part of the time. It
+/// Does `work` with the addresses of the peer, one after the other until one succeeds, each with its part of the time. It
 /// does so on a thread of its own, which is not waited for after Ctrl-C. The name is resolved anew each time: it may have got
 /// an address, or another one.
 fn at_an_address<T: Send + 'static>(
-    peer: &str,
+    peer: &Peer,
     limit: Duration,
     mut work: impl FnMut(SocketAddr, Duration) -> io::Result<T> + Send + 'static,
 ) -> Result<T, Setback> {
-    let (host, port) = host_and_port(peer);
-    let (host, (give, done)) = (host.to_owned(), mpsc::channel());
+    let ((host, port), (give, done)) = ((peer.host.clone(), peer.port), mpsc::channel());
     let until = now() + limit;
     let resolved = Arc::new(AtomicBool::new(false));
     let has_resolved = resolved.clone();
@@ -112,41 +112,4 @@ fn at_an_address<T: Send + 'static>(
 
 fn now() -> Instant {
     crate::net::clock::now()
-}
-
-/// `192.0.2.1`, `192.0.2.1:9`, `name:9`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:9`.
-fn host_and_port(peer: &str) -> (&str, u16) {
-    let in_brackets = peer.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let default = (in_brackets.unwrap_or(peer), hopline_wire::tpa::PORT);
-    if in_brackets.is_some() {
-        return default;
-    }
-    if peer.parse::<IpAddr>().is_ok() {
-        return default;
-    }
-    match peer.rsplit_once(':').map(|(host, port)| (host, port.parse())) {
-        Some((host, Ok(port))) => (host.trim_start_matches('[').trim_end_matches(']'), port),
-        _ => default,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::host_and_port;
-
-    #[test]
-    fn a_port_may_follow_any_kind_of_host() {
-        for (peer, expected) in [
-            ("192.0.2.1", ("192.0.2.1", 7172)),
-            ("192.0.2.1:9", ("192.0.2.1", 9)),
-            ("drone-3", ("drone-3", 7172)),
-            ("drone-3:65535", ("drone-3", 65535)),
-            ("2001:db8::1", ("2001:db8::1", 7172)),
-            ("[2001:db8::1]:9", ("2001:db8::1", 9)),
-            ("::1", ("::1", 7172)),
-            ("[::1]", ("::1", 7172)),
-        ] {
-            assert_eq!(host_and_port(peer), expected, "{peer}");
-        }
-    }
 }

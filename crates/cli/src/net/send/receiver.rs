@@ -16,7 +16,7 @@ use hopline_secure::keys::{Name, UnusableName};
 /// The key that the receiver must have, and where that is written. If it is not known, the receiver is asked, and nothing is
 /// sent before its key is trusted.
 pub(super) fn find(args: &Args, follow: &mut Follow) -> Result<(PublicKey, Option<Known>), Failure> {
-    let name: Name = args.peer.parse().map_err(|error: UnusableName| {
+    let name: Name = args.peer.written.parse().map_err(|error: UnusableName| {
         Problem::new(format!("{}: this cannot be the name of a peer", args.peer)).help(error.to_string())
     })?;
     let acquaintances = Acquaintances::load(&args.identity)?;
@@ -27,9 +27,7 @@ pub(super) fn find(args: &Args, follow: &mut Follow) -> Result<(PublicKey, Optio
     };
     let fingerprint = key.fingerprint();
     match &args.trust {
-        Some(wanted) if *wanted != fingerprint.to_string() => {
-            Err(identity::impostor(&name, fingerprint, wanted))
-        }
+        Some(wanted) if *wanted != fingerprint => Err(identity::impostor(&name, fingerprint, *wanted)),
         Some(_) => Ok((key, None)),
         None if args.trust_on_first_use && known.is_none() => {
             acquaintances.add(&name, &key).map(|()| (key, None))
