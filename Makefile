@@ -310,7 +310,7 @@ must-hold: tools ## Send 10 MB by TPA and TPA-wide through everything that they 
 	cargo test --locked --package hopline-testkit --test real -- --ignored --test-threads=20 must_hold::
 
 .PHONY: drills
-drills: tools ## Kill, restart, cut off, flood and rebind real transfers, count what is lost, and print the tables of recipes for proxies (root, half an hour)
+drills: tools iptables nft ## Kill, restart, cut off, flood and rebind real transfers, count what is lost, and print the tables of recipes for proxies (root, half an hour)
 	cargo test --locked --release --package hopline-cli --test real -- --ignored --nocapture --test-threads=4 drills::
 	cargo test --locked --release --package hopline-cli --test real -- --ignored --nocapture proxy::
 

@@ -8,6 +8,8 @@
 //! | `floods` | a transfer through a receiver under each flood, beside one without |
 //! | `strangers` | handshakes that are never finished or finished with garbage, and data that cannot be read |
 //! | `redirection` | datagrams to a third party, as an attacker forged its address |
+//! | `small_files` | a tree of 20,000 files over a long path |
+//! | `clocks` | clocks that are set, while daemons run and before they start again |
 //! | `gateways` | new connections through a trunk, an exit that dies, an attacker between the gateways |
 //! | `paths` | a router with a small MTU that says nothing |
 //! | `translation` | proxies on a router with NAT, beside one without |
@@ -19,6 +21,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "they tell what they measure")]
 
 mod attacker;
+mod clocks;
 mod floods;
 mod gateways;
 mod outages;
@@ -26,6 +29,7 @@ mod paths;
 mod recipes;
 mod redirection;
 mod schedules;
+mod small_files;
 mod strangers;
 mod translation;
 mod world;
@@ -39,6 +43,7 @@ const OWN_MOUNTS: &[&str] = &["unshare", "--mount", "--propagation", "private"];
 pub(crate) fn tests() -> Vec<Test> {
     let drill = |name: &str, body: fn()| Test::new(name, [LINK], body).long();
     let needs: Vec<Need> = crate::proxy::NEEDS.into_iter().chain([Need::Program("chrt")]).collect();
+    let needs_of_clocks: Vec<Need> = crate::proxy::NEEDS.into_iter().chain([Need::Program("cc")]).collect();
     let recipes = recipes::DRILLS.map(|(name, body)| Test::new(name, needs.clone(), body).long().alone());
     let others = vec![
         // Drills about speed have the machine for themselves.
@@ -51,6 +56,8 @@ pub(crate) fn tests() -> Vec<Test> {
         drill("hostile_conversations", strangers::memory).alone(),
         drill("redirection", redirection::drill).alone(),
         Test::new("gateways", [LINK, Need::Program("iptables")], gateways::drill).long().alone(),
+        Test::new("clocks", needs_of_clocks, clocks::drill).long().alone(),
+        drill("small_files", small_files::drill).alone(),
         drill("schedules", schedules::drill).in_own_process(OWN_MOUNTS),
         drill("a_router_with_a_small_mtu_that_says_nothing", paths::drill),
         drill("an_outage_longer_than_the_silence_limit", outages::drill),

@@ -368,7 +368,8 @@ impl Daemon {
         daemon
     }
 
-    fn begin_by(host: &Namespace, words: &[&str], file: &Path, state: &Path) -> Self {
+    /// A daemon that another program starts and becomes.
+    pub(crate) fn begin_by(host: &Namespace, words: &[&str], file: &Path, state: &Path) -> Self {
         let log = file.with_extension("log");
         let mut command = Command::new(words.first().unwrap_or(&env!("CARGO_BIN_EXE_hopline")));
         command.env("NO_COLOR", "1").stdin(Stdio::null());

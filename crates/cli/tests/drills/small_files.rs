@@ -1,0 +1,85 @@
+//! A tree of many small files over a path with a round trip of 50 ms.
+
+use crate::drills::world::{BOTH, Speaks, ended, now};
+use hopline_core::Duration as Span;
+use hopline_link::{Emulation, Side};
+use hopline_net::link::NamespaceLink;
+use std::fs;
+use std::path::Path;
+use std::process::Child;
+use std::time::Duration;
+use tempfile::TempDir;
+
+const FILES: usize = 20_000;
+/// Bytes of each.
+const SIZE: usize = 1000;
+/// One way.
+const DELAY: Span = Span::from_millis(25);
+/// Least files in a second.
+const LEAST: f64 = 200.0;
+const PATIENCE: Duration = Duration::from_secs(300);
+
+pub(crate) fn drill() {
+    let rates = BOTH.map(|speaks| {
+        let rate = files_in_a_second(speaks);
+        println!("{FILES} files of {SIZE} bytes over {speaks:?}, 25 ms each way: {rate:.0} in a second");
+        rate
+    });
+    assert!(rates.iter().all(|rate| *rate >= LEAST), "{rates:.0?}, {LEAST} are asked for");
+}
+
+fn files_in_a_second(speaks: Speaks) -> f64 {
+    let folders = TempDir::new().unwrap();
+    let [from, to] = ["from", "to"].map(|name| folders.path().join(name));
+    make(&from);
+    fs::create_dir(&to).unwrap();
+    let way = Emulation::delay(DELAY);
+    let link = NamespaceLink::new(way.clone(), way, 1).unwrap();
+    let mut recv = speaks.receiver(folders.path(), &["-q"]);
+    recv.arg("-o").arg(&to);
+    let _receiver = Killed(link.host(Side::B).spawn(recv).unwrap());
+    let mut send = speaks.hopline(folders.path(), &["send", "-q", "--patience", "30"]);
+    send.arg(&from).arg(link.address_b().to_string());
+    let began = now();
+    let mut sender = Killed(link.host(Side::A).spawn(send).unwrap());
+    let status = ended(&mut sender.0, PATIENCE);
+    let took = began.elapsed();
+    assert!(status.is_some_and(|status| status.success()), "{speaks:?}: {status:?}");
+    check(&to.join("from"));
+    FILES as f64 / took.as_secs_f64()
+}
+
+/// Killed when it is dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A hundred folders, each with its share of the files.
+fn make(tree: &Path) {
+    for number in 0..FILES {
+        let path = place(tree, number);
+        if number < 100 {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+        }
+        fs::write(path, content(number)).unwrap();
+    }
+}
+
+fn check(tree: &Path) {
+    for number in 0..FILES {
+        assert_eq!(fs::read(place(tree, number)).unwrap(), content(number), "file {number}");
+    }
+}
+
+fn place(tree: &Path, number: usize) -> std::path::PathBuf {
+    tree.join(format!("{:02}/{number:05}", number % 100))
+}
+
+fn content(number: usize) -> Vec<u8> {
+    number.to_string().into_bytes().into_iter().cycle().take(SIZE).collect()
+}
