@@ -134,6 +134,8 @@ pub(super) struct Watch {
     limits: Limits,
     heard: Duration,
     asked: bool,
+    /// When it looks again, at the latest.
+    due: Duration,
 }
 
 /// Silences of the exit.
@@ -164,7 +166,16 @@ impl Limits {
 
 impl Watch {
     pub(super) const fn new(limits: Limits, now: Duration) -> Self {
-        Self { limits, heard: now, asked: false }
+        Self { limits, heard: now, asked: false, due: now }
+    }
+
+    /// Looks at the clock. A watch that is late was stopped itself, and its host with it: meanwhile the exit could not be heard, and that is no
+    /// silence of the exit.
+    pub(super) fn wake(&mut self, now: Duration) {
+        let late = now.saturating_sub(self.due);
+        if late > self.limits.ask {
+            self.heard = (self.heard + late).min(now);
+        }
     }
 
     /// The exit was heard at `at`.
@@ -195,14 +206,16 @@ impl Watch {
         asks
     }
 
-    /// Returns how long nothing changes unless the exit is heard.
-    pub(super) fn patience(&self, now: Duration) -> Duration {
+    /// Returns how long nothing changes unless the exit is heard. The watch looks again then.
+    pub(super) fn patience(&mut self, now: Duration) -> Duration {
         let silence = now.saturating_sub(self.heard);
         let Limits { ask, absent, lost } = self.limits;
         let next = [(!self.asked).then_some(ask), Some(absent), Some(lost)];
         let due = next.into_iter().flatten().filter(|&limit| limit > silence).min().unwrap_or(lost);
         // The pulse counts whole milliseconds.
-        due.saturating_sub(silence) + Duration::from_millis(1)
+        let patience = due.saturating_sub(silence) + Duration::from_millis(1);
+        self.due = now + patience;
+        patience
     }
 }
 
@@ -248,6 +261,33 @@ mod tests {
         assert_eq!(watch.patience(ms(0)), ms(101));
         assert!(watch.asks(ms(101)));
         assert_eq!([watch.patience(ms(101)), watch.patience(ms(400))], [ms(300), ms(601)]);
+    }
+
+    #[test]
+    fn an_entrance_that_was_stopped_itself_goes_on_with_an_exit_that_answers() {
+        let mut watch = Watch::new(Limits::new(ms(3000), ms(4500)), ms(0));
+        assert!(watch.asks(ms(750)) && watch.patience(ms(750)) == ms(2251));
+        // Stopped from 1 s to 21 s: it should have looked at 3.001 s.
+        watch.wake(ms(21_000));
+        assert_eq!((watch.life(ms(21_000)), watch.patience(ms(21_000))), (Life::Silent, ms(1500)));
+        watch.wake(ms(21_010));
+        watch.answered(ms(21_010));
+        assert_eq!(watch.life(ms(21_010)), Life::Answers);
+    }
+
+    #[test]
+    fn an_exit_that_has_gone_while_the_entrance_was_stopped_is_lost_soon_after() {
+        let mut watch = Watch::new(Limits::new(ms(3000), ms(4500)), ms(0));
+        let mut now = ms(0);
+        // Each time it wakes a little late, which is nothing, and once by an hour.
+        for late in [0, 20, 3_600_000, 20, 20] {
+            watch.wake(now);
+            watch.asks(now);
+            now += watch.patience(now) + ms(late);
+        }
+        watch.wake(now);
+        assert_eq!(watch.life(now), Life::Lost);
+        assert!(now < ms(3_600_000 + 6000), "{now:?}");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use super::leg::{Leg, TrunkLeg};
 use crate::streams::Protocol;
 use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use tokio::sync::Notify;
@@ -15,6 +16,15 @@ pub(super) struct Spare<P: Protocol> {
     ready: Mutex<VecDeque<TrunkLeg<P>>>,
     /// One was taken.
     taken: Notify,
+}
+
+/// Reason for which a stream is to be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// There are fewer than there may be.
+    More,
+    /// One has broken.
+    InPlace,
 }
 
 impl<P: Protocol> Spare<P> {
@@ -30,14 +40,24 @@ impl<P: Protocol> Spare<P> {
         taken
     }
 
-    /// Waits until there is room for another one.
-    pub(super) async fn wanted(&self) {
+    /// Waits until there is room for another one, and returns why.
+    pub(super) async fn wanted(&self) -> Wanted {
         loop {
-            self.discard_broken().await;
-            if self.ready().len() < self.most {
-                return;
+            let mut taken = pin!(self.taken.notified());
+            let wanted = poll_fn(|context| {
+                let mut ready = self.ready();
+                let before = ready.len();
+                // Each wakes this task when it breaks; `take` may have another task woken in its place, and notifies.
+                ready.retain_mut(|leg| leg.poll_broken(context).is_pending());
+                match (ready.len() < before, ready.len() < self.most) {
+                    (true, _) => Poll::Ready(Some(Wanted::InPlace)),
+                    (false, true) => Poll::Ready(Some(Wanted::More)),
+                    (false, false) => taken.as_mut().poll(context).map(|()| None),
+                }
+            });
+            if let Some(wanted) = wanted.await {
+                return wanted;
             }
-            self.taken.notified().await;
         }
     }
 

@@ -13,7 +13,7 @@ use super::leg::{TcpLeg, TrunkLeg};
 use super::onward;
 use super::presence::{Absence, Life, Limits, Line as Remark, Pulse, Reporter, Said, Standing, Watch};
 use super::service::Notices;
-use super::spare::Spare;
+use super::spare::{Spare, Wanted};
 use crate::service::{Notice, Tone};
 use crate::streams::{AsyncStream, Host};
 use std::future::poll_fn;
@@ -30,7 +30,7 @@ use tokio::time::{sleep, timeout};
 
 /// Longest time that an exit may take to find a place, to connect onward and to say so: longer than both may take.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
-/// Between two calls of an exit whose host says that nothing listens there.
+/// Between two calls of an exit that ended the stream before, or whose host says that nothing listens there.
 const RESPITE: Duration = Duration::from_millis(250);
 
 /// The way to the exit.
@@ -239,7 +239,10 @@ impl<P: Carrier> Trunk<P> {
     /// Keeps streams ready.
     async fn fill(self: Arc<Self>, trunk: Arc<Open<P>>) {
         loop {
-            trunk.spare.wanted().await;
+            if trunk.spare.wanted().await == Wanted::InPlace {
+                // An exit that ends them all is not to be called without a pause.
+                sleep(RESPITE).await;
+            }
             match timeout(self.config.fallback_after, self.stream(&trunk)).await {
                 Ok(Ok(leg)) => trunk.spare.put(leg),
                 _ => sleep(RESPITE).await,
@@ -346,6 +349,7 @@ impl<P: Carrier> Trunk<P> {
         let silent = Said::Absent(Absence::Silent);
         loop {
             let now = trunk.pulse.now();
+            watch.wake(now);
             watch.hear(trunk.pulse.heard());
             match watch.life(now) {
                 Life::Answers => self.stand(Standing::Present(Arc::clone(trunk)), Said::Present),
