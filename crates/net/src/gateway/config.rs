@@ -150,6 +150,9 @@ pub struct ExitConfig {
     pub connect_timeout: Duration,
     /// What the kernel's TCP is told, of destinations. Default [`LegOptions::default`].
     pub tcp: LegOptions,
+    /// Trunks that an entrance may have at once; if it opens another one, its oldest is over, with all connections of that. An entrance has
+    /// one, and more for a while when it was started anew. 1 to 1024, default 16.
+    pub max_trunks: u32,
     /// Connections at once. 1 to 65 535, default 1024. As many requests again may wait for a place; an entrance that asks for more is told so.
     pub max_connections: u32,
     /// Longest time that a request waits for a place before the entrance is told that there is none. 100 ms to 30 s, default 10 s.
@@ -265,6 +268,7 @@ impl ExitConfig {
             request_timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),
             tcp: LegOptions::default(),
+            max_trunks: 16,
             max_connections: 1024,
             max_wait: MAX_WAIT,
             buffer: 32 * 1024,
@@ -280,6 +284,7 @@ impl ExitConfig {
         let names: BTreeSet<_> = self.peers.iter().map(|peer| &peer.name).collect();
         check(is_within(self.request_timeout, Duration::from_secs(60)), "request_timeout", "100 ms to 60 s")?;
         check(names.len() == self.peers.len(), "peers", "of different names")?;
+        check((1..=1024).contains(&self.max_trunks), "max_trunks", "1 to 1024")?;
         self.tcp.check()?;
         check_common(
             &self.transport,

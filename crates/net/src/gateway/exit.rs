@@ -112,7 +112,7 @@ fn run<P: Carrier>(
         waiting: Semaphore::new(seats),
         // As many may be strangers as may be connected: they hold little, and not for long.
         strangers: Admission::new(seats),
-        sessions: Sessions::default(),
+        sessions: Sessions::new(config.max_trunks as usize),
         remarks: Remarks::default(),
         config,
         line,
@@ -284,7 +284,8 @@ impl<P: Carrier> Shared<P> {
         let stream = near.stream();
         let mut answered = answer(stream, held, 0, Verdict::Connected).await;
         let mut signs = [0; 64];
-        while answered.is_ok() && matches!(stream.read(&mut signs).await, Ok(1..)) {
+        while answered.is_ok() && matches!(until(stream.read(&mut signs), held.ended()).await, Some(Ok(1..)))
+        {
             answered = stream.write_all(&SIGN_OF_LIFE).await;
             let _ = stream.flush().await;
         }

@@ -14,8 +14,12 @@ const GUESTS: usize = 256;
 const REORDERING: usize = 4096;
 
 /// All trunks of an exit.
-#[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<Vec<Arc<Held>>>);
+#[derive(Debug)]
+pub(super) struct Sessions {
+    /// Most trunks of an entrance.
+    most: usize,
+    all: Mutex<Vec<Arc<Held>>>,
+}
 
 /// A trunk that stands.
 #[derive(Debug)]
@@ -45,7 +49,13 @@ struct Numbers {
 }
 
 impl Sessions {
-    /// Adds a trunk.
+    /// Without trunks, of which an entrance may have `most`.
+    pub(super) const fn new(most: usize) -> Self {
+        Self { most, all: Mutex::new(Vec::new()) }
+    }
+
+    /// Adds a trunk. If its entrance has as many as it may, the oldest of them is over: an entrance that was started anew is served, though
+    /// the exit has not missed the former one yet.
     pub(super) fn open(
         &self,
         name: Name,
@@ -63,7 +73,14 @@ impl Sessions {
             guests: AtomicUsize::new(0),
             ended: watch::Sender::new(false),
         });
-        self.all().push(Arc::clone(&held));
+        let mut all = self.all();
+        let own = || all.iter().filter(|one| one.name == held.name);
+        let oldest = own().next().filter(|_| own().count() >= self.most).cloned();
+        all.push(Arc::clone(&held));
+        drop(all);
+        if let Some(oldest) = oldest {
+            self.close(&oldest);
+        }
         held
     }
 
@@ -97,7 +114,7 @@ impl Sessions {
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Arc<Held>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -159,8 +176,18 @@ mod tests {
     }
 
     #[test]
+    fn the_oldest_trunk_of_an_entrance_that_has_too_many_is_over() {
+        let sessions = Sessions::new(2);
+        let [first, second, third] = [1, 2, 3].map(|of| open(&sessions, of));
+        let over = [&first, &second, &third].map(|held| *held.ended.borrow());
+        assert_eq!(over, [true, false, false]);
+        assert!(sessions.named(first.session.id()).is_none());
+        assert!(!sessions.close(&first), "it is over already, and others are left");
+    }
+
+    #[test]
     fn streams_of_a_trunk_are_guests_of_the_last_one_and_not_without_end() {
-        let sessions = Sessions::default();
+        let sessions = Sessions::new(2);
         assert!(sessions.guest(Identity::Key([7; 32])).is_none());
         let [old, new] = [1, 2].map(|of| open(&sessions, of));
         assert_eq!(sessions.entrances(), 1, "both are of one");

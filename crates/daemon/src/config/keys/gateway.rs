@@ -118,6 +118,13 @@ pub const LISTEN: Key =
 /// `peers`.
 pub const PEERS: Key = Key::texts("peers", "identities that it serves, each with the file of its key")
     .example("[\"drone-7 = drone-7.key\"]");
+/// `max_trunks`.
+pub const MAX_TRUNKS: Key = Key::integer(
+    "max_trunks",
+    1,
+    1024,
+    "most trunks of an identity at once: one that opens another one loses its oldest, with all connections of that; default: 16",
+);
 /// `allowed`.
 pub const ALLOWED: Key = Key::texts(
     "allowed",
@@ -140,7 +147,7 @@ pub(super) const ENTRANCE: &[Key] = &[
     SPARE_CONNECTIONS,
 ];
 /// Those of an exit.
-pub(super) const AN_EXIT: &[Key] = &[LISTEN, PEERS];
+pub(super) const AN_EXIT: &[Key] = &[LISTEN, PEERS, MAX_TRUNKS];
 /// Those of both.
 pub(super) const BOTH: &[Key] =
     &[ANNOUNCE, ALLOWED, SOURCES.key, TRANSPORT.key, CWND_MAX, CONGESTION, MAX_WAIT_S];

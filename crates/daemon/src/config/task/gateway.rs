@@ -163,6 +163,7 @@ fn exit(section: &Section<'_>) -> Result<ExitConfig, Problem> {
     config.transport = trunk(section)?;
     config.tcp = leg(section)?;
     config.max_connections = section.small(split::MAX_CONNECTIONS.name).unwrap_or(config.max_connections);
+    config.max_trunks = section.small(keys::MAX_TRUNKS.name).unwrap_or(config.max_trunks);
     config.buffer = section.small(split::BUFFER_BYTES.name).unwrap_or(config.buffer);
     config.validate().map_err(|error| wrong(section, error))?;
     Ok(config)
