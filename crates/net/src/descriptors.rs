@@ -6,16 +6,19 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Descriptors for the rest of the process.
 const BESIDE: u64 = 256;
 
-/// Lets the process have as many descriptors as `connections` take, `each` of them (`RLIMIT_NOFILE`), if it may not yet.
+/// Lets the process have as many descriptors as `connections` take, `each` of them (`RLIMIT_NOFILE`), if it may not yet: as many as the hard
+/// limit allows, since hosts that only knock take some, too.
 pub(crate) fn allow(connections: usize, each: u64) -> Result<(), Error> {
     let wanted = each * connections as u64 + BESIDE;
     let limit = getrlimit(Resource::Nofile);
     let enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= wanted);
-    if enough(limit.current) {
+    let maximum = if enough(limit.maximum) { limit.maximum } else { Some(wanted) };
+    // Without a limit the kernel's own holds, which it does not tell here.
+    let current = maximum.unwrap_or(wanted);
+    if limit.current.is_none_or(|soft| soft >= current) {
         return Ok(());
     }
-    let maximum = if enough(limit.maximum) { limit.maximum } else { Some(wanted) };
-    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum })
+    setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum })
         .map_err(|source| Error::system(too_many((connections, each), wanted, limit.maximum), source))
 }
 
