@@ -3,6 +3,10 @@
 use crate::sys;
 use rustix::thread::set_current_timer_slack;
 use std::num::NonZeroU64;
+use std::time::Duration;
+
+/// The shortest turn that Linux grants (`sched_setattr(2)`; by default a turn takes some milliseconds).
+const TURN: Duration = Duration::from_micros(100);
 
 /// How the system treats a thread that asked to be on time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +27,15 @@ pub fn be_on_time() -> Priority {
         Ok(()) => Priority::RealTime,
         Err(_) => Priority::Ordinary,
     }
+}
+
+/// Has the calling thread run soon after it was woken, also where other programs fill all processors: it asks for short turns, which come
+/// the earlier, and for exact timers. It needs no permission, and its share of the processor stays as it is.
+///
+/// Linux 6.12 and later heed it; earlier ones ignore it. A thread that runs in real time stays as it is.
+pub fn be_prompt() {
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    let _ = sys::shorten_turns(TURN);
 }
 
 /// Has the calling thread run as all others again. Threads that it started before stay as they are: each begins as the one that starts it.

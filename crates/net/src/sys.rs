@@ -2,7 +2,7 @@
 
 #![allow(
     unsafe_code,
-    reason = "ioctl, unshare, pthread_setschedparam, bind, getsockopt, recvmmsg and getrusage are C"
+    reason = "ioctl, unshare, pthread_setschedparam, sched_setattr, bind, getsockopt, recvmmsg and getrusage are C"
 )]
 
 use crate::tun::TunLifetime;
@@ -16,6 +16,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 /// Lowest real-time priority: above every ordinary thread, below whoever cares more.
 const PRIORITY: c_int = 1;
@@ -161,6 +162,22 @@ fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {
         0 => Ok(()),
         error => Err(io::Error::from_raw_os_error(error)),
     }
+}
+
+/// Has the calling thread, unless it runs in real time, get turns of this length at most.
+pub(crate) fn shorten_turns(turn: Duration) -> io::Result<()> {
+    // SAFETY: a C structure of numbers, for which all zeros are a value.
+    let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
+    let len = size_of::<libc::sched_attr>();
+    // SAFETY: the kernel writes at most `len` bytes, the size of `attributes`.
+    let got = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, len, 0) };
+    answer(got as c_int)?;
+    if attributes.sched_policy != libc::SCHED_OTHER as u32 {
+        return Ok(());
+    }
+    attributes.sched_runtime = turn.as_nanos() as u64;
+    // SAFETY: the kernel only reads `attributes`, which begin with their size.
+    answer(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) } as c_int)
 }
 
 pub(crate) fn tcp_info(socket: impl AsFd) -> io::Result<libc::tcp_info> {

@@ -1,5 +1,6 @@
 //! One thread for all connections.
 
+use crate::sched;
 use crate::service::{Figure, Ledger, Notice};
 use crate::sys;
 use std::future::{Future, poll_fn};
@@ -40,6 +41,7 @@ pub(super) fn run(
     ledger: &Ledger,
     (figures, notices): (impl Fn() -> Vec<Figure>, &Notices),
 ) -> io::Result<()> {
+    sched::be_prompt();
     let runtime = Builder::new_current_thread().enable_all().max_blocking_threads(RESOLVERS).build()?;
     let ended = runtime.block_on(async {
         let stop = sys::watch(stop.try_clone_to_owned()?)?;

@@ -4,6 +4,7 @@ use super::host::Shared;
 use super::protocol::Protocol;
 use super::socket::Buffers;
 use super::table::{Driver, Io};
+use crate::sched;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use std::os::fd::AsFd;
@@ -12,6 +13,8 @@ use std::os::fd::AsFd;
 const BATCHES: usize = 4;
 
 pub(super) fn run(shared: &Shared<impl Protocol>) {
+    // Late to a timer it would send less than the rate allows.
+    sched::be_prompt();
     let mut buffers = Buffers::new();
     while let Some((flags, timeout)) = before_sleep(shared) {
         let woken = sleep(shared, flags, timeout.as_ref());

@@ -34,6 +34,9 @@ pub struct Config {
     /// How long before its time a packet may leave: what is due within so long leaves together, and then nothing until it is due. 0 to 1 ms,
     /// default 0. Above zero where clocks wake late and a train of packets costs no more than one; the path has to hold as much more.
     pub pace_ahead: Duration,
+    /// How late a packet may leave without holding up those after it: they make up for it, together. 0 to 10 ms, default 1 ms, as clocks are
+    /// not exact. More where threads wake late; the path has to hold as much more.
+    pub catch_up: Duration,
     /// Silence after which the peer is asked for a sign of life; `None` (default): never.
     pub keep_alive: Option<Duration>,
 }
@@ -206,6 +209,7 @@ impl Config {
         open_again: Duration::from_millis(200),
         opening_retries: Some(8),
         pace_ahead: Duration::ZERO,
+        catch_up: Duration::from_millis(1),
         keep_alive: None,
     };
 
@@ -256,6 +260,7 @@ impl Config {
         check((0.0..=1.0).contains(&self.ack.calm), "ack.calm", "0 to 1")?;
         check(self.open_again > Duration::ZERO, "open_again", "above zero")?;
         check(self.pace_ahead <= Duration::from_millis(1), "pace_ahead", "at most 1 ms")?;
+        check(self.catch_up <= Duration::from_millis(10), "catch_up", "at most 10 ms")?;
         check(silence.initial > Duration::ZERO, "silence.initial", "above zero")?;
         check(silence.min > Duration::ZERO, "silence.min", "above zero")?;
         check(silence.probe_max >= silence.min, "silence.probe_max", "at least silence.min")?;

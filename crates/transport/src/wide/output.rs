@@ -9,8 +9,6 @@ use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::wide::{Answer, Control, DATA_OVERHEAD, Data, End, Packet};
 
-/// What of its time a packet may be late without holding up the next one: clocks are not exact.
-const CATCH_UP: Duration = Duration::from_millis(1);
 /// An acknowledgment travels with data that leave so much room in a packet.
 const ROOM_FOR_ACK: u64 = 200;
 
@@ -216,8 +214,8 @@ impl<P: Payload> Endpoint<P> {
         let sent = Sent { at: now, chunk, upto: self.snd.left, len, fate: Fate::InFlight };
         self.snd.outstanding.add(packet.number, sent);
         if let Some(rate) = self.control.pace() {
-            let begin =
-                self.snd.release.max(Instant::from_nanos(now.as_nanos().saturating_sub(CATCH_UP.as_nanos())));
+            let late = now.as_nanos().saturating_sub(self.config.catch_up.as_nanos());
+            let begin = self.snd.release.max(Instant::from_nanos(late));
             self.snd.release = begin + Duration::from_secs_f64((f64::from(len) / rate.max(1.0)).min(10.0));
         }
         self.watch_path(now);

@@ -9,10 +9,25 @@ use std::collections::BTreeMap;
 /// sender lets go. Returns when all have arrived.
 pub(super) fn transfer(
     config: Config,
+    path: (f64, Duration),
+    bytes: u64,
+    left: impl FnMut(Instant, &Packet<Length>),
+) -> Instant {
+    transfer_in_turns(config, path, Duration::ZERO, bytes, left)
+}
+
+/// The same between threads that run at multiples of `turn` only, as other programs fill their processors.
+pub(super) fn transfer_in_turns(
+    config: Config,
     (rate, way): (f64, Duration),
+    turn: Duration,
     bytes: u64,
     mut left: impl FnMut(Instant, &Packet<Length>),
 ) -> Instant {
+    let woken = |due: Instant| match turn.as_nanos() {
+        0 => due,
+        turn => Instant::from_nanos(due.as_nanos().div_ceil(turn) * turn),
+    };
     let mut ends = [(); 2].map(|()| Endpoint::<Length>::new(config).expect("valid"));
     ends[1].listen().expect("new");
     ends[0].connect(Instant::ZERO).expect("new");
@@ -39,7 +54,7 @@ pub(super) fn transfer(
         }
         let timers = ends.iter().filter_map(|end| end.poll_timeout()).map(|(at, _)| at);
         let arrival = under_way.first_key_value().map(|((at, _), _)| *at);
-        now = timers.chain(arrival).min().expect("something is due").max(now);
+        now = woken(timers.chain(arrival).min().expect("something is due").max(now));
         match under_way.first_entry() {
             Some(first) if first.key().0 <= now => {
                 let (to, packet) = first.remove();

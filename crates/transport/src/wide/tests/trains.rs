@@ -1,6 +1,6 @@
 //! Packets that leave together before their time.
 
-use super::over_link::transfer;
+use super::over_link::{transfer, transfer_in_turns};
 use crate::wide::{Config, Endpoint};
 use hopline_core::{Duration, Instant, Length};
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,4 +52,20 @@ fn more_than_a_millisecond_is_not_to_be_had() {
     let config = Config { pace_ahead: Duration::from_micros(1001), ..Config::DEFAULT };
     let error = Endpoint::<Length>::new(config).map(drop).expect_err("too much");
     assert_eq!(error.field, "pace_ahead");
+}
+
+/// How long 3 MB take over 20 Mb/s and 25 ms between threads that run at multiples of `turn` only.
+fn in_turns(turn: Duration, catch_up: Duration) -> Duration {
+    let config = Config { pace_ahead: Duration::from_millis(1), catch_up, ..Config::DEFAULT };
+    let path = (20e6, Duration::from_millis(25));
+    transfer_in_turns(config, path, turn, BYTES, |_, _| {}).since(Instant::ZERO)
+}
+
+#[test]
+fn a_thread_that_wakes_late_sends_what_the_rate_allowed_meanwhile() {
+    let [one, four] = [1, 4].map(Duration::from_millis);
+    let [exact, kept, lost] =
+        [(Duration::ZERO, one), (four, four), (four, one)].map(|(turn, catch_up)| in_turns(turn, catch_up));
+    assert!(kept < exact * 5 / 4, "{kept} in turns, {exact} without");
+    assert!(lost > exact * 3 / 2, "{lost} in turns whose lateness is lost, {exact} without");
 }
