@@ -3,6 +3,9 @@
 //! [split connections](split), [gateways](gateway), [`handoff`], [Neighborhood RED](neighborhood), scheduling, sockets;
 //! [TPA](tpa) and [TPA-wide](wide) over UDP, and TPA [announced](announce) in TCP's handshakes.
 //!
+//! Programs that send bytes over lossy paths begin with [`wide`]: a listener and a stream, encrypted, with keys of [`key_files`].
+//! [`transfer`] moves files over any such stream.
+//!
 //! The one crate that reads clocks, opens sockets and starts threads on its own account, and, beside the functions for C, the only one with
 //! `unsafe`, all of it in one private module of system calls. Empty on other systems.
 
@@ -58,3 +61,8 @@ pub use netns::Namespace;
 pub use network::Network;
 pub use tun::{Tun, TunLifetime};
 pub use tun_pair::TunPair;
+
+/// The example of README.md, as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -2,6 +2,7 @@
 
 mod announce;
 mod bench_over_link;
+mod examples;
 mod full_socket;
 mod gateway;
 mod handoff;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let tests = [
         ("announce", announce::tests()),
         ("bench_over_link", bench_over_link::tests()),
+        ("examples", examples::tests()),
         ("full_socket", full_socket::tests()),
         ("gateway", gateway::tests()),
         ("handoff", handoff::tests()),

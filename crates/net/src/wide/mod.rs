@@ -8,16 +8,21 @@
 //! ```
 //! # use hopline_net::wide::{Credentials, PreSharedKey, WideListener, WideStream, config};
 //! # use std::io::{Read, Write};
-//! let shared = || config(Credentials::Shared(PreSharedKey::new([7; 32]))); // From a generator, not like this.
+//! let shared = || config(Credentials::Shared(PreSharedKey::new([7; 32]))); // From `key_files::load_key`, not like this.
 //! let listener = WideListener::bind("127.0.0.1:0", &shared())?;
-//! let mut caller = WideStream::connect(listener.local_addr()?, &shared())?;
-//! let (mut called, _) = listener.accept()?;
-//! caller.write_all(b"hello")?;
+//! let mut client = WideStream::connect(listener.local_addr()?, &shared())?;
+//! let (mut server, _) = listener.accept()?;
+//! client.write_all(b"hello")?;
 //! let mut heard = [0; 5];
-//! called.read_exact(&mut heard)?;
+//! server.read_exact(&mut heard)?;
 //! assert_eq!(&heard, b"hello");
+//! client.close()?; // Waits until the server has everything.
 //! # Ok::<(), std::io::Error>(())
 //! ```
+//!
+//! Keys come from files: [`load_key`](crate::key_files::load_key) reads a shared key for [`Credentials::Shared`], or a private key for
+//! [`Credentials::Keys`] with [`Trust::Only`] of the public keys that [`load_peers`](crate::key_files::load_peers) reads. Whole programs
+//! are in `examples/` of this crate, and `docs/rust.md` explains them.
 //!
 //! While as many connections wait to be accepted as may, who calls is not answered and tries again by itself.
 //!
