@@ -133,21 +133,21 @@ pub mod proxy {
     pub const OVERFLOW: Choice<Overflow> = choice!(
         "overflow",
         { "kept" => Overflow::Kept, "left-to-sender" => Overflow::LeftToSender },
-        "of snoop, not modern, and of d-proxy: packets that the queue of the last hop, or of the link, refuses; default: kept, of ns2-2.35 and d-proxy: left-to-sender",
+        "of snoop, not modern: packets that the queue of the last hop refuses, of d-proxy: packets that the queue of the link refuses; default: kept, of ns2-2.35 and d-proxy: left-to-sender",
     );
     /// `high_water_packets`.
     pub const HIGH_WATER_PACKETS: Key = Key::integer(
         "high_water_packets",
         1,
         65_535,
-        "of snoop and d-proxy: packets kept of a connection, of opaque: of all, of ack-pacing: ACKs that wait, of all; default: 2000, of published: 45, of ns2-2.35: 100, of d-proxy: 256 (C6), of opaque: 1024, of ack-pacing: 4096",
+        "of snoop and d-proxy: packets kept of a connection, of opaque: packets kept in all, of ack-pacing: ACKs that wait, in all; default: 2000, of published: 45, of ns2-2.35: 100, of d-proxy: 256 (C6), of opaque: 1024, of ack-pacing: 4096",
     );
     /// `local_limit`.
     pub const LOCAL_LIMIT: Key = Key::integer(
         "local_limit",
         1,
         255,
-        "of snoop: retransmissions of a packet from here (S3), of nack, d-proxy and opaque: questions for it; then it is left to the sender; default: 10, of d-proxy: 4 (C3), of opaque: 12",
+        "of snoop: retransmissions of a packet from here, then it is left to the sender (S3), of nack, d-proxy and opaque: questions for a packet, then it is left to the sender; default: 10, of d-proxy: 4 (C3), of opaque: 12",
     );
     /// `dup_ack_threshold`.
     pub const DUP_ACK_THRESHOLD: Key = Key::integer(
@@ -161,7 +161,7 @@ pub mod proxy {
         "min_timer_ms",
         0.001,
         60_000.0,
-        "of snoop: least time in which an ACK is waited for (S5), of nack: in which a packet is, of d-proxy and opaque: least average of recoveries; default: 5, of published: 40, of ns2-2.35: 100, of d-proxy and opaque: 2 (C1)",
+        "of snoop: least time in which an ACK is waited for (S5), of nack: least time in which a packet is waited for, of d-proxy and opaque: least average of recoveries; default: 5, of published: 40, of ns2-2.35: 100, of d-proxy and opaque: 2 (C1)",
     );
     /// `persist_ms`.
     pub const PERSIST_MS: Key = Key::number(
@@ -248,7 +248,7 @@ pub mod proxy {
         "idle_s",
         0.001,
         1e6,
-        "silence after which a connection is forgotten, of split: reset; default: 900, of split: 7440",
+        "silence after which a connection is forgotten, of split: silence after which a connection is reset; default: 900, of split: 7440",
     );
 }
 

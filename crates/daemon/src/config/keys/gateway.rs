@@ -44,7 +44,7 @@ pub const SOURCES: Choice<Sources> = choice!(
 pub const FALLBACK: Choice<Fallback> = choice!(
     "fallback",
     { "tcp" => Fallback::Tcp, "refuse" => Fallback::Refuse },
-    "treatment of connections while the other gateway does not answer: they go by TCP, in clear, or are refused; default: tcp, of transport = \"tpa-wide\": refuse",
+    "treatment of connections while the other gateway does not answer: they go by TCP, in clear, or are reset; default: tcp, of transport = \"tpa-wide\": refuse",
 );
 /// `fallback_after_s`.
 pub const FALLBACK_AFTER_S: Key = Key::number(
@@ -128,7 +128,7 @@ pub const MAX_TRUNKS: Key = Key::integer(
 /// `allowed`.
 pub const ALLOWED: Key = Key::texts(
     "allowed",
-    "destinations that connections may have; of gateway: those that go by TCP from here; default: anywhere but to this host and its neighbours on the link, of clients of socks not to private networks either",
+    "destinations that connections may have, of gateway: destinations that connections may have which go by TCP from here; default: anywhere but to this host and its neighbours on the link, of clients of socks not to private networks either",
 ).example("[\"10.0.0.0/8 80-443\"]");
 
 /// Those of an entrance.

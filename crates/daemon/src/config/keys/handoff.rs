@@ -5,9 +5,11 @@ use hopline_scenario::keys::{cells, mobile};
 use hopline_scenario::schema::Key;
 
 /// `address`.
-pub const ADDRESS: Key =
-    Key::text("address", "the address of this host: where messages come; of mobile-host: its home address")
-        .example("\"192.0.2.11\"");
+pub const ADDRESS: Key = Key::text(
+    "address",
+    "the address of this host: where messages come, of mobile-host: the home address of this host",
+)
+.example("\"192.0.2.11\"");
 /// `network`.
 pub const NETWORK: Key =
     Key::text("network", "the network of the mobile hosts' home addresses").example("\"10.9.0.0/24\"");
@@ -22,7 +24,7 @@ pub const STATIONS: Key = Key::texts(
 /// `interfaces`.
 pub const INTERFACES: Key = Key::texts(
     "interfaces",
-    "of home-agent: those by which stations are reached; of mobile-host: those with radios",
+    "of home-agent: the interfaces by which stations are reached, of mobile-host: the interfaces of its radios",
 )
 .example("[\"wlan0\"]");
 /// `home_agent`.

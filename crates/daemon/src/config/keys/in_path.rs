@@ -6,7 +6,7 @@ use hopline_scenario::schema::Key;
 /// `interface`.
 pub const INTERFACE: Key = Key::text(
     "interface",
-    "the interface that leads to the mobile hosts, of d-proxy: to the peer, of neighborhood-red and base-station: that of the radio",
+    "the interface that leads to the mobile hosts, of d-proxy: the interface that leads to the peer, of neighborhood-red and base-station: the interface of the radio",
 ).example("\"wlan0\"");
 /// `subnets`.
 pub const SUBNETS: Key = Key::texts(
@@ -27,7 +27,7 @@ pub const QUEUE: Key = Key::integer(
     "queue",
     0,
     65_535,
-    "number of its NFQUEUE, which no other program may have (gateway and gateway-exit: where they announce; split: with onward = \"first\"); default: 26735 for the first proxy of the file, and so on",
+    "number of its NFQUEUE, which no other program may have, of gateway and gateway-exit: number of its NFQUEUE where it has announce; no other program may have it, of split: number of its NFQUEUE with onward = \"first\"; no other program may have it; default: 26735 for the first proxy of the file, and so on",
 );
 
 /// Where.

@@ -165,7 +165,7 @@ pub mod proxy {
     /// `key_file`.
     pub const KEY_FILE: Key = Key::text(
         "key_file",
-        "file with the secret that both ends share: 64 hexadecimal digits, of home-agent and base-station: 32; of mobile-host: the line that hopline proxy host-key prints",
+        "file with the secret that both ends share: 64 hexadecimal digits, of home-agent and base-station: file with the secret that all of them share: 32 hexadecimal digits, of mobile-host: file with the line that hopline proxy host-key prints",
     ).example("\"link.key\"");
 }
 

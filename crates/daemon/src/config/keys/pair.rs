@@ -42,7 +42,7 @@ pub const RATE_MBPS: Key = Key::number(
     "rate_mbps",
     0.001,
     100_000.0,
-    "rate a little below that of the link: packets then wait in this host, where drops are seen, and not in a queue beyond it; of opaque and arq: in FQ-CoDel; default: packets are sent at once",
+    "rate a little below that of the link: packets then wait in this host, where drops are seen, and not in a queue beyond it, of opaque and arq: rate a little below that of the link: packets then wait in this host, in FQ-CoDel, and not in a queue beyond it; default: packets are sent at once",
 ).example("19.5");
 /// `arq`.
 pub const ARQ: Key =
@@ -53,7 +53,7 @@ pub const MTU: Key = Key::integer(
     "mtu",
     68,
     65_515,
-    "of opaque and arq: longest packet that passes between the ends, 1336 or more (IPv6: 1356); of home-agent: longest that goes into the tunnel; default: 1500, of home-agent: 1480",
+    "of opaque and arq: longest packet that passes between the ends, 1336 or more (IPv6: 1356), of home-agent: longest packet that goes into the tunnel; default: 1500, of home-agent: 1480",
 );
 
 /// Where D-Proxy stands.

@@ -1,6 +1,8 @@
 //! The reference of all keys of a file of proxies, for people: a table for the daemon, one for each kind, and those of nested tables.
 //!
-//! Texts of keys say what differs between kinds in clauses: "of snoop: …". That of a default stands last: "; default: 10, of d-proxy: 4".
+//! Texts of keys say what differs between kinds in clauses: "packets kept, of d-proxy and opaque: packets sent". The table of a kind has
+//! the text of its clause, or else what stands before all clauses. So each clause is a whole text. That of a default stands last, with
+//! clauses of its own: "; default: 10, of d-proxy: 4".
 
 use super::{FILE, KindKey, PROXY, neighborhood, proxy};
 use hopline_scenario::schema::{Default, Key, Takes};
@@ -37,7 +39,10 @@ pub fn reference() -> String {
 /// The table of `keys` that `key` takes.
 fn nested(text: &mut String, key: &Key, keys: &[Key]) {
     let (meaning, _) = key.doc.split_once(DEFAULT).unwrap_or((key.doc, ""));
-    let kind = KindKey::ALL.iter().copied().find(|kind| kind.takes(key.name));
+    let is_named = |kind: &KindKey| kind.word() == key.name;
+    let takes = |kind: &KindKey| kind.takes(key.name);
+    let all = KindKey::ALL.iter().copied();
+    let kind = all.clone().find(is_named).or_else(|| all.clone().find(takes));
     let of_daemons = keys.iter().filter(|key| !neighborhood::OF_SCENARIOS.contains(&key.name));
     section(text, [&format!("`[proxy.{}]`", key.name), meaning], of_daemons, kind);
 }
@@ -84,9 +89,10 @@ fn section<'a>(
             (Need::None, Default::Number(x)) => x.to_string(),
             (Need::None, Default::Integer(i)) => i.to_string(),
             (Need::None, Default::Word(word)) => format!("`{word}`"),
-            (Need::None, Default::Required | Default::Unset) => default_of(default, kind),
+            (Need::None, Default::Required | Default::Unset) => for_kind(default, kind),
         };
         let example = value(key, &default).map(|value| format!("`{value}`")).unwrap_or_default();
+        let meaning = for_kind(meaning, kind);
         say(
             text,
             &format!("| `{}` | {} | {default} | {example} | {meaning} |", key.name, key.takes.in_markdown()),
@@ -94,23 +100,31 @@ fn section<'a>(
     }
 }
 
-/// The clauses of `text` that concern `kind`, or all of them.
-fn default_of(text: &str, kind: Option<KindKey>) -> String {
+/// Returns the clause of `text` for `kind`, or else `text` without the clauses of kinds. For no kind, returns all of it.
+fn for_kind(text: &str, kind: Option<KindKey>) -> String {
     let Some(kind) = kind else { return text.to_owned() };
-    let mut clauses = text.split(", of ");
-    let mut kept = clauses.next().unwrap_or_default().to_owned();
-    for clause in clauses {
+    let (mut kept, clauses) = match text.strip_prefix("of ") {
+        Some(clauses) => (String::new(), clauses),
+        None => {
+            let (first, clauses) = text.split_once(", of ").unwrap_or((text, ""));
+            (first.to_owned(), clauses)
+        }
+    };
+    for clause in clauses.split(", of ").filter(|clause| !clause.is_empty()) {
         let Some((names, value)) = clause.split_once(": ") else {
             kept.push_str(&format!(", of {clause}"));
             continue;
         };
         let names: Vec<&str> = names.split(", ").flat_map(|names| names.split(" and ")).collect();
+        let is_kind = |name: &&str| *name == OF_SCENARIOS || KindKey::ALL.iter().any(|kind| is(name, *kind));
+        let is_condition = |name: &&str| name.starts_with("not ");
         if names.iter().any(|name| is(name, kind)) {
-            return value.to_owned();
+            let conditions = names.into_iter().filter(is_condition).map(|name| format!("{name}: "));
+            return conditions.collect::<String>() + value;
         }
-        let is_kind =
-            |name: &&&str| **name == OF_SCENARIOS || KindKey::ALL.iter().any(|kind| is(name, *kind));
-        let others: Vec<&str> = names.iter().filter(|name| !is_kind(name)).copied().collect();
+        // Presets, for example.
+        let others: Vec<&str> =
+            names.into_iter().filter(|name| !is_kind(name) && !is_condition(name)).collect();
         if !others.is_empty() {
             kept.push_str(&format!(", of {}: {value}", others.join(" and ")));
         }
@@ -165,4 +179,45 @@ pub(in crate::config) fn least(kind: KindKey) -> String {
     let line = |key: &Key| key.example.map(|value| format!("{} = {value}", key.name));
     lines.extend(keys.filter_map(line));
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_has_its_own_clause_or_what_stands_before_all() {
+        let text = "packets kept, of d-proxy and opaque: packets sent, of gateways: none";
+        for (kind, expected) in [
+            (KindKey::Snoop, "packets kept"),
+            (KindKey::DProxy, "packets sent"),
+            (KindKey::Opaque, "packets sent"),
+            (KindKey::GatewayExit, "none"),
+        ] {
+            assert_eq!(for_kind(text, Some(kind)), expected);
+        }
+        assert_eq!(for_kind(text, None), text);
+        let conditional = "of snoop, not modern: repeated ACKs, of d-proxy: repeated data";
+        assert_eq!(for_kind(conditional, Some(KindKey::Snoop)), "not modern: repeated ACKs");
+        let mixed = "kept, of ns2-2.35 and d-proxy: left";
+        assert_eq!(for_kind(mixed, Some(KindKey::Snoop)), "kept, of ns2-2.35: left");
+        assert_eq!(for_kind(mixed, Some(KindKey::DProxy)), "left");
+    }
+
+    #[test]
+    fn the_table_of_a_kind_speaks_of_no_other_kind() {
+        for &kind in KindKey::ALL {
+            for key in PROXY.iter().filter(|key| kind.takes(key.name) && key.name != proxy::KIND.key.name) {
+                let (meaning, _) = key.doc.rsplit_once(DEFAULT).unwrap_or((key.doc, ""));
+                let meaning = for_kind(meaning, Some(kind));
+                assert!(!meaning.is_empty(), "{} of {}: nothing is said", key.name, kind.word());
+                for other in KindKey::ALL.iter().map(|kind| kind.word()).chain(["gateways", OF_SCENARIOS]) {
+                    let names = |lead: &str| meaning.contains(&format!("{lead}of {other}"));
+                    let is_mixed = [", ", "; ", " and "].into_iter().any(names)
+                        || meaning.starts_with(&format!("of {other}"));
+                    assert!(!is_mixed, "{} of {} speaks of {other}: {meaning}", key.name, kind.word());
+                }
+            }
+        }
+    }
 }

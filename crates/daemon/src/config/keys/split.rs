@@ -50,21 +50,21 @@ pub const MAX_CONNECTIONS: Key = Key::integer(
     "max_connections",
     1,
     500_000,
-    "most connections at once; others are reset, of gateways: wait for max_wait_s; default: 8192, of gateways: 1024",
+    "most connections at once; others are reset, of gateways: most connections at once; others wait for max_wait_s; default: 8192, of gateways: 1024",
 );
 /// `buffer_bytes`.
 pub const BUFFER_BYTES: Key = Key::integer(
     "buffer_bytes",
     4096,
     1 << 24,
-    "most bytes of a connection and direction that wait here, beside the kernel's buffers; of gateways up to 1048576; default: 65536, of gateways: 32768",
+    "most bytes of a connection and direction that wait here, beside the kernel's buffers, of gateways: most bytes of a connection and direction that wait here, beside the kernel's buffers; at most 1048576; default: 65536, of gateways: 32768",
 );
 /// `connect_timeout_s`.
 pub const CONNECT_TIMEOUT_S: Key = Key::number(
     "connect_timeout_s",
     0.1,
     120.0,
-    "time in which a server must answer a call, or the caller is reset; of gateways at most 25; default: 30, of gateways: 10",
+    "time in which a server must answer a call, or the caller is reset, of gateways: time in which a server must answer a call, or the caller is reset; at most 25; default: 30, of gateways: 10",
 );
 /// `drain_s`.
 pub const DRAIN_S: Key = Key::number(
