@@ -1,9 +1,11 @@
 //! A gateway on the router and an exit on the server: TPA that is announced in handshakes of TCP, and what they log.
 
+use crate::docs::page::{Kind, Page};
 use crate::proxy::transfer::transfer;
 use crate::proxy::world::*;
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 
 /// What the server's daemon is told: it is an exit for itself.
@@ -84,6 +86,59 @@ pub(crate) fn each_change_of_the_other_gateway_is_logged_once() {
     assert!(right.ended_by("KILL").code().is_none());
     says(&gateway, absent, 3);
     drop(gateway);
+}
+
+/// The file of rules that the recipe for two sites shows, for the server's network.
+fn rule_of_the_recipe() -> String {
+    let page = Page::load(&crate::docs::root().join("docs/recipes/two-sites.md"));
+    let is_rule = |kind: &Kind| matches!(kind, Kind::File(_, name) if name == "site-b.nft");
+    let example = page.examples.iter().find(|example| is_rule(&example.kind)).unwrap();
+    example.text.replace("10.80.2.0/24", "10.8.0.0/24")
+}
+
+pub(crate) fn an_entrance_that_does_not_run_lets_nothing_cross_in_clear() {
+    let ground = Ground::new();
+    let key = ground.folder.path().join("key");
+    secret(&key, &"07".repeat(32));
+    let key = key.display();
+    let rule = ground.folder.path().join("site-b.nft");
+    fs::write(&rule, rule_of_the_recipe()).unwrap();
+    let count = "table inet seen { chain input { type filter hook input priority 0; iifname fixed meta l4proto tcp counter; }; }";
+    shell(&ground.server, &format!("nft '{count}'"));
+    let seen = || shell(&ground.server, "nft list table inet seen");
+    let refused = || {
+        let called =
+            ground.mobile.run(|| TcpStream::connect((Version::V4.server(), 8000)).map(drop)).unwrap();
+        called.map_err(|error| error.kind())
+    };
+    let _listener = ground.server.run(|| TcpListener::bind(("0.0.0.0", 8000))).unwrap().unwrap();
+    // Without the rule a connection crosses, and is seen to cross: the counter can tell.
+    assert_eq!(refused(), Ok(()));
+    assert!(!seen().contains("counter packets 0 "), "{}", seen());
+    shell(&ground.server, &format!("nft 'delete table inet seen; {count}'"));
+
+    shell(&ground.router, &format!("nft -f {}", rule.display()));
+    assert_eq!(refused(), Err(ErrorKind::ConnectionRefused), "before the first start");
+    let _exit = start_exit(
+        &ground,
+        &format!(
+            "[[proxy]]\nkind = \"gateway-exit\"\ntransport = \"tpa-wide\"\npeers = [\"site-a = {key}\"]\nallowed = [\"10.8.0.0/24\"]\n"
+        ),
+    );
+    for end in ["TERM", "KILL"] {
+        let mut entrance = ground.start(&format!(
+            "[[proxy]]\nkind = \"gateway\"\nexit = \"10.8.0.1:7172\"\nidentity = \"site-a\"\ntransport = \"tpa-wide\"\n\
+             key_file = \"{key}\"\ndivert = \"mobile\"\ndestinations = [\"10.8.0.0/24\"]\n"
+        ));
+        until_or(|| panic!("{}", entrance.said()), || entrance.figure("gateway", "exit_present") == 1);
+        carry(&ground, Version::V4, 8001);
+        has_carried(&entrance, [0, 1, 0]);
+        entrance.ended_by(end);
+        // The keeper of a killed daemon takes its rules back.
+        until_or(|| panic!("{end}: {}", ground.listing()), || !ground.listing().contains("tproxy"));
+        assert_eq!(refused(), Err(ErrorKind::ConnectionRefused), "{end}");
+    }
+    assert!(seen().contains("counter packets 0 "), "{}", seen());
 }
 
 /// Waits until it has logged `line` so often.

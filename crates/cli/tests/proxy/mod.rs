@@ -112,6 +112,7 @@ pub(crate) fn tests() -> Vec<Test> {
         ipv6::a_gateway_takes_calls_over_ipv6_that_are_translated,
         gateways::what_has_announced_itself_is_reached_over_tpa_from_the_second_connection_on,
         gateways::each_change_of_the_other_gateway_is_logged_once,
+        gateways::an_entrance_that_does_not_run_lets_nothing_cross_in_clear,
         asked::its_status_is_json_and_text,
         asked::every_user_may_ask_and_none_but_its_own_may_change_it,
         asked::members_of_a_group_may_ask_where_one_is_named,
