@@ -114,7 +114,11 @@ impl Figures for Driven {
             count("bad_checksums", "packets that passed untouched: wrong checksums", untouched.bad_checksums),
             count("malformed_packets", "packets that passed untouched: malformed", untouched.malformed),
             count("rewritten_packets", "packets that went on changed", self.rewritten),
-            count("absorbed_packets", "packets that went no further", self.absorbed),
+            count(
+                "absorbed_packets",
+                "packets that the proxy took off the path, such as repeated ACKs; normal",
+                self.absorbed,
+            ),
             count("sent_to_mobile_packets", "packets sent from here to the mobile side", self.sent_to_mobile),
             count("sent_to_fixed_packets", "ACKs sent from here to the fixed side", self.sent_to_fixed),
             count("refused_packets", "packets from here for which there was no way", self.refused),
@@ -128,9 +132,17 @@ impl Figures for super::Counts {
         let count = Figure::counter;
         vec![
             count("packets", "packets that the kernel brought", self.packets),
-            count("one_sided_packets", "packets that do not cross the border", self.on_one_side),
+            count(
+                "one_sided_packets",
+                "packets passed on untouched: they do not cross between `interface` and another one; if most do not, is `interface` right?",
+                self.on_one_side,
+            ),
             count("cut_packets", "packets whose end was missing", self.cut),
-            count("unfinished_packets", "trains, and packets without checksums", self.unfinished),
+            count(
+                "unfinished_packets",
+                "packets passed on untouched: joined by the kernel (GSO), or without checksums yet; should be 0, as the proxy is of no use to them",
+                self.unfinished,
+            ),
             count("too_long_packets", "changed packets too long for a message", self.too_long),
             count("malformed_messages", "messages of the kernel that were none", self.malformed),
             count("refused_verdicts", "verdicts that the kernel did not take", self.refused_verdicts),
