@@ -3,15 +3,16 @@
 
 use crate::RunError;
 use crate::config::StatusGroup;
+use crate::folder::Folder;
 use crate::server::{self, Opening};
 use crate::state;
 use crate::status::Status;
 use hopline_net::accounts;
 use rustix::process::{Gid, getegid, geteuid, getgroups};
 use rustix::thread::set_thread_groups;
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -33,25 +34,12 @@ pub(crate) fn join(group: &StatusGroup) -> Result<(), RunError> {
         .map_err(|error| RunError::Group(geteuid().as_raw(), group.name.clone(), error.into()))
 }
 
-/// Listens there, for the members of a group or for all users, whatever the umask. What is left of a daemon that was killed goes first: the
+/// Listens for the members of a group or for all users, whatever the umask. What is left of a daemon that was killed goes first: the
 /// caller holds the lock.
-pub(crate) fn listen(path: &Path, group: Option<&StatusGroup>) -> io::Result<UnixListener> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let listener = UnixListener::bind(path)?;
+pub(crate) fn listen(folder: &Folder, name: &str, group: Option<&StatusGroup>) -> io::Result<UnixListener> {
     // To connect is to write (unix(7)).
-    let mode = match group {
-        None => 0o666,
-        Some(group) => {
-            fs::set_permissions(path, Permissions::from_mode(0o600))?;
-            chown(path, None, Some(group.id))?;
-            0o660
-        }
-    };
-    fs::set_permissions(path, Permissions::from_mode(mode))?;
-    Ok(listener)
+    let mode = if group.is_some() { 0o660 } else { 0o666 };
+    folder.listen(&state::of_socket(name), mode, group.map(|group| group.id))
 }
 
 /// Answers each client that connects.
@@ -149,10 +137,11 @@ mod tests {
     fn every_user_may_ask_unless_a_group_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hopline.sock");
-        drop(listen(&path, None).unwrap());
+        let opened = Folder::open(folder.path()).unwrap();
+        drop(listen(&opened, "hopline", None).unwrap());
         assert_eq!(mode(&path), 0o666);
         let group = StatusGroup { name: "ours".into(), id: getegid().as_raw() };
-        drop(listen(&path, Some(&group)).unwrap());
+        drop(listen(&opened, "hopline", Some(&group)).unwrap());
         assert_eq!((mode(&path), fs::metadata(&path).unwrap().gid()), (0o660, group.id));
         assert_eq!(names(folder.path()), ["hopline"]);
     }
@@ -160,7 +149,7 @@ mod tests {
     #[test]
     fn a_daemon_that_is_not_there_is_told_with_those_that_are() {
         let folder = tempfile::tempdir().unwrap();
-        drop(listen(&folder.path().join("hut.sock"), None).unwrap());
+        drop(listen(&Folder::open(folder.path()).unwrap(), "hut", None).unwrap());
         let said = ask(folder.path(), "hopline").unwrap_err().to_string();
         assert!(
             said.contains("no daemon called \"hopline\" answers") && said.contains("; there: hut"),

@@ -5,7 +5,7 @@ use crate::keeper::Keeper;
 use crate::open::{self, Opened};
 use crate::rules::{self, Leave, Rules, Tracking, Watch};
 use crate::seat::{Change, Event, Seat};
-use crate::state::State;
+use crate::state::{self, State};
 use crate::status::{Sandbox, Status, Tracked};
 use crate::{RunError, control, log, metrics, router, sandbox, starter};
 use hopline_net::transparent::{OnwardMarking, set_onward_marking};
@@ -38,18 +38,15 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     let mut config = Config::load(path)?;
     log::start(config.log);
     fit(&mut config);
-    let state = State::take(&config.state_dir, &config.name)?;
-    look_at_router(&config)?;
-    config.status_group.as_ref().map(control::join).transpose()?;
     // Another user than root cannot become this one, and is told by the files that it may not write.
     let user = config.user.as_ref().filter(|_| geteuid().is_root());
-    match user {
-        Some(user) => state.give_to(user.account)?,
-        None => state.is_writable()?,
-    }
-    let folders = [config.folders_written(), vec![state.folder().to_owned()]].concat();
-    let sandbox = starter::begin(|| sandbox::enter(&folders, user, config.status_group.as_ref()))
-        .map_err(RunError::Thread)?;
+    let state = State::take_for(&config.state_dir, &config.name, user)?;
+    look_at_router(&config)?;
+    config.status_group.as_ref().map(control::join).transpose()?;
+    let written = config.folders_written();
+    let sandbox =
+        starter::begin(|| sandbox::enter(state.folder(), &written, user, config.status_group.as_ref()))
+            .map_err(RunError::Thread)?;
     if let (Some(user), Err(problems)) = (user, Config::load(path)) {
         warn!(%problems, "the user \"{}\" cannot read the file again, so that a reload will be refused", user.name);
     }
@@ -107,8 +104,8 @@ impl Daemon {
         let metrics = config.metrics.map(|at| TcpListener::bind(at).map_err(|e| RunError::Metrics(at, e)));
         let metrics = metrics.transpose()?;
         let opened = open_all(&config.proxies)?;
-        let control = control::listen(&state.socket(), config.status_group.as_ref())
-            .map_err(|e| RunError::Socket(state.socket(), e))?;
+        let control = control::listen(state.folder(), &config.name, config.status_group.as_ref())
+            .map_err(|e| RunError::Socket(state::socket(&config.state_dir, &config.name), e))?;
         let rules = rules::set_up(&config, state.folder());
         let start = |(proxy, opened): (&Proxy, Opened)| Seat::start(proxy.clone(), opened, events);
         let started = rules.map_err(RunError::from).and_then(|watch| {

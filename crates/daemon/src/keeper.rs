@@ -53,7 +53,7 @@ pub fn keep(name: &str, folder: &Path) -> Result<(), RunError> {
     let _ = io::stdin().read(&mut [0]);
     for _ in 0..LOOKS {
         match State::hold(folder, name) {
-            Ok(_held) => return Ok(rules::undo(name, folder, Leave::Tuns).map(drop)?),
+            Ok(held) => return Ok(rules::undo(name, held.folder(), Leave::Tuns).map(drop)?),
             Err(StateError::Taken { .. }) => thread::sleep(INTERVAL),
             Err(error) => return Err(error.into()),
         }

@@ -7,7 +7,7 @@
 //! | [`rules`] | what the machine must be told, and how it is taken back |
 //! | `daemon` | the life of a daemon; `seat`: that of a proxy; `open`: what does its work |
 //! | `keeper` | what cleans up behind a daemon that was killed |
-//! | `state` | its folder and its lock |
+//! | `state` | its lock; `folder`: the folder of its files |
 //! | `sandbox` | what it gives up; `starter`: what it keeps of that |
 //! | `control`, [`status`], `metrics`, `log` | what it says of itself; `server`: to clients that may be slow or hostile |
 
@@ -16,6 +16,7 @@
 pub mod config;
 mod control;
 mod daemon;
+mod folder;
 mod keeper;
 mod log;
 #[doc(hidden)]

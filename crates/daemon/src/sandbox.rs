@@ -1,6 +1,7 @@
 //! What a daemon gives up before it meets its first packet.
 
 use crate::config::{StatusGroup, User};
+use crate::folder::Folder;
 use crate::status::Sandbox;
 use caps::{CapSet, Capability, CapsHashSet};
 use hopline_net::accounts::Account;
@@ -8,6 +9,7 @@ use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
     RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
+use rustix::fs::OFlags;
 use rustix::process::{Gid, Uid, geteuid};
 use rustix::thread::{
     set_keep_capabilities, set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
@@ -31,9 +33,14 @@ const WRITTEN: [&str; 3] = ["/dev/net/tun", "/dev/null", LOCK];
 const LOCK: &str = "/run/xtables.lock";
 
 /// Gives up every capability that is not needed, the right to gain others, and, as far as the kernel has Landlock, writing to other places
-/// than `folders` and [`WRITTEN`], and signals and abstract sockets of other processes. Threads and programs that are started later have
+/// than `state`, `folders` and [`WRITTEN`], and signals and abstract sockets of other processes. Threads and programs that are started later have
 /// no more. Returns, and logs, what is restricted and what could not be.
-pub(crate) fn enter(folders: &[PathBuf], user: Option<&User>, group: Option<&StatusGroup>) -> Sandbox {
+pub(crate) fn enter(
+    state: &Folder,
+    folders: &[PathBuf],
+    user: Option<&User>,
+    group: Option<&StatusGroup>,
+) -> Sandbox {
     let mut unrestricted = Vec::new();
     let mut fails = |what: &str, error: &dyn std::fmt::Display| {
         warn!(%error, "not given up: {what}");
@@ -52,10 +59,11 @@ pub(crate) fn enter(folders: &[PathBuf], user: Option<&User>, group: Option<&Sta
     if let Err(error) = set_no_new_privs(true) {
         fails("gaining privileges", &error);
     }
-    let landlock = confine(folders, NEWEST, tells_by_abstract_socket()).unwrap_or_else(|error| {
-        fails("writing to other folders", &error);
-        None
-    });
+    let landlock =
+        confine(Some(state), folders, NEWEST, tells_by_abstract_socket()).unwrap_or_else(|error| {
+            fails("writing to other folders", &error);
+            None
+        });
     unrestricted.extend(beyond(landlock).map(str::to_owned));
     let user = geteuid().as_raw();
     if user == 0 {
@@ -110,7 +118,8 @@ fn drop_capabilities() -> Result<(), caps::errors::CapsError> {
 fn make_lock() {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::File::options();
-    let _ = options.create(true).truncate(false).write(true).mode(0o600).open(LOCK);
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let _ = options.create(true).truncate(false).write(true).mode(0o600).custom_flags(flags).open(LOCK);
 }
 
 /// Returns whether the service manager is told of the daemon's state by an abstract socket, which is one of another process.
@@ -130,6 +139,7 @@ enum Scoped {
 
 /// Restricts this thread, and those that it starts, by what this kernel knows of `asked`. Returns the version of Landlock that was enforced.
 fn confine(
+    state: Option<&Folder>,
     folders: &[PathBuf],
     asked: ABI,
     scoped: Scoped,
@@ -148,6 +158,9 @@ fn confine(
     }
     for folder in folders {
         rules = allow(rules, folder, AccessFs::from_all(asked))?;
+    }
+    if let Some(state) = state {
+        rules = rules.add_rule(PathBeneath::new(state.handle(), AccessFs::from_all(asked)))?;
     }
     let RestrictionStatus { ruleset, landlock, .. } = rules.restrict_self()?;
     Ok(match (ruleset, landlock) {
@@ -211,7 +224,7 @@ mod tests {
         body: impl FnOnce(Option<ABI>) -> T + Send + 'static,
     ) -> T {
         let folders = [folder.to_owned()];
-        let run = move || body(confine(&folders, asked, Scoped::SignalsAndSockets).unwrap());
+        let run = move || body(confine(None, &folders, asked, Scoped::SignalsAndSockets).unwrap());
         std::thread::Builder::new().spawn(run).unwrap().join().unwrap()
     }
 

@@ -1,11 +1,13 @@
 //! The folder where a daemon keeps what others must find: its lock, its socket, its list of rules.
 
+use crate::config::User;
+use crate::folder::{Access, Folder, Unusable};
 use hopline_net::accounts::Account;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::{FdFlags, fcntl_setfd};
-use std::fs::{self, DirBuilder, File, Permissions};
+use rustix::process::geteuid;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -13,7 +15,7 @@ use std::time::Duration;
 /// The folder, and the right to be the daemon of its name. The right goes with the process, however it ends.
 #[derive(Debug)]
 pub(crate) struct State {
-    folder: PathBuf,
+    folder: Folder,
     name: String,
     lock: File,
 }
@@ -21,6 +23,8 @@ pub(crate) struct State {
 /// How often it is seen whether who cleans up is done, and how often that is done.
 const INTERVAL: Duration = Duration::from_millis(20);
 const LOOKS: u32 = 150;
+/// Most bytes that are read of a lock: the number of a process.
+const LONGEST: u64 = 32;
 
 /// Why there is no right.
 #[derive(Debug, thiserror::Error)]
@@ -58,39 +62,65 @@ pub enum StateError {
 impl State {
     /// Takes the right. If the daemon that had it has gone and is being cleaned up after, waits for that.
     pub(crate) fn take(folder: &Path, name: &str) -> Result<Self, StateError> {
-        make(folder)?;
-        let mut state = Self::await_cleaner(folder, name)?;
-        let written = state.lock.set_len(0).and_then(|()| writeln!(state.lock, "{}", std::process::id()));
-        written.map_err(|e| failed(&state.path_of_lock(), e))?;
+        Self::take_in(made(folder)?, name)
+    }
+
+    /// Takes the right for a daemon, which goes on as `user`, and gives that user what is there.
+    pub(crate) fn take_for(folder: &Path, name: &str, user: Option<&User>) -> Result<Self, StateError> {
+        let folder = made(folder)?;
+        let ours = geteuid().as_raw();
+        let owner = folder.owner().map_err(|e| failed(folder.path(), e))?.user;
+        let is_writable = owner == ours || user.is_some_and(|user| user.account.user == owner);
+        // Another user than root is told by the files that it may not write.
+        if geteuid().is_root() && !is_writable {
+            return Err(StateError::Foreign(folder.path().display().to_string(), owner));
+        }
+        let state = Self::take_in(folder, name)?;
+        user.map(|user| state.give_to(user.account)).transpose()?;
         Ok(state)
     }
 
-    fn await_cleaner(folder: &Path, name: &str) -> Result<Self, StateError> {
-        for _ in 0..LOOKS {
-            match Self::hold(folder, name) {
-                Err(StateError::Taken { process, .. }) if !is_alive(&process) => thread::sleep(INTERVAL),
-                done => return done,
-            }
+    fn take_in(folder: Folder, name: &str) -> Result<Self, StateError> {
+        let mut state = Self::await_cleaner(folder, name)?;
+        let written = state.lock.set_len(0).and_then(|()| writeln!(state.lock, "{}", std::process::id()));
+        written.map_err(|e| failed(&state.path_of(&of_lock(name)), e))?;
+        Ok(state)
+    }
+
+    fn await_cleaner(mut folder: Folder, name: &str) -> Result<Self, StateError> {
+        let mut looks = 0..LOOKS;
+        loop {
+            folder = match Self::hold_in(folder, name)? {
+                Held::Ours(state) => return Ok(state),
+                Held::Taken(folder, process) if !is_alive(&process) && looks.next().is_some() => folder,
+                Held::Taken(_, process) => return Err(StateError::Taken { name: name.to_owned(), process }),
+            };
+            thread::sleep(INTERVAL);
         }
-        Self::hold(folder, name)
     }
 
     /// Takes the right for a moment, to clean up: the file goes on to name the daemon that had it.
     pub(crate) fn hold(folder: &Path, name: &str) -> Result<Self, StateError> {
-        let path = folder.join(format!("{name}.lock"));
+        let folder = Folder::open(folder).map_err(|e| unusable(folder, e))?;
+        match Self::hold_in(folder, name)? {
+            Held::Ours(state) => Ok(state),
+            Held::Taken(_, process) => Err(StateError::Taken { name: name.to_owned(), process }),
+        }
+    }
+
+    fn hold_in(folder: Folder, name: &str) -> Result<Held, StateError> {
+        let file = of_lock(name);
         // Not cut short: until the lock is ours the file says whose it is.
-        // A user that may open it may hold the lock, and keep the daemon from starting.
-        let mut options = File::options();
-        options.create(true).truncate(false).read(true).write(true).mode(0o600);
-        let mut lock = options.open(&path).map_err(|e| failed(&path, e))?;
+        let opened = folder.open_or_make(&file, Access::Write);
+        let mut lock = opened.map_err(|e| failed(&folder.path().join(&file), e))?;
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             let mut process = String::new();
-            let _ = lock.read_to_string(&mut process);
+            let _ = Read::by_ref(&mut lock).take(LONGEST).read_to_string(&mut process);
             let process = process.trim();
             let process = if process.is_empty() { "?" } else { process };
-            return Err(StateError::Taken { name: name.to_owned(), process: process.to_owned() });
+            return Ok(Held::Taken(folder, process.to_owned()));
         }
-        Ok(Self { folder: folder.to_owned(), name: name.to_owned(), lock })
+        Ok(Held::Ours(Self { folder, name: name.to_owned(), lock }))
     }
 
     /// Has programs that are started from now on share the right until they end: whoever cleans up after us waits for one that was making
@@ -100,81 +130,58 @@ impl State {
     }
 
     /// Gives the folder, and what is in it of this daemon, to a user.
-    pub(crate) fn give_to(&self, account: Account) -> Result<(), StateError> {
-        lchown(&self.folder, Some(account.user), Some(account.group)).map_err(|e| failed(&self.folder, e))?;
-        self.give_files_to(account)
-    }
-
-    fn give_files_to(&self, account: Account) -> Result<(), StateError> {
-        let files = ["lock", "rules"].map(|kind| self.folder.join(format!("{}.{kind}", self.name)));
-        for path in files {
-            match lchown(&path, Some(account.user), Some(account.group)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&path, error)),
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Leaves to the owner of the folder what root has made in it, as by `undo`: the daemon of that user could not open it.
-    fn leave_to_owner(&self) {
-        let Ok(found) = fs::metadata(&self.folder) else { return };
-        let account = Account { user: found.uid(), group: found.gid() };
-        // A daemon has given up the right to do so, and makes files of the owner anyway.
-        if rustix::process::geteuid().is_root() && account.user != 0 {
-            let _ = self.give_files_to(account);
-        }
-    }
-
-    /// Checks that a daemon could write to the folder: as root, too, it gives up the right to write to that of another user.
-    pub(crate) fn is_writable(&self) -> Result<(), StateError> {
-        let owner = fs::metadata(&self.folder).map_err(|e| failed(&self.folder, e))?.uid();
-        if owner == rustix::process::geteuid().as_raw() {
-            return Ok(());
-        }
-        Err(StateError::Foreign(self.folder.display().to_string(), owner))
+    fn give_to(&self, account: Account) -> Result<(), StateError> {
+        let files = [of_lock(&self.name), format!("{}.rules", self.name)];
+        self.folder.give_to(account, &files).map_err(|e| failed(self.folder.path(), e))
     }
 
     /// The folder.
-    pub(crate) fn folder(&self) -> &Path {
+    pub(crate) const fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// Where the daemon says how it is.
-    pub(crate) fn socket(&self) -> PathBuf {
-        socket(&self.folder, &self.name)
+    fn path_of(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
+}
 
-    fn path_of_lock(&self) -> PathBuf {
-        self.folder.join(format!("{}.lock", self.name))
-    }
+/// What became of the wish for the right. The folder is opened once.
+enum Held {
+    Ours(State),
+    /// A process has it.
+    Taken(Folder, String),
 }
 
 /// The socket goes with the right: nobody answers there any more. The lock's file stays, or two could have the right to two files.
 impl Drop for State {
     fn drop(&mut self) {
-        let _ = fs::remove_file(self.socket());
-        self.leave_to_owner();
+        let _ = self.folder.remove(&of_socket(&self.name));
     }
 }
 
 /// Where the daemon `name` says how it is.
 pub(crate) fn socket(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!("{name}.sock"))
+    folder.join(of_socket(name))
 }
 
-/// Makes the folder, if it is not there: all users may look for the socket in it, and the owner alone may write, whatever the umask.
-fn make(folder: &Path) -> Result<(), StateError> {
-    if !folder.is_dir() {
-        let made = DirBuilder::new().recursive(true).mode(0o755).create(folder);
-        made.and_then(|()| fs::set_permissions(folder, Permissions::from_mode(0o755)))
-            .map_err(|e| failed(folder, e))?;
+/// Name of the socket in the folder.
+pub(crate) fn of_socket(name: &str) -> String {
+    format!("{name}.sock")
+}
+
+fn of_lock(name: &str) -> String {
+    format!("{name}.lock")
+}
+
+fn made(folder: &Path) -> Result<Folder, StateError> {
+    Folder::make(folder).map_err(|e| unusable(folder, e))
+}
+
+fn unusable(path: &Path, why: Unusable) -> StateError {
+    match why {
+        Unusable::System(error) => failed(path, error),
+        Unusable::Writable(mode) => StateError::Writable(path.display().to_string(), mode),
     }
-    let mode = fs::metadata(folder).map_err(|e| failed(folder, e))?.mode() & 0o7777;
-    if mode & 0o022 != 0 {
-        return Err(StateError::Writable(folder.display().to_string(), mode));
-    }
-    Ok(())
 }
 
 fn is_alive(process: &str) -> bool {
@@ -186,7 +193,7 @@ fn is_alive(process: &str) -> bool {
 fn failed(path: &Path, error: io::Error) -> StateError {
     let path = path.display().to_string();
     match error.kind() {
-        io::ErrorKind::PermissionDenied => StateError::Denied(path, rustix::process::geteuid().as_raw()),
+        io::ErrorKind::PermissionDenied => StateError::Denied(path, geteuid().as_raw()),
         _ => StateError::Folder(path, error),
     }
 }
@@ -194,6 +201,9 @@ fn failed(path: &Path, error: io::Error) -> StateError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{CWD, FileType, Mode};
+    use std::fs::Permissions;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, lchown};
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().mode() & 0o7777
@@ -218,11 +228,60 @@ mod tests {
             lchown(folder.path(), Some(65534), Some(65534)).unwrap();
         }
         let owner = fs::metadata(folder.path()).unwrap().uid();
-        fs::write(folder.path().join("hopline.rules"), "").unwrap();
-        drop(State::take(folder.path(), "hopline").unwrap());
+        let state = State::take(folder.path(), "hopline").unwrap();
+        state.folder().open_or_make("hopline.rules", Access::Append).unwrap();
+        drop(state);
         for name in ["hopline.lock", "hopline.rules"] {
             assert_eq!(fs::metadata(folder.path().join(name)).unwrap().uid(), owner, "{name}");
         }
+    }
+
+    /// What a user that owns the folder can put in the place of a file.
+    fn put_in_place(kind: &str, place: &Path, other: &Path) {
+        match kind {
+            "link" => std::os::unix::fs::symlink(other, place).unwrap(),
+            "second name" => fs::hard_link(other, place).unwrap(),
+            "fifo" => rustix::fs::mknodat(CWD, place, FileType::Fifo, Mode::from(0o600), 0).unwrap(),
+            _ => fs::create_dir(place).unwrap(),
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_of_a_daemon_is_refused_and_left_as_it_is() {
+        for kind in ["link", "second name", "fifo", "folder"] {
+            for name in ["hopline.lock", "hopline.rules"] {
+                let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+                fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+                let other = elsewhere.path().join("precious");
+                fs::write(&other, "precious").unwrap();
+                put_in_place(kind, &folder.path().join(name), &other);
+                let said = crate::undo("hopline", folder.path(), crate::rules::Leave::Tuns).unwrap_err();
+                let said = said.to_string();
+                assert!(said.contains(name) && said.contains("remove"), "{kind}: {said}");
+                assert_eq!(fs::read_to_string(&other).unwrap(), "precious", "{kind} {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_link_to_nothing_makes_no_file() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+        let other = elsewhere.path().join("nologin");
+        put_in_place("link", &folder.path().join("hopline.lock"), &other);
+        assert!(State::take(folder.path(), "hopline").is_err());
+        assert!(!other.exists());
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_folder_is_refused() {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let target = elsewhere.path().join("target");
+        fs::create_dir(&target).unwrap();
+        put_in_place("link", &elsewhere.path().join("state"), &target);
+        let said = State::take(&elsewhere.path().join("state"), "hopline").unwrap_err().to_string();
+        assert!(said.contains("symbolic link"), "{said}");
+        assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
     }
 
     #[test]

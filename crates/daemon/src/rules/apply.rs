@@ -6,7 +6,7 @@ use super::steps::{Made, Step};
 use super::tun::{self, Leave};
 use super::{Rules, Watch};
 use crate::config::Config;
-use std::path::Path;
+use crate::folder::Folder;
 
 /// How much was there to be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Undone {
 ///
 /// # Errors
 /// Why there are none.
-pub fn set_up(config: &Config, folder: &Path) -> Result<Watch, RuleError> {
+pub(crate) fn set_up(config: &Config, folder: &Folder) -> Result<Watch, RuleError> {
     undo(&config.name, folder, Leave::Tuns)?;
     let watch = Watch::begin();
     let rules = Rules::of(config, watch.tracking());
@@ -44,7 +44,7 @@ pub fn set_up(config: &Config, folder: &Path) -> Result<Watch, RuleError> {
 ///
 /// # Errors
 /// What could not be done. The rules are those of before, or in part of after.
-pub fn change(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
+pub(crate) fn change(rules: &Rules, folder: &Folder) -> Result<(), RuleError> {
     let journal = Journal::of(&rules.owner, folder);
     let before = journal.read()?;
     let steps = rules.steps();
@@ -72,7 +72,7 @@ pub fn change(rules: &Rules, folder: &Path) -> Result<(), RuleError> {
 ///
 /// # Errors
 /// What could not be unmade; everything else was, and what is left is still written down.
-pub fn undo(owner: &str, folder: &Path, leave: Leave) -> Result<Undone, RuleError> {
+pub(crate) fn undo(owner: &str, folder: &Folder, leave: Leave) -> Result<Undone, RuleError> {
     let journal = Journal::of(owner, folder);
     let listed = journal.read()?;
     let left: Vec<&Made> = match leave {

@@ -2,31 +2,27 @@
 
 use super::program::RuleError;
 use super::steps::Made;
-use std::fs;
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-
-/// Permissions of the file: what it lists is undone.
-const MODE: u32 = 0o600;
+use crate::folder::{Access, Folder};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 /// A file that lists what was made, in its order; each line is written before its thing is made.
 #[derive(Debug)]
-pub(super) struct Journal {
-    path: PathBuf,
+pub(super) struct Journal<'a> {
+    folder: &'a Folder,
+    name: String,
 }
 
-impl Journal {
+impl<'a> Journal<'a> {
     /// That of a daemon.
-    pub(super) fn of(owner: &str, folder: &Path) -> Self {
-        Self { path: folder.join(format!("{owner}.rules")) }
+    pub(super) fn of(owner: &str, folder: &'a Folder) -> Self {
+        Self { folder, name: format!("{owner}.rules") }
     }
 
     /// Adds a line, and sees to it that it is there.
     pub(super) fn add(&self, made: &Made) -> Result<(), RuleError> {
         let write = || {
-            let mut options = fs::File::options();
-            let mut file = options.create(true).read(true).append(true).mode(MODE).open(&self.path)?;
+            let mut file = self.folder.open_or_make(&self.name, Access::Append)?;
             let line = added(made, last_byte(&mut file)?);
             file.write_all(line.as_bytes())?;
             file.sync_data()
@@ -36,40 +32,34 @@ impl Journal {
 
     /// Returns the entries of the journal.
     pub(super) fn read(&self) -> Result<Vec<Made>, RuleError> {
-        match fs::read(&self.path) {
-            Ok(bytes) => Ok(listed(&bytes)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(self.failed(error)),
-        }
+        let read = || {
+            let mut bytes = Vec::new();
+            let file = self.folder.read(&self.name)?;
+            file.map(|mut file| file.read_to_end(&mut bytes)).transpose()?;
+            Ok(bytes)
+        };
+        read().map(|bytes| listed(&bytes)).map_err(|e| self.failed(e))
     }
 
     /// Has it list these and no others.
     pub(super) fn rewrite(&self, made: impl Iterator<Item = Made>) -> Result<(), RuleError> {
         let text: String = made.map(|made| line(&made)).collect();
-        let other = self.path.with_extension("rules.new");
+        let other = format!("{}.new", self.name);
         let write = || {
-            // Left by a process that was killed here.
-            match fs::remove_file(&other) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let mut file = fs::File::options().create_new(true).write(true).mode(MODE).open(&other)?;
-            file.write_all(text.as_bytes())?;
-            fs::rename(&other, &self.path)
+            // One may be left by a process that was killed here.
+            self.folder.make_anew(&other)?.write_all(text.as_bytes())?;
+            self.folder.rename(&other, &self.name)
         };
         write().map_err(|e| self.failed(e))
     }
 
     /// Removes it.
     pub(super) fn remove(&self) -> Result<(), RuleError> {
-        match fs::remove_file(&self.path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(self.failed(error)),
-            _ => Ok(()),
-        }
+        self.folder.remove(&self.name).map_err(|e| self.failed(e))
     }
 
     fn failed(&self, error: io::Error) -> RuleError {
-        RuleError::Journal(self.path.display().to_string(), error)
+        RuleError::Journal(self.folder.path().join(&self.name).display().to_string(), error)
     }
 }
 
@@ -86,7 +76,7 @@ pub(super) fn added(made: &Made, last: Option<u8>) -> String {
     format!("{end}{}", line(made))
 }
 
-fn last_byte(file: &mut fs::File) -> io::Result<Option<u8>> {
+fn last_byte(file: &mut File) -> io::Result<Option<u8>> {
     if file.metadata()?.len() == 0 {
         return Ok(None);
     }
@@ -105,12 +95,18 @@ mod tests {
     use super::*;
     use crate::rules::Tun;
     use crate::rules::family::Family;
+    use std::fs;
 
-    fn journal(bytes: &[u8]) -> (tempfile::TempDir, Journal) {
+    fn folder() -> (tempfile::TempDir, Folder) {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::of("test", folder.path());
-        fs::write(&journal.path, bytes).unwrap();
-        (folder, journal)
+        let opened = Folder::open(folder.path()).unwrap();
+        (folder, opened)
+    }
+
+    fn with(bytes: &[u8], body: impl FnOnce(Journal<'_>)) {
+        let (folder, opened) = folder();
+        fs::write(folder.path().join("test.rules"), bytes).unwrap();
+        body(Journal::of("test", &opened));
     }
 
     #[test]
@@ -118,29 +114,31 @@ mod tests {
         let table = Made::Table("hopline-test".into());
         let tun =
             Made::Tun(Tun::new("tun0", ["10.0.0.1/24".parse().unwrap()], ["fd00::/8".parse().unwrap()]));
-        let (_folder, journal) = journal(format!("{}{{\"Route\":[\"V4", line(&table)).as_bytes());
-        journal.add(&Made::Route(Family::V6, 7)).unwrap();
-        journal.add(&tun).unwrap();
-        assert_eq!(journal.read().unwrap(), [table, Made::Route(Family::V6, 7), tun]);
+        with(format!("{}{{\"Route\":[\"V4", line(&table)).as_bytes(), |journal| {
+            journal.add(&Made::Route(Family::V6, 7)).unwrap();
+            journal.add(&tun).unwrap();
+            assert_eq!(journal.read().unwrap(), [table, Made::Route(Family::V6, 7), tun]);
+        });
     }
 
     #[test]
     fn its_owner_alone_may_read_and_write_it() {
         use std::os::unix::fs::MetadataExt;
-        let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::of("test", folder.path());
-        let mode = || fs::metadata(&journal.path).unwrap().mode() & 0o7777;
+        let (path, folder) = folder();
+        let journal = Journal::of("test", &folder);
+        let mode = || fs::metadata(path.path().join("test.rules")).unwrap().mode() & 0o7777;
         journal.add(&Made::Route(Family::V6, 7)).unwrap();
         assert_eq!(mode(), 0o600);
-        fs::write(journal.path.with_extension("rules.new"), "left").unwrap();
+        fs::write(path.path().join("test.rules.new"), "left").unwrap();
         journal.rewrite([Made::Route(Family::V4, 7)].into_iter()).unwrap();
         assert_eq!((mode(), journal.read().unwrap()), (0o600, vec![Made::Route(Family::V4, 7)]));
     }
 
     #[test]
     fn a_damaged_line_does_not_keep_the_others_from_being_undone() {
-        let (_folder, journal) = journal(b"\xff\xfe\0\n{\"Route\":[\"V4\",7]}\n");
-        assert_eq!(journal.read().unwrap(), [Made::Route(Family::V4, 7)]);
+        with(b"\xff\xfe\0\n{\"Route\":[\"V4\",7]}\n", |journal| {
+            assert_eq!(journal.read().unwrap(), [Made::Route(Family::V4, 7)]);
+        });
     }
 
     #[test]
@@ -156,8 +154,7 @@ mod tests {
             r#"{"Chain":{"family":"V4","table":"filter","name":"HOPLINE-a","hook":"INPUT"}}"#,
             r#"{"Chain":{"family":"V4","table":"security","name":"INPUT","hook":"INPUT"}}"#,
         ] {
-            let (_folder, journal) = journal(line.as_bytes());
-            assert_eq!(journal.read().unwrap(), [], "{line}");
+            with(line.as_bytes(), |journal| assert_eq!(journal.read().unwrap(), [], "{line}"));
         }
     }
 }

@@ -19,7 +19,8 @@ mod translated;
 mod tun;
 mod zones;
 
-pub use apply::{Undone, change, set_up, undo};
+pub use apply::Undone;
+pub(crate) use apply::{change, set_up, undo};
 pub(crate) use family::{Family, Ipv6};
 pub(crate) use program::Program;
 pub use program::RuleError;

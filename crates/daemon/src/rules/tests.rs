@@ -235,7 +235,8 @@ fn calls_that_are_held_pass_a_queue_of_their_listener_and_what_refuses_them() {
 #[test]
 fn what_was_written_down_is_read_again_and_a_line_without_end_is_not() {
     let folder = tempfile::tempdir().unwrap();
-    let journal = journal::Journal::of("x", folder.path());
+    let opened = crate::folder::Folder::open(folder.path()).unwrap();
+    let journal = journal::Journal::of("x", &opened);
     assert_eq!(journal.read().unwrap(), []);
     let made = [
         steps::Made::Chain(Chain::of_machines("a", Family::V4, Place::Input)),

@@ -4,10 +4,11 @@ use super::apply::unmake;
 use super::journal::Journal;
 use super::program::{Program, RuleError};
 use super::steps::Made;
+use crate::folder::Folder;
 use hopline_net::routes::Routes;
 use ipnet::{AddrParseError, IpNet};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A daemon, and where it writes down what it made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +79,9 @@ impl Tun {
     /// # Errors
     /// [`RuleError::Conflict`] if it is there and this daemon did not make it.
     pub(crate) fn claim(self, owner: &Owner) -> Result<Claim, RuleError> {
-        let journal = Journal::of(&owner.name, &owner.folder);
+        let folder = Folder::open(&owner.folder)
+            .map_err(|why| RuleError::Journal(owner.folder.display().to_string(), why.into()))?;
+        let journal = Journal::of(&owner.name, &folder);
         let earlier: Vec<Self> = of(&journal)?.filter(|tun| tun.name == self.name).collect();
         let made = Made::Tun(self.clone());
         if earlier.is_empty() && self.is_there() {
@@ -142,7 +145,7 @@ pub(super) fn left(made: &Made) -> Option<&Made> {
 }
 
 /// Removes the interfaces that the daemon made and of which none of `names` is the name.
-pub(super) fn remove_others(names: &[String], owner: &str, folder: &Path) -> Result<(), RuleError> {
+pub(super) fn remove_others(names: &[String], owner: &str, folder: &Folder) -> Result<(), RuleError> {
     let journal = Journal::of(owner, folder);
     let (keep, go): (Vec<Made>, Vec<Made>) = journal
         .read()?
@@ -155,7 +158,7 @@ pub(super) fn remove_others(names: &[String], owner: &str, folder: &Path) -> Res
     journal.rewrite(keep.into_iter())
 }
 
-fn of(journal: &Journal) -> Result<impl Iterator<Item = Tun>, RuleError> {
+fn of(journal: &Journal<'_>) -> Result<impl Iterator<Item = Tun>, RuleError> {
     Ok(journal.read()?.into_iter().filter_map(|made| match made {
         Made::Tun(tun) => Some(tun),
         _ => None,
