@@ -1,6 +1,6 @@
 //! The life of a daemon: it opens everything, sets up rules, runs until it is told to end, and leaves nothing behind.
 
-use crate::config::{Config, Proxy};
+use crate::config::{Config, Need, Proxy};
 use crate::keeper::Keeper;
 use crate::open::{self, Opened};
 use crate::rules::{self, Leave, Rules, Tracking, Watch};
@@ -103,11 +103,14 @@ impl Daemon {
     ) -> Result<Self, RunError> {
         let metrics = config.metrics.map(|at| TcpListener::bind(at).map_err(|e| RunError::Metrics(at, e)));
         let metrics = metrics.transpose()?;
-        let opened = open_all(&config.proxies)?;
+        let opened = open_all(&config)?;
         let control = control::listen(state.folder(), &config.name, config.status_group.as_ref())
             .map_err(|e| RunError::Socket(state::socket(&config.state_dir, &config.name), e))?;
         let rules = rules::set_up(&config, state.folder());
-        let start = |(proxy, opened): (&Proxy, Opened)| Seat::start(proxy.clone(), opened, events);
+        let start = |(proxy, found): (&Proxy, Found)| match found {
+            Found::Opened(opened) => Seat::start(proxy.clone(), opened, events),
+            Found::Absent(why) => Ok(Seat::waiting(proxy.clone(), why)),
+        };
         let started = rules.map_err(RunError::from).and_then(|watch| {
             mark_onward(watch.tracking());
             let seats = config.proxies.iter().zip(opened).map(start).collect::<io::Result<Vec<Seat>>>();
@@ -224,12 +227,14 @@ impl Daemon {
             );
         }
         // Names of rules stay those of the start.
-        let mut config = Config { proxies: config.proxies, ..self.config.clone() };
+        let Config { proxies, needs, .. } = config;
+        let mut config = Config { proxies, needs, ..self.config.clone() };
         config.own();
         if let Err(error) = look_at_router(&config) {
             error!(%error, "not read again: everything goes on as before");
             return;
         }
+        warn_of_needs(&config);
         self.shared.change(&config.proxies, |proxy| Seat::begin(proxy, &self.events));
         self.watch.look();
         match self.change_rules(&config) {
@@ -280,10 +285,35 @@ fn look_at_router(config: &Config) -> Result<(), RunError> {
     }
 }
 
-fn open_all(proxies: &[Proxy]) -> Result<Vec<Opened>, RunError> {
-    let open =
-        |proxy: &Proxy| open::open(&proxy.task).map_err(|error| RunError::Open(proxy.name.clone(), error));
-    proxies.iter().map(open).collect()
+/// What has become of a proxy that was to be opened.
+enum Found {
+    Opened(Opened),
+    /// Something that may come is not there yet.
+    Absent(String),
+}
+
+/// Opens all proxies. One whose interface or address is not there yet waits for it, as it does when that goes away later.
+fn open_all(config: &Config) -> Result<Vec<Found>, RunError> {
+    let unmet = warn_of_needs(config);
+    let open = |proxy: &Proxy| match open::open(&proxy.task) {
+        Ok(opened) => Ok(Found::Opened(opened)),
+        Err(error) if error.is_of_absence() => {
+            let why = error.to_string();
+            if unmet.iter().all(|need| need.proxy != proxy.name) {
+                warn!(proxy = proxy.name, why, "waits");
+            }
+            Ok(Found::Absent(why))
+        }
+        Err(error) => Err(RunError::Open(proxy.name.clone(), error)),
+    };
+    config.proxies.iter().map(open).collect()
+}
+
+/// Warns of what proxies name and this machine has not now. Returns it.
+fn warn_of_needs(config: &Config) -> Vec<&Need> {
+    let unmet: Vec<&Need> = config.needs.iter().filter(|need| !need.is_met()).collect();
+    unmet.iter().for_each(|need| warn!("{need}"));
+    unmet
 }
 
 impl Shared {

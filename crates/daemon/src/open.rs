@@ -54,6 +54,16 @@ pub enum OpenError {
     Interface(#[from] RuleError),
 }
 
+impl OpenError {
+    /// Returns whether an interface or address of this machine is not there, and may come.
+    pub(crate) const fn is_of_absence(&self) -> bool {
+        match self {
+            Self::System(error) | Self::Gateway(gateway::Error::System(error)) => error.is_of_absence(),
+            Self::Gateway(gateway::Error::Config { .. }) | Self::Interface(_) => false,
+        }
+    }
+}
+
 /// Opens what a task needs: queues, listeners, interfaces. Packets come from now on.
 pub(crate) fn open(task: &Task) -> Result<Opened, OpenError> {
     Ok(match task {

@@ -91,18 +91,29 @@ impl Seat {
         Ok(Self { proxy, state, ledger, since: now(), lives: 1, restarts: 0 })
     }
 
+    /// One that is tried again in a while.
+    pub(crate) fn waiting(proxy: Proxy, why: String) -> Self {
+        let mut seat = Self::unopened(proxy);
+        seat.wait(why, 0);
+        seat
+    }
+
     /// One that runs, or is tried again in a while.
     pub(crate) fn begin(proxy: Proxy, events: &Sender<Event>) -> Self {
-        let mut seat = Self {
+        let mut seat = Self::unopened(proxy);
+        seat.try_again(events);
+        seat
+    }
+
+    fn unopened(proxy: Proxy) -> Self {
+        Self {
             state: State::Waiting { why: String::new(), until: now(), failures: 0 },
             ledger: ledger_of(&proxy),
             proxy,
             since: now(),
             lives: 0,
             restarts: 0,
-        };
-        seat.try_again(events);
-        seat
+        }
     }
 
     /// The proxy.

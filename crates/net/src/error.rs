@@ -1,4 +1,5 @@
 use std::io::{self, ErrorKind};
+use std::net::IpAddr;
 
 /// Why the system did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +50,16 @@ pub enum Error {
         /// What was looked for.
         name: String,
     },
+    /// No interface of this namespace has this address, now.
+    #[error(
+        "{doing}: no interface here has the address {address} now; `ip address` lists those that are there"
+    )]
+    NoSuchAddress {
+        /// Operation that failed.
+        doing: String,
+        /// Address that is not there.
+        address: IpAddr,
+    },
     /// Anything else.
     #[error("{doing}: {source}")]
     System {
@@ -77,6 +88,20 @@ impl Error {
             Some(libc::ENODEV | libc::ENXIO) => Self::NoSuchInterface { name: name.into() },
             _ => Self::new(format!("looking for the interface {name}"), source),
         }
+    }
+
+    /// What stands in the way of someone who tried `doing` with an address of this machine and got `source`.
+    pub(crate) fn of_address(doing: impl Into<String>, address: IpAddr, source: io::Error) -> Self {
+        match source.kind() {
+            ErrorKind::AddrNotAvailable => Self::NoSuchAddress { doing: doing.into(), address },
+            _ => Self::new(doing, source),
+        }
+    }
+
+    /// Returns whether an interface or address is not there, and may come.
+    #[must_use]
+    pub const fn is_of_absence(&self) -> bool {
+        matches!(self, Self::NoSuchInterface { .. } | Self::NoSuchAddress { .. })
     }
 
     /// What stands in the way where no privilege can be missing.

@@ -65,7 +65,8 @@ impl PeerSocket {
             .map_err(|e| Error::new("opening a UDP socket", e))?;
         let at = |address| on(&socket, address, port, interface);
         let (local, peer) = (at(local)?, at(peer)?);
-        socket.bind(&local.into()).map_err(|e| Error::new(format!("binding UDP {local}"), e))?;
+        let bound = socket.bind(&local.into());
+        bound.map_err(|e| Error::of_address(format!("binding UDP {local}"), local.ip(), e))?;
         socket.connect(&peer.into()).map_err(|e| Error::new(format!("connecting to UDP {peer}"), e))?;
         let set_up = || {
             socket.set_nonblocking(true)?;

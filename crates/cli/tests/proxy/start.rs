@@ -1,6 +1,6 @@
 //! Before a daemon runs: what is wrong is one sentence, and nothing is half set up.
 
-use crate::proxy::world::{Ground, hopline, proxy, shell, until_or};
+use crate::proxy::world::{Ground, hopline, proxy, secret, shell, until_or};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -212,7 +212,7 @@ pub(crate) fn a_daemon_of_another_name_is_told_what_it_shares_with_the_first() {
     ground.is_as_before(&before, "the first one");
 }
 
-pub(crate) fn what_is_taken_or_absent_is_named_and_nothing_is_set_up() {
+pub(crate) fn what_is_taken_is_named_and_nothing_is_set_up() {
     let ground = Ground::new();
     let before = ground.listing();
     let run = |text: &str| ground.proxy("run", &ground.write(text));
@@ -224,10 +224,52 @@ pub(crate) fn what_is_taken_or_absent_is_named_and_nothing_is_set_up() {
     let _taken = bind("127.0.0.1:9464");
     let metrics = format!("metrics = \"127.0.0.1:9464\"\n{BOTH}");
     refuses_and_leaves(&ground, &run(&metrics), &["127.0.0.1:9464", "in use"], &before);
-    let absent = BOTH.replacen("mobile", "wlan7", 1);
-    refuses_and_leaves(&ground, &run(&absent), &["\"snoop\"", "wlan7"], &before);
     let law = BOTH.replacen("ports = [5002]", "mobile_congestion = \"nosuchlaw\"", 1);
     refuses_and_leaves(&ground, &run(&law), &["nosuchlaw", "this kernel has"], &before);
+}
+
+pub(crate) fn what_is_not_there_yet_is_named_by_check_and_waited_for_by_run() {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let key = ground.folder.path().join("link.key");
+    secret(&key, &"07".repeat(32));
+    let file = ground.write(&format!(
+        "[[proxy]]\nkind = \"snoop\"\ninterface = \"wlan7\"\nrate_mbps = 20\n\
+         [[proxy]]\nkind = \"opaque\"\nlocal = \"192.0.2.1\"\npeer = \"192.0.2.2\"\nkey_file = \"{}\"\n",
+        key.display()
+    ));
+    let checked = ground.proxy("check", &file);
+    assert!(checked.status.success(), "{}", said(&checked));
+    let named = [
+        ("proxy.toml:4:13", "`interface`: there is no interface `wlan7` here now, there are: lo, "),
+        ("proxy.toml:8:9", "`local`: no interface here has the address 192.0.2.1 now"),
+    ];
+    for (place, words) in named {
+        assert!(said(&checked).contains(place) && said(&checked).contains(words), "{}", said(&checked));
+    }
+    let mut daemon = ground.begin(&file);
+    daemon.wait_until("both wait", |status| {
+        let waits = |at: usize, name: &str| {
+            let proxy = &status["proxies"][at];
+            proxy["state"] == "waiting" && proxy["why"].as_str().is_some_and(|why| why.contains(name))
+        };
+        waits(0, "wlan7") && waits(1, "192.0.2.1")
+    });
+    shell(
+        &ground.router,
+        "ip link add wlan7 type veth peer name other; ip addr add 192.0.2.1/24 dev wlan7; ip link set wlan7 up",
+    );
+    daemon.wait_until("both run", |status| {
+        (0..2).all(|at| status["proxies"][at]["state"] == "running" && status["proxies"][at]["restarts"] == 0)
+    });
+    until_or(|| panic!("no queue"), || shell(&ground.router, "tc qdisc show dev wlan7").contains("tbf"));
+    for (_, words) in named {
+        assert_eq!(daemon.said().matches(words).count(), 1, "once: {}", daemon.said());
+    }
+    assert!(daemon.ended_by("TERM").success());
+    assert!(ground.undo_tunnels(&file).status.success());
+    shell(&ground.router, "ip link del wlan7");
+    ground.is_as_before(&before, "ended");
 }
 
 pub(crate) fn without_the_right_to_it_one_sentence_says_so() {

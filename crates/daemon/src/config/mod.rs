@@ -1,11 +1,13 @@
 //! Files of proxies: TOML in, checked values out, and for everything else an error that points at the place.
 
 pub mod keys;
+mod needs;
 mod task;
 mod unknown;
 mod values;
 
 pub use keys::LogFormat;
+pub use needs::Need;
 pub(crate) use task::Timing;
 pub(crate) use task::host_key;
 pub use task::{DProxyTask, EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task, TunnelTask};
@@ -42,6 +44,8 @@ pub struct Config {
     pub capture: Capture,
     /// Its proxies, in the order of the file; at least one, no two of the same name.
     pub proxies: Vec<Proxy>,
+    /// Interfaces and addresses of this machine that they name.
+    pub needs: Vec<Need>,
 }
 
 /// A user of this machine.
@@ -163,6 +167,7 @@ impl Config {
             table: section.small(file::ROUTE_TABLE.key.name).expect("it has a default"),
         };
         let Place { name, state_dir } = Place::resolve(&section)?;
+        let (proxies, needs) = proxies(&section)?;
         let mut config = Self {
             name,
             state_dir,
@@ -171,7 +176,8 @@ impl Config {
             log: section.get(file::LOG),
             metrics: values::parsed(&section, file::METRICS.name, "address with a port", "127.0.0.1:9464")?,
             capture,
-            proxies: proxies(&section)?,
+            proxies,
+            needs,
         };
         config.own();
         Ok(config)
@@ -216,7 +222,7 @@ fn status_group(section: &Section<'_>) -> Result<Option<StatusGroup>, Problem> {
     Ok(Some(StatusGroup { name: name.to_owned(), id }))
 }
 
-fn proxies(section: &Section<'_>) -> Result<Vec<Proxy>, Problem> {
+fn proxies(section: &Section<'_>) -> Result<(Vec<Proxy>, Vec<Need>), Problem> {
     let sections = section.sections("proxy");
     if sections.is_empty() {
         return Err(Problem::new("no proxy").at(section.origin).help("add a table [[proxy]]"));
@@ -226,7 +232,7 @@ fn proxies(section: &Section<'_>) -> Result<Vec<Proxy>, Problem> {
             .at(section.origin_of("proxy"))
             .help(format!("a daemon has at most {MOST_PROXIES}")));
     }
-    let (mut found, mut taken) = (Vec::new(), Taken::default());
+    let (mut found, mut needs, mut taken) = (Vec::new(), Vec::new(), Taken::default());
     for (number, section) in (0..).zip(sections) {
         let kind = section.get(proxy::KIND);
         only_what_it_takes(&section, kind)?;
@@ -234,9 +240,10 @@ fn proxies(section: &Section<'_>) -> Result<Vec<Proxy>, Problem> {
         let task = Task::resolve(kind, &section, number)?;
         let proxy = Proxy { name, task };
         taken.take(&proxy, &section)?;
+        needs.extend(Need::of(&section, &proxy.name));
         found.push(proxy);
     }
-    Ok(found)
+    Ok((found, needs))
 }
 
 /// What proxies have for themselves, or must agree on.

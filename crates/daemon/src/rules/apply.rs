@@ -26,7 +26,7 @@ pub(crate) fn set_up(config: &Config, folder: &Folder) -> Result<Watch, RuleErro
     let rules = Rules::of(config, watch.tracking());
     tun::remove_others(&rules.tuns, &rules.owner, folder)?;
     let journal = Journal::of(&rules.owner, folder);
-    let steps = rules.steps();
+    let steps = rules.steps_now();
     steps.iter().try_for_each(must_be_absent)?;
     for step in &steps {
         let made = journal.add(&step.what).and_then(|()| run(&step.make));
@@ -47,7 +47,7 @@ pub(crate) fn set_up(config: &Config, folder: &Folder) -> Result<Watch, RuleErro
 pub(crate) fn change(rules: &Rules, folder: &Folder) -> Result<(), RuleError> {
     let journal = Journal::of(&rules.owner, folder);
     let before = journal.read()?;
-    let steps = rules.steps();
+    let steps = rules.steps_now();
     steps.iter().filter(|step| !before.contains(&step.what)).try_for_each(must_be_absent)?;
     for step in &steps {
         let is_known = before.contains(&step.what);

@@ -204,6 +204,11 @@ impl Rules {
         steps
     }
 
+    /// Returns those steps that can be made now: the queue of an interface that is not there comes with the interface.
+    fn steps_now(&self) -> Vec<Step> {
+        self.steps().into_iter().filter(|step| step.what.has_its_place()).collect()
+    }
+
     /// Returns a sentence about the rules that need connection tracking; `None` if there are never any.
     #[must_use]
     pub fn on_tracking(&self) -> Option<&'static str> {

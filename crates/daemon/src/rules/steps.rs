@@ -7,6 +7,7 @@ use super::shaping::{self, Shaper};
 use super::tun::Tun;
 use super::{Captured, Offered, Queued, Shaped, chain, table, translated, zones};
 use crate::config::Capture;
+use hopline_net::routes::Routes;
 use serde::{Deserialize, Serialize};
 
 /// Something that is made.
@@ -117,6 +118,16 @@ impl Made {
                 shaper.in_its_place().map(|kind| format!("{kind} at the interface {}", shaper.interface()))
             }
             _ => None,
+        }
+    }
+
+    /// Returns whether this machine has what it is a part of.
+    pub(super) fn has_its_place(&self) -> bool {
+        match self {
+            Self::Queue(shaper) => {
+                Routes::open().map_or(true, |routes| routes.interface(shaper.interface()).is_some())
+            }
+            _ => true,
         }
     }
 

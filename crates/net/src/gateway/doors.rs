@@ -51,7 +51,10 @@ impl Door {
             Way::Transparent { listen } => Listener::Transparent(TransparentListener::bind(*listen)?),
             Way::Forward { listen, .. } | Way::Socks { listen, .. } => {
                 let doing = format!("listening at TCP address {listen}");
-                Listener::Plain(listen_at(*listen).map_err(|error| crate::Error::new(doing, error))?)
+                Listener::Plain(
+                    listen_at(*listen)
+                        .map_err(|error| crate::Error::of_address(doing, listen.ip(), error))?,
+                )
             }
         };
         Ok(Self { listener, way: way.clone() })

@@ -47,7 +47,7 @@ impl Messenger {
             socket.bind(&SocketAddrV4::new(address, PORT).into())?;
             Ok(UdpSocket::from(socket))
         };
-        let socket = open().map_err(|e: io::Error| Error::new(doing(), e))?;
+        let socket = open().map_err(|e: io::Error| Error::of_address(doing(), address.into(), e))?;
         Ok(Self { socket, counts: Counts::default() })
     }
 

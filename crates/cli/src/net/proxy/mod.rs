@@ -37,6 +37,7 @@ fn check(file: &Path) -> Result<(), Failure> {
         config.proxies.iter().map(|proxy| format!("{} ({})", proxy.name, proxy.task.kind())).collect();
     let report = router::inspect(&config);
     report.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    warn_of_needs(&config);
     if let Some(obstacle) = report.obstacles.first() {
         return Err(Problem::new(obstacle.clone()).into());
     }
@@ -45,9 +46,15 @@ fn check(file: &Path) -> Result<(), Failure> {
     console::print(&format!("{}: right; proxies: {}\n{tracking}", file.display(), list.join(", ")))
 }
 
+/// Warns of interfaces and addresses that are not there now: they may come, or be mistyped.
+fn warn_of_needs(config: &Config) {
+    config.needs.iter().filter(|need| !need.is_met()).for_each(|need| say(&format!("warning: {need}")));
+}
+
 fn set_up(given: &ProxySetup) -> Result<(), Failure> {
     let mut config = Config::load(&given.file.file)?;
     config.fit_to_machine().iter().for_each(|sentence| say(&format!("warning: {sentence}")));
+    warn_of_needs(&config);
     if given.dry_run {
         let rules = Rules::of(&config, Tracking::here());
         rules.on_tracking().iter().for_each(|sentence| say(sentence));
