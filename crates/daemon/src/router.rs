@@ -1,11 +1,13 @@
 //! Inspection of the router around the proxies: does it show them their packets?
 
-use crate::config::{Config, Proxy, Subnet};
+use crate::config::{Config, Proxy, Subnet, Task};
 use crate::rules::{Family, Ipv6, Program};
 use hopline_net::announce::Role;
+use hopline_net::routes::{Route, Routes};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::IpAddr;
 
 /// Obstacles to proxies, and possible ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +58,7 @@ pub fn inspect(config: &Config) -> Report {
     let (shown, ipv6) = (shown(config), Ipv6::here());
     let addressed = addressed(&fs::read_to_string("/proc/net/if_inet6").unwrap_or_default());
     let mut report = Report { warnings: of_ipv6(config, &shown, ipv6, &addressed), ..Report::default() };
+    report.warnings.extend(of_strict_filters(config));
     let forwarded: Vec<&Shown> = shown.iter().filter(|shown| shown.is_forwarded).collect();
     if forwarded.is_empty() {
         return report;
@@ -78,6 +81,38 @@ pub fn inspect(config: &Config) -> Report {
         report.warnings.extend(silent.map(|interface| of_forwarding(family, interface)));
     }
     report
+}
+
+/// Warns of tunnels whose routes contain the other end, where packets from there are dropped as their way back is the tunnel.
+fn of_strict_filters(config: &Config) -> Vec<String> {
+    let swallowing = config.proxies.iter().filter_map(|proxy| match &proxy.task {
+        Task::Tunnel(task) => Some((proxy, task.config.peer)).filter(|_| task.has_route_to_peer()),
+        _ => None,
+    });
+    let strict = |(proxy, peer): (&Proxy, IpAddr)| {
+        let interface = interface_towards(peer).filter(|_| peer.is_ipv4())?;
+        // The larger of both is in effect (Documentation/networking/ip-sysctl.rst); 2 is the loose one.
+        let of = |name: &str| {
+            let text = fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{name}/rp_filter")).ok()?;
+            text.trim().parse::<u8>().ok()
+        };
+        let is_strict = of("all").max(of(&interface)) == Some(1);
+        is_strict.then(|| {
+            format!(
+                "`routes` of the proxy \"{}\" contain its `peer` {peer}, and {interface} drops packets whose way back is another one: \
+                 sysctl -w net.ipv4.conf.{interface}.rp_filter=2",
+                proxy.name
+            )
+        })
+    };
+    swallowing.filter_map(strict).collect()
+}
+
+/// Returns the interface by which packets for an address leave now.
+fn interface_towards(address: IpAddr) -> Option<String> {
+    let mut routes = Routes::open().ok()?;
+    let Route::Beyond(index) = routes.towards(address).ok()?? else { return None };
+    routes.name_of(index)
 }
 
 /// Says that an interface does not forward.

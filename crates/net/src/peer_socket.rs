@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::sys;
 use bytes::Bytes;
 use hopline_proxy::Turn;
-use rustix::net::netdevice::name_to_index;
+use rustix::net::netdevice::{index_to_name, name_to_index};
 use rustix::net::{RecvFlags, recv, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind};
@@ -76,6 +76,12 @@ impl PeerSocket {
         set_up().map_err(|e| Error::new(format!("setting the options of UDP {local}"), e))?;
         let buffers = (0..AT_ONCE).map(|_| vec![0; LONGEST].into_boxed_slice()).collect();
         Ok(Self { socket, buffers, priority: LAST, cut: 0, unreachable: 0 })
+    }
+
+    /// Has datagrams leave, and come, by the interface of this number alone; `None`: by any.
+    pub(crate) fn bind_to(&self, interface: Option<u32>) -> io::Result<()> {
+        let name = interface.map(|index| index_to_name(&self.socket, index)).transpose()?;
+        self.socket.bind_device(name.as_deref().map(str::as_bytes))
     }
 
     /// Gives the payloads of the datagrams that have come, as many as one system call brings. Whether there may be more.

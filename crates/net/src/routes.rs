@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::netlink::{ATTRIBUTE_HEADER, attribute};
-use rustix::net::netdevice::name_to_index;
+use rustix::net::netdevice::{index_to_name, name_to_index};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind, Read};
 use std::net::IpAddr;
@@ -66,6 +66,12 @@ impl Routes {
     #[must_use]
     pub fn interface(&self, name: &str) -> Option<u32> {
         name_to_index(&self.socket, name).ok()
+    }
+
+    /// The name of the interface of this number; `None`: there is none now.
+    #[must_use]
+    pub fn name_of(&self, interface: u32) -> Option<String> {
+        index_to_name(&self.socket, interface).ok()
     }
 }
 

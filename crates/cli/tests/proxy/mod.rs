@@ -101,6 +101,8 @@ pub(crate) fn tests() -> Vec<Test> {
         tunnels::a_stream_through_a_tunnel_goes_on_when_its_daemon_is_restarted,
         tunnels::a_stream_through_a_tunnel_goes_on_when_its_daemon_was_killed,
         tunnels::a_stream_through_a_tunnel_goes_on_when_its_parameters_change,
+        tunnels::routes_that_contain_the_other_end_do_not_swallow_the_tunnel,
+        tunnels::routes_of_ipv6_that_contain_the_other_end_do_not_swallow_the_tunnel,
         tunnels::an_interface_that_the_daemon_did_not_make_is_refused_and_stays,
         tunnels::what_a_file_no_longer_names_goes_when_it_is_read_again,
         ipv6::middleboxes_work_over_ipv6,

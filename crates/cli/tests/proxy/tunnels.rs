@@ -1,7 +1,7 @@
 //! The TUN interface of a tunnel, when its daemon is started again or reads its file again.
 
 use crate::proxy::transfer::{Pace, Transfer};
-use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, shell, until_or};
+use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, Version, shell, until_or};
 use hopline_testkit::namespace::host::opened;
 use std::fs;
 use std::net::UdpSocket;
@@ -100,6 +100,46 @@ pub(crate) fn a_stream_through_a_tunnel_goes_on_when_its_parameters_change() {
         daemon.wait_until("it has read again", |status| status["reloads"] == 1);
         daemon
     });
+}
+
+/// Two ends whose routes contain each other: the near one's network on the link, and everything by the far one's default route.
+fn swallowing(version: Version) {
+    let ground = Ground::new();
+    let before = ground.listing();
+    let (of_mobile, of_router) = (version.mobile(), version.router()[1]);
+    let (link, all) = match version {
+        Version::V4 => ("10.9.0.0/24", "0.0.0.0/0"),
+        Version::V6 => ("fd09::/64", "::/0"),
+    };
+    let far_state = ground.folder.path().join("far");
+    let file = ground.folder.path().join("far.toml");
+    let text = end([of_mobile, of_router], FAR, &ground, &format!("routes = [\"{all}\"]\n"));
+    fs::write(&file, format!("state_dir = \"{}\"\n{text}", far_state.display())).unwrap();
+    let mut far = Daemon::begin(&ground.mobile, &file, &far_state);
+    let mut near =
+        ground.start(&end([of_router, of_mobile], NEAR, &ground, &format!("routes = [\"{link}\"]\n")));
+    for (host, address) in [(&ground.router, of_mobile), (&ground.mobile, version.server())] {
+        let route = || shell(host, &format!("ip route get {address}"));
+        until_or(|| panic!("{}\n{}", route(), near.said()), || route().contains("dev dproxy0"));
+    }
+    let pace = Pace::Chunks(Duration::from_millis(10));
+    let stream = Transfer::start([&ground.router, &ground.mobile], (FAR, 5001), 1_000_000, pace).unwrap();
+    stream.arrives("through the tunnel");
+    for daemon in [&mut near, &mut far] {
+        assert!(!daemon.said().contains("does not answer"), "{}", daemon.said());
+    }
+    assert!(near.ended_by("TERM").success());
+    assert!(far.ended_by("TERM").success());
+    assert!(ground.undo_tunnels(&ground.folder.path().join("proxy.toml")).status.success());
+    ground.is_as_before(&before, "ended");
+}
+
+pub(crate) fn routes_that_contain_the_other_end_do_not_swallow_the_tunnel() {
+    swallowing(Version::V4);
+}
+
+pub(crate) fn routes_of_ipv6_that_contain_the_other_end_do_not_swallow_the_tunnel() {
+    swallowing(Version::V6);
 }
 
 pub(crate) fn an_interface_that_the_daemon_did_not_make_is_refused_and_stays() {

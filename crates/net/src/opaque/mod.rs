@@ -18,6 +18,7 @@
 mod figures;
 mod leads;
 mod shaping;
+mod underlay;
 
 use crate::error::Error;
 use crate::pace::{Clock, Woken, Written};
@@ -36,6 +37,7 @@ pub use shaping::Shaping;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use underlay::Underlay;
 
 /// Packets taken from the interface before others have their turn.
 const BATCH: usize = 64;
@@ -120,6 +122,7 @@ pub struct Opaque {
     tunnel: Tunnel,
     shaper: Option<Shaper>,
     leads: Leads,
+    underlay: Option<Underlay>,
     /// State of the other end that was reported last.
     said: Peer,
     /// Bytes that a datagram has beside its payload.
@@ -155,6 +158,7 @@ impl Opaque {
         interface.set_mtu(mtu)?;
         interface.up()?;
         let leads = Leads::new(tun.name(), config.routes.clone())?;
+        let underlay = Underlay::of(config.peer, &config.routes)?;
         let life = random_life()?;
         let machine = tunnel::Config { key: config.key, repair: config.repair };
         Ok(Self {
@@ -165,6 +169,7 @@ impl Opaque {
             tunnel: Tunnel::new(machine, life),
             shaper: config.shaping.map(Shaper::new),
             leads,
+            underlay,
             said: Peer::default(),
             around: config.ip_header() + UDP,
             counts: Counts::default(),
@@ -248,11 +253,17 @@ impl Opaque {
     fn follow_peer(&mut self, now: Instant, ledger: &Ledger) {
         let peer = self.tunnel.peer();
         let wanted = if peer == Peer::Present { Wanted::There } else { Wanted::Away };
+        if wanted == Wanted::There && self.said != peer {
+            self.keep_out();
+        }
         if let Some(condition) = self.leads.set(now, wanted) {
             self.counts.unrouted += u64::from(matches!(condition, Condition::Refused(..)));
             of_routes(&condition, self.tun.name(), &ledger.notices())
                 .into_iter()
                 .for_each(|notice| ledger.say(notice));
+        }
+        if wanted == Wanted::Away && self.leads.missing() == 0 {
+            self.let_go();
         }
         if self.said == peer {
             return;
@@ -262,6 +273,19 @@ impl Opaque {
         Notice::of_peer(peer, &self.peer.to_string(), without)
             .into_iter()
             .for_each(|notice| ledger.say(notice));
+    }
+
+    /// Keeps datagrams out of the tunnel's own routes, which come next. If that fails the other end goes away, and all is tried again.
+    fn keep_out(&mut self) {
+        if let Some(underlay) = &mut self.underlay {
+            let _ = underlay.bind(&self.socket, self.tun.name());
+        }
+    }
+
+    fn let_go(&mut self) {
+        if let Some(underlay) = &mut self.underlay {
+            let _ = underlay.release(&self.socket);
+        }
     }
 
     fn due(&self) -> Option<Instant> {

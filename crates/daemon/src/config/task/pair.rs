@@ -117,6 +117,12 @@ impl TunnelTask {
         Ok(Self { kind, addresses, config, owner })
     }
 
+    /// Returns whether packets for the other end are routed into the tunnel.
+    pub(crate) fn has_route_to_peer(&self) -> bool {
+        let mut routes = self.config.routes.iter().filter_map(|&(net, bits)| IpNet::new(net, bits).ok());
+        routes.any(|route| route.contains(&self.config.peer))
+    }
+
     /// The interface, and what the daemon gives it.
     pub(crate) fn interface(&self) -> Tun {
         let routes = self.config.routes.iter().filter_map(|&(address, bits)| IpNet::new(address, bits).ok());
