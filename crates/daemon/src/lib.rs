@@ -9,10 +9,11 @@
 //! | `keeper` | what cleans up behind a daemon that was killed |
 //! | `state` | its lock; `folder`: the folder of its files |
 //! | `sandbox` | what it gives up; `starter`: what it keeps of that |
-//! | `control`, [`status`], `metrics`, `log` | what it says of itself; `server`: to clients that may be slow or hostile |
+//! | `control`, [`status`], `metrics`, `log` | what it says of itself; `server`: to clients that may be slow or hostile; `allowance`: how often |
 
 #![cfg(target_os = "linux")]
 
+mod allowance;
 pub mod config;
 mod control;
 mod daemon;

@@ -4,8 +4,9 @@ use crate::server::{self, Opening};
 use crate::status::{Condition, ReadingKind, Status};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{self, Read};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 
 /// Answers whoever asks, until the listener breaks.
 pub(crate) fn serve(listener: &TcpListener, status: impl Fn() -> Status) -> io::Result<()> {
@@ -72,7 +73,12 @@ impl Page {
 }
 
 fn answer(request: &[u8], status: impl Fn() -> Status) -> Vec<u8> {
-    let (code, body) = if request.starts_with(b"GET /metrics ") {
+    let (code, body) = if !is_for_us(request) {
+        (
+            "421 Misdirected Request",
+            "ask by address, as localhost or by the name of this machine\n".to_owned(),
+        )
+    } else if request.starts_with(b"GET /metrics ") {
         ("200 OK", page(&status()))
     } else {
         ("404 Not Found", "figures are at /metrics\n".to_owned())
@@ -84,6 +90,64 @@ fn answer(request: &[u8], status: impl Fn() -> Status) -> Vec<u8> {
     .into_bytes()
 }
 
+/// Returns whether a request names this machine. A page in a browser asks by a name of its own, which its name server has lead here.
+fn is_for_us(request: &[u8]) -> bool {
+    let hostname = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    names(&String::from_utf8_lossy(request), hostname.trim())
+}
+
+/// Returns whether all `Host` fields of a request have an address, `localhost`, or this name (RFC 9110 §7.2). Programs may send none.
+fn names(request: &str, hostname: &str) -> bool {
+    let fields = request.lines().skip(1).filter_map(|line| line.split_once(':'));
+    let mut hosts =
+        fields.filter(|(name, _)| name.trim().eq_ignore_ascii_case("host")).map(|(_, host)| host.trim());
+    hosts.all(|host| {
+        let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if is_port(port) && !(name.contains(':') && !name.ends_with(']')) => name,
+            _ => host,
+        };
+        let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+        bare.map_or_else(|| name.parse::<Ipv4Addr>().is_ok(), |v6| v6.parse::<Ipv6Addr>().is_ok())
+            || name.eq_ignore_ascii_case("localhost")
+            || (!hostname.is_empty() && name.eq_ignore_ascii_case(hostname))
+    })
+}
+
 fn escaped(label: &str) -> String {
     label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_by_another_name_than_that_of_the_machine_is_not_for_it() {
+        let is =
+            |host: &str| names(&format!("GET /metrics HTTP/1.1\r\nAccept: */*\r\n{host}\r\n\r\n"), "router");
+        for host in [
+            "Host: 127.0.0.1:9464",
+            "host: 192.0.2.1",
+            "HOST:[::1]:9464",
+            "Host: [fd00::1]",
+            "Host: LocalHost:9464",
+            "Host: Router:9464",
+            "X: y",
+        ] {
+            assert!(is(host), "{host}");
+        }
+        for host in [
+            "Host: attacker.example:9464",
+            "Host: router.attacker.example",
+            "Host: localhost.attacker.example",
+            "Host: 127.0.0.1.attacker.example",
+            "Host: 127.0.0.1\r\nHost: attacker.example",
+            "Host: fd00::1",
+            "Host:",
+        ] {
+            assert!(!is(host), "{host}");
+        }
+        assert!(!names("GET /metrics HTTP/1.1\r\nHost: \r\n\r\n", ""));
+    }
 }

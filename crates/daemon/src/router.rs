@@ -305,9 +305,9 @@ fe800000000000000000000000000001 03 40 20 80     eth0
     fn a_machine_without_ipv6_is_worth_a_warning_where_a_proxy_is_to_see_some() {
         let config = read(
             "[[proxy]]\nkind = \"snoop\"\ninterface = \"eth0\"\n\
-             [[proxy]]\nkind = \"mtcp\"\ninterface = \"wlan0\"\n\
              [[proxy]]\nkind = \"nack\"\ninterface = \"wlan0\"\nsubnets = [\"10.1.0.0/16\"]\n\
-             [[proxy]]\nname = \"six\"\nkind = \"nack\"\ninterface = \"eth0\"\nsubnets = [\"fd01::/48\"]\n\
+             [[proxy]]\nkind = \"mtcp\"\ninterface = \"wlan0\"\n\
+             [[proxy]]\nname = \"six\"\nkind = \"nack\"\ninterface = \"eth1\"\nsubnets = [\"fd01::/48\"]\n\
              [[proxy]]\nkind = \"split\"\ninterface = \"eth0\"\nsubnets = [\"fd02::/48\"]\n",
         );
         let warned_of = |ipv6| {

@@ -1,6 +1,7 @@
 //! Answers to clients of a listener, which need not send or read anything: a slow, hostile or silent client holds up neither another one nor the
 //! daemon. A library would bring a runtime.
 
+use crate::allowance::Allowance;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,6 +17,8 @@ const LONGEST_REQUEST: usize = 4096;
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 /// Most clients at once. Of more, the oldest one of the user that has the most goes.
 const MOST: usize = 64;
+/// How often it is seen whether a user may have its next answer.
+const TURN: Duration = Duration::from_millis(20);
 /// After an error of `accept`, as when no descriptor is left.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -84,12 +87,12 @@ pub(crate) fn serve<L: Listen>(
     answer: impl Fn(&[u8]) -> Vec<u8>,
 ) -> io::Result<()> {
     listener.set_nonblocking()?;
-    let mut clients = VecDeque::new();
+    let (mut clients, mut allowance) = (VecDeque::new(), Allowance::default());
     loop {
         wait(listener, &clients)?;
         accept(listener, opening, &mut clients)?;
         clients.retain_mut(|client: &mut Client<L::Stream>| {
-            client.go_on(&answer).is_ok_and(|step| step == Step::Waits)
+            client.go_on(&answer, &mut allowance).is_ok_and(|step| step == Step::Waits)
         });
     }
 }
@@ -104,7 +107,7 @@ struct Client<S> {
 enum Stage {
     /// The client sends its request, of which this much has come.
     Asks(Vec<u8>),
-    /// Nothing is to be read of it, and it is to be answered.
+    /// Nothing is to be read of it, and it is to be answered when its user may have an answer.
     Connected,
     /// The client reads its answer, of which this much is written.
     Reads(Vec<u8>, usize),
@@ -118,7 +121,7 @@ pub(super) enum Step {
 
 impl<S: Read + Write> Client<S> {
     /// Reads or writes what can be without waiting.
-    fn go_on(&mut self, answer: impl Fn(&[u8]) -> Vec<u8>) -> io::Result<Step> {
+    fn go_on(&mut self, answer: impl Fn(&[u8]) -> Vec<u8>, allowance: &mut Allowance) -> io::Result<Step> {
         if now() > self.until {
             return Ok(Step::Done);
         }
@@ -128,6 +131,9 @@ impl<S: Read + Write> Client<S> {
                     return Ok(Step::Waits);
                 }
                 self.stage = Stage::Reads(answer(request), 0);
+            }
+            Stage::Connected if self.user.is_some_and(|user| !allowance.take(user, now())) => {
+                return Ok(Step::Waits);
             }
             Stage::Connected => self.stage = Stage::Reads(answer(&[]), 0),
             Stage::Reads(..) => {}
@@ -188,11 +194,15 @@ fn waits(error: io::Error) -> io::Result<Step> {
 /// Waits until a client comes or can go on, or has taken too long.
 fn wait<L: Listen>(listener: &L, clients: &VecDeque<Client<L::Stream>>) -> io::Result<()> {
     let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(listener, PollFlags::IN)];
-    fds.extend(clients.iter().map(|client| PollFd::new(&client.stream, client.stage.flags())));
+    // What waits for its turn is not looked at: it may be writable, or gone.
+    let (waiting, busy): (Vec<_>, Vec<_>) =
+        clients.iter().partition(|client| matches!(client.stage, Stage::Connected));
+    fds.extend(busy.into_iter().map(|client| PollFd::new(&client.stream, client.stage.flags())));
     // The first one has the least patience left.
     let left = clients
         .front()
         .map(|client| client.until.saturating_duration_since(now()) + Duration::from_millis(1));
+    let left = if waiting.is_empty() { left } else { left.map(|left| left.min(TURN)) };
     let left = left.map(|left| Timespec::try_from(left).expect("seconds fit"));
     match poll(&mut fds, left.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),

@@ -2,6 +2,7 @@
 
 pub mod keys;
 mod needs;
+mod taken;
 mod task;
 mod unknown;
 mod values;
@@ -13,17 +14,17 @@ pub(crate) use task::host_key;
 pub use task::{DProxyTask, EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task, TunnelTask};
 pub use values::Subnet;
 
-use crate::rules::{Owner, Shaped};
+use crate::rules::Owner;
 use hopline_net::accounts::{self, Account};
 use hopline_net::nfqueue;
 use hopline_scenario::document::{self, Node};
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::{Problem, Problems, Source};
-use keys::{file, in_path, pair, proxy};
-use std::collections::{BTreeMap, BTreeSet};
+use keys::{file, proxy};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use taken::Taken;
 
 /// What a daemon is to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +82,7 @@ impl Place {
     /// # Errors
     /// All faults of the file, apart from its proxies.
     pub fn load(path: &Path) -> Result<Self, Problems> {
-        let document = document::parse(&Source::read(path)?)?;
+        let document = document::parse(&source(path)?)?;
         unknown::check(&document)?;
         Ok(Self::resolve(&Section::new(&document, keys::FILE))?)
     }
@@ -113,6 +114,13 @@ pub struct Proxy {
 /// Longest name of a daemon: names of iptables' chains have room for it, behind a prefix.
 const LONGEST_NAME: usize = 16;
 
+/// Largest file: far more than [`MOST_PROXIES`] take.
+const LARGEST: u64 = 1 << 20;
+
+fn source(path: &Path) -> Result<Arc<Source>, Problem> {
+    Source::read_up_to(path, LARGEST)
+}
+
 /// Most proxies of a daemon: each has a thread.
 const MOST_PROXIES: usize = 256;
 
@@ -122,7 +130,7 @@ impl Config {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn load(path: &Path) -> Result<Self, Problems> {
-        Self::parse(&Source::read(path)?)
+        Self::parse(&source(path)?)
     }
 
     /// Reads a text.
@@ -244,41 +252,6 @@ fn proxies(section: &Section<'_>) -> Result<(Vec<Proxy>, Vec<Need>), Problem> {
         found.push(proxy);
     }
     Ok((found, needs))
-}
-
-/// What proxies have for themselves, or must agree on.
-#[derive(Default)]
-struct Taken {
-    names: BTreeSet<String>,
-    queues: BTreeSet<u16>,
-    /// By interface, in bits per second.
-    rates: BTreeMap<String, u64>,
-}
-
-impl Taken {
-    /// Refuses what another proxy has, or has otherwise.
-    fn take(&mut self, Proxy { name, task }: &Proxy, section: &Section<'_>) -> Result<(), Problem> {
-        if !self.names.insert(name.clone()) {
-            return Err(Problem::new(format!("two proxies are called \"{name}\""))
-                .at(section.origin)
-                .help("give one of them another name = \"…\""));
-        }
-        if let Some(queue) = task.queue().filter(|queue| !self.queues.insert(*queue)) {
-            return Err(Problem::new(format!("two proxies have queue {queue}"))
-                .at(section.origin_of(in_path::QUEUE.name))
-                .help("a queue brings its packets to one of them: give the other one another number"));
-        }
-        let Some(Shaped { interface, rate_bps }) = task.shaped() else { return Ok(()) };
-        match self.rates.insert(interface.clone(), rate_bps) {
-            Some(before) if before != rate_bps => {
-                let mbps = [before, rate_bps].map(|bps| bps as f64 / 1e6);
-                Err(Problem::new(format!("two rates for \"{interface}\": {} and {} Mb/s", mbps[0], mbps[1]))
-                    .at(section.origin_of(pair::RATE_MBPS.name))
-                    .help("an interface has one: give both proxies the same, or one of them none"))
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 /// Proxies are not varied as those of scenarios are: a key of another kind is a mistake.

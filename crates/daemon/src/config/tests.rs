@@ -1,6 +1,7 @@
 use super::*;
 use hopline_net::gateway::{Fallback, Transport};
 use hopline_net::split::Onward;
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -57,7 +58,7 @@ fn keys_of_machines_are_those_of_scenarios() {
 
 #[test]
 fn each_proxy_has_a_queue_of_its_own() {
-    let two = format!("{SNOOP}{SNOOP}name = \"other\"\n");
+    let two = format!("{SNOOP}{}name = \"other\"\n", SNOOP.replace("wlan0", "wlan1"));
     let config = read(&two).unwrap();
     let queues: Vec<_> = config.proxies.iter().map(|proxy| proxy.task.queue()).collect();
     assert_eq!(queues, [Some(26_735), Some(26_736)]);
@@ -206,7 +207,7 @@ fn what_is_wrong_is_said_with_its_place_and_what_would_be_right() {
         ),
         (
             "[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n[[proxy]]\nkind = \"snoop\"\ninterface = \"v\"\n",
-            "p.toml:4:1: two proxies are called \"snoop\"",
+            "p.toml:5:8: two proxies are called \"snoop\", the other at p.toml:2:8",
         ),
         (
             "[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\nrate_mbps = 20\n\
@@ -228,7 +229,7 @@ fn a_rate_may_be_said_of_several_interfaces_and_twice_of_one() {
     let proxy = |kind: &str, interface: &str, rate: &str| {
         format!("[[proxy]]\nkind = \"{kind}\"\ninterface = \"{interface}\"\n{rate}\n")
     };
-    let snoop = proxy("snoop", "w", "rate_mbps = 20");
+    let snoop = proxy("snoop", "w", "rate_mbps = 20\nports = [80]");
     for other in
         [proxy("mtcp", "v", "rate_mbps = 5"), proxy("mtcp", "w", "rate_mbps = 20.0"), proxy("mtcp", "w", "")]
     {
@@ -630,5 +631,92 @@ fn a_gateway_has_a_queue_where_it_announces_and_nowhere_else() {
         assert_eq!((announced.queue, announced.interface.as_str()), (7, "wlan0"));
         let wrong = read(&format!("{text}announce = \"-j\"\n")).unwrap_err();
         assert!(wrong.contains("\"-j\" is no name of an interface"), "{wrong}");
+    }
+}
+
+#[test]
+fn a_proxy_that_can_never_see_a_packet_is_refused_with_both_places() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("link.key");
+    secret(&key, "07".repeat(32));
+    let d_proxy = format!(
+        "[[proxy]]\nkind = \"d-proxy\"\ninterface = \"wlan0\"\nlocal = \"192.0.2.1\"\npeer = \"192.0.2.2\"\nkey_file = \"{}\"\n",
+        key.display()
+    );
+    let split = |rest: &str| {
+        format!("[[proxy]]\nname = \"{}\"\nkind = \"split\"\ninterface = \"wlan0\"\n{rest}", rest.len())
+    };
+    let mtcp = |rest: &str| format!("[[proxy]]\nkind = \"mtcp\"\ninterface = \"wlan0\"\n{rest}");
+    let snoop = |rest: &str| format!("{SNOOP}{rest}");
+    for (text, place, first) in [
+        (
+            format!("{SNOOP}{d_proxy}"),
+            "p.toml:6:13: the proxy \"d-proxy\"",
+            "\"snoop\" has all of them (p.toml:3:13)",
+        ),
+        (format!("{SNOOP}{}", mtcp("ports = [80]\n")), "p.toml:7:9", "p.toml:3:13"),
+        (
+            format!("{}{}", snoop("subnets = [\"10.1.0.0/16\"]\n"), mtcp("subnets = [\"10.1.2.0/24\"]\n")),
+            "p.toml:8:11",
+            "p.toml:4:11",
+        ),
+        (format!("{}{}", split(""), split("ports = [80]\n")), "p.toml:9:9", "p.toml:4:13"),
+    ] {
+        let said = read(&text).unwrap_err();
+        assert!(said.starts_with(place) && said.contains(first), "{said}");
+        assert!(said.contains("the first has it"), "{said}");
+    }
+    for text in [
+        format!("{}{}", snoop("ports = [80]\n"), mtcp("")),
+        format!("{}{}", snoop("subnets = [\"10.1.2.0/24\"]\n"), mtcp("subnets = [\"10.1.0.0/16\"]\n")),
+        format!("{}{}", snoop("subnets = [\"10.1.0.0/16\"]\n"), mtcp("subnets = [\"fd00::/8\"]\n")),
+        format!("{}{}", split("ports = [80]\n"), split("")),
+        format!("{SNOOP}{}", split("")),
+        format!("{SNOOP}{d_proxy}stands = \"host\"\n"),
+    ] {
+        read(&text).unwrap_or_else(|said| panic!("{said}"));
+    }
+}
+
+#[test]
+fn a_network_with_bits_of_a_host_is_refused_with_the_network_that_may_be_meant() {
+    let said = read(&format!("{SNOOP}subnets = [\"10.1.2.3/16\"]\n")).unwrap_err();
+    assert!(said.starts_with("p.toml:4:11: \"10.1.2.3/16\" is no subnet"), "{said}");
+    assert!(said.contains("10.1.0.0/16 is meant? The host alone is 10.1.2.3/32"), "{said}");
+    assert!(read(&format!("{SNOOP}subnets = [\"10.1.2.3\", \"10.1.2.3/32\", \"fd01::/16\"]\n")).is_ok());
+}
+
+#[test]
+fn what_two_tunnels_have_is_refused_at_its_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("link.key");
+    secret(&key, "07".repeat(32));
+    let tunnel = |name: &str, rest: &str| {
+        format!(
+            "[[proxy]]\nname = \"{name}\"\nkind = \"opaque\"\nlocal = \"192.0.2.1\"\npeer = \"192.0.2.2\"\nkey_file = \"{}\"\n{rest}",
+            key.display()
+        )
+    };
+    for (second, says) in [
+        (
+            "tun = \"dproxy1\"\nport = 1022\n",
+            "p.toml:14:8: two proxies have UDP port 1022 of 192.0.2.1, the other at p.toml:4:9",
+        ),
+        ("tun = \"dproxy1\"\n", "p.toml:10:9: two proxies have UDP port 1022"),
+        ("port = 1023\ntun = \"dproxy0\"\n", "p.toml:14:7: two proxies have the interface dproxy0"),
+        ("port = 1023\nmtu = 90\n", "p.toml:14:7: `mtu` must be"),
+    ] {
+        let said = read(&format!("{}{}", tunnel("a", ""), tunnel("b", second))).unwrap_err();
+        assert!(said.starts_with(says), "{said}");
+    }
+}
+
+#[test]
+fn a_file_of_more_than_a_mebibyte_is_refused_before_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("p.toml");
+    fs::write(&path, format!("{SNOOP}# {}", "x".repeat(1 << 20))).unwrap();
+    for said in [Config::load(&path).unwrap_err().to_string(), Place::load(&path).unwrap_err().to_string()] {
+        assert!(said.contains("larger than 1 MiB"), "{said}");
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn missing(section: &Section<'_>, key: &str, kind: &str, example: &st
         .help(format!("add {key} = {example}"))
 }
 
-/// A subnet; a bare address is one of its own. Bits beyond the prefix are none.
+/// A subnet; a bare address is one of its own. It has no bits beyond the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subnet(pub IpNet);
 
@@ -46,7 +46,7 @@ impl FromStr for Subnet {
     fn from_str(text: &str) -> Result<Self, ()> {
         let net =
             text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).map_err(|_| ())?;
-        Ok(Self(net.trunc()))
+        if net.trunc() == net { Ok(Self(net)) } else { Err(()) }
     }
 }
 
@@ -123,9 +123,17 @@ pub(super) fn seconds(section: &Section<'_>, key: &str) -> Option<Duration> {
 
 fn parse<T: FromStr>(text: &str, origin: &Origin, what: &str, example: &str) -> Result<T, Problem> {
     let wrong = |_| {
-        Problem::new(format!("\"{text}\" is no {what}"))
-            .at(origin)
-            .help(format!("for example: \"{example}\""))
+        let help = match of_a_host(text) {
+            Some([network, host]) => format!("{network} is meant? The host alone is {host}"),
+            None => format!("for example: \"{example}\""),
+        };
+        Problem::new(format!("\"{text}\" is no {what}")).at(origin).help(help)
     };
     text.parse().map_err(wrong)
+}
+
+/// Returns the network and the host of a text that begins with an address of a host in place of a network.
+fn of_a_host(text: &str) -> Option<[IpNet; 2]> {
+    let net: IpNet = text.split_whitespace().next()?.parse().ok()?;
+    (net.trunc() != net).then(|| [net.trunc(), IpNet::from(net.addr())])
 }

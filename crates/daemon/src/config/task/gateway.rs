@@ -216,6 +216,13 @@ fn peers(section: &Section<'_>) -> Result<Vec<Peer>, Problem> {
         Ok(Peer { name, key: Key::new(&secret::in_file(path.trim(), origin)?) })
     };
     let peers: Vec<Peer> = section.texts(keys::PEERS.name).into_iter().map(peer).collect::<Result<_, _>>()?;
+    if let Some(twice) =
+        (1..peers.len()).find(|&at| peers[..at].iter().any(|peer| peer.name == peers[at].name))
+    {
+        return Err(Problem::new(format!("two peers are called \"{}\"", peers[twice].name))
+            .at(origin)
+            .help("each entrance has a name of its own: its `identity`"));
+    }
     if peers.is_empty() {
         let example = "[\"drone-7 = /etc/hopline/drone-7.key\"]";
         return Err(values::missing(section, keys::PEERS.name, KindKey::GatewayExit.word(), example));

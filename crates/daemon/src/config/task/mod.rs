@@ -23,6 +23,7 @@ use hopline_proxy::{mtcp, nack, snoop};
 use hopline_scenario::machines;
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// What a proxy does.
@@ -150,6 +151,15 @@ impl Task {
         match self {
             Self::Snoop(path, _) | Self::Mtcp(path, _) | Self::Nack(path, _) => path.shaped(),
             Self::DProxy(task) => task.shaped(),
+            _ => None,
+        }
+    }
+
+    /// Its own address and port of UDP, if it has one end of a link.
+    pub(crate) fn udp(&self) -> Option<(IpAddr, u16)> {
+        match self {
+            Self::DProxy(task) => Some((task.config.machine.local, task.config.port)),
+            Self::Tunnel(task) => Some((task.config.local, task.config.port)),
             _ => None,
         }
     }

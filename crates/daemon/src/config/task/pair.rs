@@ -107,7 +107,11 @@ impl TunnelTask {
         config.port = section.narrow(keys::PORT.name).unwrap_or(config.port);
         config.mtu = section.narrow(keys::MTU.name).unwrap_or(config.mtu);
         config.shaping = in_path::rate_bps(section).and_then(NonZeroU64::new).map(Shaping::new);
-        config.tun_mtu().map_err(|must| Problem::new(must).at(section.origin))?;
+        config.tun_mtu().map_err(|must| {
+            let is_of_mtu = must.contains("`mtu`") && section.has(keys::MTU.name);
+            let key = if is_of_mtu { keys::MTU.name } else { keys::LOCAL.name };
+            Problem::new(must).at(section.origin_of(key))
+        })?;
         let routes = values::parsed_list(section, keys::ROUTES.name, "network", "10.1.0.0/16")?;
         config.routes = routes.into_iter().map(|Subnet(net)| (net.addr(), net.prefix_len())).collect();
         config.lifetime = section.get(keys::TUN_LIFETIME);
