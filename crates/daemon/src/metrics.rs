@@ -104,7 +104,7 @@ fn names(request: &str, hostname: &str) -> bool {
     hosts.all(|host| {
         let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
         let name = match host.rsplit_once(':') {
-            Some((name, port)) if is_port(port) && !(name.contains(':') && !name.ends_with(']')) => name,
+            Some((name, port)) if is_port(port) && (name.ends_with(']') || !name.contains(':')) => name,
             _ => host,
         };
         let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));

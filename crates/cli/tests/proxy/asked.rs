@@ -38,7 +38,7 @@ fn answer(ground: &Ground, asked: &[u8]) -> String {
 }
 
 fn page(ground: &Ground) -> String {
-    let answer = answer(ground, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    let answer = answer(ground, b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer}"));
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
     assert!(head.contains("text/plain; version=0.0.4"), "{head}");
