@@ -86,6 +86,8 @@ fn unreadable(name: &str, error: &io::Error) -> Problem {
     match error.kind() {
         io::ErrorKind::NotFound => Problem::new(format!("{name}: there is no such file"))
             .help("check the path; it is relative to where you are"),
+        io::ErrorKind::PermissionDenied => Problem::new(format!("{name}: {error}"))
+            .help("run this as a user that may read it, such as root (sudo); `namei -l FILE` shows the owner and permissions of the file and of each folder"),
         _ => Problem::new(format!("{name}: {error}")),
     }
 }

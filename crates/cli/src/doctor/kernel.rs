@@ -69,7 +69,14 @@ pub(super) fn findings() -> Vec<Finding> {
             "rules see packets",
             unoffloaded(),
             "Snoop, M-TCP, NACK and D-Proxy on a router: a flowtable forwards packets past all rules",
-            "take the interfaces of proxies out of the flowtable (OpenWrt: flow_offloading '0' in /etc/config/firewall)",
+            unoffloaded_help(),
+        ),
+        #[cfg(feature = "net")]
+        Finding::new(
+            "NAT",
+            translation(),
+            "a router that translates addresses: Snoop, M-TCP, NACK, split and D-Proxy work on it, with rules of nft; subnets in a proxy file are those before translation",
+            "apt-get install nftables; run as root to see whether rules translate",
         ),
         #[cfg(feature = "net")]
         Finding::new(
@@ -232,6 +239,32 @@ fn unoffloaded() -> Look {
     match taken.as_slice() {
         [] => (State::Present, "no flowtable".into()),
         taken => (State::Missing, taken.join("; ")),
+    }
+}
+
+/// What would be right where packets pass unseen, or where that is not known.
+#[cfg(feature = "net")]
+fn unoffloaded_help() -> &'static str {
+    match hopline_daemon::router::flowtables() {
+        None => "run this as root, with nft installed: then it is known whether there is a flowtable",
+        Some(_) => {
+            "take the interfaces of proxies out of the flowtable (OpenWrt: flow_offloading '0' in /etc/config/firewall)"
+        }
+    }
+}
+
+/// Returns whether rules of this machine translate addresses, and whether proxies can have theirs beside them.
+#[cfg(feature = "net")]
+fn translation() -> Look {
+    let has_nft = matches!(ask("nft", &["--version"], ""), Answer::Text(status, _) if status.success());
+    match hopline_daemon::rules::translates() {
+        None => (
+            State::Unknown,
+            "rules cannot be listed: this is not root, or nft and iptables are missing".into(),
+        ),
+        Some(false) => (State::Present, "no rule translates addresses".into()),
+        Some(true) if has_nft => (State::Present, "this router translates addresses".into()),
+        Some(true) => (State::Missing, "this router translates addresses, and there is no nft".into()),
     }
 }
 

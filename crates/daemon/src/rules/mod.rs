@@ -24,7 +24,7 @@ pub(crate) use apply::{change, set_up, undo};
 pub(crate) use family::{Family, Ipv6};
 pub(crate) use program::Program;
 pub use program::RuleError;
-pub use tracking::{Tracking, Watch};
+pub use tracking::{Tracking, Watch, translates};
 pub(crate) use tun::{Claim, Tun};
 pub use tun::{Leave, Owner};
 

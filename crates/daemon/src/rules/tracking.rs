@@ -106,6 +106,31 @@ impl Watch {
     }
 }
 
+/// Words of rules that translate addresses.
+const TRANSLATING: [&str; 4] = ["masquerade", "snat", "dnat", "redirect"];
+const TRANSLATING_TARGETS: [&str; 5] = ["MASQUERADE", "SNAT", "DNAT", "REDIRECT", "NETMAP"];
+
+/// Returns whether rules of this machine translate addresses; `None` if nothing lists rules.
+#[must_use]
+pub fn translates() -> Option<bool> {
+    let listings: Vec<String> =
+        LISTINGS.iter().filter_map(|[name, words]| Program::new(name, words).run().ok()).collect();
+    let has = |text: &String| translates_in(text);
+    (!listings.is_empty()).then(|| listings.iter().any(has))
+}
+
+/// Returns whether a listing has a rule that translates, in another table of nft than those of daemons.
+fn translates_in(listing: &str) -> bool {
+    let mut is_ours = false;
+    let foreign = listing.lines().filter(|line| {
+        if line.starts_with("table ") {
+            is_ours = line.starts_with("table inet hopline-");
+        }
+        !is_ours
+    });
+    has_rule(&foreign.collect::<Vec<_>>().join("\n"), &TRANSLATING, &[], &TRANSLATING_TARGETS)
+}
+
 fn count() -> Option<u64> {
     fs::read_to_string(COUNT).ok()?.trim().parse().ok()
 }
@@ -123,6 +148,11 @@ fn listed() -> Option<Tracking> {
 
 /// Returns whether a listing of nft or iptables-save has a rule by which connections are tracked.
 fn tracks(listing: &str) -> bool {
+    has_rule(listing, &WORDS, &MATCHES, &TARGETS)
+}
+
+/// Returns whether a listing has a rule with one of these words of nft, or of these matches or targets of iptables.
+fn has_rule(listing: &str, of_nft: &[&str], matches: &[&str], targets: &[&str]) -> bool {
     listing.lines().any(|line| {
         // Comments and names of interfaces stand in quotation marks.
         let bare: String = line.split('"').step_by(2).collect();
@@ -131,12 +161,12 @@ fn tracks(listing: &str) -> bool {
             [] => false,
             [first, ..] if first.starts_with(['#', '*', ':']) => false,
             ["-A", ..] => words.windows(2).any(|pair| {
-                (pair[0] == "-m" && MATCHES.contains(&pair[1]))
-                    || (pair[0] == "-j" && TARGETS.contains(&pair[1]))
+                (pair[0] == "-m" && matches.contains(&pair[1]))
+                    || (pair[0] == "-j" && targets.contains(&pair[1]))
             }),
             // What has a name of its own is no rule yet.
             ["table" | "chain" | "set" | "map" | "ct", .., "{"] => false,
-            words => words.iter().enumerate().any(|(at, word)| WORDS.contains(word) && !is_name(words, at)),
+            words => words.iter().enumerate().any(|(at, word)| of_nft.contains(word) && !is_name(words, at)),
         }
     })
 }
@@ -184,6 +214,27 @@ mod tests {
             "-A FORWARD -j HOPLINE-x",
         ] {
             assert!(!tracks(&format!("{rule}\n")), "{rule}");
+        }
+    }
+
+    #[test]
+    fn rules_that_translate_are_told_from_those_that_track() {
+        let translates = translates_in;
+        for rule in [
+            "oifname \"eth0\" masquerade",
+            "ip daddr 192.0.2.1 dnat ip to 10.0.0.1",
+            "-A POSTROUTING -j SNAT --to 192.0.2.1",
+        ] {
+            assert!(translates(rule), "{rule}");
+        }
+        for rule in [
+            "ct state new accept",
+            "chain snat {",
+            "-A FORWARD -m state --state NEW -j ACCEPT",
+            "type nat hook postrouting priority srcnat;",
+            "table inet hopline-x.nat {\n\tchain zones {\n\t\tct original zone 7 snat to :1024-9999",
+        ] {
+            assert!(!translates(rule), "{rule}");
         }
     }
 

@@ -127,7 +127,7 @@ fn not_opened(wanted: Wanted<'_>, reader: &Reader, error: io::Error) -> Error {
         (ErrorKind::PermissionDenied, Ok(found)) => {
             let Access { owner, mode, .. } = Access::of(&found);
             let what = format!("user {} may not read it (owner {owner}, mode {mode:04o})", reader.user);
-            of(&what, &reader.giving(path))
+            of(&what, &reader.reaching(path, owner))
         }
         (ErrorKind::PermissionDenied, Err(_)) => {
             let what = format!("user {} may not enter a folder on the way to it", reader.user);
@@ -139,7 +139,9 @@ fn not_opened(wanted: Wanted<'_>, reader: &Reader, error: io::Error) -> Error {
 
 fn no_file(wanted: Wanted<'_>, kind: &str) -> Error {
     let what = format!("{kind}, and no regular file");
-    Error::of(wanted.path, ErrorKind::InvalidInput, what, wanted.made)
+    // A way to make a file would write to what is there.
+    let help = "name the file itself, or one that is not there yet: then it is said how to make it";
+    Error::of(wanted.path, ErrorKind::InvalidInput, what, help)
 }
 
 fn kind(found: FileType) -> &'static str {

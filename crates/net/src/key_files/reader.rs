@@ -77,6 +77,22 @@ impl Reader {
         format!("chown {user} {name} && chmod 600 {name}")
     }
 
+    /// Returns the help for this user where a file of `owner` is closed to it: the daemon of root may read what this user may not.
+    pub(super) fn reaching(&self, path: &Path, owner: u32) -> String {
+        if owner == self.user || self.is_service(self.user) {
+            return self.giving(path);
+        }
+        let as_owner = if owner == 0 {
+            "run this as root (sudo)".to_owned()
+        } else {
+            format!("run this as user {owner}")
+        };
+        format!(
+            "{as_owner}, as which the file may be right as it is; or, if no other user needs it: {}",
+            self.giving(path)
+        )
+    }
+
     fn is_service(&self, user: u32) -> bool {
         self.service.is_some_and(|service| service.user == user)
     }
@@ -146,6 +162,12 @@ mod tests {
         assert_eq!(service.giving(path), given);
         let own = "chown 1000 /etc/hopline/link.key && chmod 600 /etc/hopline/link.key";
         assert_eq!(alice.giving(path), own);
+        let of_root = alice.reaching(path, 0);
+        assert!(
+            of_root.starts_with("run this as root (sudo)") && of_root.contains("if no other user"),
+            "{of_root}"
+        );
+        assert_eq!(service.reaching(path, 0), given);
     }
 
     #[test]
