@@ -145,10 +145,12 @@ fn a_full_disk_is_waited_for() {
     fs::write(folder.path().join("f"), vec![7; 100_000]).unwrap();
     let script =
         "mkdir small && mount -t tmpfs -o size=256k none small && head -c 200000 /dev/zero > small/ballast";
-    let (receiver, port) = receiver(script, folder.path(), "small");
+    let (mut receiver, port) = receiver(script, folder.path(), "small");
     let (mut sender, mut said) = sender("true", folder.path(), &format!("127.0.0.1:{port}"));
     let deferred = said.until(|line| line["event"] == "deferred");
     assert_eq!((&deferred["path"], &deferred["reason"]), (&"f".into(), &"no-space".into()));
+    said.until_it_waits_for("no-space");
+    said.until(|line| line["state"] == "sending");
     said.until_it_waits_for("no-space");
     // As the receiver sees it.
     let small = format!("/proc/{}/root{}/small", receiver.0.id(), folder.path().display());
@@ -157,6 +159,10 @@ fn a_full_disk_is_waited_for() {
     assert_eq!((&summary["stored"], &summary["refused"]), (&1.into(), &0.into()), "{summary}");
     assert_eq!(sender.0.wait().unwrap().code(), Some(0));
     assert_eq!(fs::read(Path::new(&small).join("f")).unwrap(), vec![7; 100_000]);
+    receiver.0.kill().unwrap();
+    let told = std::io::read_to_string(receiver.0.stdout.take().unwrap()).unwrap();
+    assert_eq!(told.matches("f: waits: ").count(), 1, "{told}");
+    assert!(told.contains("f: stored, after it had to wait "), "{told}");
 }
 
 /// A file system with room for bytes and for no file.

@@ -18,6 +18,19 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
     text
 }
 
+/// The most characters of a path of a peer that are shown.
+const BRIEF: usize = 255;
+
+/// What a peer wrote, printable, and cut if it is long.
+pub(crate) fn brief(bytes: &[u8]) -> String {
+    let mut text = printable(bytes);
+    if let Some((end, _)) = text.char_indices().nth(BRIEF) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
 /// A place on this machine, for people: names here may come from strangers too.
 pub(crate) fn shown(place: &Path) -> String {
     printable(place.as_os_str().as_bytes())
@@ -25,7 +38,7 @@ pub(crate) fn shown(place: &Path) -> String {
 
 /// Characters without a shape that turn others round, join them or hide between them: of Unicode's class Cf, those that
 /// stand in names for no good (UTR 36 §3), and its line ends.
-const fn is_unseen(c: char) -> bool {
+pub(crate) const fn is_unseen(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
@@ -33,12 +46,20 @@ const fn is_unseen(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::printable;
+    use super::{brief, printable};
 
     #[test]
     fn control_characters_are_escaped() {
         assert_eq!(printable("a\u{1b}[2J\u{9b}b".as_bytes()), "a\\u{1b}[2J\\u{9b}b");
         assert_eq!(printable(b"\xff"), "\u{fffd}");
+    }
+
+    #[test]
+    fn long_paths_are_cut_after_they_were_escaped() {
+        assert_eq!(brief("ü".repeat(255).as_bytes()), "ü".repeat(255));
+        let cut = brief("\u{e0001}".repeat(1000).as_bytes());
+        assert_eq!(cut.chars().count(), 256);
+        assert!(cut.starts_with("\\u{e0001}") && cut.ends_with('…'), "{cut}");
     }
 
     #[test]

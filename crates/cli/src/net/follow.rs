@@ -6,6 +6,7 @@ use crate::console;
 use crate::net::args::Show;
 use crate::net::clock;
 use crate::net::recv::Sender;
+use crate::net::refusals::{self, Refusals};
 use crate::net::state::{State, Status};
 use crate::problems::{Failure, say};
 use hopline_net::transfer::{Outcome, Reason, Refusal, RelativePath, Unsendable, Watch};
@@ -48,6 +49,12 @@ pub(crate) struct Follow {
     deferred: BTreeMap<RelativePath, Refusal>,
     /// Paths that were reported and are not reported again.
     told: BTreeSet<PathBuf>,
+    /// At a receiver: refusals that were named or not.
+    refusals: Refusals,
+    /// A line that is said before anything else is.
+    preface: Option<String>,
+    /// At a sender: reason of the last retry that was said, and how far the transfer was.
+    retry: Option<(&'static str, Instant)>,
     /// `true` once an early end was reported.
     has_failed: bool,
     /// The first failure to write to stdout.
@@ -66,6 +73,9 @@ struct Counts {
     stored: u64,
     present: u64,
     refused: u64,
+    /// At a receiver: files that their sender is to offer again later, and those of which that was said before.
+    deferred: u64,
+    deferred_again: u64,
     bytes: u64,
 }
 
@@ -86,7 +96,7 @@ impl Follow {
             "{bar:30} {percent:>3} %  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go  {wide_msg}";
         bar.set_style(ProgressStyle::with_template(template).expect("the template is well formed"));
         let spans = if total.is_some_and(|bytes| bytes > 0) { Spans::All } else { Spans::Each };
-        let status = Status::new(show.json, from.as_ref().map(Sender::json), state, input_is_silent);
+        let status = Status::new(show.json, from.as_ref().map(Sender::json), state, total, input_is_silent);
         Self {
             show,
             from,
@@ -98,6 +108,9 @@ impl Follow {
             settled: BTreeSet::new(),
             deferred: BTreeMap::new(),
             told: BTreeSet::new(),
+            refusals: Refusals::default(),
+            preface: None,
+            retry: None,
             has_failed: false,
             printed: Ok(()),
         }
@@ -147,6 +160,30 @@ impl Follow {
         }
     }
 
+    /// Says `line` before anything else, or never if there is nothing else to say.
+    pub(crate) fn preface(&mut self, line: String) {
+        self.preface = Some(line);
+    }
+
+    fn say_preface(&mut self) {
+        if let Some(line) = self.preface.take() {
+            self.say(&line);
+        }
+    }
+
+    /// Says that another attempt follows: once for a reason, unless there was progress.
+    pub(crate) fn retrying(&mut self, code: &'static str, line: &str) {
+        let now = (code, self.progressed());
+        if self.retry.replace(now) != Some(now) {
+            self.say(line);
+        }
+    }
+
+    /// Returns the number of files that a receiver refused for now.
+    pub(crate) const fn deferred(&self) -> u64 {
+        self.counts.deferred
+    }
+
     /// Says what became of it all.
     ///
     /// # Errors
@@ -156,26 +193,39 @@ impl Follow {
         for (path, refusal) in std::mem::take(&mut self.deferred) {
             self.refused(&path, &refusal);
         }
-        let Counts { stored, present, refused, bytes } = self.counts;
+        let Counts { stored, present, refused, deferred, deferred_again, bytes } = self.counts;
+        if deferred > 0 && deferred == deferred_again && stored + present + refused == 0 {
+            // The same as at the try before.
+            self.status.stop();
+            return self.printed;
+        }
+        self.tell_unnamed();
+        let waiting = if deferred > 0 { format!(", {deferred} deferred") } else { String::new() };
         let seconds = self.started.elapsed().as_secs_f64();
         let rate_bps = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
         let text = format!(
-            "{stored} stored, {present} there already, {refused} refused; {} in {seconds:.1} s, {:.3} Mb/s",
+            "{stored} stored, {present} there already, {refused} refused{waiting}; {} in {seconds:.1} s, {:.3} Mb/s",
             HumanBytes(bytes),
             rate_bps / 1e6
         );
         let values = json!({
-            "event": "summary", "stored": stored, "present": present, "refused": refused,
+            "event": "summary", "stored": stored, "present": present, "refused": refused, "deferred": deferred,
             "bytes": bytes, "seconds": seconds, "rate_bps": rate_bps,
         });
         self.status.stop();
         self.line(&text, values);
         // Of a reader that has gone, the exit code says at least this.
-        if refused > 0 { Err(Failure::Other(format!("{refused} refused; see above"))) } else { self.printed }
+        match refused {
+            0 => self.printed,
+            _ if self.show.json => Err(Failure::Other(format!("{refused} refused"))),
+            _ => Err(Failure::Other(format!("{refused} refused; see above"))),
+        }
     }
 
     /// Reports an early end. The first report of it counts.
     pub(crate) fn failed(&mut self, code: &str, why: &str) {
+        self.tell_unnamed();
+        self.say_preface();
         self.status.stop();
         if self.show.json && !std::mem::replace(&mut self.has_failed, true) {
             self.line("", json!({ "event": "failed", "reason": code, "why": why }));
@@ -195,18 +245,49 @@ impl Follow {
 
     fn refused(&mut self, path: &RelativePath, refusal: &Refusal) {
         self.counts.refused += 1;
-        let values = ended(Some(&path.to_string()), "refused", Some(refusal));
-        self.line(&format!("{path}: refused: {refusal}"), values);
+        if self.is_named() {
+            let values = ended(Some(&path.whole()), "refused", Some(refusal));
+            self.line(&format!("{path}: refused: {refusal}"), values);
+        }
+    }
+
+    /// Returns whether a refusal is said: at a receiver, not more than so many of them.
+    fn is_named(&mut self) -> bool {
+        self.from.is_none() || self.refusals.is_named()
+    }
+
+    fn tell_unnamed(&mut self) {
+        let unnamed = std::mem::take(&mut self.refusals).unnamed();
+        if unnamed > 0 {
+            let text = format!("{unnamed} more were refused, and are not named");
+            self.line(&text, json!({ "event": "unnamed", "refused": unnamed }));
+        }
+    }
+
+    /// A receiver may take it later.
+    fn postponed(&mut self, sender: String, path: &RelativePath, refusal: &Refusal) {
+        self.counts.deferred += 1;
+        if refusals::defer((sender, path.whole()), refusal.reason) {
+            if self.is_named() {
+                self.say_deferred(path, refusal);
+            }
+        } else {
+            self.counts.deferred_again += 1;
+        }
+    }
+
+    fn say_deferred(&mut self, path: &RelativePath, refusal: &Refusal) {
+        let values = json!({
+            "event": "deferred", "path": path.whole(), "reason": refusal.reason.code(),
+            "why": refusal.to_string(),
+        });
+        self.line(&format!("{path}: waits: {refusal}"), values);
     }
 
     /// A receiver may take it later: told once.
     fn defer(&mut self, path: &RelativePath, refusal: &Refusal) {
-        if self.told.insert(PathBuf::from(path.to_string())) {
-            let values = json!({
-                "event": "deferred", "path": path.to_string(), "reason": refusal.reason.code(),
-                "why": refusal.to_string(),
-            });
-            self.line(&format!("{path}: waits: {refusal}"), values);
+        if self.told.insert(PathBuf::from(path.whole())) {
+            self.say_deferred(path, refusal);
         }
         self.status.deferred();
         self.deferred.insert(path.clone(), refusal.clone());
@@ -214,6 +295,7 @@ impl Follow {
 
     /// Prints one of the two, as the user wants it.
     fn line(&mut self, text: &str, mut values: Value) {
+        self.say_preface();
         let line = if self.show.json {
             values["time_s"] = clock::time_of_day().as_secs_f64().into();
             if let Some(sender) = &self.from {
@@ -241,7 +323,7 @@ fn ended(path: Option<&str>, outcome: &str, refusal: Option<&Refusal>) -> Value 
 
 impl Watch for Follow {
     fn begun(&mut self, path: &RelativePath, size: Option<u64>, offset: u64) {
-        self.status.begun(offset);
+        self.status.begun(offset, size);
         match self.spans {
             Spans::All => self.bar.inc(offset),
             Spans::Each => {
@@ -252,8 +334,7 @@ impl Watch for Follow {
         self.bar.reset_eta();
         self.bar.set_message(path.to_string());
         if self.show.json {
-            let values =
-                json!({ "event": "begun", "path": path.to_string(), "size": size, "offset": offset });
+            let values = json!({ "event": "begun", "path": path.whole(), "size": size, "offset": offset });
             self.line("", values);
         }
     }
@@ -264,8 +345,19 @@ impl Watch for Follow {
         self.bar.inc(bytes);
     }
 
+    fn recognised(&mut self, bytes: u64) {
+        self.status.recognised(bytes);
+        if self.spans == Spans::All {
+            self.bar.inc(bytes);
+        }
+    }
+
     fn ended(&mut self, path: &RelativePath, outcome: &Outcome) {
+        self.status.ended();
         if let Outcome::Refused(refusal) = outcome {
+            if let Some(sender) = self.from.as_ref().filter(|_| refusal.reason.is_temporary()) {
+                return self.postponed(sender.party(), path, refusal);
+            }
             if self.from.is_none() && refusal.reason.is_temporary() {
                 return self.defer(path, refusal);
             }
@@ -285,7 +377,10 @@ impl Watch for Follow {
             if *outcome == Outcome::Stored {
                 self.status.stored();
             }
-            self.line(&format!("{path}: {word}"), ended(Some(&path.to_string()), word, None));
+            let tries = self.from.as_ref().and_then(|from| refusals::settle(&(from.party(), path.whole())));
+            let after =
+                tries.map_or_else(String::new, |tries| format!(", after it had to wait {tries} times"));
+            self.line(&format!("{path}: {word}{after}"), ended(Some(&path.whole()), word, None));
         }
         if self.from.is_none() {
             self.settled.insert(path.clone());
@@ -294,7 +389,9 @@ impl Watch for Follow {
 
     fn unnameable(&mut self, refusal: &Refusal) {
         self.counts.refused += 1;
-        self.line(&format!("refused: {refusal}"), ended(None, "refused", Some(refusal)));
+        if self.is_named() {
+            self.line(&format!("refused: {refusal}"), ended(None, "refused", Some(refusal)));
+        }
     }
 
     fn interrupted(&self) -> bool {

@@ -11,6 +11,7 @@ mod link;
 mod progress;
 mod proxy;
 mod recv;
+mod refusals;
 mod send;
 mod state;
 

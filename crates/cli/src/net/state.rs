@@ -38,6 +38,19 @@ pub(crate) struct Cause {
     pub(crate) until: Instant,
 }
 
+/// Position in the file that is being transferred, and in all files, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    /// What the receiver has of the file, or has been sent of it; `None` between files.
+    offset: Option<u64>,
+    /// Size of the file, if it is known.
+    size: Option<u64>,
+    /// The same of all files together.
+    total_offset: u64,
+    /// Size of all files, at a sender of files.
+    total_size: Option<u64>,
+}
+
 /// The state of a transfer, and the thread that tells it.
 pub(crate) struct Status {
     shared: Arc<Shared>,
@@ -55,6 +68,7 @@ struct Shared {
 
 struct Now {
     state: State,
+    place: Place,
     bytes: u64,
     progress: Progress,
     /// Time of the last event.
@@ -70,10 +84,12 @@ impl Status {
         json: bool,
         from: Option<Value>,
         state: State,
+        total_size: Option<u64>,
         input_is_silent: Arc<AtomicBool>,
     ) -> Self {
+        let place = Place { total_size: total_size.filter(|bytes| *bytes > 0), ..Place::default() };
         let shared = Arc::new(Shared {
-            now: Mutex::new(Now::new(state, clock::now())),
+            now: Mutex::new(Now { place, ..Now::new(state, clock::now()) }),
             input_is_silent,
             stopped: Condvar::new(),
             from,
@@ -87,12 +103,33 @@ impl Status {
 
     /// Another connection. The receiver has `bytes` that it is not offered again.
     pub(crate) fn begin_anew(&self, bytes: u64) {
-        self.shared.now().progress.begin_anew(bytes);
+        let mut now = self.shared.now();
+        now.progress.begin_anew(bytes);
+        now.place = Place { total_offset: bytes, total_size: now.place.total_size, ..Place::default() };
     }
 
     /// A file begins, of which the receiver has this much.
-    pub(crate) fn begun(&self, offset: u64) {
-        self.act(|now, at| now.progress.has(at, offset));
+    pub(crate) fn begun(&self, offset: u64, size: Option<u64>) {
+        self.act(|now, at| {
+            now.progress.has(at, offset);
+            now.place.total_offset += offset;
+            (now.place.offset, now.place.size) = (Some(offset), size);
+        });
+    }
+
+    /// A file of so many bytes was there already.
+    pub(crate) fn recognised(&self, bytes: u64) {
+        self.act(|now, _| now.place.total_offset += bytes);
+    }
+
+    /// Something was stored, was there or was refused.
+    pub(crate) fn ended(&self) {
+        self.act(|now, _| {
+            let place = now.place;
+            if place.size.is_none() || place.offset == place.size {
+                (now.place.offset, now.place.size) = (None, None);
+            }
+        });
     }
 
     /// Counts bytes that were handed to the transport, or came from it.
@@ -100,6 +137,8 @@ impl Status {
         self.act(|now, at| {
             now.progress.advanced(at, bytes);
             now.bytes += bytes;
+            now.place.total_offset += bytes;
+            now.place.offset = now.place.offset.map(|offset| offset + bytes);
         });
     }
 
@@ -185,7 +224,15 @@ impl Shared {
 
 impl Now {
     fn new(state: State, at: Instant) -> Self {
-        Self { state, bytes: 0, progress: Progress::new(at), active: at, is_over: false, told: (0, at) }
+        Self {
+            state,
+            place: Place::default(),
+            bytes: 0,
+            progress: Progress::new(at),
+            active: at,
+            is_over: false,
+            told: (0, at),
+        }
     }
 
     fn line(&self, at: Instant, input_is_silent: bool) -> Value {
@@ -204,8 +251,10 @@ impl Now {
                 ("waiting", Some(*code), Some(why), Some(left))
             }
         };
+        let Place { offset, size, total_offset, total_size } = self.place;
         json!({
             "event": "state", "state": word, "waits_for": waits_for, "why": why, "retry_in_s": retry_in_s,
+            "offset": offset, "size": size, "total_offset": total_offset, "total_size": total_size,
             "bytes": self.bytes, "rate_bps": rate_bps, "idle_s": idle_s,
         })
     }
@@ -214,6 +263,24 @@ impl Now {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_has_the_position_in_the_file_and_in_all_files() {
+        let status = Status::new(false, None, State::Sending, Some(1000), Arc::default());
+        let line = || status.shared.now().line(clock::now(), false);
+        let place = || ["offset", "size", "total_offset", "total_size"].map(|name| line()[name].as_u64());
+        status.begin_anew(100);
+        status.recognised(50);
+        assert_eq!(place(), [None, None, Some(150), Some(1000)]);
+        status.begun(20, Some(300));
+        status.advanced(30);
+        assert_eq!(place(), [Some(50), Some(300), Some(200), Some(1000)]);
+        status.advanced(250);
+        status.ended();
+        assert_eq!(place(), [None, None, Some(450), Some(1000)]);
+        status.begin_anew(400);
+        assert_eq!(place(), [None, None, Some(400), Some(1000)]);
+    }
 
     #[test]
     fn a_line_has_the_rate_since_the_last_and_what_is_waited_for() {

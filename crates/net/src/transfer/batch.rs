@@ -3,6 +3,7 @@
 //! To wait for the disk takes ten milliseconds or more for each file. The disk serves several that wait at the same time
 //! together.
 
+use super::Watch;
 use super::frame::{Number, Offer};
 use super::made::Made;
 use super::part::Part;
@@ -14,10 +15,15 @@ use blake3::Hash;
 use rustix::fs;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
 
 /// Files for which the disk is waited at the same time.
 const AT_ONCE: usize = 16;
+
+/// How often a conversation that waits for the disk says so.
+const LOOK_UP: Duration = Duration::from_millis(200);
 
 /// Files and directories that are kept for each other at most: each has up to three descriptors.
 const MOST: usize = 32;
@@ -62,7 +68,11 @@ impl Batch {
     }
 
     /// Puts everything into its place, safe from power failure. Returns what became of each, in order.
-    pub(super) fn commit(&mut self, rules: Rules) -> Vec<(Entry, Result<(), Trouble>)> {
+    pub(super) fn commit(
+        &mut self,
+        rules: Rules,
+        watch: &mut dyn Watch,
+    ) -> Vec<(Entry, Result<(), Trouble>)> {
         let mut entries: Vec<_> = std::mem::take(&mut self.0)
             .into_iter()
             .map(|mut entry| {
@@ -70,13 +80,13 @@ impl Batch {
                 (entry, prepared)
             })
             .collect();
-        sync(&mut entries, Entry::files);
+        sync(&mut entries, Entry::files, watch);
         for (entry, so_far) in &mut entries {
             if so_far.is_ok() {
                 *so_far = entry.place(rules.existing);
             }
         }
-        sync(&mut entries, Entry::directories);
+        sync(&mut entries, Entry::directories, watch);
         for (entry, settled) in &mut entries {
             entry.ended(settled);
         }
@@ -130,7 +140,11 @@ impl Entry {
 }
 
 /// Waits until what `of` gives for each entry that is well so far is on the disk; what is there twice, once.
-fn sync(entries: &mut [(Entry, Result<(), Trouble>)], of: impl for<'a> Fn(&'a Entry) -> Vec<BorrowedFd<'a>>) {
+fn sync(
+    entries: &mut [(Entry, Result<(), Trouble>)],
+    of: impl for<'a> Fn(&'a Entry) -> Vec<BorrowedFd<'a>>,
+    watch: &mut dyn Watch,
+) {
     let mut wanted: Vec<BorrowedFd<'_>> = Vec::new();
     let mut seen = BTreeMap::new();
     // By entry, places in `wanted`.
@@ -151,7 +165,7 @@ fn sync(entries: &mut [(Entry, Result<(), Trouble>)], of: impl for<'a> Fn(&'a En
                 .collect(),
         );
     }
-    let synced = all_at_once(&wanted);
+    let synced = all_at_once(&wanted, watch);
     for ((entry, so_far), places) in entries.iter_mut().zip(places) {
         if let Some(errno) = places.into_iter().find_map(|place| synced[place].err()) {
             *so_far = Err(Trouble::of(format!("storing {}", entry.path), errno));
@@ -159,27 +173,32 @@ fn sync(entries: &mut [(Entry, Result<(), Trouble>)], of: impl for<'a> Fn(&'a En
     }
 }
 
-/// Waits for the disk, in threads that wait at the same time.
-fn all_at_once(files: &[BorrowedFd<'_>]) -> Vec<rustix::io::Result<()>> {
+/// Waits for the disk, in threads that wait at the same time. Meanwhile `watch` says that this works.
+fn all_at_once(files: &[BorrowedFd<'_>], watch: &mut dyn Watch) -> Vec<rustix::io::Result<()>> {
     let each = files.len().div_ceil(AT_ONCE).max(1);
-    let here = |files: &[BorrowedFd<'_>]| files.iter().map(fs::fsync).collect::<Vec<_>>();
-    if files.len() <= 1 {
-        return here(files);
-    }
+    let mut done = vec![None; files.len()];
     thread::scope(|scope| {
-        let threads: Vec<_> = files
-            .chunks(each)
-            .map(|chunk| {
-                let waiting =
-                    thread::Builder::new().name("disk".into()).spawn_scoped(scope, move || here(chunk));
-                (chunk, waiting)
-            })
-            .collect();
-        let waited =
-            |(chunk, waiting): (&[BorrowedFd<'_>], std::io::Result<thread::ScopedJoinHandle<'_, _>>)| {
-                // Without a thread, or after a panic in it, which fsync has not: one after the other.
-                waiting.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(|| here(chunk))
+        let (give, synced) = mpsc::channel();
+        for (number, chunk) in files.chunks(each).enumerate() {
+            let give = give.clone();
+            let wait = move || {
+                for (at, file) in chunk.iter().enumerate() {
+                    // The receiver of these waits until all have been given.
+                    let _ = give.send((number * each + at, fs::fsync(file)));
+                }
             };
-        threads.into_iter().flat_map(waited).collect()
-    })
+            // Without a thread it is done below.
+            let _ = thread::Builder::new().name("disk".into()).spawn_scoped(scope, wait);
+        }
+        drop(give);
+        loop {
+            match synced.recv_timeout(LOOK_UP) {
+                Ok((at, result)) => done[at] = Some(result),
+                Err(RecvTimeoutError::Disconnected) => return,
+                // What goes to the disk already is completed, whatever became of the sender.
+                Err(RecvTimeoutError::Timeout) => drop(watch.working()),
+            }
+        }
+    });
+    done.into_iter().zip(files).map(|(done, file)| done.unwrap_or_else(|| fs::fsync(file))).collect()
 }

@@ -1,5 +1,6 @@
 //! The conversations that a receiver has at once, and which of them goes when there are too many.
 
+use super::account::{Account, Bank, Payer};
 use super::identity::SenderId;
 use super::permitted::Origin;
 use crate::wide::PublicKey;
@@ -69,6 +70,7 @@ pub struct Seat {
     number: u64,
     key: Option<PublicKey>,
     fate: Arc<Fate>,
+    account: Account,
 }
 
 /// What others have to say to a conversation, and it to them.
@@ -85,6 +87,8 @@ struct Shared {
     table: Mutex<Table>,
     /// A conversation has ended.
     left: Condvar,
+    /// Accounts of what is hashed.
+    bank: Arc<Bank>,
 }
 
 #[derive(Debug, Default)]
@@ -137,7 +141,7 @@ impl Conversations {
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let table = Mutex::new(Table { limits, ..Table::default() });
-        Self(Arc::new(Shared { table, left: Condvar::new() }))
+        Self(Arc::new(Shared { table, left: Condvar::new(), bank: Arc::default() }))
     }
 
     /// A seat for `party`, if there is one. Where there is none, conversations without progress are ended, so that there is one soon. A
@@ -184,6 +188,10 @@ impl Seat {
         let shared = Arc::<Shared>::default();
         let mut table = shared.table();
         table.seat(&shared, now(), None)
+    }
+
+    pub(super) const fn account(&self) -> &Account {
+        &self.account
     }
 
     /// Records that `bytes` have arrived.
@@ -248,6 +256,14 @@ impl Shared {
 }
 
 impl Party {
+    /// Returns the party that pays for what is hashed.
+    fn payer(self) -> Payer {
+        match self.key {
+            Some(key) if self.origin == Origin::Known => Payer::Key(key),
+            _ => Payer::Host(Prefix::of_host(self.address)),
+        }
+    }
+
     fn has_key_of(self, other: Self) -> bool {
         self.key.is_some() && self.key == other.key
     }
@@ -269,7 +285,8 @@ impl Table {
         let (number, fate) = (self.next, Arc::<Fate>::default());
         let taken = Taken { number, party, sender: None, fate: fate.clone(), active: now, progress: 0 };
         self.taken.push(taken);
-        Seat { shared: shared.clone(), number, key: party.and_then(|party| party.key), fate }
+        let account = Account::new(shared.bank.clone(), party.map_or(Payer::Only, Party::payer));
+        Seat { shared: shared.clone(), number, key: party.and_then(|party| party.key), fate, account }
     }
 
     fn parties(&self) -> impl Iterator<Item = Party> {

@@ -1,6 +1,7 @@
 use super::frame::FrameError;
 use super::reason::{Reason, Refusal};
 use std::io;
+use std::time::Duration;
 
 /// Why a transfer did not come to its end.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +41,11 @@ pub enum Error {
     /// Nothing happened for too long, and somebody else needs the seat.
     #[error("nothing happened for half a minute, and somebody else waits")]
     Idle,
+    /// The connection is there, and the receiver neither says anything nor takes a byte.
+    #[error(
+        "the receiver has neither said anything nor taken a byte for {0:?}, though its connection is there"
+    )]
+    Unresponsive(Duration),
     /// Stopped by [`Watch::interrupted`](super::Watch::interrupted).
     #[error("interrupted")]
     Interrupted,
@@ -54,7 +60,9 @@ impl Error {
     #[must_use]
     pub const fn is_worth_another_try(&self) -> bool {
         match self {
-            Self::Connection(_) | Self::Closed | Self::Frame(FrameError::Damaged) => true,
+            Self::Connection(_) | Self::Closed | Self::Unresponsive(_) | Self::Frame(FrameError::Damaged) => {
+                true
+            }
             Self::Peer(refusal) => {
                 // Who was stopped may be started again; who has no room may have some.
                 matches!(refusal.reason, Reason::Checksum | Reason::Interrupted | Reason::TooMany)
@@ -74,6 +82,7 @@ impl Error {
                 _ => "connection",
             },
             Self::Closed => "closed",
+            Self::Unresponsive(_) => "no-answer",
             Self::Peer(refusal) => refusal.reason.code(),
             other => other.told().map_or("unknown", |refusal| refusal.reason.code()),
         }
@@ -82,7 +91,7 @@ impl Error {
     /// What the peer is told; `None` where nobody listens.
     pub(super) fn told(&self) -> Option<Refusal> {
         let reason = match self {
-            Self::Connection(_) | Self::Closed | Self::Peer(_) => return None,
+            Self::Connection(_) | Self::Closed | Self::Unresponsive(_) | Self::Peer(_) => return None,
             Self::Frame(FrameError::Damaged) => Reason::Checksum,
             Self::Frame(_) | Self::Protocol(_) => Reason::Protocol,
             Self::Files { source, .. } => reason_of(source),

@@ -7,7 +7,7 @@ use crate::printable::printable;
 use blake3::Hash;
 
 /// The version of the protocol that is spoken here.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 /// Bytes before the body of a frame.
 pub const HEADER: usize = 12;
 /// The most bytes of a file in one frame.
@@ -79,6 +79,8 @@ pub enum Frame {
     Fail(Refusal),
     /// Sender: that was everything. Receiver: so it was.
     Bye,
+    /// Receiver: it hashes a file or waits for its disk, and will answer.
+    Working,
 }
 
 /// What a sender wants to send.
@@ -145,6 +147,7 @@ const ABANDON: u8 = 9;
 const DONE: u8 = 10;
 const FAIL: u8 = 11;
 const BYE: u8 = 12;
+const WORKING: u8 = 13;
 
 impl Frame {
     /// The frame as bytes.
@@ -242,6 +245,7 @@ impl Frame {
                 FAIL
             }
             Self::Bye => BYE,
+            Self::Working => WORKING,
         }
     }
 
@@ -272,6 +276,7 @@ impl Frame {
             DONE => Self::Done(number(&mut body)?),
             FAIL => Self::Fail(Refusal::of(std::mem::take(&mut body))?),
             BYE => Self::Bye,
+            WORKING => Self::Working,
             _ => return None,
         };
         body.is_empty().then_some(frame)
@@ -328,7 +333,7 @@ const fn most(kind: u8) -> Option<usize> {
         DATA => MAX_DATA,
         END => HASH,
         ABANDON => NUMBER + MAX_TEXT,
-        BYE => 0,
+        BYE | WORKING => 0,
         _ => return None,
     })
 }
@@ -385,6 +390,7 @@ mod tests {
             Frame::Done(9),
             Frame::Fail(refusal),
             Frame::Bye,
+            Frame::Working,
         ]
     }
 

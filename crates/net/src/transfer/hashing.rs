@@ -1,5 +1,22 @@
-use blake3::Hasher;
+//! Hashes of files, and those that are remembered.
+
+use blake3::{Hash, Hasher};
+use rustix::fs::{Stat, fstat};
+use std::collections::BTreeMap;
 use std::io::Read;
+use std::os::fd::AsFd;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Time that a file must have been left alone before its hash is remembered: two changes within a tick of a file system's clock
+/// leave the same times. The coarsest clock, of FAT, has ticks of 2 s.
+const REST: Duration = Duration::from_secs(2);
+
+/// Hashes of whole files that this process has read.
+pub(super) static FILES: Remembered<Hash> = Remembered::new(1 << 14);
+
+/// States of the hash after all that is in a partial file.
+pub(super) static PARTS: Remembered<Hasher> = Remembered::new(1 << 8);
 
 /// Feeds at most `most` bytes of `reader` to `hasher`; how many there were.
 pub(super) fn hash_into(hasher: &mut Hasher, reader: &mut impl Read, most: u64) -> std::io::Result<u64> {
@@ -16,5 +33,141 @@ pub(super) fn hash_into(hasher: &mut Hasher, reader: &mut impl Read, most: u64) 
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }
+    }
+}
+
+/// Identity and state of a file. If it is the same as before, so is the content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    pub(super) size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    pub(super) fn of(file: &impl AsFd) -> rustix::io::Result<Self> {
+        fstat(file).map(|stat| Self::from(&stat))
+    }
+
+    /// Returns whether any later change gives the file another stamp.
+    fn has_rested(&self, now: Duration) -> bool {
+        let changed = Duration::from_secs(u64::try_from(self.changed.0).unwrap_or(0));
+        // Times are cut to whole seconds, and the clock may have been set back.
+        now.checked_sub(changed).is_some_and(|age| age > REST)
+    }
+}
+
+impl From<&Stat> for Stamp {
+    fn from(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
+            changed: (stat.st_ctime, stat.st_ctime_nsec as i64),
+        }
+    }
+}
+
+/// Something about files as they are, at most so many; the oldest is forgotten first.
+#[derive(Debug)]
+pub(super) struct Remembered<V> {
+    most: usize,
+    table: Mutex<Table<V>>,
+}
+
+#[derive(Debug)]
+struct Table<V> {
+    known: BTreeMap<Stamp, (u64, V)>,
+    /// By age.
+    order: BTreeMap<u64, Stamp>,
+    next: u64,
+}
+
+impl<V: Clone> Remembered<V> {
+    pub(super) const fn new(most: usize) -> Self {
+        let table = Table { known: BTreeMap::new(), order: BTreeMap::new(), next: 0 };
+        Self { most, table: Mutex::new(table) }
+    }
+
+    pub(super) fn get(&self, stamp: &Stamp) -> Option<V> {
+        self.table().known.get(stamp).map(|(_, value)| value.clone())
+    }
+
+    /// Remembers what was read of a file that had `before` and still has it, if it had rested when the reading began.
+    pub(super) fn remember_read(&self, before: (Stamp, Duration), file: &impl AsFd, value: V) {
+        let (stamp, began) = before;
+        if stamp.has_rested(began) && Stamp::of(file) == Ok(stamp) {
+            self.remember(stamp, value);
+        }
+    }
+
+    pub(super) fn remember(&self, stamp: Stamp, value: V) {
+        let mut table = self.table();
+        table.forget(&stamp);
+        let number = table.next;
+        table.next += 1;
+        table.known.insert(stamp, (number, value));
+        table.order.insert(number, stamp);
+        while table.known.len() > self.most
+            && let Some((_, oldest)) = table.order.pop_first()
+        {
+            table.known.remove(&oldest);
+        }
+    }
+
+    pub(super) fn forget(&self, stamp: &Stamp) {
+        self.table().forget(stamp);
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table<V>> {
+        self.table.lock().expect("no thread panics while it holds the table")
+    }
+}
+
+impl<V> Table<V> {
+    fn forget(&mut self, stamp: &Stamp) {
+        if let Some((number, _)) = self.known.remove(stamp) {
+            self.order.remove(&number);
+        }
+    }
+}
+
+/// Time of day, since 1970.
+#[expect(clippy::disallowed_methods, reason = "file systems have times of day")]
+pub(super) fn time_of_day() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(inode: u64, changed: i64) -> Stamp {
+        Stamp { device: 1, inode, size: 2, modified: (0, 0), changed: (changed, 0) }
+    }
+
+    #[test]
+    fn the_oldest_is_forgotten_first() {
+        let remembered = Remembered::new(2);
+        for inode in [1, 2, 1, 3] {
+            remembered.remember(stamp(inode, 0), inode);
+        }
+        let known = [1, 2, 3].map(|inode| remembered.get(&stamp(inode, 0)));
+        assert_eq!(known, [Some(1), None, Some(3)]);
+        remembered.forget(&stamp(3, 0));
+        assert_eq!(remembered.get(&stamp(3, 0)), None);
+        assert_eq!(remembered.get(&stamp(1, 1)), None, "it has changed");
+    }
+
+    #[test]
+    fn a_file_rests_two_whole_seconds_after_its_last_change() {
+        let rested =
+            |seconds, millis: u32| stamp(1, 100).has_rested(Duration::new(seconds, millis * 1_000_000));
+        assert!(!rested(102, 0));
+        assert!(rested(102, 1));
+        assert!(!rested(99, 0), "the clock was set back");
     }
 }

@@ -5,6 +5,7 @@
 //! another conversation goes on where a broken one stopped, and a file takes its place only when its BLAKE3 hash is right
 //! and it is on the disk.
 
+mod account;
 mod batch;
 mod conversations;
 mod error;
@@ -13,7 +14,9 @@ mod frames;
 mod hashing;
 mod identity;
 mod made;
+mod oddity;
 mod outgoing;
+mod outlet;
 mod part;
 mod parts;
 mod path;
@@ -22,6 +25,7 @@ mod quota;
 mod reason;
 mod receiver;
 mod sender;
+mod silence;
 mod source;
 mod store;
 mod stream;
@@ -36,6 +40,7 @@ pub use frame::{
 };
 pub use frames::Caller;
 pub use identity::SenderId;
+pub use oddity::Oddity;
 pub use outgoing::CHUNK;
 pub use parts::FoundPart;
 pub use path::{MAX_DEPTH, MAX_NAME, MAX_PATH, PathProblem, RelativePath};
@@ -59,6 +64,11 @@ pub trait Watch {
         let _ = bytes;
     }
 
+    /// A file of so many bytes was there already.
+    fn recognised(&mut self, bytes: u64) {
+        let _ = bytes;
+    }
+
     /// What became of a file or directory, whether it had begun or not.
     fn ended(&mut self, path: &RelativePath, outcome: &Outcome) {
         let _ = (path, outcome);
@@ -67,6 +77,15 @@ pub trait Watch {
     /// Receiver: something was refused for its path alone.
     fn unnameable(&mut self, refusal: &Refusal) {
         let _ = refusal;
+    }
+
+    /// Receiver: a file is being hashed or written to the disk, which may take long. Called several times a second meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Reason to stop. What is being written to the disk is completed all the same.
+    fn working(&mut self) -> Result<(), Error> {
+        if self.interrupted() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     /// Whether to stop; asked between frames, and whenever a read gives `WouldBlock`.
@@ -128,6 +147,7 @@ fn out_of_turn(frame: &Frame) -> Error {
         Frame::Done(_) => "DONE",
         Frame::Fail(_) => "FAIL",
         Frame::Bye => "BYE",
+        Frame::Working => "WORKING",
     };
     Error::Protocol(format!("{name} came out of turn"))
 }

@@ -2,7 +2,7 @@
 
 use super::error::Error;
 use super::frame::{Content, Modified};
-use super::hashing::hash_into;
+use super::hashing::{self, Stamp, hash_into};
 use super::source;
 use blake3::{Hash, Hasher};
 use std::fmt;
@@ -54,17 +54,12 @@ impl Outgoing {
     pub(super) fn open(place: &Path) -> io::Result<(Self, Content, u16, Modified)> {
         let (mut file, found) = source::open(place)?;
         let size = found.len();
-        let mut hasher = Hasher::new();
-        let read = hash_into(&mut hasher, &mut file, size)?;
-        if read < size {
-            return Err(io::Error::other("it became shorter while it was being read"));
-        }
+        let hash = hash_of(&mut file, size)?;
         if size == 0 && file.read(&mut [0])? > 0 {
             return Err(io::Error::other(
                 "it says that it is empty, and is not; send what comes out of it with `-`",
             ));
         }
-        let hash = hasher.finalize();
         let mode = (found.mode() & 0o777) as u16;
         let modified = source::modified(&found);
         let content = Reading::File { file, size, hash, modified, left: size };
@@ -134,6 +129,10 @@ impl Outgoing {
             (Ok(0), Reading::File { file, size, hash, modified, left })
                 if *left > 0 || *hash != self.hasher.finalize() || has_changed(file, *size, *modified) =>
             {
+                // A program that has it mapped changes it without changing its times at once.
+                if let Ok(stamp) = Stamp::of(file) {
+                    hashing::FILES.forget(&stamp);
+                }
                 return Ok(Piece::Broken("it changed while it was being sent".into()));
             }
             (Ok(0), _) => return Ok(Piece::End(self.hasher.finalize())),
@@ -143,6 +142,23 @@ impl Outgoing {
         self.hasher.update(&data);
         Ok(Piece::Data(data))
     }
+}
+
+/// Hash of the first `size` bytes, read only if it is not remembered.
+fn hash_of(file: &mut File, size: u64) -> io::Result<Hash> {
+    let before = (Stamp::of(file)?, hashing::time_of_day());
+    if before.0.size == size
+        && let Some(known) = hashing::FILES.get(&before.0)
+    {
+        return Ok(known);
+    }
+    let mut hasher = Hasher::new();
+    if hash_into(&mut hasher, file, size)? < size {
+        return Err(io::Error::other("it became shorter while it was being read"));
+    }
+    let hash = hasher.finalize();
+    hashing::FILES.remember_read(before, file, hash);
+    Ok(hash)
 }
 
 /// Returns whether it is another than when it was offered, in what has been sent already or behind it.

@@ -1,14 +1,17 @@
 //! Files that are not complete yet.
 
+use super::account::{self, Account};
+use super::error::Error;
 use super::frame::{Content, Modified, Offer};
-use super::hashing::hash_into;
+use super::hashing::{self, Stamp, hash_into};
 use super::made::Made;
 use super::path::{PART_PREFIX, RelativePath};
 use super::permitted::{Existing, Origin};
 use super::quota::{Quota, cost};
+use super::reason::Reason;
 use super::trouble::{Trouble, exists};
 use blake3::{Hash, Hasher};
-use rustix::fs::{self, AtFlags, Mode, RenameFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{self, AtFlags, Mode, RenameFlags, Timespec, Timestamps};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -32,8 +35,10 @@ pub(super) struct Part {
     umask: Mode,
     /// Bytes of the content that are here, holes included.
     here: u64,
-    /// As we left it; another is somebody else's work.
-    left: Option<Left>,
+    /// Of these bytes.
+    hasher: Hasher,
+    /// As we left it; another is the work of another program.
+    left: Option<Stamp>,
     ours: Ours,
 }
 
@@ -64,45 +69,51 @@ enum Ours {
     Doubtful,
 }
 
-/// How a file looked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Left {
-    size: i64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Left {
-    fn of(stat: &Stat) -> Self {
-        Self {
-            size: stat.st_size,
-            modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
-            changed: (stat.st_ctime, stat.st_ctime_nsec as i64),
-        }
-    }
-}
-
 impl Part {
     /// A part that is open and locked; it is charged to the quota.
     pub(super) fn new(opened: Opened, target: RelativePath, end: AtEnd) -> Result<Self, Trouble> {
         let Opened { directory, name, file, made, quota, umask } = opened;
         let here = file.metadata().map_err(|e| Trouble::of_io("looking at a partial file", e))?.len();
-        let (left, ours) = (None, Ours::AsFarAsWeKnow);
-        Ok(Self { directory, name, file, target, end, made, quota, umask, here, left, ours })
+        let (hasher, left, ours) = (Hasher::new(), None, Ours::AsFarAsWeKnow);
+        Ok(Self { directory, name, file, target, end, made, quota, umask, here, hasher, left, ours })
     }
 
-    /// How much is here, and its hash to go on with; at most `size` bytes.
-    pub(super) fn prefix(&mut self, size: u64) -> Result<(u64, Hasher), Trouble> {
-        let doing = |e| Trouble::of_io("reading a partial file", e);
-        let mut hasher = Hasher::new();
-        let here = hash_into(&mut hasher, &mut self.file, u64::MAX).map_err(doing)?;
-        if here <= size {
-            self.here = here;
-            self.look();
-            return Ok((here, hasher));
+    /// Finds out how much is here, at most `size` bytes, and its hash, so that it can be gone on with.
+    pub(super) fn resume(
+        &mut self,
+        size: u64,
+        account: &Account,
+        meanwhile: &mut dyn FnMut() -> Result<(), Error>,
+    ) -> Result<(), Trouble> {
+        let doing = "reading a partial file";
+        let stamp = Stamp::of(&self.file).map_err(|e| Trouble::of(doing, e))?;
+        let (here, hasher) = match hashing::PARTS.get(&stamp) {
+            Some(hasher) => {
+                self.file.seek(SeekFrom::Start(stamp.size)).map_err(|e| Trouble::of_io(doing, e))?;
+                (stamp.size, hasher)
+            }
+            None if stamp.size > size => (stamp.size, Hasher::new()),
+            None if !account.may_hash() => {
+                return Err(Trouble::refuse(Reason::Busy, format!("{}: {}", self.target, account::BUSY)));
+            }
+            None => account.hash(&mut self.file, doing, meanwhile)?,
+        };
+        if here > size {
+            return self.rewind();
         }
-        self.rewind()?;
-        Ok((0, Hasher::new()))
+        (self.here, self.hasher) = (here, hasher);
+        self.look();
+        Ok(())
+    }
+
+    /// Returns the bytes of the content that are here.
+    pub(super) const fn here(&self) -> u64 {
+        self.here
+    }
+
+    /// Returns the hash of the bytes that are here.
+    pub(super) fn hash(&self) -> Hash {
+        self.hasher.finalize()
     }
 
     /// Forgets what is here.
@@ -110,7 +121,7 @@ impl Part {
         let emptied = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
         emptied.map_err(|e| Trouble::of_io("emptying a partial file", e))?;
         self.quota.give_back(cost(self.here) - cost(0));
-        self.here = 0;
+        (self.here, self.hasher) = (0, Hasher::new());
         self.look();
         Ok(())
     }
@@ -124,12 +135,15 @@ impl Part {
         self.doubt();
         if let Err(e) = write_around_holes(&mut self.file, data) {
             self.quota.give_back(more);
+            // Half of what could not be written was written by this program, too.
+            self.look();
             let kept = match self.end {
                 AtEnd::Keep => "; what has arrived is kept, and sending it again goes on from there",
                 AtEnd::Remove | AtEnd::Nothing => "",
             };
             return Err(Trouble::of_io(format!("writing {}{kept}", self.target), e));
         }
+        self.hasher.update(data);
         self.here += data.len() as u64;
         self.look();
         Ok(())
@@ -208,14 +222,14 @@ impl Part {
         }
     }
 
-    /// Remembers how it looks.
+    /// Notes its state.
     fn look(&mut self) {
-        self.left = fs::fstat(&self.file).ok().map(|stat| Left::of(&stat));
+        self.left = Stamp::of(&self.file).ok();
     }
 
     /// Whether it looks as we left it.
     fn doubt(&mut self) {
-        let now = fs::fstat(&self.file).ok().map(|stat| Left::of(&stat));
+        let now = Stamp::of(&self.file).ok();
         if now != self.left {
             self.ours = Ours::Doubtful;
         }
@@ -238,8 +252,12 @@ impl Drop for Part {
         // What is kept lies where it was offered. A hole at its end belongs to it, and half of what could not be written does
         // not.
         self.made.keep();
-        if self.ours == Ours::AsFarAsWeKnow {
-            let _ = self.file.set_len(self.here);
+        self.doubt();
+        if self.ours == Ours::AsFarAsWeKnow
+            && self.file.set_len(self.here).is_ok()
+            && let Ok(stamp) = Stamp::of(&self.file)
+        {
+            hashing::PARTS.remember(stamp, self.hasher.clone());
         }
     }
 }

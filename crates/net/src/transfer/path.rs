@@ -1,4 +1,4 @@
-use crate::printable::printable;
+use crate::printable::{brief, printable};
 use std::fmt;
 
 /// The longest path that is sent, in bytes: Linux's PATH_MAX less the NUL.
@@ -86,10 +86,10 @@ impl RelativePath {
         self.0.split(|byte| *byte == b'/')
     }
 
-    /// Returns whether one of the names begins with a dot.
+    /// Returns the whole path, printable. [`Display`](fmt::Display) cuts long ones.
     #[must_use]
-    pub fn is_hidden(&self) -> bool {
-        self.names().any(|name| name.starts_with(b"."))
+    pub fn whole(&self) -> String {
+        printable(&self.0)
     }
 
     /// `self/name`.
@@ -102,9 +102,10 @@ impl RelativePath {
     }
 }
 
+/// Its first 255 characters.
 impl fmt::Display for RelativePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&printable(&self.0))
+        f.write_str(&brief(&self.0))
     }
 }
 

@@ -11,7 +11,7 @@ pub enum Existing {
 /// Relation of a sender to the receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// A sender whose key is not known. Names that begin with a dot are refused, and execute permission is removed: neither
+    /// A sender whose key is not known. [Odd names](super::Oddity) are refused, and execute permission is removed: neither
     /// a start-up file nor a program comes from a stranger.
     #[default]
     Stranger,

@@ -1,20 +1,28 @@
+use super::account::{self, Account};
 use super::batch::{Batch, Complete, Entry, Rules};
 use super::error::Error;
 use super::frame::{Content, Frame, Number, Offer, VERSION, WINDOW};
-use super::hashing::hash_into;
+use super::hashing::{self, Stamp};
 use super::part::Part;
-use super::path::RelativePath;
+use super::path::{PathProblem, RelativePath};
 use super::permitted::{Existing, Origin, Permitted};
 use super::reason::{Reason, Refusal};
 use super::store::{Directory, Found};
 use super::trouble::{Trouble, exists};
 use super::{Outcome, Summary, Watch};
-use crate::printable::printable;
-use blake3::{Hash, Hasher};
-use std::collections::{BTreeMap, VecDeque};
+use crate::printable::brief;
+use blake3::Hash;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs::File;
 
 /// Partial files of earlier transfers that are open for offers that have not begun: each takes descriptors.
 const MOST_RESUMED: usize = 2;
+
+/// Paths of files that were there already, of which is known that they were offered.
+const MOST_RECOGNISED: usize = 1 << 16;
+
+/// Offers of paths that no receiver takes, in a conversation. A sender of this project makes none.
+const MOST_UNUSABLE: u64 = 256;
 
 /// The receiving side of a conversation: takes frames, gives replies, and keeps files in a [`Directory`].
 ///
@@ -37,6 +45,14 @@ pub struct Receiver<'a> {
     batch: Batch,
     replies: VecDeque<Frame>,
     summary: Summary,
+    /// Account of what is hashed for the sender.
+    account: Account,
+    /// Digests of the paths of files that were there already: to offer one again is no progress.
+    recognised: BTreeSet<u64>,
+    /// Files that were stored, or found to be there for the first time.
+    finished: u64,
+    /// Offers whose paths no receiver takes.
+    unusable: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,10 +86,6 @@ struct Incoming {
     path: RelativePath,
     offer: Offer,
     part: Part,
-    /// Of what is in the part.
-    hasher: Hasher,
-    /// Bytes in the part.
-    here: u64,
 }
 
 impl<'a> Receiver<'a> {
@@ -93,7 +105,21 @@ impl<'a> Receiver<'a> {
             batch: Batch::default(),
             replies: VecDeque::new(),
             summary: Summary::default(),
+            account: Account::default(),
+            recognised: BTreeSet::new(),
+            finished: 0,
+            unusable: 0,
         }
+    }
+
+    /// Has `account` pay for what is hashed.
+    pub(super) fn paid_by(self, account: Account) -> Self {
+        Self { account, ..self }
+    }
+
+    /// Returns the number of files that were stored, or found to be there for the first time.
+    pub(super) const fn finished(&self) -> u64 {
+        self.finished
     }
 
     /// Whether the sender said that it was everything.
@@ -132,10 +158,11 @@ impl<'a> Receiver<'a> {
     /// As [`handle`](Self::handle).
     pub fn settle(&mut self, watch: &mut dyn Watch) -> Result<(), Error> {
         let mut failed = Ok(());
-        for (Entry { number, path, what }, settled) in self.batch.commit(self.rules) {
+        for (Entry { number, path, what }, settled) in self.batch.commit(self.rules, watch) {
             match (settled, what) {
                 (Ok(()), Complete::File { .. }) => {
                     self.summary.stored += 1;
+                    self.finished += 1;
                     watch.ended(&path, &Outcome::Stored);
                     self.replies.push_back(Frame::Done(number));
                 }
@@ -198,15 +225,30 @@ impl<'a> Receiver<'a> {
             .ok_or_else(|| Error::TooMuch("more files than are permitted here".into()))?;
         match RelativePath::parse(&offer.path) {
             Ok(path) => self.waiting.push_back((number, path, offer)),
-            Err(problem) => {
-                let text = format!("{}: a path that is not taken: {problem}", printable(&offer.path));
-                self.summary.refused += 1;
-                let refusal = Refusal::new(Reason::Path, text);
-                watch.unnameable(&refusal);
-                self.replies.push_back(Frame::Refuse(number, refusal));
-            }
+            Err(problem) => self.unusable(number, &offer.path, problem, watch)?,
         }
         self.answer(watch)
+    }
+
+    /// Refuses a path that no receiver takes.
+    fn unusable(
+        &mut self,
+        number: Number,
+        path: &[u8],
+        problem: PathProblem,
+        watch: &mut dyn Watch,
+    ) -> Result<(), Error> {
+        let text = format!("{}: a path that is not taken: {problem}", brief(path));
+        self.summary.refused += 1;
+        self.unusable += 1;
+        let refusal = Refusal::new(Reason::Path, text);
+        watch.unnameable(&refusal);
+        self.replies.push_back(Frame::Refuse(number, refusal));
+        if self.unusable > MOST_UNUSABLE {
+            let text = format!("more than {MOST_UNUSABLE} paths that are not taken");
+            return Err(Error::Protocol(text));
+        }
+        Ok(())
     }
 
     /// Answers the offers that wait, as far as partial files may be open for them.
@@ -234,11 +276,10 @@ impl<'a> Receiver<'a> {
         offer: Offer,
         watch: &mut dyn Watch,
     ) -> Result<(), Trouble> {
-        if self.rules.origin == Origin::Stranger && path.is_hidden() {
-            let text = format!(
-                "{path}: a name that begins with a dot; the receiver takes it only from a sender whose key it knows"
-            );
-            return Err(Trouble::refuse(Reason::Hidden, text));
+        if let (Origin::Stranger, Some(oddity)) = (self.rules.origin, path.oddity()) {
+            let text =
+                format!("{path}: {oddity}; the receiver takes it only from a sender whose key it knows");
+            return Err(Trouble::refuse(oddity.reason(), text));
         }
         let size = match offer.content {
             Content::Directory => {
@@ -249,8 +290,10 @@ impl<'a> Receiver<'a> {
             Content::File { size, .. } => Some(size),
             Content::Stream => None,
         };
-        if self.is_here(path, &offer)? {
+        if self.is_here(path, &offer, watch)? {
             self.summary.present += 1;
+            self.recognise(path, size);
+            watch.recognised(size.unwrap_or(0));
             watch.ended(path, &Outcome::Present);
             self.replies.push_back(Frame::Have(number));
             return Ok(());
@@ -259,12 +302,12 @@ impl<'a> Receiver<'a> {
             let text = format!("{path}: it has more bytes than are permitted here");
             Trouble::refuse(Reason::TooMuch, text)
         })?;
-        let resumed = self.resumed(path, &offer)?;
-        let here = resumed.as_ref().map_or(0, |incoming| incoming.here);
+        let resumed = self.resumed(path, &offer, watch)?;
+        let here = resumed.as_ref().map_or(0, |incoming| incoming.part.here());
         if let Some(size) = size {
             self.directory.can_hold(path, size, resumed.is_some().then_some(here))?;
         }
-        let prefix = resumed.as_ref().map_or_else(Hasher::new, |incoming| incoming.hasher.clone()).finalize();
+        let prefix = resumed.as_ref().map_or_else(|| blake3::hash(b""), |incoming| incoming.part.hash());
         self.bytes_left = bytes_left;
         let accepted = resumed.map_or_else(|| Accepted::New(path.clone(), offer), Accepted::Resumed);
         self.accepted.insert(number, accepted);
@@ -273,21 +316,26 @@ impl<'a> Receiver<'a> {
     }
 
     /// Returns the part of a file that an earlier transfer has left.
-    fn resumed(&self, path: &RelativePath, offer: &Offer) -> Result<Option<Box<Incoming>>, Trouble> {
+    fn resumed(
+        &self,
+        path: &RelativePath,
+        offer: &Offer,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Box<Incoming>>, Trouble> {
         match offer.content {
             // Nothing tells which stream an earlier one was.
             Content::File { size, .. } if self.directory.has_part(path, offer)? => {
                 let mut part = self.directory.part(path, offer)?;
-                let (here, hasher) = part.prefix(size)?;
+                part.resume(size, &self.account, &mut || watch.working())?;
                 let (path, offer) = (path.clone(), offer.clone());
-                Ok(Some(Box::new(Incoming { path, offer, part, hasher, here })))
+                Ok(Some(Box::new(Incoming { path, offer, part })))
             }
             _ => Ok(None),
         }
     }
 
     /// Whether the very same file is in its place; trouble if another one is and has to stay.
-    fn is_here(&self, path: &RelativePath, offer: &Offer) -> Result<bool, Trouble> {
+    fn is_here(&self, path: &RelativePath, offer: &Offer, watch: &mut dyn Watch) -> Result<bool, Trouble> {
         match self.directory.existing(path)? {
             None => Ok(false),
             Some(Found::Directory) => {
@@ -295,14 +343,41 @@ impl<'a> Receiver<'a> {
             }
             Some(Found::File(mut file, found)) => match offer.content {
                 Content::File { size, hash } if size == found => {
-                    let mut hasher = Hasher::new();
-                    let doing = |e| Trouble::of_io(format!("reading {path}"), e);
-                    hash_into(&mut hasher, &mut file, u64::MAX).map_err(doing)?;
-                    if hasher.finalize() == hash { Ok(true) } else { self.in_the_way(path) }
+                    let is_same = self.hash_of(path, &mut file, watch)? == hash;
+                    if is_same { Ok(true) } else { self.in_the_way(path) }
                 }
                 _ => self.in_the_way(path),
             },
             Some(Found::Other) => self.in_the_way(path),
+        }
+    }
+
+    /// Returns the hash of a file in its place.
+    fn hash_of(&self, path: &RelativePath, file: &mut File, watch: &mut dyn Watch) -> Result<Hash, Trouble> {
+        let doing = format!("reading {path}");
+        let stamp = Stamp::of(file).map_err(|e| Trouble::of(doing.as_str(), e))?;
+        if let Some(known) = hashing::FILES.get(&stamp) {
+            return Ok(known);
+        }
+        if !self.account.may_hash() {
+            return Err(Trouble::refuse(Reason::Busy, format!("{path}: {}", account::BUSY)));
+        }
+        let before = (stamp, hashing::time_of_day());
+        let (_, hasher) = self.account.hash(file, &doing, &mut || watch.working())?;
+        let hash = hasher.finalize();
+        hashing::FILES.remember_read(before, file, hash);
+        Ok(hash)
+    }
+
+    /// Notes that a file was there already. The first time it was worth its hash.
+    fn recognise(&mut self, path: &RelativePath, size: Option<u64>) {
+        let digest = *blake3::hash(path.as_bytes()).as_bytes().first_chunk().expect("a hash has 32 bytes");
+        if self.recognised.len() >= MOST_RECOGNISED {
+            self.recognised.clear();
+        }
+        if self.recognised.insert(u64::from_be_bytes(digest)) {
+            self.finished += 1;
+            self.account.credit(size.unwrap_or(0));
         }
     }
 
@@ -345,15 +420,14 @@ impl<'a> Receiver<'a> {
             Accepted::New(path, offer) => {
                 let mut part = self.directory.part(&path, &offer)?;
                 part.rewind()?;
-                Box::new(Incoming { path, offer, part, hasher: Hasher::new(), here: 0 })
+                Box::new(Incoming { path, offer, part })
             }
         };
-        if offset != incoming.here {
+        if offset != incoming.part.here() {
             if offset != 0 {
                 return Err(Trouble::Fail(Error::Protocol("it starts where nothing was accepted".into())));
             }
             incoming.part.rewind()?;
-            (incoming.hasher, incoming.here) = (Hasher::new(), 0);
         }
         Ok(incoming)
     }
@@ -366,7 +440,7 @@ impl<'a> Receiver<'a> {
         };
         let more = data.len() as u64;
         match incoming.offer.content {
-            Content::File { size, .. } if more > size - incoming.here => {
+            Content::File { size, .. } if more > size - incoming.part.here() => {
                 return Err(Error::TooMuch(format!("{}: more bytes came than were offered", incoming.path)));
             }
             Content::File { .. } => {}
@@ -378,8 +452,6 @@ impl<'a> Receiver<'a> {
         }
         match incoming.part.write(data) {
             Ok(()) => {
-                incoming.hasher.update(data);
-                incoming.here += more;
                 self.summary.bytes += more;
                 watch.advanced(more);
                 Ok(())
@@ -400,13 +472,14 @@ impl<'a> Receiver<'a> {
             Some(Current::Refused(_)) => return Ok(()),
             None => return Err(super::out_of_turn(&Frame::End { hash })),
         };
-        let Incoming { path, offer, mut part, hasher, here } = *incoming;
-        let found = hasher.finalize();
+        let Incoming { path, offer, mut part } = *incoming;
+        let (here, found) = (part.here(), part.hash());
         let whole = match offer.content {
             Content::File { size, hash: offered } => here == size && found == offered && found == hash,
             Content::Stream | Content::Directory => found == hash,
         };
         if whole {
+            self.account.credit(here);
             self.batch.push(Entry { number, path, what: Complete::File { part, offer, hash } });
         } else {
             part.discard();

@@ -90,6 +90,18 @@ impl Sender {
         matches!(self.state, State::Over)
     }
 
+    /// Returns whether the receiver has to say something, however little is sent.
+    #[must_use]
+    pub fn awaits_reply(&self) -> bool {
+        match self.state {
+            State::AwaitHello | State::AwaitBye => true,
+            State::Open => self.offered.values().any(|offered| {
+                matches!(offered.stage, Stage::AwaitVerdict(_) | Stage::AwaitMade | Stage::AwaitStored)
+            }),
+            State::Hello | State::Over | State::Broken => false,
+        }
+    }
+
     /// What was sent so far.
     #[must_use]
     pub const fn summary(&self) -> Summary {
@@ -120,6 +132,7 @@ impl Sender {
     pub fn handle(&mut self, frame: Frame, watch: &mut dyn Watch) -> Result<(), Error> {
         let handled = match (self.state, frame) {
             (_, Frame::Fail(refusal)) => Err(Error::Peer(refusal)),
+            (_, Frame::Working) => Ok(()),
             (State::AwaitHello, Frame::Hello { version, .. }) => {
                 super::check_version(version).map(|()| self.state = State::Open)
             }
@@ -259,6 +272,7 @@ impl Sender {
             }
             (Stage::AwaitVerdict(outgoing), Frame::Have(_)) if outgoing.is_file() => {
                 self.summary.present += 1;
+                watch.recognised(outgoing.size().unwrap_or(0));
                 watch.ended(&path, &Outcome::Present);
             }
             (Stage::AwaitMade, Frame::Done(_)) => watch.ended(&path, &Outcome::Made),

@@ -1,17 +1,20 @@
 //! The machines over streams of bytes.
 
+use super::Summary;
+use super::Watch;
 use super::conversations::Seat;
 use super::error::Error;
 use super::frame::{Frame, WINDOW};
 use super::frames::{Caller, Frames, GoOn, is_passing};
+use super::outlet::{Outlet, Tended};
 use super::permitted::Permitted;
 use super::reason::{Reason, Refusal};
 use super::receiver::Receiver;
 use super::sender::Sender;
+use super::silence::{Silence, now};
 use super::source::Source;
 use super::store::Directory;
-use super::{Summary, Watch};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -28,6 +31,9 @@ const LOOK_UP: Duration = Duration::from_millis(100);
 /// conversation or with `reader`; after an error it may outlive this call until the stream is closed. Closing is the
 /// caller's.
 ///
+/// A receiver that has to say something, and for `silence` neither says anything nor takes a byte, is given up. One that
+/// hashes a file or waits for its disk says so. A writer with a timeout lets this be looked for while it takes nothing.
+///
 /// # Errors
 ///
 /// Why it ended early. Where [`Error::is_worth_another_try`], another call with the source made anew, over a new connection,
@@ -36,30 +42,53 @@ pub fn send(
     reader: impl Read + Send + 'static,
     mut writer: impl Write,
     source: Source,
+    silence: Option<Duration>,
     watch: &mut dyn Watch,
 ) -> Result<Summary, Error> {
     let replies = Replies::listen(reader)?;
     let mut sender = Sender::new(source);
+    let silence = Cell::new(Silence::new(silence, now()));
+    let end_silence = || {
+        let mut ended = silence.get();
+        ended.end(now());
+        silence.set(ended);
+    };
     let mut converse = || {
         while !sender.is_over() {
             not_interrupted(watch)?;
+            let begin = now();
             let next = sender.poll(watch)?;
+            let mut counted = silence.get();
+            counted.leave_out(begin, now());
+            silence.set(counted);
             let mut limit = if next.is_none() { LOOK_UP } else { Duration::ZERO };
             if let Some(frame) = next {
-                let go_on = || not_interrupted(watch).and_then(|()| replies.no_last_word());
-                write(&mut writer, &frame, &go_on).map_err(|error| replies.last_words(error))?;
+                let go_on = || {
+                    not_interrupted(watch)?;
+                    replies.no_last_word(&end_silence)?;
+                    silence.get().check(now())
+                };
+                let written = write_and_tell(&mut writer, &frame.encode(), &go_on, &end_silence);
+                written.map_err(|error| replies.last_words(error))?;
             } else {
                 // Data is not flushed frame by frame: transports fill their segments.
                 flush(&mut writer)?;
             }
             while !sender.is_over() {
                 match replies.next(limit) {
-                    Ok(reply) => sender.handle(reply?, watch)?,
+                    Ok(reply) => {
+                        end_silence();
+                        sender.handle(reply?, watch)?;
+                    }
                     Err(RecvTimeoutError::Timeout) => break,
                     Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
                 }
                 limit = Duration::ZERO;
             }
+            if !sender.awaits_reply() {
+                end_silence();
+            }
+            silence.get().check(now())?;
         }
         Ok::<(), Error>(())
     };
@@ -84,14 +113,16 @@ pub fn send(
 /// Why it ended early. What has arrived of a file is kept for the next conversation.
 pub fn receive<R: Read>(
     caller: impl Into<Caller<R>>,
-    mut writer: impl Write,
+    writer: impl Write,
     directory: &Directory,
     permitted: Permitted,
     seat: &Seat,
     watch: &mut dyn Watch,
 ) -> Result<Summary, Error> {
-    let mut receiver = Receiver::new(directory, permitted);
-    let mut progress = Summary::default();
+    let mut receiver = Receiver::new(directory, permitted).paid_by(seat.account().clone());
+    let mut progress = (0, 0);
+    let outlet = RefCell::new(Outlet::new(writer));
+    let watch = &mut Tended { watch, outlet: &outlet, seat };
     let Caller { mut frames, mut first } = caller.into();
     let mut converse = || {
         while !receiver.is_over() {
@@ -104,7 +135,7 @@ pub fn receive<R: Read>(
                 // Nothing more is to be done at once: what is complete goes to the disk, and all answers leave.
                 None => {
                     receiver.settle(watch)?;
-                    answer(&mut receiver, &mut writer, &|| may_go_on(seat, watch))?;
+                    answer(&mut receiver, &outlet, &|| may_go_on(seat, watch))?;
                     frames.next(&|| may_go_on(seat, watch))?
                 }
             };
@@ -112,9 +143,9 @@ pub fn receive<R: Read>(
                 seat.take_over(sender);
             }
             receiver.handle(frame, watch)?;
-            note_progress(seat, &mut progress, receiver.summary());
+            note_progress(seat, &mut progress, &receiver);
         }
-        answer(&mut receiver, &mut writer, &|| may_go_on(seat, watch))
+        answer(&mut receiver, &outlet, &|| may_go_on(seat, watch))
     };
     match converse() {
         Ok(()) => Ok(receiver.summary()),
@@ -122,7 +153,7 @@ pub fn receive<R: Read>(
             // What is complete is stored, though its sender may not hear of it.
             let _ = receiver.settle(watch);
             if let Some(refusal) = error.told()
-                && say_last(&mut writer, refusal).is_ok()
+                && outlet.borrow_mut().writer().is_some_and(|writer| say_last(writer, refusal).is_ok())
             {
                 frames.drain(&|| may_go_on(seat, watch));
             }
@@ -229,9 +260,10 @@ impl Replies {
     }
 
     /// Nothing was heard that ends the conversation: asked while the writer takes nothing, since what the receiver says may
-    /// be why, and what is written may never arrive.
-    fn no_last_word(&self) -> Result<(), Error> {
+    /// be why, and what is written may never arrive. Calls `heard` for whatever was heard.
+    fn no_last_word(&self, heard: &dyn Fn()) -> Result<(), Error> {
         while let Ok(reply) = self.heard.try_recv() {
+            heard();
             match reply? {
                 Frame::Fail(refusal) => return Err(Error::Peer(refusal)),
                 reply => self.early.borrow_mut().push_back(Ok(reply)),
@@ -256,23 +288,40 @@ impl Replies {
 }
 
 /// Writes all replies that there are.
-fn answer(receiver: &mut Receiver<'_>, writer: &mut impl Write, go_on: GoOn<'_>) -> Result<(), Error> {
+fn answer(
+    receiver: &mut Receiver<'_>,
+    outlet: &RefCell<Outlet<impl Write>>,
+    go_on: GoOn<'_>,
+) -> Result<(), Error> {
     let mut any = false;
+    let mut outlet = outlet.borrow_mut();
     while let Some(reply) = receiver.poll() {
-        write(writer, &reply, go_on)?;
+        outlet.write(&reply, go_on)?;
         any = true;
     }
-    if any { flush(writer) } else { Ok(()) }
+    if any { outlet.flush() } else { Ok(()) }
 }
 
-/// Writes a frame, however often the writer stops for a moment.
-fn write(writer: &mut impl Write, frame: &Frame, go_on: GoOn<'_>) -> Result<(), Error> {
-    let bytes = frame.encode();
-    let mut left = bytes.as_slice();
+/// Writes bytes, however often the writer stops for a moment.
+pub(super) fn write_bytes(writer: &mut impl Write, bytes: &[u8], go_on: GoOn<'_>) -> Result<(), Error> {
+    write_and_tell(writer, bytes, go_on, &|| ())
+}
+
+/// Writes bytes, and calls `taken` whenever the writer has taken some.
+fn write_and_tell(
+    writer: &mut impl Write,
+    bytes: &[u8],
+    go_on: GoOn<'_>,
+    taken: &dyn Fn(),
+) -> Result<(), Error> {
+    let mut left = bytes;
     while !left.is_empty() {
         match writer.write(left) {
             Ok(0) => return Err(Error::Connection(ErrorKind::WriteZero.into())),
-            Ok(written) => left = &left[written..],
+            Ok(written) => {
+                left = &left[written..];
+                taken();
+            }
             Err(e) if is_passing(&e) => go_on()?,
             Err(e) => return Err(Error::Connection(e)),
         }
@@ -280,7 +329,7 @@ fn write(writer: &mut impl Write, frame: &Frame, go_on: GoOn<'_>) -> Result<(), 
     Ok(())
 }
 
-fn flush(writer: &mut impl Write) -> Result<(), Error> {
+pub(super) fn flush(writer: &mut impl Write) -> Result<(), Error> {
     match writer.flush() {
         Err(e) if !is_passing(&e) => Err(Error::Connection(e)),
         _ => Ok(()),
@@ -296,16 +345,18 @@ fn not_interrupted(watch: &dyn Watch) -> Result<(), Error> {
     if watch.interrupted() { Err(Error::Interrupted) } else { Ok(()) }
 }
 
-/// Frames are no progress, and neither are refusals: a peer can have as many of them as it likes.
-fn note_progress(seat: &Seat, before: &mut Summary, now: Summary) {
-    seat.advance(now.bytes - before.bytes);
-    if now.stored + now.present > before.stored + before.present {
+/// Frames are no progress, and neither are refusals, nor files that were there when they were offered before: a peer can have
+/// as many of them as it likes.
+fn note_progress(seat: &Seat, before: &mut (u64, u64), receiver: &Receiver<'_>) {
+    let now = (receiver.summary().bytes, receiver.finished());
+    seat.advance(now.0 - before.0);
+    if now.1 > before.1 {
         seat.finish_one();
     }
     *before = now;
 }
 
-fn may_go_on(seat: &Seat, watch: &dyn Watch) -> Result<(), Error> {
+pub(super) fn may_go_on(seat: &Seat, watch: &dyn Watch) -> Result<(), Error> {
     match (seat.is_taken_over(), seat.is_evicted()) {
         (true, _) => Err(Error::TakenOver),
         (false, true) => Err(Error::Idle),

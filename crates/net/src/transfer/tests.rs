@@ -1,10 +1,12 @@
 //! Both machines against each other, in memory and over sockets.
 
 mod breaks;
+mod costs;
 mod hostile;
 mod pipeline;
 mod place;
 mod round_trip;
+mod unresponsive;
 
 use super::*;
 use place::*;

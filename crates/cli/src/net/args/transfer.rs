@@ -28,8 +28,8 @@ Examples:
   hopline recv -o incoming --anyone --quota 10G --expire 7
   hopline recv -o incoming --clean
 
---known-peers, --psk or --anyone says which senders may send. A sender whose key is not known sends no names that \
-begin with a dot, and its files lose execute permission. Nothing is replaced without --force, and nothing is written \
+--known-peers, --psk or --anyone says which senders may send. A sender whose key is not known sends no odd names, \
+such as those that begin with a dot, and its files lose execute permission. Nothing is replaced without --force, and nothing is written \
 outside the directory. SIGTERM and Ctrl-C stop it: senders are told, and wait for it to be started again.
 Exit codes: 0 done, or stopped by SIGTERM, 1 failed or refused, 2 wrong usage, 130 stopped by Ctrl-C while something \
 arrived.";

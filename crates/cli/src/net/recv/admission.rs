@@ -94,7 +94,7 @@ impl fmt::Display for Admission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Anyone(_) => f.write_str(
-                "any sender may send; without a known key no names that begin with a dot and no execute permission",
+                "any sender may send; without a known key no odd names, such as those that begin with a dot, and no execute permission",
             ),
             Self::Known(known) => write!(f, "senders with one of {} known keys may send", known.peers().len()),
             Self::Shared => f.write_str("senders with the same shared key may send"),
@@ -103,6 +103,11 @@ impl fmt::Display for Admission {
 }
 
 impl Sender {
+    /// Returns its identity as far as it is the same in all of its conversations.
+    pub(crate) fn party(&self) -> String {
+        self.fingerprint.map_or_else(|| self.address.ip().to_string(), |fingerprint| fingerprint.to_string())
+    }
+
     /// The members of a JSON line about it.
     pub(crate) fn json(&self) -> Value {
         json!({

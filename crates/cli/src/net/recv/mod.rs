@@ -211,7 +211,7 @@ fn converse<P: Proves>(
     stream.get().set_read_timeout(Some(LOOK_UP));
     stream.get().set_write_timeout(Some(LOOK_UP));
     let mut follow = Follow::new(args.show, Transferred::From(sender.clone()), bars);
-    follow.say(&format!("{sender} sends"));
+    follow.preface(format!("{sender} sends"));
     let received = transfer::receive(caller, stream.clone(), directory, permitted, &seat, &mut follow);
     // From here on the same sender finds nothing locked.
     drop(seat);
@@ -227,7 +227,12 @@ fn converse<P: Proves>(
             Failure::Other(why)
         }
     })?;
-    follow.summarise()
+    let deferred = follow.deferred();
+    follow.summarise()?;
+    match deferred {
+        1.. if args.once => Err(Failure::Other(format!("{deferred} deferred, and nothing waits for them"))),
+        _ => Ok(()),
+    }
 }
 
 /// The sender has our last word, or has gone without it; and knows that we have its end, which it waits for.

@@ -70,8 +70,7 @@ enum Spoken {
 }
 
 fn spoken(args: &Args, follow: &mut Follow) -> Result<Spoken, Failure> {
-    // Half of the patience is left for another connection.
-    let silence = Some(Span::from_secs(args.silence.min(args.patience / 2).max(1).into()));
+    let silence = Some(Span::from_secs(silence(args).as_secs()));
     Ok(match args.identity.transport {
         Transport::Tpa => {
             if args.trust.is_some() || args.trust_on_first_use {
@@ -115,6 +114,17 @@ fn source(args: &Args, input_is_silent: &Arc<AtomicBool>) -> Result<Source, Fail
         Error::Interrupted => Failure::Interrupted(TRANSFER_KEPT),
         e => Failure::Input(Problem::new(e.to_string()).into()),
     })
+}
+
+/// Longest silence of the receiver. Half of the patience is left for another connection.
+fn silence(args: &Args) -> Duration {
+    Duration::from_secs(args.silence.min(args.patience / 2).max(1).into())
+}
+
+/// Longest time of a call if `left` is left for all of them. A call that is not answered within the limit of `--silence` ends, so
+/// that the name is resolved anew.
+fn call_limit(silence_s: u32, left: Duration) -> Duration {
+    CONNECT.min(Duration::from_secs(silence_s.into())).min(left).max(LEAST_PATIENCE)
 }
 
 /// Time that may pass without progress.
@@ -194,8 +204,9 @@ fn told(args: &Args, setback: &Setback) -> String {
 
 /// Waits before the next attempt.
 fn pause(args: &Args, setback: &Setback, left: Duration, follow: &mut Follow) -> Result<(), Failure> {
-    let (why, pause) = (told(args, setback), setback.pause().min(left));
-    follow.say(&format!("{}: {why}; trying again", args.peer));
+    let pause = setback.pause(follow.progressed().elapsed()).min(left);
+    let why = told(args, setback);
+    follow.retrying(setback.code(), &format!("{}: {why}; trying again", args.peer));
     follow.turn(State::Waiting(Cause { code: setback.code(), why, until: clock::now() + pause }));
     wait_or_interrupt(pause)
 }
@@ -208,10 +219,12 @@ fn attempt(
     left: Duration,
     follow: &mut Follow,
 ) -> Result<(), Setback> {
-    let limit = CONNECT.min(left).max(LEAST_PATIENCE);
+    let (limit, silence) = (call_limit(args.silence, left), silence(args));
     match spoken {
-        Spoken::Tpa(config) => converse(connect::<Tpa>(&args.peer, config, limit)?, source, follow),
-        Spoken::Wide(config, _) => converse(connect::<Wide>(&args.peer, config, limit)?, source, follow),
+        Spoken::Tpa(config) => converse(connect::<Tpa>(&args.peer, config, limit)?, source, silence, follow),
+        Spoken::Wide(config, _) => {
+            converse(connect::<Wide>(&args.peer, config, limit)?, source, silence, follow)
+        }
     }
     .map_err(Setback::Error)
 }
@@ -219,6 +232,7 @@ fn attempt(
 fn converse<P: Protocol>(
     stream: Stream<P>,
     source: &mut Option<Source>,
+    silence: Duration,
     follow: &mut Follow,
 ) -> Result<(), Error> {
     let Some(source) = source.take() else { return Ok(()) };
@@ -226,7 +240,7 @@ fn converse<P: Protocol>(
     stream.set_read_timeout(Some(LOOK_UP));
     stream.set_write_timeout(Some(LOOK_UP));
     let stream = Shared::new(stream);
-    let sent = transfer::send(stream.clone(), stream.clone(), source, follow);
+    let sent = transfer::send(stream.clone(), stream.clone(), source, Some(silence), follow);
     // All has been answered by now, or the last word says why not: what fails here is no loss. The thread that reads replies
     // may still have the stream; it ends with it.
     if stream.get().close_within(LAST_WORD).is_err() {
@@ -265,4 +279,18 @@ fn wait_or_interrupt(pause: Duration) -> Result<(), Failure> {
         thread::sleep(LOOK_UP.min(pause));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_lasts_no_longer_than_a_silence() {
+        let seconds = Duration::from_secs;
+        for (silence, left, limit) in [(120, 600, 20), (4, 600, 4), (4, 3, 3)] {
+            assert_eq!(call_limit(silence, seconds(left)), seconds(limit));
+        }
+        assert_eq!(call_limit(4, Duration::ZERO), LEAST_PATIENCE);
+    }
 }

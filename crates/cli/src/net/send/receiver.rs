@@ -3,7 +3,7 @@
 use super::super::identity::{self, Acquaintances, Known};
 use super::connect::key_of;
 use super::setback::Setback;
-use super::{CONNECT, LEAST_PATIENCE, patience, told};
+use super::{call_limit, patience, told};
 use crate::net::TRANSFER_KEPT;
 use crate::net::args::Send as Args;
 use crate::net::follow::Follow;
@@ -43,7 +43,7 @@ pub(super) fn find(args: &Args, follow: &mut Follow) -> Result<(PublicKey, Optio
 fn ask(args: &Args, follow: &mut Follow) -> Result<PublicKey, Failure> {
     loop {
         let left = patience(args).saturating_sub(follow.progressed().elapsed());
-        let setback = match key_of(&args.peer, CONNECT.min(left).max(LEAST_PATIENCE)) {
+        let setback = match key_of(&args.peer, call_limit(args.silence, left)) {
             Ok(key) => return Ok(key),
             Err(Setback::Error(Error::Interrupted)) => return Err(Failure::Interrupted(TRANSFER_KEPT)),
             Err(setback) => setback,

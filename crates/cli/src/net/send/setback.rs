@@ -1,14 +1,16 @@
 //! Reason for another attempt.
 
-use hopline_net::transfer::{Error, Reason, Refusal};
+use hopline_net::transfer::{Error, Refusal};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 /// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The same where the receiver has to get rid of something first: another sender of the same, or what fills its disk.
+/// The same where the receiver has to get rid of something first: another sender of the same, or what fills its disk. It grows with
+/// the time without progress, of which it is an eighth.
 const PAUSE_IF_DEFERRED: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Reasons for another attempt.
 #[derive(Debug)]
@@ -48,9 +50,10 @@ impl Setback {
         }
     }
 
-    pub(super) const fn pause(&self) -> Duration {
+    /// Pause before the next attempt, after `idle` without progress.
+    pub(super) fn pause(&self, idle: Duration) -> Duration {
         match self {
-            Self::Deferred(_) => PAUSE_IF_DEFERRED,
+            Self::Deferred(_) => (idle / 8).clamp(PAUSE_IF_DEFERRED, LONGEST_PAUSE),
             Self::Name(_) | Self::Error(_) => PAUSE,
         }
     }
@@ -59,12 +62,22 @@ impl Setback {
 impl fmt::Display for Setback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Deferred(refusal) if refusal.reason == Reason::Busy => {
-                f.write_str("the receiver receives some of the files from another sender")
-            }
             Self::Deferred(refusal) => write!(f, "the receiver has not taken all: {refusal}"),
             Self::Name(error) => write!(f, "the name has no address: {error}"),
             Self::Error(error) => error.fmt(f),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_for_a_deferred_file_grows_with_the_time_without_progress() {
+        let refusal = Refusal { reason: hopline_net::transfer::Reason::NoSpace, text: "full".into() };
+        let setback = Setback::Deferred(refusal);
+        let pauses = [0, 16, 80, 3600].map(|idle| setback.pause(Duration::from_secs(idle)).as_secs());
+        assert_eq!(pauses, [2, 2, 10, 30]);
     }
 }

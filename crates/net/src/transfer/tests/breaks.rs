@@ -70,7 +70,7 @@ fn break_after(place: &Place, left: usize) -> (Result<Summary, Error>, Result<Su
             receive(&there, &there, &directory, Permitted::default(), &Seat::alone(), &mut ())
         });
         let writer = Breaking { writer: here.try_clone().unwrap(), left };
-        let sent = send(here.try_clone().unwrap(), writer, place.source(), &mut ());
+        let sent = send(here.try_clone().unwrap(), writer, place.source(), None, &mut ());
         here.shutdown(Shutdown::Both).unwrap();
         (sent, receiving.join().unwrap())
     })
@@ -223,7 +223,7 @@ fn a_damaged_stream_is_noticed_at_once_and_what_came_before_is_kept() {
             there.shutdown(Shutdown::Both).unwrap();
             received
         });
-        let sent = send(here.try_clone().unwrap(), &here, place.source(), &mut ());
+        let sent = send(here.try_clone().unwrap(), &here, place.source(), None, &mut ());
         here.shutdown(Shutdown::Both).unwrap();
         (sent.unwrap_err(), receiving.join().unwrap().unwrap_err())
     });
@@ -301,7 +301,7 @@ fn an_interruption_is_told_to_the_other_side() {
     let place = Place::with(b"x");
     let (here, there) = UnixStream::pair().unwrap();
     let directory = place.directory();
-    let sent = send(here.try_clone().unwrap(), &here, place.source(), &mut Stop).unwrap_err();
+    let sent = send(here.try_clone().unwrap(), &here, place.source(), None, &mut Stop).unwrap_err();
     assert!(matches!(sent, Error::Interrupted));
     let told =
         receive(&there, &there, &directory, Permitted::default(), &Seat::alone(), &mut ()).unwrap_err();
@@ -328,7 +328,7 @@ fn a_connection_that_has_timed_out_is_over() {
     let place = Place::with(b"x");
     let directory = place.directory();
     let received = receive(Dead, Dead, &directory, Permitted::default(), &Seat::alone(), &mut ());
-    let sent = send(Dead, Dead, place.source(), &mut ());
+    let sent = send(Dead, Dead, place.source(), None, &mut ());
     for ended in [received, sent] {
         let error = ended.unwrap_err();
         assert!(matches!(&error, Error::Connection(e) if e.kind() == io::ErrorKind::TimedOut), "{error:?}");
@@ -371,7 +371,7 @@ fn the_later_conversation_of_a_sender_takes_over_and_the_earlier_is_told() {
             let seat = seat;
             receive(&here, &here, &directory, Permitted::default(), &seat, &mut ())
         });
-        let sent = send(second.try_clone().unwrap(), &second, place.source(), &mut ()).unwrap();
+        let sent = send(second.try_clone().unwrap(), &second, place.source(), None, &mut ()).unwrap();
         assert_eq!((sent.stored, sent.refused), (1, 0), "nothing was in its way");
         assert!(matches!(earlier.join().unwrap(), Err(Error::TakenOver)));
         assert_eq!(later.join().unwrap().unwrap().stored, 1);
@@ -554,7 +554,7 @@ fn a_receiver_that_stops_is_heard_while_a_stream_has_nothing() {
             }
         });
         let source = Source::of_stream(Idle, "f").unwrap();
-        let ended = send(here.try_clone().unwrap(), &here, source, &mut ()).unwrap_err();
+        let ended = send(here.try_clone().unwrap(), &here, source, None, &mut ()).unwrap_err();
         assert_eq!(ended.to_string(), "the peer gave up: interrupted");
     });
 }
@@ -598,7 +598,7 @@ fn a_sender_that_gets_nothing_through_still_hears_why() {
         });
         let sending = scope.spawn(|| {
             let writer = Stuck { writer: &here, left: 2 * CHUNK };
-            send(here.try_clone().unwrap(), writer, place.source(), &mut ())
+            send(here.try_clone().unwrap(), writer, place.source(), None, &mut ())
         });
         while !directory.parts().unwrap().iter().any(|part| part.bytes > 0) {
             thread::yield_now();
@@ -640,7 +640,7 @@ fn refused_offers_are_no_progress_and_data_and_stored_files_are() {
     });
     assert_eq!(refused, 0);
     let send = |stream: &UnixStream| {
-        send(stream.try_clone().unwrap(), stream, place.source(), &mut ()).unwrap();
+        send(stream.try_clone().unwrap(), stream, place.source(), None, &mut ()).unwrap();
     };
     let stored = run(&send);
     assert!(stored > CHUNK as u64, "{stored}");

@@ -107,6 +107,14 @@ fn a_stranger_plants_no_hidden_files_and_no_programs_and_the_rest_goes() {
             assert_eq!(receiver.is_refused(offer(path, content)).reason, Reason::Hidden);
         }
     }
+    let odd: [&[u8]; 5] = [b"-rf", "photo\u{202e}gpj.exe".as_bytes(), b"tail. ", b"d/AUX.txt", b"\xff"];
+    for path in odd {
+        let refusal = receiver.is_refused(file(path, b"x"));
+        assert_eq!(refusal.reason, Reason::Path, "{refusal}");
+        let mut known =
+            Rogue::greeted(&directory, Permitted { origin: Origin::Known, ..Permitted::default() });
+        assert!(matches!(known.offers(file(path, b"x")), Ok(Some(Frame::Accept { .. }))));
+    }
     let known = Permitted { origin: Origin::Known, ..Permitted::default() };
     let (sent, _) = converse(place.source(), &directory, known).unwrap();
     assert_eq!((sent.stored, sent.present, sent.refused), (2, 2, 0));
@@ -242,7 +250,7 @@ fn another_version_is_named() {
     let error = answer(&mut receiver, Frame::Hello { version: 9, sender: None }).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the peer broke the protocol: it speaks version 9 of the file transfer, and this is version 2: update the older one"
+        "the peer broke the protocol: it speaks version 9 of the file transfer, and this is version 3: update the older one"
     );
 }
 

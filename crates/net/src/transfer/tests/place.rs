@@ -113,7 +113,7 @@ pub(super) fn over_sockets(
             received
         });
         let here = Shared::new(here);
-        let sent = send(here.clone(), here.clone(), source, &mut ());
+        let sent = send(here.clone(), here.clone(), source, None, &mut ());
         here.get().shutdown(Shutdown::Both).unwrap();
         (sent, receiving.join().unwrap())
     })

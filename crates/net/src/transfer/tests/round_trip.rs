@@ -256,7 +256,7 @@ fn both_sides_tell_how_it_goes() {
         scope.spawn(|| {
             receive(&there, &there, &directory, Permitted::default(), &Seat::alone(), &mut receiver).unwrap()
         });
-        send(here.try_clone().unwrap(), &here, place.source(), &mut sender).unwrap();
+        send(here.try_clone().unwrap(), &here, place.source(), None, &mut sender).unwrap();
     });
     assert_eq!(sender.0, ["f Some(16385) from 0", "16384", "1", "f Stored"]);
     assert_eq!(receiver.0, sender.0);

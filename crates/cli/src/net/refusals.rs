@@ -1,0 +1,105 @@
+//! What a receiver says of files that it does not take: a stranger may have as many of them refused as it likes.
+
+use crate::net::clock;
+use hopline_net::transfer::Reason;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Refusals of a conversation that are named; the rest is counted.
+const MOST_NAMED: u64 = 100;
+/// The same of all conversations together, in a second.
+const MOST_A_SECOND: u64 = 50;
+/// Files that senders wait for, of which is known that it was told.
+const MOST_DEFERRED: usize = 1024;
+const SECOND: Duration = Duration::from_secs(1);
+const UNPOISONED: &str = "no thread panics while it holds this";
+
+static NAMED: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
+static DEFERRED: Mutex<BTreeMap<File, (Reason, u64)>> = Mutex::new(BTreeMap::new());
+
+/// A sender, and the path of what it offers.
+pub(crate) type File = (String, String);
+
+/// Refusals of a conversation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Refusals {
+    named: u64,
+    unnamed: u64,
+}
+
+impl Refusals {
+    /// Counts a refusal, and returns whether it is to be named.
+    pub(crate) fn is_named(&mut self) -> bool {
+        let mut in_second = NAMED.lock().expect(UNPOISONED);
+        let named = self.named < MOST_NAMED && is_within(&mut in_second, clock::now());
+        if named {
+            self.named += 1;
+        } else {
+            self.unnamed += 1;
+        }
+        named
+    }
+
+    /// Returns the number of refusals that were not named.
+    pub(crate) const fn unnamed(&self) -> u64 {
+        self.unnamed
+    }
+}
+
+fn is_within(second: &mut Option<(Instant, u64)>, now: Instant) -> bool {
+    let (begin, count) = second.filter(|(begin, _)| now.duration_since(*begin) < SECOND).unwrap_or((now, 0));
+    *second = Some((begin, count + 1));
+    count < MOST_A_SECOND
+}
+
+/// Notes that the sender of a file is to wait, and returns whether that is new.
+pub(crate) fn defer(file: File, reason: Reason) -> bool {
+    let mut deferred = DEFERRED.lock().expect(UNPOISONED);
+    match deferred.get_mut(&file) {
+        Some((before, tries)) if *before == reason => {
+            *tries += 1;
+            return false;
+        }
+        Some((before, tries)) => {
+            *before = reason;
+            *tries += 1;
+            return true;
+        }
+        None => {}
+    }
+    if deferred.len() >= MOST_DEFERRED {
+        deferred.pop_first();
+    }
+    deferred.insert(file, (reason, 1));
+    true
+}
+
+/// Returns how many times the sender of a file had to wait, which it has to no more.
+pub(crate) fn settle(file: &File) -> Option<u64> {
+    DEFERRED.lock().expect(UNPOISONED).remove(file).map(|(_, tries)| tries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_beyond_those_of_a_second_are_not_named() {
+        let (begin, mut second) = (clock::now(), None);
+        let named = |second: &mut _, at| (0..60).filter(|_| is_within(second, at)).count() as u64;
+        assert_eq!(named(&mut second, begin), MOST_A_SECOND);
+        assert_eq!(named(&mut second, begin + SECOND / 2), 0);
+        assert_eq!(named(&mut second, begin + SECOND), MOST_A_SECOND);
+    }
+
+    #[test]
+    fn a_file_that_has_to_wait_is_told_once_for_each_reason() {
+        let file = || ("a sender of this test".to_owned(), "f".to_owned());
+        let told = [Reason::NoSpace, Reason::NoSpace, Reason::Busy, Reason::Busy]
+            .map(|reason| defer(file(), reason));
+        assert_eq!(told, [true, false, true, false]);
+        assert_eq!(settle(&file()), Some(4));
+        assert_eq!(settle(&file()), None);
+    }
+}

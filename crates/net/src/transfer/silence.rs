@@ -1,0 +1,65 @@
+//! Silence of a receiver whose transport still acknowledges.
+
+use super::error::Error;
+use std::time::{Duration, Instant};
+
+/// Time since a receiver last took a byte or said something, while it has to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Silence {
+    limit: Option<Duration>,
+    since: Instant,
+}
+
+impl Silence {
+    pub(super) const fn new(limit: Option<Duration>, now: Instant) -> Self {
+        Self { limit, since: now }
+    }
+
+    /// The receiver has taken something or said something, or has nothing to say.
+    pub(super) const fn end(&mut self, now: Instant) {
+        self.since = now;
+    }
+
+    /// Does not count the time since `begin`, in which this side had to do something.
+    pub(super) fn leave_out(&mut self, begin: Instant, now: Instant) {
+        self.since += now.saturating_duration_since(begin);
+    }
+
+    /// # Errors
+    /// [`Error::Unresponsive`] if it has lasted too long.
+    pub(super) fn check(&self, now: Instant) -> Result<(), Error> {
+        match self.limit {
+            Some(limit) if now.saturating_duration_since(self.since) >= limit => {
+                Err(Error::Unresponsive(limit))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "streams are in real time")]
+pub(super) fn now() -> Instant {
+    Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_receiver_that_says_nothing_is_given_up_at_the_limit() {
+        let begin = now();
+        let at = |seconds| begin + Duration::from_secs(seconds);
+        let mut silence = Silence::new(Some(LIMIT), begin);
+        assert!(silence.check(at(9)).is_ok());
+        assert!(matches!(silence.check(at(10)), Err(Error::Unresponsive(LIMIT))));
+        silence.end(at(10));
+        assert!(silence.check(at(19)).is_ok());
+        silence.leave_out(at(12), at(17));
+        assert!(silence.check(at(24)).is_ok());
+        assert!(silence.check(at(25)).is_err());
+        assert!(Silence::new(None, begin).check(at(1 << 20)).is_ok());
+    }
+}
