@@ -35,9 +35,8 @@ const TRIES_AGAIN: Duration = Duration::from_secs(60);
 /// # Errors
 /// Why it did not start; nothing is half set up then.
 pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result<(), RunError> {
-    let mut config = Config::load(path)?;
+    let config = Config::load(path)?;
     log::start(config.log);
-    fit(&mut config);
     // Another user than root cannot become this one, and is told by the files that it may not write.
     let user = config.user.as_ref().filter(|_| geteuid().is_root());
     let state = State::take_for(&config.state_dir, &config.name, user)?;
@@ -186,8 +185,7 @@ impl Daemon {
         let _ = sd_notify::NotifyState::monotonic_usec_now()
             .map(|at| sd_notify::notify(&[NotifyState::Reloading, at]));
         match Config::load(&self.path) {
-            Ok(mut config) => {
-                fit(&mut config);
+            Ok(config) => {
                 self.change_to(config);
             }
             Err(Problems(problems)) => {
@@ -270,10 +268,6 @@ fn tracked(config: &Config, tracking: Tracking) -> Option<Tracked> {
         Tracking::InUse => Tracked::InUse,
     };
     Rules::of(config, tracking).mind_tracking().then_some(tracked)
-}
-
-fn fit(config: &mut Config) {
-    config.fit_to_machine().iter().for_each(|sentence| warn!("{sentence}"));
 }
 
 fn look_at_router(config: &Config) -> Result<(), RunError> {

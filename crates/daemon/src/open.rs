@@ -4,6 +4,7 @@ use crate::config::{EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task
 use crate::rules::{Claim, RuleError};
 use bytes::Bytes;
 use hopline_net::announce::Announcements;
+use hopline_net::diversion::Diverter;
 use hopline_net::dproxy::DProxy;
 use hopline_net::gateway::{Entrance, Exit};
 use hopline_net::handoff::{BaseStation, HomeAgent, MobileHost};
@@ -181,7 +182,7 @@ fn split(task: &SplitTask) -> Result<Opened, Error> {
 
 fn gateway(task: &EntranceTask) -> Result<Opened, OpenError> {
     let entrance = Entrance::open(&task.config)?;
-    let service: Box<dyn Service> = match &task.announce {
+    let entrance: Box<dyn Service> = match &task.announce {
         None => Box::new(entrance),
         Some(config) => {
             let announcements = Announcements::open(config)?;
@@ -189,10 +190,16 @@ fn gateway(task: &EntranceTask) -> Result<Opened, OpenError> {
             Box::new(Together(Box::new(entrance), Box::new(announcements)))
         }
     };
-    let opened = (task.config.clone(), task.announce.clone());
+    let service: Box<dyn Service> = match task.diverted() {
+        None => entrance,
+        Some(diversion) => Box::new(Together(entrance, Box::new(Diverter::open(diversion)?))),
+    };
+    let opened = (task.config.clone(), task.announce.clone(), task.diverted());
     // Which connections are diverted is a matter of rules.
     let tune = move |task: &Task| match task {
-        Task::Gateway(task) => (&task.config, &task.announce) == (&opened.0, &opened.1),
+        Task::Gateway(task) => {
+            (&task.config, &task.announce, &task.diverted()) == (&opened.0, &opened.1, &opened.2)
+        }
         _ => false,
     };
     Ok(Opened { service, tuner: Tuner(Box::new(tune)) })

@@ -16,6 +16,7 @@ mod admission;
 pub mod announce;
 pub mod bench;
 mod descriptors;
+pub mod diversion;
 pub mod dproxy;
 mod error;
 pub mod frames;

@@ -4,6 +4,7 @@
 //! | file | tests |
 //! |---|---|
 //! | `start` | what is wrong before a daemon runs |
+//! | `firewall` | rules of the router's own for what it forwards |
 //! | `floods` | packets of connections that nobody has |
 //! | `life` | how it ends, and what is left |
 //! | `reload` | SIGHUP |
@@ -23,6 +24,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "they tell what they measure")]
 
 mod asked;
+mod firewall;
 mod floods;
 mod gateways;
 pub(crate) mod ipv6;
@@ -98,6 +100,8 @@ pub(crate) fn tests() -> Vec<Test> {
         onward::calls_to_black_holes_keep_no_other_call_waiting,
         onward::killed_while_calls_wait_it_leaves_nothing_and_they_reach_the_server,
         onward::told_so_it_answers_before_it_calls,
+        firewall::what_the_firewall_forbids_is_not_split,
+        firewall::what_the_firewall_forbids_no_gateway_takes,
         tunnels::a_stream_through_a_tunnel_goes_on_when_its_daemon_is_restarted,
         tunnels::a_stream_through_a_tunnel_goes_on_when_its_daemon_was_killed,
         tunnels::a_stream_through_a_tunnel_goes_on_when_its_parameters_change,

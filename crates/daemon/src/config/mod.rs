@@ -16,7 +16,6 @@ pub use values::Subnet;
 
 use crate::rules::Owner;
 use hopline_net::accounts::{self, Account};
-use hopline_net::nfqueue;
 use hopline_scenario::document::{self, Node};
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::{Problem, Problems, Source};
@@ -143,21 +142,6 @@ impl Config {
         Ok(Self::resolve(&document)?)
     }
 
-    /// Replaces defaults that this machine does not support. Returns a sentence about each.
-    #[must_use]
-    pub fn fit_to_machine(&mut self) -> Vec<String> {
-        let splits = self.proxies.iter_mut().filter_map(|proxy| match &mut proxy.task {
-            Task::Split(task) if nfqueue::is_absent() => task.call_after().then(|| proxy.name.clone()),
-            _ => None,
-        });
-        let sentence = |name| {
-            format!(
-                "{name} answers clients before it calls servers: this kernel has no NFQUEUE for onward = \"first\""
-            )
-        };
-        splits.map(sentence).collect()
-    }
-
     /// The folders in which its proxies make sockets.
     pub(crate) fn folders_written(&self) -> Vec<PathBuf> {
         self.proxies.iter().filter_map(|proxy| proxy.task.folder_written()).collect()
@@ -191,10 +175,13 @@ impl Config {
         Ok(config)
     }
 
-    /// Makes this daemon the owner of interfaces that outlive its proxies.
+    /// Makes this daemon the owner of interfaces that outlive its proxies, and has these use its mark.
     pub(crate) fn own(&mut self) {
         let owner = Owner { name: self.name.clone(), folder: self.state_dir.clone() };
-        self.proxies.iter_mut().for_each(|proxy| proxy.task.set_owner(&owner));
+        for proxy in &mut self.proxies {
+            proxy.task.set_owner(&owner);
+            proxy.task.set_mark(self.capture.mark);
+        }
     }
 }
 

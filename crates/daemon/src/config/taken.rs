@@ -45,7 +45,7 @@ impl Taken {
             format_args!("are called \"{name}\""),
             "give one of them another name = \"…\"",
         )?;
-        if let Some(queue) = task.queue() {
+        for queue in task.queues() {
             let help = "a queue brings its packets to one of them: give the other one another number";
             let origin = at(&[in_path::QUEUE.name, proxy::KIND.key.name]);
             once(&mut self.queues, queue, origin, format_args!("have queue {queue}"), help)?;

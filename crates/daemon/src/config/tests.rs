@@ -1,4 +1,5 @@
 use super::*;
+use hopline_net::diversion::Diversion;
 use hopline_net::gateway::{Fallback, Transport};
 use hopline_net::split::Onward;
 use std::collections::BTreeSet;
@@ -60,26 +61,26 @@ fn keys_of_machines_are_those_of_scenarios() {
 fn each_proxy_has_a_queue_of_its_own() {
     let two = format!("{SNOOP}{}name = \"other\"\n", SNOOP.replace("wlan0", "wlan1"));
     let config = read(&two).unwrap();
-    let queues: Vec<_> = config.proxies.iter().map(|proxy| proxy.task.queue()).collect();
-    assert_eq!(queues, [Some(26_735), Some(26_736)]);
+    let queues: Vec<_> = config.proxies.iter().map(|proxy| proxy.task.queues().collect::<Vec<_>>()).collect();
+    assert_eq!(queues, [[26_735], [26_736]]);
     let same = read(&format!("{two}queue = 26735\n")).unwrap_err();
     assert!(same.starts_with("p.toml:8:9: two proxies have queue 26735"), "{same}");
 }
 
 #[test]
-fn servers_are_called_first_unless_the_file_says_otherwise_and_a_default_gives_way() {
+fn servers_are_called_first_unless_the_file_says_otherwise() {
     const SPLIT: &str = "[[proxy]]\nkind = \"split\"\ninterface = \"wlan0\"\n";
     let task = |rest: &str| match read(&format!("{SPLIT}{rest}")).unwrap().proxies.remove(0).task {
         Task::Split(task) => task,
         other => panic!("{other:?}"),
     };
-    let first = Onward::First { queue: 26_735 };
-    let (mut by_default, mut by_file, after) =
-        (task(""), task("onward = \"first\"\n"), task("onward = \"after\"\n"));
-    assert_eq!([&by_default, &by_file, &after].map(|task| task.config.onward), [first, first, Onward::After]);
-    assert_eq!(task("queue = 9\n").config.onward, Onward::First { queue: 9 });
-    assert_eq!([by_default.call_after(), by_file.call_after()], [true, false]);
-    assert_eq!([by_default, by_file].map(|task| task.config.onward), [Onward::After, first]);
+    let diversion = Diversion { queue: 26_735, mark: 26_735, port: 7070 };
+    let [first, after] = [Onward::First(diversion), Onward::After(Some(diversion))];
+    for (rest, expected) in [("", first), ("onward = \"first\"\n", first), ("onward = \"after\"\n", after)] {
+        assert_eq!(task(rest).config.onward, expected, "{rest}");
+    }
+    let other = Onward::First(Diversion { queue: 9, ..diversion });
+    assert_eq!(task("queue = 9\n").config.onward, other);
     let same = read(&format!("{SNOOP}{SPLIT}queue = 26735\n")).unwrap_err();
     assert!(same.contains("two proxies have queue 26735"), "{same}");
 }
@@ -625,8 +626,9 @@ fn a_gateway_has_a_queue_where_it_announces_and_nowhere_else() {
     let folder = tempfile::tempdir().unwrap();
     for text in gateways(folder.path()) {
         let task = |said: &str| read(&format!("{text}{said}")).unwrap().proxies[0].task.clone();
-        assert_eq!((task("").queue(), task("").announced()), (None, None));
-        assert_eq!(task("announce = \"wlan0\"\n").queue(), Some(26_735));
+        let queues = |said: &str| task(said).queues().collect::<Vec<_>>();
+        assert_eq!((queues(""), task("").announced()), (vec![], None));
+        assert_eq!(queues("announce = \"wlan0\"\n"), [26_735]);
         let announced = task("announce = \"wlan0\"\nqueue = 7\n").announced().unwrap();
         assert_eq!((announced.queue, announced.interface.as_str()), (7, "wlan0"));
         let wrong = read(&format!("{text}announce = \"-j\"\n")).unwrap_err();

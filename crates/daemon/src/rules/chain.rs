@@ -62,6 +62,11 @@ impl Chain {
         Self::new(family, "mangle", "POSTROUTING", format!("HOPLINE-{owner}.out"))
     }
 
+    /// That of calls behind the firewall.
+    pub(super) fn of_calls(owner: &str, family: Family) -> Self {
+        Self::new(family, "mangle", "POSTROUTING", format!("HOPLINE-{owner}.calls"))
+    }
+
     fn new(family: Family, table: &str, hook: &str, name: String) -> Self {
         Self { family, table: table.into(), name, hook: hook.into() }
     }

@@ -1,71 +1,88 @@
-//! SYNs that wait in a queue between the rules that capture them and the listener.
+//! Rules for calls that a listener takes once the router's firewall has let them through.
 //!
-//! The kernel need not have a queue of nftables. So the rule that captures a SYN notes the listener in the packet's priority, of which
-//! nothing makes use on the way to a socket. Behind the firewall this becomes a mark, by which a rule of iptables knows the queue. What the
-//! daemon refuses comes out of the queue with a mark that says how, and is refused by the next chain.
+//! A SYN is forwarded. A chain of nftables behind all others of the hook `forward` knows which listener it is for, and marks it. The kernel
+//! need not have a queue of nftables. So a rule of iptables brings it to the queue, in `mangle`, the only table behind `forward` before
+//! sources are translated. From there the daemon sends it to this machine, with the listener in its priority: nothing makes use of that on
+//! the way to a socket, while rules of the administrator may change marks.
 
 use super::Captured;
-use super::chain::{Place, to_queue};
+use super::chain::to_queue;
+use super::family::Family;
+use super::table::calls;
+use hopline_net::diversion::MAJOR;
 use hopline_net::split::Refusal;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Major number of priorities that name a listener.
-const MAJOR: u16 = 0x686f;
-/// Before the queue, and behind it: the table `security` has priority 50, and 150 where iptables speaks to nftables.
-const BEFORE: i32 = 49;
-const BEHIND: i32 = 151;
+/// Behind all other chains of `forward`.
+const LAST: i32 = i32::MAX - 1;
+/// Before the firewall (`filter`, 0): a refusal is no call to this machine.
+const BEFORE: i32 = -1;
+
 /// Queues by the ports of listeners.
 fn queues(captured: &[Captured]) -> BTreeMap<u16, u16> {
-    captured.iter().filter_map(|captured| Some((captured.port, captured.held?))).collect()
+    captured.iter().map(|captured| (captured.port, captured.queue)).collect()
 }
 
-/// The words by which a rule that captures notes the listener.
-pub(super) fn noted(captured: &Captured) -> String {
-    captured.held.map_or_else(String::new, |_| format!(" meta priority set {MAJOR:x}:{:x}", captured.port))
-}
-
-/// The chains of nftables before and behind the queue.
-pub(super) fn chains(captured: &[Captured]) -> String {
-    let queues = queues(captured);
-    if queues.is_empty() {
-        return String::new();
+/// The rules of the hook `prerouting` that hand SYNs to listeners.
+pub(super) fn taken(captured: &[Captured], families: &[Family], marked: &str) -> String {
+    let mut text = String::new();
+    for port in queues(captured).keys() {
+        for family in families {
+            let _ = writeln!(
+                text,
+                "    iifname \"lo\" meta priority {} meta nfproto {} meta l4proto tcp tproxy {} to {} {marked}",
+                priority(*port),
+                family.protocol(),
+                family.header(),
+                family.listener(*port)
+            );
+        }
     }
-    let mut text = format!("  chain held {{\n    type filter hook input priority {BEFORE}; policy accept;\n");
-    for port in queues.keys() {
-        let _ = writeln!(
-            text,
-            "    meta priority {MAJOR:x}:{port:x} meta mark set meta mark & 0x0000ffff | {:#010x}",
-            mark(*port)
-        );
+    text
+}
+
+/// The chains of nftables that know calls, and that refuse them.
+pub(super) fn chains(captured: &[Captured], families: &[Family]) -> String {
+    let mut text = format!(
+        "  chain forwarded {{\n    type filter hook forward priority {LAST}; policy accept;\n    \
+         meta l4proto != tcp accept\n    tcp flags & (fin | syn | rst | ack) != syn accept\n"
+    );
+    for captured in captured {
+        for family in families {
+            if let Some(calls) = calls(captured, *family) {
+                let mark = mark(captured.port);
+                let _ =
+                    writeln!(text, "    {calls} meta mark set meta mark & 0x0000ffff | {mark:#010x} accept");
+            }
+        }
     }
     let _ = write!(
         text,
-        "  }}\n  chain refused {{\n    type filter hook input priority {BEHIND}; policy accept;\n"
+        "  }}\n  chain refused {{\n    type filter hook input priority {BEFORE}; policy accept;\n"
     );
-    for port in queues.keys() {
-        for refusal in Refusal::ALL {
-            let _ = writeln!(
-                text,
-                "    meta priority {MAJOR:x}:{port:x} meta l4proto tcp meta mark {:#x} reject with {}",
-                refusal.mark(),
-                answer(refusal)
-            );
-        }
+    for refusal in Refusal::ALL {
+        let (priority, answer) = (priority(refusal.code()), answer(refusal));
+        let _ = writeln!(
+            text,
+            "    iifname \"lo\" meta priority {priority} meta l4proto tcp reject with {answer}"
+        );
     }
     text.push_str("  }\n");
     text
 }
 
 /// The rules of iptables that lead to the queues.
-pub(super) fn rules(captured: &[Captured], place: Place) -> Vec<String> {
-    if place != Place::Input {
-        return Vec::new();
-    }
+pub(super) fn rules(captured: &[Captured]) -> Vec<String> {
     let rule = |(port, queue)| {
         format!("-p tcp --syn -m mark --mark {:#x}/0xffff0000 {}", mark(port), to_queue(queue))
     };
     queues(captured).into_iter().map(rule).collect()
+}
+
+/// Priority of packets that the daemon sends to this machine, as nft writes it.
+fn priority(code: u16) -> String {
+    format!("{MAJOR:x}:{code:x}")
 }
 
 /// Mark of SYNs for the listener at a port, in the upper half: behind routing it decides nothing else.

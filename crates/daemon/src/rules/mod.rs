@@ -7,6 +7,7 @@
 
 mod apply;
 mod chain;
+mod destinations;
 mod family;
 mod held;
 mod journal;
@@ -119,8 +120,8 @@ pub(crate) struct Captured {
     pub(crate) calls: Calls,
     /// The ports that are called; empty: all.
     pub(crate) ports: Vec<u16>,
-    /// The queue in which their SYNs wait before the listener, if they do.
-    pub(crate) held: Option<u16>,
+    /// The queue in which their SYNs wait behind the firewall.
+    pub(crate) queue: u16,
 }
 
 /// Whose calls are meant. No subnets: whosever.
@@ -181,7 +182,7 @@ impl Rules {
 
     fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
-        let (of_chains, families) = (self.ipv6.families_of_chains(), self.ipv6.families());
+        let of_chains = self.ipv6.families_of_chains();
         for &family in of_chains {
             for place in [Place::Forward, Place::Input, Place::Output] {
                 let rules = self.rules_at(family, place);
@@ -198,7 +199,10 @@ impl Rules {
             steps.extend(Step::offered(&self.owner, of_chains, &self.offered));
         }
         if !self.captured.is_empty() {
-            steps.extend(Step::captured(&self.owner, families, self.capture, &self.captured));
+            steps.extend(Step::captured(&self.owner, of_chains, self.capture, &self.captured));
+            let rules = held::rules(&self.captured);
+            let chain = |&family: &Family| Step::chain(Chain::of_calls(&self.owner, family), &rules);
+            steps.extend(of_chains.iter().map(chain));
         }
         steps.extend(self.shaped.iter().map(Step::shaped));
         steps
@@ -234,8 +238,7 @@ impl Rules {
         let queued = self.queued.iter().flat_map(|queued| chain::rules_of(queued, family, place));
         let announced =
             self.announced.iter().flat_map(|announced| chain::rules_for_handshakes(announced, place));
-        let held = held::rules(&self.captured, place);
-        queued.chain(announced).chain(held).collect()
+        queued.chain(announced).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use super::family::Family;
 use super::program::{Program, RuleError};
 use super::shaping::{self, Shaper};
 use super::tun::Tun;
-use super::{Captured, Offered, Queued, Shaped, chain, table, translated, zones};
+use super::{Captured, Offered, Queued, Shaped, chain, destinations, table, translated, zones};
 use crate::config::Capture;
 use hopline_net::routes::Routes;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,8 @@ impl Step {
         zoned: Option<Capture>,
     ) -> Self {
         let name = format!("hopline-{owner}.nat");
-        let chains = translated::chains(families, forwarded) + &zoned.map_or_else(String::new, zones::chains);
+        let of_calls = |capture| zones::chains(capture) + &destinations::chains(families);
+        let chains = translated::chains(families, forwarded) + &zoned.map_or_else(String::new, of_calls);
         let text = format!("table inet {name} {{\n{chains}}}\n");
         Self::table(name, text)
     }
@@ -219,7 +220,7 @@ pub(super) fn is_plain(name: &str) -> bool {
 /// Returns whether a name is that of a daemon, or that and a suffix behind a dot, which no name of a daemon has.
 pub(super) fn is_of_owner(name: &str) -> bool {
     let (owner, suffix) = name.split_once('.').unwrap_or((name, "nat"));
-    is_plain(owner) && ["in", "out", "nat"].contains(&suffix)
+    is_plain(owner) && ["in", "out", "calls", "nat"].contains(&suffix)
 }
 
 /// Returns whether the words are those of [`Step::captured`].

@@ -25,23 +25,9 @@ pub(super) fn text(table: &str, families: &[Family], capture: Capture, captured:
         "    meta l4proto tcp tcp flags & (fin | syn | rst | ack) != syn socket transparent 1 {marked}"
     );
     let _ = writeln!(text, "    meta l4proto {{ icmp, ipv6-icmp }} socket transparent 1 {marked}");
-    for captured in captured {
-        for &family in families {
-            if let Some(calls) = calls(&captured.calls, family) {
-                let (header, listener) = (family.header(), family.listener(captured.port));
-                let ports = set(" tcp dport", &captured.ports);
-                let noted = held::noted(captured);
-                // Connections that were there before go on as they were.
-                let _ = writeln!(
-                    text,
-                    "    {calls} meta l4proto tcp{ports} tcp flags & (fin | syn | rst | ack) == syn \
-                     tproxy {header} to {listener}{noted} {marked}"
-                );
-            }
-        }
-    }
+    text.push_str(&held::taken(captured, families, &marked));
     text.push_str("  }\n");
-    text.push_str(&held::chains(captured));
+    text.push_str(&held::chains(captured, families));
     text.push_str("}\n");
     text
 }
@@ -53,25 +39,23 @@ fn among(family: Family, what: &str, subnets: &[Subnet]) -> Option<String> {
     (!none_is).then(|| set(&format!(" {} {what}", family.header()), &ours))
 }
 
-/// What a rule says of where calls come from and go to; `None` if no call of this version is meant.
-fn calls(calls: &Calls, family: Family) -> Option<String> {
+/// What a rule says of the calls that a listener takes; `None` if no call of this version is meant.
+pub(super) fn calls(captured: &Captured, family: Family) -> Option<String> {
     let protocol = family.protocol();
-    Some(match calls {
+    let between = match &captured.calls {
         Calls::By { interface, sources, destinations } => {
             let (sources, destinations) =
                 (among(family, "saddr", sources)?, among(family, "daddr", destinations)?);
-            // What is for this machine itself is not for a proxy.
-            format!(
-                "iifname \"{interface}\" meta nfproto {protocol}{sources}{destinations} fib daddr type != local"
-            )
+            format!("iifname \"{interface}\" meta nfproto {protocol}{sources}{destinations}")
         }
         Calls::Towards { interface, destinations } => {
             let destinations = among(family, "daddr", destinations)?;
             format!(
-                "iifname != {{ \"{interface}\", \"lo\" }} meta nfproto {protocol}{destinations} fib daddr oifname \"{interface}\""
+                "iifname != \"{interface}\" oifname \"{interface}\" meta nfproto {protocol}{destinations}"
             )
         }
-    })
+    };
+    Some(format!("{between}{}", set(" tcp dport", &captured.ports)))
 }
 
 /// `what { … }`, or nothing where everything is meant.

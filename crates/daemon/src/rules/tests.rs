@@ -110,7 +110,7 @@ fn rules(ipv6: Ipv6) -> Rules {
         queued: vec![queued(&[], &[])],
         offered: vec![Offered { queue: 8, interface: "wlan0".into() }],
         announced: Vec::new(),
-        captured: vec![Captured { port: 5000, calls, ports: Vec::new(), held: None }],
+        captured: vec![Captured { port: 5000, calls, ports: Vec::new(), queue: 9 }],
         shaped: Vec::new(),
         tuns: Vec::new(),
     }
@@ -126,13 +126,10 @@ fn a_machine_without_ipv6_is_told_nothing_of_it() {
 }
 
 #[test]
-fn without_ip6tables_connections_of_ipv6_are_captured_and_packets_pass() {
+fn without_ip6tables_packets_and_calls_of_ipv6_pass() {
     let text = rules(Ipv6::WithoutChains).to_string();
-    for word in ["ip6tables", "translated6"] {
+    for word in ["ip6tables", "translated6", "ip -6 rule", "tproxy ip6"] {
         assert!(!text.contains(word), "{word} in\n{text}");
-    }
-    for word in ["ip -6 rule", "tproxy ip6 to [::1]:5000"] {
-        assert!(text.contains(word), "no {word} in\n{text}");
     }
 }
 
@@ -140,7 +137,7 @@ fn without_ip6tables_connections_of_ipv6_are_captured_and_packets_pass() {
 fn a_machine_with_ipv6_has_the_same_rules_for_both_versions() {
     let text = rules(Ipv6::Present).to_string();
     let count = |words: &str| text.matches(words).count();
-    assert_eq!((count("ip6tables-restore"), count("iptables-restore")), (3, 3));
+    assert_eq!((count("ip6tables-restore"), count("iptables-restore")), (4, 4));
     assert_eq!((count("update @translated {"), count("update @translated6 {")), (4, 4));
     assert_eq!((count("@translated notrack"), count("@translated6 notrack")), (1, 1));
 }
@@ -169,67 +166,59 @@ fn a_chain_goes_with_every_jump_to_it_and_no_other() {
     );
 }
 
+/// Listeners at these ports, each with a queue of its own.
+fn captured(ports: [u16; 2], calls: impl Fn() -> Calls) -> [Captured; 2] {
+    ports.map(|port| Captured { port, calls: calls(), ports: vec![80], queue: port - 4993 })
+}
+
 #[test]
-fn calls_are_captured_by_where_they_come_from_or_go_to() {
+fn calls_are_known_behind_the_firewall_by_where_they_come_from_or_go_to() {
     let subnets = vec![Subnet::from_str("10.1.0.0/16").unwrap()];
     let interface = || "wlan0".to_owned();
     let calls = [
         Calls::By { interface: interface(), sources: subnets.clone(), destinations: Vec::new() },
         Calls::Towards { interface: interface(), destinations: Vec::new() },
     ];
-    let captured = calls.map(|calls| Captured { port: 5000, calls, ports: vec![80], held: None });
-    let text =
-        table::text("hopline-x", &[Family::V4, Family::V6], Capture { mark: 0x686f, table: 7 }, &captured);
-    let rules: Vec<&str> = text.lines().filter(|line| line.contains("tproxy")).map(str::trim).collect();
-    let tail = |listener: &str| {
-        format!(
-            " meta l4proto tcp tcp dport {{ 80 }} tcp flags & (fin | syn | rst | ack) == syn tproxy {listener}:5000 \
-             meta mark set meta mark & 0x0000ffff | 0x686f0000 accept"
-        )
-    };
+    let captured = calls.map(|calls| Captured { port: 5000, calls, ports: vec![80], queue: 7 });
+    let text = held::chains(&captured, &[Family::V4, Family::V6]);
+    assert!(text.contains("hook forward priority 2147483646;"), "behind all other chains: {text}");
+    let rules: Vec<&str> = text.lines().filter(|line| line.contains("dport")).map(str::trim).collect();
+    const TAIL: &str = " tcp dport { 80 } meta mark set meta mark & 0x0000ffff | 0x13880000 accept";
     assert_eq!(
         rules,
         [
-            "iifname \"wlan0\" meta nfproto ipv4 ip saddr { 10.1.0.0/16 } fib daddr type != local".to_owned()
-                + &tail("ip to 127.0.0.1"),
-            "iifname != { \"wlan0\", \"lo\" } meta nfproto ipv4 fib daddr oifname \"wlan0\"".to_owned()
-                + &tail("ip to 127.0.0.1"),
-            "iifname != { \"wlan0\", \"lo\" } meta nfproto ipv6 fib daddr oifname \"wlan0\"".to_owned()
-                + &tail("ip6 to [::1]"),
+            "iifname \"wlan0\" meta nfproto ipv4 ip saddr { 10.1.0.0/16 }".to_owned() + TAIL,
+            "iifname != \"wlan0\" oifname \"wlan0\" meta nfproto ipv4".to_owned() + TAIL,
+            "iifname != \"wlan0\" oifname \"wlan0\" meta nfproto ipv6".to_owned() + TAIL,
         ],
         "subnets of IPv4 alone mean no call of IPv6"
     );
 }
 
 #[test]
-fn calls_that_are_held_pass_a_queue_of_their_listener_and_what_refuses_them() {
+fn calls_wait_in_the_queue_of_their_listener_and_come_to_it_by_the_loopback_interface() {
     let calls = || Calls::Towards { interface: "wlan0".into(), destinations: Vec::new() };
-    let captured = [(5000, Some(7)), (5001, None)].map(|(port, held)| Captured {
-        port,
-        calls: calls(),
-        ports: Vec::new(),
-        held,
-    });
+    let captured = captured([5000, 5001], calls);
     let capture = Capture { mark: 0x686f, table: 7 };
     let text = table::text("hopline-x", &[Family::V4, Family::V6], capture, &captured);
-    let with = |words: &str| text.lines().filter(|line| line.contains(words)).count();
-    assert_eq!(
-        with("5000 meta priority set 686f:1388 meta mark set"),
-        2,
-        "over either version of IP: {text}"
-    );
-    assert_eq!(with("5001 meta mark set"), 2, "{text}");
-    assert_eq!(with("meta priority 686f:1388 meta mark set meta mark & 0x0000ffff | 0x13880000"), 1);
-    assert_eq!(with("reject with"), 4);
+    let lines: Vec<&str> =
+        text.lines().filter(|line| line.contains("tproxy") && line.contains("ip6")).map(str::trim).collect();
+    let line = |priority: &str, port: u16| {
+        format!(
+            "iifname \"lo\" meta priority 686f:{priority} meta nfproto ipv6 meta l4proto tcp tproxy ip6 to [::1]:{port} \
+             meta mark set meta mark & 0x0000ffff | 0x686f0000 accept"
+        )
+    };
+    assert_eq!(lines, [line("1388", 5000), line("1389", 5001)]);
+    assert_eq!(text.matches("tproxy ").count(), 4, "nothing is captured before it is forwarded: {text}");
+    assert!(text.contains("iifname \"lo\" meta priority 686f:1 meta l4proto tcp reject with tcp reset"));
     let zones = zones::chains(capture);
     assert!(zones.contains("ct original zone 26735 meta l4proto tcp snat to :1024-9999"), "{zones}");
     assert_eq!(
-        held::rules(&captured, Place::Input),
-        ["-p tcp --syn -m mark --mark 0x13880000/0xffff0000 -j NFQUEUE --queue-num 7 --queue-bypass"]
+        held::rules(&captured),
+        ["0x13880000/0xffff0000 -j NFQUEUE --queue-num 7", "0x13890000/0xffff0000 -j NFQUEUE --queue-num 8"]
+            .map(|rule| format!("-p tcp --syn -m mark --mark {rule} --queue-bypass"))
     );
-    assert_eq!(held::rules(&captured, Place::Forward), Vec::<String>::new());
-    let text = table::text("hopline-x", &[Family::V4, Family::V6], capture, &captured[1..]);
-    assert!(!["priority set", "reject"].iter().any(|words| text.contains(words)), "{text}");
 }
 
 #[test]

@@ -62,11 +62,6 @@ impl Gate {
         self.verdicts.postpone(passing.id);
     }
 
-    /// Lets a packet go on with this mark.
-    pub(crate) fn pass_marked(&mut self, passing: &Passing, mark: u32) {
-        self.verdicts.pass_marked(passing.id, mark);
-    }
-
     /// Has it take effect.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let socket = &self.socket;

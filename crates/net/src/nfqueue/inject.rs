@@ -88,7 +88,7 @@ fn version(packet: &[u8]) -> Option<u8> {
 }
 
 /// The destination in the header. The port of a raw socket's destination is 0 (raw(7), ipv6(7)).
-fn destination(packet: &[u8]) -> Option<SocketAddr> {
+pub(crate) fn destination(packet: &[u8]) -> Option<SocketAddr> {
     let address: IpAddr = match version(packet)? {
         4 => <[u8; 4]>::try_from(packet.get(16..20)?).ok()?.into(),
         6 => <[u8; 16]>::try_from(packet.get(24..40)?).ok()?.into(),
@@ -97,7 +97,8 @@ fn destination(packet: &[u8]) -> Option<SocketAddr> {
     Some(SocketAddr::new(address, 0))
 }
 
-fn raw_socket(domain: Domain, mark: u32, priority: u32) -> io::Result<Socket> {
+/// A socket for whole packets of a version of IP.
+pub(crate) fn raw_socket(domain: Domain, mark: u32, priority: u32) -> io::Result<Socket> {
     // Packets have their headers: for both versions, that is what this protocol means (raw(7), ipv6(7)).
     let socket = Socket::new(domain, Type::RAW, Some(Protocol::from(libc::IPPROTO_RAW)))?;
     socket.set_nonblocking(true)?;

@@ -13,8 +13,6 @@ pub(super) const fn kind(message: libc::c_int) -> u16 {
 /// What is to be known of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Setting {
-    /// Nothing changes: whether the kernel has queues at all.
-    Support,
     /// The queue is ours from now on.
     Bind,
     /// Packets come whole.
@@ -46,11 +44,6 @@ impl Setting {
 
     fn attributes(self) -> Vec<u8> {
         match self {
-            // Obsolete, and answered by every kernel without effect.
-            Self::Support => {
-                let command = [libc::NFQNL_CFG_CMD_PF_BIND as u8, 0, 0, libc::AF_INET as u8];
-                attribute(libc::NFQA_CFG_CMD as u16, &command)
-            }
             // The command, a byte of padding, and a protocol family, which only older kernels look at.
             Self::Bind => attribute(libc::NFQA_CFG_CMD as u16, &[libc::NFQNL_CFG_CMD_BIND as u8, 0, 0, 0]),
             Self::CopyAll => {
@@ -81,14 +74,6 @@ pub(super) fn put_verdict(
     if let Some(payload) = payload {
         put_attribute(out, libc::NFQA_PAYLOAD as u16, payload);
     }
-    end(out, message);
-}
-
-/// Appends the verdict that packet `id` passes with this mark.
-pub(super) fn put_pass_marked(out: &mut Vec<u8>, queue: u16, id: u32, mark: u32) {
-    let message = begin(out, libc::NFQNL_MSG_VERDICT, libc::NLM_F_REQUEST, (queue, 0));
-    put_attribute(out, libc::NFQA_VERDICT_HDR as u16, &verdict_header(id, libc::NF_ACCEPT));
-    put_attribute(out, libc::NFQA_MARK as u16, &mark.to_be_bytes());
     end(out, message);
 }
 

@@ -30,6 +30,7 @@ mod verdicts;
 pub use figures::Figures;
 pub(crate) use gate::{Gate, Passing};
 pub use inject::Injector;
+pub(crate) use inject::{destination, raw_socket};
 pub use seat::{Replacer, Seat};
 pub use state::{InKernel, in_kernel};
 
@@ -200,20 +201,6 @@ impl Queue {
             self.refusals.look(now);
         }
         Ok(())
-    }
-}
-
-/// Returns whether this kernel is known to have no NFQUEUE. Without privileges it is not known.
-#[must_use]
-pub fn is_absent() -> bool {
-    let asked = QueueSocket::open(1 << 16).map(|mut socket| socket.ask(0, Setting::Support, |_| {}));
-    match asked {
-        Ok(Ok(())) => false,
-        Ok(Err(error)) => error.kind() != io::ErrorKind::PermissionDenied,
-        Err(Error::Unavailable { source, .. } | Error::System { source, .. }) => {
-            source.kind() != io::ErrorKind::PermissionDenied
-        }
-        Err(_) => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Verdicts, held back until they are worth a system call: those that pass in a row are one message.
 
-use super::message::{put_pass_marked, put_pass_up_to, put_verdict};
+use super::message::{put_pass_up_to, put_verdict};
 use crate::netlink::LONGEST_VALUE;
 use std::collections::BTreeSet;
 
@@ -50,13 +50,6 @@ impl Verdicts {
         self.write_passing();
         self.postponed.remove(&id);
         put_verdict(&mut self.messages, self.queue, id, libc::NF_DROP, None);
-    }
-
-    /// It passes with this mark.
-    pub(super) fn pass_marked(&mut self, id: u32, mark: u32) {
-        self.write_passing();
-        self.postponed.remove(&id);
-        put_pass_marked(&mut self.messages, self.queue, id, mark);
     }
 
     /// `packet` goes on in its place.

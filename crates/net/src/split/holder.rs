@@ -1,13 +1,14 @@
 //! The thread that holds SYNs while servers are called.
 
-use super::Shared;
 use super::caller::Caller;
 use super::held::{Ends, Held, Known, Removed};
 use super::refusal::{Icmp, Refusal};
 use super::syn;
 use super::worker::now;
+use super::{Onward, Shared};
+use crate::diversion::{Diversion, Loopback, divert};
 use crate::error::Error;
-use crate::nfqueue::{self, Gate, Passing, WhenFull};
+use crate::nfqueue::{Gate, Passing};
 use hopline_proxy::Fate;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -28,6 +29,9 @@ pub(super) struct Calls(Mutex<Held<Passing, TcpStream>>);
 #[derive(Debug)]
 pub(super) struct Queue {
     gate: Gate,
+    listener: Loopback,
+    /// Send SYNs to a rule that refuses them, in the order of [`Refusal::ALL`].
+    refusing: Vec<Loopback>,
     icmp: Icmp,
     end: OwnedFd,
 }
@@ -48,8 +52,6 @@ const EVENTS: usize = 256;
 /// Longest wait for a client's answer to the SYN with ACK, which the kernel repeats after 1, 3 and 7 s. The server of a slower client
 /// is called again.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// SYNs that the kernel may queue beside those that are held.
-const BESIDE: u32 = 1024;
 
 impl Calls {
     /// No more than half of the connections wait for a server: a flood of calls leaves room for those that are there.
@@ -72,20 +74,14 @@ impl Calls {
 }
 
 impl Queue {
-    /// Takes the queue `number`, in the calling thread's namespace. The kernel drops SYNs that find it full: a flood of forged ones would
-    /// take all places of the listener, and its SYN cookies do not reach a listener to which calls are diverted.
-    pub(super) fn open(number: u16, max_connections: usize) -> Result<Self, Error> {
-        let length = u32::try_from(max_connections / 2).unwrap_or(u32::MAX).saturating_add(BESIDE);
-        // A SYN is 80 bytes and some 800 of what the kernel keeps beside it.
-        let config = nfqueue::Config {
-            length,
-            receive_buffer: 4 << 20,
-            when_full: WhenFull::Drop,
-            ..nfqueue::Config::new(number, "")
-        };
+    /// Takes the queue, in the calling thread's namespace.
+    pub(super) fn open(diversion: Diversion, max_connections: usize) -> Result<Self, Error> {
+        let refusing = Refusal::ALL.iter().map(|refusal| diversion.with_code(refusal.code()));
         let end = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         Ok(Self {
-            gate: Gate::open(&config)?,
+            gate: diversion.open_queue(max_connections / 2)?,
+            listener: diversion.to_listener()?,
+            refusing: refusing.collect::<Result<_, _>>()?,
             icmp: Icmp::open()?,
             end: end.map_err(|e| Error::system("making an eventfd", e))?,
         })
@@ -138,9 +134,10 @@ impl<'a> Holder<'a> {
     fn take_syns(&mut self) -> io::Result<()> {
         for passing in self.queue.gate.receive()? {
             self.queue.gate.postpone(&passing);
-            match passing.packet.as_deref().and_then(syn::ends) {
-                Some(ends) => self.take_syn(ends, passing),
-                None => self.pass_unheld(&passing),
+            match (self.shared.onward, passing.packet.as_deref().and_then(syn::ends)) {
+                (Onward::After(_), _) => self.divert(&passing),
+                (Onward::First(_), Some(ends)) => self.take_syn(ends, passing),
+                (Onward::First(_), None) => self.divert_unheld(&passing),
             }
         }
         Ok(())
@@ -151,24 +148,24 @@ impl<'a> Holder<'a> {
         match known {
             Known::New(syn) => self.call(ends, syn),
             Known::Calling(older) => self.queue.gate.conclude(&older, &Fate::Drop),
-            Known::LetGo(syn) => self.queue.gate.conclude(&syn, &Fate::Pass),
+            Known::LetGo(syn) => self.divert(&syn),
         }
     }
 
     /// Calls the server. A call that cannot be held for want of something here goes on as if it had not been.
     fn call(&mut self, ends: Ends, syn: Passing) {
         if self.shared.counts.open.get() >= self.shared.max_connections as u64 {
-            return self.queue.gate.conclude(&syn, &Fate::Pass);
+            return self.divert(&syn);
         }
         match self.caller.call(ends.client(), ends.server()) {
             Ok(Some(onward)) => self.hold(ends, syn, onward),
-            Ok(None) => self.queue.gate.conclude(&syn, &Fate::Pass),
+            Ok(None) => self.divert(&syn),
             Err(error) => match Refusal::of(&error) {
                 Some(refusal) => {
                     self.shared.counts.failure(&error).add(1);
                     self.refuse(&syn, refusal);
                 }
-                None => self.pass_unheld(&syn),
+                None => self.divert_unheld(&syn),
             },
         }
     }
@@ -202,7 +199,7 @@ impl<'a> Holder<'a> {
             Ok(()) => {
                 let syn = calls.let_go(number, now() + HANDSHAKE);
                 drop(calls);
-                syn.iter().for_each(|syn| self.queue.gate.conclude(syn, &Fate::Pass));
+                syn.iter().for_each(|syn| self.let_go(number, syn));
             }
             Err(error) => {
                 let removed = calls.remove(number);
@@ -240,21 +237,38 @@ impl<'a> Holder<'a> {
         self.shared.counts.open.subtract(1);
     }
 
+    /// Refuses a call. A client that cannot be told asks again.
     fn refuse(&mut self, syn: &Passing, refusal: Refusal) {
         let packet = syn.packet.as_deref().unwrap_or_default();
         let client = syn::ends(packet).map(|ends| ends.client().ip());
-        let gate = &mut self.queue.gate;
-        match client {
-            Some(client) if client.is_ipv4() && self.queue.icmp.send(refusal, client, packet) => {
-                gate.conclude(syn, &Fate::Drop)
-            }
-            _ => gate.pass_marked(syn, refusal.mark()),
+        let is_told =
+            client.is_some_and(|client| client.is_ipv4() && self.queue.icmp.send(refusal, client, packet));
+        if !is_told {
+            let _ = self.queue.refusing[refusal as usize].send(packet);
+        }
+        self.queue.gate.conclude(syn, &Fate::Drop);
+    }
+
+    /// Sends the SYN of a call that the server has accepted to the listener. If this machine does not let it, the server is told to forget
+    /// the call, and the SYN is forwarded.
+    fn let_go(&mut self, number: u64, syn: &Passing) {
+        if divert(&mut self.queue.gate, &self.queue.listener, syn) {
+            return;
+        }
+        self.shared.counts.unheld.add(1);
+        let removed = self.shared.calls.lock().remove(number);
+        removed.iter().for_each(|removed| self.forget(removed));
+    }
+
+    fn divert(&mut self, syn: &Passing) {
+        if !divert(&mut self.queue.gate, &self.queue.listener, syn) {
+            self.shared.counts.unheld.add(1);
         }
     }
 
-    fn pass_unheld(&mut self, syn: &Passing) {
+    fn divert_unheld(&mut self, syn: &Passing) {
         self.shared.counts.unheld.add(1);
-        self.queue.gate.conclude(syn, &Fate::Pass);
+        divert(&mut self.queue.gate, &self.queue.listener, syn);
     }
 }
 

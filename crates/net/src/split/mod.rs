@@ -61,6 +61,7 @@ pub use refusal::Refusal;
 pub use side::{Legs, MobileHosts, Network, NetworkError};
 
 use crate::descriptors;
+use crate::diversion::Diversion;
 use crate::error::Error;
 use crate::nfqueue::in_kernel;
 use crate::service::{Figure, Ledger, Service};
@@ -85,7 +86,7 @@ pub struct Config {
     /// Where rules hand calls over: one address for IPv4, one for IPv6, or either. Default 127.0.0.1 and ::1, port 7070: nobody
     /// elsewhere can name them.
     pub listen: Vec<SocketAddr>,
-    /// Order of calling the server and answering the client. Default [`Onward::After`].
+    /// Order of calling the server and answering the client. Default [`Onward::After`], without a diversion.
     pub onward: Onward,
     /// Who is mobile, and what the halves are told. May be changed later ([`Handle::set_legs`]).
     pub legs: Legs,
@@ -106,14 +107,23 @@ pub struct Config {
 /// Order of calling the server and answering the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Onward {
-    /// Before the client is answered. Its SYN waits in an NFQUEUE until the server has answered, and goes on to the listener then; what
+    /// Before the client is answered. Its SYN waits behind the firewall until the server has answered, and goes to the listener then; what
     /// the server or the network refuses the client is refused.
-    First {
-        /// Number of the queue, as in the rule.
-        queue: u16,
-    },
-    /// After the client's connection has been accepted.
-    After,
+    First(Diversion),
+    /// After the client's connection has been accepted. Its SYN goes to the listener when the firewall has let it through; without
+    /// a diversion rules hand calls to the listener by themselves.
+    After(Option<Diversion>),
+}
+
+impl Onward {
+    /// Returns the way of calls to the listener; `None`: that of rules alone.
+    #[must_use]
+    pub const fn diversion(self) -> Option<Diversion> {
+        match self {
+            Self::First(diversion) => Some(diversion),
+            Self::After(diversion) => diversion,
+        }
+    }
 }
 
 impl Default for Config {
@@ -126,7 +136,7 @@ impl Default for Config {
         }
         Self {
             listen: vec![(Ipv4Addr::LOCALHOST, 7070).into(), (Ipv6Addr::LOCALHOST, 7070).into()],
-            onward: Onward::After,
+            onward: Onward::After(None),
             legs: Legs::default(),
             connect_timeout: Duration::from_secs(30),
             max_connections: at_least_one(8192),
@@ -141,7 +151,7 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct Split {
     listeners: Vec<TransparentListener>,
-    /// If servers are called first.
+    /// If calls are diverted.
     queue: Option<Queue>,
     inboxes: Vec<Inbox>,
     shared: Arc<Shared>,
@@ -190,10 +200,8 @@ impl Split {
             calls: Calls::new(max_connections.get()),
             spare: Spare::new(),
         };
-        let queue = match *onward {
-            Onward::First { queue } => Some(Queue::open(queue, max_connections.get())?),
-            Onward::After => None,
-        };
+        let open = |diversion| Queue::open(diversion, max_connections.get());
+        let queue = onward.diversion().map(open).transpose()?;
         Ok(Self {
             listeners,
             queue,
@@ -235,10 +243,7 @@ impl Shared {
             "calls that wait for the server, or to be accepted, before they are split",
             self.calls.len(),
         );
-        let in_kernel = match self.onward {
-            Onward::First { queue } => in_kernel(queue),
-            Onward::After => None,
-        };
+        let in_kernel = self.onward.diversion().and_then(|diversion| in_kernel(diversion.queue));
         let dropped =
             in_kernel.map_or(0, |kernel| u64::from(kernel.found_full) + u64::from(kernel.found_no_room));
         let dropped = Figure::counter("dropped_syns", "SYNs that found the queue full", dropped);

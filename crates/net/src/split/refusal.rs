@@ -9,8 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 
 /// Answer to a client in place of a SYN with ACK.
 ///
-/// A SYN with the mark of a refusal is answered by a rule behind the queue: by a reset with the sequence numbers of RFC 9293 §3.10.7.1, or
-/// by ICMPv6. ICMP for IPv4 is sent from here, as the kernel would send it under the address of the server, and does not.
+/// A SYN that is sent to this machine with the code of a refusal is answered by a rule: by a reset with the sequence numbers of
+/// RFC 9293 §3.10.7.1, or by ICMPv6. ICMP for IPv4 is sent from here, as the kernel would send it under the address of the server, and does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The server refuses the connection: a reset.
@@ -27,10 +27,10 @@ impl Refusal {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Reset, Self::Host, Self::Network, Self::Prohibited];
 
-    /// Mark of a SYN that a rule is to answer so.
+    /// Lower half of the priority of a SYN that a rule is to answer so. No listener has a port so low.
     #[must_use]
-    pub const fn mark(self) -> u32 {
-        0x6871_0001 + self as u32
+    pub const fn code(self) -> u16 {
+        1 + self as u16
     }
 
     /// Returns the refusal for an onward connection that failed with `error`; `None` if the network said nothing about the server.

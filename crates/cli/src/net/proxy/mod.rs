@@ -31,8 +31,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 }
 
 fn check(file: &Path) -> Result<(), Failure> {
-    let mut config = Config::load(file)?;
-    config.fit_to_machine().iter().for_each(|sentence| say(&format!("warning: {sentence}")));
+    let config = Config::load(file)?;
     let list: Vec<String> =
         config.proxies.iter().map(|proxy| format!("{} ({})", proxy.name, proxy.task.kind())).collect();
     let report = router::inspect(&config);
@@ -52,8 +51,7 @@ fn warn_of_needs(config: &Config) {
 }
 
 fn set_up(given: &ProxySetup) -> Result<(), Failure> {
-    let mut config = Config::load(&given.file.file)?;
-    config.fit_to_machine().iter().for_each(|sentence| say(&format!("warning: {sentence}")));
+    let config = Config::load(&given.file.file)?;
     warn_of_needs(&config);
     if given.dry_run {
         let rules = Rules::of(&config, Tracking::here());

@@ -30,6 +30,13 @@ pub const SOCKS_LOGIN_FILE: Key = Key::text(
 /// `divert`.
 pub const DIVERT: Key =
     Key::text("divert", "interface whose forwarded connections go through the gateways").example("\"eth1\"");
+/// `divert_queue`.
+pub const DIVERT_QUEUE: Key = Key::integer(
+    "divert_queue",
+    0,
+    65_535,
+    "of divert: number of the NFQUEUE in which calls wait behind the firewall, which no other program may have; default: 27735 for the first proxy of the file, and so on",
+);
 /// `destinations`.
 pub const DESTINATIONS: Key =
     Key::texts("destinations", "of divert: networks to which connections are diverted; default: all")
@@ -139,6 +146,7 @@ pub(super) const ENTRANCE: &[Key] = &[
     SOCKS,
     SOCKS_LOGIN_FILE,
     DIVERT,
+    DIVERT_QUEUE,
     DESTINATIONS,
     FALLBACK.key,
     FALLBACK_AFTER_S,

@@ -27,7 +27,7 @@ pub const QUEUE: Key = Key::integer(
     "queue",
     0,
     65_535,
-    "number of its NFQUEUE, which no other program may have, of gateway and gateway-exit: number of its NFQUEUE where it has announce; no other program may have it, of split: number of its NFQUEUE with onward = \"first\"; no other program may have it; default: 26735 for the first proxy of the file, and so on",
+    "number of its NFQUEUE, which no other program may have, of gateway and gateway-exit: number of its NFQUEUE where it has announce; no other program may have it; default: 26735 for the first proxy of the file, and so on",
 );
 
 /// Where.

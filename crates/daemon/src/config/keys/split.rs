@@ -1,7 +1,7 @@
 //! Keys of split connections.
 
 use hopline_scenario::choice;
-use hopline_scenario::choice::Choice;
+use hopline_scenario::choice::Chosen;
 use hopline_scenario::schema::Key;
 
 /// Values of [`ONWARD`].
@@ -16,16 +16,17 @@ pub enum OnwardKey {
 /// `listen_port`.
 pub const LISTEN_PORT: Key = Key::integer(
     "listen_port",
-    1,
+    5,
     65_535,
     "the port where it takes connections, on the loopback interface; default: 7070 for the first proxy of the file, and so on",
 );
 /// `onward`.
-pub const ONWARD: Choice<OnwardKey> = choice!(
+pub const ONWARD: Chosen<OnwardKey> = choice!(
     "onward",
     { "first" => OnwardKey::First, "after" => OnwardKey::After },
-    "when the server is called: first: before the client is answered, so that a server that refuses or is out of reach is refused to the client, too; after: when the client has been answered by this machine; default: first, and after where the kernel has no NFQUEUE",
-);
+    "when the server is called: first: before the client is answered, so that a server that refuses or is out of reach is refused to the client, too; after: when the client has been answered by this machine",
+)
+.or("first");
 /// `mobile_congestion`.
 pub const MOBILE_CONGESTION: Key = Key::text(
     "mobile_congestion",

@@ -5,6 +5,7 @@ use super::super::values::{self, Subnet};
 use super::{in_path, secret};
 use crate::rules::{Announced, Calls, Captured};
 use hopline_net::announce::{self, Role};
+use hopline_net::diversion::Diversion;
 use hopline_net::gateway::destination::{Destination, Rule};
 use hopline_net::gateway::key::{Key, Name, Peer};
 use hopline_net::gateway::{Allowed, EntranceConfig, ExitConfig, Transport, Way};
@@ -24,8 +25,8 @@ pub struct EntranceTask {
     pub destinations: Vec<Subnet>,
     /// The ports that they call; empty: all.
     pub ports: Vec<u16>,
-    /// Where they are taken.
-    pub port: u16,
+    /// Their way to the listener.
+    pub diversion: Diversion,
     /// What tells it which hosts speak TPA; `None`: all are the exit's.
     pub announce: Option<announce::Config>,
     /// What it is.
@@ -43,6 +44,8 @@ pub struct ExitTask {
 
 /// Where diverted connections are taken at the first proxy of a file.
 const FIRST_PORT: u16 = 7070;
+/// Queue of diverted calls of the first proxy of a file: the one by which it announces is another.
+const FIRST_QUEUE: u16 = 27_735;
 
 impl EntranceTask {
     pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Self, Problem> {
@@ -103,10 +106,24 @@ impl EntranceTask {
             divert,
             destinations: values::parsed_list(section, keys::DESTINATIONS.name, "network", "10.1.0.0/16")?,
             ports: in_path::ports(section),
-            port,
+            diversion: Diversion {
+                queue: section.narrow(keys::DIVERT_QUEUE.name).unwrap_or(FIRST_QUEUE + number),
+                mark: 0,
+                port,
+            },
             announce,
             config,
         })
+    }
+
+    /// Sets the mark by which calls are led to this machine.
+    pub(super) const fn set_mark(&mut self, mark: u16) {
+        self.diversion.mark = mark;
+    }
+
+    /// Returns the way of diverted calls, if some are.
+    pub(crate) fn diverted(&self) -> Option<Diversion> {
+        self.divert.is_some().then_some(self.diversion)
     }
 
     pub(super) fn announced(&self) -> Option<Announced> {
@@ -115,13 +132,16 @@ impl EntranceTask {
 
     /// The connections that end here without knowing.
     pub(super) fn captured(&self) -> Vec<Captured> {
-        let Self { divert: Some(interface), destinations, ports, port, .. } = self else { return Vec::new() };
+        let Self { divert: Some(interface), destinations, ports, diversion, .. } = self else {
+            return Vec::new();
+        };
         let calls = Calls::By {
             interface: interface.clone(),
             sources: Vec::new(),
             destinations: destinations.clone(),
         };
-        vec![Captured { port: *port, calls, ports: ports.clone(), held: None }]
+        let Diversion { port, queue, .. } = *diversion;
+        vec![Captured { port, calls, ports: ports.clone(), queue }]
     }
 }
 

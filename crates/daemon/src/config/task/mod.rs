@@ -205,15 +205,23 @@ impl Task {
         }
     }
 
-    /// The queue of the kernel that it has, if it has one.
-    #[must_use]
-    pub fn queue(&self) -> Option<u16> {
+    /// Sets the mark by which calls that end at it are led to this machine.
+    pub(crate) const fn set_mark(&mut self, mark: u16) {
+        match self {
+            Self::Split(task) => task.set_mark(mark),
+            Self::Gateway(task) => task.set_mark(mark),
+            _ => {}
+        }
+    }
+
+    /// The queues of the kernel that it has.
+    pub fn queues(&self) -> impl Iterator<Item = u16> {
         let queues = [
             self.queued().map(|queued| queued.queue),
             self.offered().map(|offered| offered.queue),
             self.announced().map(|announced| announced.queue),
-            self.captured().first().and_then(|captured| captured.held),
+            self.captured().first().map(|captured| captured.queue),
         ];
-        queues.into_iter().flatten().next()
+        queues.into_iter().flatten()
     }
 }

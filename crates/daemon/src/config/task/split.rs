@@ -5,6 +5,7 @@ use super::super::keys::{KindKey, split as keys};
 use super::super::values::{self, Subnet};
 use super::in_path;
 use crate::rules::{Calls, Captured};
+use hopline_net::diversion::Diversion;
 use hopline_net::split::{Config, Legs, MobileHosts, Onward};
 use hopline_net::transparent::LegOptions;
 use hopline_scenario::schema::Section;
@@ -24,17 +25,6 @@ pub struct SplitTask {
     pub port: u16,
     /// How.
     pub config: Config,
-    /// Origin of the choice of when servers are called.
-    pub onward: Chosen,
-}
-
-/// Origin of a choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chosen {
-    /// The file makes it.
-    ByFile,
-    /// It is the default, which gives way where this machine cannot.
-    ByDefault,
 }
 
 /// Where the first proxy of a file listens.
@@ -48,10 +38,10 @@ impl SplitTask {
         let size = |key: &str, default: NonZeroUsize| {
             section.integer(key).and_then(|size| NonZeroUsize::new(size as usize)).unwrap_or(default)
         };
-        let chosen = section.get(keys::ONWARD);
-        let onward = match chosen {
-            Some(OnwardKey::After) => Onward::After,
-            Some(OnwardKey::First) | None => Onward::First { queue: in_path::queue(section, number) },
+        let diversion = Diversion { queue: in_path::queue(section, number), mark: 0, port };
+        let onward = match section.get(keys::ONWARD) {
+            OnwardKey::After => Onward::After(Some(diversion)),
+            OnwardKey::First => Onward::First(diversion),
         };
         let config = Config {
             onward,
@@ -69,8 +59,7 @@ impl SplitTask {
             workers: default.workers,
         };
         let (subnets, ports) = (in_path::subnets(section)?, in_path::ports(section));
-        let onward = if chosen.is_some() { Chosen::ByFile } else { Chosen::ByDefault };
-        Ok(Self { interface, subnets, ports, port, config, onward })
+        Ok(Self { interface, subnets, ports, port, config })
     }
 
     /// Whether what was opened for `other` can do this, told of its halves: rules alone say which connections come.
@@ -79,21 +68,12 @@ impl SplitTask {
         self.config == Config { legs, ..other.config.clone() }
     }
 
-    /// The queue in which SYNs wait, if servers are called first.
-    pub(super) const fn queue(&self) -> Option<u16> {
-        match self.config.onward {
-            Onward::First { queue } => Some(queue),
-            Onward::After => None,
+    /// Sets the mark by which calls are led to this machine.
+    pub(super) const fn set_mark(&mut self, mark: u16) {
+        match &mut self.config.onward {
+            Onward::First(diversion) | Onward::After(Some(diversion)) => diversion.mark = mark,
+            Onward::After(None) => {}
         }
-    }
-
-    /// Chooses to call servers after clients have been answered, unless the file chooses. Returns whether that is a change.
-    pub(crate) fn call_after(&mut self) -> bool {
-        let gives_way = self.onward == Chosen::ByDefault && self.config.onward != Onward::After;
-        if gives_way {
-            self.config.onward = Onward::After;
-        }
-        gives_way
     }
 
     /// Calls of mobile hosts, and calls for them.
@@ -102,8 +82,8 @@ impl SplitTask {
         let by =
             Calls::By { interface: interface.clone(), sources: subnets.clone(), destinations: Vec::new() };
         let towards = Calls::Towards { interface: interface.clone(), destinations: subnets.clone() };
-        let held = self.queue();
-        [by, towards].map(|calls| Captured { port: *port, calls, ports: ports.clone(), held }).into()
+        let Some(Diversion { queue, .. }) = self.config.onward.diversion() else { return Vec::new() };
+        [by, towards].map(|calls| Captured { port: *port, calls, ports: ports.clone(), queue }).into()
     }
 }
 

@@ -1,0 +1,98 @@
+//! Destination NAT of calls that the daemon sends to this machine.
+//!
+//! A SYN that waits behind the firewall has the server's address already where the router translates it. Conntrack forgets the connection
+//! with that SYN. So that answers of the listener have the address that the client called, the SYN that is sent to this machine gets the
+//! called address back before conntrack sees it, and is translated again by a rule of the hook `output`, as it was by those of
+//! `prerouting`. These chains note both addresses when the SYN is forwarded. They know it by its sequence number, which a client chooses at
+//! random, and its ports: programs of nftables of 2022 cannot put an address of IPv6 beside them.
+//!
+//! The source stays as it is: rules that masquerade what leaves do not mean what stays here.
+
+use super::family::Family;
+use hopline_net::diversion::MAJOR;
+use std::fmt::Write;
+
+/// Calls that are noted, and how long: longer than a server may take to answer by default.
+const SIZE: u32 = 65_536;
+const TIMEOUT: &str = "2m";
+/// Behind the firewall, and before the chain that marks calls.
+const PRIORITY: i32 = i32::MAX - 2;
+/// Before the administrator's destination NAT (`dstnat`, -100).
+const BEFORE: i32 = -101;
+/// Name of a SYN.
+const KEY: &str = "tcp sequence . tcp sport . tcp dport";
+
+/// Maps and chains of the table.
+pub(super) fn chains(families: &[Family]) -> String {
+    let mut text: String = families.iter().map(|family| maps(*family)).collect();
+    let mut chain = |name: &str, kind: String, rules: fn(Family) -> String| {
+        let rules: String = families.iter().map(|family| rules(*family)).collect();
+        let _ = write!(text, "  chain {name} {{\n    type {kind}; policy accept;\n{rules}  }}\n");
+    };
+    chain("noted", format!("filter hook forward priority {PRIORITY}"), notes);
+    chain("called", "filter hook output priority raw".into(), returns);
+    chain("meant", format!("nat hook output priority {BEFORE}"), translates);
+    chain("kept", "nat hook postrouting priority srcnat - 1".into(), keeps);
+    text
+}
+
+/// Returns the ending of the names of its maps: a map has addresses of one length.
+const fn suffix(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "",
+        Family::V6 => "6",
+    }
+}
+
+fn maps(family: Family) -> String {
+    let (ip, suffix) = (family.header(), suffix(family));
+    let map = |name: &str, value: &str| {
+        format!(
+            "  map {name}{suffix} {{\n    typeof {KEY} : {value}\n    flags dynamic,timeout\n    size {SIZE}\n    \
+             timeout {TIMEOUT}\n  }}\n"
+        )
+    };
+    let address = format!("{ip} daddr");
+    ["called", "server"]
+        .map(|of| map(&format!("{of}_address"), &address) + &map(&format!("{of}_port"), "tcp dport"))
+        .concat()
+}
+
+fn notes(family: Family) -> String {
+    let (ip, protocol, suffix) = (family.header(), family.protocol(), suffix(family));
+    let called = KEY.replace("tcp dport", "ct original proto-dst");
+    format!(
+        "    meta nfproto {protocol} tcp flags & (fin | syn | rst | ack) == syn ct direction original ct status dnat \
+         update @called_address{suffix} {{ {KEY} : ct original {ip} daddr }} \
+         update @called_port{suffix} {{ {KEY} : ct original proto-dst }} \
+         update @server_address{suffix} {{ {called} : {ip} daddr }} \
+         update @server_port{suffix} {{ {called} : tcp dport }}\n"
+    )
+}
+
+fn returns(family: Family) -> String {
+    let (ours, ip, suffix) = (ours(family), family.header(), suffix(family));
+    format!(
+        "    {ours} {ip} daddr set {KEY} map @called_address{suffix}\n    {ours} tcp dport set {KEY} map @called_port{suffix}\n"
+    )
+}
+
+/// The second rule keeps rules of the administrator from translating a call that was not translated when it came.
+fn translates(family: Family) -> String {
+    let (ours, ip, suffix) = (ours(family), family.header(), suffix(family));
+    format!(
+        "    {ours} dnat {ip} to {KEY} map @server_address{suffix} : {KEY} map @server_port{suffix}\n    \
+         {ours} dnat {ip} to {ip} daddr\n"
+    )
+}
+
+fn keeps(family: Family) -> String {
+    let ip = family.header();
+    format!("    {} snat {ip} to {ip} saddr\n", ours(family))
+}
+
+/// Match of packets that the daemon sends to this machine.
+fn ours(family: Family) -> String {
+    let major = u32::from(MAJOR) << 16;
+    format!("meta priority & 0xffff0000 == {major:#010x} meta nfproto {} meta l4proto tcp", family.protocol())
+}

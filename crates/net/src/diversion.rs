@@ -1,0 +1,154 @@
+//! Forwarded calls that are taken by a listener of this machine once the router's firewall has let them through.
+//!
+//! A rule that captures a call before it is routed takes it past the hook `forward`, and so past the firewall of the router. Here a SYN is
+//! forwarded as any other packet is. Where it would leave, behind all rules of `forward`, it waits in an NFQUEUE. A call that is taken is
+//! sent to this machine by a raw socket: with a mark by which a routing rule leads it to the loopback interface, and with a priority by which
+//! a rule of nftables knows the listener (`tproxy`). The SYN that waits is dropped. So what the firewall drops or rejects has the answer that
+//! it would have without a listener.
+//!
+//! The firewall sees the first packet of a connection alone, as one that accepts what is established.
+
+use crate::error::Error;
+use crate::nfqueue::{self, Gate, Passing, WhenFull, destination, raw_socket};
+use crate::service::{Figure, Ledger, Service};
+use hopline_proxy::Fate;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use socket2::{Domain, Socket};
+use std::io;
+use std::os::fd::BorrowedFd;
+
+/// Way of a SYN from the end of the hook `forward` to a listener of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Diversion {
+    /// Number of the queue, as in the rule.
+    pub queue: u16,
+    /// Upper half of the mark by which a routing rule leads packets to this machine.
+    pub mark: u16,
+    /// Port of the listener, at the loopback addresses.
+    pub port: u16,
+}
+
+/// Upper half of the priority of packets that are sent to this machine: a major number of tc(8).
+pub const MAJOR: u16 = 0x686f;
+/// SYNs that the kernel may queue beside those that are held.
+pub(crate) const BESIDE: u32 = 1024;
+/// Longest time between two looks of a [`Diverter`] at its counters.
+const PERIOD: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+
+impl Diversion {
+    /// Takes the queue, in the calling thread's namespace, with room for `held` SYNs that are held. The kernel drops SYNs that find it full:
+    /// a flood of forged ones would take all places of the listener, and its SYN cookies do not reach a listener to which calls are diverted.
+    pub(crate) fn open_queue(self, held: usize) -> Result<Gate, Error> {
+        // A SYN is 80 bytes and some 800 of what the kernel keeps beside it.
+        Gate::open(&nfqueue::Config {
+            length: u32::try_from(held).unwrap_or(u32::MAX).saturating_add(BESIDE),
+            receive_buffer: 4 << 20,
+            when_full: WhenFull::Drop,
+            ..nfqueue::Config::new(self.queue, "")
+        })
+    }
+
+    /// Opens what sends SYNs to the listener.
+    pub(crate) fn to_listener(self) -> Result<Loopback, Error> {
+        self.with_code(self.port)
+    }
+
+    /// Opens what sends SYNs to this machine with a code in the place of a port.
+    pub(crate) fn with_code(self, code: u16) -> Result<Loopback, Error> {
+        Loopback::open(u32::from(self.mark) << 16, u32::from(MAJOR) << 16 | u32::from(code))
+    }
+}
+
+/// Sends packets that were forwarded to this machine itself.
+#[derive(Debug)]
+pub(crate) struct Loopback {
+    v4: Socket,
+    /// `None`: the kernel has no IPv6.
+    v6: Option<Socket>,
+}
+
+impl Loopback {
+    fn open(mark: u32, priority: u32) -> Result<Self, Error> {
+        let failed = |e| Error::new("opening a raw socket", e);
+        let v4 = raw_socket(Domain::IPV4, mark, priority).map_err(failed)?;
+        let v6 = match raw_socket(Domain::IPV6, mark, priority) {
+            Ok(socket) => Some(socket),
+            Err(error) if error.raw_os_error() == Some(libc::EAFNOSUPPORT) => None,
+            Err(error) => return Err(failed(error)),
+        };
+        Ok(Self { v4, v6 })
+    }
+
+    /// Sends a packet. Returns whether the kernel has taken it: a rule of the hook `output` may forbid it.
+    #[must_use]
+    pub(crate) fn send(&self, packet: &[u8]) -> bool {
+        let Some(to) = destination(packet) else { return false };
+        let socket = if to.is_ipv4() { Some(&self.v4) } else { self.v6.as_ref() };
+        socket.is_some_and(|socket| socket.send_to(packet, &to.into()).is_ok())
+    }
+}
+
+/// Diverts all calls that come through its queue.
+#[derive(Debug)]
+pub struct Diverter {
+    gate: Gate,
+    listener: Loopback,
+    diverted: u64,
+    undiverted: u64,
+}
+
+impl Diverter {
+    /// Takes the queue, in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`; if another program has the queue.
+    pub fn open(diversion: Diversion) -> Result<Self, Error> {
+        let (gate, listener) = (diversion.open_queue(0)?, diversion.to_listener()?);
+        Ok(Self { gate, listener, diverted: 0, undiverted: 0 })
+    }
+
+    fn take_syns(&mut self) -> io::Result<()> {
+        for passing in self.gate.receive()? {
+            let is_diverted = divert(&mut self.gate, &self.listener, &passing);
+            *if is_diverted { &mut self.diverted } else { &mut self.undiverted } += 1;
+        }
+        self.gate.flush()
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        vec![
+            Figure::counter("diverted_syns", "SYNs that went to the listener", self.diverted),
+            Figure::counter("undiverted_syns", "SYNs that were forwarded instead", self.undiverted),
+        ]
+    }
+}
+
+impl Service for Diverter {
+    fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
+        loop {
+            let mut fds =
+                [PollFd::from_borrowed_fd(stop, PollFlags::IN), PollFd::new(&self.gate, PollFlags::IN)];
+            match poll(&mut fds, Some(&PERIOD)) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            let [is_over, is_ready] = fds.each_ref().map(|fd| !fd.revents().is_empty());
+            if is_ready {
+                self.take_syns()?;
+            }
+            ledger.write(self.figures());
+            if is_over {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Sends a SYN that waits to the listener. One that cannot be sent is forwarded: the firewall has let it through. Returns which.
+pub(crate) fn divert(gate: &mut Gate, listener: &Loopback, syn: &Passing) -> bool {
+    let is_sent = syn.packet.as_deref().is_some_and(|packet| listener.send(packet));
+    gate.conclude(syn, if is_sent { &Fate::Drop } else { &Fate::Pass });
+    is_sent
+}
