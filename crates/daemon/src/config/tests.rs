@@ -423,7 +423,7 @@ fn a_secret_in_what_is_no_regular_file_is_refused_without_waiting() {
         for text in readers(&file, &path("login")) {
             let said = read(&text).unwrap_err();
             let says = format!("{}: {kind}", file.display());
-            assert!(said.contains(&says) && said.contains("make a key"), "{said}");
+            assert!(said.contains(&says) && said.contains("name the file itself"), "{said}");
         }
     }
 }

@@ -129,7 +129,10 @@ fn for_kind(text: &str, kind: Option<KindKey>) -> String {
             kept.push_str(&format!(", of {}: {value}", others.join(" and ")));
         }
     }
-    kept
+    match kept.strip_prefix(", ") {
+        Some(only) => only.to_owned(),
+        None => kept,
+    }
 }
 
 fn is(name: &str, kind: KindKey) -> bool {
