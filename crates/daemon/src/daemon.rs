@@ -25,7 +25,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
 
-/// How often it is seen whether connections are tracked, while they are not; and when rules for that are tried again that were refused.
+/// Interval at which connection tracking is looked for while it is absent, and after which refused rules for it are tried again.
 const LOOKS_FOR_TRACKING: Duration = Duration::from_secs(1);
 const TRIES_AGAIN: Duration = Duration::from_secs(60);
 
@@ -169,7 +169,7 @@ impl Daemon {
         self.shared.lock().connection_tracking == Some(Tracked::NotInUse)
     }
 
-    /// What happens next; `None` if a seat is to be tried again before, or tracking is looked for.
+    /// The next event; `None` if a seat is to be tried again before, or tracking is looked for.
     fn await_event(&self, incoming: &Receiver<Event>) -> Option<Event> {
         let look = self.looks_for_tracking().then_some(self.next_look);
         let due = self.shared.lock().seats.iter().filter_map(Seat::due).chain(look).min();
@@ -204,7 +204,7 @@ impl Daemon {
         }
     }
 
-    /// Has the rules be those of `config`.
+    /// Changes the rules to those of `config`.
     fn change_rules(&self, config: &Config) -> Result<(), rules::RuleError> {
         let tracking = self.watch.tracking();
         rules::change(&Rules::of(config, tracking), self.state.folder())?;
@@ -254,7 +254,7 @@ impl Daemon {
     }
 }
 
-/// Has onward connections be marked where rules read that.
+/// Sets whether onward connections are marked: where rules read the mark.
 fn mark_onward(tracking: Tracking) {
     set_onward_marking(match tracking {
         Tracking::Absent => OnwardMarking::Unmarked,
@@ -279,7 +279,7 @@ fn look_at_router(config: &Config) -> Result<(), RunError> {
     }
 }
 
-/// What has become of a proxy that was to be opened.
+/// Outcome of opening a proxy.
 enum Found {
     Opened(Opened),
     /// Something that may come is not there yet.

@@ -32,7 +32,7 @@ pub(crate) struct Folder {
     handle: OwnedFd,
 }
 
-/// How a file is opened.
+/// Purpose for which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// To be read and written.
@@ -41,7 +41,7 @@ pub(crate) enum Access {
     Append,
 }
 
-/// Why a folder is not used.
+/// Reason why a folder is not used.
 #[derive(Debug)]
 pub(crate) enum Unusable {
     /// The system does not open it.
@@ -114,7 +114,7 @@ impl Folder {
         if mode & 0o022 == 0 { Ok(self) } else { Err(Unusable::Writable(mode)) }
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -17,7 +17,7 @@ const LONGEST_REQUEST: usize = 4096;
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 /// Most clients at once. Of more, the oldest one of the user that has the most goes.
 const MOST: usize = 64;
-/// How often it is seen whether a user may have its next answer.
+/// Interval at which it is seen whether a user may have its next answer.
 const TURN: Duration = Duration::from_millis(20);
 /// After an error of `accept`, as when no descriptor is left.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -145,14 +145,14 @@ impl State {
     }
 }
 
-/// What became of the wish for the right. The folder is opened once.
+/// Outcome of asking for the right. The folder is opened once.
 enum Held {
     Ours(State),
     /// A process has it.
     Taken(Folder, String),
 }
 
-/// The socket goes with the right: nobody answers there any more. The lock's file stays, or two could have the right to two files.
+/// The socket goes with the right: no daemon answers there any more. The lock's file stays, or two could have the right to two files.
 impl Drop for State {
     fn drop(&mut self) {
         let _ = self.folder.remove(&of_socket(&self.name));
@@ -236,7 +236,7 @@ mod tests {
         }
     }
 
-    /// What a user that owns the folder can put in the place of a file.
+    /// Things that the owner of the folder can put in the place of a file.
     fn put_in_place(kind: &str, place: &Path, other: &Path) {
         match kind {
             "link" => std::os::unix::fs::symlink(other, place).unwrap(),

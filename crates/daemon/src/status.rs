@@ -20,7 +20,7 @@ pub struct Status {
     /// Rights that it has given up; a daemon of an earlier version does not say.
     #[serde(default)]
     pub sandbox: Option<Sandbox>,
-    /// Whether connections are tracked on its machine; `null` if none of its rules depends on that.
+    /// State of connection tracking on its machine; `null` if none of its rules depends on that.
     #[serde(default)]
     pub connection_tracking: Option<Tracked>,
     /// Its proxies, in the order of its file.

@@ -157,7 +157,7 @@ fn run_copy(name: &str, prefix: &[&str]) {
     assert!(status.as_ref().is_ok_and(std::process::ExitStatus::success), "{name}: {status:?}");
 }
 
-/// Has this process end with the thread that has started it, which waits for it: if a test hangs, its program ends, and would leave the
+/// Makes this process end with the thread that has started it, which waits for it: if a test hangs, its program ends, and would leave the
 /// copy behind. Commands before the copy such as `unshare` replace themselves by it, so that its parent is the program.
 fn end_with_parent() {
     #[cfg(target_os = "linux")]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Set in a copy of this program that has a test which hangs.
 const HANGS: &str = "HOPLINE_TEST_HANGS";
-/// What that test prints when it begins, and if nothing has ended it.
+/// Lines that this test prints when it begins, and if nothing has ended it.
 const BEGUN: &str = "begun";
 const LEFT: &str = "left behind";
 

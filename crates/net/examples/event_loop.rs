@@ -15,7 +15,7 @@ use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-/// What is not echoed yet of a connection.
+/// Bytes of a connection that are not echoed yet.
 #[derive(Default)]
 struct Client {
     unsent: Option<Bytes>,

@@ -90,7 +90,7 @@ impl Error {
         }
     }
 
-    /// What stands in the way of someone who tried `doing` with an address of this machine and got `source`.
+    /// Error of `doing` with an address of this machine that gave `source`.
     pub(crate) fn of_address(doing: impl Into<String>, address: IpAddr, source: io::Error) -> Self {
         match source.kind() {
             ErrorKind::AddrNotAvailable => Self::NoSuchAddress { doing: doing.into(), address },

@@ -78,7 +78,7 @@ impl PeerSocket {
         Ok(Self { socket, buffers, priority: LAST, cut: 0, unreachable: 0 })
     }
 
-    /// Has datagrams leave, and come, by the interface of this number alone; `None`: by any.
+    /// Binds the socket to the interface of this number; `None`: datagrams leave, and come, by any.
     pub(crate) fn bind_to(&self, interface: Option<u32>) -> io::Result<()> {
         let name = interface.map(|index| index_to_name(&self.socket, index)).transpose()?;
         self.socket.bind_device(name.as_deref().map(str::as_bytes))

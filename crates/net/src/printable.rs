@@ -21,7 +21,7 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
 /// The most characters of a path of a peer that are shown.
 const BRIEF: usize = 255;
 
-/// What a peer wrote, printable, and cut if it is long.
+/// Returns text of a peer, printable, and cut if it is long.
 pub(crate) fn brief(bytes: &[u8]) -> String {
     let mut text = printable(bytes);
     if let Some((end, _)) = text.char_indices().nth(BRIEF) {

@@ -28,7 +28,7 @@ impl Ruleset {
     /// Returns the number of the last change.
     ///
     /// # Errors
-    /// What the system says: `EPERM` without `CAP_NET_ADMIN`, `EINVAL` where the kernel has no nftables.
+    /// The error of the system: `EPERM` without `CAP_NET_ADMIN`, `EINVAL` where the kernel has no nftables.
     pub fn generation(&mut self) -> io::Result<u32> {
         self.0.send(&message(GET, 0, &[0; GENERAL]))?;
         // The kernel has answered, and confirmed, when it has taken the question.

@@ -29,7 +29,7 @@ pub fn be_on_time() -> Priority {
     }
 }
 
-/// Has the calling thread run soon after it was woken, also where other programs fill all processors: it asks for short turns, which come
+/// Makes the calling thread run soon after it was woken, also where other programs fill all processors: it asks for short turns, which come
 /// the earlier, and for exact timers. It needs no permission, and its share of the processor stays as it is.
 ///
 /// Linux 6.12 and later heed it; earlier ones ignore it. A thread that runs in real time stays as it is.

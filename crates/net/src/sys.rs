@@ -164,7 +164,7 @@ fn schedule(policy: c_int, priority: c_int) -> io::Result<()> {
     }
 }
 
-/// Has the calling thread, unless it runs in real time, get turns of this length at most.
+/// Limits the turns of the calling thread to this length, unless it runs in real time.
 pub(crate) fn shorten_turns(turn: Duration) -> io::Result<()> {
     // SAFETY: a C structure of numbers, for which all zeros are a value.
     let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };

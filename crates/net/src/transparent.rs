@@ -24,7 +24,7 @@ const BACKLOG: i32 = 4096;
 /// Rules of conntrack need it to tell an onward connection from the client's, which has the same addresses and ports.
 pub const ONWARD_MARK: u32 = 0x6870;
 
-/// Whether onward connections of this process have [`ONWARD_MARK`]. One for the process, as its network namespace is.
+/// State of marking: `true` while onward connections of this process get [`ONWARD_MARK`]. One for the process, as its network namespace is.
 static MARKING: AtomicU8 = AtomicU8::new(OnwardMarking::Marked as u8);
 
 /// Marking of onward connections ([`ONWARD_MARK`]).
@@ -37,7 +37,7 @@ pub enum OnwardMarking {
     Marked,
 }
 
-/// Has onward connections of this process be marked or not from now on. Those that are there keep what they have: conntrack would take
+/// Sets whether onward connections of this process are marked from now on. Those that are there stay as they are: conntrack would take
 /// packets of an established connection with a mark for a new connection, and change its port.
 pub fn set_onward_marking(marking: OnwardMarking) {
     MARKING.store(marking as u8, Ordering::Relaxed);

@@ -64,7 +64,7 @@ fn serve(name: &str, keys: &[&Path]) -> (Server, SocketAddr) {
     (Server(child, said), address.unwrap_or_else(|error| panic!("{line:?}: {error}")))
 }
 
-/// What becomes of a client that sends `data`.
+/// Output of a client that sends `data`.
 fn call(server: SocketAddr, keys: &[&str], data: &[u8]) -> Output {
     let mut command = Command::new(program("client"));
     command.arg(server.to_string()).args(keys);

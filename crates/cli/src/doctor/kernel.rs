@@ -242,7 +242,7 @@ fn unoffloaded() -> Look {
     }
 }
 
-/// What would be right where packets pass unseen, or where that is not known.
+/// Advice where packets pass unseen, or where that is not known.
 #[cfg(feature = "net")]
 fn unoffloaded_help() -> &'static str {
     match hopline_daemon::router::flowtables() {

@@ -1,4 +1,4 @@
-//! What a receiver says of files that it does not take: a stranger may have as many of them refused as it likes.
+//! Lines of a receiver about files that it does not take: a stranger may have as many of them refused as it likes.
 
 use crate::net::clock;
 use hopline_net::transfer::Reason;

@@ -41,7 +41,7 @@ pub(crate) struct Cause {
 /// Position in the file that is being transferred, and in all files, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Place {
-    /// What the receiver has of the file, or has been sent of it; `None` between files.
+    /// Bytes of the file that the receiver has, or has been sent; `None` between files.
     offset: Option<u64>,
     /// Size of the file, if it is known.
     size: Option<u64>,

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 const DAY: i64 = 24 * 3600;
-/// What clocks are set to, in seconds from the true time. The last is a host without a clock that has just been switched on: 1970.
+/// Settings of clocks, in seconds from the true time. The last is a host without a clock that has just been switched on: 1970.
 const SETTINGS: [(&str, i64); 7] = [
     ("a second ahead", 1),
     ("a second back", -1),
@@ -33,7 +33,7 @@ const GOES_ON_WITHIN: Duration = Duration::from_secs(5);
 const BYTES: usize = 50_000;
 
 const TUNNEL: [&str; 2] = ["10.82.0.1", "10.82.0.2"];
-/// Where the gateway takes calls for port 80 of the mobile host.
+/// Address at which the gateway takes calls for port 80 of the mobile host.
 const ENTRY: (&str, u16) = ("127.0.0.1", 8080);
 
 pub(crate) fn drill() {

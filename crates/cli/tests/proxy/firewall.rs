@@ -20,7 +20,7 @@ struct Firewall {
     name: &'static str,
     /// Commands on the router.
     rules: &'static str,
-    /// What a forbidden call is told, over either version of IP.
+    /// Answer to a forbidden call, over either version of IP.
     told: ErrorKind,
 }
 

@@ -1,4 +1,4 @@
-//! What proxies of a file have for themselves, and what they must agree on.
+//! Things that proxies of a file have for themselves, and those that they must agree on.
 
 use super::keys::{gateway, in_path, pair, proxy, split};
 use super::{Proxy, Subnet};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
-/// What earlier proxies of the file have.
+/// Things that earlier proxies of the file have.
 #[derive(Default)]
 pub(super) struct Taken {
     names: BTreeMap<String, String>,

@@ -39,7 +39,7 @@ fn among(family: Family, what: &str, subnets: &[Subnet]) -> Option<String> {
     (!none_is).then(|| set(&format!(" {} {what}", family.header()), &ours))
 }
 
-/// What a rule says of the calls that a listener takes; `None` if no call of this version is meant.
+/// Returns the match of a rule on the calls that a listener takes; `None` if no call of this version is meant.
 pub(super) fn calls(captured: &Captured, family: Family) -> Option<String> {
     let protocol = family.protocol();
     let between = match &captured.calls {

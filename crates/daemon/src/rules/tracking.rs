@@ -4,7 +4,7 @@
 //! ([`translated`](super::translated), [`zones`](super::zones)) are made only where something else has switched it on: rules that are
 //! listed, or connections that appear among those that are tracked, for whatever reason.
 //!
-//! What began is never taken for over: connections outlive the rules by which they are tracked, and those of the daemon track, too.
+//! Tracking that has begun is never taken for over: connections outlive the rules by which they are tracked, and those of the daemon track, too.
 
 use super::program::Program;
 use hopline_net::ruleset::Ruleset;

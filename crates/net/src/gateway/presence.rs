@@ -134,7 +134,7 @@ pub(super) struct Watch {
     limits: Limits,
     heard: Duration,
     asked: bool,
-    /// When it looks again, at the latest.
+    /// Time at which it looks again, at the latest.
     due: Duration,
 }
 

@@ -37,12 +37,12 @@ impl Leads {
         Ok(Self { kernel: Kernel { socket, interface }, routes: Routes::new(networks) })
     }
 
-    /// Has the routes be there or not. Returns their condition where a try may have changed it. Call it again at [`Leads::due`].
+    /// Sets or removes the routes. Returns their condition where a try may have changed it. Call it again at [`Leads::due`].
     pub(super) fn set(&mut self, now: Instant, wanted: Wanted) -> Option<Condition<'_>> {
         self.routes.set(now, wanted, |network, wanted| self.kernel.change(network, wanted))
     }
 
-    /// When a route that the kernel has refused to change is tried again.
+    /// Time at which a route that the kernel has refused to change is tried again.
     pub(super) const fn due(&self) -> Option<Instant> {
         self.routes.due
     }

@@ -13,7 +13,7 @@ use crate::routes::{Route, Routes};
 use std::io;
 use std::net::IpAddr;
 
-/// What leads around the routes of a tunnel.
+/// The way around the routes of a tunnel.
 #[derive(Debug)]
 pub(super) struct Underlay {
     routes: Routes,
@@ -51,7 +51,7 @@ impl Underlay {
         Ok(())
     }
 
-    /// Has the kernel's routes decide again. Routes of the tunnel are gone.
+    /// Lets the kernel's routes decide again. Routes of the tunnel are gone.
     pub(super) fn release(&mut self, socket: &PeerSocket) -> io::Result<()> {
         if self.state == State::Bound {
             socket.bind_to(None)?;

@@ -15,7 +15,7 @@ use std::fs::File;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// What a sender is told that has to wait.
+/// Words for a sender that has to wait.
 pub(super) const BUSY: &str =
     "the receiver has compared much for this sender already, and compares more a little later";
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Files for which the disk is waited at the same time.
 const AT_ONCE: usize = 16;
 
-/// How often a conversation that waits for the disk says so.
+/// Interval at which a conversation that waits for the disk says so.
 const LOOK_UP: Duration = Duration::from_millis(200);
 
 /// Files and directories that are kept for each other at most: each has up to three descriptors.

@@ -1,4 +1,4 @@
-//! What a receiver says, and that it works while it has nothing to say.
+//! Frames of a receiver, among them those that say that it works.
 
 use super::conversations::Seat;
 use super::error::Error;
@@ -21,7 +21,7 @@ pub(super) struct Outlet<W> {
     writer: W,
     /// Rest of a frame.
     unsent: Vec<u8>,
-    /// When anything was written.
+    /// Time of the last write.
     spoke: Instant,
 }
 

@@ -112,7 +112,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Has `account` pay for what is hashed.
+    /// Charges `account` for bytes that are hashed.
     pub(super) fn paid_by(self, account: Account) -> Self {
         Self { account, ..self }
     }

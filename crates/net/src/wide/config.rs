@@ -16,7 +16,7 @@ const RECEIVE_MEMORY: u64 = 16 << 20;
 const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// How much earlier than it might a packet leaves: a thread wakes late by less than that, and at 1 Gb/s a train has 80 packets.
 const PACE_AHEAD: Duration = Duration::from_millis(1);
-/// How late a thread wakes without sending less for it, where other programs fill all processors: Linux grants a turn of some milliseconds.
+/// Time by which a thread may wake late without sending less for it, where other programs fill all processors: Linux grants a turn of some milliseconds.
 const CATCH_UP: Duration = Duration::from_millis(4);
 /// Datagrams of one connection in a row: as many as leave with one system call.
 const BURST: u32 = 64;

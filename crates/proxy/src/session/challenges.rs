@@ -32,7 +32,7 @@ pub(super) struct Rtt {
 #[derive(Clone, Copy, Debug)]
 struct Challenge {
     value: u64,
-    /// When an answer was asked for with it. `None`: the other end meets it when it greets for a reason of its own.
+    /// Time at which an answer was asked for with it. `None`: the other end meets it when it greets for a reason of its own.
     asked: Option<Instant>,
 }
 

@@ -62,7 +62,7 @@ pub(super) struct Presence {
     traffic: [Traffic; 2],
 }
 
-/// Whether a packet has crossed the link between two requests for proof.
+/// Traffic between two requests for proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Traffic {
     None,

@@ -105,7 +105,7 @@ pub mod proxy {
     pub const HOP_WINDOW: Choice<Option<hop_window::Config>> = choice!(
         "hop_window",
         { "off" => None, "on" => Some(hop_window::Config::DEFAULT) },
-        "of snoop: whether packets wait here until the last hop has use for them, and not in a queue beyond, which tells nobody what it drops; default: off, over Linux with preset modern and without rate_mbps: on",
+        "of snoop: whether packets wait here until the last hop has use for them, and not in a queue beyond, where drops are not seen; default: off, over Linux with preset modern and without rate_mbps: on",
     );
     /// `spurious_acks`.
     pub const SPURIOUS_ACKS: Choice<Passing> = choice!(

@@ -34,7 +34,7 @@ pub struct Config {
     /// How long before its time a packet may leave: what is due within so long leaves together, and then nothing until it is due. 0 to 1 ms,
     /// default 0. Above zero where clocks wake late and a train of packets costs no more than one; the path has to hold as much more.
     pub pace_ahead: Duration,
-    /// How late a packet may leave without holding up those after it: they make up for it, together. 0 to 10 ms, default 1 ms, as clocks are
+    /// Time by which a packet may leave late without holding up those after it: they make up for it, together. 0 to 10 ms, default 1 ms, as clocks are
     /// not exact. More where threads wake late; the path has to hold as much more.
     pub catch_up: Duration,
     /// Silence after which the peer is asked for a sign of life; `None` (default): never.

@@ -40,7 +40,7 @@ impl Beside {
         Ok(Self { name, words: words.to_owned(), child, voice, course: Course::Running })
     }
 
-    /// Whether it has ended by itself and not with exit code 0, which is told once.
+    /// Returns whether it has ended by itself and not with exit code 0, which is told once.
     pub(super) fn has_failed(&mut self) -> bool {
         if self.course == Course::Running
             && let Ok(Some(status)) = self.child.try_wait()
@@ -65,7 +65,7 @@ impl Beside {
     }
 }
 
-/// Whether one of them has failed. Each is looked at, so that each is told of.
+/// Returns whether one of them has failed. Each is looked at, so that each is told of.
 pub(super) fn any_has_failed(beside: &mut [Beside]) -> bool {
     beside.iter_mut().filter_map(|one| one.has_failed().then_some(())).count() > 0
 }

@@ -1,4 +1,4 @@
-//! What a peer has a receiver do for nothing.
+//! Work that a peer has a receiver do for nothing.
 
 use super::super::account::Account;
 use super::*;

@@ -54,7 +54,7 @@ fn more_than_a_millisecond_is_not_to_be_had() {
     assert_eq!(error.field, "pace_ahead");
 }
 
-/// How long 3 MB take over 20 Mb/s and 25 ms between threads that run at multiples of `turn` only.
+/// Returns the time of 3 MB over 20 Mb/s and 25 ms between threads that run at multiples of `turn` only.
 fn in_turns(turn: Duration, catch_up: Duration) -> Duration {
     let config = Config { pace_ahead: Duration::from_millis(1), catch_up, ..Config::DEFAULT };
     let path = (20e6, Duration::from_millis(25));
