@@ -1,6 +1,6 @@
 //! A smoothed round trip.
 
-use hopline_core::Duration;
+use hopline_core::{Duration, Instant};
 
 /// A smoothed round trip and its deviation.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +58,37 @@ impl Rtt {
 
     pub(crate) const fn with_deviations(&self, factor: u64) -> Duration {
         Duration::from_nanos(self.srtt.as_nanos() + factor * self.rttvar.as_nanos())
+    }
+}
+
+/// The longest of the durations of late: of the last period and the one before it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Longest {
+    period: Duration,
+    since: Instant,
+    now: Duration,
+    before: Duration,
+}
+
+impl Longest {
+    /// None yet. Each counts for one to two periods.
+    pub(crate) const fn of(period: Duration) -> Self {
+        Self { period, since: Instant::ZERO, now: Duration::ZERO, before: Duration::ZERO }
+    }
+
+    /// A duration, or zero if there is none: time goes on with samples only.
+    pub(crate) fn sample(&mut self, now: Instant, sample: Duration) {
+        let age = now.since(self.since);
+        if age >= self.period {
+            self.before = if age >= self.period * 2 { Duration::ZERO } else { self.now };
+            (self.now, self.since) = (Duration::ZERO, now);
+        }
+        self.now = self.now.max(sample);
+    }
+
+    /// Zero if there was none.
+    pub(crate) fn get(&self) -> Duration {
+        self.now.max(self.before)
     }
 }
 

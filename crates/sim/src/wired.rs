@@ -56,6 +56,7 @@ struct Direction {
     delayed: BTreeMap<(Instant, u64), Handle>,
     /// Packets that took longer so far.
     delayed_so_far: u64,
+    slot: Duration,
     jitter: Option<Jitter>,
     late: Option<(Late, Stream)>,
     policer: Option<Bucket>,
@@ -81,6 +82,7 @@ impl Wire {
             travelling: VecDeque::new(),
             delayed: BTreeMap::new(),
             delayed_so_far: 0,
+            slot: spec.quirks.slots[side as usize],
             jitter: Jitter::new(spec.quirks.jitter[side as usize], || stream(side, Purpose::Jitter)),
             late: spec.quirks.late[side as usize].map(|late| (late, stream(side, Purpose::Lateness))),
             policer: spec.quirks.policer[side as usize].map(Bucket::new),
@@ -210,7 +212,8 @@ impl Wires {
         let Some((handle, _)) = next else { return };
         let len_bytes = kernel.packets.len(handle);
         let sent = kernel.now + Duration::of_bits(8 * u64::from(len_bytes), rate_bps);
-        let extra = direction.draw_jitter(sent) + direction.draw_lateness();
+        let slot = direction.until_slot(sent);
+        let extra = slot + direction.draw_jitter(sent + slot) + direction.draw_lateness();
         direction.sending = Some(Sending { handle, extra });
         kernel.observe(Observed::WiredSent, from, len_bytes);
         kernel.note(from, |packets| {
@@ -237,6 +240,14 @@ impl Direction {
         match self.delayed.first_entry() {
             Some(first) if first.key().0 <= now => Some(first.remove()),
             _ => self.travelling.pop_front(),
+        }
+    }
+
+    /// How long a packet that is sent waits for the next slot.
+    const fn until_slot(&self, sent: Instant) -> Duration {
+        match (sent.as_nanos(), self.slot.as_nanos()) {
+            (_, 0) => Duration::ZERO,
+            (sent, slot) => Duration::from_nanos(sent.next_multiple_of(slot) - sent),
         }
     }
 

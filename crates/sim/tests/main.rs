@@ -4,6 +4,7 @@ mod accounting;
 mod applications;
 mod arp;
 mod block_ack;
+mod bursty_hop;
 mod cells;
 mod codel;
 mod dsr;

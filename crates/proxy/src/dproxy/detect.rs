@@ -123,6 +123,9 @@ impl<K> Detect<K> {
         }
         let rest = if hand.config.expansion == Expansion::On { Rest::Asked } else { Rest::AsksAnew };
         let fills = self.holes.arrive(hand.now, span, (By::Replay, rest), hand.requests);
+        if !fills && !is_beyond {
+            self.holes.note_copy(hand.now, span, hand.requests);
+        }
         let waits = self.holes.first().is_some_and(|hole| hole.from.before(span.from));
         // What brings nothing new is the sender's retransmission, or a copy: it is never held.
         let passes = !waits || !(fills || is_beyond) || hand.config.holding == Holding::AsTheyCome;

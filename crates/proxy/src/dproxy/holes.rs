@@ -3,6 +3,7 @@
 //! [`Requests`] is what is known of a link: how long a recovery takes there, and how many requests were made. [`Holes`] are those of one
 //! flow over it. Requests are sent in order and the link keeps the order, so replays come back in order too.
 
+use crate::rtt::Longest;
 use core::num::NonZeroU8;
 use hopline_core::{Duration, Instant};
 use std::collections::VecDeque;
@@ -23,7 +24,8 @@ pub struct Recovery {
     /// A hole is given up after so long, whatever was asked. Default 200 ms (C5).
     pub patience: Duration,
     /// Packets that may come after what is missing before it is asked for: what was only overtaken is then not asked for. 0 to 2; default
-    /// 0 (C11). Where no later packet comes, an average recovery is waited for instead.
+    /// 0 (C11). Where no later packet comes, an average recovery is waited for instead. Whatever it is, once packets were late it is asked
+    /// for what is missing only when it is later than they were, for ten to twenty seconds.
     pub grace: u8,
 }
 
@@ -122,12 +124,32 @@ pub(super) struct Requests<I> {
     /// What is to be asked for, in this order.
     asked: Vec<I>,
     stats: RecoveryStats,
+    /// How late packets came that were only overtaken.
+    late: Longest,
 }
+
+/// So long a packet that was late counts at least, and twice that at most.
+const LATE_FOR: Duration = Duration::from_secs(10);
+/// Packets that are later than this are asked for.
+const LATEST: Duration = Duration::from_millis(50);
 
 /// What is missing of a flow, in order.
 #[derive(Debug)]
 pub(super) struct Holes<I> {
     open: VecDeque<Hole<I>>,
+    /// Those filled of late after one request: by a replay, unless one comes yet.
+    filled: VecDeque<Filled<I>>,
+}
+
+/// Holes whose replay is recognised when it comes too late.
+const FILLED: usize = 16;
+
+#[derive(Clone, Copy, Debug)]
+struct Filled<I> {
+    what: I,
+    opened: Instant,
+    asked: Instant,
+    at: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +168,14 @@ struct Hole<I> {
 impl<I: Missing> Requests<I> {
     pub(super) fn new(config: Recovery) -> Self {
         let average = config.initial.max(config.floor);
-        Self { config, average, order: 0, asked: Vec::new(), stats: RecoveryStats::default() }
+        Self {
+            config,
+            average,
+            order: 0,
+            asked: Vec::new(),
+            stats: RecoveryStats::default(),
+            late: Longest::of(LATE_FOR),
+        }
     }
 
     pub(super) const fn stats(&self) -> &RecoveryStats {
@@ -189,10 +218,16 @@ impl<I: Missing> Requests<I> {
         self.average.saturating_mul(averages)
     }
 
+    /// A packet came that was not lost.
+    fn note_late(&mut self, now: Instant, by: Duration) {
+        self.late.sample(now, by.min(LATEST));
+    }
+
     /// A hole is full. Karn: which request was answered is known only if there was one.
     fn filled(&mut self, now: Instant, hole: &Hole<I>, by: By) {
         if hole.requests == 0 || by == By::Original {
             self.stats.late += 1;
+            self.note_late(now, now.since(hole.opened));
             return;
         }
         self.stats.recovered += 1;
@@ -205,7 +240,7 @@ impl<I: Missing> Requests<I> {
 
 impl<I: Missing> Holes<I> {
     pub(super) const fn new() -> Self {
-        Self { open: VecDeque::new() }
+        Self { open: VecDeque::new(), filled: VecDeque::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -229,17 +264,32 @@ impl<I: Missing> Holes<I> {
     /// A packet has come, and this is missing before it, after all that is missing already.
     pub(super) fn open(&mut self, now: Instant, what: I, requests: &mut Requests<I>) {
         requests.stats.holes += 1;
-        let due = (now + requests.average).min(now + requests.config.patience);
+        // Where packets come late, what is missing may only have been overtaken.
+        requests.late.sample(now, Duration::ZERO);
+        let late = requests.late.get();
+        let wait = if late.is_zero() { requests.average } else { late };
+        let due = now + wait.min(requests.config.patience);
         let mut hole = Hole { what, opened: now, asked: now, order: 0, due, requests: 0, later: 1 };
-        if requests.config.grace == 0 {
+        if requests.config.grace == 0 && late.is_zero() {
             requests.ask(now, &mut hole);
         }
         self.open.push_back(hole);
     }
 
+    /// Something has come that is not missing. If it is the replay of what was asked for once, that was late and not lost.
+    pub(super) fn note_copy(&mut self, now: Instant, arrived: I, requests: &mut Requests<I>) {
+        let Some(at) = self.filled.iter().position(|filled| filled.what == arrived) else { return };
+        // Later than that it is the sender's retransmission.
+        if let Some(filled) = self.filled.remove(at)
+            && now.since(filled.asked) <= requests.average * 2
+        {
+            requests.note_late(now, filled.at.since(filled.opened));
+        }
+    }
+
     /// A packet has come beyond all holes (C11).
     pub(super) fn overtake(&mut self, now: Instant, requests: &mut Requests<I>) {
-        if requests.config.grace == 0 {
+        if requests.config.grace == 0 || !requests.late.get().is_zero() {
             return;
         }
         for hole in self.open.iter_mut().filter(|hole| hole.requests == 0) {
@@ -270,6 +320,11 @@ impl<I: Missing> Holes<I> {
             self.open.remove(at);
             if parts == [None, None] || rest == Rest::AsksAnew {
                 requests.filled(now, &hole, by);
+                if hole.requests == 1 && by == By::Replay {
+                    self.filled.truncate(FILLED - 1);
+                    let Hole { what, opened, asked, .. } = hole;
+                    self.filled.push_front(Filled { what, opened, asked, at: now });
+                }
             }
             for what in parts.into_iter().flatten() {
                 let mut part = Hole { what, ..hole };
@@ -327,7 +382,7 @@ impl<I: Missing> Holes<I> {
     /// Nothing is waited for any longer.
     pub(super) fn give_up(&mut self, requests: &mut Requests<I>) {
         requests.stats.given_up += self.open.len() as u64;
-        self.open = VecDeque::new();
+        *self = Self::new();
     }
 
     /// Does what is due: asks again, or gives up.

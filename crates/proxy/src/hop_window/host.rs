@@ -1,6 +1,6 @@
 //! What is under way to a mobile host, and what waits.
 
-use super::rate::{Greatest, Shortest};
+use super::rate::{Bursts, Greatest, Shortest};
 use super::waiting::Waiting;
 use super::{Config, Sending, Span, Spanned};
 use crate::packet::Connection;
@@ -16,13 +16,16 @@ pub(super) struct Host<K> {
     under_way_bytes: u64,
     /// Made when it is needed.
     waiting: Option<Box<Waiting<K>>>,
-    /// Bytes that have left the hop, arrived or lost.
-    served: u64,
+    /// Bytes that have arrived. What a full queue beyond has dropped must not count: the more it drops the more would be let go.
+    delivered: u64,
+    /// Packets that are under way no more and had not arrived: lost, or late.
+    missing: VecDeque<Span>,
     /// When the latest of them was heard of, and when it was sent.
     heard: Instant,
     heard_sent: Instant,
     rate: Greatest,
     shortest: Shortest,
+    bursts: Bursts,
     rtt: Rtt,
     /// How often something was given up since it said anything.
     silences: u32,
@@ -33,8 +36,8 @@ pub(super) struct Host<K> {
 struct Sent {
     span: Span,
     at: Instant,
-    /// What had been served then, and when that was heard of and sent.
-    served: u64,
+    /// What had arrived then, and when that was heard of and sent.
+    delivered: u64,
     heard: Instant,
     heard_sent: Instant,
     /// There was hardly anything before it.
@@ -56,6 +59,8 @@ pub(super) struct Heard<'a> {
 const HARDLY: u64 = 6_000;
 /// Nothing is given up before so long: ACKs are delayed.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// Most packets that may be late.
+const MISSING: usize = 64;
 /// A host that has said nothing since something was given up so often may answer another way: everything passes then.
 const DEAF: u32 = 10;
 
@@ -65,11 +70,13 @@ impl<K> Host<K> {
             under_way: VecDeque::new(),
             under_way_bytes: 0,
             waiting: None,
-            served: 0,
+            delivered: 0,
+            missing: VecDeque::new(),
             heard: now,
             heard_sent: now,
             rate: Greatest::new(now),
             shortest: Shortest::new(now),
+            bursts: Bursts::new(now),
             rtt: Rtt::until_sampled(PATIENCE),
             silences: 0,
         }
@@ -100,7 +107,7 @@ impl<K> Host<K> {
         }
         let Some(shortest) = self.shortest.get() else { return least };
         let needed = 1.5 * shortest.as_secs_f64() + config.slack.as_secs_f64();
-        least.max((self.rate.get() * needed) as u64)
+        least.max((self.rate.get() * needed + self.bursts.largest()) as u64)
     }
 
     /// A packet waits. Which one gives way to it, if there are too many.
@@ -128,11 +135,15 @@ impl<K> Host<K> {
         if self.under_way.is_empty() {
             (self.heard, self.heard_sent) = (now, now);
         }
+        if span.sending == Sending::Again {
+            // What arrives of it may be this one, and counts once.
+            self.missing.retain(|known| (known.connection, known.seq) != (span.connection, span.seq));
+        }
         self.under_way_bytes += u64::from(span.len_bytes);
         self.under_way.push_back(Sent {
             span,
             at: now,
-            served: self.served,
+            delivered: self.delivered,
             heard: self.heard,
             heard_sent: self.heard_sent,
             alone: self.under_way_bytes <= HARDLY,
@@ -144,27 +155,52 @@ impl<K> Host<K> {
     /// What was sent up to the latest that the host has, has arrived or is lost.
     pub(super) fn hear(&mut self, now: Instant, heard: &Heard<'_>) {
         self.silences = 0;
+        let before = self.delivered;
+        self.count_late(heard);
         let tells = |sent: &Sent| sent.span.sending == Sending::New && heard.has(&sent.span);
         match self.under_way.iter().rposition(tells) {
             Some(latest) => {
                 let sent = self.under_way[latest];
-                self.serve(latest + 1);
+                self.serve(latest + 1, heard);
                 self.measure(now, &sent);
             }
             // Without SACK a duplicate does not say which packet it is for.
             None if heard.bare && heard.sack.is_empty() => {
-                let first =
-                    self.under_way.front().is_some_and(|sent| sent.span.connection == heard.connection);
-                self.serve(usize::from(first));
+                let first = self.under_way.front().filter(|sent| sent.span.connection == heard.connection);
+                if let Some(first) = first {
+                    self.delivered += u64::from(first.span.len_bytes);
+                    self.under_way_bytes -= u64::from(first.span.len_bytes);
+                    self.under_way.pop_front();
+                }
             }
             None => {}
         }
+        self.bursts.sample(now, self.delivered - before, self.rate.get());
     }
 
-    fn serve(&mut self, packets: usize) {
-        let bytes: u64 = self.under_way.drain(..packets).map(|sent| u64::from(sent.span.len_bytes)).sum();
-        self.under_way_bytes -= bytes;
-        self.served += bytes;
+    /// What was missing and has arrived after all.
+    fn count_late(&mut self, heard: &Heard<'_>) {
+        let delivered = &mut self.delivered;
+        self.missing.retain(|span| {
+            let has = heard.has(span);
+            *delivered += if has { u64::from(span.len_bytes) } else { 0 };
+            !has
+        });
+    }
+
+    /// So many packets are under way no more.
+    fn serve(&mut self, packets: usize, heard: &Heard<'_>) {
+        for Sent { span, .. } in self.under_way.drain(..packets) {
+            let bytes = u64::from(span.len_bytes);
+            self.under_way_bytes -= bytes;
+            if heard.has(&span) {
+                self.delivered += bytes;
+            } else {
+                self.missing.push_back(span);
+            }
+        }
+        let beyond = self.missing.len().saturating_sub(MISSING);
+        self.missing.drain(..beyond);
     }
 
     /// A packet was heard of. The rate is that of sending or of hearing, whichever is slower.
@@ -174,7 +210,7 @@ impl<K> Host<K> {
         self.shortest.sample(now, took, sent.alone);
         let interval = now.since(sent.heard).max(sent.at.since(sent.heard_sent));
         if !interval.is_zero() && self.shortest.get().is_some_and(|shortest| interval >= shortest) {
-            let rate = (self.served - sent.served) as f64 / interval.as_secs_f64();
+            let rate = (self.delivered - sent.delivered) as f64 / interval.as_secs_f64();
             self.rate.sample(now, rate, sent.busy);
         }
         (self.heard, self.heard_sent) = (now, sent.at);

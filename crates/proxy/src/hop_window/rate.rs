@@ -32,6 +32,50 @@ impl Greatest {
     }
 }
 
+/// How much more than its rate carries a hop hands over at once, as radios that aggregate, take turns or repair in order do. A window that
+/// is to keep such a hop busy needs as much room beside the product of rate and round trip (BBRv3, draft-ietf-ccwg-bbr, `extra_acked`).
+///
+/// Where the window is smaller than the bursts that the hop can serve, each burst is as large as the window: it grows until it is not.
+#[derive(Debug)]
+pub(super) struct Bursts {
+    largest: Greatest,
+    /// Since when the hop has served more than its rate carries, and how much that is in all.
+    since: Instant,
+    bytes: u64,
+    /// The rate that bursts were measured against.
+    rate: f64,
+}
+
+/// Beside a rate that has grown by this factor, bursts are measured anew: they were taken for larger than they are.
+const GROWN: f64 = 1.05;
+/// What is served at once beyond what the rate carries in so long is a hop that was gone, not a burst.
+const LONGEST_BURST: Duration = Duration::from_millis(100);
+
+impl Bursts {
+    pub(super) const fn new(now: Instant) -> Self {
+        Self { largest: Greatest::new(now), since: now, bytes: 0, rate: 0.0 }
+    }
+
+    /// So many bytes have arrived over a hop of this rate.
+    pub(super) fn sample(&mut self, now: Instant, bytes: u64, rate: f64) {
+        if rate > GROWN * self.rate {
+            *self = Self { rate, ..Self::new(now) };
+        }
+        let expected = rate * now.since(self.since).as_secs_f64();
+        if self.bytes as f64 <= expected {
+            (self.since, self.bytes) = (now, 0);
+        }
+        self.bytes += bytes;
+        let beyond = self.bytes as f64 - rate * now.since(self.since).as_secs_f64();
+        self.largest.sample(now, beyond.min(rate * LONGEST_BURST.as_secs_f64()), true);
+    }
+
+    /// The largest burst of late, in bytes.
+    pub(super) const fn largest(&self) -> f64 {
+        self.largest.get()
+    }
+}
+
 /// The shortest round trip of late, and when to look for it again: a hop that is kept busy does not show it by itself.
 #[derive(Debug)]
 pub(super) struct Shortest {

@@ -9,6 +9,7 @@ mod cache;
 mod classic;
 mod config;
 mod modern;
+mod order;
 mod stats;
 
 pub use crate::filter::{Transmit, Turn};

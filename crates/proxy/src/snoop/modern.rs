@@ -5,7 +5,8 @@
 //! * An ACK that tells of a retransmission of the sender is held back while something that he sent before is being repaired: RACK would
 //!   take that for lost.
 //! * All holes of a window are repaired at once. The last hop is first in, first out, and what is sent again goes first: so what was
-//!   sent before something that has arrived, and has not arrived itself, is lost.
+//!   sent before something that has arrived, and has not arrived itself, is lost. On a hop that has delivered packets late it is waited
+//!   for so long first.
 //! * The tail of a window is sent again when it is overdue on the last hop, long before the sender's probe.
 //! * What the queue of the last hop has refused is congestion: it is shown, and left to the sender. So is what was sent again too often.
 //! * A report of a duplicate that was made here is taken out (D-SACK): the sender would undo what it never did.
@@ -15,19 +16,19 @@
 
 use super::cache::{Cache, Cached, Dated, Origin, State as Of};
 use super::config::{Modern, OldData, Repairs};
+use super::order::{Cause, Latest, Order, is_before};
 use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
 use crate::packet::{Says, Verdict};
-use crate::rtt::Rtt;
+use crate::rtt::{Longest, Rtt};
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_wire::tcp::{SackBlock, SackBlocks};
-use std::collections::VecDeque;
 
-/// Packets sent again whose duplicates are recognised.
-const REMEMBERED: usize = 64;
 /// So often a packet is sent again after the same wait: losses in a row are rare, and a sender's timeout is near. Then the wait doubles.
 const UNDOUBLED: u8 = 5;
 /// So often at most.
 const MOST_DOUBLINGS: u8 = 5;
+/// So long a round trip counts at least as the longest of late, and twice that at most.
+const LATE: Duration = Duration::from_secs(1);
 
 /// What these rules remember of a connection.
 #[derive(Debug)]
@@ -39,17 +40,19 @@ pub(super) struct State {
     again: Rtt,
     /// The shortest of first transmissions.
     shortest: Duration,
+    /// The longest of late of each. A mean over samples of one burst says little of the next one.
+    longest_first: Longest,
+    longest_again: Longest,
     /// The latest transmission known to have arrived: of first ones, of those sent again.
-    arrived_first: Option<u32>,
-    arrived_again: Option<u32>,
+    arrived_first: Latest,
+    arrived_again: Latest,
     /// The latest retransmission of the sender known to have arrived.
     arrived_resent: Option<u32>,
     /// When something arrived last, as the mobile host has told.
     progress: Instant,
     /// How many packets the mobile host has said selectively that it has.
     sacked: u32,
-    /// Where packets began that were sent again, latest last.
-    sent_again: VecDeque<Seq32>,
+    order: Order,
 }
 
 impl State {
@@ -60,18 +63,26 @@ impl State {
             first: Rtt::until_sampled(rules.initial_timer),
             again: Rtt::until_sampled(rules.initial_timer),
             shortest: Duration::MAX,
-            arrived_first: None,
-            arrived_again: None,
+            longest_first: Longest::of(LATE),
+            longest_again: Longest::of(LATE),
+            arrived_first: Latest::default(),
+            arrived_again: Latest::default(),
             arrived_resent: None,
             progress: Instant::ZERO,
             sacked: 0,
-            sent_again: VecDeque::new(),
+            order: Order::new(),
         }
     }
 
-    /// When to look at the connection again: when the first packet that may be under way is overdue.
+    /// When to look at the connection again: when the first packet that may be under way is overdue, or one that was passed is lost.
     pub(super) fn next_wake<K>(&self, cache: &Cache<K>) -> Option<Instant> {
-        cache.iter().find(|cached| self.is_watched(cached)).map(|cached| self.overdue(cached))
+        let first = cache.iter().find(|cached| self.is_watched(cached)).map(|cached| self.overdue(cached));
+        if self.repairs == Repairs::Told || self.sacked == 0 || self.order.tolerance().is_zero() {
+            return first;
+        }
+        let passed = cache.iter().filter(|cached| cached.state == Of::Sent);
+        let passed = passed.filter_map(|cached| self.passed(cached)).map(|at| at + self.order.tolerance());
+        first.into_iter().chain(passed).min()
     }
 
     /// Whether it matters when a packet is acknowledged.
@@ -84,13 +95,21 @@ impl State {
         if self.repairs == Repairs::Told {
             return cached.sent + self.first.with_deviations(4).max(self.min_timer) * 2;
         }
-        let (since, rtt) = match cached.local {
+        let (since, rtt, longest) = match cached.local {
             // While others arrive it waits its turn.
-            0 => (cached.sent.max(self.progress), &self.first),
-            _ => (cached.sent, &self.again),
+            0 => (cached.sent.max(self.progress), &self.first, &self.longest_first),
+            _ => (cached.sent, &self.again, &self.longest_again),
         };
         let doublings = cached.local.saturating_sub(UNDOUBLED).min(MOST_DOUBLINGS);
-        since + rtt.with_deviations(4).max(self.min_timer).saturating_mul(1 << doublings)
+        let patience = rtt.with_deviations(4).max(longest.get()).max(self.min_timer);
+        since + patience.saturating_mul(1 << doublings)
+    }
+
+    /// When a packet should have been there, if one that was sent later has arrived.
+    fn passed<K>(&self, cached: &Cached<K>) -> Option<Instant> {
+        let first = self.arrived_first.passed(cached.order, cached.sent);
+        let again = self.arrived_again.passed(cached.order, cached.sent).filter(|_| cached.local > 0);
+        first.into_iter().chain(again).min()
     }
 
     /// A packet has arrived.
@@ -101,37 +120,47 @@ impl State {
             self.arrived_resent = latest(self.arrived_resent, cached.from_sender);
         }
         if cached.local == 0 {
+            if cached.state == Of::Sent && cached.by == Origin::First {
+                self.order.arrives(now, &self.arrived_first, cached.order, cached.sent);
+            }
             self.first.sample(took);
+            self.longest_first.sample(now, took);
             self.shortest = self.shortest.min(took);
-            self.arrived_first = latest(self.arrived_first, cached.order);
-        } else if took >= self.shortest {
+            self.arrived_first.note(now, cached.order, took);
+            return;
+        }
+        if cached.local == 1 && cached.by == Origin::First {
+            self.order.repaired_arrives(now, cached.seq);
+        }
+        if took >= self.shortest {
             // Sooner than anything can come, it was the transmission before, after all.
             self.again.sample(took);
-            self.arrived_again = latest(self.arrived_again, cached.order);
+            self.longest_again.sample(now, took);
+            self.arrived_again.note(now, cached.order, took);
         }
     }
 
-    fn is_lost<K>(&self, now: Instant, cached: &Cached<K>) -> bool {
-        let before = |arrived: Option<u32>| arrived.is_some_and(|order| is_before(cached.order, order));
-        let passed_by = match cached.local {
-            0 => before(self.arrived_first),
-            _ => before(self.arrived_again) || before(self.arrived_first),
+    /// Why a packet is lost, if it is.
+    fn lost<K>(&self, now: Instant, cached: &Cached<K>) -> Option<Cause> {
+        if self.repairs == Repairs::Told || cached.state != Of::Sent {
+            return None;
+        }
+        let passed = self.passed(cached).filter(|at| *at + self.order.tolerance() <= now);
+        let cause = match passed {
+            Some(expected) => Cause::Passed(expected),
+            None if self.overdue(cached) <= now => Cause::Overdue(cached.sent),
+            None => return None,
         };
-        let is_own_business = self.repairs == Repairs::Inferred;
-        is_own_business && cached.state == Of::Sent && (passed_by || self.overdue(cached) <= now)
-    }
-
-    fn remember(&mut self, seq: Seq32) {
-        if self.sent_again.len() == REMEMBERED {
-            self.sent_again.pop_front();
-        }
-        self.sent_again.push_back(seq);
+        Some(if cached.local == 0 { cause } else { Cause::Again })
     }
 
     /// Whether a duplicate of what begins at `seq` was made here.
-    fn made(&mut self, seq: Seq32) -> bool {
-        let found = self.sent_again.iter().position(|known| *known == seq);
-        found.and_then(|index| self.sent_again.remove(index)).is_some()
+    fn made(&mut self, now: Instant, seq: Seq32) -> bool {
+        let Some(took) = self.order.note_duplicate(now, seq) else { return false };
+        if let Some(took) = took {
+            self.longest_first.sample(now, took);
+        }
+        true
     }
 }
 
@@ -188,7 +217,7 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
         // It came before, and waits to come again.
         Of::Waiting => {}
     });
-    let blocks = with_known_duplicates(state, &ack);
+    let blocks = with_known_duplicates(hand.now, state, &ack);
     for block in blocks.as_slice().iter().filter(|block| is_of_window(block, ack.number, seen)) {
         let first = cache.position(block.left);
         let covered = cache.range_mut(first).take_while(|cached| !cached.end.after(block.right));
@@ -236,17 +265,17 @@ pub(super) fn take_nack<K: Clone>(
     let is_lost = |cached: &Cached<K>| cached.by == Origin::First || now.since(cached.sent) >= may_wait;
     let lost = |cached: &Cached<K>| cached.state == Of::Sent && is_missing(cached) && is_lost(cached);
     for cached in cache.iter_mut().filter(|cached| lost(cached)) {
-        send_or_leave(state, hand, cached, &mut sent, echo);
+        send_or_leave(state, hand, cached, &mut sent, (echo, Cause::Again));
     }
     tracked.sent = sent;
     Verdict::Absorb
 }
 
 /// The SACK blocks of an ACK without the report of a duplicate that was made here (RFC 2883 §4: it comes first).
-fn with_known_duplicates(state: &mut State, ack: &Ack) -> SackBlocks {
+fn with_known_duplicates(now: Instant, state: &mut State, ack: &Ack) -> SackBlocks {
     let mut blocks = ack.sack;
     let Some((first, others)) = ack.sack.as_slice().split_first() else { return blocks };
-    if is_report(ack, &ack.sack) && state.made(first.left) {
+    if is_report(ack, &ack.sack) && state.made(now, first.left) {
         blocks = SackBlocks::default();
         for block in others {
             blocks.push(*block);
@@ -291,14 +320,13 @@ fn repair<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
     let (mut sent, echo) = (tracked.sent, tracked.echo());
     let (state, cache) = state_of(tracked);
     // No hole: nothing to look for.
-    if state.sacked == 0 && cache.first().is_none_or(|first| !state.is_lost(hand.now, first)) {
+    if state.sacked == 0 && cache.first().is_none_or(|first| state.lost(hand.now, first).is_none()) {
         return;
     }
     for cached in cache.iter_mut() {
-        if !state.is_lost(hand.now, cached) {
-            continue;
+        if let Some(cause) = state.lost(hand.now, cached) {
+            send_or_leave(state, hand, cached, &mut sent, (echo, cause));
         }
-        send_or_leave(state, hand, cached, &mut sent, echo);
     }
     tracked.sent = sent;
 }
@@ -312,7 +340,7 @@ fn send_or_leave<K: Clone>(
     hand: &mut Hand<'_, K>,
     cached: &mut Cached<K>,
     sent: &mut u32,
-    echo: Option<u32>,
+    (echo, cause): (Option<u32>, Cause),
 ) -> bool {
     let goes = cached.local < hand.config.local_limit;
     if goes {
@@ -320,7 +348,7 @@ fn send_or_leave<K: Clone>(
             (cached.clock, cached.dated) = (echo, Dated::Anew);
         }
         hand.send_again(cached, sent);
-        state.remember(cached.seq);
+        state.order.note_repair(cached.seq, cause);
     } else {
         leave(hand.stats, cached);
     }
@@ -334,6 +362,9 @@ fn leave<K>(stats: &mut Stats, cached: &mut Cached<K>) {
 
 /// A packet may be overdue.
 pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
+    if !state_of(tracked).0.order.tolerance().is_zero() {
+        repair(tracked, hand);
+    }
     let (mut sent, echo) = (tracked.sent, tracked.echo());
     let (state, cache) = state_of(tracked);
     // Only the first: what becomes of it tells of the others.
@@ -346,7 +377,8 @@ pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand
         leave(hand.stats, cached);
         return;
     }
-    let goes = send_or_leave(state, hand, cached, &mut sent, echo);
+    let cause = if cached.local == 0 { Cause::Overdue(cached.sent) } else { Cause::Again };
+    let goes = send_or_leave(state, hand, cached, &mut sent, (echo, cause));
     hand.stats.timeouts += u64::from(goes);
     tracked.sent = sent;
 }
@@ -362,9 +394,4 @@ pub(super) fn refused<K>(tracked: &mut Tracked<K>, stats: &mut Stats, seq: Seq32
 
 fn latest(known: Option<u32>, order: u32) -> Option<u32> {
     Some(known.map_or(order, |known| if is_before(known, order) { order } else { known }))
-}
-
-/// Whether transmission `a` came before `b`; numbers wrap around.
-const fn is_before(a: u32, b: u32) -> bool {
-    Seq32(a).before(Seq32(b))
 }

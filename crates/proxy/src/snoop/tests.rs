@@ -526,6 +526,50 @@ fn modern_a_repair_is_lost_when_what_left_after_it_has_come_though_that_was_ther
 }
 
 #[test]
+fn modern_on_a_hop_that_reorders_what_is_missing_is_lost_when_it_is_later_than_packets_were() {
+    let mut station = Station::after(Config::modern(), 3);
+    station.now_ms = 5;
+    station.ack(1, &[(2, 3)]);
+    assert_eq!(station.again(), [1], "nothing has been late so far");
+    station.now_ms = 7;
+    station.ack(3, &[]);
+    station.now_ms = 8;
+    station.ack(4, &[(1, 2)]);
+    // It was 2 ms late, and its repair needless.
+    station.now_ms = 10;
+    (4..=5).for_each(|n| assert_eq!(station.data(n), Verdict::Forward));
+    station.now_ms = 15;
+    assert_eq!((station.ack(4, &[(5, 6)]), station.again()), (Verdict::Absorb, vec![]));
+    station.now_ms = 16;
+    assert_eq!((station.ack(6, &[]), station.again()), (Verdict::Forward, vec![]));
+    station.now_ms = 20;
+    (6..=7).for_each(|n| assert_eq!(station.data(n), Verdict::Forward));
+    station.now_ms = 25;
+    assert_eq!((station.ack(6, &[(7, 8)]), station.again()), (Verdict::Absorb, vec![]));
+    station.now_ms = 26;
+    station.wait(26);
+    assert_eq!(station.again(), []);
+    station.wait(27);
+    assert_eq!(station.again(), [6]);
+}
+
+#[test]
+fn modern_a_tail_is_waited_for_as_long_as_the_longest_round_trip_of_late() {
+    let mut station = Station::after(Config::modern(), 0);
+    // One round trip in twenty takes 60 ms.
+    for n in 1..60 {
+        station.data(n);
+        station.now_ms += if n == 30 { 60 } else { 4 };
+        assert_eq!(station.ack(n + 1, &[]), Verdict::Forward);
+        station.again();
+    }
+    station.data(60);
+    let sent = station.now_ms;
+    let again = station.wait(sent + 1000);
+    assert!(again.is_some_and(|at| at >= sent + 60), "{again:?}");
+}
+
+#[test]
 fn modern_sack_is_learnt_in_the_middle() {
     let mut station = Station::new(Config::modern());
     for n in 0..=5 {

@@ -34,13 +34,18 @@ pub const LINK: &[Key] = &[
     Key::table("queue", QUEUE, "queue in front of each direction"),
     Key::table("arq", ARQ, "retransmission by the link itself"),
     Key::table("jitter", JITTER, "packets take longer, each by itself, and keep their order"),
+    Key::table(
+        "slots",
+        SLOTS,
+        "packets leave together at certain moments only, as a radio aggregates or a schedule lets it",
+    ),
     Key::table("late", LATE, "packets that take longer than others, as over another path"),
     Key::table("policer", POLICER, "what drops packets beyond a rate, in front of the queue"),
     Key::tables("rate", RATE, "other rates, from a moment on"),
     Key::table("errors", LINK_ERRORS, "errors on each direction, or on one; drawn independently"),
 ];
 
-/// `link.jitter.direction`, `link.late.direction`, `link.policer.direction`.
+/// `link.jitter.direction`, `link.slots.direction`, `link.late.direction`, `link.policer.direction`.
 pub const DIRECTION: Field<field::Word> = Field::word(
     Key::word("direction", &["both", "a-to-b", "b-to-a"], "of what is sent which way").or(Word("both")),
 );
@@ -50,6 +55,10 @@ pub const JITTER: &[Key] = &[
     Key::number("up_to_ms", 0.001, 1e6, "by how much at most; drawn uniformly for each").required(),
     DIRECTION.key,
 ];
+
+/// `link.slots`.
+pub const SLOTS: &[Key] =
+    &[Key::number("every_ms", 0.001, 1e6, "from one such moment to the next").required(), DIRECTION.key];
 
 /// `link.late`.
 pub const LATE: &[Key] = &[

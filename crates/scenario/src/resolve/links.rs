@@ -45,6 +45,8 @@ fn quirks(section: &Section<'_>) -> Result<LinkQuirks, Problem> {
     let late = section.section("late");
     let jitter = section.section("jitter");
     let policer = section.section("policer");
+    let slots = section.section("slots");
+    let slots_each = slots.number("every_ms").map(|ms| Duration::from_secs_f64(ms * 1e-3));
     let jitter_each = jitter.number("up_to_ms").map(|ms| Duration::from_secs_f64(ms * 1e-3));
     let late_each = late
         .number("share")
@@ -56,6 +58,7 @@ fn quirks(section: &Section<'_>) -> Result<LinkQuirks, Problem> {
         .map(|(rate_mbps, burst_bytes)| Policer { rate_bps: bps(rate_mbps), burst_bytes });
     Ok(LinkQuirks {
         jitter: each_way(&jitter, jitter_each).map(Option::unwrap_or_default),
+        slots: each_way(&slots, slots_each).map(Option::unwrap_or_default),
         late: each_way(&late, late_each),
         policer: each_way(&policer, policer_each),
         rates: rates(section)?,

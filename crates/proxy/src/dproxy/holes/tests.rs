@@ -188,6 +188,29 @@ fn what_was_late_says_nothing_of_others() {
 }
 
 #[test]
+fn once_packets_were_late_what_is_missing_is_asked_for_when_it_is_later_than_they_were() {
+    let mut link = Link::new(Recovery::default());
+    assert_eq!(link.misses([1]), [1]);
+    link.at(3);
+    assert!(link.holes.arrive(link.now, 1, (By::Original, Rest::Asked), &mut link.requests));
+    link.at(20);
+    assert_eq!(link.misses([2, 3]), [0u32; 0]);
+    link.at(22).comes(2);
+    assert_eq!(link.waits()[0], (23, 3));
+}
+
+#[test]
+fn a_replay_of_what_has_come_meanwhile_shows_that_it_was_late() {
+    let mut link = Link::new(Recovery::default());
+    assert_eq!(link.misses([1]), [1]);
+    link.at(2).comes(1);
+    link.at(7);
+    link.holes.note_copy(link.now, 1, &mut link.requests);
+    assert_eq!(link.misses([2]), [0u32; 0]);
+    assert_eq!(link.waits()[0], (9, 2));
+}
+
+#[test]
 fn what_the_other_side_does_not_keep_is_not_waited_for() {
     let mut link = Link::new(Recovery::default());
     link.misses([1, 2]);
