@@ -202,7 +202,7 @@ impl<K: Clone> Snoop<K> {
         let tracked = self.table.at(place);
         let at = match &tracked.rules {
             Followed::Classic(state) => state.next_wake(&self.config.rules, &tracked.cache, heard),
-            Followed::Modern(state) => state.next_wake(&tracked.cache),
+            Followed::Modern(state) => state.next_wake(&tracked.cache, tracked.acked),
         };
         self.table.look(place, at);
     }
@@ -317,7 +317,7 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         let tracked = self.table.at(place);
         let before = tracked.cache.bytes();
         match (way, &tracked.rules) {
-            (OnTheWay::Waits, _) => tracked.waits(seq),
+            (OnTheWay::Waits, _) => tracked.waits(now, seq),
             (OnTheWay::Leaves, _) => tracked.leaves(now, seq),
             (OnTheWay::Refused, Followed::Classic(_)) => {
                 classic::refused(tracked, &self.config, &mut self.stats, seq)
@@ -452,7 +452,10 @@ impl<K> Tracked<K> {
     }
 
     /// What was kept waits before the last hop.
-    fn waits(&mut self, seq: Seq32) {
+    fn waits(&mut self, now: Instant, seq: Seq32) {
+        if let Followed::Modern(state) = &mut self.rules {
+            state.waits(now);
+        }
         if let Some(cached) = self.cache.at(seq).filter(|cached| cached.state == State::Sent) {
             cached.state = State::Waiting;
         }
@@ -460,6 +463,9 @@ impl<K> Tracked<K> {
 
     /// It waits no more: it is sent now.
     fn leaves(&mut self, now: Instant, seq: Seq32) {
+        if let Followed::Modern(state) = &mut self.rules {
+            state.leaves(now);
+        }
         let Self { cache, sent, .. } = self;
         if let Some(cached) = cache.at(seq).filter(|cached| cached.state == State::Waiting) {
             (cached.state, cached.sent, cached.order) = (State::Sent, now, next(sent));

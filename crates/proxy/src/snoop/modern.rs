@@ -12,6 +12,10 @@
 //! * A report of a duplicate that was made here is taken out (D-SACK): the sender would undo what it never did.
 //! * A packet goes out again with the clock it had, unless the mobile host would take it for old by that, since the sender has sent
 //!   something earlier again: then with the latest that the host has taken.
+//! * A mobile host that was silent for long while something was under way was gone. What had been sent by its return is lost, and goes out
+//!   again at once; how long that took is no round trip. While it is gone its first packet asks for it, and is not given up.
+//! * The sender hears what the mobile host has acknowledged within [`LONGEST_HIDDEN`], whatever is being repaired: it waits for that after
+//!   a timeout of its own.
 //! * ECN and timestamps pass as they are, and an ACK is never made up while a hole is open: the sender measures what its data really took.
 
 use super::cache::{Cache, Cached, Dated, Origin, State as Of};
@@ -29,6 +33,15 @@ const UNDOUBLED: u8 = 5;
 const MOST_DOUBLINGS: u8 = 5;
 /// So long a round trip counts at least as the longest of late, and twice that at most.
 const LATE: Duration = Duration::from_secs(1);
+/// And after this wait at most, unless round trips take longer or the mobile host is gone.
+const LONGEST_WAIT: Duration = Duration::from_millis(500);
+/// A mobile host that says nothing for so long, and for two round trips, while something is under way is gone: longer than radios keep
+/// what they send in bursts.
+const GONE: Duration = Duration::from_millis(500);
+/// A mobile host is asked for again after this share of the time for which it has been gone: that long its return is overlooked at most.
+const ASKED_SHARE: u64 = 16;
+/// The sender is told nothing for so long at most: the least time-out of today's senders.
+const LONGEST_HIDDEN: Duration = Duration::from_millis(200);
 
 /// What these rules remember of a connection.
 #[derive(Debug)]
@@ -53,6 +66,21 @@ pub(super) struct State {
     /// How many packets the mobile host has said selectively that it has.
     sacked: u32,
     order: Order,
+    /// Since when something is under way and nothing has come from the mobile host.
+    unanswered: Option<Instant>,
+    /// Since when the sender is not told what the mobile host says.
+    hidden: Option<Instant>,
+    /// The highest ACK that the sender was told.
+    told: Option<Seq32>,
+}
+
+/// What an ACK says of the time before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    /// The mobile host was there.
+    There,
+    /// It was gone.
+    Back,
 }
 
 impl State {
@@ -71,18 +99,66 @@ impl State {
             progress: Instant::ZERO,
             sacked: 0,
             order: Order::new(),
+            unanswered: None,
+            hidden: None,
+            told: None,
         }
     }
 
-    /// When to look at the connection again: when the first packet that may be under way is overdue, or one that was passed is lost.
-    pub(super) fn next_wake<K>(&self, cache: &Cache<K>) -> Option<Instant> {
-        let first = cache.iter().find(|cached| self.is_watched(cached)).map(|cached| self.overdue(cached));
+    /// When to look at the connection again: when the first packet that may be under way is overdue, one that was passed is lost, or the
+    /// sender is to be told.
+    pub(super) fn next_wake<K>(&self, cache: &Cache<K>, acked: Option<Seq32>) -> Option<Instant> {
+        let overdue = cache.iter().find(|cached| self.is_watched(cached)).map(|cached| self.overdue(cached));
+        let tell = self.hidden.filter(|_| self.owes(acked)).map(|since| since + LONGEST_HIDDEN);
+        overdue.into_iter().chain(tell).chain(self.next_passed(cache)).min()
+    }
+
+    /// When the first packet that was passed is lost, on a hop that reorders.
+    fn next_passed<K>(&self, cache: &Cache<K>) -> Option<Instant> {
         if self.repairs == Repairs::Told || self.sacked == 0 || self.order.tolerance().is_zero() {
-            return first;
+            return None;
         }
-        let passed = cache.iter().filter(|cached| cached.state == Of::Sent);
-        let passed = passed.filter_map(|cached| self.passed(cached)).map(|at| at + self.order.tolerance());
-        first.into_iter().chain(passed).min()
+        let missing = cache.iter().filter(|cached| cached.state == Of::Sent);
+        missing.filter_map(|cached| self.passed(cached)).min().map(|at| at + self.order.tolerance())
+    }
+
+    /// Returns whether the mobile host has acknowledged more than the sender was told.
+    fn owes(&self, acked: Option<Seq32>) -> bool {
+        acked.is_some_and(|acked| self.told.is_none_or(|told| acked.after(told)))
+    }
+
+    /// Returns whether the mobile host is gone: it has not answered for long.
+    fn is_gone(&self, now: Instant) -> bool {
+        let patience = GONE.max(self.first.with_deviations(4) * 2);
+        self.repairs == Repairs::Inferred && self.unanswered.is_some_and(|since| now.since(since) >= patience)
+    }
+
+    /// Something leaves for the mobile host.
+    pub(super) fn leaves(&mut self, now: Instant) {
+        self.unanswered.get_or_insert(now);
+    }
+
+    /// What has just passed waits before the last hop: no answer is due.
+    pub(super) fn waits(&mut self, now: Instant) {
+        self.unanswered = self.unanswered.filter(|since| *since < now);
+    }
+
+    /// Something comes from the mobile host.
+    fn hear(&mut self, now: Instant) -> Presence {
+        let presence = if self.is_gone(now) { Presence::Back } else { Presence::There };
+        self.unanswered = None;
+        presence
+    }
+
+    /// Returns whether an ACK may still be kept from the sender.
+    fn may_hide(&mut self, now: Instant) -> bool {
+        now.since(*self.hidden.get_or_insert(now)) < LONGEST_HIDDEN
+    }
+
+    /// The sender is told this.
+    fn tell(&mut self, ack: Seq32) {
+        self.hidden = None;
+        self.told = Some(self.told.map_or(ack, |told| told.max(ack)));
     }
 
     /// Whether it matters when a packet is acknowledged.
@@ -101,8 +177,10 @@ impl State {
             _ => (cached.sent, &self.again, &self.longest_again),
         };
         let doublings = cached.local.saturating_sub(UNDOUBLED).min(MOST_DOUBLINGS);
-        let patience = rtt.with_deviations(4).max(longest.get()).max(self.min_timer);
-        since + patience.saturating_mul(1 << doublings)
+        let least = rtt.with_deviations(4).max(longest.get()).max(self.min_timer);
+        let doubled = least.saturating_mul(1 << doublings).min(least.max(LONGEST_WAIT));
+        let gone = self.unanswered.map_or(Duration::ZERO, |since| cached.sent.since(since));
+        since + doubled.max(gone / ASKED_SHARE)
     }
 
     /// When a packet should have been there, if one that was sent later has arrived.
@@ -113,11 +191,14 @@ impl State {
     }
 
     /// A packet has arrived.
-    fn note_arrival<K>(&mut self, now: Instant, cached: &Cached<K>) {
+    fn note_arrival<K>(&mut self, now: Instant, presence: Presence, cached: &Cached<K>) {
         let took = now.since(cached.sent);
         self.progress = now;
         if cached.by == Origin::Sender {
             self.arrived_resent = latest(self.arrived_resent, cached.from_sender);
+        }
+        if presence == Presence::Back {
+            return;
         }
         if cached.local == 0 {
             if cached.state == Of::Sent && cached.by == Origin::First {
@@ -187,6 +268,7 @@ pub(super) fn take_data<K: Clone>(
     }
     let is_new = data.seq.at_or_after(tracked.seen);
     tracked.seen = tracked.seen.max(data.end);
+    state_of(tracked).0.leaves(hand.now);
     let most = usize::from(hand.config.high_water.get()) * if is_new { 1 } else { 2 };
     if tracked.cache.len() >= most {
         hand.stats.not_kept += 1;
@@ -211,9 +293,10 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
     }
     let seen = tracked.seen;
     let (state, cache) = state_of(tracked);
+    let presence = state.hear(hand.now);
     cache.acknowledge(ack.number, |cached| match cached.state {
         Of::Sacked => state.sacked -= 1,
-        Of::Sent | Of::LeftToSender => state.note_arrival(hand.now, cached),
+        Of::Sent | Of::LeftToSender => state.note_arrival(hand.now, presence, cached),
         // It came before, and waits to come again.
         Of::Waiting => {}
     });
@@ -222,22 +305,28 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
         let first = cache.position(block.left);
         let covered = cache.range_mut(first).take_while(|cached| !cached.end.after(block.right));
         for cached in covered.filter(|cached| [Of::Sent, Of::LeftToSender].contains(&cached.state)) {
-            state.note_arrival(hand.now, cached);
+            state.note_arrival(hand.now, presence, cached);
             state.sacked += 1;
             cached.state = Of::Sacked;
         }
     }
-    repair(tracked, hand);
+    match presence {
+        Presence::There => repair(tracked, hand),
+        Presence::Back => repair_all(tracked, hand),
+    }
     let (state, cache) = state_of(tracked);
+    state.unanswered = cache.first().map(|_| hand.now);
     // Of what the sender has sent again it knows already, and counts on hearing what arrives meanwhile.
     let hole = cache.iter().find(|cached| cached.by == Origin::First && state.is_watched(cached));
     let under_repair = hole.map(|hole| hole.seq);
     let is_overtaken =
         |hole: &Cached<K>| state.arrived_resent.is_some_and(|order| is_before(hole.from_sender, order));
     let repeats_hole = ack.kind == Kind::Duplicate && under_repair == Some(ack.number);
-    if repeats_hole || ack.kind != Kind::Other && hole.is_some_and(is_overtaken) {
+    let is_hidden = repeats_hole || ack.kind != Kind::Other && hole.is_some_and(is_overtaken);
+    if is_hidden && state.may_hide(hand.now) {
         return Verdict::Absorb;
     }
+    state.tell(ack.number);
     let shown = restated(cache, &ack, &blocks, under_repair);
     if shown == ack.sack {
         Verdict::Forward
@@ -331,6 +420,19 @@ fn repair<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
     tracked.sent = sent;
 }
 
+/// Sends everything again that was sent to a mobile host while it was gone. What the queue of the last hop refused stays the sender's.
+fn repair_all<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
+    let (mut sent, echo) = (tracked.sent, tracked.echo());
+    let (state, cache) = state_of(tracked);
+    let limit = hand.config.local_limit;
+    let is_given_up = |cached: &Cached<K>| cached.state == Of::LeftToSender && cached.local >= limit;
+    for cached in cache.iter_mut().filter(|cached| cached.state == Of::Sent || is_given_up(cached)) {
+        (cached.local, cached.state) = (0, Of::Sent);
+        send_or_leave(state, hand, cached, &mut sent, (echo, Cause::Again));
+    }
+    tracked.sent = sent;
+}
+
 /// Sends a lost packet again, or leaves it to the sender if that was often enough. Whether it is sent.
 ///
 /// `echo`: the latest of the sender's clock that the mobile host has taken. What shows an earlier one it would throw away (PAWS, RFC 7323
@@ -365,7 +467,15 @@ pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand
     if !state_of(tracked).0.order.tolerance().is_zero() {
         repair(tracked, hand);
     }
-    let (mut sent, echo) = (tracked.sent, tracked.echo());
+    let (mut sent, echo, acked) = (tracked.sent, tracked.echo(), tracked.acked);
+    let state = state_of(tracked).0;
+    if state.hidden.is_some_and(|since| since + LONGEST_HIDDEN <= hand.now)
+        && state.owes(acked)
+        && let Some(acked) = acked
+    {
+        state.tell(acked);
+        hand.acknowledge(tracked);
+    }
     let (state, cache) = state_of(tracked);
     // Only the first: what becomes of it tells of the others.
     let Some(cached) = cache.iter_mut().find(|cached| state.is_watched(cached)) else { return };
@@ -376,6 +486,10 @@ pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand
         // It is lost farther on, and that is congestion.
         leave(hand.stats, cached);
         return;
+    }
+    if state.is_gone(hand.now) {
+        // Nothing is known against it.
+        cached.local = cached.local.min(hand.config.local_limit.saturating_sub(1));
     }
     let cause = if cached.local == 0 { Cause::Overdue(cached.sent) } else { Cause::Again };
     let goes = send_or_leave(state, hand, cached, &mut sent, (echo, cause));

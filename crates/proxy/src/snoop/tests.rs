@@ -7,6 +7,7 @@ use crate::packet::Says;
 use hopline_core::{Duration, Length};
 use hopline_wire::ip::{Header, Protocol};
 use hopline_wire::tcp::{Options, SackBlock, SackBlocks, Segment};
+use std::iter;
 use std::net::Ipv4Addr;
 
 const FIXED: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
@@ -160,6 +161,12 @@ impl Station {
         }
         self.now_ms = until_ms;
         None
+    }
+
+    /// When something is sent by timers until then.
+    fn asks(&mut self, until_ms: u64) -> Vec<u64> {
+        let asked = iter::from_fn(|| self.wait(until_ms).inspect(|_| drop(self.again())));
+        asked.collect()
     }
 }
 
@@ -710,4 +717,78 @@ fn the_connection_silent_for_longest_goes_when_all_keep_too_many_bytes() {
     assert_eq!(snoop.stats().evicted_for_bytes, 1);
     snoop.forget_mobile(MOBILE.0);
     assert_eq!((snoop.kept_bytes(), snoop.connections()), (0, 0));
+}
+
+/// A host that was heard last at 4 ms has gone: packets 1 to 10 are under way, and the sender has sent packet 1 again after 10 s.
+fn gone() -> Station {
+    let mut station = Station::after(Config::modern(), 10);
+    station.asks(10_000);
+    station.data(1);
+    station.asks(10_020);
+    station
+}
+
+#[test]
+fn modern_a_host_that_is_back_gets_everything_again_at_once() {
+    let mut station = gone();
+    station.now_ms = 10_025;
+    station.ack(2, &[]);
+    assert_eq!(station.again(), (2..=10).collect::<Vec<_>>());
+    station.now_ms = 10_030;
+    assert_eq!(station.ack(11, &[]), Verdict::Forward);
+}
+
+#[test]
+fn modern_while_a_host_is_gone_a_packet_asks_for_it_more_and_more_seldom_and_none_is_given_up() {
+    let mut station = Station::after(Config::modern(), 10);
+    for from_ms in [1_000, 10_000, 100_000] {
+        station.asks(from_ms);
+        let asked = station.asks(2 * from_ms);
+        let longest = asked.windows(2).map(|pair| pair[1] - pair[0]).max();
+        assert!(longest.is_some_and(|longest| longest <= 600.max(from_ms / 8)), "{longest:?} from {from_ms}");
+        assert!(asked.len() <= 20, "{} from {from_ms}", asked.len());
+    }
+    assert!(station.snoop.stats().left_to_sender <= 2, "before it was known to be gone");
+}
+
+#[test]
+fn modern_the_time_that_a_host_was_gone_is_no_round_trip() {
+    let mut station = gone();
+    station.now_ms = 10_025;
+    station.ack(6, &[]);
+    station.again();
+    station.now_ms = 10_030;
+    station.ack(11, &[]);
+    station.data(11);
+    assert!(station.wait(10_080).is_some(), "sent again as soon as before");
+}
+
+/// The host is back with what lay in a queue on the way, and everything that is sent again is lost.
+#[test]
+fn modern_what_a_host_has_acknowledged_is_said_while_the_rest_is_repaired_in_vain() {
+    let mut station = gone();
+    station.now_ms = 10_025;
+    assert_eq!(station.ack(6, &[]), Verdict::Absorb, "the repairs may come at once");
+    let made = iter::from_fn(|| {
+        station.now_ms = station.snoop.poll_timeout()?.as_nanos().div_ceil(1_000_000);
+        station.snoop.handle_timeout(station.now());
+        Some(iter::from_fn(|| station.snoop.poll_transmit()).find_map(|transmit| match transmit {
+            Transmit::Ack(ack) => Some((station.now_ms, ack.ack)),
+            _ => None,
+        }))
+    });
+    let made = made.take(50).flatten().next().expect("an ACK is made");
+    assert_eq!(made, (10_225, seq(6)));
+}
+
+/// The sender missed what the host has said, and asks by a retransmission of what is old.
+#[test]
+fn modern_a_sender_that_asks_again_is_answered_though_the_next_hole_is_under_repair() {
+    let mut station = gone();
+    station.now_ms = 10_025;
+    station.ack(6, &[]);
+    station.now_ms = 16_000;
+    assert_eq!(station.data(1), Verdict::Forward);
+    station.now_ms = 16_005;
+    assert_ne!(station.ack(6, &[]), Verdict::Absorb);
 }

@@ -229,7 +229,7 @@ fn time(tcp: tcp::Config, config: snoop::Config, loss: f64) -> Duration {
 }
 
 /// Snoop that does nothing.
-fn idle() -> snoop::Config {
+pub(crate) fn idle() -> snoop::Config {
     snoop::Config { high_water: 1.try_into().expect("not zero"), local_limit: 0, ..snoop::Config::ns2() }
 }
 

@@ -5,6 +5,7 @@ mod dproxy;
 mod filters;
 mod moved;
 mod nack;
+mod outages;
 mod pair;
 mod split;
 mod support;
