@@ -10,6 +10,8 @@
 //! * The last byte is kept back only while more is under way. Otherwise its sender would time out on it.
 //! * Nor is it while the host reports holes by SACK. Its sender would send it again with the first hole, hear of a duplicate (RFC 2883),
 //!   take that for reordering (RFC 8985 §6.2), and find every later loss late.
+//! * Nor is it while the sender recovers: from a retransmission until all that was sent before is acknowledged. After a timeout its window
+//!   is one packet; the byte would keep that packet in flight, and nothing more were sent until the next timeout.
 //! * The host's return is noticed by what it sends. Since a host that only receives says nothing of its own, the machine sends the last
 //!   packet again from time to time; the paper has the host send a greeting.
 //! * What the sender sends against the closed window is answered from here, so that it does not give up.
@@ -85,6 +87,8 @@ struct Tracked<K> {
     told: Option<Seq32>,
     mobile_seq: Option<Seq32>,
     timestamps: Option<Timestamps>,
+    /// While the mobile host has not acknowledged this its sender recovers from losses.
+    recovers_to: Option<Seq32>,
     /// The last packet with data that passed.
     last: Option<K>,
     state: State,
@@ -124,6 +128,7 @@ impl<K: Clone> Mtcp<K> {
             told: None,
             mobile_seq: None,
             timestamps: None,
+            recovers_to: None,
             last: None,
             state: State::Idle,
         };
@@ -203,6 +208,9 @@ impl<K: Clone> Filter<K> for Mtcp<K> {
             None => self.begin(now, connection, segment.seq),
         };
         let tracked = self.table.at(place);
+        if segment.seq.before(tracked.seen) {
+            tracked.recovers_to = Some(tracked.seen);
+        }
         tracked.seen = tracked.seen.max(segment.seq_end());
         if segment.flags.contains(Flags::FIN) {
             tracked.fin = Some(segment.seq_end());
@@ -302,7 +310,11 @@ impl<K> Tracked<K> {
     fn tell<P: Payload>(&mut self, segment: &Segment<P>) -> Seq32 {
         let ack = segment.ack;
         let has_holes = !segment.options.sack.is_empty();
-        let is_all = has_holes || ack == self.seen || self.fin.is_some_and(|fin| !ack.before(fin));
+        self.recovers_to = self.recovers_to.filter(|end| ack.before(*end));
+        let is_all = has_holes
+            || self.recovers_to.is_some()
+            || ack == self.seen
+            || self.fin.is_some_and(|fin| !ack.before(fin));
         let held = if is_all { ack } else { ack + u32::MAX };
         // What was told stays told; before the first number there is no byte to keep back.
         let told = match self.told {

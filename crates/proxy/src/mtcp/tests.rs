@@ -215,3 +215,16 @@ fn a_reset_or_a_new_call_ends_what_was_known() {
     host.pass_back(Flags::RST, seq(0));
     assert_eq!(host.machine.connections(), 0);
 }
+
+/// After a timeout the sender's window is one packet: the byte would keep that packet in flight until the next timeout.
+#[test]
+fn nothing_is_kept_back_while_the_sender_recovers() {
+    let mut host = Supervisor::after(5);
+    assert_eq!(host.ack(1), Some(seq(1) - 1));
+    host.now_ms = 300;
+    host.data(1);
+    assert_eq!(host.ack(2), None, "the packet sent again is acknowledged whole");
+    host.data(6);
+    assert_eq!(host.ack(5), None, "recovery goes on");
+    assert_eq!(host.ack(6), Some(seq(6) - 1), "all that was sent before the retransmission is there");
+}
