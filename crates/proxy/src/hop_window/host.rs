@@ -157,12 +157,18 @@ impl<K> Host<K> {
         self.silences = 0;
         let before = self.delivered;
         self.count_late(heard);
-        let tells = |sent: &Sent| sent.span.sending == Sending::New && heard.has(&sent.span);
+        let tells = |sent: &Sent| {
+            heard.has(&sent.span) && (sent.span.sending == Sending::New || self.is_due(now, sent))
+        };
         match self.under_way.iter().rposition(tells) {
             Some(latest) => {
-                let sent = self.under_way[latest];
+                let told = self.under_way.iter().take(latest + 1).rev().copied();
+                let measured =
+                    told.into_iter().find(|sent| sent.span.sending == Sending::New && heard.has(&sent.span));
                 self.serve(latest + 1, heard);
-                self.measure(now, &sent);
+                if let Some(sent) = measured {
+                    self.measure(now, &sent);
+                }
             }
             // Without SACK a duplicate does not say which packet it is for.
             None if heard.bare && heard.sack.is_empty() => {
@@ -176,6 +182,12 @@ impl<K> Host<K> {
             None => {}
         }
         self.bursts.sample(now, self.delivered - before, self.rate.get());
+    }
+
+    /// Returns whether an answer to this transmission may have come: what the host says may be of an earlier one (Karn), but this one would
+    /// be there as well by now.
+    fn is_due(&self, now: Instant, sent: &Sent) -> bool {
+        self.shortest.get().is_some_and(|shortest| now.since(sent.at) >= shortest)
     }
 
     /// What was missing and has arrived after all.

@@ -312,6 +312,26 @@ fn a_hop_that_delivers_in_bursts_is_kept_busy() {
 }
 
 #[test]
+fn retransmissions_of_a_sender_are_under_way_no_more_once_they_may_have_been_answered() {
+    let mut station = Station::new();
+    assert!(station.data(0));
+    station.at(10_000);
+    station.ack(1, &[]);
+    station.offer(1..11);
+    station.at(20_000);
+    station.ack(11, &[]);
+    // A time-out: copies of what has arrived fill the window. One waits.
+    while station.data(1) {}
+    station.at(25_000);
+    // No round trip is that short: this was said of the packets before.
+    station.ack(11, &[(1, 2)]);
+    assert_eq!(station.left(), []);
+    station.at(30_000);
+    station.ack(11, &[(1, 2)]);
+    assert_eq!(station.left(), [1]);
+}
+
+#[test]
 fn what_a_full_queue_beyond_drops_makes_no_hop_fast() {
     let mut station = Station::new();
     let (mut n, mut now) = (0, 0);
