@@ -83,6 +83,7 @@ fn snoop_costs_little_where_packets_overtake_each_other() {
     }
 }
 
+#[expect(clippy::print_stdout, reason = "it is what the tables are for")]
 fn print_table(cells: impl IntoIterator<Item = (String, Spec)>) {
     for (name, spec) in cells {
         let mut line = format!("{name:32}");

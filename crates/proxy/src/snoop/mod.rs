@@ -83,7 +83,7 @@ struct Tracked<K> {
 #[derive(Debug)]
 enum Followed {
     Classic(classic::State),
-    Modern(modern::State),
+    Modern(Box<modern::State>),
 }
 
 /// What the rules have at hand.
@@ -148,7 +148,7 @@ impl<K: Clone> Snoop<K> {
         let rules = match &self.config.rules {
             // Who is told needs no SACK to know.
             Rules::Modern(rules) if rules.repairs == Repairs::Told => {
-                Followed::Modern(modern::State::new(rules))
+                Followed::Modern(Box::new(modern::State::new(rules)))
             }
             rules => Followed::Classic(classic::State::new(rules.classic())),
         };
@@ -414,7 +414,7 @@ impl<K> Tracked<K> {
     /// The hosts have agreed on SACK: from now on the mobile host tells what it has.
     fn learn_of_sack(&mut self, rules: &Rules) {
         if let (Rules::Modern(rules), Followed::Classic(_)) = (rules, &self.rules) {
-            self.rules = Followed::Modern(modern::State::new(rules));
+            self.rules = Followed::Modern(Box::new(modern::State::new(rules)));
         }
     }
 
