@@ -1,6 +1,7 @@
 //! What gateways are told.
 
 use super::destination::{Allowed, Destination, Rule, is_private};
+use super::embedded;
 use super::error::Error;
 use super::key::{Key, Name, Peer};
 use super::socks::Login;
@@ -205,14 +206,15 @@ impl EntranceConfig {
 
     /// Returns whether a connection that came in by `way` may go to `address` by TCP from here. `is_own`: whether an address is this host's.
     pub(super) fn permits(&self, way: &Way, address: SocketAddr, is_own: impl Fn(IpAddr) -> bool) -> bool {
-        let ip = address.ip().to_canonical();
+        let ip = address.ip();
+        let is_own = || embedded::all_of(ip).any(is_own);
         match way {
             Way::Forward { .. } => true,
             _ if !self.allowed.is_empty() => Allowed::permits_by(&self.allowed, address),
             // The client chooses freely, and might not reach this network itself.
-            Way::Socks { .. } => Allowed::Beyond.permits(address) && !is_private(ip) && !is_own(ip),
+            Way::Socks { .. } => Allowed::Beyond.permits(address) && !is_private(ip) && !is_own(),
             // Its packets were on their way there.
-            Way::Transparent { .. } => Allowed::Beyond.permits(address) && !is_own(ip),
+            Way::Transparent { .. } => Allowed::Beyond.permits(address) && !is_own(),
         }
     }
 
@@ -392,10 +394,16 @@ mod tests {
             "[fd00::1]:80",
             "[fe80::1]:80",
             "[::ffff:10.1.2.3]:80",
+            "[::10.1.2.3]:80",
+            "[2002:a01:203::1]:80",
+            "[2002:c633:6401::1]:80",
+            "[64:ff9b::198.51.100.1]:80",
+            "[64:ff9b:1::10.1.2.3]:80",
+            "[2001:0:cb00:7101::39cc:9bfe]:80",
         ] {
             assert!(!permits(&way, &[], no), "{no}");
         }
-        assert!(permits(&way, &[], "203.0.113.9:80"));
+        assert!(permits(&way, &[], "203.0.113.9:80") && permits(&way, &[], "[64:ff9b::203.0.113.9]:80"));
         let listed = ["10.1.0.0/16 80", "198.51.100.1"];
         assert!(permits(&way, &listed, "10.1.2.3:80") && permits(&way, &listed, "198.51.100.1:22"));
         assert!(!permits(&way, &listed, "203.0.113.9:80") && !permits(&way, &listed, "10.1.2.3:81"));
@@ -406,6 +414,7 @@ mod tests {
         let way = Way::Transparent { listen: at("127.0.0.1:7070") };
         assert!(permits(&way, &[], "10.1.2.3:80") && permits(&way, &[], "203.0.113.9:80"));
         assert!(!permits(&way, &[], "198.51.100.1:22") && !permits(&way, &[], "127.0.0.1:80"));
+        assert!(!permits(&way, &[], "[2002:c633:6401::1]:22") && !permits(&way, &[], "[::127.0.0.1]:80"));
         assert!(!permits(&way, &["10.0.0.0/8"], "203.0.113.9:80"));
         let way = Way::Forward { listen: at("0.0.0.0:80"), to: "127.0.0.1:8080".parse().unwrap() };
         assert!(permits(&way, &["10.0.0.0/8"], "127.0.0.1:8080"));

@@ -1,5 +1,6 @@
 //! Where connections go, and where an exit lets them go.
 
+use super::embedded::{self, Embedded};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -30,10 +31,11 @@ pub struct HostName(String);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Allowed {
     /// Everywhere but to itself and its neighbours on the link: no loopback, link-local, multicast, broadcast or unspecified
-    /// address.
+    /// address, nor one of IPv6 that embeds such an IPv4 address (6to4, NAT64 and the like).
     #[default]
     Beyond,
-    /// To what one of these says, and nowhere else; loopback and the like only where they are named.
+    /// To what one of these says, and nowhere else; loopback and the like only where they are named. An address of IPv6 that embeds an IPv4
+    /// address needs a rule for that, too, or one within the prefix of its form, such as 64:ff9b::/96.
     Listed(Vec<Rule>),
 }
 
@@ -145,33 +147,38 @@ impl Allowed {
     pub fn permits(&self, address: SocketAddr) -> bool {
         let (ip, port) = (address.ip().to_canonical(), address.port());
         match self {
-            Self::Beyond => port > 0 && is_beyond(ip),
+            Self::Beyond => port > 0 && embedded::all_of(ip).all(is_beyond),
             Self::Listed(rules) => Self::permits_by(rules, address),
         }
     }
 
-    /// Returns whether one of `rules` lists `address`.
+    /// Returns whether `rules` list `address`, and the IPv4 addresses that are embedded in it.
     #[must_use]
     pub(super) fn permits_by(rules: &[Rule], address: SocketAddr) -> bool {
         let (ip, port) = (address.ip().to_canonical(), address.port());
-        rules.iter().any(|rule| rule.subnet.contains(ip) && rule.ports.contains(&port))
+        let listing =
+            |ip| rules.iter().filter(move |rule| rule.subnet.contains(ip) && rule.ports.contains(&port));
+        let Some(embedded) = Embedded::of(ip) else { return listing(ip).next().is_some() };
+        let is_of_form = |rule: &Rule| rule.subnet.bits >= embedded.prefix_len();
+        let has_embedded = || embedded.addresses().all(|ip| listing(ip.into()).next().is_some());
+        listing(ip).any(is_of_form) || (listing(ip).next().is_some() && has_embedded())
     }
 }
 
-/// Returns whether `ip` is of a network that is not reached from the whole Internet: RFC 1918, RFC 6598, RFC 4193, site-local addresses
-/// (RFC 3879), and such IPv4 addresses behind NAT64 (RFC 6052 §2.1).
+/// Returns whether `ip`, or an IPv4 address that is embedded in it, is of a network that is not reached from the whole Internet: RFC 1918,
+/// RFC 6598, RFC 4193, site-local addresses (RFC 3879).
 #[cfg(feature = "gateway")]
 pub(super) fn is_private(ip: IpAddr) -> bool {
-    match ip {
+    embedded::all_of(ip).any(|ip| match ip {
         IpAddr::V4(ip) => {
             let [first, second, ..] = ip.octets();
             ip.is_private() || (first == 100 && second & 0xc0 == 64)
         }
-        IpAddr::V6(ip) => match ip.segments() {
-            [0x64, 0xff9b, 0, 0, 0, 0, ..] => is_private(Ipv4Addr::from_bits(ip.to_bits() as u32).into()),
-            [first, ..] => first & 0xfe00 == 0xfc00 || first & 0xffc0 == 0xfec0,
-        },
-    }
+        IpAddr::V6(ip) => {
+            let [first, ..] = ip.segments();
+            first & 0xfe00 == 0xfc00 || first & 0xffc0 == 0xfec0
+        }
+    })
 }
 
 /// Whether `ip` is neither this host nor one that only means something on one of its links.
@@ -311,17 +318,42 @@ mod tests {
         ] {
             assert!(!permits(&beyond, itself), "{itself}");
         }
+        for embedding in [
+            "[2002:7f00:1::1]:80",
+            "[2002:a9fe:a9fe::1]:80",
+            "[::127.0.0.1]:80",
+            "[64:ff9b::127.0.0.1]:80",
+            "[64:ff9b:1::127.0.0.1]:80",
+            "[64:ff9b:1:7f00:0:100::]:80",
+            "[64:ff9b:1:ff7f:0:1::]:80",
+            "[64:ff9b:1:ffff:7f:0:100:0]:80",
+            "[2001:0:7f00:1::34ff:8efe]:80",
+            "[2001:0:cb00:7101::80ff:fffe]:80",
+            "[::ffff:0:127.0.0.1]:80",
+            "[2001:db8::5efe:127.0.0.1]:80",
+        ] {
+            assert!(!permits(&beyond, embedding), "{embedding}");
+        }
         assert!(permits(&beyond, "10.0.0.1:80") && permits(&beyond, "[2001:db8::1]:80"));
+        assert!(permits(&beyond, "[64:ff9b::203.0.113.1]:80") && permits(&beyond, "[2002:cb00:7101::1]:80"));
         let listed = Allowed::Listed(vec!["127.0.0.1 80".parse().unwrap()]);
         assert!(permits(&listed, "127.0.0.1:80") && permits(&listed, "[::ffff:127.0.0.1]:80"));
         assert!(!permits(&listed, "127.0.0.1:81") && !permits(&listed, "10.0.0.1:80"));
     }
 
     #[test]
-    fn private_networks_are_those_of_the_rfcs_also_behind_nat64() {
-        for ip in
-            ["10.0.0.1", "172.31.0.1", "192.168.9.9", "100.64.0.1", "fd00::1", "fec0::1", "64:ff9b::a00:1"]
-        {
+    fn private_networks_are_those_of_the_rfcs_also_embedded_in_addresses_of_ipv6() {
+        let plain = ["10.0.0.1", "172.31.0.1", "192.168.9.9", "100.64.0.1", "fd00::1", "fec0::1"];
+        let embedding = [
+            "64:ff9b::a00:1",
+            "64:ff9b:1::a00:1",
+            "64:ff9b:1:c0a8:9:900::",
+            "2002:a00:1::1",
+            "::10.0.0.1",
+            "2001:0:a00:1::34ff:8efe",
+            "2001:0:cb00:7101::f5ff:fffe",
+        ];
+        for ip in plain.into_iter().chain(embedding) {
             assert!(is_private(ip.parse().unwrap()), "{ip}");
         }
         for ip in ["172.32.0.1", "100.128.0.1", "8.8.8.8", "2001:db8::1", "64:ff9b::808:808"] {
@@ -341,6 +373,23 @@ mod tests {
         }
         for no in ["10.2.0.0:80", "10.1.0.1:79", "10.1.0.1:444", "[2001:db9::1]:9", "[::1]:22"] {
             assert!(!permits(&listed, no), "{no}");
+        }
+    }
+
+    #[test]
+    fn an_embedded_address_needs_a_rule_of_its_own_or_one_for_its_form() {
+        let listed =
+            |rules: &[&str]| Allowed::Listed(rules.iter().map(|rule| rule.parse().unwrap()).collect());
+        for ip in ["2002:a00:1::1", "64:ff9b::10.0.0.1", "2001:0:a00:1::f5ff:fffe", "64:ff9b:1::10.0.0.1"] {
+            let address = format!("[{ip}]:80");
+            assert!(!permits(&listed(&["::/0", "203.0.113.0/24"]), &address), "{ip}");
+            assert!(!permits(&listed(&["::/0", "10.0.0.0/8 81"]), &address), "{ip}");
+            assert!(!permits(&listed(&["10.0.0.0/8"]), &address), "{ip}");
+            assert!(permits(&listed(&["::/0", "10.0.0.0/8 80"]), &address), "{ip}");
+            for form in ["2002::/16", "64:ff9b::/96", "2001::/32", "64:ff9b:1::/48"] {
+                let is_of_form = form.parse::<Subnet>().unwrap().contains(ip.parse().unwrap());
+                assert_eq!(permits(&listed(&[form]), &address), is_of_form, "{ip} by {form}");
+            }
         }
     }
 

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `greeting` | what two gateways say to each other, as bytes |
 //! | `socks` | SOCKS version 5, without I/O |
-//! | `destination` | where connections go, and where they may |
+//! | `destination` | where connections go, and where they may; `embedded`: IPv4 addresses within those of IPv6 |
 //! | `key` | names and secrets |
 //! | `config`, `error` | what gateways are told, and what they say when they cannot open |
 //! | `entrance` | takes connections of applications; `doors`: where they come in, `ways`: how they say where to |
@@ -32,6 +32,7 @@ pub mod destination;
 mod doors;
 #[cfg(feature = "gateway")]
 mod early;
+mod embedded;
 #[cfg(feature = "gateway")]
 mod entrance;
 #[cfg(feature = "gateway")]
