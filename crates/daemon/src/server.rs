@@ -2,10 +2,11 @@
 //! daemon. A library would bring a runtime.
 
 use crate::allowance::Allowance;
+use hopline_core::ByPrefix;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Longest request that is read.
 const LONGEST_REQUEST: usize = 4096;
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
-/// Most clients at once. Of more, the oldest one of the user that has the most goes.
+/// Most clients at once. Of more, the oldest one of the user or the network prefix that has the most goes.
 const MOST: usize = 64;
 /// Interval at which it is seen whether a user may have its next answer.
 const TURN: Duration = Duration::from_millis(20);
@@ -33,8 +34,28 @@ pub(crate) trait Listen: AsFd {
     /// Takes a connection, which does not wait either.
     fn accept(&self) -> io::Result<Self::Stream>;
 
-    /// Returns the user of this machine at the other end, if it is known.
-    fn user(stream: &Self::Stream) -> Option<u32>;
+    /// Returns what is known of the other end.
+    fn party(stream: &Self::Stream) -> Party;
+}
+
+/// Other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Party {
+    /// A user of this machine.
+    User(u32),
+    /// A host.
+    Host(IpAddr),
+    /// The system does not tell.
+    Unknown,
+}
+
+impl Party {
+    const fn user(self) -> Option<u32> {
+        match self {
+            Self::User(user) => Some(user),
+            Self::Host(_) | Self::Unknown => None,
+        }
+    }
 }
 
 impl Listen for TcpListener {
@@ -49,8 +70,8 @@ impl Listen for TcpListener {
         stream.set_nonblocking(true).map(|()| stream)
     }
 
-    fn user(_: &TcpStream) -> Option<u32> {
-        None
+    fn party(stream: &TcpStream) -> Party {
+        stream.peer_addr().map_or(Party::Unknown, |peer| Party::Host(peer.ip()))
     }
 }
 
@@ -66,8 +87,9 @@ impl Listen for UnixListener {
         stream.set_nonblocking(true).map(|()| stream)
     }
 
-    fn user(stream: &UnixStream) -> Option<u32> {
-        rustix::net::sockopt::socket_peercred(stream).ok().map(|peer| peer.uid.as_raw())
+    fn party(stream: &UnixStream) -> Party {
+        let peer = rustix::net::sockopt::socket_peercred(stream);
+        peer.map_or(Party::Unknown, |peer| Party::User(peer.uid.as_raw()))
     }
 }
 
@@ -99,7 +121,7 @@ pub(crate) fn serve<L: Listen>(
 
 struct Client<S> {
     stream: S,
-    user: Option<u32>,
+    party: Party,
     until: Instant,
     stage: Stage,
 }
@@ -132,7 +154,7 @@ impl<S: Read + Write> Client<S> {
                 }
                 self.stage = Stage::Reads(answer(request), 0);
             }
-            Stage::Connected if self.user.is_some_and(|user| !allowance.take(user, now())) => {
+            Stage::Connected if self.party.user().is_some_and(|user| !allowance.take(user, now())) => {
                 return Ok(Step::Waits);
             }
             Stage::Connected => self.stage = Stage::Reads(answer(&[]), 0),
@@ -223,9 +245,10 @@ fn accept<L: Listen>(
                     Opening::Request => Stage::Asks(Vec::new()),
                     Opening::Nothing => Stage::Connected,
                 };
-                clients.push_back(Client { user: L::user(&stream), stream, until: now() + PATIENCE, stage });
+                let party = L::party(&stream);
+                clients.push_back(Client { party, stream, until: now() + PATIENCE, stage });
                 if clients.len() > MOST {
-                    let place = crowded_out(clients.iter().map(|client| client.user));
+                    let place = crowded_out(clients.iter().map(|client| client.party));
                     clients.remove(place);
                     return Ok(());
                 }
@@ -240,12 +263,21 @@ fn accept<L: Listen>(
     }
 }
 
-/// Returns the place of the oldest client of the user that has the most.
-fn crowded_out(users: impl Iterator<Item = Option<u32>> + Clone) -> usize {
+/// Returns the place of the oldest client of the user, or of the heaviest network prefix, that has the most.
+fn crowded_out(parties: impl Iterator<Item = Party> + Clone) -> usize {
+    let mut hosts = ByPrefix::default();
     let mut counts: BTreeMap<Option<u32>, usize> = BTreeMap::new();
-    users.clone().for_each(|user| *counts.entry(user).or_default() += 1);
+    for (place, party) in (0..).zip(parties.clone()) {
+        match party {
+            Party::Host(address) => hosts.insert(address, place),
+            Party::User(_) | Party::Unknown => *counts.entry(party.user()).or_default() += 1,
+        }
+    }
+    if let Some(place) = hosts.heaviest().next() {
+        return place as usize;
+    }
     let most = counts.values().copied().max().unwrap_or(0);
-    users.into_iter().position(|user| counts[&user] == most).unwrap_or(0)
+    parties.into_iter().position(|party| counts[&party.user()] == most).unwrap_or(0)
 }
 
 #[expect(clippy::disallowed_methods, reason = "a daemon is in real time")]
@@ -259,11 +291,18 @@ mod tests {
 
     #[test]
     fn the_oldest_client_of_the_user_with_the_most_goes() {
-        let place = |users: &[u32]| crowded_out(users.iter().copied().map(Some));
+        let place = |users: &[u32]| crowded_out(users.iter().copied().map(Party::User));
         assert_eq!(place(&[0, 1000, 1000, 1001]), 1);
         assert_eq!(place(&[1000, 1000]), 0);
         assert_eq!(place(&[7, 8, 9]), 0);
-        assert_eq!(crowded_out([None, None].into_iter()), 0);
+        assert_eq!(crowded_out([Party::Unknown; 2].into_iter()), 0);
+    }
+
+    #[test]
+    fn the_oldest_client_of_the_heaviest_prefix_goes() {
+        let host = |address: &str| Party::Host(address.parse().unwrap());
+        let flood = ["192.0.2.1", "127.0.0.2", "127.0.0.3", "127.0.0.2", "2001:db8::1"].map(host);
+        assert_eq!(crowded_out(flood.into_iter()), 1);
     }
 
     #[test]

@@ -1,85 +1,149 @@
-//! Limits connections that have not sent a request yet, in total and per source address (of IPv6: per network of 64 bits).
+//! Connections that have not sent a request yet: a limited number of them, of which one gives way to each newcomer.
 
+use hopline_core::PreAuthLimit;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+#[cfg(feature = "gateway")]
+use std::task::Poll;
+use std::task::Waker;
 
-/// Places for connections without a request.
+/// Limit on connections without a request, by [`PreAuthLimit`].
 #[derive(Debug)]
 pub(crate) struct Admission {
-    places: usize,
-    inside: Mutex<BTreeMap<IpAddr, usize>>,
+    inside: Mutex<Inside>,
 }
 
-/// A place that is taken, until this goes.
+#[derive(Debug)]
+struct Inside {
+    limit: PreAuthLimit,
+    /// What to wake when a connection has to go, by its number.
+    wakers: BTreeMap<u64, Option<Waker>>,
+}
+
+/// A place that is taken, until this goes or a newcomer has it. A connection that has lost its place is to be closed.
 #[derive(Debug)]
 pub(crate) struct Place {
     admission: Arc<Admission>,
-    network: IpAddr,
+    number: u64,
 }
 
 impl Admission {
-    /// A limit of `places`, at least one.
+    /// Returns a limit of `places`, at least one.
     pub(crate) fn new(places: usize) -> Arc<Self> {
-        Arc::new(Self { places: places.max(1), inside: Mutex::default() })
+        let inside = Inside { limit: PreAuthLimit::new(places), wakers: BTreeMap::new() };
+        Arc::new(Self { inside: Mutex::new(inside) })
     }
 
-    /// A place for a connection from `address`, if there is one.
-    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
-        let network = network(address);
+    /// Returns a place for a connection from `address`, if need be that of another connection.
+    pub(crate) fn enter(self: &Arc<Self>, address: IpAddr) -> Place {
         let mut inside = self.inside();
-        let taken: usize = inside.values().sum();
-        let taken_here = inside.get(&network).copied().unwrap_or(0);
-        if taken >= self.places || taken_here >= self.places.div_ceil(2) {
-            return None;
+        let (number, gone) = inside.limit.admit(address);
+        inside.wakers.insert(number, None);
+        let waker = gone.and_then(|gone| inside.wakers.remove(&gone)).flatten();
+        drop(inside);
+        if let Some(waker) = waker {
+            waker.wake();
         }
-        inside.insert(network, taken_here + 1);
-        Some(Place { admission: Arc::clone(self), network })
+        Place { admission: Arc::clone(self), number }
     }
 
-    fn inside(&self) -> MutexGuard<'_, BTreeMap<IpAddr, usize>> {
+    /// Records that a peer which has authenticated is at `address`. A quarter of the places is kept for such addresses.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn remember(&self, address: IpAddr) {
+        self.inside().limit.remember(address);
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// Returns whether a newcomer has it.
+    pub(crate) fn is_lost(&self) -> bool {
+        !self.admission.inside().wakers.contains_key(&self.number)
+    }
+
+    /// Has `waker` woken when a newcomer gets it, or at once if one has it. One waker is remembered, the last.
+    pub(crate) fn wake_when_lost(&self, waker: &Waker) {
+        match self.admission.inside().wakers.get_mut(&self.number) {
+            Some(woken) => *woken = Some(waker.clone()),
+            None => waker.wake_by_ref(),
+        }
+    }
+
+    /// Waits until a newcomer has it.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn lost(&self) {
+        std::future::poll_fn(|context| {
+            self.wake_when_lost(context.waker());
+            if self.is_lost() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         let mut inside = self.admission.inside();
-        match inside.get_mut(&self.network) {
-            Some(taken_here) if *taken_here > 1 => *taken_here -= 1,
-            _ => {
-                inside.remove(&self.network);
-            }
-        }
-    }
-}
-
-/// A host of IPv6 has all addresses of its network (RFC 4291 §2.5.4: 64 bits).
-pub(crate) fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
-        v4 @ IpAddr::V4(_) => v4,
+        inside.limit.remove(self.number);
+        inside.wakers.remove(&self.number);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::task::Wake;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
 
     #[test]
-    fn one_address_has_half_of_the_places_at_most() {
-        let admission = Admission::new(5);
+    fn a_newcomer_gets_in_and_the_connection_that_gives_way_is_told() {
+        let admission = Admission::new(4);
         let enter = |address: &str| admission.enter(address.parse().unwrap());
-        let mut first: Vec<_> = (0..3).map(|_| enter("10.0.0.1").unwrap()).collect();
-        assert!(enter("10.0.0.1").is_none() && enter("::ffff:10.0.0.1").is_none());
-        let rest = [enter("2001:db8::1").unwrap(), enter("2001:db8::2").unwrap()];
-        assert!(enter("10.0.0.2").is_none(), "all are taken");
-        first.pop();
-        assert!(enter("10.0.0.1").is_some());
-        let third = enter("2001:db8::3").unwrap();
-        drop(first);
-        assert!(enter("2001:db8::4").is_none() && enter("2001:db8:0:1::").is_some());
-        drop((rest, third));
-        assert!(admission.inside().is_empty());
+        let flood = [enter("127.0.0.2"), enter("127.0.0.2"), enter("127.0.0.3"), enter("127.0.0.3")];
+        let woken = [(); 4].map(|()| Arc::<Woken>::default());
+        flood.iter().zip(&woken).for_each(|(place, woken)| place.wake_when_lost(&Arc::clone(woken).into()));
+        let newcomer = enter("10.0.0.1");
+        assert_eq!(flood.each_ref().map(Place::is_lost), [true, false, false, false]);
+        assert_eq!(woken.each_ref().map(|woken| woken.0.load(Relaxed)), [1, 0, 0, 0]);
+        assert!(!newcomer.is_lost());
+        let late = Arc::<Woken>::default();
+        flood[0].wake_when_lost(&Arc::clone(&late).into());
+        assert_eq!(late.0.load(Relaxed), 1, "it is lost already");
+    }
+
+    #[test]
+    fn nothing_is_left_of_connections_that_have_gone() {
+        let admission = Admission::new(2);
+        let places: Vec<_> = (0..5).map(|_| admission.enter([10, 0, 0, 1].into())).collect();
+        assert_eq!(places.iter().filter(|place| place.is_lost()).count(), 3);
+        drop(places);
+        assert!(admission.inside().limit.is_empty() && admission.inside().wakers.is_empty());
+    }
+
+    #[cfg(feature = "gateway")]
+    #[test]
+    fn a_task_that_waits_for_the_loss_of_its_place_hears_of_it() {
+        let admission = Admission::new(1);
+        let first = admission.enter([10, 0, 0, 1].into());
+        let woken = Arc::<Woken>::default();
+        let waker = Arc::clone(&woken).into();
+        let mut context = std::task::Context::from_waker(&waker);
+        let mut lost = std::pin::pin!(first.lost());
+        assert_eq!(lost.as_mut().poll(&mut context), Poll::Pending);
+        let _second = admission.enter([10, 0, 0, 2].into());
+        assert_eq!(woken.0.load(Relaxed), 1);
+        assert_eq!(lost.as_mut().poll(&mut context), Poll::Ready(()));
     }
 }

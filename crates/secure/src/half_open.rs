@@ -6,12 +6,10 @@ use crate::noise::Handshake;
 use crate::session::Established;
 use bytes::Bytes;
 use core::net::SocketAddr;
-use hopline_core::{ByPrefix, Duration, Instant, Prefix};
+use hopline_core::pre_auth::{PreAuthLimit, Standing};
+use hopline_core::{Duration, Instant};
 use hopline_wire::secure::{ConnectionId, Suite};
 use std::collections::{BTreeMap, VecDeque};
-
-/// Hosts of trusted peers that are remembered.
-const FAMILIAR: usize = 256;
 
 /// A handshake under way.
 #[derive(Debug)]
@@ -65,13 +63,9 @@ pub(crate) struct Table {
     by_digest: BTreeMap<Digest, ConnectionId>,
     /// By number, as they began.
     order: BTreeMap<u64, ConnectionId>,
-    next: u64,
-    /// Those that may have to make room, by their addresses. Familiar ones may not, as long as they are few.
-    may_go: ByPrefix,
-    familiar: usize,
+    /// Tells which one has to make room.
+    limit: PreAuthLimit,
     accepted: VecDeque<(Instant, ConnectionId, Digest)>,
-    /// Hosts at which a trusted peer has completed a handshake, the last one last.
-    hosts: VecDeque<Prefix>,
 }
 
 impl Table {
@@ -83,11 +77,8 @@ impl Table {
             all: BTreeMap::new(),
             by_digest: BTreeMap::new(),
             order: BTreeMap::new(),
-            next: 0,
-            may_go: ByPrefix::default(),
-            familiar: 0,
+            limit: PreAuthLimit::new(most),
             accepted: VecDeque::new(),
-            hosts: VecDeque::new(),
         }
     }
 
@@ -110,19 +101,18 @@ impl Table {
 
     /// Returns what a cookie from `address` proves.
     pub(crate) fn proven(&self, address: SocketAddr) -> Proven {
-        let host = Prefix::of_host(address.ip());
-        // A quarter of the room is for them; beyond it they are as any other.
-        let room = self.familiar < self.most.div_ceil(4);
-        if room && self.hosts.contains(&host) { Proven::Familiar } else { Proven::ByCookie }
+        match self.limit.standing(address.ip()) {
+            Standing::Familiar => Proven::Familiar,
+            Standing::Stranger => Proven::ByCookie,
+        }
     }
 
     pub(crate) fn insert(&mut self, id: ConnectionId, half_open: HalfOpen) {
-        let number = self.next;
-        self.next += 1;
-        match half_open.proven {
-            Proven::Familiar => self.familiar += 1,
-            Proven::ByCookie | Proven::No => self.may_go.insert(half_open.address.ip(), number),
-        }
+        let standing = match half_open.proven {
+            Proven::Familiar => Standing::Familiar,
+            Proven::ByCookie | Proven::No => Standing::Stranger,
+        };
+        let number = self.limit.insert(half_open.address.ip(), standing);
         self.by_digest.insert(half_open.digest, id);
         self.order.insert(number, id);
         self.all.insert(id, (number, half_open));
@@ -131,13 +121,12 @@ impl Table {
     /// If the table is full, gives up one handshake: the oldest whose opener has not shown that it receives at its address, or else the
     /// oldest of the heaviest prefix. Returns whether one was given up.
     pub(crate) fn make_room(&mut self) -> bool {
-        if self.all.len() < self.most {
+        if !self.limit.is_full() {
             return false;
         }
         let unproven = |id: &&ConnectionId| self.all[*id].1.proven == Proven::No;
         let unproven = self.order.values().find(unproven).copied();
-        let heaviest = || self.may_go.heaviest().next().or_else(|| self.order.keys().next().copied());
-        let gone = unproven.or_else(|| self.order.get(&heaviest()?).copied());
+        let gone = unproven.or_else(|| self.order.get(&self.limit.first_to_go()?).copied());
         gone.is_some_and(|id| self.remove(id).is_some())
     }
 
@@ -145,13 +134,10 @@ impl Table {
         let (number, gone) = self.all.remove(&id)?;
         self.by_digest.remove(&gone.digest);
         self.order.remove(&number);
-        match gone.proven {
-            Proven::Familiar => self.familiar -= 1,
-            Proven::ByCookie | Proven::No => self.may_go.remove(gone.address.ip(), number),
-        }
+        self.limit.remove(number);
         debug_assert_eq!(
-            [self.by_digest.len(), self.order.len()],
-            [self.all.len(); 2],
+            [self.by_digest.len(), self.order.len(), self.limit.len()],
+            [self.all.len(); 3],
             "a trace of what is gone"
         );
         Some(gone)
@@ -169,12 +155,7 @@ impl Table {
 
     /// Remembers that a trusted peer is at `address`.
     pub(crate) fn remember_host(&mut self, address: SocketAddr) {
-        let host = Prefix::of_host(address.ip());
-        self.hosts.retain(|known| *known != host);
-        self.hosts.push_back(host);
-        if self.hosts.len() > FAMILIAR {
-            self.hosts.pop_front();
-        }
+        self.limit.remember(address.ip());
     }
 
     /// Whether the handshake that answers to `id` was completed lately.

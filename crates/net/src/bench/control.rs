@@ -16,6 +16,8 @@ use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::task::Wake;
 use std::time::Duration;
 
 /// How long a message may take once it has begun, and how long it may take to hand one over: longer than an outage of 10 s
@@ -45,6 +47,12 @@ impl Bell {
     fn silence(&self) {
         // It may not have rung.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.ring();
     }
 }
 
@@ -263,7 +271,7 @@ impl Control {
 }
 
 /// Whether `stream` became readable within `wait`, or before `bell` rang.
-fn wait_for(stream: &Stream, bell: &Bell, wait: Duration) -> Result<bool, Error> {
+pub(super) fn wait_for(stream: &Stream, bell: &Bell, wait: Duration) -> Result<bool, Error> {
     let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
     let mut both = [PollFd::new(stream, PollFlags::IN), PollFd::new(&bell.0, PollFlags::IN)];
     match poll(&mut both, Some(&timeout)) {

@@ -1,6 +1,6 @@
 //! Hears what new connections are, and brings them to where they belong.
 
-use super::control::{Control, Side};
+use super::control::{Bell, Control, LOOK, Side, wait_for};
 use super::now;
 use super::plan::Plan;
 use super::protocol::{COOKIE, Cookie, State};
@@ -13,13 +13,14 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 
 /// How long a new connection may take to say what it is.
 const GREETING: Duration = Duration::from_secs(10);
-/// Connections that may be about to say what they are, at the same time, half of them from one address, beside the streams that a test
-/// waits for. More are closed.
+/// Connections that may be about to say what they are, at the same time, beside the streams that a test waits for. One more, and one of the
+/// heaviest prefix is closed.
 const GREETERS: usize = 32;
 /// How long a client is kept waiting before it is told that a test is going on: that one may just be over.
 const ENDING: Duration = Duration::from_secs(2);
@@ -81,24 +82,22 @@ impl Desk {
         stream: Stream,
         turn: u64,
     ) {
-        let Some(place) = self.admit(&stream) else { return stream.abort() };
-        let greet = move || {
-            self.greet(stream, turn);
-            drop(place);
-        };
+        // A connection without a peer has ended.
+        let Ok(place) = self.admit(&stream) else { return stream.abort() };
+        let greet = move || self.greet(stream, turn, &place);
         // Without a thread the connection is closed, and its place is free.
         let _ = thread::Builder::new().name("greeter".into()).spawn_scoped(scope, greet);
     }
 
     /// A place for a new connection: among those of the test that waits for streams from its address, or among the others.
-    fn admit(&self, stream: &Stream) -> Option<Place> {
-        let from = stream.peer_addr().ok()?.ip();
+    fn admit(&self, stream: &Stream) -> io::Result<Place> {
+        let from = stream.peer_addr()?.ip();
         let awaited = self
             .open()
             .as_ref()
             .filter(|open| open.client == from.to_canonical())
             .map(|open| open.admission.clone());
-        awaited.and_then(|admission| admission.enter(from)).or_else(|| self.admission.enter(from))
+        Ok(awaited.as_ref().unwrap_or(&self.admission).enter(from))
     }
 
     /// Takes connections of one test.
@@ -121,10 +120,10 @@ impl Desk {
     }
 
     /// All kinds of connections begin with a cookie: that of the test that waits for streams, or a new one.
-    fn greet(&self, stream: Stream, turn: u64) {
+    fn greet(&self, stream: Stream, turn: u64, place: &Place) {
         let transport = stream.protocol();
         let Ok(control) = Control::new(Side::Server, stream) else { return };
-        let Some(cookie) = self.hear_cookie(&control) else { return control.into_stream().abort() };
+        let Some(cookie) = self.hear_cookie(&control, place) else { return control.into_stream().abort() };
         let stream = control.into_stream();
         if let Some(open) = &*self.open()
             && open.cookie == cookie
@@ -135,35 +134,40 @@ impl Desk {
             return;
         }
         if let Ok(control) = Control::new(Side::Server, stream) {
-            self.take_test(control, cookie);
+            self.take_test(control, cookie, place);
         }
     }
 
-    /// 36 of the letters and digits that cookies are made of, and a zero; `None`: it is something else.
-    fn hear_cookie(&self, control: &Control) -> Option<Cookie> {
+    /// 36 of the letters and digits that cookies are made of, and a zero; `None`: it is something else, or has lost its place.
+    fn hear_cookie(&self, control: &Control, place: &Place) -> Option<Cookie> {
         let (mut cookie, mut heard) = ([0; COOKIE], 0);
+        let bell = Arc::new(Bell::new().ok()?);
+        place.wake_when_lost(&Waker::from(Arc::clone(&bell)));
         let until = now() + GREETING;
         while heard < COOKIE {
+            if now() >= until || place.is_lost() || self.closing.load(Relaxed) {
+                return None;
+            }
+            if !wait_for(control.stream(), &bell, LOOK).ok()? {
+                continue;
+            }
             match io::Read::read(&mut control.stream(), &mut cookie[heard..]) {
                 Ok(0) => return None,
                 Ok(n) => heard += n,
                 Err(e) if stream::is_timeout(&e) => {}
                 Err(_) => return None,
             }
-            if !cookie[..heard.min(COOKIE - 1)].iter().all(u8::is_ascii_alphanumeric)
-                || now() >= until
-                || self.closing.load(Relaxed)
-            {
+            if !cookie[..heard.min(COOKIE - 1)].iter().all(u8::is_ascii_alphanumeric) {
                 return None;
             }
         }
         (cookie[COOKIE - 1] == 0).then_some(cookie)
     }
 
-    fn take_test(&self, mut control: Control, cookie: Cookie) {
+    fn take_test(&self, mut control: Control, cookie: Cookie, place: &Place) {
         let until = now() + ENDING;
         while self.busy.swap(true, Relaxed) {
-            if now() < until && !self.closing.load(Relaxed) {
+            if now() < until && !place.is_lost() && !self.closing.load(Relaxed) {
                 thread::sleep(POLL);
                 continue;
             }
@@ -181,7 +185,7 @@ impl Desk {
     /// Streams with this cookie belong to a test from now on.
     pub(super) fn open_test(&self, plan: &Plan, client: IpAddr, cookie: Cookie) -> Receiver<(u64, Stream)> {
         let (streams, arriving) = channel();
-        // One address may have half of the places.
+        // Connections from the client's address that are none of its streams have as many.
         let admission = Admission::new(2 * plan.all_streams());
         let (transport, client) = (plan.transport.protocol(), client.to_canonical());
         *self.open() = Some(Open { cookie, transport, client, admission, streams });

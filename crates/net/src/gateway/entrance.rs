@@ -101,7 +101,7 @@ fn run<P: Carrier>(
         trunk: Trunk::new(ready, config.clone(), (Arc::clone(&figures), Arc::clone(&notices))),
         figures: Arc::clone(&figures),
         seats: Arc::new(Semaphore::new(seats)),
-        anteroom: Admission::new(seats),
+        unsettled: Admission::new(seats),
         routes: Mutex::new(routes),
         known,
         config,
@@ -131,7 +131,7 @@ struct Shared<P: Carrier> {
     /// Places of connections.
     seats: Arc<Semaphore>,
     /// Places of those that wait for one, or have not said where they want to go.
-    anteroom: Arc<Admission>,
+    unsettled: Arc<Admission>,
     /// Tells which addresses are this host's.
     routes: Mutex<Routes>,
     /// What hosts speak; `None`: all are the exit's.
@@ -165,25 +165,24 @@ struct Wants<'a> {
 }
 
 impl<P: Carrier> Shared<P> {
-    /// Takes a connection, if there is a place where it can wait; otherwise it is reset.
+    /// Takes a connection. Where too many wait, another one gives way to it.
     fn take(self: &Arc<Self>, call: Call, way: &Way) {
         self.figures.accepted_connections.add();
-        match self.anteroom.enter(call.client.ip()) {
-            Some(waiting) => {
-                let (shared, way) = (Arc::clone(self), way.clone());
-                tokio::spawn(async move { shared.carry(call, &way, waiting).await });
-            }
-            None => self.figures.turned_away_connections.add(),
-        }
+        let waiting = self.unsettled.enter(call.client.ip());
+        let (shared, way) = (Arc::clone(self), way.clone());
+        tokio::spawn(async move { shared.carry(call, &way, waiting).await });
     }
 
     async fn carry(self: &Arc<Self>, call: Call, way: &Way, waiting: Place) {
         let Ok(mut client) = TcpLeg::new(call.stream, &self.config.tcp) else { return };
         let limit = self.config.negotiation_timeout;
-        let Some(destination) = way.destination(&mut client, call.called, limit).await else {
+        let destination = until(way.destination(&mut client, call.called, limit), waiting.lost()).await;
+        let Some(destination) = destination else { return self.figures.turned_away_connections.add() };
+        let Some(destination) = destination else {
             return self.figures.unintelligible_connections.add();
         };
-        let Ok(Ok(_seat)) = timeout(self.config.max_wait, self.seats.acquire()).await else {
+        let seat = until(timeout(self.config.max_wait, self.seats.acquire()), waiting.lost()).await;
+        let Some(Ok(Ok(_seat))) = seat else {
             self.figures.turned_away_connections.add();
             return way.told().refused(client, Denial::TooMany).await;
         };

@@ -136,7 +136,7 @@ struct Shared<P: Carrier> {
     seats: Semaphore,
     /// Places of requests that wait for one.
     waiting: Semaphore,
-    /// Places of streams that have not said what they want, and are of no trunk.
+    /// Places of streams that have not said what they want, and are of no trunk. A quarter is for hosts from which an entrance has had one.
     strangers: Arc<Admission>,
     /// The trunks that stand.
     sessions: Sessions,
@@ -145,8 +145,8 @@ struct Shared<P: Carrier> {
 
 /// Admission of a stream that has sent nothing yet.
 enum Pass {
-    /// There is room for strangers.
-    Stranger(#[expect(dead_code, reason = "held until the stream has said what it wants")] Place),
+    /// It is of no trunk, and has one of the places of such streams until a newcomer needs it.
+    Stranger(Place),
     /// It is of an entrance that has a trunk.
     Guest(Guest),
 }
@@ -181,29 +181,32 @@ impl std::convert::From<Malformed> for Unheard {
 }
 
 impl<P: Carrier> Shared<P> {
-    /// Takes a stream, if there is a place for it; otherwise it is reset.
+    /// Takes a stream. Where too many have not said what they want, another one gives way to it.
     fn take(self: &Arc<Self>, stream: AsyncStream<P>, peer: SocketAddr) {
         self.figures.accepted_connections.add();
         let guest = P::identity(stream.get_ref()).and_then(|identity| self.sessions.guest(identity));
-        let stranger = || self.strangers.enter(peer.ip()).map(Pass::Stranger);
-        let leg = TrunkLeg::new(stream);
-        match guest.map(Pass::Guest).or_else(stranger) {
-            Some(admission) => {
-                let shared = Arc::clone(self);
-                tokio::spawn(async move { shared.serve(leg, peer, admission).await });
-            }
-            None => self.figures.turned_away_connections.add(),
-        }
+        let stranger = || Pass::Stranger(self.strangers.enter(peer.ip()));
+        let pass = guest.map_or_else(stranger, Pass::Guest);
+        let (shared, leg) = (Arc::clone(self), TrunkLeg::new(stream));
+        tokio::spawn(async move { shared.serve(leg, peer, pass).await });
     }
 
     async fn serve(&self, mut near: TrunkLeg<P>, peer: SocketAddr, pass: Pass) {
+        let limit = self.config.request_timeout;
+        let hear = self.hear(near.stream());
         let heard = match &pass {
-            Pass::Stranger(_) => timeout(self.config.request_timeout, self.hear(near.stream())).await.ok(),
-            Pass::Guest(guest) => until(self.hear(near.stream()), guest.ended()).await,
+            Pass::Stranger(place) => match until(timeout(limit, hear), place.lost()).await {
+                Some(heard) => heard.ok(),
+                None => return self.figures.turned_away_connections.add(),
+            },
+            Pass::Guest(guest) => until(hear, guest.ended()).await,
         };
         drop(pass);
         match heard.unwrap_or(Err(Unheard::Silent)) {
-            Ok(Order::Trunk(held)) => self.hold(near, &held, peer).await,
+            Ok(Order::Trunk(held)) => {
+                self.strangers.remember(peer.ip());
+                self.hold(near, &held, peer).await;
+            }
             Ok(Order::Connection(request, held)) => {
                 until(self.connect_onward(near, &request, &held), held.ended()).await;
             }

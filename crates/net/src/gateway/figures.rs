@@ -112,7 +112,7 @@ figures! {
     /// What an exit counts.
     ExitFigures {
         accepted_connections: "TPA connections that came in",
-        turned_away_connections: "TPA connections reset at once because too many had not yet said what they want",
+        turned_away_connections: "TPA connections reset for newer ones because too many had not yet said what they want",
         trunks: "trunks that entrances have opened",
         silent_connections: "TPA connections that ended, or took too long, before they asked for anything",
         malformed_requests: "requests that were none",

@@ -1,6 +1,6 @@
 //! Calls whose SYN is held while the server is called, and those whose SYN was let go and that have not been accepted yet.
 
-use crate::admission::network;
+use hopline_core::Prefix;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub(super) struct Held<S, O> {
     next: u64,
     calls: BTreeMap<u64, Call<S, O>>,
     by_ends: BTreeMap<Ends, u64>,
-    by_network: BTreeMap<IpAddr, BTreeSet<u64>>,
+    by_network: BTreeMap<Prefix, BTreeSet<u64>>,
     by_due: BTreeSet<(Instant, u64)>,
 }
 
@@ -67,8 +67,8 @@ impl Ends {
         self.server.into()
     }
 
-    fn network(self) -> IpAddr {
-        network(self.client.0)
+    fn network(self) -> Prefix {
+        Prefix::of_host(self.client.0)
     }
 }
 

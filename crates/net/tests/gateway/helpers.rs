@@ -221,7 +221,7 @@ pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
 }
 
 /// A stream of which nobody waits for ever.
-fn patient(stream: TcpStream) -> TcpStream {
+pub(crate) fn patient(stream: TcpStream) -> TcpStream {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
     stream

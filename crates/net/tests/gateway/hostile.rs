@@ -6,8 +6,9 @@ use hopline_net::gateway::ExitConfig;
 use hopline_net::gateway::greeting::{
     ANSWER_LEN, CHALLENGE_LEN, Challenge, Hello, Nonce, Request, Session, Verdict,
 };
-use hopline_net::tpa::TpaStream;
-use hopline_net::wide::{self, Credentials, PrivateKey, Seed, Trust, WideListener, WideStream};
+use hopline_net::streams::{Host, Protocol, Stream};
+use hopline_net::tpa::{Tpa, TpaStream};
+use hopline_net::wide::{self, Credentials, PrivateKey, Seed, Trust, Wide, WideListener, WideStream};
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::thread;
@@ -15,7 +16,9 @@ use std::time::Duration;
 
 pub(crate) fn tests() -> Vec<Test> {
     hopline_harness::tests!([]; a_recorded_hello_or_request_is_good_for_nothing, garbage_is_counted_and_reset,
-        strangers_hear_a_challenge_and_nothing_else_and_not_for_long, strangers_do_not_keep_peers_out, who_is_in_between_is_no_exit_and_no_entrance)
+        strangers_hear_a_challenge_and_nothing_else_and_not_for_long, strangers_do_not_keep_peers_out,
+        strangers_at_two_addresses_do_not_keep_an_entrance_out, strangers_at_two_addresses_do_not_keep_an_entrance_out_over_tpa_wide,
+        who_is_in_between_is_no_exit_and_no_entrance)
     .into()
 }
 
@@ -111,15 +114,44 @@ fn strangers_do_not_keep_peers_out() {
     let client = connect(pair.address);
     let carried = accept(&listener);
     let exit_address = pair.exit_address;
-    let strangers: Vec<_> = (0..4).map(|_| caller(exit_address)).collect();
-    // All places that one address may have: one more is reset at once, or hears nothing.
-    let refused =
-        TpaStream::connect(exit_address, &trunk()).and_then(|mut s| s.read_exact(&mut [0; CHALLENGE_LEN]));
-    assert!(refused.is_err());
+    let strangers: Vec<_> = (0..10).map(|_| caller(exit_address)).collect();
+    // The entrance is at the same address.
+    pair.exit.await_figure("turned_away_connections", 2);
     exchange(&client, &carried, 10_000);
     strangers.iter().for_each(|(stranger, _)| is_cut_off(stranger));
-    pair.exit.await_figure("silent_connections", 4);
+    pair.exit.await_figure("silent_connections", 8);
     exchange(&connect(pair.address), &accept(&listener), 10_000);
+}
+
+/// Connections from `ip` that say nothing.
+fn silent<P: Protocol>(ip: [u8; 4], exit: SocketAddr, config: &P::Config) -> Vec<Stream<P>> {
+    let host = Host::<P>::bind(SocketAddr::from((ip, 0))).unwrap();
+    (0..8).map(|_| host.connect(exit, config, Some(Duration::from_secs(20))).unwrap()).collect()
+}
+
+/// Starts an entrance while strangers at two addresses have all places of the exit, and some were turned away.
+fn an_entrance_gets_in_beside<P: Protocol>(strangers: &P::Config) {
+    let (listener, address) = server(V4);
+    let config =
+        ExitConfig { max_connections: 8, request_timeout: Duration::from_secs(30), ..exit_config(V4) };
+    let (exit, exit_address) = start_exit(&config);
+    let held = [2, 3].map(|host| silent::<P>([127, 0, 0, host], exit_address, strangers));
+    exit.await_figure("turned_away_connections", 8);
+    let (entrance, entry) = start_entrance(&entrance_config(forward(address), exit_address));
+    exchange(&connect(entry), &accept(&listener), 10_000);
+    assert_eq!((entrance.figure("tcp_connections"), exit.figure("silent_connections")), (0, 0));
+    drop(held);
+}
+
+fn strangers_at_two_addresses_do_not_keep_an_entrance_out() {
+    an_entrance_gets_in_beside::<Tpa>(&trunk());
+}
+
+fn strangers_at_two_addresses_do_not_keep_an_entrance_out_over_tpa_wide() {
+    // Any key does for a connection: what proves an entrance comes after that.
+    let private = PrivateKey::generate(&Seed::new([9; 32]));
+    let config = wide::config(Credentials::Keys { private, trust: Trust::Anyone });
+    carried_by(Carrier::TpaWide, || an_entrance_gets_in_beside::<Wide>(&config));
 }
 
 /// Passes on what `from` says, until it ends.

@@ -5,18 +5,18 @@ use super::admission::{Admission, Proves};
 use crate::console;
 use crate::net::clock;
 use crate::problems::Failure;
-use hopline_core::ByPrefix;
+use hopline_core::PreAuthLimit;
 use hopline_net::streams::{Listener, Protocol, Stream};
 use hopline_net::transfer::{self, Caller, Conversations, Party, Shared};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::net::{Shutdown, SocketAddr};
 use std::time::{Duration, Instant};
 
 /// How long who has called may take to say hello: a few times over, on a bad path.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
-/// Most callers that wait; one more, and the one of the heaviest prefix that has been silent longest goes.
+/// Most callers that wait; one more, and the one of the heaviest prefix that has waited longest goes.
 const MOST_WAITING: usize = 128;
 /// How often Ctrl-C is looked for.
 const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
@@ -25,8 +25,9 @@ pub(super) struct Reception<'a, P: Proves> {
     listener: Listener<P>,
     conversations: Conversations,
     admission: &'a Admission,
-    /// The one who has waited longest first.
-    waiting: VecDeque<Waiting<P>>,
+    /// By number: the one that has waited longest first.
+    waiting: BTreeMap<u64, Waiting<P>>,
+    limit: PreAuthLimit,
 }
 
 struct Waiting<P: Protocol> {
@@ -44,7 +45,8 @@ impl<P: Protocol> Waiting<P> {
 impl<'a, P: Proves> Reception<'a, P> {
     pub(super) fn new(listener: Listener<P>, conversations: Conversations, admission: &'a Admission) -> Self {
         listener.set_nonblocking(true);
-        Self { listener, conversations, admission, waiting: VecDeque::new() }
+        let limit = PreAuthLimit::new(MOST_WAITING);
+        Self { listener, conversations, admission, waiting: BTreeMap::new(), limit }
     }
 
     /// The next who has said hello, and for whom there is a seat; `None`: somebody wants us to stop. Does `meanwhile` now and
@@ -66,7 +68,7 @@ impl<'a, P: Proves> Reception<'a, P> {
 
     /// Until somebody comes or says something.
     fn wait(&self) {
-        let streams = self.waiting.iter().map(|waiting| PollFd::new(waiting.stream(), PollFlags::IN));
+        let streams = self.waiting.values().map(|waiting| PollFd::new(waiting.stream(), PollFlags::IN));
         let mut fds: Vec<_> = streams.chain([PollFd::new(&self.listener, PollFlags::IN)]).collect();
         // Woken early or late, the caller looks again.
         let _ = poll(&mut fds, Some(&LOOK_UP));
@@ -78,10 +80,14 @@ impl<'a, P: Proves> Reception<'a, P> {
                 Ok((stream, peer)) => {
                     // A socket of IPv6 shows addresses of IPv4 as those of IPv6.
                     let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
-                    self.make_room();
                     stream.set_nonblocking(true);
                     let until = clock::now() + HELLO_WITHIN;
-                    self.waiting.push_back(Waiting { caller: Caller::new(Shared::new(stream)), peer, until });
+                    let (number, gone) = self.limit.admit(peer.ip());
+                    if let Some(silent) = gone.and_then(|gone| self.waiting.remove(&gone)) {
+                        silent.stream().abort();
+                    }
+                    let caller = Caller::new(Shared::new(stream));
+                    self.waiting.insert(number, Waiting { caller, peer, until });
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(e) => return Err(Failure::Other(format!("cannot accept connections: {e}"))),
@@ -89,28 +95,21 @@ impl<'a, P: Proves> Reception<'a, P> {
         }
     }
 
-    fn make_room(&mut self) {
-        if self.waiting.len() < MOST_WAITING {
-            return;
-        }
-        let mut by_prefix = ByPrefix::default();
-        for (number, waiting) in (0..).zip(&self.waiting) {
-            by_prefix.insert(waiting.peer.ip(), number);
-        }
-        let oldest = by_prefix.heaviest().next().map(|number| number as usize);
-        if let Some(silent) = oldest.and_then(|at| self.waiting.remove(at)) {
-            silent.stream().abort();
-        }
+    fn remove(&mut self, number: u64) -> Option<Waiting<P>> {
+        self.limit.remove(number);
+        self.waiting.remove(&number)
     }
 
     /// Hears what those who wait have to say.
     fn greet(&mut self) -> Option<Guest<P>> {
         let now = clock::now();
-        for at in (0..self.waiting.len()).rev() {
-            match self.waiting[at].caller.poll() {
-                Ok(false) if now < self.waiting[at].until => {}
+        let numbers: Vec<u64> = self.waiting.keys().rev().copied().collect();
+        for number in numbers {
+            let waiting = self.waiting.get_mut(&number)?;
+            match waiting.caller.poll() {
+                Ok(false) if now < waiting.until => {}
                 Ok(true) => {
-                    let Waiting { caller, peer, .. } = self.waiting.remove(at)?;
+                    let Waiting { caller, peer, .. } = self.remove(number)?;
                     let key = P::key(&caller.reader().get().info());
                     let origin = self.admission.sender(peer, key).origin;
                     match self.conversations.enter(Party { address: peer.ip(), key, origin }) {
@@ -120,7 +119,7 @@ impl<'a, P: Proves> Reception<'a, P> {
                 }
                 // Silent for too long, gone, or somebody who wants something else.
                 Ok(false) | Err(_) => {
-                    if let Some(waiting) = self.waiting.remove(at) {
+                    if let Some(waiting) = self.remove(number) {
                         waiting.stream().abort();
                     }
                 }
