@@ -4,9 +4,9 @@ use crate::config::{EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task
 use crate::rules::{Claim, RuleError};
 use bytes::Bytes;
 use hopline_net::announce::Announcements;
-use hopline_net::diversion::Diverter;
+use hopline_net::diversion::{Beyond, Diverter};
 use hopline_net::dproxy::DProxy;
-use hopline_net::gateway::{Entrance, Exit};
+use hopline_net::gateway::{Entrance, Exit, Fallback};
 use hopline_net::handoff::{BaseStation, HomeAgent, MobileHost};
 use hopline_net::neighborhood::Neighborhood;
 use hopline_net::nfqueue::{self, Figures, Seat};
@@ -182,6 +182,7 @@ fn split(task: &SplitTask) -> Result<Opened, Error> {
 
 fn gateway(task: &EntranceTask) -> Result<Opened, OpenError> {
     let entrance = Entrance::open(&task.config)?;
+    let unaccepted = entrance.unaccepted();
     let entrance: Box<dyn Service> = match &task.announce {
         None => Box::new(entrance),
         Some(config) => {
@@ -192,7 +193,14 @@ fn gateway(task: &EntranceTask) -> Result<Opened, OpenError> {
     };
     let service: Box<dyn Service> = match task.diverted() {
         None => entrance,
-        Some(diversion) => Box::new(Together(entrance, Box::new(Diverter::open(diversion)?))),
+        Some(diversion) => {
+            // What may not go by TCP at all does not go past the entrance either.
+            let beyond = match task.config.fallback() {
+                Fallback::Tcp => Beyond::Forward,
+                Fallback::Refuse => Beyond::Reset,
+            };
+            Box::new(Together(entrance, Box::new(Diverter::open(diversion, unaccepted, beyond)?)))
+        }
     };
     let opened = (task.config.clone(), task.announce.clone(), task.diverted());
     // Which connections are diverted is a matter of rules.

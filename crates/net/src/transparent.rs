@@ -8,7 +8,7 @@
 //! way, it resets. Only [`end`] closes it in order.
 
 use crate::error::Error;
-use crate::tcp;
+use crate::{sys, tcp};
 use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpStream};
@@ -18,6 +18,9 @@ use std::time::Duration;
 
 /// Connections that wait to be accepted; the system may have less (`net.core.somaxconn`).
 const BACKLOG: i32 = 4096;
+/// Times that a SYN with ACK is sent again (`TCP_SYNCNT`), after 1 and 3 s: after 7 s the call is given up. The system's 5 make a minute,
+/// in which forged calls keep their places.
+const ANSWERS_AGAIN: i32 = 2;
 
 /// Mark of the packets of onward connections ([`connect_from`]) where [`LegOptions::mark`] names none: 0x6870.
 ///
@@ -125,6 +128,7 @@ impl TransparentListener {
             transparent_socket(address).map_err(|e| Error::new("opening a transparent socket", e))?;
         let listen = || {
             socket.bind(&address.into())?;
+            sys::set_option(&socket, libc::IPPROTO_TCP, libc::TCP_SYNCNT, ANSWERS_AGAIN)?;
             socket.listen(BACKLOG)
         };
         listen().map_err(|e| Error::new(format!("listening at {address}"), e))?;
@@ -145,6 +149,13 @@ impl TransparentListener {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Returns the number of calls that it can queue: those that are not accepted, and those whose clients have not answered.
+    pub(crate) fn queue_length(&self) -> Result<usize, Error> {
+        let info = sys::tcp_info(&self.0).map_err(|e| Error::system("reading TCP_INFO", e))?;
+        // Of a socket that listens this is the limit of its queue (tcp_get_info of the kernel).
+        Ok(info.tcpi_sacked as usize)
     }
 
     /// Where it listens.

@@ -98,6 +98,7 @@ pub(crate) fn tests() -> Vec<Test> {
         onward::a_network_out_of_reach_is_told,
         onward::a_server_that_answers_late_is_called_once,
         onward::calls_to_black_holes_keep_no_other_call_waiting,
+        onward::forged_calls_that_servers_answer_keep_no_other_call_waiting,
         onward::killed_while_calls_wait_it_leaves_nothing_and_they_reach_the_server,
         onward::told_so_it_answers_before_it_calls,
         firewall::what_the_firewall_forbids_is_not_split,
@@ -129,7 +130,7 @@ pub(crate) fn tests() -> Vec<Test> {
         asked::its_page_is_what_prometheus_reads,
         asked::who_asks_badly_gets_nothing_and_keeps_nobody_waiting,
         floods::forged_flows_are_bounded_and_transfers_go_on,
-        floods::forged_calls_are_bounded_and_transfers_go_on_when_they_are_given_up,
+        floods::forged_calls_are_bounded_and_transfers_go_on,
         floods::who_listens_for_datagrams_counts_garbage_and_answers_with_no_more_than_came,
         schedules::some_schedules_lose_nothing,
     );

@@ -4,6 +4,7 @@ use crate::proxy::floods::syns;
 use crate::proxy::transfer::{in_a_thread, transfer};
 use crate::proxy::world::{Daemon, Ground, MOBILE, PATIENCE, SERVER, Version, now, shell, until_or};
 use hopline_testkit::namespace::host::opened;
+use socket2::{Domain, Socket, Type};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
@@ -130,6 +131,41 @@ pub(crate) fn calls_to_black_holes_keep_no_other_call_waiting() {
     transfer([&ground.server, &ground.mobile], (MOBILE, PORT), 100_000);
     transfer([&ground.mobile, &ground.server], (SERVER, PORT), 100_000);
     assert!(daemon.resident() < before + (8 << 20), "{} bytes, {before} before", daemon.resident());
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "connections_accepted") == 2);
+}
+
+pub(crate) fn forged_calls_that_servers_answer_keep_no_other_call_waiting() {
+    /// Network of the forged addresses, and of a mobile host that calls.
+    const FORGED: [u8; 3] = [10, 77, 0];
+    const NEIGHBOUR: &str = "10.77.0.250";
+    let ground = Ground::new();
+    // Of 64 calls that the listener can queue, 48 are dealt in shares. SYNs with ACK for the forged addresses vanish at the mobile host.
+    let forged = format!("echo 64 > /proc/sys/net/core/somaxconn; ip route add 10.77.0.0/24 via {MOBILE}");
+    shell(&ground.router, &forged);
+    shell(&ground.mobile, &format!("ip addr add {NEIGHBOUR}/32 dev mobile"));
+    let daemon = split(&ground);
+    let busy = opened(&ground.server, || TcpListener::bind((SERVER, CLOSED)));
+    in_a_thread(move || while busy.accept().is_ok() {});
+    let flood = || {
+        for host in 1..=10 {
+            let from = [FORGED[0], FORGED[1], FORGED[2], host].into();
+            syns(&ground.mobile, from, SERVER.parse().unwrap(), CLOSED, 100);
+        }
+    };
+    flood();
+    until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "unsplit_connects") > 500);
+    transfer([&ground.mobile, &ground.server], (SERVER, PORT), 100_000);
+    let listener = opened(&ground.server, || TcpListener::bind((SERVER, PORT + 1)));
+    let (of_neighbour, to) = (format!("{NEIGHBOUR}:0"), format!("{SERVER}:{}", PORT + 1));
+    flood();
+    let neighbour = ground.mobile.run(|| {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&of_neighbour.parse::<SocketAddr>().unwrap().into()).unwrap();
+        socket.connect_timeout(&to.parse::<SocketAddr>().unwrap().into(), PATIENCE)
+    });
+    neighbour.unwrap().unwrap();
+    listener.accept().unwrap();
+    // Both are split: neither had a call that waited.
     until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "connections_accepted") == 2);
 }
 

@@ -1,6 +1,5 @@
 //! Both ends of a call, from a SYN as the kernel delivers it.
 
-use super::held::Ends;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Protocol number of TCP.
@@ -8,8 +7,29 @@ const TCP: u8 = 6;
 /// Length of the fixed header of IPv6.
 const IPV6: usize = 40;
 
+/// Addresses and ports of the client and of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ends {
+    client: (IpAddr, u16),
+    server: (IpAddr, u16),
+}
+
+impl Ends {
+    pub(crate) fn new(client: SocketAddr, server: SocketAddr) -> Self {
+        Self { client: (client.ip(), client.port()), server: (server.ip(), server.port()) }
+    }
+
+    pub(crate) fn client(self) -> SocketAddr {
+        self.client.into()
+    }
+
+    pub(crate) fn server(self) -> SocketAddr {
+        self.server.into()
+    }
+}
+
 /// Both ends of the call that a packet makes. `None` for what is no TCP, a later fragment, or has extension headers of IPv6.
-pub(super) fn ends(packet: &[u8]) -> Option<Ends> {
+pub(crate) fn ends(packet: &[u8]) -> Option<Ends> {
     let (header, client, server) = match packet.first()? >> 4 {
         4 => of_ipv4(packet)?,
         6 => of_ipv6(packet)?,
@@ -18,6 +38,15 @@ pub(super) fn ends(packet: &[u8]) -> Option<Ends> {
     let &[a, b, c, d] = packet.get(header..)?.first_chunk()?;
     let [client_port, server_port] = [[a, b], [c, d]].map(u16::from_be_bytes);
     Some(Ends::new(SocketAddr::new(client, client_port), SocketAddr::new(server, server_port)))
+}
+
+/// Source address of a packet, whatever it carries.
+pub(crate) fn source(packet: &[u8]) -> Option<IpAddr> {
+    match packet.first()? >> 4 {
+        4 => Some(Ipv4Addr::from(<[u8; 4]>::try_from(packet.get(12..16)?).ok()?).into()),
+        6 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(packet.get(8..24)?).ok()?).into()),
+        _ => None,
+    }
 }
 
 fn of_ipv4(packet: &[u8]) -> Option<(usize, IpAddr, IpAddr)> {
@@ -59,6 +88,16 @@ mod tests {
             |packet: &[u8]| ends(packet).map(|ends| (ends.client().to_string(), ends.server().to_string()));
         assert_eq!(read(&v4()), Some(("10.9.0.1:40000".into(), "10.8.0.1:80".into())));
         assert_eq!(read(&v6()), Some(("[fd00::1]:40000".into(), "[fe00::2]:80".into())));
+    }
+
+    #[test]
+    fn the_source_is_read_also_before_headers_of_extensions() {
+        let read = |packet: &[u8]| source(packet).map(|source| source.to_string());
+        let mut extended = v6();
+        extended[6] = 0;
+        assert_eq!((ends(&extended), read(&extended)), (None, Some("fd00::1".into())));
+        assert_eq!(read(&v4()), Some("10.9.0.1".into()));
+        assert_eq!([read(&v4()[..15]), read(&v6()[..23]), read(&[]), read(&[0x50; 60])], [const { None }; 4]);
     }
 
     #[test]

@@ -8,15 +8,24 @@
 //!
 //! The firewall sees the first packet of a connection alone, as one that accepts what is established.
 
+mod ends;
+mod unaccepted;
+
+pub(crate) use ends::{Ends, ends};
+pub(crate) use unaccepted::UNANSWERED;
+pub use unaccepted::Unaccepted;
+
 use crate::error::Error;
 use crate::nfqueue::{self, Gate, Passing, WhenFull, destination, raw_socket};
 use crate::service::{Figure, Ledger, Service};
-use hopline_proxy::Fate;
+use crate::split::Refusal;
+use hopline_proxy::Fate as PacketFate;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use socket2::{Domain, Socket};
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::time::Instant;
 
 /// Way of a SYN from the end of the hook `forward` to a listener of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +46,7 @@ pub(crate) const BESIDE: u32 = 1024;
 const PERIOD: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 impl Diversion {
-    /// Takes the queue, in the calling thread's namespace, with room for `held` SYNs that are held. The kernel drops SYNs that find it full:
-    /// a flood of forged ones would take all places of the listener, and its SYN cookies do not reach a listener to which calls are diverted.
+    /// Takes the queue, in the calling thread's namespace, with room for `held` SYNs that are held. The kernel drops SYNs that find it full.
     pub(crate) fn open_queue(self, held: usize) -> Result<Gate, Error> {
         // A SYN is 80 bytes and some 800 of what the kernel keeps beside it.
         Gate::open(&nfqueue::Config {
@@ -94,24 +102,56 @@ impl Loopback {
 pub struct Diverter {
     gate: Gate,
     listener: Loopback,
+    unaccepted: Unaccepted,
+    /// Sends SYNs to a rule that resets them; `None`: they are forwarded.
+    refusing: Option<Loopback>,
     diverted: u64,
     undiverted: u64,
+    refused: u64,
+}
+
+/// Treatment of a SYN for which the listener has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// It is forwarded, as without a listener.
+    Forward,
+    /// It is reset, as where nothing may go on without the listener: see [`Refusal::Reset`].
+    Reset,
 }
 
 impl Diverter {
-    /// Takes the queue, in the calling thread's namespace.
+    /// Takes the queue, in the calling thread's namespace. `unaccepted`: calls that the listener is to accept, which tells of those it has.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`; if another program has the queue.
-    pub fn open(diversion: Diversion) -> Result<Self, Error> {
+    pub fn open(diversion: Diversion, unaccepted: Unaccepted, beyond: Beyond) -> Result<Self, Error> {
         let (gate, listener) = (diversion.open_queue(0)?, diversion.to_listener()?);
-        Ok(Self { gate, listener, diverted: 0, undiverted: 0 })
+        let refusing = match beyond {
+            Beyond::Forward => None,
+            Beyond::Reset => Some(diversion.with_code(Refusal::Reset.code())?),
+        };
+        Ok(Self { gate, listener, unaccepted, refusing, diverted: 0, undiverted: 0, refused: 0 })
     }
 
     fn take_syns(&mut self) -> io::Result<()> {
         for passing in self.gate.receive()? {
-            let is_diverted = divert(&mut self.gate, &self.listener, &passing);
-            *if is_diverted { &mut self.diverted } else { &mut self.undiverted } += 1;
+            match (
+                divert(&mut self.gate, &self.listener, &self.unaccepted, (now(), &passing)),
+                &self.refusing,
+            ) {
+                (Fate::Sent, _) => self.diverted += 1,
+                (Fate::Forbidden, _) => self.undiverted += 1,
+                (Fate::Full, None) => {
+                    self.gate.conclude(&passing, &PacketFate::Pass);
+                    self.undiverted += 1;
+                }
+                (Fate::Full, Some(refusing)) => {
+                    // A client that cannot be told asks again.
+                    let _ = refusing.send(passing.packet.as_deref().unwrap_or_default());
+                    self.gate.conclude(&passing, &PacketFate::Drop);
+                    self.refused += 1;
+                }
+            }
         }
         self.gate.flush()
     }
@@ -120,6 +160,11 @@ impl Diverter {
         vec![
             Figure::counter("diverted_syns", "SYNs that went to the listener", self.diverted),
             Figure::counter("undiverted_syns", "SYNs that were forwarded instead", self.undiverted),
+            Figure::counter(
+                "refused_syns",
+                "SYNs that were reset, as too many calls of their network were not accepted yet",
+                self.refused,
+            ),
         ]
     }
 }
@@ -146,9 +191,37 @@ impl Service for Diverter {
     }
 }
 
-/// Sends a SYN that waits to the listener. One that cannot be sent is forwarded: the firewall has let it through. Returns which.
-pub(crate) fn divert(gate: &mut Gate, listener: &Loopback, syn: &Passing) -> bool {
-    let is_sent = syn.packet.as_deref().is_some_and(|packet| listener.send(packet));
-    gate.conclude(syn, if is_sent { &Fate::Drop } else { &Fate::Pass });
-    is_sent
+/// Fate of a SYN that waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It went to the listener.
+    Sent,
+    /// It still waits: its network has had its share of the calls that the listener has not accepted.
+    Full,
+    /// It was forwarded: a rule of this machine forbids it to go to the listener.
+    Forbidden,
+}
+
+/// Sends a SYN that waits to the listener, if there is room. One that cannot be sent is forwarded: the firewall has let it through.
+pub(crate) fn divert(
+    gate: &mut Gate,
+    listener: &Loopback,
+    unaccepted: &Unaccepted,
+    (now, syn): (Instant, &Passing),
+) -> Fate {
+    let packet = syn.packet.as_deref().unwrap_or_default();
+    if !unaccepted.enter(now, packet) {
+        return Fate::Full;
+    }
+    let (fate, verdict) = match listener.send(packet) {
+        true => (Fate::Sent, PacketFate::Drop),
+        false => (Fate::Forbidden, PacketFate::Pass),
+    };
+    gate.conclude(syn, &verdict);
+    fate
+}
+
+#[expect(clippy::disallowed_methods, reason = "calls come in real time")]
+fn now() -> Instant {
+    Instant::now()
 }

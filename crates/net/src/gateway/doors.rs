@@ -2,6 +2,7 @@
 
 use super::config::Way;
 use super::error::Error;
+use crate::diversion::{Ends, Unaccepted};
 use crate::sys;
 use crate::transparent::TransparentListener;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -67,12 +68,27 @@ impl Door {
         }
     }
 
-    /// Gives each connection to `take`; ends only if the system has no way to wait for them.
-    pub(super) async fn serve(self, take: impl FnMut(Call, &Way)) -> io::Result<()> {
+    /// Returns the listener of connections that are diverted.
+    pub(super) const fn transparent(&self) -> Option<&TransparentListener> {
+        match &self.listener {
+            Listener::Plain(_) => None,
+            Listener::Transparent(listener) => Some(listener),
+        }
+    }
+
+    /// Gives each connection to `take`, and tells `unaccepted` of those that were diverted; ends only if the system has no way to wait for
+    /// them.
+    pub(super) async fn serve(
+        self,
+        unaccepted: Unaccepted,
+        mut take: impl FnMut(Call, &Way),
+    ) -> io::Result<()> {
         let own = self.local_addr()?;
         match self.listener {
             Listener::Plain(listener) => serve_plain(listener, &self.way, take).await,
-            Listener::Transparent(listener) => serve_diverted(listener, own, &self.way, take).await,
+            Listener::Transparent(listener) => {
+                serve_diverted(listener, (own, unaccepted), |call| take(call, &self.way)).await
+            }
         }
     }
 }
@@ -89,20 +105,20 @@ async fn serve_plain(listener: TcpListener, way: &Way, mut take: impl FnMut(Call
 
 async fn serve_diverted(
     listener: TransparentListener,
-    own: SocketAddr,
-    way: &Way,
-    mut take: impl FnMut(Call, &Way),
+    (own, unaccepted): (SocketAddr, Unaccepted),
+    mut take: impl FnMut(Call),
 ) -> io::Result<()> {
     let readable = sys::watch(listener.as_fd().try_clone_to_owned()?)?;
     loop {
         let mut ready = readable.readable().await?;
         match listener.accept() {
             Ok(Some(call)) => {
+                unaccepted.accepted(Ends::new(call.client, call.server));
                 let is_ours = call.server.port() == own.port()
                     && (own.ip().is_unspecified() || own.ip() == call.server.ip());
                 let called = if is_ours { Called::Us } else { Called::Another(call.server) };
                 if let Ok(stream) = TcpStream::from_std(call.stream) {
-                    take(Call { stream, client: call.client, called }, way);
+                    take(Call { stream, client: call.client, called });
                 }
             }
             Ok(None) => ready.clear_ready(),

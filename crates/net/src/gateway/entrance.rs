@@ -17,6 +17,7 @@ use super::trunk::{Carried, Opens, Trunk, Unwilling};
 use crate::admission::{Admission, Place};
 use crate::announce::{Known, Speaks};
 use crate::descriptors;
+use crate::diversion::Unaccepted;
 use crate::routes::{Route, Routes};
 use crate::service::{Ledger, Service};
 use std::io;
@@ -35,6 +36,7 @@ pub struct Entrance {
     opened: Opened,
     known: Option<Known>,
     routes: Routes,
+    unaccepted: Unaccepted,
 }
 
 impl Entrance {
@@ -46,7 +48,8 @@ impl Entrance {
         config.validate()?;
         // A client, and a stream of the trunk or a connection onward; and clients that wait.
         descriptors::allow(config.max_connections as usize, 3)?;
-        let doors = config.ways.iter().map(Door::open).collect::<Result<_, _>>()?;
+        let doors: Vec<_> = config.ways.iter().map(Door::open).collect::<Result<_, _>>()?;
+        let unaccepted = Unaccepted::of(doors.iter().filter_map(Door::transparent))?;
         let (v4, v6) = ((Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv6Addr::UNSPECIFIED, 0).into());
         let locals = match (config.local, &config.exit) {
             (Some(local), _) => vec![local],
@@ -57,7 +60,13 @@ impl Entrance {
         };
         let opened = Opened::of_entrance(&config.transport, &locals, &config.key)
             .map_err(|error| crate::Error::new(format!("taking the UDP address {}", locals[0]), error))?;
-        Ok(Self { config: config.clone(), doors, opened, known: None, routes: Routes::open()? })
+        Ok(Self { config: config.clone(), doors, opened, known: None, routes: Routes::open()?, unaccepted })
+    }
+
+    /// Returns the calls that [`Way::Transparent`] has not accepted yet, for what diverts calls to it.
+    #[must_use]
+    pub fn unaccepted(&self) -> Unaccepted {
+        self.unaccepted.clone()
     }
 
     /// Has it ask the exit only for hosts that are known to speak TPA. Others, and what the exit does not allow, are connected to by TCP,
@@ -79,7 +88,8 @@ impl Entrance {
 
 impl Service for Entrance {
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let Self { config, doors, opened, known, routes } = *self;
+        let Self { config, doors, opened, known, routes, unaccepted } = *self;
+        let doors = (doors, unaccepted);
         match opened {
             Opened::Tpa(ready) => run(config, doors, ready, (known, routes), stop, ledger),
             Opened::TpaWide(ready) => run(config, doors, ready, (known, routes), stop, ledger),
@@ -89,7 +99,7 @@ impl Service for Entrance {
 
 fn run<P: Carrier>(
     config: EntranceConfig,
-    doors: Vec<Door>,
+    (doors, unaccepted): (Vec<Door>, Unaccepted),
     ready: Ready<P>,
     (known, routes): (Option<Known>, Routes),
     stop: BorrowedFd<'_>,
@@ -110,7 +120,7 @@ fn run<P: Carrier>(
         let mut serving = JoinSet::new();
         for door in doors {
             let shared = Arc::clone(&shared);
-            serving.spawn(door.serve(move |call, way| shared.take(call, way)));
+            serving.spawn(door.serve(unaccepted.clone(), move |call, way| shared.take(call, way)));
         }
         let opens = if shared.known.is_some() { Opens::OnDemand } else { Opens::AtOnce };
         tokio::spawn(Arc::clone(&shared.trunk).keep(opens));

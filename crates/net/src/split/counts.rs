@@ -38,6 +38,7 @@ pub(super) struct Counts {
     pub(super) failed_timeout: Count,
     pub(super) failed_other: Count,
     pub(super) unheld: Count,
+    pub(super) unsplit: Count,
     pub(super) dropped_held: Count,
     /// To the server, and to the client.
     pub(super) bytes: [Count; 2],
@@ -102,6 +103,11 @@ impl Counts {
                 "unheld_connects",
                 "calls that were answered before the server, as something here kept their SYN from being held",
                 &self.unheld,
+            ),
+            counter(
+                "unsplit_connects",
+                "SYNs that were forwarded unsplit, as too many calls of their network were not accepted yet",
+                &self.unsplit,
             ),
             counter(
                 "dropped_held_connects",

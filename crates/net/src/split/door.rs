@@ -1,8 +1,8 @@
 //! Where calls come in: taken and dealt to workers, or reset.
 
 use super::Shared;
-use super::held::Ends;
 use super::worker::{Answered, Inbox, now};
+use crate::diversion::Ends;
 use crate::service::Ledger;
 use crate::transparent::TransparentListener;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -85,7 +85,9 @@ impl<'a> Door<'a> {
             match listener.accept() {
                 Ok(None) => return,
                 Ok(Some(call)) => {
-                    let onward = self.shared.calls.accepted(Ends::new(call.client, call.server));
+                    let ends = Ends::new(call.client, call.server);
+                    self.shared.unaccepted.accepted(ends);
+                    let onward = self.shared.calls.accepted(ends);
                     if onward.is_none() {
                         if counts.open.get() >= self.shared.max_connections as u64 {
                             counts.refused_full.add(1);

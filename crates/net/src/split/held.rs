@@ -1,16 +1,9 @@
 //! Calls whose SYN is held while the server is called, and those whose SYN was let go and that have not been accepted yet.
 
+use crate::diversion::Ends;
 use hopline_core::Prefix;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
-
-/// Addresses and ports of the client and of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Ends {
-    client: (IpAddr, u16),
-    server: (IpAddr, u16),
-}
 
 /// A bounded table of calls. `S`: a SYN that is held. `O`: the onward connection.
 ///
@@ -54,24 +47,6 @@ pub(super) enum Known<S> {
     LetGo(S),
 }
 
-impl Ends {
-    pub(super) fn new(client: SocketAddr, server: SocketAddr) -> Self {
-        Self { client: (client.ip(), client.port()), server: (server.ip(), server.port()) }
-    }
-
-    pub(super) fn client(self) -> SocketAddr {
-        self.client.into()
-    }
-
-    pub(super) fn server(self) -> SocketAddr {
-        self.server.into()
-    }
-
-    fn network(self) -> Prefix {
-        Prefix::of_host(self.client.0)
-    }
-}
-
 impl<S, O> Held<S, O> {
     /// A table with this many places, at least one.
     pub(super) fn new(most: usize) -> Self {
@@ -106,7 +81,7 @@ impl<S, O> Held<S, O> {
         onward: O,
         due: Instant,
     ) -> (u64, Option<Removed<S, O>>) {
-        let network = ends.network();
+        let network = network(ends);
         let of_network = self.by_network.get(&network);
         let oldest = if of_network.is_some_and(|calls| calls.len() >= self.most.div_ceil(2)) {
             of_network.and_then(BTreeSet::first)
@@ -149,10 +124,10 @@ impl<S, O> Held<S, O> {
     pub(super) fn remove(&mut self, number: u64) -> Option<Removed<S, O>> {
         let Call { ends, due, syn, onward } = self.calls.remove(&number)?;
         self.by_ends.remove(&ends);
-        if let Some(of_network) = self.by_network.get_mut(&ends.network()) {
+        if let Some(of_network) = self.by_network.get_mut(&network(ends)) {
             of_network.remove(&number);
             if of_network.is_empty() {
-                self.by_network.remove(&ends.network());
+                self.by_network.remove(&network(ends));
             }
         }
         self.by_due.remove(&(due, number));
@@ -182,9 +157,14 @@ impl<S, O> Held<S, O> {
     }
 }
 
+fn network(ends: Ends) -> Prefix {
+    Prefix::of_host(ends.client().ip())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::SocketAddr;
     use std::time::Duration;
 
     #[expect(clippy::disallowed_methods, reason = "any instant will do")]

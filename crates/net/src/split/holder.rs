@@ -1,12 +1,11 @@
 //! The thread that holds SYNs while servers are called.
 
 use super::caller::Caller;
-use super::held::{Ends, Held, Known, Removed};
+use super::held::{Held, Known, Removed};
 use super::refusal::{Icmp, Refusal};
-use super::syn;
 use super::worker::now;
 use super::{Onward, Shared};
-use crate::diversion::{Diversion, Loopback, divert};
+use crate::diversion::{Diversion, Ends, Fate as Diverted, Loopback, UNANSWERED, divert, ends};
 use crate::error::Error;
 use crate::nfqueue::{Gate, Passing};
 use hopline_proxy::Fate;
@@ -49,9 +48,6 @@ const GATE: u64 = u64::MAX;
 const END: u64 = u64::MAX - 1;
 /// Most events that are taken at once.
 const EVENTS: usize = 256;
-/// Longest wait for a client's answer to the SYN with ACK, which the kernel repeats after 1, 3 and 7 s. The server of a slower client
-/// is called again.
-const HANDSHAKE: Duration = Duration::from_secs(10);
 
 impl Calls {
     /// No more than half of the connections wait for a server: a flood of calls leaves room for those that are there.
@@ -134,8 +130,10 @@ impl<'a> Holder<'a> {
     fn take_syns(&mut self) -> io::Result<()> {
         for passing in self.queue.gate.receive()? {
             self.queue.gate.postpone(&passing);
-            match (self.shared.onward, passing.packet.as_deref().and_then(syn::ends)) {
-                (Onward::After(_), _) => self.divert(&passing),
+            match (self.shared.onward, passing.packet.as_deref().and_then(ends)) {
+                (Onward::After(_), _) => {
+                    self.divert(&passing);
+                }
                 (Onward::First(_), Some(ends)) => self.take_syn(ends, passing),
                 (Onward::First(_), None) => self.divert_unheld(&passing),
             }
@@ -148,18 +146,27 @@ impl<'a> Holder<'a> {
         match known {
             Known::New(syn) => self.call(ends, syn),
             Known::Calling(older) => self.queue.gate.conclude(&older, &Fate::Drop),
-            Known::LetGo(syn) => self.divert(&syn),
+            Known::LetGo(syn) => {
+                self.divert(&syn);
+            }
         }
     }
 
     /// Calls the server. A call that cannot be held for want of something here goes on as if it had not been.
     fn call(&mut self, ends: Ends, syn: Passing) {
         if self.shared.counts.open.get() >= self.shared.max_connections as u64 {
-            return self.divert(&syn);
+            self.divert(&syn);
+            return;
+        }
+        // The server is not called for a connection that would be forwarded.
+        if !self.shared.unaccepted.has_room(now(), ends.client().ip()) {
+            return self.forward(&syn);
         }
         match self.caller.call(ends.client(), ends.server()) {
             Ok(Some(onward)) => self.hold(ends, syn, onward),
-            Ok(None) => self.divert(&syn),
+            Ok(None) => {
+                self.divert(&syn);
+            }
             Err(error) => match Refusal::of(&error) {
                 Some(refusal) => {
                     self.shared.counts.failure(&error).add(1);
@@ -197,7 +204,7 @@ impl<'a> Holder<'a> {
         let _ = epoll::delete(&self.epoll, onward);
         match onward.take_error().and_then(|error| error.map_or(Ok(()), Err)) {
             Ok(()) => {
-                let syn = calls.let_go(number, now() + HANDSHAKE);
+                let syn = calls.let_go(number, now() + UNANSWERED);
                 drop(calls);
                 syn.iter().for_each(|syn| self.let_go(number, syn));
             }
@@ -240,7 +247,7 @@ impl<'a> Holder<'a> {
     /// Refuses a call. A client that cannot be told asks again.
     fn refuse(&mut self, syn: &Passing, refusal: Refusal) {
         let packet = syn.packet.as_deref().unwrap_or_default();
-        let client = syn::ends(packet).map(|ends| ends.client().ip());
+        let client = ends(packet).map(|ends| ends.client().ip());
         let is_told =
             client.is_some_and(|client| client.is_ipv4() && self.queue.icmp.send(refusal, client, packet));
         if !is_told {
@@ -249,26 +256,36 @@ impl<'a> Holder<'a> {
         self.queue.gate.conclude(syn, &Fate::Drop);
     }
 
-    /// Sends the SYN of a call that the server has accepted to the listener. If this machine does not let it, the server is told to forget
-    /// the call, and the SYN is forwarded.
+    /// Sends the SYN of a call that the server has accepted to the listener. If this machine does not let it, or there is no room, the server
+    /// is told to forget the call, and the SYN is forwarded.
     fn let_go(&mut self, number: u64, syn: &Passing) {
-        if divert(&mut self.queue.gate, &self.queue.listener, syn) {
+        if self.divert(syn) == Diverted::Sent {
             return;
         }
-        self.shared.counts.unheld.add(1);
         let removed = self.shared.calls.lock().remove(number);
         removed.iter().for_each(|removed| self.forget(removed));
     }
 
-    fn divert(&mut self, syn: &Passing) {
-        if !divert(&mut self.queue.gate, &self.queue.listener, syn) {
-            self.shared.counts.unheld.add(1);
+    fn divert(&mut self, syn: &Passing) -> Diverted {
+        let fate = divert(&mut self.queue.gate, &self.queue.listener, &self.shared.unaccepted, (now(), syn));
+        match fate {
+            Diverted::Sent => {}
+            Diverted::Full => self.forward(syn),
+            Diverted::Forbidden => self.shared.counts.unheld.add(1),
         }
+        fate
+    }
+
+    /// Forwards a SYN for which the listener has no room: the connection goes on as without a proxy.
+    fn forward(&mut self, syn: &Passing) {
+        self.shared.counts.unsplit.add(1);
+        self.queue.gate.conclude(syn, &Fate::Pass);
     }
 
     fn divert_unheld(&mut self, syn: &Passing) {
-        self.shared.counts.unheld.add(1);
-        divert(&mut self.queue.gate, &self.queue.listener, syn);
+        if self.divert(syn) == Diverted::Sent {
+            self.shared.counts.unheld.add(1);
+        }
     }
 }
 

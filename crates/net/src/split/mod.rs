@@ -37,7 +37,8 @@
 //!
 //! # Bounds
 //!
-//! [`Config::max_connections`] at once; what comes beyond is reset, and so is a call for this machine itself, by whatever rule or no rule: the
+//! Calls that were let on to the listener and are not accepted have a share of its queue by network prefix; with a diversion, calls beyond it
+//! are forwarded unsplit. [`Config::max_connections`] at once; what comes beyond is reset, and so is a call for this machine itself, by whatever rule or no rule: the
 //! port is nobody's relay. Of each connection at most [`Config::buffer_bytes`] wait here each way, and only while the receiver takes nothing;
 //! beside them the kernel's buffers ([`LegOptions`]).
 //!
@@ -54,14 +55,13 @@ mod refusal;
 mod side;
 mod slots;
 mod spare;
-mod syn;
 mod worker;
 
 pub use refusal::Refusal;
 pub use side::{Legs, MobileHosts, Network, NetworkError};
 
 use crate::descriptors;
-use crate::diversion::Diversion;
+use crate::diversion::{Diversion, Unaccepted};
 use crate::error::Error;
 use crate::nfqueue::in_kernel;
 use crate::service::{Figure, Ledger, Service};
@@ -172,6 +172,7 @@ struct Shared {
     buffer_bytes: usize,
     counts: Counts,
     calls: Calls,
+    unaccepted: Unaccepted,
     spare: Spare,
 }
 
@@ -188,7 +189,7 @@ impl Split {
         // Of the client and of the server.
         descriptors::allow(max_connections.get(), 2)?;
         let listeners = listen.iter().map(|&address| TransparentListener::bind(address));
-        let listeners = listeners.collect::<Result<_, _>>()?;
+        let listeners: Vec<_> = listeners.collect::<Result<_, _>>()?;
         let inboxes: io::Result<_> = (0..workers.get()).map(|_| Inbox::open()).collect();
         let shared = Shared {
             onward: *onward,
@@ -198,6 +199,7 @@ impl Split {
             buffer_bytes: buffer_bytes.get(),
             counts: Counts::default(),
             calls: Calls::new(max_connections.get()),
+            unaccepted: Unaccepted::of(&listeners)?,
             spare: Spare::new(),
         };
         let open = |diversion| Queue::open(diversion, max_connections.get());
