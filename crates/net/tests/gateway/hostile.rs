@@ -17,6 +17,7 @@ use std::time::Duration;
 pub(crate) fn tests() -> Vec<Test> {
     hopline_harness::tests!([]; a_recorded_hello_or_request_is_good_for_nothing, garbage_is_counted_and_reset,
         strangers_hear_a_challenge_and_nothing_else_and_not_for_long, strangers_do_not_keep_peers_out,
+        a_host_at_which_an_entrance_was_keeps_its_place_at_the_exit,
         strangers_at_two_addresses_do_not_keep_an_entrance_out, strangers_at_two_addresses_do_not_keep_an_entrance_out_over_tpa_wide,
         who_is_in_between_is_no_exit_and_no_entrance)
     .into()
@@ -124,9 +125,9 @@ fn strangers_do_not_keep_peers_out() {
 }
 
 /// Connections from `ip` that say nothing.
-fn silent<P: Protocol>(ip: [u8; 4], exit: SocketAddr, config: &P::Config) -> Vec<Stream<P>> {
+fn silent<P: Protocol>(ip: [u8; 4], number: usize, exit: SocketAddr, config: &P::Config) -> Vec<Stream<P>> {
     let host = Host::<P>::bind(SocketAddr::from((ip, 0))).unwrap();
-    (0..8).map(|_| host.connect(exit, config, Some(Duration::from_secs(20))).unwrap()).collect()
+    (0..number).map(|_| host.connect(exit, config, Some(Duration::from_secs(20))).unwrap()).collect()
 }
 
 /// Starts an entrance while strangers at two addresses have all places of the exit, and some were turned away.
@@ -135,7 +136,7 @@ fn an_entrance_gets_in_beside<P: Protocol>(strangers: &P::Config) {
     let config =
         ExitConfig { max_connections: 8, request_timeout: Duration::from_secs(30), ..exit_config(V4) };
     let (exit, exit_address) = start_exit(&config);
-    let held = [2, 3].map(|host| silent::<P>([127, 0, 0, host], exit_address, strangers));
+    let held = [2, 3].map(|host| silent::<P>([127, 0, 0, host], 8, exit_address, strangers));
     exit.await_figure("turned_away_connections", 8);
     let (entrance, entry) = start_entrance(&entrance_config(forward(address), exit_address));
     exchange(&connect(entry), &accept(&listener), 10_000);
@@ -152,6 +153,25 @@ fn strangers_at_two_addresses_do_not_keep_an_entrance_out_over_tpa_wide() {
     let private = PrivateKey::generate(&Seed::new([9; 32]));
     let config = wide::config(Credentials::Keys { private, trust: Trust::Anyone });
     carried_by(Carrier::TpaWide, || an_entrance_gets_in_beside::<Wide>(&config));
+}
+
+fn a_host_at_which_an_entrance_was_keeps_its_place_at_the_exit() {
+    let (listener, address) = server(V4);
+    let config =
+        ExitConfig { max_connections: 8, request_timeout: Duration::from_secs(30), ..exit_config(V4) };
+    let Pair { exit, exit_address, mut entrance, address: entry } = pair(forward(address), &config);
+    exchange(&connect(entry), &accept(&listener), 1000);
+    entrance.stop();
+    exit.await_figure("open_trunks", 0);
+    let (mut known, challenge) = caller(exit_address);
+    // All prefixes are as heavy as this one, and younger.
+    let strangers: Vec<_> =
+        (1..=16).map(|net| silent::<Tpa>([127, net, 0, 1], 1, exit_address, &trunk())).collect();
+    exit.await_figure("turned_away_connections", 9);
+    say(&known, &hello().encode(&key(1), &challenge));
+    known.read_exact(&mut [0; ANSWER_LEN]).unwrap();
+    exit.await_figure("open_trunks", 1);
+    drop(strangers);
 }
 
 /// Passes on what `from` says, until it ends.
