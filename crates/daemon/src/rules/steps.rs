@@ -36,8 +36,11 @@ pub(super) enum Made {
     Tun(Tun),
 }
 
-/// The place of our rule among routing rules: before those of the main table.
-const PREFERENCE: u32 = 1_000;
+/// Place of the rule among routing rules: behind the table of local addresses, and before every rule of the administrator. One that came
+/// first would lead packets of captured connections on.
+const PREFERENCE: u32 = 0;
+/// Its place in daemons of earlier versions, which may have left it behind.
+const FORMER_PREFERENCE: u32 = 1_000;
 
 impl Step {
     /// The chains that lead everything to who asks for it.
@@ -225,10 +228,12 @@ pub(super) fn is_of_owner(name: &str) -> bool {
 
 /// Returns whether the words are those of [`Step::captured`].
 fn is_routing_rule(words: &str) -> bool {
-    let numbers = words
-        .strip_prefix("fwmark 0x")
-        .and_then(|rest| rest.strip_suffix(&format!(" pref {PREFERENCE}")))
-        .and_then(|rest| rest.split_once("/0xffff0000 lookup "));
+    let is_ours =
+        |preference: &str| [PREFERENCE, FORMER_PREFERENCE].iter().any(|ours| ours.to_string() == preference);
+    let numbers = words.strip_prefix("fwmark 0x").and_then(|rest| {
+        let (rest, _) = rest.rsplit_once(" pref ").filter(|(_, preference)| is_ours(preference))?;
+        rest.split_once("/0xffff0000 lookup ")
+    });
     numbers.is_some_and(|(mark, table)| {
         u32::from_str_radix(mark, 16).is_ok()
             && is_plain(mark)

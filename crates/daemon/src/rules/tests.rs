@@ -229,14 +229,15 @@ fn what_was_written_down_is_read_again_and_a_line_without_end_is_not() {
     assert_eq!(journal.read().unwrap(), []);
     let made = [
         steps::Made::Chain(Chain::of_machines("a", Family::V4, Place::Input)),
-        steps::Made::Rule(Family::V6, "fwmark 0x1/0xffff0000 lookup 7 pref 1000".into()),
+        steps::Made::Rule(Family::V6, "fwmark 0x1/0xffff0000 lookup 7 pref 0".into()),
+        steps::Made::Rule(Family::V4, "fwmark 0x1/0xffff0000 lookup 7 pref 1000".into()),
     ];
     made.iter().for_each(|made| journal.add(made).unwrap());
     assert_eq!(journal.read().unwrap(), made);
     let path = folder.path().join("x.rules");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, &text[..text.len() - 4]).unwrap();
-    assert_eq!(journal.read().unwrap(), made[..1]);
+    assert_eq!(journal.read().unwrap(), made[..2]);
     journal.remove().unwrap();
     journal.remove().unwrap();
     assert_eq!(journal.read().unwrap(), []);
