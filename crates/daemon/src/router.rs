@@ -3,6 +3,7 @@
 use crate::config::{Config, Proxy, Subnet, Task};
 use crate::rules::{Family, Ipv6, Program};
 use hopline_net::announce::Role;
+use hopline_net::policy::{self, Rule};
 use hopline_net::routes::{Route, Routes};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
@@ -59,6 +60,7 @@ pub fn inspect(config: &Config) -> Report {
     let addressed = addressed(&fs::read_to_string("/proc/net/if_inet6").unwrap_or_default());
     let mut report = Report { warnings: of_ipv6(config, &shown, ipv6, &addressed), ..Report::default() };
     report.warnings.extend(of_strict_filters(config));
+    report.warnings.extend(of_policy(config, &policy::rules().unwrap_or_default()));
     let forwarded: Vec<&Shown> = shown.iter().filter(|shown| shown.is_forwarded).collect();
     if forwarded.is_empty() {
         return report;
@@ -106,6 +108,37 @@ fn of_strict_filters(config: &Config) -> Vec<String> {
         })
     };
     swallowing.filter_map(strict).collect()
+}
+
+/// Warns of rules of routing that look at more than the destination: what the daemon sends has no interface by which it came.
+fn of_policy(config: &Config, rules: &[Rule]) -> Vec<String> {
+    let is_own = |rule: &&Rule| rule.is_of_a_daemon(config.capture.mark);
+    let looking = rules.iter().filter(|rule| rule.looks_beyond_destination() && !is_own(rule));
+    let listed: BTreeSet<String> = looking.map(|rule| format!("`{rule}`")).collect();
+    let Some(first) = listed.first() else { return Vec::new() };
+    let listed = match listed.len() {
+        1 => first.clone(),
+        more => format!("{first} and {} more", more - 1),
+    };
+    let warned = |Proxy { name, task }: &Proxy| {
+        let effect = if task.queued().is_some() {
+            "packets that its own could not follow pass unseen, and `unfollowed_packets` of its status counts them".to_owned()
+        } else if let Task::Split(_) = task {
+            "calls that would take another way then pass unsplit, and `unfollowed_connects` of its status counts them".to_owned()
+        } else if !task.captured().is_empty() {
+            "calls that would take another way then pass it, and `unfollowed_syns` of its status counts them"
+                .to_owned()
+        } else {
+            let tun = task.tun()?;
+            format!(
+                "what comes out of the tunnel has come by {tun}; `ip rule add iif {tun} lookup TABLE` where it needs a table of its own"
+            )
+        };
+        Some(format!(
+            "rules of routing look at more than the destination ({listed}): of the proxy \"{name}\", {effect}"
+        ))
+    };
+    config.proxies.iter().filter_map(warned).collect()
 }
 
 /// Returns the interface by which packets for an address leave now.
@@ -318,6 +351,43 @@ fe800000000000000000000000000001 03 40 20 80     eth0
         assert_eq!(warned_of(Ipv6::Present), Vec::<String>::new());
         assert_eq!(warned_of(Ipv6::WithoutChains), ["mtcp", "six"], "split needs no chain");
         assert_eq!(warned_of(Ipv6::Absent), ["six", "split"]);
+    }
+
+    #[test]
+    fn a_rule_that_looks_beyond_the_destination_is_told_with_what_it_does_to_each_kind() {
+        let rule = |condition: &str, mark| Rule {
+            priority: 50,
+            table: 100,
+            mark,
+            looks_at_source: false,
+            conditions: [condition].iter().filter(|text| !text.is_empty()).map(ToString::to_string).collect(),
+        };
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("key");
+        fs::write(&file, "07".repeat(32)).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let key = format!("key_file = \"{}\"\n", file.display());
+        let config = read(&format!(
+            "[[proxy]]\nkind = \"snoop\"\ninterface = \"wlan0\"\n[[proxy]]\nkind = \"split\"\ninterface = \"eth0\"\n\
+             [[proxy]]\nkind = \"gateway\"\ndivert = \"eth1\"\nexit = \"10.8.0.1:7172\"\nidentity = \"router\"\n{key}\
+             [[proxy]]\nkind = \"opaque\"\nlocal = \"192.0.2.1\"\npeer = \"192.0.2.2\"\n{key}",
+        ));
+        let own = rule("fwmark 0x686f0000/0xffff0000", Some(u32::from(config.capture.mark) << 16));
+        assert_eq!(of_policy(&config, &[rule("", None), own]), Vec::<String>::new());
+        let warnings = of_policy(&config, &[rule("iif eth0", None), rule("fwmark 0x1", Some(1))]);
+        let expected = [
+            ("\"snoop\"", "unfollowed_packets"),
+            ("\"split\"", "unfollowed_connects"),
+            ("\"gateway\"", "unfollowed_syns"),
+            ("\"opaque\"", "`ip rule add iif dproxy0 lookup TABLE`"),
+        ];
+        assert_eq!(warnings.len(), expected.len(), "{warnings:?}");
+        for (warning, (name, figure)) in warnings.iter().zip(expected) {
+            for words in ["`50: fwmark 0x1 lookup 100` and 1 more", name, figure] {
+                assert!(warning.contains(words), "no {words}: {warning}");
+            }
+        }
     }
 
     #[test]

@@ -104,7 +104,8 @@ impl DProxy {
 
     fn of_packets(&self) -> [Figure; 10] {
         let (driver, counts, queue) = (&self.driver, self.driver.counts(), self.queue.counts());
-        let passed = queue.on_one_side + queue.cut + queue.unfinished + counts.untouched.total();
+        let passed =
+            queue.on_one_side + queue.unfollowed + queue.cut + queue.unfinished + counts.untouched.total();
         [
             Figure::gauge("connections", "Connections that are known", driver.connections() as u64),
             Figure::counter(

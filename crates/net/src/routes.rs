@@ -1,11 +1,11 @@
 //! Where this machine would send a packet: the kernel's routes, asked one at a time (rtnetlink(7)).
 
 use crate::error::Error;
-use crate::netlink::{ATTRIBUTE_HEADER, attribute};
+use crate::netlink::{HEADER, attribute, attributes, messages, ne32};
 use rustix::net::netdevice::{index_to_name, name_to_index};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind, Read};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Asks for routes, in the namespace in which it was opened.
 #[derive(Debug)]
@@ -24,15 +24,77 @@ pub enum Route {
     Beyond(u32),
 }
 
-/// Bytes of the header of a message, of what it says of a route, and of both.
-const HEADER: usize = 16;
+/// A packet of TCP, by what rules (ip-rule(8)) and routes know of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// `None`: the kernel chooses one of this machine.
+    pub(crate) source: Option<IpAddr>,
+    pub(crate) destination: IpAddr,
+    /// Those of the source and of the destination, if rules may look at them.
+    pub(crate) ports: Option<[u16; 2]>,
+    /// Number of the interface by which it came; `None`: this machine sends it.
+    pub(crate) came_by: Option<u32>,
+    /// Number of the interface by which it must leave, if it must.
+    pub(crate) leaves_by: Option<u32>,
+    pub(crate) mark: u32,
+    pub(crate) fallback: Fallback,
+}
+
+/// What counts where an interface is named and no table has a route through it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fallback {
+    /// The kernel's guess, for IPv4, that the destination is a neighbour there.
+    Neighbour,
+    /// There is no route then.
+    Nothing,
+}
+
+/// The next hop of a route to another machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hop {
+    /// Number of the interface.
+    pub(crate) interface: u32,
+    /// The gateway, or the destination itself if it is a neighbour.
+    pub(crate) next: IpAddr,
+}
+
+/// Bytes of `rtmsg`.
 const ROUTE: usize = 12;
-const ATTRIBUTES: usize = HEADER + ROUTE;
-/// Attributes of a route (linux/rtnetlink.h): the address it is for, the number of the interface.
-const DESTINATION: u16 = 1;
-const INTERFACE: u16 = 4;
+/// Attributes of a route that libc does not name (linux/rtnetlink.h).
+const IP_PROTOCOL: u16 = 27;
+const SOURCE_PORT: u16 = 28;
+const DESTINATION_PORT: u16 = 29;
+/// `RTM_F_FIB_MATCH`: the entry of the table is asked for.
+const FIB_MATCH: u32 = 0x2000;
 /// `RTN_UNICAST`: the only kind of route that leads to one other host.
 const UNICAST: u8 = 1;
+
+/// The kernel's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Nowhere,
+    Here,
+    /// `next`: `None` for a gateway of the other version of IP.
+    Beyond {
+        interface: u32,
+        next: Option<IpAddr>,
+    },
+}
+
+impl Asked {
+    /// A packet for `destination` that this machine sends, without a mark.
+    pub(crate) const fn to(destination: IpAddr) -> Self {
+        Self {
+            source: None,
+            destination,
+            ports: None,
+            came_by: None,
+            leaves_by: None,
+            mark: 0,
+            fallback: Fallback::Neighbour,
+        }
+    }
+}
 
 impl Routes {
     /// # Errors
@@ -49,15 +111,35 @@ impl Routes {
     /// # Errors
     /// What the system says.
     pub fn towards(&mut self, address: IpAddr) -> io::Result<Option<Route>> {
+        Ok(match self.ask(&Asked::to(address))? {
+            Answer::Nowhere => None,
+            Answer::Here => Some(Route::Here),
+            Answer::Beyond { interface, .. } => Some(Route::Beyond(interface)),
+        })
+    }
+
+    /// Returns the next hop of a packet; `None` if it stays here, goes nowhere, or has a gateway of the other version of IP.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn hop(&mut self, asked: &Asked) -> io::Result<Option<Hop>> {
+        Ok(match self.ask(asked)? {
+            Answer::Beyond { interface, next: Some(next) } => Some(Hop { interface, next }),
+            _ => None,
+        })
+    }
+
+    fn ask(&mut self, asked: &Asked) -> io::Result<Answer> {
         self.sequence = self.sequence.wrapping_add(1);
-        self.socket.send(&question(self.sequence, address))?;
+        self.socket.send(&question(self.sequence, asked))?;
         // The kernel has answered when it has taken the question.
         let mut answer = [0; 4096];
         loop {
             let len = self.socket.read(&mut answer)?;
-            let message = answer.get(..len).unwrap_or_default();
-            if number(message, 8) == Some(self.sequence) {
-                return read(message);
+            let first = messages(answer.get(..len).unwrap_or_default()).next();
+            let Some(Ok(message)) = first else { return Err(ErrorKind::InvalidData.into()) };
+            if message.sequence == self.sequence {
+                return read(message.kind, message.body, asked.destination);
             }
         }
     }
@@ -76,49 +158,68 @@ impl Routes {
 }
 
 /// `RTM_GETROUTE`.
-fn question(sequence: u32, address: IpAddr) -> Vec<u8> {
-    let (family, bits, address) = match address {
-        IpAddr::V4(address) => (libc::AF_INET, 32, attribute(DESTINATION, &address.octets())),
-        IpAddr::V6(address) => (libc::AF_INET6, 128, attribute(DESTINATION, &address.octets())),
-    };
-    let mut message = Vec::from(((ATTRIBUTES + address.len()) as u32).to_ne_bytes());
+fn question(sequence: u32, asked: &Asked) -> Vec<u8> {
+    let (family, bits) =
+        if asked.destination.is_ipv4() { (libc::AF_INET, 32) } else { (libc::AF_INET6, 128) };
+    let source_bits = if asked.source.is_some() { bits } else { 0 };
+    let flags = if asked.fallback == Fallback::Nothing { FIB_MATCH } else { 0 };
+    let mut body = vec![family as u8, bits, source_bits, 0, 0, 0, 0, 0];
+    body.extend(flags.to_ne_bytes());
+    let mut put = |kind: u16, value: &[u8]| body.extend(attribute(kind, value));
+    put(libc::RTA_DST, &octets(asked.destination));
+    asked.source.iter().for_each(|source| put(libc::RTA_SRC, &octets(*source)));
+    asked.came_by.iter().for_each(|interface| put(libc::RTA_IIF, &interface.to_ne_bytes()));
+    asked.leaves_by.iter().for_each(|interface| put(libc::RTA_OIF, &interface.to_ne_bytes()));
+    if asked.mark != 0 {
+        put(libc::RTA_MARK, &asked.mark.to_ne_bytes());
+    }
+    if let Some([source, destination]) = asked.ports {
+        put(IP_PROTOCOL, &[libc::IPPROTO_TCP as u8]);
+        put(SOURCE_PORT, &source.to_be_bytes());
+        put(DESTINATION_PORT, &destination.to_be_bytes());
+    }
+    let mut message = Vec::from(((HEADER + body.len()) as u32).to_ne_bytes());
     message.extend(libc::RTM_GETROUTE.to_ne_bytes());
     message.extend((libc::NLM_F_REQUEST as u16).to_ne_bytes());
     message.extend(sequence.to_ne_bytes());
     message.extend([0; 4]);
-    message.extend([family as u8, bits]);
-    message.extend([0; ROUTE - 2]);
-    message.extend(address);
+    message.extend(body);
     message
 }
 
-fn read(message: &[u8]) -> io::Result<Option<Route>> {
-    let kind = u16::try_from(number(message, 4).unwrap_or(0) & 0xffff).unwrap_or(0);
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().into(),
+        IpAddr::V6(address) => address.octets().into(),
+    }
+}
+
+fn read(kind: u16, body: &[u8], destination: IpAddr) -> io::Result<Answer> {
     match kind {
         libc::RTM_NEWROUTE => {}
-        kind if i32::from(kind) == libc::NLMSG_ERROR => return Ok(None),
+        kind if i32::from(kind) == libc::NLMSG_ERROR => return Ok(Answer::Nowhere),
         _ => return Err(ErrorKind::InvalidData.into()),
     }
-    if message.get(HEADER + 7) != Some(&UNICAST) {
-        return Ok(Some(Route::Here));
+    if body.get(7) != Some(&UNICAST) {
+        return Ok(Answer::Here);
     }
-    Ok(interface(message.get(ATTRIBUTES..).unwrap_or_default()).map(Route::Beyond))
-}
-
-/// The number of the interface, among attributes.
-fn interface(mut attributes: &[u8]) -> Option<u32> {
-    loop {
-        let &[a, b, c, d] = attributes.first_chunk()?;
-        let (len, kind) = (usize::from(u16::from_ne_bytes([a, b])), u16::from_ne_bytes([c, d]));
-        if kind == INTERFACE {
-            return number(attributes, ATTRIBUTE_HEADER);
+    let (mut interface, mut next) = (None, Some(destination));
+    // What is cut short has no more attributes.
+    for (kind, value) in attributes(body.get(ROUTE..).unwrap_or_default()).map_while(Result::ok) {
+        match kind {
+            libc::RTA_OIF => interface = ne32(value, 0),
+            libc::RTA_GATEWAY => next = address(value),
+            libc::RTA_VIA => next = None,
+            _ => {}
         }
-        attributes = attributes.get(len.max(ATTRIBUTE_HEADER).next_multiple_of(4)..)?;
     }
+    Ok(interface.map_or(Answer::Nowhere, |interface| Answer::Beyond { interface, next }))
 }
 
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().copied().map(u32::from_ne_bytes)
+fn address(value: &[u8]) -> Option<IpAddr> {
+    let v4 = || <[u8; 4]>::try_from(value).ok().map(|octets| Ipv4Addr::from(octets).into());
+    let v6 = || <[u8; 16]>::try_from(value).ok().map(|octets| Ipv6Addr::from(octets).into());
+    v4().or_else(v6)
 }
 
 #[cfg(test)]
@@ -136,12 +237,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_has_no_interface() {
-        let attributes = attribute(INTERFACE, &7u32.to_ne_bytes());
-        assert_eq!(interface(&[attribute(9, b"x"), attributes.clone()].concat()), Some(7));
-        for len in 0..attributes.len() {
-            assert_eq!(interface(&attributes[..len]), None);
+    fn what_is_cut_short_leads_nowhere() {
+        let destination = IpAddr::from([10, 9, 0, 1]);
+        let attributes =
+            [attribute(libc::RTA_GATEWAY, &[10, 8, 0, 1]), attribute(libc::RTA_OIF, &7u32.to_ne_bytes())]
+                .concat();
+        let mut body = vec![0; ROUTE];
+        body[7] = UNICAST;
+        body.extend(&attributes);
+        let next = Some(IpAddr::from([10, 8, 0, 1]));
+        let read = |body: &[u8]| read(libc::RTM_NEWROUTE, body, destination).unwrap();
+        assert_eq!(read(&body), Answer::Beyond { interface: 7, next });
+        for len in ROUTE..body.len() {
+            assert_eq!(read(&body[..len]), Answer::Nowhere);
         }
-        assert_eq!(interface(&[0; 8]), None);
+        let without = [&body[..ROUTE], &attributes[8..]].concat();
+        assert_eq!(read(&without), Answer::Beyond { interface: 7, next: Some(destination) });
+        let other = [&body[..], &attribute(libc::RTA_VIA, &[0; 18])].concat();
+        assert_eq!(read(&other), Answer::Beyond { interface: 7, next: None });
     }
 }

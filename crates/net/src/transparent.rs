@@ -46,6 +46,11 @@ pub fn set_onward_marking(marking: OnwardMarking) {
     MARKING.store(marking as u8, Ordering::Relaxed);
 }
 
+/// Returns the mark of the packets of an onward connection that begins now, where [`LegOptions::mark`] names none.
+pub(crate) fn onward_mark() -> u32 {
+    if MARKING.load(Ordering::Relaxed) == OnwardMarking::Marked as u8 { ONWARD_MARK } else { 0 }
+}
+
 /// Takes the connections that a rule hands it, whomever they are for. Does not block.
 #[derive(Debug)]
 pub struct TransparentListener(Socket);
@@ -193,8 +198,9 @@ impl Call {
 pub fn connect_from(client: SocketAddr, server: SocketAddr, options: &LegOptions) -> io::Result<TcpStream> {
     let socket = transparent_socket(client)?;
     options.apply(&socket)?;
-    if options.mark == 0 && MARKING.load(Ordering::Relaxed) == OnwardMarking::Marked as u8 {
-        socket.set_mark(ONWARD_MARK)?;
+    match (options.mark, onward_mark()) {
+        (0, mark) if mark != 0 => socket.set_mark(mark)?,
+        _ => {}
     }
     socket.bind(&client.into())?;
     match socket.connect(&server.into()) {

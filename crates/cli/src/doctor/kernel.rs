@@ -80,6 +80,13 @@ pub(super) fn findings() -> Vec<Finding> {
         ),
         #[cfg(feature = "net")]
         Finding::new(
+            "routes by destination",
+            routes_by_destination(),
+            "a router whose proxies serve everything: else they leave alone what rules of routing lead another way than packets of the router",
+            "nothing must be done: `unfollowed` figures of hopline proxy status count what passes; ip rule lists the rules",
+        ),
+        #[cfg(feature = "net")]
+        Finding::new(
             "connection tracking",
             tracking(),
             "proxies on a router with NAT or a stateful firewall: they have rules for it only where it is in use",
@@ -265,6 +272,22 @@ fn translation() -> Look {
         Some(false) => (State::Present, "no rule translates addresses".into()),
         Some(true) if has_nft => (State::Present, "this router translates addresses".into()),
         Some(true) => (State::Missing, "this router translates addresses, and there is no nft".into()),
+    }
+}
+
+/// Returns whether rules of routing look at the destination alone; hopline's own, with its default mark, does not count.
+#[cfg(feature = "net")]
+fn routes_by_destination() -> Look {
+    let is_own = |rule: &&hopline_net::policy::Rule| rule.is_of_a_daemon(hopline_net::diversion::MAJOR);
+    let Ok(rules) = hopline_net::policy::rules() else {
+        return (State::Unknown, "the kernel does not list its rules".into());
+    };
+    let looking = rules.iter().filter(|rule| rule.looks_beyond_destination() && !is_own(rule));
+    let listed: Vec<String> = looking.map(ToString::to_string).collect();
+    match listed.as_slice() {
+        [] => (State::Present, "no rule of routing looks at more".into()),
+        [first] => (State::Missing, first.clone()),
+        [first, more @ ..] => (State::Missing, format!("{first}, and {} more", more.len())),
     }
 }
 

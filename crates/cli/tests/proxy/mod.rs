@@ -11,6 +11,7 @@
 //! | `nat` | routers that translate addresses |
 //! | `tracking` | connection tracking that begins while the daemon runs |
 //! | `onward` | servers that are called before the client is answered |
+//! | `policy` | routers whose routes depend on more than the destination |
 //! | `tunnels` | interfaces of tunnels that stay |
 //! | `ipv6` | the same and plain routers, over IPv6 |
 //! | `gateways` | TPA that is announced; what gateways log |
@@ -32,6 +33,7 @@ mod life;
 mod missing;
 pub(crate) mod nat;
 mod onward;
+mod policy;
 mod reload;
 mod schedules;
 mod start;
@@ -101,6 +103,9 @@ pub(crate) fn tests() -> Vec<Test> {
         onward::forged_calls_that_servers_answer_keep_no_other_call_waiting,
         onward::killed_while_calls_wait_it_leaves_nothing_and_they_reach_the_server,
         onward::told_so_it_answers_before_it_calls,
+        policy::a_call_whose_way_would_be_another_one_is_not_split,
+        policy::a_call_whose_way_would_be_another_one_goes_past_a_gateway,
+        policy::rules_that_look_beyond_the_destination_are_told,
         firewall::what_the_firewall_forbids_is_not_split,
         firewall::what_the_firewall_forbids_no_gateway_takes,
         tunnels::a_stream_through_a_tunnel_goes_on_when_its_daemon_is_restarted,

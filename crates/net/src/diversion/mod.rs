@@ -6,17 +6,19 @@
 //! a rule of nftables knows the listener (`tproxy`). The SYN that waits is dropped. So what the firewall drops or rejects has the answer that
 //! it would have without a listener.
 //!
+//! On a router that chooses routes by more than the destination ([`policy`](crate::policy)), a call passes whose way would be another one if
+//! it ended here.
+//!
 //! The firewall sees the first packet of a connection alone, as one that accepts what is established.
 
-mod ends;
 mod unaccepted;
 
-pub(crate) use ends::{Ends, ends};
 pub(crate) use unaccepted::UNANSWERED;
 pub use unaccepted::Unaccepted;
 
 use crate::error::Error;
 use crate::nfqueue::{self, Gate, Passing, WhenFull, destination, raw_socket};
+use crate::own_routes::{Halves, OwnRoutes};
 use crate::service::{Figure, Ledger, Service};
 use crate::split::Refusal;
 use hopline_proxy::Fate as PacketFate;
@@ -40,6 +42,8 @@ pub struct Diversion {
 
 /// Upper half of the priority of packets that are sent to this machine: a major number of tc(8).
 pub const MAJOR: u16 = 0x686f;
+/// Meaning of a figure of calls that pass.
+pub(crate) const UNFOLLOWED: &str = "calls that were forwarded, as rules of routing lead what this machine sends another way than what it forwards";
 /// SYNs that the kernel may queue beside those that are held.
 pub(crate) const BESIDE: u32 = 1024;
 /// Longest time between two looks of a [`Diverter`] at its counters.
@@ -102,12 +106,14 @@ impl Loopback {
 pub struct Diverter {
     gate: Gate,
     listener: Loopback,
+    own_routes: OwnRoutes,
     unaccepted: Unaccepted,
     /// Sends SYNs to a rule that resets them; `None`: they are forwarded.
     refusing: Option<Loopback>,
     diverted: u64,
     undiverted: u64,
     refused: u64,
+    unfollowed: u64,
 }
 
 /// Treatment of a SYN for which the listener has no room.
@@ -130,11 +136,29 @@ impl Diverter {
             Beyond::Forward => None,
             Beyond::Reset => Some(diversion.with_code(Refusal::Reset.code())?),
         };
-        Ok(Self { gate, listener, unaccepted, refusing, diverted: 0, undiverted: 0, refused: 0 })
+        // To servers the other gateway sends, or this one under its own address.
+        let own_routes = OwnRoutes::open(diversion, Halves::Client)?;
+        let (diverted, undiverted, refused, unfollowed) = (0, 0, 0, 0);
+        Ok(Self {
+            gate,
+            listener,
+            own_routes,
+            unaccepted,
+            refusing,
+            diverted,
+            undiverted,
+            refused,
+            unfollowed,
+        })
     }
 
     fn take_syns(&mut self) -> io::Result<()> {
         for passing in self.gate.receive()? {
+            if !self.own_routes.are_as_forwarded(&passing) {
+                self.unfollowed += 1;
+                self.gate.conclude(&passing, &PacketFate::Pass);
+                continue;
+            }
             match (
                 divert(&mut self.gate, &self.listener, &self.unaccepted, (now(), &passing)),
                 &self.refusing,
@@ -165,6 +189,7 @@ impl Diverter {
                 "SYNs that were reset, as too many calls of their network were not accepted yet",
                 self.refused,
             ),
+            Figure::counter("unfollowed_syns", UNFOLLOWED, self.unfollowed),
         ]
     }
 }

@@ -5,7 +5,7 @@
 //! that brings one back does not reach a listener to which calls are diverted: new calls would hang. So the queue is never filled. Each network
 //! prefix has a share of what is free of it.
 
-use super::ends::{Ends, ends, source};
+use crate::ends::{Ends, source};
 use crate::error::Error;
 use crate::transparent::TransparentListener;
 use hopline_core::ByPrefix;
@@ -43,7 +43,7 @@ impl Unaccepted {
 
     /// Records that a SYN is sent to the listener. Returns whether it may be: there is room for its call, or it repeats one.
     pub(crate) fn enter(&self, now: Instant, syn: &[u8]) -> bool {
-        source(syn).is_some_and(|client| self.table().enter(now, client, ends(syn)))
+        source(syn).is_some_and(|client| self.table().enter(now, client, Ends::of(syn)))
     }
 
     /// Records that the listener has accepted a call.

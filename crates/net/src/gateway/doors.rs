@@ -2,7 +2,8 @@
 
 use super::config::Way;
 use super::error::Error;
-use crate::diversion::{Ends, Unaccepted};
+use crate::diversion::Unaccepted;
+use crate::ends::Ends;
 use crate::sys;
 use crate::transparent::TransparentListener;
 use socket2::{Domain, Protocol, Socket, Type};

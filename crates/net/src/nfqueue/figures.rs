@@ -137,6 +137,11 @@ impl Figures for super::Counts {
                 "packets passed on untouched: they do not cross between `interface` and another one; if most do not, is `interface` right?",
                 self.on_one_side,
             ),
+            count(
+                "unfollowed_packets",
+                "packets passed on untouched: rules of routing lead what this machine sends another way than what it forwards",
+                self.unfollowed,
+            ),
             count("cut_packets", "packets whose end was missing", self.cut),
             count(
                 "unfinished_packets",

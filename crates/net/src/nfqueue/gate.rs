@@ -27,6 +27,8 @@ pub(crate) struct Passing {
     pub(crate) came_by: Option<u32>,
     /// Number of the interface through which it will leave.
     pub(crate) leaves_by: Option<u32>,
+    /// Its mark; 0: none.
+    pub(crate) mark: u32,
     /// The packet from its IP header on; `None` if it is not here as it will be on the wire.
     pub(crate) packet: Option<Vec<u8>>,
 }
@@ -82,8 +84,8 @@ impl AsFd for Gate {
 
 fn keep(waiting: &mut VecDeque<Passing>, number: u16, queued: Queued<'_>) {
     if queued.queue == number {
-        let Queued { id, came_by, leaves_by, packet, shape, .. } = queued;
+        let Queued { id, came_by, leaves_by, mark, packet, shape, .. } = queued;
         let packet = (shape == Shape::Whole).then(|| packet.to_vec());
-        waiting.push_back(Passing { id, came_by, leaves_by, packet });
+        waiting.push_back(Passing { id, came_by, leaves_by, mark, packet });
     }
 }

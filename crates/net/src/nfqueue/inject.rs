@@ -1,11 +1,13 @@
 //! Packets of our own, under addresses of others: raw(7).
 
 use crate::error::Error;
+use crate::routes::Hop;
 use crate::sys;
 use hopline_proxy::{Injected, Turn};
 use socket2::{Domain, Protocol, Socket, Type};
+use std::cell::Cell;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// Priority of what has its turn first: the band of interactive traffic (tc-prio(8)), which `pfifo_fast` serves before others.
@@ -25,8 +27,16 @@ pub struct Injector {
 /// The sockets of a version of IP, by the turn of what they send.
 #[derive(Debug)]
 struct Lane {
-    first: Socket,
-    last: Socket,
+    first: Sending,
+    last: Sending,
+}
+
+/// A raw socket.
+#[derive(Debug)]
+struct Sending {
+    socket: Socket,
+    /// Number of the interface through which its packets leave (`IP_UNICAST_IF`); 0: the one to which the kernel's route leads.
+    interface: Cell<u32>,
 }
 
 impl Injector {
@@ -49,10 +59,27 @@ impl Injector {
     /// take for want of a route, because it is too long or because a rule forbids it, is refused; what the interface's queue drops at once
     /// has found no room.
     pub fn send(&self, turn: Turn, packet: &[u8]) -> Injected {
-        let (Some(lane), Some(to)) = (self.lane(packet), destination(packet)) else {
-            return Injected::Refused;
+        let to = destination(packet);
+        to.map_or(Injected::Refused, |to| self.send_to(turn, packet, to, 0))
+    }
+
+    /// Sends a packet to a next hop, whatever the address in its header.
+    pub(crate) fn send_by(&self, Hop { interface, next }: Hop, turn: Turn, packet: &[u8]) -> Injected {
+        let to = match next {
+            IpAddr::V4(_) => SocketAddr::new(next, 0),
+            // An address of the link has the link beside it (ipv6(7)).
+            IpAddr::V6(next) => SocketAddrV6::new(next, 0, 0, interface).into(),
         };
-        match lane.of(turn).send_to(packet, &to.into()) {
+        self.send_to(turn, packet, to, interface)
+    }
+
+    fn send_to(&self, turn: Turn, packet: &[u8], to: SocketAddr, interface: u32) -> Injected {
+        let Some(lane) = self.lane(packet) else { return Injected::Refused };
+        let sending = lane.of(turn);
+        let sent = sending
+            .leave_by(interface, to.is_ipv4())
+            .and_then(|()| sending.socket.send_to(packet, &to.into()));
+        match sent {
             Ok(_) => Injected::Sent,
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Injected::NoRoom,
             Err(_) => Injected::Refused,
@@ -66,20 +93,40 @@ impl Injector {
 
 impl AsFd for Injector {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.v4.last.as_fd()
+        self.v4.last.socket.as_fd()
     }
 }
 
 impl Lane {
     fn open(domain: Domain, mark: u32) -> io::Result<Self> {
-        Ok(Self { first: raw_socket(domain, mark, FIRST)?, last: raw_socket(domain, mark, LAST)? })
+        let [first, last] = [FIRST, LAST].map(|priority| raw_socket(domain, mark, priority));
+        let sending = |socket| Sending { socket, interface: Cell::new(0) };
+        Ok(Self { first: sending(first?), last: sending(last?) })
     }
 
-    const fn of(&self, turn: Turn) -> &Socket {
+    const fn of(&self, turn: Turn) -> &Sending {
         match turn {
             Turn::First => &self.first,
             Turn::Last => &self.last,
         }
+    }
+}
+
+impl Sending {
+    /// Has packets leave through an interface from now on.
+    fn leave_by(&self, interface: u32, is_v4: bool) -> io::Result<()> {
+        if self.interface.get() == interface {
+            return Ok(());
+        }
+        let (level, option) = if is_v4 {
+            (libc::IPPROTO_IP, libc::IP_UNICAST_IF)
+        } else {
+            (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_IF)
+        };
+        // In the byte order of the network (ip(7)).
+        sys::set_option(&self.socket, level, option, interface.to_be().cast_signed())?;
+        self.interface.set(interface);
+        Ok(())
     }
 }
 

@@ -17,6 +17,7 @@
 //! behind the next hop drops nobody tells.
 
 mod figures;
+mod follow;
 mod gate;
 mod inject;
 mod message;
@@ -38,6 +39,7 @@ use crate::error::Error;
 use crate::qdisc::Qdisc;
 use crate::veth::Trains;
 use bytes::Bytes;
+use follow::{Crossing, Follower, Way};
 use hopline_proxy::{Arrival, Fate, Injected, PacketIo, Postpones, Side, Turn};
 use message::Setting;
 use parse::{Queued, Shape};
@@ -47,6 +49,7 @@ use socket::QueueSocket;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
 use verdicts::{Replaced, Verdicts};
 
 /// What a [`Queue`] is to be.
@@ -113,6 +116,8 @@ pub struct Counts {
     pub packets: u64,
     /// Of those, passed because neither or both of their interfaces lead to mobile hosts.
     pub on_one_side: u64,
+    /// Of those, passed because nothing that is sent here could follow them: rules of routing lead it another way, or nowhere.
+    pub unfollowed: u64,
     /// Of those, passed because their end was missing.
     pub cut: u64,
     /// Of those, passed because their checksums had not been written, or they were trains.
@@ -140,6 +145,7 @@ pub struct Queue {
     incoming: Incoming,
     verdicts: Verdicts,
     injector: Injector,
+    follower: Follower,
     qdisc: Qdisc,
     refusals: Refusals,
     looks: u64,
@@ -155,6 +161,7 @@ impl Queue {
     pub fn open(config: &Config) -> Result<Self, Error> {
         let Config { number, mobile, .. } = config;
         let injector = Injector::new(config.mark)?;
+        let follower = Follower::open(config.mark)?;
         let qdisc = Qdisc::of(mobile)?;
         let mobile = name_to_index(&injector, mobile).map_err(|e| Error::of_interface(mobile, e))?;
         let mut incoming = Incoming::new(*number, mobile);
@@ -162,7 +169,18 @@ impl Queue {
         let verdicts = Verdicts::new(*number);
         let refusals = Refusals::default();
         let config = config.clone();
-        Ok(Self { config, socket, incoming, verdicts, injector, qdisc, refusals, looks: 0, too_long: 0 })
+        Ok(Self {
+            config,
+            socket,
+            incoming,
+            verdicts,
+            injector,
+            follower,
+            qdisc,
+            refusals,
+            looks: 0,
+            too_long: 0,
+        })
     }
 
     /// What it has met.
@@ -229,10 +247,20 @@ impl PacketIo for Queue {
         if self.incoming.is_empty() {
             let incoming = &mut self.incoming;
             self.socket.receive(|packet| incoming.take(packet))?;
+            self.follower.look(now());
         }
         while let Some(waiting) = self.incoming.next() {
             match waiting {
-                Waiting::For(arrival) => return Ok(Some(arrival)),
+                Waiting::For(arrival, crossing)
+                    if self.follower.follows(&arrival.packet, crossing, now()) =>
+                {
+                    return Ok(Some(arrival));
+                }
+                Waiting::For(arrival, _) => {
+                    self.incoming.counts.unfollowed += 1;
+                    // It came as 32 bits.
+                    self.verdicts.pass(arrival.id as u32);
+                }
                 Waiting::Nothing { id } => self.verdicts.pass(id),
             }
         }
@@ -258,7 +286,11 @@ impl PacketIo for Queue {
 
     fn inject(&mut self, to: Side, turn: Turn, packet: &[u8]) -> io::Result<Injected> {
         self.flush()?;
-        let injected = self.injector.send(turn, packet);
+        let injected = match self.follower.way(packet, now()) {
+            Way::Plain => self.injector.send(turn, packet),
+            Way::By(hop) => self.injector.send_by(hop, turn, packet),
+            Way::Lost => Injected::Refused,
+        };
         match (to, injected) {
             (Side::Mobile, Injected::Sent) => self.refusals.note_injected(),
             (Side::Mobile, Injected::NoRoom) => self.refusals.note_no_room(),
@@ -306,7 +338,7 @@ struct Incoming {
 #[derive(Debug)]
 enum Waiting {
     /// What the machine says.
-    For(Arrival),
+    For(Arrival, Crossing),
     /// Nothing, but that its turn comes.
     Nothing {
         /// What the kernel knows it by.
@@ -340,7 +372,10 @@ impl Incoming {
         let passed = match (queued.shape, from) {
             (Shape::Whole, Some(from)) => {
                 let packet = Bytes::copy_from_slice(queued.packet);
-                self.waiting.push_back(Waiting::For(Arrival { id: queued.id.into(), from, packet }));
+                let Queued { came_by, leaves_by, mark, .. } = queued;
+                let crossing = Crossing { came_by, leaves_by, mark };
+                self.waiting
+                    .push_back(Waiting::For(Arrival { id: queued.id.into(), from, packet }, crossing));
                 return;
             }
             (Shape::Cut, _) => &mut self.counts.cut,
@@ -354,6 +389,11 @@ impl Incoming {
     fn leads(&self, interface: Option<u32>) -> bool {
         interface == Some(self.mobile)
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "routes are in real time")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 #[cfg(test)]

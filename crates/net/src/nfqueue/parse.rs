@@ -31,6 +31,8 @@ pub struct Queued<'a> {
     pub came_by: Option<u32>,
     /// Number of the interface through which it will leave.
     pub leaves_by: Option<u32>,
+    /// Its mark (`SO_MARK`, rules of the firewall); 0: none.
+    pub mark: u32,
     /// The packet.
     pub packet: &'a [u8],
     /// Whether that is all of it, and as it will be on the wire.
@@ -109,6 +111,7 @@ fn queued(body: &[u8]) -> Result<Queued<'_>, Malformed> {
         id,
         came_by: said.came_by,
         leaves_by: said.leaves_by,
+        mark: said.mark.unwrap_or(0),
         packet: said.packet.unwrap_or(&[]),
         shape,
     })
@@ -120,6 +123,7 @@ struct Said<'a> {
     id: Option<u32>,
     came_by: Option<u32>,
     leaves_by: Option<u32>,
+    mark: Option<u32>,
     packet: Option<&'a [u8]>,
     /// Only where the packet was cut.
     whole_len: Option<u32>,
@@ -136,6 +140,7 @@ impl<'a> Said<'a> {
             },
             libc::NFQA_IFINDEX_INDEV => once(&mut self.came_by, number(value)?),
             libc::NFQA_IFINDEX_OUTDEV => once(&mut self.leaves_by, number(value)?),
+            libc::NFQA_MARK => once(&mut self.mark, number(value)?),
             libc::NFQA_CAP_LEN => once(&mut self.whole_len, number(value)?),
             libc::NFQA_SKB_INFO => once(&mut self.state, number(value)?),
             libc::NFQA_PAYLOAD => once(&mut self.packet, value),

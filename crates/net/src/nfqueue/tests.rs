@@ -67,10 +67,18 @@ fn a_packet_is_read_with_its_interfaces() {
         id: 0xfffe_0001,
         came_by: Some(FIXED),
         leaves_by: Some(MOBILE),
+        mark: 0,
         packet: b"odd",
         shape: Shape::Whole,
     };
     assert_eq!(only(&passing(0xfffe_0001, FIXED, MOBILE)), Ok(Message::Packet(expected)));
+}
+
+#[test]
+fn a_mark_is_read() {
+    let marked = queued(&[header(1), numbered(libc::NFQA_MARK, 0x105)]);
+    let Ok(Message::Packet(packet)) = only(&marked) else { unreachable!("it is one") };
+    assert_eq!(packet.mark, 0x105);
 }
 
 #[test]
@@ -104,8 +112,13 @@ fn hostile_packets_have_a_reason() {
     assert_eq!(why(&[header(1), header(1)]), Malformed::Twice);
     assert_eq!(why(&[header(1), payload(b"a"), payload(b"b")]), Malformed::Twice);
     assert_eq!(why(&[short(libc::NFQA_PACKET_HDR)]), Malformed::Value);
-    for kind in [libc::NFQA_IFINDEX_INDEV, libc::NFQA_IFINDEX_OUTDEV, libc::NFQA_CAP_LEN, libc::NFQA_SKB_INFO]
-    {
+    for kind in [
+        libc::NFQA_IFINDEX_INDEV,
+        libc::NFQA_IFINDEX_OUTDEV,
+        libc::NFQA_MARK,
+        libc::NFQA_CAP_LEN,
+        libc::NFQA_SKB_INFO,
+    ] {
         assert_eq!(why(&[header(1), short(kind)]), Malformed::Value, "{kind}");
     }
     // An attribute of length 3, one that ends behind the message, and a rest that is no header.
@@ -170,7 +183,7 @@ fn sides_are_told_by_interfaces() {
         incoming.next()
     };
     let mut from = |came_by, leaves_by| match take(&passing(7, came_by, leaves_by)) {
-        Some(Waiting::For(Arrival { id: 7, from, packet })) if packet == "odd" => Some(from),
+        Some(Waiting::For(Arrival { id: 7, from, packet }, _)) if packet == "odd" => Some(from),
         Some(Waiting::Nothing { id: 7 }) => None,
         other => unreachable!("{other:?}"),
     };

@@ -1,5 +1,6 @@
 //! What has happened so far, counted by all threads.
 
+use crate::diversion::UNFOLLOWED;
 use crate::service::Figure;
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,6 +40,7 @@ pub(super) struct Counts {
     pub(super) failed_other: Count,
     pub(super) unheld: Count,
     pub(super) unsplit: Count,
+    pub(super) unfollowed: Count,
     pub(super) dropped_held: Count,
     /// To the server, and to the client.
     pub(super) bytes: [Count; 2],
@@ -104,6 +106,7 @@ impl Counts {
                 "calls that were answered before the server, as something here kept their SYN from being held",
                 &self.unheld,
             ),
+            counter("unfollowed_connects", UNFOLLOWED, &self.unfollowed),
             counter(
                 "unsplit_connects",
                 "SYNs that were forwarded unsplit, as too many calls of their network were not accepted yet",

@@ -2,7 +2,7 @@
 
 use super::Shared;
 use super::worker::{Answered, Inbox, now};
-use crate::diversion::Ends;
+use crate::ends::Ends;
 use crate::service::Ledger;
 use crate::transparent::TransparentListener;
 use rustix::event::{PollFd, PollFlags, poll};

@@ -1,6 +1,6 @@
 //! Calls whose SYN is held while the server is called, and those whose SYN was let go and that have not been accepted yet.
 
-use crate::diversion::Ends;
+use crate::ends::Ends;
 use hopline_core::Prefix;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;

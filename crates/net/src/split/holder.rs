@@ -5,9 +5,11 @@ use super::held::{Held, Known, Removed};
 use super::refusal::{Icmp, Refusal};
 use super::worker::now;
 use super::{Onward, Shared};
-use crate::diversion::{Diversion, Ends, Fate as Diverted, Loopback, UNANSWERED, divert, ends};
+use crate::diversion::{Diversion, Fate as Diverted, Loopback, UNANSWERED, divert};
+use crate::ends::Ends;
 use crate::error::Error;
 use crate::nfqueue::{Gate, Passing};
+use crate::own_routes::{Halves, OwnRoutes};
 use hopline_proxy::Fate;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -32,6 +34,7 @@ pub(super) struct Queue {
     /// Send SYNs to a rule that refuses them, in the order of [`Refusal::ALL`].
     refusing: Vec<Loopback>,
     icmp: Icmp,
+    own_routes: OwnRoutes,
     end: OwnedFd,
 }
 
@@ -79,6 +82,7 @@ impl Queue {
             listener: diversion.to_listener()?,
             refusing: refusing.collect::<Result<_, _>>()?,
             icmp: Icmp::open()?,
+            own_routes: OwnRoutes::open(diversion, Halves::Both)?,
             end: end.map_err(|e| Error::system("making an eventfd", e))?,
         })
     }
@@ -129,8 +133,13 @@ impl<'a> Holder<'a> {
 
     fn take_syns(&mut self) -> io::Result<()> {
         for passing in self.queue.gate.receive()? {
+            if !self.queue.own_routes.are_as_forwarded(&passing) {
+                self.shared.counts.unfollowed.add(1);
+                self.queue.gate.conclude(&passing, &Fate::Pass);
+                continue;
+            }
             self.queue.gate.postpone(&passing);
-            match (self.shared.onward, passing.packet.as_deref().and_then(ends)) {
+            match (self.shared.onward, passing.packet.as_deref().and_then(Ends::of)) {
                 (Onward::After(_), _) => {
                     self.divert(&passing);
                 }
@@ -247,7 +256,7 @@ impl<'a> Holder<'a> {
     /// Refuses a call. A client that cannot be told asks again.
     fn refuse(&mut self, syn: &Passing, refusal: Refusal) {
         let packet = syn.packet.as_deref().unwrap_or_default();
-        let client = ends(packet).map(|ends| ends.client().ip());
+        let client = Ends::of(packet).map(|ends| ends.client().ip());
         let is_told =
             client.is_some_and(|client| client.is_ipv4() && self.queue.icmp.send(refusal, client, packet));
         if !is_told {

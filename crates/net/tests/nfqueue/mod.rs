@@ -8,6 +8,7 @@ mod cables;
 mod cost;
 mod goodput;
 mod path;
+mod policy;
 mod router;
 mod seat;
 mod transfer;
@@ -40,12 +41,15 @@ pub(crate) fn tests() -> Vec<Test> {
         beside::a_rule_of_ipv4_leaves_ipv6_alone,
         beside::trains_come_as_single_segments_with_right_checksums,
         beside::trains_pass_unseen_where_they_are_allowed,
+        policy::copies_follow_a_rule_by_interface_and_acks_one_by_source,
+        policy::copies_follow_a_rule_by_mark_to_its_gateway,
     );
     let of_ipv6: Vec<Need> = NEEDS.into_iter().chain([Need::Program("ip6tables")]).collect();
     let of_ipv6 = hopline_harness::tests!(of_ipv6.clone();
         beside::trains_of_ipv6_that_a_rule_sends_here_come_as_single_segments,
         transfer::snoop_repairs_what_a_lossy_link_loses_of_ipv6,
         transfer::nack_repairs_what_a_mobile_host_sends_over_ipv6,
+        policy::a_flow_that_nothing_sent_here_could_follow_passes_unseen,
     );
     let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
     let measured = goodput::tests().map(|(name, body)| Test::new(name, needs.clone(), body).long());

@@ -29,7 +29,7 @@ pub(crate) fn snoop_repairs_what_a_lossy_link_loses_of_ipv6() {
 }
 
 /// Checks that Snoop sent at least half of the lost segments again, and that nothing passed it by.
-fn has_repaired(world: &World, standing: Standing) {
+pub(crate) fn has_repaired(world: &World, standing: Standing) {
     let (driver, queue) = standing.end();
     let (counts, stats) = (driver.counts(), driver.machine().stats().machine);
     let lost = world.wireless.stats().forth.lost;

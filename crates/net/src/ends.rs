@@ -1,4 +1,4 @@
-//! Both ends of a call, from a SYN as the kernel delivers it.
+//! Addresses and ports of a TCP segment, from its packet as the kernel delivers it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -19,6 +19,11 @@ impl Ends {
         Self { client: (client.ip(), client.port()), server: (server.ip(), server.port()) }
     }
 
+    /// Both ends of the call that a packet makes. `None` as of [`ends`].
+    pub(crate) fn of(packet: &[u8]) -> Option<Self> {
+        ends(packet).map(|[client, server]| Self::new(client, server))
+    }
+
     pub(crate) fn client(self) -> SocketAddr {
         self.client.into()
     }
@@ -28,16 +33,16 @@ impl Ends {
     }
 }
 
-/// Both ends of the call that a packet makes. `None` for what is no TCP, a later fragment, or has extension headers of IPv6.
-pub(crate) fn ends(packet: &[u8]) -> Option<Ends> {
-    let (header, client, server) = match packet.first()? >> 4 {
+/// Returns the source and the destination of a packet. `None` for what is no TCP, a later fragment, or has extension headers of IPv6.
+pub(crate) fn ends(packet: &[u8]) -> Option<[SocketAddr; 2]> {
+    let (header, source, destination) = match packet.first()? >> 4 {
         4 => of_ipv4(packet)?,
         6 => of_ipv6(packet)?,
         _ => return None,
     };
     let &[a, b, c, d] = packet.get(header..)?.first_chunk()?;
-    let [client_port, server_port] = [[a, b], [c, d]].map(u16::from_be_bytes);
-    Some(Ends::new(SocketAddr::new(client, client_port), SocketAddr::new(server, server_port)))
+    let [source_port, destination_port] = [[a, b], [c, d]].map(u16::from_be_bytes);
+    Some([SocketAddr::new(source, source_port), SocketAddr::new(destination, destination_port)])
 }
 
 /// Source address of a packet, whatever it carries.
@@ -84,10 +89,9 @@ mod tests {
 
     #[test]
     fn both_ends_are_read_over_either_version() {
-        let read =
-            |packet: &[u8]| ends(packet).map(|ends| (ends.client().to_string(), ends.server().to_string()));
-        assert_eq!(read(&v4()), Some(("10.9.0.1:40000".into(), "10.8.0.1:80".into())));
-        assert_eq!(read(&v6()), Some(("[fd00::1]:40000".into(), "[fe00::2]:80".into())));
+        let read = |packet: &[u8]| ends(packet).map(|ends| ends.map(|end| end.to_string()));
+        assert_eq!(read(&v4()), Some(["10.9.0.1:40000", "10.8.0.1:80"].map(String::from)));
+        assert_eq!(read(&v6()), Some(["[fd00::1]:40000", "[fe00::2]:80"].map(String::from)));
     }
 
     #[test]

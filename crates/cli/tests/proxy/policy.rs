@@ -1,0 +1,71 @@
+//! Routers that choose routes by more than the destination (ip-rule(8)).
+
+use crate::proxy::transfer::transfer;
+use crate::proxy::world::{Daemon, Ground, MOBILE, SERVER, hopline, secret, shell, until_or};
+
+/// The mobile host is reached from the server alone, by a table of its own.
+const BY_INTERFACE: &str = "ip rule add pref 50 iif fixed lookup 100; ip route add 10.9.0.0/24 dev mobile table 100; \
+                            ip route del 10.9.0.0/24 dev mobile";
+/// Connections of the mobile host have a table of their own, and the main one does not lead to the server.
+const BY_SOURCE: &str = "ip rule add pref 51 from 10.9.0.1 lookup 101; ip route add 10.8.0.0/24 dev fixed table 101; \
+                         ip route del 10.8.0.0/24 dev fixed";
+
+fn calls(ground: &Ground) {
+    transfer([&ground.mobile, &ground.server], (SERVER, 80), 100_000);
+    transfer([&ground.server, &ground.mobile], (MOBILE, 80), 100_000);
+}
+
+fn is(daemon: &Daemon, figures: [&str; 2], expected: [u64; 2]) {
+    let read = || figures.map(|name| daemon.figure("it", name));
+    until_or(|| panic!("{:?} is not {expected:?}: {}", read(), daemon.status()), || read() == expected);
+}
+
+pub(crate) fn a_call_whose_way_would_be_another_one_is_not_split() {
+    let ground = Ground::new();
+    shell(&ground.router, BY_SOURCE);
+    let daemon = ground.start("[[proxy]]\nname = \"it\"\nkind = \"split\"\ninterface = \"mobile\"\n");
+    // That rule leads what is sent under the address of the mobile host the same way, and the other way main does.
+    transfer([&ground.mobile, &ground.server], (SERVER, 80), 100_000);
+    is(&daemon, ["connections_accepted", "unfollowed_connects"], [1, 0]);
+    shell(&ground.router, BY_INTERFACE);
+    calls(&ground);
+    is(&daemon, ["connections_accepted", "unfollowed_connects"], [1, 2]);
+}
+
+pub(crate) fn a_call_whose_way_would_be_another_one_goes_past_a_gateway() {
+    let ground = Ground::new();
+    shell(&ground.router, BY_INTERFACE);
+    let key = ground.folder.path().join("key");
+    secret(&key, &"07".repeat(32));
+    let daemon = ground.start(&format!(
+        "[[proxy]]\nkind = \"gateway\"\nname = \"it\"\ndivert = \"mobile\"\nexit = \"10.8.0.1:7172\"\nidentity = \"router\"\n\
+         fallback = \"tcp\"\nfallback_after_s = 0.1\nkey_file = \"{}\"\n",
+        key.display()
+    ));
+    transfer([&ground.mobile, &ground.server], (SERVER, 80), 100_000);
+    is(&daemon, ["tcp_connections", "unfollowed_syns"], [0, 1]);
+}
+
+pub(crate) fn rules_that_look_beyond_the_destination_are_told() {
+    let ground = Ground::new();
+    let file = ground.write(
+        "[[proxy]]\nkind = \"snoop\"\ninterface = \"mobile\"\n[[proxy]]\nkind = \"split\"\ninterface = \"fixed\"\n",
+    );
+    let told = || String::from_utf8(ground.proxy("check", &file).stderr).unwrap();
+    assert!(!told().contains("rules of routing"), "{}", told());
+    shell(&ground.router, BY_INTERFACE);
+    for words in
+        ["`50: iif fixed lookup 100`", "\"snoop\"", "unfollowed_packets", "\"split\"", "unfollowed_connects"]
+    {
+        assert!(told().contains(words), "no {words}: {}", told());
+    }
+    let mut doctor = hopline();
+    doctor.arg("doctor");
+    let doctor = String::from_utf8(ground.ends(doctor).stdout).unwrap();
+    let row = doctor.lines().find(|line| line.starts_with("routes by destination")).unwrap();
+    assert!(row.contains("50: iif fixed lookup 100"), "{row}");
+    let daemon = ground.start_file(&file);
+    // The rule that leads calls to this machine is hopline's own.
+    assert!(!told().contains("lookup 26735"), "{}", told());
+    assert!(daemon.said().contains("unfollowed_packets"), "{}", daemon.said());
+}

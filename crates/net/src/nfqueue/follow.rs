@@ -1,0 +1,148 @@
+//! Ways of packets that are injected, on a router that chooses routes by more than the destination ([`policy`](crate::policy)).
+//!
+//! A raw socket has no interface by which its packets come, and the mark that it is given. So the kernel is asked which next hop a packet of
+//! the flow has (`RTM_GETROUTE` with the interface, the mark and the addresses of the packet that was forwarded), and the copy is sent to that
+//! next hop through its interface: the kernel resolves the address that it is given, not the one in the header (`FLOWI_FLAG_KNOWN_NH` of
+//! raw sockets with headers of their own). For that, the rules for packets of this machine must know the next hop as a neighbour on that
+//! interface. Where they do not, or where the answer is not the interface by which the packet leaves, the flow passes unseen.
+
+use crate::ends::ends;
+use crate::error::Error;
+use crate::policy::{FRESH, Policy, State};
+use crate::routes::{Asked, Fallback, Hop, Routes};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+
+/// Flows that are remembered: of two in the same place the later one.
+const FLOWS: usize = 4096;
+
+/// Knows the next hops of flows.
+#[derive(Debug)]
+pub(super) struct Follower {
+    policy: Policy,
+    routes: Routes,
+    /// Mark of packets that are injected.
+    mark: u32,
+    state: State,
+    places: RandomState,
+    /// Empty until a rule makes it necessary.
+    flows: Vec<Option<Flow>>,
+}
+
+/// The interfaces and the mark of a packet that was forwarded, or that this machine sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Crossing {
+    /// `None`: this machine sends it.
+    pub(super) came_by: Option<u32>,
+    /// `None`: it ends here.
+    pub(super) leaves_by: Option<u32>,
+    pub(super) mark: u32,
+}
+
+/// Possible ways of a packet that is injected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// The one that the kernel finds.
+    Plain,
+    /// By this next hop.
+    By(Hop),
+    /// None leads where packets of the flow go.
+    Lost,
+}
+
+#[derive(Debug)]
+struct Flow {
+    ends: [SocketAddr; 2],
+    crossing: Crossing,
+    asked: Instant,
+    way: Way,
+}
+
+impl Follower {
+    /// Opens it in the calling thread's namespace, for packets that are injected with this mark.
+    pub(super) fn open(mark: u32) -> Result<Self, Error> {
+        let (policy, routes) = (Policy::open(None)?, Routes::open()?);
+        let state = State::ByDestination;
+        Ok(Self { policy, routes, mark, state, places: RandomState::new(), flows: Vec::new() })
+    }
+
+    /// Looks at the rules of routing, unless it has done so within a second.
+    pub(super) fn look(&mut self, now: Instant) {
+        self.state = self.policy.state(now);
+        if self.state == State::ByMore && self.flows.is_empty() {
+            self.flows.resize_with(FLOWS, || None);
+        }
+    }
+
+    /// Remembers the flow of a packet that crosses. Returns whether what is injected could follow it, and its answers.
+    pub(super) fn follows(&mut self, packet: &[u8], crossing: Crossing, now: Instant) -> bool {
+        if self.state == State::ByDestination {
+            return true;
+        }
+        let Some([source, destination]) = ends(packet) else { return true };
+        let forth =
+            crossing.leaves_by.is_none() || self.note([source, destination], crossing, now) != Way::Lost;
+        forth && self.way_of([destination, source], now) != Way::Lost
+    }
+
+    /// Returns the way of a packet that is to be injected.
+    pub(super) fn way(&mut self, packet: &[u8], now: Instant) -> Way {
+        match (self.state, ends(packet)) {
+            (State::ByMore, Some(ends)) => self.way_of(ends, now),
+            _ => Way::Plain,
+        }
+    }
+
+    fn note(&mut self, ends: [SocketAddr; 2], crossing: Crossing, now: Instant) -> Way {
+        let place = self.place(&ends);
+        let known = self.flows[place].as_ref().filter(|flow| flow.ends == ends && flow.crossing == crossing);
+        if known.is_none() {
+            let way = self.ask(ends, crossing);
+            self.flows[place] = Some(Flow { ends, crossing, asked: now, way });
+        }
+        self.way_of(ends, now)
+    }
+
+    /// Returns the way of a flow; that of one of which no packet is remembered is the kernel's.
+    fn way_of(&mut self, ends: [SocketAddr; 2], now: Instant) -> Way {
+        let place = self.place(&ends);
+        let known = self.flows[place].as_ref().filter(|flow| flow.ends == ends);
+        let Some(&Flow { crossing, asked, way, .. }) = known else { return Way::Plain };
+        if now.saturating_duration_since(asked) < FRESH {
+            return way;
+        }
+        let way = self.ask(ends, crossing);
+        self.flows[place] = Some(Flow { ends, crossing, asked: now, way });
+        way
+    }
+
+    fn ask(&mut self, [source, destination]: [SocketAddr; 2], crossing: Crossing) -> Way {
+        let asked = Asked {
+            source: Some(source.ip()),
+            ports: Some([source.port(), destination.port()]),
+            came_by: crossing.came_by,
+            mark: crossing.mark,
+            ..Asked::to(destination.ip())
+        };
+        let hop = self.routes.hop(&asked).ok().flatten();
+        match hop.filter(|hop| crossing.leaves_by == Some(hop.interface)) {
+            Some(hop) if self.reaches(hop, destination.ip()) => Way::By(hop),
+            _ => Way::Lost,
+        }
+    }
+
+    /// Returns whether a packet of this machine that is sent to a next hop through its interface comes there.
+    fn reaches(&mut self, hop: Hop, destination: IpAddr) -> bool {
+        let Hop { interface, next } = hop;
+        // The kernel resolves the address in the header where it only guesses that the next hop is a neighbour.
+        let fallback = if next == destination { Fallback::Neighbour } else { Fallback::Nothing };
+        let asked = Asked { leaves_by: Some(interface), mark: self.mark, fallback, ..Asked::to(next) };
+        self.routes.hop(&asked).ok().flatten() == Some(hop)
+    }
+
+    fn place(&self, ends: &[SocketAddr; 2]) -> usize {
+        self.places.hash_one(ends) as usize % FLOWS
+    }
+}
