@@ -77,7 +77,11 @@ pub(crate) fn each_change_of_the_other_gateway_is_logged_once() {
     says(&gateway, absent, 1);
     assert_eq!(gateway.figure("gateway", "exit_present"), 0);
     let mut wrong = exit(&other);
-    says(&gateway, "has another key, or does not know this entrance by its name: connections are refused", 1);
+    says(
+        &gateway,
+        "has another key, or does not know this entrance by its name: connections are accepted and reset",
+        1,
+    );
     says(&wrong, "calls itself router and has another key: it is refused", 1);
     assert!(wrong.ended_by("TERM").success());
     says(&gateway, absent, 2);

@@ -117,7 +117,7 @@ pub enum Way {
 pub enum Fallback {
     /// They go by TCP from here, in clear.
     Tcp,
-    /// They are refused.
+    /// They are accepted and reset: a client is answered before it is known what becomes of its call. Clients of SOCKS are told.
     Refuse,
 }
 

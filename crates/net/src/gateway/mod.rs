@@ -2,7 +2,7 @@
 //! (TPA §6: a TPA trunk and a TCP trunk, as Indirect-TCP has two of TCP).
 //!
 //! The entrance takes TCP connections, asks the exit over a TPA stream to connect onward by TCP, and both pass on what comes: bytes,
-//! ends, resets, and the lack of room. Where no exit answers, the entrance refuses connections or connects by TCP alone.
+//! ends, resets, and the lack of room. Where no exit answers, the entrance resets connections or connects by TCP alone.
 //! `docs/protocols/gateway.md` has the bytes, and what crosses in clear.
 //!
 //! | file | idea |

@@ -86,12 +86,12 @@ impl fmt::Display for Line<'_> {
                     Absence::Rejected => {
                         return write!(
                             f,
-                            "the exit {exit} has another key, or does not know this entrance by its name: connections are refused"
+                            "the exit {exit} has another key, or does not know this entrance by its name: connections are accepted and reset"
                         );
                     }
                 }
                 f.write_str(match (self.fallback, self.encrypts) {
-                    (Fallback::Refuse, _) => ": connections are refused",
+                    (Fallback::Refuse, _) => ": connections are accepted and reset",
                     (Fallback::Tcp, false) => ": connections go by TCP",
                     (Fallback::Tcp, true) => ": connections go by TCP, IN CLEAR",
                 })
@@ -322,11 +322,11 @@ mod tests {
             line(silent, Fallback::Tcp, true).ends_with("does not answer: connections go by TCP, IN CLEAR")
         );
         assert!(line(silent, Fallback::Tcp, false).ends_with("connections go by TCP"));
-        assert!(line(silent, Fallback::Refuse, true).ends_with("connections are refused"));
+        assert!(line(silent, Fallback::Refuse, true).ends_with("connections are accepted and reset"));
         let other = line(Said::Absent(Absence::Version(1)), Fallback::Refuse, true);
         assert!(other.contains("speaks version 1 of the protocol, not 2"), "{other}");
         // Whatever the fallback is.
         let rejected = line(Said::Absent(Absence::Rejected), Fallback::Tcp, true);
-        assert!(rejected.ends_with("connections are refused"), "{rejected}");
+        assert!(rejected.ends_with("connections are accepted and reset"), "{rejected}");
     }
 }
