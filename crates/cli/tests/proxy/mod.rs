@@ -65,6 +65,8 @@ pub(crate) fn tests() -> Vec<Test> {
         start::a_daemon_of_another_name_is_told_what_it_shares_with_the_first,
         start::what_is_taken_is_named_and_nothing_is_set_up,
         start::what_is_not_there_yet_is_named_by_check_and_waited_for_by_run,
+        start::addresses_of_listeners_and_of_handoff_that_are_not_there_yet_are_waited_for,
+        start::a_strict_filter_that_would_drop_what_a_tunnel_receives_is_warned_of,
         start::without_the_right_to_it_one_sentence_says_so,
         start::without_the_programs_one_sentence_says_what_to_install,
         start::without_ip6tables_ipv4_is_served_and_ipv6_warned_of,

@@ -272,6 +272,54 @@ pub(crate) fn what_is_not_there_yet_is_named_by_check_and_waited_for_by_run() {
     ground.is_as_before(&before, "ended");
 }
 
+pub(crate) fn addresses_of_listeners_and_of_handoff_that_are_not_there_yet_are_waited_for() {
+    let ground = Ground::new();
+    let key = ground.folder.path().join("link.key");
+    secret(&key, &"07".repeat(32));
+    let login = ground.folder.path().join("socks.login");
+    secret(&login, "user:password");
+    let login = format!("socks_login_file = \"{}\"\n", login.display());
+    let network = ground.folder.path().join("network.key");
+    secret(&network, &"07".repeat(16));
+    let [key, network] = [key, network].map(|key| format!("key_file = \"{}\"\n", key.display()));
+    let file = ground.write(&format!(
+        "[[proxy]]\nkind = \"gateway\"\nexit = \"10.8.0.1:7172\"\nidentity = \"router\"\nsocks = \"192.0.2.9:1080\"\n{login}{key}\
+         [[proxy]]\nkind = \"home-agent\"\naddress = \"192.0.2.11\"\nnetwork = \"10.7.0.0/24\"\nmobiles = [\"10.7.0.7\"]\n\
+         interfaces = [\"fixed\"]\n{network}"
+    ));
+    let mut daemon = ground.begin(&file);
+    daemon.wait_until("both wait", |status| {
+        let waits = |at: usize, address: &str| {
+            let proxy = &status["proxies"][at];
+            proxy["state"] == "waiting" && proxy["why"].as_str().is_some_and(|why| why.contains(address))
+        };
+        waits(0, "192.0.2.9") && waits(1, "192.0.2.11")
+    });
+    shell(&ground.router, "ip addr add 192.0.2.9/24 dev fixed; ip addr add 192.0.2.11/24 dev fixed");
+    daemon.wait_until("both run", |status| {
+        (0..2).all(|at| status["proxies"][at]["state"] == "running" && status["proxies"][at]["restarts"] == 0)
+    });
+    assert!(daemon.ended_by("TERM").success());
+}
+
+pub(crate) fn a_strict_filter_that_would_drop_what_a_tunnel_receives_is_warned_of() {
+    let ground = Ground::new();
+    let key = ground.folder.path().join("link.key");
+    secret(&key, &"07".repeat(32));
+    let file = ground.write(&format!(
+        "[[proxy]]\nkind = \"opaque\"\nlocal = \"10.9.0.254\"\npeer = \"10.9.0.1\"\nroutes = [\"10.9.0.0/24\"]\nkey_file = \"{}\"\n",
+        key.display()
+    ));
+    let told = |filter: u8| {
+        shell(&ground.router, &format!("echo {filter} > /proc/sys/net/ipv4/conf/mobile/rp_filter"));
+        let checked = ground.proxy("check", &file);
+        assert!(checked.status.success(), "{}", said(&checked));
+        said(&checked).contains("its `peer` 10.9.0.1, and mobile drops packets")
+            && said(&checked).contains("sysctl -w net.ipv4.conf.mobile.rp_filter=2")
+    };
+    assert_eq!([0, 1, 2].map(told), [false, true, false]);
+}
+
 pub(crate) fn without_the_right_to_it_one_sentence_says_so() {
     let ground = Ground::new();
     let before = ground.listing();
