@@ -12,7 +12,8 @@
 //! | `clocks` | clocks that are set, while daemons run and before they start again |
 //! | `gateways` | new connections through a trunk, an exit that dies, an attacker between the gateways |
 //! | `paths` | a router with a small MTU that says nothing |
-//! | `translation` | proxies on a router with NAT, beside one without |
+//! | `translation` | proxies on a router with NAT, beside one without, and no proxy |
+//! | `delay` | a path that delays what comes to a router |
 //! | `recipes` | the tables of recipes for proxies |
 //! | `attacker` | a peer that speaks TPA-wide and does what no honest end does |
 //! | `world` | two hosts, a receiver and a sender, and the supervisor that restarts them |
@@ -22,6 +23,7 @@
 
 mod attacker;
 mod clocks;
+mod delay;
 mod floods;
 mod gateways;
 mod outages;

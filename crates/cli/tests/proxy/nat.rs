@@ -265,7 +265,7 @@ fn resets_of(host: &Namespace) -> u64 {
 }
 
 /// A counter of a host's TCP.
-fn tcp_count(host: &Namespace, counter: &str) -> u64 {
+pub(crate) fn tcp_count(host: &Namespace, counter: &str) -> u64 {
     let table = shell(host, "grep ^Tcp: /proc/net/snmp");
     let [names, values] = [0, 1].map(|line| table.lines().nth(line).unwrap().split(' ').collect::<Vec<_>>());
     let at = names.iter().position(|name| *name == counter).unwrap();

@@ -73,7 +73,13 @@ impl Transfer {
         Self::between(sender, receiver, len, Pace::AtOnce)
     }
 
-    fn between(mut sender: TcpStream, mut receiver: TcpStream, len: usize, pace: Pace) -> io::Result<Self> {
+    /// The same over a connection that is there.
+    pub(crate) fn between(
+        mut sender: TcpStream,
+        mut receiver: TcpStream,
+        len: usize,
+        pace: Pace,
+    ) -> io::Result<Self> {
         sender.set_write_timeout(Some(PATIENCE))?;
         receiver.set_read_timeout(Some(3 * PATIENCE))?;
         let seed = u64::from(sender.local_addr()?.port());
@@ -119,7 +125,11 @@ pub(crate) fn transfer(hosts: [&Namespace; 2], to: (&str, u16), len: usize) {
 }
 
 /// A connection: the end of the host that calls, and that of the host that is called at `to`, by `by`, which leads there.
-fn connected(hosts: [&Namespace; 2], by: (&str, u16), to: (&str, u16)) -> io::Result<[TcpStream; 2]> {
+pub(crate) fn connected(
+    hosts: [&Namespace; 2],
+    by: (&str, u16),
+    to: (&str, u16),
+) -> io::Result<[TcpStream; 2]> {
     let [by, to] = [by, to].map(|(address, port)| SocketAddr::new(address.parse::<IpAddr>().unwrap(), port));
     let listener = opened(hosts[1], || listen(to));
     let caller = hosts[0].run(|| TcpStream::connect_timeout(&by, PATIENCE)).unwrap()?;
