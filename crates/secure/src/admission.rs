@@ -9,8 +9,11 @@ use hopline_core::flood::Allowance;
 use hopline_core::{ByPrefix, Duration, Instant};
 use std::collections::VecDeque;
 
-/// The time over which handshakes are counted.
-const SECOND: Duration = Duration::from_secs(1);
+/// Handshakes are counted over an eighth of a second. Over a second, a party that has begun all that it may would wait for the rest of it,
+/// and with it any other behind the same address.
+const PARTS: usize = 8;
+/// Handshakes that may begin at once, whatever the limit: fewer cannot be shared fairly.
+const AT_ONCE: usize = 16;
 
 /// Messages in a second that are read for a handshake of which one has failed already; each costs less than 2 µs.
 const RETRIES: u32 = 2000;
@@ -19,9 +22,12 @@ const FROM_ELSEWHERE: u32 = 64;
 /// Handshakes in a second that are computed once more from their seed; each costs a quarter of a millisecond.
 const REMAKES: u32 = 64;
 
-/// Handshakes that began within the last second, in all and by prefix.
-#[derive(Debug, Default)]
+/// Handshakes that began lately, in all and by prefix.
+#[derive(Debug)]
 struct Begun {
+    /// The time over which they are counted, and how many may begin in it.
+    span: Duration,
+    most: usize,
     /// Oldest first; numbered consecutively.
     lately: VecDeque<(Instant, IpAddr)>,
     /// The number of the oldest one.
@@ -30,10 +36,17 @@ struct Begun {
 }
 
 impl Begun {
-    /// Returns how many began within the last second.
+    /// None so far, of at most `a_second`.
+    fn new(a_second: usize) -> Self {
+        let most = a_second.div_ceil(PARTS).max(AT_ONCE).min(a_second);
+        let span = Duration::from_secs(1) * most as u64 / a_second as u64;
+        Self { span, most, lately: VecDeque::new(), first: 0, by_prefix: ByPrefix::default() }
+    }
+
+    /// Returns how many began lately.
     fn count(&mut self, now: Instant) -> usize {
         while let Some(&(at, address)) = self.lately.front()
-            && at + SECOND <= now
+            && at + self.span <= now
         {
             self.by_prefix.remove(address, self.first);
             self.lately.pop_front();
@@ -42,13 +55,13 @@ impl Begun {
         self.lately.len()
     }
 
-    /// Returns whether one more may begin at `address`, if `most` may in a second.
-    fn admits(&mut self, now: Instant, address: IpAddr, most: usize) -> bool {
+    /// Returns whether one more may begin at `address`.
+    fn admits(&mut self, now: Instant, address: IpAddr) -> bool {
         let all = self.count(now);
         let [site, subsite, host] = self.by_prefix.counts(address);
         // A prefix alone gets half of the rate, n equal ones get n / (n + 1) of it. A wide prefix counts less than the host, so that
         // one with a hostile neighbour differs from it.
-        all + host + subsite / 4 + site / 16 < most
+        all + host + subsite / 4 + site / 16 < self.most
     }
 
     /// Notes that one begins.
@@ -62,25 +75,24 @@ impl Begun {
 /// it counts as that of any other host, and nothing within it counts against others.
 #[derive(Debug)]
 pub(crate) struct Rate {
-    most: usize,
     others: Begun,
     familiar: Begun,
 }
 
 impl Rate {
-    /// At most `most` in a second of each kind.
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most, others: Begun::default(), familiar: Begun::default() }
+    /// At most `a_second` of each kind; one at least.
+    pub(crate) fn new(a_second: usize) -> Self {
+        Self { others: Begun::new(a_second), familiar: Begun::new(a_second) }
     }
 
-    /// Returns whether half as many have begun within the last second as may of one kind.
+    /// Returns whether half as many have begun lately as may of one kind.
     pub(crate) fn is_half_used(&mut self, now: Instant) -> bool {
-        self.others.count(now) + self.familiar.count(now) >= self.most.div_ceil(2)
+        self.others.count(now) + self.familiar.count(now) >= self.others.most.div_ceil(2)
     }
 
     /// Returns whether one more may begin at `address`.
     pub(crate) fn admits(&mut self, now: Instant, address: IpAddr, proven: Proven) -> bool {
-        self.is_familiar(now, address, proven) || self.others.admits(now, address, self.most)
+        self.is_familiar(now, address, proven) || self.others.admits(now, address)
     }
 
     /// Notes that one begins.
@@ -91,7 +103,7 @@ impl Rate {
     }
 
     fn is_familiar(&mut self, now: Instant, address: IpAddr, proven: Proven) -> bool {
-        proven == Proven::Familiar && self.familiar.admits(now, address, self.most)
+        proven == Proven::Familiar && self.familiar.admits(now, address)
     }
 }
 
@@ -153,7 +165,7 @@ mod tests {
         while !refused {
             refused = true;
             for address in addresses.clone() {
-                if begun.admits(now, address, 500) {
+                if begun.admits(now, address) {
                     begun.note(now, address);
                     refused = false;
                 }
@@ -166,22 +178,44 @@ mod tests {
         let floods: [Vec<IpAddr>; 3] =
             [vec![host(1, 1)], (0..20).map(|n| host(1, n)).collect(), (0..20).map(|n| host(n, 1)).collect()];
         for flooding in floods {
-            let mut begun = Begun::default();
+            let mut begun = Begun::new(500);
             flood(&mut begun, NOW, flooding.iter().copied());
-            assert!((200..500).contains(&begun.count(NOW)), "{}", begun.count(NOW));
-            assert!(begun.admits(NOW, host(1, 99), 500), "a neighbour");
-            assert!(begun.admits(NOW, host(99, 1), 500), "a stranger");
-            assert!(!begun.admits(NOW, flooding[0], 500));
+            assert!((25..63).contains(&begun.count(NOW)), "{}", begun.count(NOW));
+            assert!(begun.admits(NOW, host(1, 99)), "a neighbour");
+            assert!(begun.admits(NOW, host(99, 1)), "a stranger");
+            assert!(!begun.admits(NOW, flooding[0]));
         }
     }
 
     #[test]
-    fn what_began_more_than_a_second_ago_does_not_count() {
-        let mut begun = Begun::default();
+    fn what_began_before_so_many_could_begin_does_not_count() {
+        let mut begun = Begun::new(500);
         flood(&mut begun, NOW, [host(1, 1)].into_iter());
-        assert!(!begun.admits(NOW + Duration::from_millis(999), host(1, 1), 500));
-        assert!(begun.admits(NOW + SECOND, host(1, 1), 500));
-        assert_eq!((begun.count(NOW + SECOND), begun.by_prefix.counts(host(1, 1))), (0, [0; 3]));
+        assert!(!begun.admits(NOW + Duration::from_millis(125), host(1, 1)));
+        let later = NOW + Duration::from_millis(126);
+        assert!(begun.admits(later, host(1, 1)));
+        assert_eq!((begun.count(later), begun.by_prefix.counts(host(1, 1))), (0, [0; 3]));
+    }
+
+    #[test]
+    fn in_ten_seconds_ten_times_as_many_begin_as_may_in_one() {
+        for a_second in [1, 3, 15, 17, 500, 3000] {
+            let mut begun = Begun::new(a_second);
+            let mut all = 0;
+            for at in (0..10_000_000).step_by(250) {
+                let now = NOW + Duration::from_micros(at);
+                // Another network each time.
+                if begun.admits(now, Ipv4Addr::from_bits((at as u32).wrapping_mul(1_000_003)).into()) {
+                    begun.note(now, Ipv4Addr::from_bits((at as u32).wrapping_mul(1_000_003)).into());
+                    all += 1;
+                }
+            }
+            let may = 10 * a_second.min(4000);
+            assert!(
+                (may * 9 / 10..=may + a_second.div_ceil(PARTS).max(AT_ONCE)).contains(&all),
+                "{all} of {a_second}"
+            );
+        }
     }
 
     #[test]

@@ -107,8 +107,8 @@ pub struct AnswererConfig {
     /// one.
     pub half_open: u16,
     /// From how many handshakes under way on an opener must show that it receives at its address before anything is remembered or computed
-    /// for it; it costs the opener a round trip. 0 (always) to [`half_open`](Self::half_open); default 32. The same once half of
-    /// [`a_second`](Self::a_second) have begun within a second.
+    /// for it; it costs the opener a round trip. 0 (always) to [`half_open`](Self::half_open); default 32. The same once half as many
+    /// as [`a_second`](Self::a_second) lets begin have begun within an eighth of a second.
     pub cookies_from: u16,
     /// Most handshakes that begin in a second, once cookies are asked for: half of them in one prefix, if others call too. 1 to 10,000;
     /// default 500: an eighth of a processor.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How often one looks.
-pub(crate) const LOOK: Duration = Duration::from_millis(20);
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
 /// What the programs speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

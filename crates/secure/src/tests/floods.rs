@@ -246,13 +246,14 @@ fn handshakes_that_fail_or_never_end_are_begun_at_a_limited_rate() {
     let begun = answerer.refusals().of(Refused::Evicted)
         + answerer.refusals().of(Refused::Expired)
         + answerer.half_open() as u64;
-    assert!((150..=200).contains(&begun), "{begun}");
+    // At once 16 may begin, beside 200 in two seconds.
+    assert!((150..=216).contains(&begun), "{begun}");
     assert!(answerer.refusals().of(Refused::Full) > 1000);
 }
 
 #[test]
 fn a_host_at_which_a_trusted_peer_was_keeps_its_place() {
-    let config = AnswererConfig { half_open: 8, cookies_from: 0, a_second: 100, ..AnswererConfig::default() };
+    let config = AnswererConfig { half_open: 8, cookies_from: 0, a_second: 800, ..AnswererConfig::default() };
     let mut answerer = answerer(keys(2, &[1]), config);
     time_to_get_in(&mut answerer, NOW, host(1), |_, _| ());
     let now = NOW + Duration::from_secs(1);
@@ -272,7 +273,7 @@ fn a_host_at_which_a_trusted_peer_was_keeps_its_place() {
 #[test]
 fn a_flood_from_a_host_at_which_a_trusted_peer_was_leaves_room_for_other_hosts() {
     let config =
-        AnswererConfig { half_open: 1024, cookies_from: 0, a_second: 100, ..AnswererConfig::default() };
+        AnswererConfig { half_open: 1024, cookies_from: 0, a_second: 800, ..AnswererConfig::default() };
     let mut answerer = answerer(keys(2, &[1]), config);
     time_to_get_in(&mut answerer, NOW, host(1), |_, _| ());
     let now = NOW + Duration::from_secs(1);
@@ -412,15 +413,16 @@ fn many_connections_leave_no_trace_once_they_are_accepted() {
     let config = AnswererConfig { half_open: 8, cookies_from: 8, ..AnswererConfig::default() };
     let mut answerer = answerer(keys(2, &[1]), config);
     for number in 0..100 {
+        let now = NOW + Duration::from_millis(4) * u64::from(number);
         let (mut opener, first) = opener(keys(1, &[2]), number);
-        let second = answer(&mut answerer, NOW, host(number), &first).unwrap();
-        opener.handle(NOW, &second.to_bytes());
+        let second = answer(&mut answerer, now, host(number), &first).unwrap();
+        opener.handle(now, &second.to_bytes());
         let third = opener.poll_transmit().unwrap();
-        answerer.handle(NOW, host(number), &mut third.to_vec());
+        answerer.handle(now, host(number), &mut third.to_vec());
         assert!(matches!(answerer.poll_event(), Some(AnswererEvent::Accepted(_))));
         assert_eq!(answerer.half_open(), 0);
     }
     assert!(answerer.poll_timeout().is_some(), "what was accepted is remembered for a while");
-    answerer.handle_timeout(NOW + Duration::from_secs(10));
+    answerer.handle_timeout(NOW + Duration::from_secs(11));
     assert_eq!(answerer.poll_timeout(), None);
 }
