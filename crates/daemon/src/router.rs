@@ -126,7 +126,7 @@ fn of_policy(config: &Config, rules: &[Rule]) -> Vec<String> {
         } else if let Task::Split(_) = task {
             "calls that would take another way then pass unsplit, and `unfollowed_connects` of its status counts them".to_owned()
         } else if !task.captured().is_empty() {
-            "calls that would take another way then pass it, and `unfollowed_syns` of its status counts them"
+            "calls that would take another way then pass it, and `unfollowed_syns` of its status counts them; with `fallback = \"refuse\"` they are reset (`refused_syns`)"
                 .to_owned()
         } else {
             let tun = task.tun()?;

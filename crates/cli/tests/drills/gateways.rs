@@ -28,6 +28,9 @@ const REFUSED_WITHIN: Duration = Duration::from_millis(3500);
 const ATTACK: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// One way from the gateway to its exit.
+const WAY: Duration = Duration::from_millis(40);
+
 const ENTRY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
 pub(crate) fn drill() {
@@ -65,7 +68,10 @@ struct World {
 
 impl World {
     fn new(transport: &'static str) -> Self {
-        let way = Emulation { rate: Some(20_000_000), ..Emulation::delay(Span::from_millis(40)) };
+        let way = Emulation {
+            rate: Some(20_000_000),
+            ..Emulation::delay(Span::from_millis(WAY.as_millis() as u64))
+        };
         let link = NamespaceLink::new(way.clone(), way, 7).unwrap();
         let folder = TempDir::new().unwrap();
         secret(&folder.path().join("key"), &"07".repeat(32));
@@ -182,6 +188,8 @@ impl World {
                 sender.send_to(QUESTION, (self.link.address_b(), 9)).unwrap();
                 thread::sleep(Duration::from_millis(20));
             }
+            // Questions that are still on their way are no gateway's.
+            thread::sleep(10 * WAY);
         });
     }
 

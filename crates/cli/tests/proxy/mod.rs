@@ -107,6 +107,7 @@ pub(crate) fn tests() -> Vec<Test> {
         onward::told_so_it_answers_before_it_calls,
         policy::a_call_whose_way_would_be_another_one_is_not_split,
         policy::a_call_whose_way_would_be_another_one_goes_past_a_gateway,
+        policy::such_a_call_does_not_pass_a_gateway_that_lets_nothing_go_in_clear,
         policy::rules_that_look_beyond_the_destination_are_told,
         firewall::what_the_firewall_forbids_is_not_split,
         firewall::what_the_firewall_forbids_no_gateway_takes,

@@ -2,6 +2,9 @@
 
 use crate::proxy::transfer::transfer;
 use crate::proxy::world::{Daemon, Ground, MOBILE, SERVER, hopline, secret, shell, until_or};
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
 
 /// The mobile host is reached from the server alone, by a table of its own.
 const BY_INTERFACE: &str = "ip rule add pref 50 iif fixed lookup 100; ip route add 10.9.0.0/24 dev mobile table 100; \
@@ -32,18 +35,33 @@ pub(crate) fn a_call_whose_way_would_be_another_one_is_not_split() {
     is(&daemon, ["connections_accepted", "unfollowed_connects"], [1, 2]);
 }
 
-pub(crate) fn a_call_whose_way_would_be_another_one_goes_past_a_gateway() {
-    let ground = Ground::new();
+fn gateway(ground: &Ground, fallback: &str) -> Daemon {
     shell(&ground.router, BY_INTERFACE);
     let key = ground.folder.path().join("key");
     secret(&key, &"07".repeat(32));
-    let daemon = ground.start(&format!(
+    ground.start(&format!(
         "[[proxy]]\nkind = \"gateway\"\nname = \"it\"\ndivert = \"mobile\"\nexit = \"10.8.0.1:7172\"\nidentity = \"router\"\n\
-         fallback = \"tcp\"\nfallback_after_s = 0.1\nkey_file = \"{}\"\n",
+         {fallback}\nkey_file = \"{}\"\n",
         key.display()
-    ));
+    ))
+}
+
+pub(crate) fn a_call_whose_way_would_be_another_one_goes_past_a_gateway() {
+    let ground = Ground::new();
+    let daemon = gateway(&ground, "fallback = \"tcp\"\nfallback_after_s = 0.1");
     transfer([&ground.mobile, &ground.server], (SERVER, 80), 100_000);
     is(&daemon, ["tcp_connections", "unfollowed_syns"], [0, 1]);
+}
+
+pub(crate) fn such_a_call_does_not_pass_a_gateway_that_lets_nothing_go_in_clear() {
+    let ground = Ground::new();
+    let server = ground.server.run(|| TcpListener::bind((SERVER, 80))).unwrap().unwrap();
+    server.set_nonblocking(true).unwrap();
+    let daemon = gateway(&ground, "fallback = \"refuse\"");
+    let to = SocketAddr::new(SERVER.parse().unwrap(), 80);
+    ground.mobile.run(|| TcpStream::connect_timeout(&to, Duration::from_millis(500))).unwrap().unwrap_err();
+    is(&daemon, ["tcp_connections", "refused_syns"], [0, 1]);
+    assert_eq!(server.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
 pub(crate) fn rules_that_look_beyond_the_destination_are_told() {

@@ -116,7 +116,7 @@ pub struct Diverter {
     unfollowed: u64,
 }
 
-/// Treatment of a SYN for which the listener has no room.
+/// Treatment of a SYN that cannot go to the listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
     /// It is forwarded, as without a listener.
@@ -154,30 +154,32 @@ impl Diverter {
 
     fn take_syns(&mut self) -> io::Result<()> {
         for passing in self.gate.receive()? {
-            if !self.own_routes.are_as_forwarded(&passing) {
-                self.unfollowed += 1;
-                self.gate.conclude(&passing, &PacketFate::Pass);
-                continue;
-            }
-            match (
-                divert(&mut self.gate, &self.listener, &self.unaccepted, (now(), &passing)),
-                &self.refusing,
-            ) {
-                (Fate::Sent, _) => self.diverted += 1,
-                (Fate::Forbidden, _) => self.undiverted += 1,
-                (Fate::Full, None) => {
-                    self.gate.conclude(&passing, &PacketFate::Pass);
-                    self.undiverted += 1;
-                }
-                (Fate::Full, Some(refusing)) => {
-                    // A client that cannot be told asks again.
-                    let _ = refusing.send(passing.packet.as_deref().unwrap_or_default());
-                    self.gate.conclude(&passing, &PacketFate::Drop);
-                    self.refused += 1;
-                }
+            match self.divert(&passing) {
+                Fate::Sent => self.diverted += 1,
+                fate => self.turn_away(&passing, fate),
             }
         }
         self.gate.flush()
+    }
+
+    fn divert(&mut self, syn: &Passing) -> Fate {
+        if !self.own_routes.are_as_forwarded(syn) {
+            return Fate::Unfollowed;
+        }
+        divert(&mut self.gate, &self.listener, &self.unaccepted, (now(), syn))
+    }
+
+    /// Forwards a SYN that does not go to the listener, or resets it.
+    fn turn_away(&mut self, syn: &Passing, fate: Fate) {
+        let Some(refusing) = &self.refusing else {
+            self.gate.conclude(syn, &PacketFate::Pass);
+            *if fate == Fate::Unfollowed { &mut self.unfollowed } else { &mut self.undiverted } += 1;
+            return;
+        };
+        // A client that cannot be told asks again.
+        let _ = refusing.send(syn.packet.as_deref().unwrap_or_default());
+        self.gate.conclude(syn, &PacketFate::Drop);
+        self.refused += 1;
     }
 
     fn figures(&self) -> Vec<Figure> {
@@ -186,7 +188,7 @@ impl Diverter {
             Figure::counter("undiverted_syns", "SYNs that were forwarded instead", self.undiverted),
             Figure::counter(
                 "refused_syns",
-                "SYNs that were reset, as too many calls of their network were not accepted yet",
+                "SYNs that were reset, as they could not go to the listener and nothing may go past it",
                 self.refused,
             ),
             Figure::counter("unfollowed_syns", UNFOLLOWED, self.unfollowed),
@@ -223,11 +225,13 @@ pub(crate) enum Fate {
     Sent,
     /// It still waits: its network has had its share of the calls that the listener has not accepted.
     Full,
-    /// It was forwarded: a rule of this machine forbids it to go to the listener.
+    /// It still waits: a rule of this machine forbids it to go to the listener.
     Forbidden,
+    /// It still waits: its packets would take another way if it ended here.
+    Unfollowed,
 }
 
-/// Sends a SYN that waits to the listener, if there is room. One that cannot be sent is forwarded: the firewall has let it through.
+/// Sends a SYN that waits to the listener, if there is room.
 pub(crate) fn divert(
     gate: &mut Gate,
     listener: &Loopback,
@@ -238,12 +242,11 @@ pub(crate) fn divert(
     if !unaccepted.enter(now, packet) {
         return Fate::Full;
     }
-    let (fate, verdict) = match listener.send(packet) {
-        true => (Fate::Sent, PacketFate::Drop),
-        false => (Fate::Forbidden, PacketFate::Pass),
-    };
-    gate.conclude(syn, &verdict);
-    fate
+    if !listener.send(packet) {
+        return Fate::Forbidden;
+    }
+    gate.conclude(syn, &PacketFate::Drop);
+    Fate::Sent
 }
 
 #[expect(clippy::disallowed_methods, reason = "calls come in real time")]

@@ -279,8 +279,12 @@ impl<'a> Holder<'a> {
         let fate = divert(&mut self.queue.gate, &self.queue.listener, &self.shared.unaccepted, (now(), syn));
         match fate {
             Diverted::Sent => {}
-            Diverted::Full => self.forward(syn),
-            Diverted::Forbidden => self.shared.counts.unheld.add(1),
+            Diverted::Full | Diverted::Unfollowed => self.forward(syn),
+            // The firewall has let it through.
+            Diverted::Forbidden => {
+                self.shared.counts.unheld.add(1);
+                self.queue.gate.conclude(syn, &Fate::Pass);
+            }
         }
         fate
     }
