@@ -17,7 +17,7 @@ pub(crate) struct Admission {
 #[derive(Debug)]
 struct Inside {
     limit: PreAuthLimit,
-    /// What to wake when a connection has to go, by its number.
+    /// Wakers of connections that may have to go, by number.
     wakers: BTreeMap<u64, Option<Waker>>,
 }
 

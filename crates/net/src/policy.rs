@@ -129,7 +129,7 @@ impl fmt::Display for Rule {
 /// Reads the rules of this machine, of both versions of IP, in the calling thread's namespace.
 ///
 /// # Errors
-/// What the system says.
+/// Errors of the system.
 pub fn rules() -> Result<Vec<Rule>, Error> {
     let failed = |e| Error::new("reading the rules of routing", e);
     Rules::open().map_err(failed)?.read().map_err(failed)
@@ -202,7 +202,7 @@ pub(crate) enum State {
     ByMore,
 }
 
-/// How long rules, and routes that follow from them, count as they were read.
+/// Time for which rules, and routes that follow from them, count as they were read.
 pub(crate) const FRESH: Duration = Duration::from_secs(1);
 
 impl Policy {

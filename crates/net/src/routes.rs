@@ -40,7 +40,7 @@ pub(crate) struct Asked {
     pub(crate) fallback: Fallback,
 }
 
-/// What counts where an interface is named and no table has a route through it.
+/// Rule for an interface that is named and through which no table has a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fallback {
     /// The kernel's guess, for IPv4, that the destination is a neighbour there.
@@ -109,7 +109,7 @@ impl Routes {
     /// Where packets for `address` go, by the rules for packets without marks that this machine sends itself. `None`: nowhere.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn towards(&mut self, address: IpAddr) -> io::Result<Option<Route>> {
         Ok(match self.ask(&Asked::to(address))? {
             Answer::Nowhere => None,
@@ -121,7 +121,7 @@ impl Routes {
     /// Returns the next hop of a packet; `None` if it stays here, goes nowhere, or has a gateway of the other version of IP.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub(crate) fn hop(&mut self, asked: &Asked) -> io::Result<Option<Hop>> {
         Ok(match self.ask(asked)? {
             Answer::Beyond { interface, next: Some(next) } => Some(Hop { interface, next }),

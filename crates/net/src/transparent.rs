@@ -166,7 +166,7 @@ impl TransparentListener {
     /// Where it listens.
     ///
     /// # Errors
-    /// What the system says.
+    /// Errors of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         address(&self.0.local_addr()?)
     }

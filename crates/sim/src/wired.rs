@@ -243,7 +243,7 @@ impl Direction {
         }
     }
 
-    /// How long a packet that is sent waits for the next slot.
+    /// Returns the wait of a packet for the next slot.
     const fn until_slot(&self, sent: Instant) -> Duration {
         match (sent.as_nanos(), self.slot.as_nanos()) {
             (_, 0) => Duration::ZERO,

@@ -11,9 +11,9 @@ use hopline_net::tcp::set_congestion_control;
 use socket2::SockRef;
 use std::time::Duration;
 
-/// Bytes of a transfer whose losses a middlebox repairs: some 3 s.
+/// Bytes of a transfer if a middlebox repairs losses: some 3 s.
 const REPAIRED: usize = 6_000_000;
-/// Bytes of one whose losses are left to the sender: some 8 s.
+/// Bytes of a transfer if losses are left to the sender: some 8 s.
 const UNREPAIRED: usize = 2_000_000;
 /// Router to mobile host, a twentieth of the segments is lost, and not that of the handshake, which takes a second to come again.
 const LOSSES: &str = "meta l4proto tcp numgen inc mod 20 == 7";

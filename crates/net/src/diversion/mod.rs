@@ -154,26 +154,23 @@ impl Diverter {
 
     fn take_syns(&mut self) -> io::Result<()> {
         for passing in self.gate.receive()? {
-            match self.divert(&passing) {
+            if !self.own_routes.are_as_forwarded(&passing) {
+                self.turn_away(&passing, |own| &mut own.unfollowed);
+                continue;
+            }
+            match divert(&mut self.gate, &self.listener, &self.unaccepted, (now(), &passing)) {
                 Fate::Sent => self.diverted += 1,
-                fate => self.turn_away(&passing, fate),
+                Fate::Full | Fate::Forbidden => self.turn_away(&passing, |own| &mut own.undiverted),
             }
         }
         self.gate.flush()
     }
 
-    fn divert(&mut self, syn: &Passing) -> Fate {
-        if !self.own_routes.are_as_forwarded(syn) {
-            return Fate::Unfollowed;
-        }
-        divert(&mut self.gate, &self.listener, &self.unaccepted, (now(), syn))
-    }
-
-    /// Forwards a SYN that does not go to the listener, or resets it.
-    fn turn_away(&mut self, syn: &Passing, fate: Fate) {
+    /// Forwards a SYN that does not go to the listener, which `forwarded` counts, or resets it.
+    fn turn_away(&mut self, syn: &Passing, forwarded: fn(&mut Self) -> &mut u64) {
         let Some(refusing) = &self.refusing else {
             self.gate.conclude(syn, &PacketFate::Pass);
-            *if fate == Fate::Unfollowed { &mut self.unfollowed } else { &mut self.undiverted } += 1;
+            *forwarded(self) += 1;
             return;
         };
         // A client that cannot be told asks again.
@@ -227,8 +224,6 @@ pub(crate) enum Fate {
     Full,
     /// It still waits: a rule of this machine forbids it to go to the listener.
     Forbidden,
-    /// It still waits: its packets would take another way if it ended here.
-    Unfollowed,
 }
 
 /// Sends a SYN that waits to the listener, if there is room.

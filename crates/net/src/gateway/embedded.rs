@@ -31,7 +31,7 @@ pub(super) struct Embedded {
 }
 
 impl Embedded {
-    /// Returns what is embedded in `ip`, if anything is.
+    /// Returns the address that is embedded in `ip`, if there is one.
     pub(super) fn of(ip: IpAddr) -> Option<Self> {
         let IpAddr::V6(ip) = ip.to_canonical() else { return None };
         let form = match ip.segments() {

@@ -69,18 +69,19 @@ impl Follower {
     }
 
     /// Looks at the rules of routing, unless it has done so within a second.
-    pub(super) fn look(&mut self, now: Instant) {
-        self.state = self.policy.state(now);
+    pub(super) fn look(&mut self) {
+        self.state = self.policy.state(now());
         if self.state == State::ByMore && self.flows.is_empty() {
             self.flows.resize_with(FLOWS, || None);
         }
     }
 
     /// Remembers the flow of a packet that crosses. Returns whether what is injected could follow it, and its answers.
-    pub(super) fn follows(&mut self, packet: &[u8], crossing: Crossing, now: Instant) -> bool {
+    pub(super) fn follows(&mut self, packet: &[u8], crossing: Crossing) -> bool {
         if self.state == State::ByDestination {
             return true;
         }
+        let now = now();
         let Some([source, destination]) = ends(packet) else { return true };
         let forth =
             crossing.leaves_by.is_none() || self.note([source, destination], crossing, now) != Way::Lost;
@@ -88,11 +89,11 @@ impl Follower {
     }
 
     /// Returns the way of a packet that is to be injected.
-    pub(super) fn way(&mut self, packet: &[u8], now: Instant) -> Way {
-        match (self.state, ends(packet)) {
-            (State::ByMore, Some(ends)) => self.way_of(ends, now),
-            _ => Way::Plain,
+    pub(super) fn way(&mut self, packet: &[u8]) -> Way {
+        if self.state == State::ByDestination {
+            return Way::Plain;
         }
+        ends(packet).map_or(Way::Plain, |ends| self.way_of(ends, now()))
     }
 
     fn note(&mut self, ends: [SocketAddr; 2], crossing: Crossing, now: Instant) -> Way {
@@ -145,4 +146,9 @@ impl Follower {
     fn place(&self, ends: &[SocketAddr; 2]) -> usize {
         self.places.hash_one(ends) as usize % FLOWS
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "routes are in real time")]
+fn now() -> Instant {
+    Instant::now()
 }

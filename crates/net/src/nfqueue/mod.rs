@@ -49,7 +49,6 @@ use socket::QueueSocket;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Instant;
 use verdicts::{Replaced, Verdicts};
 
 /// What a [`Queue`] is to be.
@@ -247,13 +246,11 @@ impl PacketIo for Queue {
         if self.incoming.is_empty() {
             let incoming = &mut self.incoming;
             self.socket.receive(|packet| incoming.take(packet))?;
-            self.follower.look(now());
+            self.follower.look();
         }
         while let Some(waiting) = self.incoming.next() {
             match waiting {
-                Waiting::For(arrival, crossing)
-                    if self.follower.follows(&arrival.packet, crossing, now()) =>
-                {
+                Waiting::For(arrival, crossing) if self.follower.follows(&arrival.packet, crossing) => {
                     return Ok(Some(arrival));
                 }
                 Waiting::For(arrival, _) => {
@@ -286,7 +283,7 @@ impl PacketIo for Queue {
 
     fn inject(&mut self, to: Side, turn: Turn, packet: &[u8]) -> io::Result<Injected> {
         self.flush()?;
-        let injected = match self.follower.way(packet, now()) {
+        let injected = match self.follower.way(packet) {
             Way::Plain => self.injector.send(turn, packet),
             Way::By(hop) => self.injector.send_by(hop, turn, packet),
             Way::Lost => Injected::Refused,
@@ -389,11 +386,6 @@ impl Incoming {
     fn leads(&self, interface: Option<u32>) -> bool {
         interface == Some(self.mobile)
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "routes are in real time")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 #[cfg(test)]

@@ -279,7 +279,7 @@ impl<'a> Holder<'a> {
         let fate = divert(&mut self.queue.gate, &self.queue.listener, &self.shared.unaccepted, (now(), syn));
         match fate {
             Diverted::Sent => {}
-            Diverted::Full | Diverted::Unfollowed => self.forward(syn),
+            Diverted::Full => self.forward(syn),
             // The firewall has let it through.
             Diverted::Forbidden => {
                 self.shared.counts.unheld.add(1);

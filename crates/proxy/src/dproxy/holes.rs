@@ -124,7 +124,7 @@ pub(super) struct Requests<I> {
     /// What is to be asked for, in this order.
     asked: Vec<I>,
     stats: RecoveryStats,
-    /// How late packets came that were only overtaken.
+    /// Lateness of packets that were only overtaken.
     late: Longest,
 }
 

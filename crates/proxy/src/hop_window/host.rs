@@ -36,7 +36,7 @@ pub(super) struct Host<K> {
 struct Sent {
     span: Span,
     at: Instant,
-    /// What had arrived then, and when that was heard of and sent.
+    /// Bytes that had arrived then, and the times at which that was heard of and sent.
     delivered: u64,
     heard: Instant,
     heard_sent: Instant,
@@ -190,7 +190,7 @@ impl<K> Host<K> {
         self.shortest.get().is_some_and(|shortest| now.since(sent.at) >= shortest)
     }
 
-    /// What was missing and has arrived after all.
+    /// Counts packets that were missing and have arrived after all.
     fn count_late(&mut self, heard: &Heard<'_>) {
         let delivered = &mut self.delivered;
         self.missing.retain(|span| {

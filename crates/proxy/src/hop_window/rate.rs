@@ -32,10 +32,10 @@ impl Greatest {
     }
 }
 
-/// How much more than its rate carries a hop hands over at once, as radios that aggregate, take turns or repair in order do. A window that
+/// Bytes beyond its rate that a hop hands over at once, as radios that aggregate, take turns or repair in order do. A window that
 /// is to keep such a hop busy needs as much room beside the product of rate and round trip (BBRv3, draft-ietf-ccwg-bbr, `extra_acked`).
 ///
-/// Where the window is smaller than the bursts that the hop can serve, each burst is as large as the window: it grows until it is not.
+/// A window that is smaller than the bursts of the hop makes each burst as large as itself: it grows until it is not.
 #[derive(Debug)]
 pub(super) struct Bursts {
     largest: Greatest,
@@ -48,7 +48,7 @@ pub(super) struct Bursts {
 
 /// Beside a rate that has grown by this factor, bursts are measured anew: they were taken for larger than they are.
 const GROWN: f64 = 1.05;
-/// What is served at once beyond what the rate carries in so long is a hop that was gone, not a burst.
+/// Longest time that a burst makes up for: a hop that serves more at once was gone.
 const LONGEST_BURST: Duration = Duration::from_millis(100);
 
 impl Bursts {

@@ -68,13 +68,13 @@ pub(super) struct State {
     order: Order,
     /// Since when something is under way and nothing has come from the mobile host.
     unanswered: Option<Instant>,
-    /// Since when the sender is not told what the mobile host says.
+    /// Time from which on the sender is not told of ACKs of the mobile host.
     hidden: Option<Instant>,
     /// The highest ACK that the sender was told.
     told: Option<Seq32>,
 }
 
-/// What an ACK says of the time before it.
+/// Presence of the mobile host before an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
     /// The mobile host was there.
@@ -105,7 +105,7 @@ impl State {
         }
     }
 
-    /// When to look at the connection again: when the first packet that may be under way is overdue, one that was passed is lost, or the
+    /// Returns the time of the next look at the connection: the first packet that may be under way is overdue, one that was passed is lost, or the
     /// sender is to be told.
     pub(super) fn next_wake<K>(&self, cache: &Cache<K>, acked: Option<Seq32>) -> Option<Instant> {
         let overdue = cache.iter().find(|cached| self.is_watched(cached)).map(|cached| self.overdue(cached));
@@ -113,7 +113,7 @@ impl State {
         overdue.into_iter().chain(tell).chain(self.next_passed(cache)).min()
     }
 
-    /// When the first packet that was passed is lost, on a hop that reorders.
+    /// Returns the time from which on the first packet that was passed is lost, on a hop that reorders.
     fn next_passed<K>(&self, cache: &Cache<K>) -> Option<Instant> {
         if self.repairs == Repairs::Told || self.sacked == 0 || self.order.tolerance().is_zero() {
             return None;
@@ -138,7 +138,7 @@ impl State {
         self.unanswered.get_or_insert(now);
     }
 
-    /// What has just passed waits before the last hop: no answer is due.
+    /// Records that the packet which has just passed waits before the last hop: no answer is due.
     pub(super) fn waits(&mut self, now: Instant) {
         self.unanswered = self.unanswered.filter(|since| *since < now);
     }
@@ -183,7 +183,7 @@ impl State {
         since + doubled.max(gone / ASKED_SHARE)
     }
 
-    /// When a packet should have been there, if one that was sent later has arrived.
+    /// Returns the time at which a packet should have been there, if one that was sent later has arrived.
     fn passed<K>(&self, cached: &Cached<K>) -> Option<Instant> {
         let first = self.arrived_first.passed(cached.order, cached.sent);
         let again = self.arrived_again.passed(cached.order, cached.sent).filter(|_| cached.local > 0);

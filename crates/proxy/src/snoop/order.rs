@@ -1,4 +1,4 @@
-//! What the order in which packets arrive says of those that have not, and how far that order can be trusted.
+//! Conclusions from the order in which packets arrive, and the trust that this order deserves.
 //!
 //! A last hop that is first in, first out has lost what it was given before something that has arrived. One that reorders has not, perhaps:
 //! what is missing is then lost only when it is later than packets are there (RACK, RFC 8985 §6.2). How late they are is measured. Before
@@ -34,7 +34,7 @@ impl Latest {
         }
     }
 
-    /// When a transmission that is not there should have been at the latest, if one after it has arrived.
+    /// Returns the time at which a transmission that is missing was due, if one after it has arrived.
     pub(super) fn passed(&self, order: u32, sent: Instant) -> Option<Instant> {
         self.0.filter(|arrived| is_before(order, arrived.order)).map(|arrived| sent + arrived.took)
     }
@@ -61,11 +61,11 @@ pub(super) enum Cause {
 struct Repair {
     seq: Seq32,
     cause: Cause,
-    /// When it arrived, if no more repairs were made of it.
+    /// Time of its arrival, if no more repairs were made of it.
     arrived: Option<Instant>,
 }
 
-/// How late packets are, and what is known of repairs that were needless.
+/// Lateness of packets, and repairs that may have been needless.
 #[derive(Debug)]
 pub(super) struct Order {
     late: Longest,
@@ -78,7 +78,7 @@ impl Order {
         Self { late: Longest::of(LATE_FOR), repairs: VecDeque::new() }
     }
 
-    /// How long a packet that was passed is waited for.
+    /// Returns the time for which a packet that was passed is waited for.
     pub(super) fn tolerance(&self) -> Duration {
         self.late.get()
     }
@@ -127,7 +127,7 @@ impl Order {
     }
 }
 
-/// Whether transmission `a` came before `b`; numbers wrap around.
+/// Returns whether transmission `a` came before `b`; numbers wrap around.
 pub(super) const fn is_before(a: u32, b: u32) -> bool {
     Seq32(a).before(Seq32(b))
 }

@@ -163,7 +163,7 @@ impl Station {
         None
     }
 
-    /// When something is sent by timers until then.
+    /// Returns the times at which timers send something until then.
     fn asks(&mut self, until_ms: u64) -> Vec<u64> {
         let asked = iter::from_fn(|| self.wait(until_ms).inspect(|_| drop(self.again())));
         asked.collect()
