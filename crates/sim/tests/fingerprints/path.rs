@@ -19,7 +19,7 @@ use std::net::Ipv4Addr;
 pub(super) const PINNED: [(&str, u64); 11] = [
     ("Snoop as published", 0xbc84_926b_6ab5_72e7),
     ("Snoop of ns-2", 0xd007_aae4_9756_89e5),
-    ("Snoop for today's senders", 0x3c33_8514_9078_91ad),
+    ("Snoop for today's senders", 0x20e4_627b_0078_217e),
     ("split connections", 0x5917_1f4f_7a2d_6912),
     ("split over TPA", 0x5c55_8aa0_4213_7cfa),
     ("a supervisor host", 0x1c17_1cc2_759d_8cae),
