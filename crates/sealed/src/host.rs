@@ -8,6 +8,7 @@ use crate::memory::Memory;
 use crate::schedule::{Alarms, Line};
 use crate::stats::{Dropped, HostStats};
 use bytes::Bytes;
+use core::net::{IpAddr, SocketAddr};
 use hopline_core::Instant;
 use hopline_secure::{Announcement, Answerer, Credentials, Opener, ResetKey, Seed};
 use hopline_transport::wide::{self, Endpoint};
@@ -58,6 +59,8 @@ pub(crate) struct Listener {
     pub(crate) answerer: Answerer,
     pub(crate) transport: wide::Config,
     pub(crate) backlog: usize,
+    /// Our addresses at which the messages came that the answerer defers, by their senders.
+    pub(crate) deferred: BTreeMap<SocketAddr, IpAddr>,
 }
 
 impl Host {
@@ -109,7 +112,7 @@ impl Host {
         let announcement = self.announcement(&Endpoint::new(transport)?);
         let seed = self.next_seed();
         let answerer = Answerer::new(self.config.of_answerers(), credentials, announcement, &seed)?;
-        self.listener = Some(Listener { answerer, transport, backlog });
+        self.listener = Some(Listener { answerer, transport, backlog, deferred: BTreeMap::new() });
         Ok(())
     }
 
@@ -157,6 +160,7 @@ impl Host {
         self.now = now;
         if let Some(listener) = &mut self.listener {
             listener.answerer.handle_timeout(now);
+            self.send_answers(None);
         }
         for key in self.alarms.due(now) {
             let conn = self.conns.get_mut(&key).expect("an alarm is of a connection that is there");

@@ -2,7 +2,7 @@
 
 use crate::conn::{Conn, Owed, Owner};
 use crate::event::{ConnectionKey, HostEvent, OpenFailure, Path};
-use crate::host::Host;
+use crate::host::{Host, Listener};
 use crate::link::{Link, Open, Proof, Rekeying};
 use crate::stats::Dropped;
 use bytes::Bytes;
@@ -165,10 +165,8 @@ impl Host {
         }
         let len = datagram.len();
         let refused = listener.answerer.handle(now, path.peer, datagram);
-        while let Some((peer, message)) = self.listener.as_mut().and_then(|one| one.answerer.poll_transmit())
-        {
-            self.push_loose(Path { peer, local: path.local }, message);
-        }
+        listener.note_deferred(path);
+        self.send_answers(Some(path));
         let mut done = refused.map_or(Ok(()), |_| Err(Dropped::Refused));
         while let Some(event) = self.listener.as_mut().and_then(|one| one.answerer.poll_event()) {
             match event {
@@ -178,6 +176,16 @@ impl Host {
             }
         }
         done
+    }
+
+    /// Sends what the answerer says: to the sender of the message at hand on the path by which it came, to others on theirs.
+    pub(crate) fn send_answers(&mut self, at_hand: Option<Path>) {
+        while let Some((peer, message)) = self.listener.as_mut().and_then(|one| one.answerer.poll_transmit())
+        {
+            let of_deferred = self.listener.as_mut().and_then(|one| one.deferred.remove(&peer));
+            let path = at_hand.filter(|path| path.peer == peer).unwrap_or(Path { peer, local: of_deferred });
+            self.push_loose(path, message);
+        }
     }
 
     fn accept(
@@ -236,5 +244,17 @@ impl Host {
             self.strangers.pop_front();
         }
         self.strangers.push_back(HostEvent::Stranger(address, key));
+    }
+}
+
+impl Listener {
+    /// Notes the address at which a message came, if its answer is deferred.
+    fn note_deferred(&mut self, Path { peer, local }: Path) {
+        if let Some(local) = local
+            && self.answerer.defers(peer)
+        {
+            self.deferred.retain(|peer, _| self.answerer.defers(*peer));
+            self.deferred.insert(peer, local);
+        }
     }
 }

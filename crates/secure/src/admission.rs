@@ -55,6 +55,11 @@ impl Begun {
         self.lately.len()
     }
 
+    /// Returns the time at which the oldest one counts no longer.
+    fn next_release(&self) -> Option<Instant> {
+        self.lately.front().map(|&(at, _)| at + self.span)
+    }
+
     /// Returns whether one more may begin at `address`.
     fn admits(&mut self, now: Instant, address: IpAddr) -> bool {
         let all = self.count(now);
@@ -88,6 +93,11 @@ impl Rate {
     /// Returns whether half as many have begun lately as may of one kind.
     pub(crate) fn is_half_used(&mut self, now: Instant) -> bool {
         self.others.count(now) + self.familiar.count(now) >= self.others.most.div_ceil(2)
+    }
+
+    /// Returns the next time at which more may begin than before, if any began lately.
+    pub(crate) fn next_release(&self) -> Option<Instant> {
+        self.others.next_release().into_iter().chain(self.familiar.next_release()).min()
     }
 
     /// Returns whether one more may begin at `address`.

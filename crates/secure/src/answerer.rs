@@ -12,6 +12,7 @@ use crate::opener::{Answer, draw_id, prologue};
 use crate::reset::Announcement;
 use crate::session::{Agreed, Established, Session};
 use crate::stats::{Refusals, Refused};
+use crate::waiting::{Deferred, Waiting};
 use bytes::Bytes;
 use core::net::SocketAddr;
 use hopline_core::Instant;
@@ -31,6 +32,8 @@ pub struct Answerer {
     table: Table,
     calls: Calls,
     rate: Rate,
+    /// First messages from proven addresses that the rate defers.
+    waiting: Waiting<First>,
     failures: Failures,
     transmits: VecDeque<(SocketAddr, Bytes)>,
     events: VecDeque<AnswererEvent>,
@@ -86,6 +89,7 @@ impl From<Unread> for Refused {
 }
 
 /// A first message as it came.
+#[derive(Debug)]
 struct First {
     suite: Suite,
     versions: Versions,
@@ -119,6 +123,7 @@ impl Answerer {
             table: Table::new(config.half_open.into(), config.patience),
             calls: Calls::new(),
             rate: Rate::new(config.a_second.into()),
+            waiting: Waiting::new(),
             failures: Failures::default(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -130,6 +135,12 @@ impl Answerer {
     #[must_use]
     pub fn half_open(&self) -> usize {
         self.table.len()
+    }
+
+    /// Returns whether a first message from `address` waits for the rate limit. Its answer comes after a time-out, or with any other input.
+    #[must_use]
+    pub fn defers(&self, address: SocketAddr) -> bool {
+        self.waiting.contains(address)
     }
 
     /// Whether a handshake is under way whose opener sends to this id.
@@ -171,6 +182,10 @@ impl Answerer {
         for _ in 0..self.table.expire(now) {
             self.refusals.add(Refused::Expired);
         }
+        self.answer_deferred(now);
+        for _ in 0..self.waiting.expire(now) {
+            self.refusals.add(Refused::Full);
+        }
     }
 
     /// The next datagram to send, and where to.
@@ -188,7 +203,8 @@ impl Answerer {
     /// When to call [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.table.next_expiry()
+        let deferred = (!self.waiting.is_empty()).then(|| self.rate.next_release()).flatten();
+        [self.table.next_expiry(), deferred, self.waiting.next_expiry()].into_iter().flatten().min()
     }
 
     fn on_first(&mut self, now: Instant, from: SocketAddr, first: First) -> Result<(), Refused> {
@@ -221,34 +237,63 @@ impl Answerer {
             self.transmits.push_back((from, refuse(Reason::Version).to_bytes()));
             return Err(Refused::Version);
         };
-        self.admit(now, from, &first, (digest, proven))?;
-        self.answer(now, from, &first, version, (bound, digest, proven))
+        if self.admit(now, from, &first, (digest, proven))? {
+            self.answer(now, from, &first, version, (digest, proven))
+        } else {
+            if self.waiting.add(now, from, digest, first) {
+                self.refusals.add(Refused::Full);
+            }
+            Ok(())
+        }
     }
 
-    /// Returns whether one more handshake may begin. Under load, a first message without a cookie costs two hashes and no memory.
+    /// Answers deferred first messages as far as the rate allows now.
+    fn answer_deferred(&mut self, now: Instant) {
+        if self.waiting.is_empty() || self.rate.next_release().is_some_and(|release| release > now) {
+            return;
+        }
+        loop {
+            let Self { waiting, rate, table, .. } = self;
+            let next = waiting.take(|waits| rate.admits(now, waits.from.ip(), table.proven(waits.from)));
+            let Some(Deferred { message, from, digest, .. }) = next else { return };
+            let Some(version) = self.config.versions.common(message.versions) else { continue };
+            self.make_room();
+            let proven = self.table.proven(from);
+            if let Err(refused) = self.answer(now, from, &message, version, (digest, proven)) {
+                self.refusals.add(refused);
+            }
+        }
+    }
+
+    /// Returns whether one more handshake may begin now, or has to wait. Under load, a first message without a cookie costs two hashes and
+    /// no memory.
     fn admit(
         &mut self,
         now: Instant,
         from: SocketAddr,
         first: &First,
         (digest, proven): (Digest, Proven),
-    ) -> Result<(), Refused> {
+    ) -> Result<bool, Refused> {
         let many = self.table.len() >= usize::from(self.config.cookies_from);
         if !many && !self.rate.is_half_used(now) {
-            return Ok(());
+            return Ok(true);
         }
         if proven == Proven::No {
             let cookie = self.baker.cookie(now, digest);
             self.transmits.push_back((from, Message::Retry { opener: first.opener, cookie }.to_bytes()));
             return Err(Refused::Cookie);
         }
-        if !self.rate.admits(now, from.ip(), proven) {
-            return Err(Refused::Full);
+        let admitted = self.rate.admits(now, from.ip(), proven);
+        if admitted {
+            self.make_room();
         }
+        Ok(admitted)
+    }
+
+    fn make_room(&mut self) {
         if self.table.make_room() {
             self.refusals.add(Refused::Evicted);
         }
-        Ok(())
     }
 
     fn answer(
@@ -257,8 +302,9 @@ impl Answerer {
         from: SocketAddr,
         first: &First,
         version: u8,
-        (prologue, digest, proven): (Bytes, Digest, Proven),
+        (digest, proven): (Digest, Proven),
     ) -> Result<(), Refused> {
+        let prologue = prologue(first.suite, first.versions, first.opener, self.config.session.rekey_after);
         let setup = Setup {
             role: Role::Answerer,
             suite: first.suite,
@@ -286,6 +332,7 @@ impl Answerer {
             }
         };
         self.transmits.push_back((from, second.clone()));
+        self.waiting.take(|waits| waits.digest == digest);
         self.rate.note(now, from.ip(), proven);
         let attempts = Attempts::None;
         self.table

@@ -55,6 +55,7 @@ mod replay;
 mod reset;
 mod session;
 mod stats;
+mod waiting;
 
 #[cfg(test)]
 mod tests;

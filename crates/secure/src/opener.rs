@@ -41,6 +41,8 @@ pub struct Opener {
     cookies_left: u8,
     /// When the first message was sent, if it was sent once (Karn's rule).
     sent_once_at: Option<Instant>,
+    /// The time until a cookie came. An answerer under load gives it at once, and may defer its second message.
+    cookie_round_trip: Option<Duration>,
     hint: Option<Failure>,
     transmits: VecDeque<Bytes>,
     events: VecDeque<OpenerEvent>,
@@ -145,6 +147,7 @@ impl Opener {
             tries_left: config.tries - 1,
             cookies_left: COOKIES_PER_WAIT,
             sent_once_at: Some(now),
+            cookie_round_trip: None,
             hint: None,
             transmits: VecDeque::new(),
             events: VecDeque::new(),
@@ -272,6 +275,8 @@ impl Opener {
         self.cookies_left -= 1;
         self.cookie = Some(cookie);
         self.again_at = now + self.wait;
+        let round_trip = self.sent_once_at.map(|sent| now.since(sent));
+        self.cookie_round_trip = [self.cookie_round_trip, round_trip].into_iter().flatten().min();
         self.sent_once_at = self.sent_once_at.map(|_| now);
         self.send();
         Ok(())
@@ -308,6 +313,7 @@ impl Opener {
     fn complete(&mut self, now: Instant, answer: Answer, peer: Option<PublicKey>, third: Option<Bytes>) {
         let split = self.handshake.split();
         let round_trip = self.sent_once_at.map(|sent| now.since(sent));
+        let round_trip = [self.cookie_round_trip, round_trip].into_iter().flatten().min();
         let session = Session::new(&Agreed {
             cipher: self.suite.cipher,
             config: self.config.session,

@@ -1,6 +1,7 @@
 //! Hosts with each other, over whatever the network does.
 
 mod attacks;
+mod deferred;
 mod dialogues;
 mod driven;
 mod life;
