@@ -9,7 +9,7 @@ use hopline_secure::{
     Method, Opened, Opener, OpenerConfig, OpenerEvent, Order, PathConfig, PathEvent, Paths, PreSharedKey,
     PrivateKey, PublicKey, Sealer, Seed, Session, Trust,
 };
-use hopline_wire::secure::{Control, HEADER_LEN, Header, Message};
+use hopline_wire::secure::{Control, FIRST_LEN, HEADER_LEN, Header, Message};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
@@ -82,6 +82,9 @@ pub fn secure_opener(data: &[u8]) {
     }
 }
 
+/// The longest that a first message waits: as long as its opener does.
+const MOST_DEFERRED: Duration = Duration::from_millis(400);
+
 /// Script for an answerer: first messages from several addresses, what follows on its answers, all of it repeated and damaged, anything else, and time.
 /// A connection comes of who has the keys, once; each datagram is answered once at most, by three times its length at most; what is under way is bounded,
 /// and gone after a while.
@@ -98,7 +101,8 @@ pub fn secure_answerer(data: &[u8]) {
         let datagram = match choices.byte() % 6 {
             0 => {
                 now += Duration::from_millis(u64::from(choices.u16() % 8000));
-                answerer.handle_timeout(now);
+                let answers = answer_deferred(&mut answerer, now);
+                answers.iter().for_each(|answer| hear(&mut callers, now, answer));
                 continue;
             }
             1 => {
@@ -117,12 +121,7 @@ pub fn secure_answerer(data: &[u8]) {
             _ => anything(&mut choices, ConnectionId::new([2; 8]).expect("no magic number")),
         };
         if let Some(answer) = answer(&mut answerer, now, from, &datagram) {
-            for (opener, last) in &mut callers {
-                opener.handle(now, &answer);
-                if let Some(next) = follow(opener) {
-                    *last = next;
-                }
-            }
+            hear(&mut callers, now, &answer);
         }
         while let Some(event) = answerer.poll_event() {
             if let AnswererEvent::Accepted(Accepted { established, .. }) = event {
@@ -137,7 +136,7 @@ pub fn secure_answerer(data: &[u8]) {
         }
     }
     while let Some(due) = answerer.poll_timeout() {
-        assert!(due <= now + config.patience);
+        assert!(due <= now + MOST_DEFERRED + config.patience);
         answerer.handle_timeout(due);
     }
     assert_eq!(answerer.half_open(), 0);
@@ -268,13 +267,33 @@ fn answerer(method: Method, config: AnswererConfig) -> Answerer {
     made.expect("the settings are right")
 }
 
-/// What is answered, within the limits.
+/// The answer, within the limits.
 fn answer(answerer: &mut Answerer, now: Instant, from: SocketAddr, datagram: &Bytes) -> Option<Bytes> {
+    assert_eq!(answer_deferred(answerer, now).len(), 0, "what waited was answered at its time");
     answerer.handle(now, from, &mut datagram.to_vec());
     let (to, answer) = answerer.poll_transmit()?;
     assert_eq!(to, from);
     assert!(answer.len() <= 3 * datagram.len() && answerer.poll_transmit().is_none());
     Some(answer)
+}
+
+/// Answers to first messages that waited, each at the address that it came from.
+fn answer_deferred(answerer: &mut Answerer, now: Instant) -> Vec<Bytes> {
+    let waiting: Vec<_> = (0..=u8::MAX).map(address).filter(|&at| answerer.defers(at)).collect();
+    answerer.handle_timeout(now);
+    let answers: Vec<_> = std::iter::from_fn(|| answerer.poll_transmit()).collect();
+    assert!(answers.iter().all(|(to, answer)| waiting.contains(to) && answer.len() <= 3 * FIRST_LEN));
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
+/// All callers receive an answer; what they send next takes the place of what they sent last.
+fn hear(callers: &mut [(Opener, Bytes)], now: Instant, answer: &Bytes) {
+    for (opener, last) in callers {
+        opener.handle(now, answer);
+        if let Some(next) = follow(opener) {
+            *last = next;
+        }
+    }
 }
 
 /// What an opener sends next: a first message with a cookie, a third one, or under a shared key its first sealed datagram.
