@@ -23,9 +23,9 @@ pub(super) const PINNED: [(&str, u64); 11] = [
     ("split connections", 0x5917_1f4f_7a2d_6912),
     ("split over TPA", 0x5c55_8aa0_4213_7cfa),
     ("a supervisor host", 0x1c17_1cc2_759d_8cae),
-    ("a link that repairs its losses", 0xae4b_90d9_32bf_ebec),
+    ("a link that repairs its losses", 0xc3a3_51f2_b352_fc16),
     ("D-Proxy at both ends", 0xef5b_e82b_38cf_0f5e),
-    ("a link whose ends ask for what is missing", 0x2a68_d63e_156e_5e7a),
+    ("a link whose ends ask for what is missing", 0xf50d_d35c_d77b_26f5),
     ("Snoop at stations, packets kept at the next", 0x42a5_d281_4728_d1f0),
     ("registration, asking again", 0x0e80_0f7f_c53b_464d),
 ];
