@@ -37,8 +37,9 @@ fn pair() -> (Stream<Toy>, Stream<Toy>) {
 fn the_descriptor_says_that_a_begun_connection_is_open_until_somebody_has_asked() {
     let host = Host::bind_with(ANY, Toy::default()).unwrap();
     let server = Host::bind_with(ANY, Toy::default()).unwrap();
-    let begun = host.begin_connect(server.local_addr().unwrap(), &()).unwrap();
+    // It listens first: a host that does not refuses the connection.
     let listener = server.listen(&(), 1).unwrap();
+    let begun = host.begin_connect(server.local_addr().unwrap(), &()).unwrap();
     until("it is open", || is_readable(&begun));
     assert!(begun.is_open().unwrap());
     assert!(!is_readable(&begun), "it was told");
