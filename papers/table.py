@@ -22,16 +22,19 @@ VERDICTS = {
     "direction-only": "direction only",
     "differs": "differs",
     "cannot-be-judged": "cannot be judged",
+    "not-tested": "not tested",
 }
 # From the best to what weighs most in a sentence that says several things.
-WORSE = ["agrees", "direction-only", "cannot-be-judged", "differs"]
+WORSE = ["agrees", "direction-only", "not-tested", "cannot-be-judged", "differs"]
 COUNTED = {
     "exact values of the paper": "values",
     "signs and ranges of the paper": "bounds",
+    "the paper's on what its system is compared with": "baselines",
+    "values that parameters were fitted to": "fitted",
     "the same, read otherwise": "readings",
     "not the paper's": "ours",
 }
-SYMBOLS = {"agrees": "✓", "direction-only": "↗", "differs": "✗", "cannot-be-judged": "?"}
+SYMBOLS = {"agrees": "✓", "direction-only": "↗", "differs": "✗", "cannot-be-judged": "?", "not-tested": "∅"}
 
 
 def variant(label):

@@ -326,6 +326,9 @@ pub(crate) struct Reproduce {
     /// List papers, figures and claims, and run nothing
     #[arg(long)]
     pub(crate) list: bool,
+    /// Judge this claim alone, by its own points, and print what the verdict rests on
+    #[arg(long, value_name = "CLAIM", conflicts_with_all = ["list", "figure", "output", "report"])]
+    pub(crate) explain: Option<String>,
     /// Keep the results in this directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,

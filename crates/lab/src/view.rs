@@ -5,7 +5,9 @@ mod families;
 mod flows;
 mod names;
 
-use crate::claims::{Direction, Evidence, Measure, Measurement, Quantity, Register, Tally, Test};
+use crate::claims::{
+    self, Direction, Evidence, Measure, Measurement, Mechanism, Quantity, Register, Tally, Test,
+};
 use crate::comparison::{Comparison, Gain, PointResult};
 use crate::metrics::{self, Level};
 use crate::plan::Effort;
@@ -130,6 +132,7 @@ pub fn claim(evidence: &Evidence<'_>) -> Claim {
         },
         measured: evidence.measurement.as_ref().map(|m| scaled(m, factor)),
         unit: unit.to_owned(),
+        mechanism_off: mechanism_off(evidence),
         verdict: evidence.verdict,
         statement: parts.join("; "),
         experiment: None,
@@ -154,7 +157,7 @@ fn scaled(measurement: &Measurement, factor: f64) -> Measured {
 }
 
 /// The metric of a claim, and what is made of it.
-fn metric_of(measure: &Measure) -> String {
+pub(crate) fn metric_of(measure: &Measure) -> String {
     let metric = match measure.subject.as_str() {
         "" => measure.metric.name.to_owned(),
         subject => format!("{} of {subject}", measure.metric.name),
@@ -180,11 +183,30 @@ fn words(statistic: GainStatistic) -> &'static str {
 /// What was measured for a claim, in a word or two.
 #[must_use]
 pub fn measured(evidence: &Evidence<'_>) -> String {
-    let shown = claim(evidence);
-    let Some(measured) = shown.measured else { return "-".to_owned() };
-    let signed = matches!(&evidence.claim.test, Test::Measure(m) if m.direction() == Direction::Signed);
+    in_words(evidence.claim, evidence.measurement.as_ref())
+}
+
+/// What is measured for a claim with the mechanism switched off, and the verdict's symbol; empty if that is not known.
+#[must_use]
+pub fn mechanism_off(evidence: &Evidence<'_>) -> String {
+    match &evidence.mechanism {
+        Mechanism::Unknown => String::new(),
+        Mechanism::Absent => "no mechanism".to_owned(),
+        Mechanism::Off(sham) => {
+            format!("{} {}", in_words(evidence.claim, sham.measurement.as_ref()), sham.verdict.symbol())
+        }
+    }
+}
+
+/// A measurement for a claim, in a word or two.
+#[must_use]
+pub fn in_words(claim: &claims::Claim, measurement: Option<&Measurement>) -> String {
+    let Some(measurement) = measurement else { return "-".to_owned() };
+    let (factor, unit) = metrics::for_people(measurement.unit);
+    let measured = scaled(measurement, factor);
+    let signed = matches!(&claim.test, Test::Measure(m) if m.direction() == Direction::Signed);
     let text = if signed { measured.signed() } else { measured.text() };
-    format!("{text} {}", shown.unit).trim_end().to_owned()
+    format!("{text} {unit}").trim_end().to_owned()
 }
 
 fn failures(comparison: &Comparison) -> Option<String> {

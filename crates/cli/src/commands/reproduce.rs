@@ -5,7 +5,7 @@ use crate::args::Reproduce as Args;
 use crate::console;
 use crate::problems::{Failure, say};
 use crate::progress::Progress;
-use hopline_lab::claims::{self, Figure, Register, evaluate};
+use hopline_lab::claims::{self, Figure, Register, evaluate, evaluate_one};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::{How, in_memory};
 use hopline_lab::output::OutputError;
@@ -22,6 +22,9 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         return list(&papers, args.paper.as_deref());
     };
     let register = Register::load(&papers.folder(paper)?)?;
+    if let Some(claim) = &args.explain {
+        return explain(args, &register, claim);
+    }
     let chosen = register.chosen(args.figure.as_deref())?;
     let effort = super::effort(&args.effort);
     let over = super::settings(&args.effort.set)?;
@@ -56,6 +59,24 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         shown.push_str(&format!("\nreport in {}\n", report.path().display()));
     }
     console::print(&shown)
+}
+
+/// Judges one claim, and prints what the verdict rests on.
+fn explain(args: &Args, register: &Register, id: &str) -> Result<(), Failure> {
+    let claim = register.claim(id)?;
+    let plans = register.plans_of(claim, &super::settings(&args.effort.set)?, super::effort(&args.effort))?;
+    console::catch_interrupts()?;
+    let mut comparisons = Vec::new();
+    for (number, plan) in &plans {
+        comparisons.push((*number, run(args, &register.figures[*number], plan)?));
+    }
+    let made: Vec<(usize, &Comparison)> = comparisons.iter().map(|(number, c)| (*number, c)).collect();
+    let evidence = evaluate_one(register, claim, &made)?;
+    if args.effort.json {
+        return console::print(&format!("{}\n", evidence.json()));
+    }
+    let command = experiment::command().join(" ");
+    console::print(&text::explanation::describe(register, &made, &evidence, &command))
 }
 
 /// How many runs there are in all plans together, as far as is known before any is made.

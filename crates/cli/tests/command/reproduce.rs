@@ -105,12 +105,51 @@ fn claims_stand_beside_measurements_with_a_verdict_and_its_rule() {
 }
 
 #[test]
+fn a_claim_is_explained_by_its_own_points_on_one_screen() {
+    let folder = papers();
+    let output = reproduce(folder.path(), &["--explain", "X-1", "-q"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for part in [
+        "X-1 of Somebody, Something",
+        "\nclaim          ",
+        "\npoint          ",
+        "\nmeasured       ",
+        "6 runs",
+        "\nverdict        agrees\n",
+    ] {
+        assert!(text.contains(part), "{part:?}: {text}");
+    }
+    assert!(text.ends_with("--explain X-1 -q\n") && text.lines().count() < 24, "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&stdout(&reproduce(folder.path(), &["--explain", "X-2", "-q", "--json"])))
+            .unwrap();
+    assert_eq!((&json["claim"], &json["verdict"]), (&"X-2".into(), &"differs".into()));
+    assert!(
+        stdout(&reproduce(folder.path(), &["--explain", "X-3", "-q"]))
+            .contains("cannot be judged: needs TPA")
+    );
+}
+
+#[test]
+fn a_claim_that_is_not_there_is_refused_with_the_nearest() {
+    let folder = papers();
+    let output = reproduce(folder.path(), &["--explain", "X-l"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("mine has no claim `X-l`") && stderr(&output).contains("did you mean `X-")
+    );
+}
+
+#[test]
 fn claims_are_judged_along_a_key_that_the_register_names() {
     let folder = papers();
     let file = folder.path().join("papers/mine/claims.toml");
     std::fs::write(&file, format!("along = \"tcp.window\"\n{CLAIMS}")).unwrap();
     let text = stdout(&reproduce(folder.path(), &["-q"]));
-    let table = text.split("along tcp.window (✓ agrees, ↗ direction only, ✗ differs, ? cannot be judged)\n");
+    let table = text.split(
+        "along tcp.window (✓ agrees, ↗ direction only, ✗ differs, ? cannot be judged, ∅ not tested)\n",
+    );
     let table: Vec<&str> = table.last().unwrap().lines().filter(|line| !line.is_empty()).collect();
     let cells = |line: usize| table[line].split("  ").map(str::trim).filter(|cell| !cell.is_empty());
     assert_eq!(cells(0).collect::<Vec<_>>(), ["claim", "claimed", "2", "8"], "{text}");

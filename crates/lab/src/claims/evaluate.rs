@@ -1,10 +1,12 @@
 //! What our runs say of a paper's claims.
 
 use super::along::{self, Along};
-use super::finding::{Found, Missing};
+use super::finding::{Found, Missing, named_points};
+use super::sham::{self, Mechanism, Sham, Switch};
 use super::verdict::ratio_range;
 use super::{
-    Claim, Claimed, Direction, Heading, Measure, OfSeveral, Quantity, Register, Test, Verdict, judge,
+    Claim, Claimed, Direction, Heading, Measure, OfSeveral, Quantity, Register, Selector, Test, Verdict,
+    judge,
 };
 use crate::comparison::Comparison;
 use crate::metrics;
@@ -23,6 +25,8 @@ pub struct Evidence<'a> {
     pub verdict: Verdict,
     /// Why there is no other verdict; empty if there is nothing to say.
     pub why: String,
+    /// What becomes of it with the mechanism under test switched off.
+    pub mechanism: Mechanism,
     /// The same at each value of the key that the register names, if the claim gives it one.
     pub along: Vec<Along>,
 }
@@ -60,57 +64,81 @@ pub fn evaluate<'a>(
     register: &'a Register,
     figures: &[(usize, &Comparison)],
 ) -> Result<Vec<Evidence<'a>>, Problem> {
-    let mut evidence = Vec::new();
-    for claim in &register.claims {
-        match &claim.test {
-            Test::Needs(needs) => {
-                if figures.len() == register.figures.len() {
-                    evidence.push(Evidence {
-                        claim,
-                        measurement: None,
-                        verdict: Verdict::CannotBeJudged,
-                        why: format!("needs {needs}"),
-                        along: Vec::new(),
-                    });
-                }
-            }
-            Test::Measure(measure) => {
-                if let Some(runs) = Runs::of(register, measure, figures) {
-                    let along = all_along(register, claim, measure, runs);
-                    evidence.push(Evidence { along, ..evidence_of(register, claim, measure, runs)? });
-                }
-            }
+    let all = figures.len() == register.figures.len();
+    let judged = |claim: &&Claim| match &claim.test {
+        Test::Needs(_) => all,
+        Test::Measure(measure) => Runs::of(register, claim, measure, figures).is_some(),
+    };
+    register.claims.iter().filter(judged).map(|claim| evaluate_one(register, claim, figures)).collect()
+}
+
+/// Judges one claim.
+///
+/// # Errors
+///
+/// A claim that picks no point, or whose figures are not among `figures`.
+pub fn evaluate_one<'a>(
+    register: &'a Register,
+    claim: &'a Claim,
+    figures: &[(usize, &Comparison)],
+) -> Result<Evidence<'a>, Problem> {
+    let measure = match &claim.test {
+        Test::Needs(needs) => {
+            return Ok(Evidence {
+                claim,
+                measurement: None,
+                verdict: Verdict::CannotBeJudged,
+                why: format!("needs {needs}"),
+                mechanism: Mechanism::Unknown,
+                along: Vec::new(),
+            });
         }
-    }
-    Ok(evidence)
+        Test::Measure(measure) => measure,
+    };
+    let runs = Runs::of(register, claim, measure, figures)
+        .ok_or_else(|| Problem::new(format!("the figures of {} were not run", claim.id)))?;
+    let along = all_along(register, claim, measure, runs);
+    Ok(Evidence { along, ..tested(register, claim, measure, runs)? })
 }
 
 /// The runs that a claim is judged by.
 #[derive(Clone, Copy)]
 struct Runs<'a> {
     /// Number of the claim's figure in the register.
-    figure: usize,
-    comparison: &'a Comparison,
+    number: usize,
+    own: sham::Runs<'a>,
     /// Those of the point that it is compared with, of the same figure or another.
-    against: &'a Comparison,
+    against: sham::Runs<'a>,
     /// Those of the figure whose statistic it is taken over.
-    over: Option<&'a Comparison>,
+    over: Option<sham::Runs<'a>>,
 }
 
 impl<'a> Runs<'a> {
     /// `None` if they were not made.
-    fn of(register: &Register, measure: &Measure, figures: &[(usize, &'a Comparison)]) -> Option<Self> {
-        let made = |id: &str| figures.iter().find(|(number, _)| register.figures[*number].id == id);
-        let &(figure, comparison) = made(&measure.figure)?;
+    fn of(
+        register: &'a Register,
+        claim: &'a Claim,
+        measure: &Measure,
+        figures: &[(usize, &'a Comparison)],
+    ) -> Option<Self> {
+        let made = |id: &str| {
+            let &(number, comparison) =
+                figures.iter().find(|(number, _)| register.figures[*number].id == id)?;
+            Some((
+                number,
+                sham::Runs { comparison, shams: register.shams_of(claim, &register.figures[number]) },
+            ))
+        };
+        let (number, own) = made(&measure.figure)?;
         let against = match &measure.against {
             Some(against) => made(&against.figure)?.1,
-            None => comparison,
+            None => own,
         };
         let over = match &measure.quantity {
             Quantity::OverFigure(_, over) => Some(made(over)?.1),
             Quantity::Mean | Quantity::OfGains(_) => None,
         };
-        Some(Self { figure, comparison, against, over })
+        Some(Self { number, own, against, over })
     }
 }
 
@@ -120,10 +148,44 @@ fn all_along(register: &Register, claim: &Claim, measure: &Measure, runs: Runs<'
         return Vec::new();
     };
     let at = |value: Json| {
-        let evidence = evidence_of(register, claim, &measure.at(key, &value), runs).ok()?;
+        let evidence = evidence_of(register, claim, &measure.at(key, &value), runs, Switch::On).ok()?;
         Some(Along::of(value, evidence))
     };
-    along::values(runs.comparison, key).into_iter().filter_map(at).collect()
+    along::values(runs.own.comparison, key).into_iter().filter_map(at).collect()
+}
+
+/// The claim, beside itself with the mechanism switched off.
+fn tested<'a>(
+    register: &Register,
+    claim: &'a Claim,
+    measure: &Measure,
+    runs: Runs<'_>,
+) -> Result<Evidence<'a>, Problem> {
+    let on = evidence_of(register, claim, measure, runs, Switch::On)?;
+    let mechanism = if runs.own.shams.is_none() {
+        Mechanism::Unknown
+    } else if !has_mechanism(measure, runs)? {
+        Mechanism::Absent
+    } else {
+        let Evidence { measurement, verdict, .. } = evidence_of(register, claim, measure, runs, Switch::Off)?;
+        Mechanism::Off(Sham { measurement, verdict })
+    };
+    let verdict = mechanism.verdict(on.verdict);
+    let why = if verdict == Verdict::NotTested { NOT_TESTED.to_owned() } else { on.why };
+    Ok(Evidence { verdict, why, mechanism, ..on })
+}
+
+const NOT_TESTED: &str = "it comes out the same with the mechanism switched off";
+
+/// Returns whether some point of a claim has the mechanism under test.
+fn has_mechanism(measure: &Measure, runs: Runs<'_>) -> Result<bool, Problem> {
+    let is_switched = |selector: &Selector, runs: sham::Runs<'_>| {
+        let points = selector.find_all(named_points(runs.comparison))?;
+        Ok::<_, Problem>(runs.switched(points.clone(), Switch::Off)? != points)
+    };
+    let against = measure.against.as_ref().and_then(|against| against.point.as_ref());
+    let elsewhere = against.map(|selector| is_switched(selector, runs.against)).transpose()?;
+    Ok(is_switched(&measure.point, runs.own)? || elsewhere.unwrap_or(false))
 }
 
 fn evidence_of<'a>(
@@ -131,10 +193,12 @@ fn evidence_of<'a>(
     claim: &'a Claim,
     measure: &Measure,
     runs: Runs<'_>,
+    switch: Switch,
 ) -> Result<Evidence<'a>, Problem> {
     let verdict = Verdict::CannotBeJudged;
-    let nothing = |why: String| Evidence { claim, measurement: None, verdict, why, along: Vec::new() };
-    let measurement = match measured(measure, runs)? {
+    let (mechanism, along) = (Mechanism::Unknown, Vec::new());
+    let nothing = |why: String| Evidence { claim, measurement: None, verdict, why, mechanism, along };
+    let measurement = match measured(measure, runs, switch)? {
         Ok(measurement) => measurement,
         Err(why) => return Ok(nothing(why.to_owned())),
     };
@@ -149,10 +213,14 @@ fn evidence_of<'a>(
 }
 
 /// The measurement, or why there is none.
-fn measured(measure: &Measure, runs: Runs<'_>) -> Result<Result<Measurement, Missing>, Problem> {
-    let found = Found::of(measure, runs.comparison, runs.against)?;
+fn measured(
+    measure: &Measure,
+    runs: Runs<'_>,
+    switch: Switch,
+) -> Result<Result<Measurement, Missing>, Problem> {
+    let found = Found::of(measure, runs.own, runs.against, switch)?;
     let over = match runs.over {
-        Some(over) => Some(Found::of(measure, over, over)?),
+        Some(over) => Some(Found::of(measure, over, over, switch)?),
         None => None,
     };
     let finding = match over.as_ref().map(|over| over.finding.clone()) {
@@ -168,9 +236,9 @@ fn measured(measure: &Measure, runs: Runs<'_>) -> Result<Result<Measurement, Mis
         Some(figure) => format!("{} in {figure}", other.described_beside(&found.place)),
         None => other.described_beside(&found.place),
     });
-    let description = &runs.comparison.description;
+    let description = &runs.own.comparison.description;
     Ok(Ok(Measurement {
-        figure: runs.figure,
+        figure: runs.number,
         point: point_label(&found),
         against: against.map(|against| match (&measure.quantity, &over) {
             (Quantity::OverFigure(_, figure), Some(over)) => {
@@ -196,6 +264,23 @@ fn point_label(found: &Found<'_>) -> String {
     }
 }
 
+impl Measurement {
+    /// As `--json` prints it.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        json!({
+            "point": self.point,
+            "against": self.against,
+            "n": self.n,
+            "mean": self.value,
+            "interval": self.interval.map(|i| [i.low, i.high]),
+            "unit": self.unit,
+            "excluded": self.excluded,
+            "sign_p": self.sign_test.map(|test| test.p),
+        })
+    }
+}
+
 impl Evidence<'_> {
     /// As `--json` prints it.
     #[must_use]
@@ -208,16 +293,8 @@ impl Evidence<'_> {
             "statement": self.claim.statement,
             "where": self.claim.place,
             "claimed": self.claimed(),
-            "measured": self.measurement.as_ref().map(|m| json!({
-                "point": m.point,
-                "against": m.against,
-                "n": m.n,
-                "mean": m.value,
-                "interval": m.interval.map(|i| [i.low, i.high]),
-                "unit": m.unit,
-                "excluded": m.excluded,
-                "sign_p": m.sign_test.map(|test| test.p),
-            })),
+            "measured": self.measurement.as_ref().map(Measurement::json),
+            "mechanism_off": self.mechanism.json(),
             "verdict": self.verdict,
             "why": self.why,
             "note": self.claim.note,

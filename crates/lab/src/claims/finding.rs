@@ -2,6 +2,7 @@
 
 use super::measure::{Measure, Quantity};
 use super::selector::{Named, OfSeveral, Selector};
+use super::sham::{Runs, Switch};
 use super::verdict::Scale;
 use crate::comparison::{Comparison, Versus};
 use crate::metrics::{Better, Level};
@@ -28,23 +29,29 @@ impl<'a> Found<'a> {
     /// Looks `measure` up in the runs of a figure, and in those of what it is compared with, which may be the same.
     pub(super) fn of(
         measure: &'a Measure,
-        runs: &'a Comparison,
-        against: &'a Comparison,
+        runs: Runs<'a>,
+        against: Runs<'a>,
+        switch: Switch,
     ) -> Result<Self, Problem> {
         let level = measure.metric.level();
         let metric = |subject: &'a str| (level, subject, measure.metric.name);
         let better = measure.metric.better;
-        let points = measure.point.find_all(named_points(runs))?;
+        let points = runs.switched(measure.point.find_all(named_points(runs.comparison))?, switch)?;
         let of_several = measure.point.of_several.map(|of| (of, points.len())).filter(|(_, n)| *n > 1);
-        let candidates = Place::all(runs, points, &measure.point, metric(&measure.subject), better);
-        let elsewhere =
-            match measure.against.as_ref().and_then(|other| Some((other.point.as_ref()?, &other.subject))) {
-                Some((selector, subject)) => {
-                    let points = selector.find_all(named_points(against))?;
-                    Some(Place::all(against, points, selector, metric(subject), better).swap_remove(0))
-                }
-                None => None,
-            };
+        let candidates =
+            Place::all(runs.comparison, points, &measure.point, metric(&measure.subject), better);
+        let elsewhere = match measure
+            .against
+            .as_ref()
+            .and_then(|other| Some((other.point.as_ref()?, &other.subject)))
+        {
+            Some((selector, subject)) => {
+                let found = selector.find_all(named_points(against.comparison))?;
+                let points = against.switched(found, switch)?;
+                Some(Place::all(against.comparison, points, selector, metric(subject), better).swap_remove(0))
+            }
+            None => None,
+        };
         let beside = |place: &Place<'a>| match (&measure.against, &elsewhere) {
             (Some(other), None) => Some(place.of(metric(&other.subject))),
             _ => elsewhere.clone(),
@@ -263,7 +270,7 @@ fn percent(log_ratio: f64) -> f64 {
     libm::expm1(log_ratio) * 100.0
 }
 
-fn named_points(comparison: &Comparison) -> impl Iterator<Item = Named<'_>> {
+pub(super) fn named_points(comparison: &Comparison) -> impl Iterator<Item = Named<'_>> {
     let points = comparison.description.points.iter();
     points.map(|p| (p.variant.as_deref(), Json::Object(p.settings.clone()), p.label.as_str()))
 }

@@ -83,7 +83,15 @@ pub mod figure {
 }
 
 /// `[[figure]]`.
-pub const FIGURE: &[Key] = &[figure::ID.key, figure::TITLE.key, figure::PLAN.key];
+pub const FIGURE: &[Key] = &[
+    figure::ID.key,
+    figure::TITLE.key,
+    figure::PLAN.key,
+    Key::settings(
+        "sham",
+        "for each variant with the mechanism under test the variant that stands in for it with the mechanism off: a claim that holds for both is not tested; empty if no variant has one",
+    ),
+];
 
 /// `[[claim]]`.
 pub const CLAIM: &[Key] = &[
@@ -91,12 +99,16 @@ pub const CLAIM: &[Key] = &[
     Key::word(
         "kind",
         KIND,
-        "whose it is: the paper's; the paper's, with a scenario that is read otherwise; or ours. Only the first count for the paper",
+        "origin: the paper; the paper, of a value that a parameter here was fitted to; the paper, with a scenario that is read otherwise; or this project. Only the first count for the paper",
     )
     .or(Word("paper")),
     Key::text(
         "sentence",
         "the paper says it in one sentence with other claims of the same text here: they count once, with the worst of their verdicts",
+    ),
+    Key::settings(
+        "sham",
+        "stands for the figure's `sham`: of a claim about another mechanism than the figure's other claims",
     ),
     Key::text("figure", "id of the figure whose runs it is judged by"),
     Key::text("statement", "what the paper says, in our words").required(),

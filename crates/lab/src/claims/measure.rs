@@ -1,8 +1,10 @@
 //! What is measured for a claim.
 
+use super::finding::named_points;
 use super::selector::{OfSeveral, Selector};
 use super::verdict::{Claimed, Direction, Scale};
 use super::{Figure, Rule};
+use crate::comparison::Comparison;
 use crate::metrics::{self, Level, MetricInfo};
 use crate::stats::{GainStatistic, Interval};
 use hopline_scenario::schema::Section;
@@ -114,6 +116,22 @@ impl Measure {
         let point = (self.figure == figure || over).then_some(&self.point);
         let against = self.against.as_ref().filter(|a| a.figure == figure || over);
         point.into_iter().chain(against.and_then(|a| a.point.as_ref())).collect()
+    }
+}
+
+impl Measure {
+    /// Returns what each point of a figure's runs is for: measured, compared, or a stand-in.
+    pub(crate) fn roles(&self, figure: &Figure, comparison: &Comparison) -> Vec<&'static str> {
+        let picked = |selector: &Selector| selector.find_all(named_points(comparison)).unwrap_or_default();
+        let own = if figure.id == self.figure { picked(&self.point) } else { Vec::new() };
+        let against = self.against.as_ref().filter(|against| against.figure == figure.id);
+        let compared = against.and_then(|against| against.point.as_ref()).map(picked).unwrap_or_default();
+        let role = |point: usize| match (own.contains(&point), compared.contains(&point)) {
+            (true, _) => "point",
+            (_, true) => "against",
+            _ => "stand-in",
+        };
+        (0..comparison.description.points.len()).map(role).collect()
     }
 }
 

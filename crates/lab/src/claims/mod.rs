@@ -9,15 +9,17 @@ mod finding;
 pub mod keys;
 mod measure;
 mod selector;
+mod sham;
 mod tally;
 #[cfg(test)]
 mod tests;
 mod verdict;
 
 pub use along::Along;
-pub use evaluate::{Evidence, Measurement, evaluate};
+pub use evaluate::{Evidence, Measurement, evaluate, evaluate_one};
 pub use measure::{Against, Measure, Quantity};
 pub use selector::{OfSeveral, Selector};
+pub use sham::{Mechanism, Sham, Shams};
 pub use tally::{Count, Heading, Kind, Tally};
 pub use verdict::{Claimed, Direction, Scale, Verdict, judge};
 
@@ -26,7 +28,7 @@ use crate::metrics::{self, Level};
 use crate::plan::{Effort, Plan};
 use hopline_scenario::document::{self, Setting};
 use hopline_scenario::schema::{Section, check_document};
-use hopline_scenario::source::{Problem, Problems, Source};
+use hopline_scenario::source::{Problem, Problems, Source, nearest};
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 
@@ -62,7 +64,7 @@ pub struct Rule {
 }
 
 /// Something that can be reproduced.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Figure {
     /// What it is called on the command line.
     pub id: String,
@@ -70,6 +72,8 @@ pub struct Figure {
     pub title: String,
     /// Its plan file.
     pub plan: PathBuf,
+    /// What stands in for variants with the mechanism under test, if the figure says so.
+    pub shams: Option<Shams>,
 }
 
 /// One claim.
@@ -89,6 +93,8 @@ pub struct Claim {
     pub scenario: String,
     /// What a reader of the verdict should know; empty if nothing.
     pub note: String,
+    /// What stands in for its variants with the mechanism off, in place of what its figure says.
+    pub shams: Option<Shams>,
     /// How it is judged.
     pub test: Test,
 }
@@ -113,8 +119,11 @@ impl Register {
         let document = document::parse(&source)?;
         check_document(&document, "the claims", keys::CLAIMS)?;
         let file = Section::new(&document, keys::CLAIMS);
-        let figures: Vec<Figure> =
-            file.sections("figure").iter().map(|section| Figure::of(section, folder)).collect();
+        let figures: Vec<Figure> = file
+            .sections("figure")
+            .iter()
+            .map(|section| Figure::of(section, folder))
+            .collect::<Result<_, _>>()?;
         let rule = Rule::of(&file.section("rule"))?;
         let sections = file.sections("claim");
         let claims = sections.iter().map(|section| Claim::of(section, &figures, &rule));
@@ -158,7 +167,65 @@ impl Register {
                 plan.points.iter().map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str()));
             selector.find_all(labels)?;
         }
+        let of_claims = self.claims_of(&figure.id).filter_map(|claim| claim.shams.as_ref());
+        figure.shams.iter().chain(of_claims).try_for_each(|shams| shams.check(&plan.points))?;
         Ok(plan)
+    }
+
+    /// Returns the claim of this id.
+    ///
+    /// # Errors
+    /// There is no such claim.
+    pub fn claim(&self, id: &str) -> Result<&Claim, Problem> {
+        self.claims.iter().find(|claim| claim.id == id).ok_or_else(|| {
+            let near = nearest(id, self.claims.iter().map(|claim| claim.id.as_str()));
+            let help = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("`hopline reproduce {} --list` lists its claims", self.id),
+            };
+            Problem::new(format!("{} has no claim `{id}`", self.id)).help(help)
+        })
+    }
+
+    /// Returns what a claim is judged by, and nothing else: the numbers of figures, and of each a plan of the points that are measured,
+    /// compared, or stand in for those with the mechanism off. Empty if the claim cannot be judged yet.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn plans_of(
+        &self,
+        claim: &Claim,
+        over: &[Setting],
+        effort: Effort,
+    ) -> Result<Vec<(usize, Plan)>, Problems> {
+        let Test::Measure(measure) = &claim.test else { return Ok(Vec::new()) };
+        let mut plans = Vec::new();
+        for (number, figure) in self.figures.iter().enumerate() {
+            let selectors = measure.selectors_in(&figure.id);
+            if selectors.is_empty() {
+                continue;
+            }
+            let plan = self.plan(figure, over, effort)?;
+            let mut points = Vec::new();
+            for selector in selectors {
+                let named = plan.points.iter();
+                let found = selector
+                    .find_all(named.map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str())))?;
+                if let Some(shams) = self.shams_of(claim, figure) {
+                    points.extend(shams.stand_ins(&plan.points, &found)?);
+                }
+                points.extend(found);
+            }
+            points.sort_unstable();
+            points.dedup();
+            plans.push((number, plan.only(&points)?));
+        }
+        Ok(plans)
+    }
+
+    /// Returns what stands in for the variants of `figure` in a claim, if that is known.
+    fn shams_of<'a>(&self, claim: &'a Claim, figure: &'a Figure) -> Option<&'a Shams> {
+        claim.shams.as_ref().or(figure.shams.as_ref())
     }
 
     /// The claims that are judged by the runs of a figure.
@@ -227,10 +294,11 @@ impl Rule {
 }
 
 impl Figure {
-    fn of(section: &Section<'_>, folder: &Path) -> Self {
+    fn of(section: &Section<'_>, folder: &Path) -> Result<Self, Problem> {
         let [id, title, plan] =
             [keys::figure::ID, keys::figure::TITLE, keys::figure::PLAN].map(|key| section.get(key));
-        Self { id: id.to_owned(), title: title.to_owned(), plan: folder.join(plan) }
+        let shams = Shams::of(section)?;
+        Ok(Self { id: id.to_owned(), title: title.to_owned(), plan: folder.join(plan), shams })
     }
 }
 
@@ -249,6 +317,7 @@ impl Claim {
             place: text("where"),
             scenario: text("scenario"),
             note: text("note"),
+            shams: Shams::of(section)?,
             test,
         })
     }

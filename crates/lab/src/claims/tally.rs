@@ -1,6 +1,6 @@
 //! How many claims agree: counts that do not mix what is hard to meet with what is not.
 
-use super::{Claimed, Evidence, Test, Verdict};
+use super::{Claimed, Evidence, Mechanism, Test, Verdict};
 use serde_json::{Map, Value as Json, json};
 
 /// Whose a claim is.
@@ -9,6 +9,8 @@ pub enum Kind {
     /// The paper says it, and its scenario is read as everywhere.
     #[default]
     Paper,
+    /// The paper says it, and a parameter here was fitted to it.
+    Fitted,
     /// The paper says it; what it leaves open is read otherwise than elsewhere.
     Reading,
     /// The paper does not say it.
@@ -17,11 +19,12 @@ pub enum Kind {
 
 impl Kind {
     /// The words of the key `kind`.
-    pub(super) const WORDS: [&str; 3] = ["paper", "reading", "ours"];
+    pub(super) const WORDS: [&str; 4] = ["paper", "fitted", "reading", "ours"];
 
     /// What the key says.
     pub(super) fn of(word: Option<&str>) -> Self {
         match word {
+            Some("fitted") => Self::Fitted,
             Some("reading") => Self::Reading,
             Some("ours") => Self::Ours,
             _ => Self::Paper,
@@ -42,6 +45,10 @@ pub enum Heading {
     Values,
     /// The paper's, of a sign, a bound or a range.
     Bounds,
+    /// The paper's, of points without the mechanism under test.
+    Baselines,
+    /// The paper's, to which a parameter was fitted.
+    Fitted,
     /// Other readings.
     Readings,
     /// Ours.
@@ -50,7 +57,8 @@ pub enum Heading {
 
 impl Heading {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Values, Self::Bounds, Self::Readings, Self::Ours];
+    pub const ALL: [Self; 6] =
+        [Self::Values, Self::Bounds, Self::Baselines, Self::Fitted, Self::Readings, Self::Ours];
 
     /// In words.
     #[must_use]
@@ -58,6 +66,8 @@ impl Heading {
         match self {
             Self::Values => "exact values of the paper",
             Self::Bounds => "signs and ranges of the paper",
+            Self::Baselines => "the paper's on what its system is compared with",
+            Self::Fitted => "values that parameters were fitted to",
             Self::Readings => "the same, read otherwise",
             Self::Ours => "not the paper's",
         }
@@ -69,6 +79,8 @@ impl Heading {
         match self {
             Self::Values => "values",
             Self::Bounds => "bounds",
+            Self::Baselines => "baselines",
+            Self::Fitted => "fitted",
             Self::Readings => "readings",
             Self::Ours => "ours",
         }
@@ -80,6 +92,8 @@ impl Heading {
         Some(match (evidence.claim.kind, measure.claimed) {
             (Kind::Ours, _) => Self::Ours,
             (Kind::Reading, _) => Self::Readings,
+            (Kind::Fitted, _) => Self::Fitted,
+            (Kind::Paper, _) if evidence.mechanism == Mechanism::Absent => Self::Baselines,
             (Kind::Paper, Claimed::Value { .. } | Claimed::Ratio { .. }) => Self::Values,
             (Kind::Paper, _) => Self::Bounds,
         })
@@ -89,14 +103,14 @@ impl Heading {
 /// What became of the claims under a heading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    of_verdicts: [usize; 4],
+    of_verdicts: [usize; Verdict::ALL.len()],
 }
 
 impl Count {
-    /// How many there are.
+    /// How many there are, without those that are not tested.
     #[must_use]
     pub fn all(&self) -> usize {
-        self.of_verdicts.iter().sum()
+        self.of_verdicts.iter().sum::<usize>() - self.of(Verdict::NotTested)
     }
 
     /// How many have a verdict.
@@ -118,7 +132,7 @@ impl Count {
 /// The claims that were judged, counted. Claims of one sentence count once under a heading, with the worst of their verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    counts: [Count; 4],
+    counts: [Count; Heading::ALL.len()],
 }
 
 impl Tally {
@@ -148,22 +162,25 @@ impl Tally {
         self.counts[heading as usize]
     }
 
-    /// A line for each heading that has any: "exact values of the paper: 12 of 65 agree (20 direction only, 33 differ)".
+    /// A line for each heading that has any: "exact values of the paper: 12 of 65 agree (20 direction only, 33 differ), 4 not tested".
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let line = |heading: Heading| {
             let count = self.under(heading);
-            let others = &Verdict::ALL[1..];
-            let others = others.iter().map(|verdict| format!("{} {}", count.of(*verdict), verdict.word()));
-            format!(
-                "{}: {} of {} agree ({})",
-                heading.words(),
-                count.of(Verdict::Agrees),
-                count.all(),
-                others.collect::<Vec<_>>().join(", ")
-            )
+            let others = [Verdict::DirectionOnly, Verdict::Differs, Verdict::CannotBeJudged];
+            let others = others.map(|verdict| format!("{} {}", count.of(verdict), verdict.word())).join(", ");
+            let not_tested = match count.of(Verdict::NotTested) {
+                0 => String::new(),
+                n => format!(", {n} {}", Verdict::NotTested.word()),
+            };
+            let (agree, all) = (count.of(Verdict::Agrees), count.all());
+            format!("{}: {agree} of {all} agree ({others}){not_tested}", heading.words())
         };
-        Heading::ALL.into_iter().filter(|heading| self.under(*heading).all() > 0).map(line).collect()
+        Heading::ALL
+            .into_iter()
+            .filter(|heading| self.under(*heading) != Count::default())
+            .map(line)
+            .collect()
     }
 
     /// As `--json` prints it.
@@ -179,8 +196,9 @@ fn worse(a: Verdict, b: Verdict) -> Verdict {
     let weight = |verdict| match verdict {
         Verdict::Agrees => 0,
         Verdict::DirectionOnly => 1,
-        Verdict::CannotBeJudged => 2,
-        Verdict::Differs => 3,
+        Verdict::NotTested => 2,
+        Verdict::CannotBeJudged => 3,
+        Verdict::Differs => 4,
     };
     if weight(b) > weight(a) { b } else { a }
 }

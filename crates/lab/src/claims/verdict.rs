@@ -42,11 +42,14 @@ pub enum Verdict {
     Differs,
     /// There is no measurement, or its interval is too wide to tell.
     CannotBeJudged,
+    /// It agrees, in full or in direction, and does so too with the mechanism under test switched off.
+    NotTested,
 }
 
 impl Verdict {
     /// All of them, best first.
-    pub const ALL: [Self; 4] = [Self::Agrees, Self::DirectionOnly, Self::Differs, Self::CannotBeJudged];
+    pub const ALL: [Self; 5] =
+        [Self::Agrees, Self::DirectionOnly, Self::Differs, Self::CannotBeJudged, Self::NotTested];
 
     /// In words.
     #[must_use]
@@ -56,6 +59,7 @@ impl Verdict {
             Self::DirectionOnly => "direction only",
             Self::Differs => "differs",
             Self::CannotBeJudged => "cannot be judged",
+            Self::NotTested => "not tested",
         }
     }
 
@@ -67,6 +71,7 @@ impl Verdict {
             Self::DirectionOnly => "↗",
             Self::Differs => "✗",
             Self::CannotBeJudged => "?",
+            Self::NotTested => "∅",
         }
     }
 }

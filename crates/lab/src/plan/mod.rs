@@ -170,6 +170,21 @@ impl Plan {
         runs as f64 * self.points.iter().map(|p| p.scenario.duration().as_secs_f64()).sum::<f64>()
     }
 
+    /// The same plan with these of its points alone, compared with their baselines as far as those are among them.
+    ///
+    /// # Errors
+    /// A question about flows that none of the points has.
+    pub fn only(mut self, points: &[usize]) -> Result<Self, Problems> {
+        let place = |number: usize| points.iter().position(|&kept| kept == number);
+        let kept = points.iter().enumerate().map(|(new, &old)| {
+            let point = &self.points[old];
+            Point { baseline: place(point.baseline).unwrap_or(new), ..point.clone() }
+        });
+        self.points = kept.collect();
+        self.flows = flows(&self.points)?;
+        self.asking(hopline_scenario::Question::default())
+    }
+
     /// Keys that the points differ in, in the order in which they were given.
     #[must_use]
     pub fn keys(&self) -> Vec<&str> {
@@ -214,7 +229,13 @@ impl Point {
     /// Its settings by key.
     #[must_use]
     pub(crate) fn settings_json(&self) -> Json {
-        self.settings.iter().map(|s| (s.path.clone(), s.json())).collect::<serde_json::Map<_, _>>().into()
+        self.settings_object().into()
+    }
+
+    /// Its settings by key, as an object.
+    #[must_use]
+    pub(crate) fn settings_object(&self) -> serde_json::Map<String, Json> {
+        self.settings.iter().map(|s| (s.path.clone(), s.json())).collect()
     }
 }
 

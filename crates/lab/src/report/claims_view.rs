@@ -8,6 +8,8 @@ pub(super) struct ClaimsView<'a> {
     pub(super) note: &'a str,
     pub(super) tally: Vec<(&'static str, &'static str, &'static str, usize)>,
     pub(super) rows: Vec<ClaimRow<'a>>,
+    /// Whether any claim was measured with the mechanism off.
+    pub(super) has_mechanism_off: bool,
     pub(super) along: Option<AlongView<'a>>,
 }
 
@@ -18,6 +20,7 @@ pub(super) struct ClaimRow<'a> {
     pub(super) metric: &'a str,
     pub(super) claimed: &'a str,
     pub(super) measured: String,
+    pub(super) mechanism_off: &'a str,
     pub(super) symbol: &'static str,
     pub(super) word: &'static str,
     pub(super) class: &'static str,
@@ -61,6 +64,7 @@ impl<'a> ClaimsView<'a> {
                 .measured
                 .as_ref()
                 .map_or_else(|| "–".into(), |m| format!("{} {}", m.text(), claim.unit)),
+            mechanism_off: &claim.mechanism_off,
             symbol: claim.verdict.symbol(),
             word: claim.verdict.word(),
             class: class(claim.verdict),
@@ -74,6 +78,7 @@ impl<'a> ClaimsView<'a> {
                 .map(|v| (v.symbol(), v.word(), class(v), count(v)))
                 .collect(),
             rows: claims.claims.iter().map(row).collect(),
+            has_mechanism_off: claims.claims.iter().any(|claim| !claim.mechanism_off.is_empty()),
             along: AlongView::of(claims),
         }
     }
@@ -108,5 +113,6 @@ const fn class(verdict: Verdict) -> &'static str {
         Verdict::DirectionOnly => "direction-only",
         Verdict::Differs => "differs",
         Verdict::CannotBeJudged => "cannot-be-judged",
+        Verdict::NotTested => "not-tested",
     }
 }

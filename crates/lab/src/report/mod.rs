@@ -341,6 +341,8 @@ pub struct Claim {
     pub measured: Option<Measured>,
     /// Unit of what was measured.
     pub unit: String,
+    /// What was measured with the mechanism under test switched off, and the symbol of that verdict; empty if that is not known.
+    pub mechanism_off: String,
     /// What becomes of the claim.
     pub verdict: Verdict,
     /// What the paper says, where, and what a reader of the verdict should know.

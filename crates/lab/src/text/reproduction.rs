@@ -2,7 +2,7 @@
 
 use super::comparison;
 use super::table::{Align, render};
-use crate::claims::{Evidence, Register, Tally, Verdict};
+use crate::claims::{Evidence, Mechanism, Register, Tally, Verdict};
 use crate::comparison::Comparison;
 use crate::plan::Effort;
 use crate::{report, view};
@@ -21,26 +21,17 @@ pub fn describe(
 }
 
 fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> String {
-    let header = [
-        ("claim", Align::Left),
-        ("scenario", Align::Left),
-        ("metric", Align::Left),
-        ("claimed", Align::Left),
-        ("measured", Align::Left),
-        ("verdict", Align::Left),
-    ];
+    let is_switched = evidence.iter().any(|e| e.mechanism != Mechanism::Unknown);
+    let switched = is_switched.then_some("mechanism off");
+    let names = ["claim", "scenario", "metric", "claimed", "measured"].into_iter().chain(switched);
+    let header: Vec<_> = names.chain(["verdict"]).map(|name| (name, Align::Left)).collect();
     let row = |e: &Evidence<'_>| {
         let shown = view::claim(e);
         let said = [e.why.clone(), e.runs()].into_iter().filter(|text| !text.is_empty());
         let why = said.map(|text| format!(": {text}")).collect::<String>();
-        vec![
-            shown.id,
-            shown.scenario,
-            shown.metric,
-            e.claimed(),
-            view::measured(e),
-            format!("{}{why}", e.verdict.word()),
-        ]
+        let measured = [shown.id, shown.scenario, shown.metric, e.claimed(), view::measured(e)];
+        let off = is_switched.then_some(shown.mechanism_off);
+        measured.into_iter().chain(off).chain([format!("{}{why}", e.verdict.word())]).collect()
     };
     let quick = match effort {
         Effort::Quick => "\nQUICK: fewer runs than the plan says; a verdict may change with all of them.\n",

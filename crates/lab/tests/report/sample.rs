@@ -221,6 +221,7 @@ pub(crate) fn several() -> Report {
         claimed: "at least 50 %".into(),
         measured,
         unit: "%".into(),
+        mechanism_off: String::new(),
         verdict,
         statement: "twice as much arrives".into(),
         experiment: Some(0),
