@@ -329,6 +329,9 @@ pub(crate) struct Reproduce {
     /// Judge this claim alone, by its own points, and print what the verdict rests on
     #[arg(long, value_name = "CLAIM", conflicts_with_all = ["list", "figure", "output", "report"])]
     pub(crate) explain: Option<String>,
+    /// Judge every claim by all readings of what the paper leaves open
+    #[arg(long, conflicts_with_all = ["list", "explain"])]
+    pub(crate) readings: bool,
     /// Keep the results in this directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,

@@ -5,13 +5,14 @@ use crate::args::Reproduce as Args;
 use crate::console;
 use crate::problems::{Failure, say};
 use crate::progress::Progress;
-use hopline_lab::claims::{self, Figure, Register, evaluate, evaluate_one};
+use hopline_lab::claims::{self, Figure, Kind, Reading, Register, evaluate, evaluate_one};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::{How, in_memory};
 use hopline_lab::output::OutputError;
 use hopline_lab::papers::Papers;
-use hopline_lab::plan::Runs;
+use hopline_lab::plan::{Effort, Runs};
 use hopline_lab::{Plan, report, text, view};
+use hopline_scenario::document::Setting;
 use indicatif::HumanCount;
 use std::path::Path;
 
@@ -31,6 +32,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let plan = |number: &usize| register.plan(&register.figures[*number], &over, effort);
     // Every plan is read before the first is run: a mistake in the last one shows at once.
     let plans: Vec<Plan> = chosen.iter().map(plan).collect::<Result<_, _>>()?;
+    let read = if args.readings { read_otherwise(&register, &chosen, &over, effort)? } else { Vec::new() };
     if let Some(folder) = &args.output {
         let refused = |error| OutputError::Io { path: folder.clone(), error };
         std::fs::create_dir_all(folder).map_err(refused)?;
@@ -46,7 +48,13 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         comparisons.push((*number, run(args, &register.figures[*number], plan)?));
     }
     let made: Vec<(usize, &Comparison)> = comparisons.iter().map(|(number, c)| (*number, c)).collect();
-    let evidence = evaluate(&register, &made)?;
+    let mut evidence = evaluate(&register, &made)?;
+    let mut made_otherwise = Vec::new();
+    for Read { figure, reading, folder, plan } in read {
+        let comparison = run_in(args, &folder, &plan)?;
+        made_otherwise.push((figure, reading, comparison));
+    }
+    register.read_otherwise(&mut evidence, &made_otherwise)?;
     if let Some(report) = &report {
         report.write(&report::html(&view::reproduction(&register, &made, &evidence, effort)))?;
     }
@@ -99,14 +107,49 @@ fn report_file(args: &Args, paper: &str) -> Option<experiment::ReportFile> {
     (asked.is_some() || !args.effort.json).then(|| experiment::report_file(asked.as_deref(), paper))
 }
 
+/// A figure to be run as it is read otherwise.
+struct Read {
+    figure: usize,
+    reading: Reading,
+    /// Folder of its results.
+    folder: String,
+    plan: Plan,
+}
+
+/// Every reading but the first of the figures that the paper's claims are judged by.
+fn read_otherwise(
+    register: &Register,
+    chosen: &[usize],
+    over: &[Setting],
+    effort: Effort,
+) -> Result<Vec<Read>, Failure> {
+    let mut read = Vec::new();
+    for &number in chosen {
+        let figure = &register.figures[number];
+        let is_judged_by = register.claims_of(&figure.id).any(|claim| claim.kind != Kind::Ours);
+        let others = register.readings(figure).into_iter().enumerate().skip(1);
+        for (place, reading) in others.filter(|_| is_judged_by) {
+            let plan = register.plan_read(figure, &reading, over, effort)?;
+            let folder = format!("{}-reading-{}", figure.id, place + 1);
+            read.push(Read { figure: number, reading, folder, plan });
+        }
+    }
+    Ok(read)
+}
+
 fn run(args: &Args, figure: &Figure, plan: &Plan) -> Result<Comparison, Failure> {
+    run_in(args, &figure.id, plan)
+}
+
+/// Runs a plan; its results go to `folder` in the directory of the output.
+fn run_in(args: &Args, folder: &str, plan: &Plan) -> Result<Comparison, Failure> {
     let command = experiment::command();
-    let progress = Progress::of_plan(&figure.id, args.effort.quiet);
+    let progress = Progress::of_plan(folder, args.effort.quiet);
     let how = How { jobs: args.effort.jobs.map(Into::into), command: &command, watch: &progress };
     match &args.output {
         None => Ok(in_memory(plan, how).map_err(|e| Failure::of_experiment(e, Path::new("")))?.0),
-        Some(folder) => {
-            let folder = folder.join(&figure.id);
+        Some(output) => {
+            let folder = output.join(folder);
             Ok(experiment::kept(plan, how, None, &folder, args.force)?.0)
         }
     }

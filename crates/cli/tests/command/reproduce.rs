@@ -132,6 +132,21 @@ fn a_claim_is_explained_by_its_own_points_on_one_screen() {
 }
 
 #[test]
+fn claims_are_judged_by_all_readings_of_what_the_paper_leaves_open() {
+    let folder = papers();
+    let file = folder.path().join("papers/mine/claims.toml");
+    let axis = "[[axis]]\nid = \"acks\"\nwords = \"§2 does not say\"\n[[axis.reading]]\nname = \"delayed\"\n\
+                [[axis.reading]]\nname = \"at once\"\nset = { \"tcp.delayed_ack_ms\" = \"off\" }\n";
+    std::fs::write(&file, CLAIMS.replacen("[[claim]]", &format!("{axis}[[claim]]"), 1)).unwrap();
+    let text = stdout(&reproduce(folder.path(), &["-q", "--readings", "-o", "results"]));
+    let row =
+        |id: &str| text.lines().rfind(|line| line.starts_with(id)).unwrap_or_else(|| panic!("{id}: {text}"));
+    assert!(text.contains("\nread otherwise\n"), "{text}");
+    assert!(row("X-1 ").contains("2 of 2 readings") && row("X-2 ").contains("0 of 2 readings"), "{text}");
+    assert!(folder.path().join("results/windows-reading-2/records.jsonl").is_file());
+}
+
+#[test]
 fn a_claim_that_is_not_there_is_refused_with_the_nearest() {
     let folder = papers();
     let output = reproduce(folder.path(), &["--explain", "X-l"]);

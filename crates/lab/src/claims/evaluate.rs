@@ -5,8 +5,8 @@ use super::finding::{Found, Missing, named_points};
 use super::sham::{self, Mechanism, Sham, Switch};
 use super::verdict::ratio_range;
 use super::{
-    Claim, Claimed, Direction, Heading, Measure, OfSeveral, Quantity, Register, Selector, Test, Verdict,
-    judge,
+    Claim, Claimed, Direction, Heading, Measure, OfSeveral, Quantity, ReadOtherwise, Register, Selector,
+    Test, Verdict, judge,
 };
 use crate::comparison::Comparison;
 use crate::metrics;
@@ -29,6 +29,8 @@ pub struct Evidence<'a> {
     pub mechanism: Mechanism,
     /// The same at each value of the key that the register names, if the claim gives it one.
     pub along: Vec<Along>,
+    /// The same in other readings of what the paper leaves open, as far as they were run.
+    pub readings: Vec<ReadOtherwise>,
 }
 
 /// What was measured for a claim.
@@ -91,6 +93,7 @@ pub fn evaluate_one<'a>(
                 why: format!("needs {needs}"),
                 mechanism: Mechanism::Unknown,
                 along: Vec::new(),
+                readings: Vec::new(),
             });
         }
         Test::Measure(measure) => measure,
@@ -196,8 +199,15 @@ fn evidence_of<'a>(
     switch: Switch,
 ) -> Result<Evidence<'a>, Problem> {
     let verdict = Verdict::CannotBeJudged;
-    let (mechanism, along) = (Mechanism::Unknown, Vec::new());
-    let nothing = |why: String| Evidence { claim, measurement: None, verdict, why, mechanism, along };
+    let nothing = |why: String| Evidence {
+        claim,
+        measurement: None,
+        verdict,
+        why,
+        mechanism: Mechanism::Unknown,
+        along: Vec::new(),
+        readings: Vec::new(),
+    };
     let measurement = match measured(measure, runs, switch)? {
         Ok(measurement) => measurement,
         Err(why) => return Ok(nothing(why.to_owned())),
@@ -299,6 +309,7 @@ impl Evidence<'_> {
             "why": self.why,
             "note": self.claim.note,
             "along": self.along.iter().map(Along::json).collect::<Vec<_>>(),
+            "readings": self.readings.iter().map(ReadOtherwise::json).collect::<Vec<_>>(),
         })
     }
 

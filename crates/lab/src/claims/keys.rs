@@ -30,9 +30,47 @@ pub const CLAIMS: &[Key] = &[
         "along",
         "a key that plans vary: a claim whose `point` gives it a value is also judged at its other values",
     ),
+    Key::tables(
+        "axis",
+        AXIS,
+        "questions that the paper leaves open: under --readings every claim is judged by every combination of answers",
+    ),
     Key::tables("figure", FIGURE, "what can be reproduced: figures, tables, experiments").required(),
     Key::tables("claim", CLAIM, "what the paper says").required(),
 ];
+
+/// Keys of [`AXIS`] that always have a value.
+pub mod axis {
+    use super::*;
+
+    /// `id`.
+    pub const ID: Field<field::Word> = Field::word(Key::text("id", "name of the axis").required());
+    /// `words`.
+    pub const WORDS: Field<field::Word> = Field::word(
+        Key::text("words", "the paper's words that leave it open, and where they stand").required(),
+    );
+}
+
+/// `[[axis]]`.
+pub const AXIS: &[Key] = &[
+    axis::ID.key,
+    axis::WORDS.key,
+    Key::texts("figures", "ids of the figures that it concerns; default: all"),
+    Key::tables("reading", READING, "the answers, at least two, the one closest to the words first")
+        .required(),
+];
+
+/// Keys of [`READING`] that always have a value.
+pub mod reading {
+    use super::*;
+
+    /// `name`.
+    pub const NAME: Field<field::Word> = Field::word(Key::text("name", "name of the answer").required());
+}
+
+/// `[[axis.reading]]`.
+pub const READING: &[Key] =
+    &[reading::NAME.key, Key::settings("set", "keys of the scenario, set at every point of the figure")];
 
 /// Keys of [`RULE`] that always have a value.
 pub mod rule {

@@ -8,7 +8,7 @@ use crate::comparison::Comparison;
 use crate::metrics::{self, Level, MetricInfo};
 use crate::stats::{GainStatistic, Interval};
 use hopline_scenario::schema::Section;
-use hopline_scenario::source::{Problem, nearest};
+use hopline_scenario::source::{Origin, Problem, nearest};
 use serde_json::Value as Json;
 
 /// What is measured for a claim.
@@ -218,15 +218,21 @@ fn required<'a>(section: &Section<'a>, key: &str) -> Result<&'a str, Problem> {
 /// The id of a figure that there is.
 fn figure<'a>(section: &Section<'a>, key: &str, figures: &[Figure]) -> Result<&'a str, Problem> {
     let figure = required(section, key)?;
-    if figures.iter().any(|f| f.id == figure) {
-        return Ok(figure);
-    }
+    known(figure, section.origin_of(key), figures)?;
+    Ok(figure)
+}
+
+/// Refuses the id of a figure that there is not.
+pub(super) fn known(id: &str, origin: &Origin, figures: &[Figure]) -> Result<(), Problem> {
     let known: Vec<&str> = figures.iter().map(|f| f.id.as_str()).collect();
-    let help = match nearest(figure, known.iter().copied()) {
+    if known.contains(&id) {
+        return Ok(());
+    }
+    let help = match nearest(id, known.iter().copied()) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None => format!("the figures are {}", known.join(", ")),
     };
-    Err(Problem::new(format!("there is no figure \"{figure}\"")).at(section.origin_of(key)).help(help))
+    Err(Problem::new(format!("there is no figure \"{id}\"")).at(origin).help(help))
 }
 
 /// What the metric is of: the run, a flow, or two.

@@ -8,6 +8,7 @@ mod evaluate;
 mod finding;
 pub mod keys;
 mod measure;
+mod readings;
 mod selector;
 mod sham;
 mod tally;
@@ -18,6 +19,7 @@ mod verdict;
 pub use along::Along;
 pub use evaluate::{Evidence, Measurement, evaluate, evaluate_one};
 pub use measure::{Against, Measure, Quantity};
+pub use readings::{Answer, Axis, ReadOtherwise, Reading};
 pub use selector::{OfSeveral, Selector};
 pub use sham::{Mechanism, Sham, Shams};
 pub use tally::{Count, Heading, Kind, Tally};
@@ -46,6 +48,8 @@ pub struct Register {
     pub rule: Rule,
     /// A key that plans vary: claims are also judged at its other values.
     pub along: Option<String>,
+    /// What the paper leaves open.
+    pub axes: Vec<Axis>,
     /// What can be reproduced.
     pub figures: Vec<Figure>,
     /// What is claimed.
@@ -125,6 +129,11 @@ impl Register {
             .map(|section| Figure::of(section, folder))
             .collect::<Result<_, _>>()?;
         let rule = Rule::of(&file.section("rule"))?;
+        let axes = file
+            .sections("axis")
+            .iter()
+            .map(|section| Axis::of(section, &figures))
+            .collect::<Result<_, _>>()?;
         let sections = file.sections("claim");
         let claims = sections.iter().map(|section| Claim::of(section, &figures, &rule));
         let claims = claims.collect::<Result<Vec<_>, _>>()?;
@@ -133,7 +142,7 @@ impl Register {
         let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let paper = file.get(keys::claims::PAPER).to_owned();
         let along = file.word("along").map(str::to_owned);
-        Ok(Self { id, paper, rule, along, figures, claims })
+        Ok(Self { id, paper, rule, along, axes, figures, claims })
     }
 
     /// The numbers of the figures that are asked for: of the one called `figure`, or of all.
@@ -198,34 +207,37 @@ impl Register {
         over: &[Setting],
         effort: Effort,
     ) -> Result<Vec<(usize, Plan)>, Problems> {
-        let Test::Measure(measure) = &claim.test else { return Ok(Vec::new()) };
         let mut plans = Vec::new();
         for (number, figure) in self.figures.iter().enumerate() {
-            let selectors = measure.selectors_in(&figure.id);
-            if selectors.is_empty() {
-                continue;
+            let is_judged_by = match &claim.test {
+                Test::Measure(measure) => !measure.selectors_in(&figure.id).is_empty(),
+                Test::Needs(_) => false,
+            };
+            if is_judged_by {
+                let plan = self.plan(figure, over, effort)?;
+                let points = self.points_of(claim, figure, &plan)?;
+                plans.push((number, plan.only(&points)?));
             }
-            let plan = self.plan(figure, over, effort)?;
-            let mut points = Vec::new();
-            for selector in selectors {
-                let named = plan.points.iter();
-                let found = selector
-                    .find_all(named.map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str())))?;
-                if let Some(shams) = self.shams_of(claim, figure) {
-                    points.extend(shams.stand_ins(&plan.points, &found)?);
-                }
-                points.extend(found);
-            }
-            points.sort_unstable();
-            points.dedup();
-            plans.push((number, plan.only(&points)?));
         }
         Ok(plans)
     }
 
-    /// Returns what stands in for the variants of `figure` in a claim, if that is known.
-    fn shams_of<'a>(&self, claim: &'a Claim, figure: &'a Figure) -> Option<&'a Shams> {
-        claim.shams.as_ref().or(figure.shams.as_ref())
+    /// Returns the numbers of the points of a figure's plan that a claim is judged by, those with the mechanism off included; in order.
+    fn points_of(&self, claim: &Claim, figure: &Figure, plan: &Plan) -> Result<Vec<usize>, Problem> {
+        let Test::Measure(measure) = &claim.test else { return Ok(Vec::new()) };
+        let mut points = Vec::new();
+        for selector in measure.selectors_in(&figure.id) {
+            let named = plan.points.iter();
+            let found = selector
+                .find_all(named.map(|p| (p.variant.as_deref(), p.settings_json(), p.label.as_str())))?;
+            if let Some(shams) = self.shams_of(claim, figure) {
+                points.extend(shams.stand_ins(&plan.points, &found)?);
+            }
+            points.extend(found);
+        }
+        points.sort_unstable();
+        points.dedup();
+        Ok(points)
     }
 
     /// The claims that are judged by the runs of a figure.
@@ -234,6 +246,11 @@ impl Register {
             Test::Needs(_) => false,
             Test::Measure(measure) => measure.figure == figure,
         })
+    }
+
+    /// Returns what stands in for the variants of `figure` in a claim, if that is known.
+    fn shams_of<'a>(&self, claim: &'a Claim, figure: &'a Figure) -> Option<&'a Shams> {
+        claim.shams.as_ref().or(figure.shams.as_ref())
     }
 }
 

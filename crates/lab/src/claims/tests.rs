@@ -1,5 +1,6 @@
 mod along;
 mod pairs;
+mod readings;
 mod sham;
 mod sizes;
 mod statistics;

@@ -17,7 +17,7 @@ pub fn describe(
 ) -> String {
     let figures = made.iter().map(|(_, figure)| comparison::describe(figure) + "\n").collect::<String>();
     let judged = verdicts(register, evidence, effort) + &along(&view::claims(register, evidence, effort));
-    figures + &judged + &counts(evidence)
+    figures + &judged + &readings(evidence) + &counts(evidence)
 }
 
 fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> String {
@@ -42,6 +42,23 @@ fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> S
     }
     let rows: Vec<Vec<String>> = evidence.iter().map(row).collect();
     format!("{}\n\n{}\n{}.\n{quick}", register.paper, render(&header, &rows), register.rule.describe())
+}
+
+/// What becomes of claims in other readings; nothing if there are none.
+fn readings(evidence: &[Evidence<'_>]) -> String {
+    let read: Vec<&Evidence<'_>> = evidence.iter().filter(|e| !e.readings.is_empty()).collect();
+    if read.is_empty() {
+        return String::new();
+    }
+    let header = [("claim", Align::Left), ("holds in", Align::Left), ("otherwise", Align::Left)];
+    let row = |e: &&Evidence<'_>| {
+        let (agree, all) = e.holds_in().unwrap_or_default();
+        let others = e.readings.iter().filter(|read| read.verdict != e.verdict);
+        let others = others.map(|read| format!("{}: {}", read.name, read.verdict.word()));
+        vec![e.claim.id.clone(), format!("{agree} of {all} readings"), others.collect::<Vec<_>>().join("; ")]
+    };
+    let rows: Vec<Vec<String>> = read.iter().map(row).collect();
+    format!("\nread otherwise\n\n{}", render(&header, &rows))
 }
 
 /// How many claims agree, under each heading.

@@ -1,0 +1,265 @@
+//! Readings of what a paper leaves open.
+//!
+//! An axis is a question that the paper's text does not answer, with the answers that it allows, the one closest to its words first. A
+//! reading of a figure is one answer for each of its axes. Claims are judged by the first reading, and beside it by every other one.
+
+use super::evaluate::{Evidence, Measurement};
+use super::keys::{axis, reading};
+use super::measure::known;
+use super::{Claim, Figure, Measure, Quantity, Register, Test, Verdict, evaluate_one};
+use crate::comparison::Comparison;
+use crate::plan::{Effort, Plan};
+use hopline_scenario::document::Setting;
+use hopline_scenario::schema::Section;
+use hopline_scenario::settings;
+use hopline_scenario::source::{Origin, Problem, Problems};
+use serde_json::{Value as Json, json};
+
+/// A question that a paper leaves open, and could decide its claims.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// Name.
+    pub id: String,
+    /// The paper's words that leave it open, and where they stand.
+    pub words: String,
+    /// Ids of the figures that it concerns; empty: all.
+    pub figures: Vec<String>,
+    /// The answers, at least two, the one closest to the words first.
+    pub answers: Vec<Answer>,
+    origin: Origin,
+}
+
+/// An answer to what a paper leaves open.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Name.
+    pub name: String,
+    /// Settings over every point of a figure's plan.
+    pub set: Vec<Setting>,
+}
+
+/// One answer for each of some axes, by their numbers in the register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    answers: Vec<(usize, usize)>,
+}
+
+/// A claim in a reading other than the first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadOtherwise {
+    /// The answers that differ from the first, by name.
+    pub name: String,
+    /// What was measured; `None` if nothing could be.
+    pub measurement: Option<Measurement>,
+    /// How it stands to the claim.
+    pub verdict: Verdict,
+}
+
+impl Axis {
+    pub(super) fn of(section: &Section<'_>, figures: &[Figure]) -> Result<Self, Problem> {
+        let id = section.get(axis::ID).to_owned();
+        let origin = section.origin.clone();
+        let answers: Vec<Answer> = section.sections("reading").iter().map(Answer::of).collect();
+        if answers.len() < 2 {
+            return Err(Problem::new(format!("the axis \"{id}\" has a single reading"))
+                .at(&origin)
+                .help("an axis is a question with two answers or more"));
+        }
+        let of_figures = section.texts("figures");
+        let place = section.origin_of("figures");
+        of_figures.iter().try_for_each(|name| known(name, place, figures))?;
+        let figures = of_figures.into_iter().map(str::to_owned).collect();
+        Ok(Self { id, words: section.get(axis::WORDS).to_owned(), figures, answers, origin })
+    }
+
+    fn concerns(&self, figure: &str) -> bool {
+        self.figures.is_empty() || self.figures.iter().any(|id| id == figure)
+    }
+}
+
+impl Answer {
+    fn of(section: &Section<'_>) -> Self {
+        let set = section.node("set").map(settings).unwrap_or_default();
+        Self { name: section.get(reading::NAME).to_owned(), set }
+    }
+}
+
+impl Reading {
+    /// Returns whether it has the first answer everywhere.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.answers.iter().all(|(_, answer)| *answer == 0)
+    }
+
+    /// Returns the answers that differ from the first, by name: "as written" if none does.
+    #[must_use]
+    pub fn name(&self, register: &Register) -> String {
+        let others = self.answers.iter().filter(|(_, answer)| *answer > 0);
+        let names: Vec<&str> =
+            others.map(|&(axis, answer)| register.axes[axis].answers[answer].name.as_str()).collect();
+        if names.is_empty() { "as written".to_owned() } else { names.join(", ") }
+    }
+
+    fn settings(&self, register: &Register) -> Vec<Setting> {
+        let sets = self.answers.iter().map(|&(axis, answer)| register.axes[axis].answers[answer].set.clone());
+        sets.collect::<Vec<_>>().concat()
+    }
+
+    /// The answers to the axes of one figure.
+    fn of_figure(&self, register: &Register, figure: &str) -> Self {
+        let answers = self.answers.iter().copied().filter(|&(axis, _)| register.axes[axis].concerns(figure));
+        Self { answers: answers.collect() }
+    }
+}
+
+impl Register {
+    /// Returns the readings of a figure, the one closest to the paper's words first.
+    #[must_use]
+    pub fn readings(&self, figure: &Figure) -> Vec<Reading> {
+        self.readings_of(&[figure.id.as_str()])
+    }
+
+    /// Returns the readings of several figures together.
+    fn readings_of(&self, figures: &[&str]) -> Vec<Reading> {
+        let mut readings = vec![Reading { answers: Vec::new() }];
+        for (number, axis) in self.axes.iter().enumerate() {
+            if !figures.iter().any(|figure| axis.concerns(figure)) {
+                continue;
+            }
+            let with = |reading: &Reading, answer| Reading {
+                answers: [reading.answers.as_slice(), &[(number, answer)]].concat(),
+            };
+            let answers = 0..axis.answers.len();
+            readings = readings.iter().flat_map(|r| answers.clone().map(move |a| with(r, a))).collect();
+        }
+        readings
+    }
+
+    /// Returns the plan of a figure as it is read otherwise: of the points alone by which the paper's claims are judged.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, and an answer that changes none of these points.
+    pub fn plan_read(
+        &self,
+        figure: &Figure,
+        reading: &Reading,
+        over: &[Setting],
+        effort: Effort,
+    ) -> Result<Plan, Problems> {
+        let settings = [reading.settings(self).as_slice(), over].concat();
+        let plan = self.judging(figure, self.plan(figure, &settings, effort)?)?;
+        for &(axis, answer) in reading.answers.iter().filter(|(_, answer)| *answer > 0) {
+            let alone = |answer| Reading { answers: vec![(axis, answer)] }.settings(self);
+            let [first, other] = [alone(0), alone(answer)].map(|set| self.plan(figure, &set, effort));
+            if first?.identity() == other?.identity() {
+                let axis = &self.axes[axis];
+                let (name, figure) = (&axis.answers[answer].name, &figure.id);
+                return Err(Problem::new(format!(
+                    "\"{name}\" of the axis \"{}\" changes nothing in {figure}",
+                    axis.id
+                ))
+                .at(&axis.origin)
+                .help("its keys may be set by each variant; or leave the figure out of `figures`")
+                .into());
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The points of a plan by which claims are judged that are not this project's.
+    fn judging(&self, figure: &Figure, plan: Plan) -> Result<Plan, Problems> {
+        let mut points = Vec::new();
+        for claim in self.claims.iter().filter(|claim| claim.kind != super::Kind::Ours) {
+            points.extend(self.points_of(claim, figure, &plan)?);
+        }
+        points.sort_unstable();
+        points.dedup();
+        plan.only(&points)
+    }
+
+    /// Judges the claims of `evidence` by every reading but the first, as far as its figures were run.
+    ///
+    /// # Errors
+    /// A claim that picks no point.
+    pub fn read_otherwise(
+        &self,
+        evidence: &mut [Evidence<'_>],
+        made: &[(usize, Reading, Comparison)],
+    ) -> Result<(), Problem> {
+        for one in evidence {
+            let claim = one.claim;
+            let Test::Measure(measure) = &claim.test else { continue };
+            let figures = figures_of(measure);
+            for reading in self.readings_of(&figures).iter().filter(|reading| !reading.is_first()) {
+                let run = self.runs_of(&figures, reading, made);
+                if let Some(read) = run.map(|run| self.judged_by(claim, reading, &run)).transpose()? {
+                    one.readings.push(read);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The runs of figures in one reading; `None` if some were not made.
+    fn runs_of<'a>(
+        &self,
+        figures: &[&str],
+        reading: &Reading,
+        made: &'a [(usize, Reading, Comparison)],
+    ) -> Option<Vec<(usize, &'a Comparison)>> {
+        let of_figure = |id: &&str| {
+            let read = reading.of_figure(self, id);
+            let found = made.iter().find(|(number, r, _)| self.figures[*number].id == *id && *r == read)?;
+            Some((found.0, &found.2))
+        };
+        figures.iter().map(of_figure).collect()
+    }
+
+    fn judged_by(
+        &self,
+        claim: &Claim,
+        reading: &Reading,
+        run: &[(usize, &Comparison)],
+    ) -> Result<ReadOtherwise, Problem> {
+        let Evidence { measurement, verdict, .. } = evaluate_one(self, claim, run)?;
+        Ok(ReadOtherwise { name: reading.name(self), measurement, verdict })
+    }
+}
+
+/// The figures that a claim is judged by, each once.
+fn figures_of(measure: &Measure) -> Vec<&str> {
+    let against = measure.against.as_ref().map(|against| against.figure.as_str());
+    let over = match &measure.quantity {
+        Quantity::OverFigure(_, over) => Some(over.as_str()),
+        Quantity::Mean | Quantity::OfGains(_) => None,
+    };
+    let mut figures = vec![measure.figure.as_str()];
+    for other in against.into_iter().chain(over) {
+        if !figures.contains(&other) {
+            figures.push(other);
+        }
+    }
+    figures
+}
+
+impl ReadOtherwise {
+    /// As `--json` prints it.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        json!({
+            "reading": self.name,
+            "measured": self.measurement.as_ref().map(Measurement::json),
+            "verdict": self.verdict,
+        })
+    }
+}
+
+impl Evidence<'_> {
+    /// Returns in how many readings the claim agrees, the first included, and how many there are; `None` if it was read in no other way.
+    #[must_use]
+    pub fn holds_in(&self) -> Option<(usize, usize)> {
+        let verdicts = self.readings.iter().map(|read| read.verdict).chain([self.verdict]);
+        let agree = verdicts.filter(|verdict| *verdict == Verdict::Agrees).count();
+        (!self.readings.is_empty()).then_some((agree, self.readings.len() + 1))
+    }
+}

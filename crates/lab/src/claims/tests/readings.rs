@@ -1,0 +1,86 @@
+//! Claims in other readings of what a paper leaves open.
+
+use super::*;
+
+const AXES: &str = "\
+[[axis]]
+id = \"acks\"
+words = \"the text does not say when ACKs are sent\"
+[[axis.reading]]
+name = \"delayed\"
+[[axis.reading]]
+name = \"at once\"
+set = { \"tcp.delayed_ack_ms\" = \"off\" }
+[[axis]]
+id = \"time\"
+words = \"nor for how long\"
+figures = [\"chain\"]
+[[axis.reading]]
+name = \"as the plan\"
+[[axis.reading]]
+name = \"twice\"
+set = { duration_s = 4 }
+";
+
+fn register_with(axes: &str, claims: &str) -> (tempfile::TempDir, Result<Register, Problems>) {
+    paper_of(&format!("{HEAD}{axes}{claims}"))
+}
+
+fn made(register: &Register) -> Vec<(usize, Reading, Comparison)> {
+    let figure = &register.figures[0];
+    let run = |reading: Reading| {
+        let plan = register.plan_read(figure, &reading, &[], Effort::Full).unwrap();
+        let how = How { jobs: None, command: &[], watch: &Unwatched };
+        (0, reading, in_memory(&plan, how).unwrap().0)
+    };
+    register.readings(figure).into_iter().filter(|reading| !reading.is_first()).map(run).collect()
+}
+
+#[test]
+fn a_claim_is_judged_in_every_combination_of_answers() {
+    let claim = claim(&format!("{WIDE}\nabove = 0"));
+    let (_folder, register) = register_with(AXES, &claim);
+    let register = register.unwrap();
+    let names: Vec<String> =
+        register.readings(&register.figures[0]).iter().map(|reading| reading.name(&register)).collect();
+    assert_eq!(names, ["as written", "twice", "at once", "at once, twice"]);
+    let comparison = run(&register);
+    let figures = [(0, &comparison)];
+    let mut evidence = evaluate(&register, &figures).unwrap();
+    assert_eq!(evidence[0].holds_in(), None);
+    let made = made(&register);
+    // Only the points that the claim is judged by are run.
+    assert!(made.iter().all(|(.., comparison)| comparison.points.len() == 2));
+    register.read_otherwise(&mut evidence, &made).unwrap();
+    let read = &evidence[0].readings;
+    assert_eq!(
+        read.iter().map(|read| read.name.as_str()).collect::<Vec<_>>(),
+        ["twice", "at once", "at once, twice"]
+    );
+    let agreeing = read.iter().filter(|read| read.verdict == Verdict::Agrees).count();
+    let first = usize::from(evidence[0].verdict == Verdict::Agrees);
+    assert_eq!(evidence[0].holds_in(), Some((agreeing + first, 4)));
+    let values: Vec<f64> = read.iter().map(|read| read.measurement.as_ref().unwrap().value).collect();
+    assert!(values[0] != values[1] && values[1] != values[2], "{values:?}");
+}
+
+#[test]
+fn an_axis_without_a_choice_or_of_another_figure_is_refused() {
+    let one = AXES.replace("[[axis.reading]]\nname = \"twice\"\nset = { duration_s = 4 }\n", "");
+    let claims = claim(&format!("{WIDE}\nabove = 0"));
+    let refused = |axes: &str| register_with(axes, &claims).1.unwrap_err().to_string();
+    assert!(refused(&one).contains("the axis \"time\" has a single reading"));
+    let elsewhere = AXES.replace("[\"chain\"]", "[\"chian\"]");
+    assert!(refused(&elsewhere).contains("did you mean \"chain\"?"));
+}
+
+#[test]
+fn an_answer_that_changes_nothing_is_refused() {
+    let axes = AXES.replace("{ duration_s = 4 }", "{ \"tcp.window\" = 5 }");
+    let (_folder, register) = register_with(&axes, &claim(&format!("{WIDE}\nabove = 0")));
+    let register = register.unwrap();
+    let figure = &register.figures[0];
+    let twice = register.readings(figure).swap_remove(1);
+    let refused = register.plan_read(figure, &twice, &[], Effort::Full).unwrap_err().to_string();
+    assert!(refused.contains("\"twice\" of the axis \"time\" changes nothing in chain"), "{refused}");
+}
