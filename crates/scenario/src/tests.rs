@@ -18,6 +18,7 @@ mod errors;
 mod feedback;
 mod files;
 mod floods;
+mod hello;
 mod in_step;
 mod laws;
 mod losses;

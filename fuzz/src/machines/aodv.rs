@@ -146,6 +146,7 @@ fn config(choices: &mut Choices<'_>) -> Config {
     match choice >> 1 & 3 {
         1 => config.link_sensing = LinkSensing::Hello(Hello::RFC3561),
         2 => config.link_sensing = LinkSensing::Both(hello),
+        3 => config.link_sensing = LinkSensing::Hello(Hello::AODV_UU),
         _ => {}
     }
     if choice & 8 != 0 {

@@ -31,22 +31,74 @@ impl LinkSensing {
 pub struct Hello {
     /// HELLO_INTERVAL: a node that has broadcast nothing for this long says HELLO. Not zero. Default 1 s.
     pub interval: Duration,
-    /// ALLOWED_HELLO_LOSS: a neighbour unheard for this many intervals is gone. Default 2.
+    /// ALLOWED_HELLO_LOSS: a neighbour unheard for this many intervals, and for `slack`, is gone. Default 2.
     pub allowed_loss: u8,
+    /// Addition to the silence that is allowed, so that a HELLO that waits for its jitter, in a queue or for the medium is not
+    /// taken for a lost one. Of half an interval, the default, no delay below half an interval counts as a loss, and the loss of
+    /// `allowed_loss` HELLOs in a row always does. RFC 3561: 0. AODV-UU: 50 ms (`HELLO_DELAY` in `aodv_hello.c`).
+    pub slack: Duration,
     /// Which nodes say HELLO. Default [`HelloWhen::OnActiveRoute`].
     pub when: HelloWhen,
+    /// Instants at which a node may say HELLO. Default [`HelloSchedule::AfterBroadcast`].
+    pub schedule: HelloSchedule,
 }
 
 impl Hello {
-    /// §10: every second, two may be lost.
-    pub const RFC3561: Self =
-        Self { interval: Duration::from_secs(1), allowed_loss: 2, when: HelloWhen::OnActiveRoute };
+    /// The letter of §6.9 with the defaults of §10. A check follows the other after exactly HELLO_INTERVAL, and a neighbour may be
+    /// unheard for exactly ALLOWED_HELLO_LOSS intervals: after one lost HELLO the next must not be late.
+    pub const RFC3561: Self = Self {
+        interval: Duration::from_secs(1),
+        allowed_loss: 2,
+        slack: Duration::ZERO,
+        when: HelloWhen::OnActiveRoute,
+        schedule: HelloSchedule::Periodic,
+    };
 
-    /// How long a neighbour may be silent.
+    /// AODV-UU 0.9.6 on Linux with its default options: `aodv_hello.c`, `aodv_neighbor.c`, `params.h`, `main.c`. Two jittered
+    /// intervals are 0 to 100 ms longer than 2 s, so that in half of all cases its slack is too short for one lost HELLO.
+    pub const AODV_UU: Self = Self {
+        slack: Duration::from_millis(50),
+        when: HelloWhen::Always,
+        schedule: HelloSchedule::AfterBroadcast { jitter: Duration::from_millis(100) },
+        ..Self::RFC3561
+    };
+
+    /// Returns HELLO messages in such an interval, of which two in a row must be lost before a neighbour is given up.
     #[must_use]
-    pub const fn patience(&self) -> Duration {
+    pub const fn every(interval: Duration) -> Self {
+        Self {
+            interval,
+            slack: Duration::from_nanos(interval.as_nanos() / 2),
+            schedule: HelloSchedule::AfterBroadcast { jitter: Duration::ZERO },
+            ..Self::RFC3561
+        }
+    }
+
+    /// Lifetime in HELLO messages: ALLOWED_HELLO_LOSS · HELLO_INTERVAL (§6.9).
+    #[must_use]
+    pub const fn lifetime(&self) -> Duration {
         self.interval.saturating_mul(self.allowed_loss as u64)
     }
+
+    /// Returns how long a neighbour may be silent.
+    #[must_use]
+    pub fn patience(&self) -> Duration {
+        self.lifetime() + self.slack
+    }
+}
+
+/// Instants at which a node may say HELLO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HelloSchedule {
+    /// At a check every interval, unless the node has broadcast something within the last interval (RFC 3561 §6.9). From such a
+    /// broadcast to the next HELLO almost two intervals may pass.
+    Periodic,
+    /// One interval after the latest broadcast of any kind (AODV-UU).
+    AfterBroadcast {
+        /// Width of the random part of this interval, whose middle is the interval. A HELLO due sooner than an interval after the
+        /// latest broadcast is put off. 0: HELLOs have the jitter of other broadcasts. AODV-UU: 100 ms (`JITTER_INTERVAL`).
+        jitter: Duration,
+    },
 }
 
 /// Which nodes say HELLO.
@@ -411,10 +463,16 @@ impl Config {
         }
     }
 
-    /// RFC 3561 with links sensed by HELLO, and the first ring of 2 hops that §10 then recommends.
+    /// RFC 3561 with links sensed by HELLO to the letter, and the first ring of 2 hops that §10 then recommends.
     #[must_use]
     pub fn rfc3561_hello() -> Self {
         Self { link_sensing: LinkSensing::Hello(Hello::RFC3561), ttl_start: 2, ..Self::rfc3561() }
+    }
+
+    /// The same with the HELLO messages and the patience of AODV-UU ([`Hello::AODV_UU`]).
+    #[must_use]
+    pub fn aodv_uu() -> Self {
+        Self { link_sensing: LinkSensing::Hello(Hello::AODV_UU), ..Self::rfc3561_hello() }
     }
 
     /// The AODV of ns-2.35 as it is compiled by default (`aodv/aodv.h`, `aodv.cc`, `aodv_rqueue.h`): link-layer

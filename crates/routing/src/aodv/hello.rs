@@ -1,6 +1,6 @@
 //! HELLO messages (RFC 3561 §6.9).
 
-use super::config::HelloWhen;
+use super::config::{Hello, HelloSchedule, HelloWhen};
 use super::machine::Aodv;
 use super::search::Answered;
 use super::stats::Ignored;
@@ -19,11 +19,14 @@ impl<M: Copy> Aodv<M> {
         if hello.destination != from {
             return self.stats.ignore(Ignored::BadAddress);
         }
+        let sensed = self.config.link_sensing.hello().copied();
+        // The route must not end before its neighbour is given up.
+        let lifetime = hello.lifetime + sensed.map_or(Duration::ZERO, |own| own.slack);
         let offer = Offer {
             next_hop: from,
             hops: 1,
             seq: hello.destination_seq,
-            expiry: Expiry::AtLeast(now + hello.lifetime),
+            expiry: Expiry::AtLeast(now + lifetime),
         };
         let role = self.routes.valid(now, from).map_or(Role::Neighbour, |route| route.role);
         self.learn_previous_hop(now, from);
@@ -31,17 +34,18 @@ impl<M: Copy> Aodv<M> {
             self.routes.set_role(from, role);
             self.found(now, from, Answered::Otherwise);
         }
-        if let Some(patience) = self.config.link_sensing.hello().map(|hello| hello.patience()) {
-            self.watch.begin(now, from, patience);
+        if let Some(own) = sensed {
+            self.watch.begin(now, from, own.patience());
         }
     }
 
     pub(super) fn say_hello(&mut self, now: Instant) {
         let Some(hello) = self.config.link_sensing.hello().copied() else { return };
         let interval = hello.interval.max(SHORTEST_INTERVAL);
-        self.timers.set(Timer::Hello, now + interval);
         // Any broadcast of the last interval has told the neighbours as much.
         let quiet = now.since(self.last_broadcast) >= interval || self.last_broadcast == Instant::ZERO;
+        let next = self.next_hello(now, hello, interval, quiet);
+        self.timers.set(Timer::Hello, next);
         let takes_part = hello.when == HelloWhen::Always || self.is_on_active_route(now);
         if !quiet || !takes_part {
             return;
@@ -54,11 +58,31 @@ impl<M: Copy> Aodv<M> {
             destination: self.address,
             destination_seq: self.seq,
             originator: self.address,
-            lifetime: hello.patience(),
+            lifetime: hello.lifetime(),
         };
         self.stats.hellos_sent += 1;
-        let due = self.departure(now, self.config.originated_jitter);
+        let due = match hello.schedule {
+            // Drawn already, with the interval.
+            HelloSchedule::AfterBroadcast { jitter } if !jitter.is_zero() => now,
+            _ => self.departure(now, self.config.originated_jitter),
+        };
         self.broadcast(now, due, Message::Rrep(message), 1);
+    }
+
+    /// Returns when this node considers its next HELLO. `quiet`: the last interval passed without a broadcast.
+    fn next_hello(&mut self, now: Instant, hello: Hello, interval: Duration, quiet: bool) -> Instant {
+        let HelloSchedule::AfterBroadcast { jitter } = hello.schedule else { return now + interval };
+        let middle = if quiet { now + interval } else { self.last_broadcast + interval };
+        if jitter.is_zero() {
+            return middle;
+        }
+        let half = Duration::from_nanos(jitter.as_nanos() / 2);
+        let drawn = self.stream.duration_below(jitter);
+        // AODV-UU puts a HELLO off by what would bring it into the past.
+        if drawn < half && middle.since(now) < half - drawn {
+            return middle + (half - drawn);
+        }
+        now + (middle.since(now) + drawn).saturating_sub(half)
     }
 
     fn is_on_active_route(&self, now: Instant) -> bool {
@@ -67,7 +91,7 @@ impl<M: Copy> Aodv<M> {
         self.routes.iter().any(|(destination, route)| active(route, destination))
     }
 
-    /// §6.9: a neighbour not heard for ALLOWED_HELLO_LOSS intervals is gone.
+    /// §6.9: a neighbour not heard for ALLOWED_HELLO_LOSS intervals, and the slack, is gone.
     pub(super) fn lose_silent_neighbours(&mut self, now: Instant) {
         let Some(patience) = self.config.link_sensing.hello().map(|hello| hello.patience()) else { return };
         while let Some(neighbour) = self.watch.take_silent(now, patience) {

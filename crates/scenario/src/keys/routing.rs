@@ -5,6 +5,8 @@ use super::{Key, LONGEST_S};
 use crate::choice;
 use crate::choice::{Choice, Chosen};
 use crate::field::Field;
+use hopline_core::Duration;
+use hopline_routing::aodv::config::{HelloSchedule, HelloWhen};
 use hopline_routing::dsr::config::{
     DeadLink, LostControl, NeighboursAsked, QueuedPackets, Stranded, TargetReplies, UncachedJitter,
     UncachedRelays, UncachedSalvage, UncachedSearches, WaysLearnt,
@@ -84,11 +86,27 @@ pub mod aodv {
         {
             "rfc3561" => of_aodv::Config::rfc3561,
             "rfc3561-hello" => of_aodv::Config::rfc3561_hello,
+            "aodv-uu" => of_aodv::Config::aodv_uu,
             "ns2-2.35" => of_aodv::Config::ns2_235,
         },
-        "starting point",
+        "starting point; aodv-uu: rfc3561-hello with the HELLO messages of AODV-UU",
     )
     .or("rfc3561");
+    /// `hello_when`.
+    pub const HELLO_WHEN: Choice<HelloWhen> = choice!(
+        "hello_when",
+        { "on-active-route" => HelloWhen::OnActiveRoute, "always" => HelloWhen::Always },
+        "which nodes say HELLO; default: on-active-route, of aodv-uu: always",
+    );
+    /// `hello_schedule`.
+    pub const HELLO_SCHEDULE: Choice<HelloSchedule> = choice!(
+        "hello_schedule",
+        {
+            "periodic" => HelloSchedule::Periodic,
+            "after-broadcast" => HelloSchedule::AfterBroadcast { jitter: Duration::ZERO },
+        },
+        "periodic: a check each interval says HELLO if the node has broadcast nothing for an interval, RFC 3561 §6.9; after-broadcast: one interval after its latest broadcast; default: after-broadcast, of rfc3561-hello: periodic",
+    );
 }
 
 /// `[routing.aodv]`.
@@ -97,6 +115,20 @@ pub const AODV: &[Key] = &[
     Key::word("link_sensing", &["link-layer", "hello", "both"], "how a broken link is noticed"),
     Key::number("hello_interval_s", 0.01, 3600.0, "HELLO_INTERVAL"),
     Key::integer("allowed_hello_loss", 1, 255, "ALLOWED_HELLO_LOSS"),
+    Key::number(
+        "hello_slack_s",
+        0.0,
+        3600.0,
+        "a neighbour is gone that is unheard for allowed_hello_loss intervals and this, so that one lost HELLO and the delay of the next do not break a link; default: half an interval, of rfc3561-hello: 0, of aodv-uu: 0.05",
+    ),
+    aodv::HELLO_WHEN.key,
+    aodv::HELLO_SCHEDULE.key,
+    Key::number(
+        "hello_jitter_s",
+        0.0,
+        3600.0,
+        "with hello_schedule = \"after-broadcast\": width of the random part of the interval; 0: HELLOs wait as other broadcasts of the node; default: 0, of aodv-uu: 0.1",
+    ),
     Key::number("active_route_timeout_s", 0.01, LONGEST_S, "ACTIVE_ROUTE_TIMEOUT"),
     Key::number("my_route_timeout_s", 0.01, LONGEST_S, "MY_ROUTE_TIMEOUT"),
     Key::integer("net_diameter", 1, 255, "NET_DIAMETER"),

@@ -30,7 +30,7 @@ pub(super) fn resolve(section: Section<'_>, nodes: &[NodeSpec]) -> Result<Routin
     }
     match chosen {
         Protocol::Static => Ok(RoutingSpec::Static),
-        Protocol::Aodv => Ok(RoutingSpec::Aodv(aodv::config(section.section("aodv")))),
+        Protocol::Aodv => aodv::config(section.section("aodv")).map(RoutingSpec::Aodv),
         Protocol::Dsr => dsr::config(section.section("dsr")).map(RoutingSpec::Dsr),
         Protocol::Olsr => olsr::config(section.section("olsr")).map(RoutingSpec::Olsr),
     }

@@ -2,14 +2,25 @@
 
 use super::dialogue::*;
 use super::network::Network;
-use crate::aodv::config::{Hello, HelloWhen, LinkSensing};
+use crate::aodv::config::{Hello, HelloSchedule, HelloWhen, LinkSensing};
 use crate::aodv::*;
-use hopline_core::{Instant, Machine, Seq32};
+use hopline_core::{Duration, Instant, Machine, NodeId, Purpose, Seq32, Stream};
 use hopline_wire::aodv::{Message, Rrep};
 
 fn always() -> Config {
     let hello = Hello { when: HelloWhen::Always, ..Hello::RFC3561 };
     Config { link_sensing: LinkSensing::Hello(hello), ..Config::rfc3561() }
+}
+
+/// A node that says `hello`, always.
+fn saying(hello: Hello) -> Node {
+    let hello = Hello { when: HelloWhen::Always, ..hello };
+    Node::new(Config { link_sensing: LinkSensing::Hello(hello), ..Config::rfc3561() })
+}
+
+/// HELLO messages that survive the loss of one and the delay of the next.
+fn patient() -> [Hello; 2] {
+    [Hello::every(ms(1_000)), Hello::AODV_UU]
 }
 
 fn hello(from: u32, seq: u32) -> Rrep {
@@ -72,6 +83,79 @@ fn s6_9_a_neighbour_unheard_for_two_intervals_is_lost() {
     assert_eq!(node.valid(9), None);
     assert!(node.events().contains(&Event::RouteLost { destination: n(9) }));
     assert_eq!(node.aodv.stats().links_broken, 1);
+}
+
+#[test]
+fn one_lost_hello_and_a_late_one_break_no_link_and_two_lost_ones_do() {
+    for sensing in patient() {
+        let mut node = saying(sensing);
+        node.hear(1, 1, hello(1, 4));
+        node.get(1, rrep(0, 9, 7, 2));
+        // The HELLO after 1 s is lost, and the next is 20 ms late.
+        node.skip(ms(2_020));
+        node.hear(1, 1, hello(1, 4));
+        assert!(node.valid(9).is_some() && node.valid(1).is_some(), "{sensing:?}");
+        assert_eq!(node.aodv.stats().links_broken, 0);
+        // Two are lost. The third would come now.
+        node.skip(sensing.patience());
+        assert_eq!(node.aodv.stats().links_broken, 0);
+        node.pass(ms(3_000) - sensing.patience());
+        assert_eq!((node.valid(9), node.aodv.stats().links_broken), (None, 1), "{sensing:?}");
+    }
+}
+
+#[test]
+fn s6_9_to_the_letter_a_late_hello_after_a_lost_one_comes_too_late() {
+    let mut node = saying(Hello::RFC3561);
+    node.hear(1, 1, hello(1, 4));
+    node.get(1, rrep(0, 9, 7, 2));
+    node.skip(ms(2_020));
+    assert_eq!((node.valid(9), node.aodv.stats().links_broken), (None, 1));
+}
+
+#[test]
+fn no_delay_below_half_an_interval_counts_as_a_loss_and_two_losses_always_do() {
+    let mut stream = Stream::new(7, 1, NodeId(3), Purpose::Placement);
+    let mut node = saying(Hello::every(ms(1_000)));
+    let start = node.now;
+    let mut lost = false;
+    for n in 0..1_000 {
+        lost = n > 0 && !lost && stream.duration_below(ms(2)) >= ms(1);
+        let delay = stream.duration_below(ms(499));
+        if !lost {
+            node.skip((start + ms(1_000 * n) + delay).since(node.now));
+            node.hear(1, 1, hello(1, 4));
+        }
+    }
+    assert_eq!(node.aodv.stats().links_broken, 0);
+    // Two are lost, and the third has no delay.
+    node.skip(ms(2_502));
+    assert_eq!(node.aodv.stats().links_broken, 1);
+}
+
+#[test]
+fn the_interval_counts_from_the_latest_broadcast_unless_it_is_checked_periodically() {
+    for (sensing, gap) in [(Hello::RFC3561, 1_800), (Hello::every(ms(1_000)), 1_000)] {
+        let mut node = saying(sensing);
+        let first = hellos(&node.pass(ms(0)))[0];
+        node.skip((first + ms(200)).since(node.now));
+        node.hear(1, 5, rreq(8, 1, 9, 2)); // which it relays
+        let next = hellos(&node.pass(ms(3_000)))[0];
+        assert_eq!(next - first, ms(200 + gap), "{sensing:?}");
+    }
+}
+
+#[test]
+fn aodv_uu_says_hello_an_interval_after_the_last_one_and_up_to_half_its_jitter_later() {
+    let mut node = Node::jittered(Config::aodv_uu(), 3);
+    let times = hellos(&node.pass(ms(400_000)));
+    let gaps = times.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
+    assert!(gaps.iter().all(|gap| (ms(1_000)..=ms(1_050)).contains(gap)), "{gaps:?}");
+    let mean = gaps.iter().fold(Duration::ZERO, |sum, gap| sum + *gap).as_millis() / gaps.len() as u64;
+    assert!((1_020..1_030).contains(&mean), "{mean}");
+    // So two intervals are longer than 2.05 s in about half of all cases.
+    let late = gaps.windows(2).filter(|pair| pair[0] + pair[1] > Hello::AODV_UU.patience()).count();
+    assert!((150..240).contains(&late), "{late} of {}", gaps.len() - 1);
 }
 
 #[test]

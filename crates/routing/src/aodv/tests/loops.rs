@@ -24,6 +24,7 @@ fn sound() -> impl Strategy<Value = Config> {
         Just(Config { previous_hop: PreviousHop::Ignored, ..Config::rfc3561() }),
         Just(Config { local_repair: LocalRepair::Rfc { max_hops: 10, add_ttl: 2 }, ..Config::rfc3561() }),
         Just(Config { local_repair: advanced, ..Config::ns2_235() }),
+        Just(Config::aodv_uu()),
     ]
 }
 

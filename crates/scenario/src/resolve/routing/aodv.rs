@@ -2,15 +2,16 @@
 
 use super::super::super::keys;
 use super::super::super::schema::Section;
+use super::super::super::source::Problem;
 use super::super::seconds;
 use hopline_routing::aodv::Config;
-use hopline_routing::aodv::config::{Hello, LinkSensing};
+use hopline_routing::aodv::config::{Hello, HelloSchedule, LinkSensing};
 use std::num::NonZeroU16;
 
-pub(super) fn config(section: Section<'_>) -> Config {
+pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
     let mut config = section.get(keys::aodv::PRESET)();
     let byte = |key| section.narrow::<u8>(key);
-    apply_sensing(&mut config, section);
+    apply_sensing(&mut config, section)?;
     let times = [
         ("active_route_timeout_s", &mut config.active_route_timeout),
         ("my_route_timeout_s", &mut config.my_route_timeout),
@@ -28,17 +29,47 @@ pub(super) fn config(section: Section<'_>) -> Config {
     let packets =
         section.integer("buffer_packets").and_then(|n| u16::try_from(n).ok()).and_then(NonZeroU16::new);
     config.buffer_packets = packets.unwrap_or(config.buffer_packets);
-    config
+    Ok(config)
 }
 
-fn apply_sensing(config: &mut Config, section: Section<'_>) {
-    let mut hello = config.link_sensing.hello().copied().unwrap_or(Hello::RFC3561);
-    hello.interval = seconds(&section, "hello_interval_s").unwrap_or(hello.interval);
-    let loss = section.integer("allowed_hello_loss").and_then(|n| u8::try_from(n).ok());
-    hello.allowed_loss = loss.unwrap_or(hello.allowed_loss);
+fn apply_sensing(config: &mut Config, section: Section<'_>) -> Result<(), Problem> {
+    let hello = hello(config.link_sensing.hello(), section)?;
     config.link_sensing = match (section.word("link_sensing"), config.link_sensing) {
         (Some("link-layer"), _) | (None, LinkSensing::LinkLayer) => LinkSensing::LinkLayer,
         (Some("hello"), _) | (None, LinkSensing::Hello(_)) => LinkSensing::Hello(hello),
         (Some(_), _) | (None, LinkSensing::Both(_)) => LinkSensing::Both(hello),
     };
+    Ok(())
+}
+
+/// HELLO messages as the preset and the keys have them.
+fn hello(of_preset: Option<&Hello>, section: Section<'_>) -> Result<Hello, Problem> {
+    let interval = seconds(&section, "hello_interval_s");
+    let mut hello = match of_preset {
+        Some(hello) => Hello { interval: interval.unwrap_or(hello.interval), ..*hello },
+        None => Hello::every(interval.unwrap_or(Hello::RFC3561.interval)),
+    };
+    hello.allowed_loss = section.narrow("allowed_hello_loss").unwrap_or(hello.allowed_loss);
+    hello.slack = seconds(&section, "hello_slack_s").unwrap_or(hello.slack);
+    section.set(keys::aodv::HELLO_WHEN, &mut hello.when);
+    hello.schedule = schedule(hello.schedule, section)?;
+    Ok(hello)
+}
+
+fn schedule(of_preset: HelloSchedule, section: Section<'_>) -> Result<HelloSchedule, Problem> {
+    let jitter = seconds(&section, "hello_jitter_s");
+    let chosen = section.get(keys::aodv::HELLO_SCHEDULE);
+    match (chosen.unwrap_or(of_preset), of_preset, jitter) {
+        (HelloSchedule::Periodic, _, Some(_)) => {
+            Err(Problem::new("hello_jitter_s has no effect with hello_schedule = \"periodic\"")
+                .at(section.origin_of("hello_jitter_s"))
+                .help("leave it out, or set hello_schedule = \"after-broadcast\""))
+        }
+        (HelloSchedule::AfterBroadcast { .. }, _, Some(jitter)) => {
+            Ok(HelloSchedule::AfterBroadcast { jitter })
+        }
+        // The word itself says nothing of jitter.
+        (HelloSchedule::AfterBroadcast { .. }, kept @ HelloSchedule::AfterBroadcast { .. }, None) => Ok(kept),
+        (schedule, _, None) => Ok(schedule),
+    }
 }
