@@ -23,6 +23,9 @@ pub trait Router<M: Copy> {
     /// Takes a message that arrived or was overheard, and what it carries. One of another protocol goes unheard.
     fn receive(&mut self, now: Instant, received: Received<M>) -> Custody;
 
+    /// Records that a packet of any kind arrived from `neighbour`, for this node or for all. Most agents have no use for it.
+    fn heard(&mut self, _now: Instant, _neighbour: Ipv4Addr) {}
+
     /// The link layer gave up on a packet for `neighbour`.
     fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, lost: Lost<M>) -> Custody;
 
@@ -330,6 +333,10 @@ impl<M: Copy> Router<M> for Agent<M> {
 
     fn receive(&mut self, now: Instant, received: Received<M>) -> Custody {
         each!(self, agent => agent.receive(now, received))
+    }
+
+    fn heard(&mut self, now: Instant, neighbour: Ipv4Addr) {
+        each!(self, agent => Router::<M>::heard(agent, now, neighbour));
     }
 
     fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, lost: Lost<M>) -> Custody {

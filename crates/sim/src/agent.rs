@@ -46,6 +46,13 @@ impl<T: Tracer> Engine<T> {
         self.drive_agent(node);
     }
 
+    /// A radio of `node` received a packet from a neighbour.
+    pub(crate) fn tell_agent_of_neighbour(&mut self, node: NodeId, neighbour: NodeId) {
+        if let Some(agent) = self.nodes[node.index()].agent.as_deref_mut() {
+            agent.machine.heard(self.kernel.now, neighbour.ipv4());
+        }
+    }
+
     /// The radio of `node`, which listens to its neighbours, decoded a packet from one of them to another.
     pub(crate) fn overhear(&mut self, node: NodeId, handle: Handle, from: NodeId, to: NodeId) {
         let now = self.kernel.now;

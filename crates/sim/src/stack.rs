@@ -61,6 +61,7 @@ impl<T: Tracer> Engine<T> {
         match upcall {
             Upcall::Arrived { handle, from } => {
                 self.hear(node, port, handle, from);
+                self.tell_agent_of_neighbour(node, from);
                 self.come_in(node, port, handle, from);
             }
             Upcall::Overheard { handle, from, to } => {

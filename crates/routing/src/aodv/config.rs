@@ -41,6 +41,8 @@ pub struct Hello {
     pub when: HelloWhen,
     /// Instants at which a node may say HELLO. Default [`HelloSchedule::AfterBroadcast`].
     pub schedule: HelloSchedule,
+    /// Packets of a neighbour that end its silence. Default [`SignOfLife::AnyPacket`].
+    pub sign_of_life: SignOfLife,
 }
 
 impl Hello {
@@ -52,6 +54,7 @@ impl Hello {
         slack: Duration::ZERO,
         when: HelloWhen::OnActiveRoute,
         schedule: HelloSchedule::Periodic,
+        sign_of_life: SignOfLife::AnyPacket,
     };
 
     /// AODV-UU 0.9.6 on Linux with its default options: `aodv_hello.c`, `aodv_neighbor.c`, `params.h`, `main.c`. Two jittered
@@ -60,6 +63,7 @@ impl Hello {
         slack: Duration::from_millis(50),
         when: HelloWhen::Always,
         schedule: HelloSchedule::AfterBroadcast { jitter: Duration::from_millis(100) },
+        sign_of_life: SignOfLife::AodvMessage,
         ..Self::RFC3561
     };
 
@@ -85,6 +89,15 @@ impl Hello {
     pub fn patience(&self) -> Duration {
         self.lifetime() + self.slack
     }
+}
+
+/// Packets of a neighbour that end its silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignOfLife {
+    /// Every packet that it transmits to this node or to all: HELLO messages or otherwise (RFC 3561 §6.9).
+    AnyPacket,
+    /// Its AODV messages. In AODV-UU the lines that would count data packets are commented out (`routing_table.c`).
+    AodvMessage,
 }
 
 /// Instants at which a node may say HELLO.

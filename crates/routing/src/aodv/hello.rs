@@ -1,6 +1,6 @@
 //! HELLO messages (RFC 3561 §6.9).
 
-use super::config::{Hello, HelloSchedule, HelloWhen};
+use super::config::{Hello, HelloSchedule, HelloWhen, SignOfLife};
 use super::machine::Aodv;
 use super::search::Answered;
 use super::stats::Ignored;
@@ -37,6 +37,11 @@ impl<M: Copy> Aodv<M> {
         if let Some(own) = sensed {
             self.watch.begin(now, from, own.patience());
         }
+    }
+
+    /// Returns whether any packet of a neighbour shows that it is there.
+    pub(super) fn counts_any_packet(&self) -> bool {
+        self.config.link_sensing.hello().is_some_and(|hello| hello.sign_of_life == SignOfLife::AnyPacket)
     }
 
     pub(super) fn say_hello(&mut self, now: Instant) {

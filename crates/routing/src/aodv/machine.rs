@@ -253,10 +253,16 @@ impl<M: Copy> Machine for Aodv<M> {
 
     fn handle_signal(&mut self, now: Instant, signal: Signal<M>) {
         match signal {
-            Signal::LinkFailed { neighbour, carried } => self.handle_link_failure(now, neighbour, carried),
-            Signal::NeighbourHeard { neighbour } => self.watch.heard(now, neighbour),
+            Signal::LinkFailed { neighbour, carried } => {
+                self.handle_link_failure(now, neighbour, carried);
+                self.rearm();
+            }
+            // A deadline that is now too early finds out when it comes.
+            Signal::NeighbourHeard { neighbour } if self.counts_any_packet() => {
+                self.watch.heard(now, neighbour);
+            }
+            Signal::NeighbourHeard { .. } => {}
         }
-        self.rearm();
     }
 
     fn poll_transmit(&mut self, _now: Instant) -> Option<Transmit> {

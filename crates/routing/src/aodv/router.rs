@@ -23,6 +23,10 @@ impl<M: Copy> Router<M> for Aodv<M> {
         Custody::Refused
     }
 
+    fn heard(&mut self, now: Instant, neighbour: Ipv4Addr) {
+        self.handle_signal(now, Signal::NeighbourHeard { neighbour });
+    }
+
     fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, lost: Lost<M>) -> Custody {
         let (carried, custody) = match lost {
             Lost::Data { packet, destination, source, travelled } => {

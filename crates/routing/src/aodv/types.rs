@@ -78,8 +78,8 @@ pub enum Signal<M> {
         /// What the frame carried.
         carried: Carried<M>,
     },
-    /// Some packet of `neighbour` arrived. Only of interest where links are sensed by HELLO (§6.9); AODV messages
-    /// count by themselves.
+    /// A packet of `neighbour` arrived that is no AODV message: one to this node or to all. Only of interest where links are sensed
+    /// by HELLO (§6.9) and any packet counts ([`SignOfLife`](super::config::SignOfLife)); AODV messages count by themselves.
     NeighbourHeard {
         /// The neighbour.
         neighbour: Ipv4Addr,

@@ -6,7 +6,7 @@ use crate::choice;
 use crate::choice::{Choice, Chosen};
 use crate::field::Field;
 use hopline_core::Duration;
-use hopline_routing::aodv::config::{HelloSchedule, HelloWhen};
+use hopline_routing::aodv::config::{HelloSchedule, HelloWhen, SignOfLife};
 use hopline_routing::dsr::config::{
     DeadLink, LostControl, NeighboursAsked, QueuedPackets, Stranded, TargetReplies, UncachedJitter,
     UncachedRelays, UncachedSalvage, UncachedSearches, WaysLearnt,
@@ -107,6 +107,12 @@ pub mod aodv {
         },
         "periodic: a check each interval says HELLO if the node has broadcast nothing for an interval, RFC 3561 §6.9; after-broadcast: one interval after its latest broadcast; default: after-broadcast, of rfc3561-hello: periodic",
     );
+    /// `sign_of_life`.
+    pub const SIGN_OF_LIFE: Choice<SignOfLife> = choice!(
+        "sign_of_life",
+        { "any-packet" => SignOfLife::AnyPacket, "aodv-message" => SignOfLife::AodvMessage },
+        "packets of a neighbour, to this node or to all, that end its silence; default: any-packet, RFC 3561 §6.9, of aodv-uu: aodv-message",
+    );
 }
 
 /// `[routing.aodv]`.
@@ -129,6 +135,7 @@ pub const AODV: &[Key] = &[
         3600.0,
         "with hello_schedule = \"after-broadcast\": width of the random part of the interval; 0: HELLOs wait as other broadcasts of the node; default: 0, of aodv-uu: 0.1",
     ),
+    aodv::SIGN_OF_LIFE.key,
     Key::number("active_route_timeout_s", 0.01, LONGEST_S, "ACTIVE_ROUTE_TIMEOUT"),
     Key::number("my_route_timeout_s", 0.01, LONGEST_S, "MY_ROUTE_TIMEOUT"),
     Key::integer("net_diameter", 1, 255, "NET_DIAMETER"),

@@ -1,7 +1,7 @@
 //! HELLO messages of AODV: presets, and keys over them.
 
 use super::*;
-use hopline_routing::aodv::config::{Hello, HelloSchedule, HelloWhen};
+use hopline_routing::aodv::config::{Hello, HelloSchedule, HelloWhen, SignOfLife};
 
 fn sensing(settings: &[&str]) -> LinkSensing {
     match spec(CHAIN, &[&["routing.protocol=aodv"], settings].concat()).routing {
@@ -32,12 +32,14 @@ fn keys_change_what_a_preset_says() {
         "routing.aodv.hello_slack_s=0.3",
         "routing.aodv.hello_when=on-active-route",
         "routing.aodv.hello_jitter_s=0.02",
+        "routing.aodv.sign_of_life=any-packet",
     ]);
     let jitter = Duration::from_millis(20);
     let expected = Hello {
         slack: Duration::from_millis(300),
         when: HelloWhen::OnActiveRoute,
         schedule: HelloSchedule::AfterBroadcast { jitter },
+        sign_of_life: SignOfLife::AnyPacket,
         ..Hello::AODV_UU
     };
     assert_eq!(changed, LinkSensing::Hello(expected));

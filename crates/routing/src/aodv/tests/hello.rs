@@ -2,7 +2,7 @@
 
 use super::dialogue::*;
 use super::network::Network;
-use crate::aodv::config::{Hello, HelloSchedule, HelloWhen, LinkSensing};
+use crate::aodv::config::{Hello, HelloWhen, LinkSensing};
 use crate::aodv::*;
 use hopline_core::{Duration, Instant, Machine, NodeId, Purpose, Seq32, Stream};
 use hopline_wire::aodv::{Message, Rrep};
@@ -172,6 +172,17 @@ fn s6_9_any_packet_of_a_neighbour_shows_that_it_is_there() {
     node.hear(1, 5, rreq(8, 1, 7, 2));
     node.skip(ms(900));
     assert_eq!(node.aodv.stats().links_broken, 0);
+}
+
+#[test]
+fn to_aodv_uu_data_packets_of_a_neighbour_do_not_show_that_it_is_there() {
+    let mut node = saying(Hello::AODV_UU);
+    node.hear(1, 1, hello(1, 4));
+    node.get(1, rrep(0, 9, 7, 2));
+    node.skip(ms(1_500));
+    node.aodv.handle_signal(node.now, Signal::NeighbourHeard { neighbour: n(1) });
+    node.skip(ms(551));
+    assert_eq!((node.valid(9), node.aodv.stats().links_broken), (None, 1));
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn hello(of_preset: Option<&Hello>, section: Section<'_>) -> Result<Hello, Probl
     hello.allowed_loss = section.narrow("allowed_hello_loss").unwrap_or(hello.allowed_loss);
     hello.slack = seconds(&section, "hello_slack_s").unwrap_or(hello.slack);
     section.set(keys::aodv::HELLO_WHEN, &mut hello.when);
+    section.set(keys::aodv::SIGN_OF_LIFE, &mut hello.sign_of_life);
     hello.schedule = schedule(hello.schedule, section)?;
     Ok(hello)
 }
