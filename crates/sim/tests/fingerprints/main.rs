@@ -39,7 +39,7 @@ const PINNED: [(&str, u64); 17] = [
     ("web beside a transfer, base station", 0xb7fb_a381_f800_d22e),
     ("chain, AODV, paced", 0xd415_deba_2947_d517),
     ("mobile, OLSR", 0x5913_16a0_cb37_29fe),
-    ("chain, HELLO, TPA both ways", 0xa5e1_4c40_c35f_c0a2),
+    ("chain, HELLO, TPA both ways", 0xcb52_1e91_1e8f_6eb5),
     ("mobile, DSR", 0x0dce_84f8_2a7c_c8c3),
     ("mobile, DSR without cache", 0x7f34_67f5_4b0c_0bfa),
 ];

@@ -44,7 +44,7 @@ pub(super) const PINNED: [(&str, u64); 22] = [
     ("BBR v3", 0x3354_89d9_5da9_e7ed),
     ("BlockAck", 0x2edb_0e19_bd1b_0916),
     ("NoAck", 0xe6ec_cf5f_4f46_3e0c),
-    ("outages", 0xac1d_79fb_228f_b0d4),
+    ("outages", 0x5a07_aae7_ab1e_43f7),
     ("AODV, powers that add up", 0x9ef4_87a8_8f9a_b3ad),
     ("ns-2's DSR and ARP", 0x863a_5fde_9862_2bdb),
 ];
