@@ -136,7 +136,7 @@ pub const RADIO: &[Key] = &[
         "arp_jitter_s",
         0.0,
         10.0,
-        "of arp: requests wait a random time below this, so that those of neighbours that send at the same instant do not collide each time; default: 0.01, of ns2-wavelan: 0",
+        "of arp: requests wait a random time below this, so that those of neighbours that send at the same instant do not collide each time; default: 0.01, of ns2-wavelan: 0 over a MAC that draws a back-off before each frame (mac.first_access)",
     ),
     Key::number("link_layer_delay_us", 0.0, 1e6, "time from the network layer to the interface queue"),
     Key::integers(

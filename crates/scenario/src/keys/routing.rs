@@ -152,7 +152,7 @@ pub const AODV: &[Key] = &[
         "originated_jitter_s",
         0.0,
         10.0,
-        "broadcasts that a node originates (requests, route errors, HELLO) wait a random time below this, so that neighbours that act at the same instant do not collide each time; default: 0.01, of ns2-2.35: 0",
+        "broadcasts that a node originates (requests, route errors, HELLO) wait a random time below this, so that neighbours that act at the same instant do not collide each time; default: 0.01, of ns2-2.35: 0 over a MAC that draws a back-off before each frame (mac.first_access)",
     ),
     Key::integer("buffer_packets", 1, 65_535, "packets that wait for routes"),
     Key::number("buffer_time_s", 0.0, LONGEST_S, "how long a packet may wait for a route"),
@@ -327,7 +327,7 @@ pub const DSR: &[Key] = &[
         "originated_jitter_s",
         0.0,
         10.0,
-        "requests that a node originates wait a random time below this, so that neighbours that act at the same instant do not collide each time; default: 0.01, of ns2-2.35: 0",
+        "requests that a node originates wait a random time below this, so that neighbours that act at the same instant do not collide each time; default: 0.01, of ns2-2.35: 0 over a MAC that draws a back-off before each frame (mac.first_access)",
     ),
     Key::number("reply_jitter_s", 0.0, 10.0, "the same of targets' replies; default: 0.01"),
     Key::number(

@@ -7,6 +7,7 @@ mod ends;
 mod feedback;
 mod floods;
 mod flows;
+mod jitter;
 mod links;
 mod mobility;
 pub(crate) mod neighborhood;
@@ -166,7 +167,7 @@ pub(super) fn spec(whole: Whole<'_>, files: &Files, run: u64) -> Result<Spec, Pr
     }
     check_animation(scenario.section("animation"), scenario.get(keys::scenario::DURATION_S))?;
     let of_routing = scenario.section("routing");
-    let routing = routing::resolve(of_routing, &nodes)?;
+    let routing = routing::resolve(of_routing, &nodes, radio.as_ref())?;
     Ok(Spec {
         duration: seconds_of(&scenario, keys::scenario::DURATION_S),
         warmup: warmup(scenario)?,

@@ -4,7 +4,7 @@ use super::super::keys::{self, Protocol, RadioPreset};
 use super::super::own::Whole;
 use super::super::schema::Section;
 use super::super::source::{Origin, Problem};
-use super::{Names, Owned, links, node_named, obstacles, queue, refuse_foreign, seconds};
+use super::{Names, Owned, jitter, links, node_named, obstacles, queue, refuse_foreign};
 use hopline_core::Duration;
 use hopline_radio::mac::config::{self as mac, AckPolicy};
 use hopline_radio::phy::propagation::{
@@ -98,13 +98,14 @@ pub(super) fn resolve(
         AddressResolution::Arp => "arp",
     };
     refuse_foreign(&section, "address_resolution", word, &[(&["arp"], &["arp_jitter_s"])])?;
+    let arp_jitter = jitter::of(&section, "arp_jitter_s", preset.arp_jitter, Some(preset.mac.first_access));
     Ok(Some(RadioSpec {
         phy: preset.phy,
         mac: preset.mac,
         queue: queue::resolve(preset.queue, scenario.section("queue"), scenario.machines)?,
         link_layer_delay: delay.unwrap_or(preset.link_layer_delay),
         address_resolution,
-        arp_jitter: seconds(&section, "arp_jitter_s").unwrap_or(preset.arp_jitter),
+        arp_jitter,
         errors: links::errors(section.section("errors"))?,
         losses: losses(section, nodes, names)?,
         obstacles: obstacles::resolve(*scenario)?,

@@ -7,13 +7,17 @@ mod olsr;
 use super::super::keys::{self, Protocol};
 use super::super::schema::Section;
 use super::super::source::Problem;
-use hopline_sim::spec::{FailureNotification, Interface, NodeSpec, RoutingSpec};
+use hopline_sim::spec::{FailureNotification, Interface, NodeSpec, RadioSpec, RoutingSpec};
 
 /// Protocols that have a table of parameters.
 const PROTOCOLS: [&str; 3] = ["aodv", "olsr", "dsr"];
 
 /// How packets find their way among `nodes`.
-pub(super) fn resolve(section: Section<'_>, nodes: &[NodeSpec]) -> Result<RoutingSpec, Problem> {
+pub(super) fn resolve(
+    section: Section<'_>,
+    nodes: &[NodeSpec],
+    radio: Option<&RadioSpec>,
+) -> Result<RoutingSpec, Problem> {
     let protocol = keys::of_routing::PROTOCOL.word(&section);
     let idle = PROTOCOLS.into_iter().find(|table| *table != protocol && section.section(table).is_given());
     if let Some(table) = idle {
@@ -28,10 +32,11 @@ pub(super) fn resolve(section: Section<'_>, nodes: &[NodeSpec]) -> Result<Routin
             .at(section.origin_of("protocol"))
             .help("use protocol = \"static\", or add [radio]"));
     }
+    let first_access = radio.map(|radio| radio.mac.first_access);
     match chosen {
         Protocol::Static => Ok(RoutingSpec::Static),
-        Protocol::Aodv => aodv::config(section.section("aodv")).map(RoutingSpec::Aodv),
-        Protocol::Dsr => dsr::config(section.section("dsr")).map(RoutingSpec::Dsr),
+        Protocol::Aodv => aodv::config(section.section("aodv"), first_access).map(RoutingSpec::Aodv),
+        Protocol::Dsr => dsr::config(section.section("dsr"), first_access).map(RoutingSpec::Dsr),
         Protocol::Olsr => olsr::config(section.section("olsr")).map(RoutingSpec::Olsr),
     }
 }

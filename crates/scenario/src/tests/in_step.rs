@@ -60,6 +60,24 @@ fn it_is_the_same_with_each_preset_and_with_any_common_start() {
     }
 }
 
+/// Presets of ns-2, which leave it to their MAC to separate what nodes send.
+const OF_NS2: [[&str; 2]; 3] = [
+    ["routing.protocol=aodv", "routing.aodv.preset=ns2-2.35"],
+    ["routing.protocol=dsr", "routing.dsr.preset=ns2-2.35"],
+    ["radio.address_resolution=arp", "radio.preset=ns2-wavelan"],
+];
+
+#[test]
+fn presets_of_ns2_find_routes_over_a_mac_that_sends_at_once_too() {
+    for ask in OF_NS2 {
+        for access in ["immediate", "idle-on-arrival", "always-backoff"] {
+            let access = format!("mac.first_access={access}");
+            let (_, least) = delivered(&[&ask[..], &[&access]].concat());
+            assert!(least > 10, "{ask:?} {access}: {least}");
+        }
+    }
+}
+
 #[test]
 fn jitter_is_as_the_presets_and_keys_say() {
     let arp = |settings: &[&str]| {
@@ -67,6 +85,8 @@ fn jitter_is_as_the_presets_and_keys_say() {
     };
     assert_eq!(arp(&[]), Duration::from_millis(10));
     assert_eq!(arp(&["radio.preset=ns2-wavelan"]), Duration::ZERO);
+    let at_once = ["radio.preset=ns2-wavelan", "mac.first_access=immediate"];
+    assert_eq!(arp(&at_once), Duration::from_millis(10));
     assert_eq!(arp(&["radio.preset=ns2-wavelan", "radio.arp_jitter_s=0.002"]), Duration::from_millis(2));
     let aodv =
         |settings: &[&str]| match spec(STATIONS, &[&["routing.protocol=aodv"], settings].concat()).routing {
@@ -74,6 +94,8 @@ fn jitter_is_as_the_presets_and_keys_say() {
             other => panic!("{other:?}"),
         };
     assert_eq!(aodv(&[]), Duration::from_millis(10));
-    assert_eq!(aodv(&["routing.aodv.preset=ns2-2.35"]), Duration::ZERO);
+    let of_ns2 = ["routing.aodv.preset=ns2-2.35", "radio.preset=ns2-wavelan"];
+    assert_eq!(aodv(&of_ns2), Duration::ZERO);
+    assert_eq!(aodv(&of_ns2[..1]), Duration::from_millis(10));
     assert_eq!(aodv(&["routing.aodv.originated_jitter_s=0.02"]), Duration::from_millis(20));
 }

@@ -3,12 +3,13 @@
 use super::super::super::keys;
 use super::super::super::schema::Section;
 use super::super::super::source::Problem;
-use super::super::seconds;
+use super::super::{jitter, seconds};
+use hopline_radio::mac::config::FirstAccess;
 use hopline_routing::aodv::Config;
 use hopline_routing::aodv::config::{Hello, HelloSchedule, LinkSensing};
 use std::num::NonZeroU16;
 
-pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
+pub(super) fn config(section: Section<'_>, first_access: Option<FirstAccess>) -> Result<Config, Problem> {
     let mut config = section.get(keys::aodv::PRESET)();
     let byte = |key| section.narrow::<u8>(key);
     apply_sensing(&mut config, section)?;
@@ -17,12 +18,13 @@ pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
         ("my_route_timeout_s", &mut config.my_route_timeout),
         ("node_traversal_time_s", &mut config.node_traversal_time),
         ("broadcast_jitter_s", &mut config.broadcast_jitter),
-        ("originated_jitter_s", &mut config.originated_jitter),
         ("buffer_time_s", &mut config.buffer_time),
     ];
     for (key, field) in times {
         *field = seconds(&section, key).unwrap_or(*field);
     }
+    config.originated_jitter =
+        jitter::of(&section, "originated_jitter_s", config.originated_jitter, first_access);
     config.net_diameter = byte("net_diameter").unwrap_or(config.net_diameter);
     config.rreq_retries = byte("rreq_retries").unwrap_or(config.rreq_retries);
     config.ttl_start = byte("ttl_start").unwrap_or(config.ttl_start);

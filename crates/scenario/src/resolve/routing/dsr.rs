@@ -3,8 +3,9 @@
 use super::super::super::keys;
 use super::super::super::schema::Section;
 use super::super::super::source::Problem;
-use super::super::seconds;
+use super::super::{jitter, seconds};
 use hopline_core::Duration;
+use hopline_radio::mac::config::FirstAccess;
 use hopline_routing::dsr::Config;
 use hopline_routing::dsr::config::{
     CachedReplies, GratuitousReplies, PathCache, RouteCache, SourceRoutes, Tap, Uncached,
@@ -28,11 +29,13 @@ const OF_CACHE: [&str; 10] = [
 const WITHOUT_CACHE: [&str; 4] =
     ["uncached_relays", "uncached_searches", "uncached_salvage", "uncached_jitter"];
 
-pub(super) fn config(section: Section<'_>) -> Result<Config, Problem> {
+pub(super) fn config(section: Section<'_>, first_access: Option<FirstAccess>) -> Result<Config, Problem> {
     let mut config = section.get(keys::dsr::PRESET)();
     config.cache = cache(section, config.cache)?;
     apply_choices(&mut config, section);
     apply_times(&mut config, section);
+    config.originated_jitter =
+        jitter::of(&section, "originated_jitter_s", config.originated_jitter, first_access);
     apply_numbers(&mut config, section);
     Ok(config)
 }
@@ -52,7 +55,6 @@ fn apply_choices(config: &mut Config, section: Section<'_>) {
 fn apply_times(config: &mut Config, section: Section<'_>) {
     let times = [
         ("broadcast_jitter_s", &mut config.broadcast_jitter),
-        ("originated_jitter_s", &mut config.originated_jitter),
         ("reply_jitter_s", &mut config.reply_jitter),
         ("gratuitous_jitter_s", &mut config.gratuitous_jitter),
         ("release_spacing_s", &mut config.release_spacing),
