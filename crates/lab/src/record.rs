@@ -174,6 +174,9 @@ pub struct Neighborhood {
     pub time_s: Vec<f64>,
     /// Packets that wait.
     pub queue_packets: Vec<u32>,
+    /// The same averaged. Records of earlier versions have none.
+    #[serde(default)]
+    pub average_queue_packets: Vec<f64>,
     /// The estimate: an average.
     pub estimate_packets: Vec<f64>,
     /// The estimate from the latest interval alone.
@@ -323,6 +326,7 @@ impl Neighborhood {
                 node: node.name.clone(),
                 time_s: samples.iter().map(|s| s.at.as_secs_f64()).collect(),
                 queue_packets: samples.iter().map(|s| s.queue_packets).collect(),
+                average_queue_packets: samples.iter().map(|s| s.average_queue).collect(),
                 estimate_packets: samples.iter().map(|s| s.average).collect(),
                 latest_packets: samples.iter().map(|s| s.latest).collect(),
             })

@@ -362,7 +362,7 @@ fn series(variant: usize, point: &PointResult) -> Option<RunSeries> {
 }
 
 /// The queue of a neighbourhood and its estimate, in means over `step_s`.
-fn queues(node: &Neighborhood, step_s: f64) -> [QueueSeries; 2] {
+fn queues(node: &Neighborhood, step_s: f64) -> [QueueSeries; 3] {
     let slots: Vec<usize> =
         node.time_s.iter().map(|time| libm::ceil(time / step_s - 1e-9) as usize).collect();
     let means = |values: Vec<f64>| {
@@ -373,6 +373,10 @@ fn queues(node: &Neighborhood, step_s: f64) -> [QueueSeries; 2] {
     let real = node.queue_packets.iter().map(|&packets| f64::from(packets)).collect();
     [
         QueueSeries { name: format!("{} real", node.node), packets: means(real) },
+        QueueSeries {
+            name: format!("{} real, averaged", node.node),
+            packets: means(node.average_queue_packets.clone()),
+        },
         QueueSeries {
             name: format!("{} estimated", node.node),
             packets: means(node.estimate_packets.clone()),
@@ -390,11 +394,13 @@ mod tests {
             node: "n4".into(),
             time_s: (1..=25).map(|tenth| f64::from(tenth) / 10.0).collect(),
             queue_packets: [[3; 10], [5; 10]].concat().into_iter().chain([9, 9, 9, 9, 9]).collect(),
+            average_queue_packets: (0..25).map(|tenth| f64::from(2 * tenth)).collect(),
             estimate_packets: (0..25).map(f64::from).collect(),
             latest_packets: vec![0.0; 25],
         };
-        let [real, estimated] = queues(&node, 1.0);
+        let [real, averaged, estimated] = queues(&node, 1.0);
         assert_eq!((real.name.as_str(), real.packets), ("n4 real", vec![3.0, 5.0, 9.0]));
+        assert_eq!((averaged.name.as_str(), averaged.packets), ("n4 real, averaged", vec![9.0, 29.0, 44.0]));
         assert_eq!((estimated.name.as_str(), estimated.packets), ("n4 estimated", vec![4.5, 14.5, 22.0]));
     }
 }

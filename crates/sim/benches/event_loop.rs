@@ -30,7 +30,12 @@ fn with_inert_neighborhood_red(spec: Spec) -> Spec {
     // 245 is just above the average of a channel that is never idle: congestion is never total.
     let config = Config { max_threshold: 245.0, max_probability: 1e-6, ..Config::PAPER };
     spec.radio(|radio| {
-        radio.neighborhood = Some(NeighborhoodSpec { config, members: Members::All, observed: [].into() })
+        radio.neighborhood = Some(NeighborhoodSpec {
+            config,
+            members: Members::All,
+            observed: [].into(),
+            observed_weight: config.weight,
+        })
     })
 }
 

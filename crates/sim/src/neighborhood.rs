@@ -37,8 +37,9 @@ impl Neighborhood {
         let neighborhood = spec.neighborhood.as_ref().filter(|all| all.members.include(node))?;
         let stream = Stream::new(seed, run, node, Purpose::Neighborhood);
         let machine = NeighborhoodRed::new(neighborhood.config, node.ipv4(), Instant::ZERO, stream);
+        let is_observed = neighborhood.observed.contains(&node);
         let series =
-            neighborhood.observed.contains(&node).then(|| NeighborhoodSeries::new(&neighborhood.config));
+            is_observed.then(|| NeighborhoodSeries::new(&neighborhood.config, neighborhood.observed_weight));
         Some(Box::new(Self { machine, address: node.ipv4(), series }))
     }
 

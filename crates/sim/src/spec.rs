@@ -272,6 +272,9 @@ pub struct NeighborhoodSpec {
     /// Members whose real neighbourhood queue is looked at beside its estimate, ten times a second. Default none. It costs time
     /// and changes nothing.
     pub observed: BTreeSet<NodeId>,
+    /// Weight of the latest look in the average of the real queue, as RED averages a queue: above 0, at most 1. Default: `weight` of
+    /// the estimate, so that both averages follow as fast (NRED Figs. 6 and 7, "Real avg queue size").
+    pub observed_weight: f64,
 }
 
 /// Which nodes take part in something.

@@ -32,7 +32,12 @@ fn lanes(over: tcp::Config) -> Spec {
 
 fn with(spec: Spec, config: Config, members: Members) -> Spec {
     spec.radio(|radio| {
-        radio.neighborhood = Some(NeighborhoodSpec { config, members, observed: BTreeSet::new() })
+        radio.neighborhood = Some(NeighborhoodSpec {
+            config,
+            members,
+            observed: BTreeSet::new(),
+            observed_weight: config.weight,
+        })
     })
 }
 
@@ -147,7 +152,8 @@ fn passed_on_notices_reach_those_who_send_to_neighbours() {
 fn observed(spec: Spec, config: Config, nodes: &[u32]) -> Spec {
     let observed = nodes.iter().copied().map(NodeId).collect();
     spec.radio(|radio| {
-        radio.neighborhood = Some(NeighborhoodSpec { config, members: Members::All, observed })
+        radio.neighborhood =
+            Some(NeighborhoodSpec { config, members: Members::All, observed, observed_weight: config.weight })
     })
 }
 
@@ -182,6 +188,27 @@ fn real_queue(spec: &Spec, at: u32) -> Vec<u32> {
     let node = &simulate(spec, 1).nodes[at as usize];
     let series = node.neighborhood.as_ref().expect("it is observed");
     series.samples.iter().map(|sample| sample.queue_packets).collect()
+}
+
+#[test]
+fn the_real_queue_is_averaged_as_red_averages_a_queue() {
+    let spec = line_of_queues(4, &[(0, 1)], 1);
+    let series = simulate(&spec, 1).nodes[1].neighborhood.clone().expect("it is observed");
+    let mut average = 0.0;
+    for sample in &series.samples {
+        average = 0.8 * average + 0.2 * f64::from(sample.queue_packets);
+        assert!((sample.average_queue - average).abs() < 1e-9, "{sample:?}, not {average}");
+    }
+    assert!(average > 40.0, "{average}");
+    let latest = |spec: Spec| {
+        let spec = spec.radio(|radio| {
+            radio.neighborhood.as_mut().expect("nodes have it").observed_weight = 1.0;
+        });
+        simulate(&spec, 1).nodes[1].neighborhood.clone().expect("it is observed")
+    };
+    for sample in latest(spec).samples {
+        assert_eq!(sample.average_queue, f64::from(sample.queue_packets));
+    }
 }
 
 #[test]

@@ -30,8 +30,12 @@ fn square() -> Spec {
 }
 
 fn with(spec: Spec, config: Option<Config>, flood: NoticeFloodSpec) -> Spec {
-    let neighborhood =
-        config.map(|config| NeighborhoodSpec { config, members: Members::All, observed: [].into() });
+    let neighborhood = config.map(|config| NeighborhoodSpec {
+        config,
+        members: Members::All,
+        observed: [].into(),
+        observed_weight: config.weight,
+    });
     spec.radio(|radio| radio.neighborhood = neighborhood).change(|spec| spec.notice_floods = vec![flood])
 }
 

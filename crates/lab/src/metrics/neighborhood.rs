@@ -25,6 +25,11 @@ pub(super) fn queue(series: &NeighborhoodSeries) -> Option<f64> {
     mean(series.counted().iter().map(real))
 }
 
+/// The mean of the averaged real queue.
+pub(super) fn average_queue(series: &NeighborhoodSeries) -> Option<f64> {
+    mean(series.counted().iter().map(averaged))
+}
+
 /// The mean estimate.
 pub(super) fn estimate(series: &NeighborhoodSeries) -> Option<f64> {
     mean(series.counted().iter().map(|sample| sample.average))
@@ -37,12 +42,22 @@ pub(super) fn estimate_max(series: &NeighborhoodSeries) -> Option<f64> {
 
 /// Pearson's correlation of the two.
 pub(super) fn goes_with(series: &NeighborhoodSeries) -> Option<f64> {
-    correlated(series.counted().iter())
+    correlated(series.counted().iter(), real)
 }
 
 /// The same of the samples below saturation.
 pub(super) fn goes_with_below_saturation(series: &NeighborhoodSeries) -> Option<f64> {
-    correlated(series.counted().iter().filter(|sample| !is_saturated(series, sample)))
+    correlated(unsaturated(series), real)
+}
+
+/// Pearson's correlation of the averaged real queue and the estimate, which is an average.
+pub(super) fn average_goes_with(series: &NeighborhoodSeries) -> Option<f64> {
+    correlated(series.counted().iter(), averaged)
+}
+
+/// The same of the samples below saturation.
+pub(super) fn average_goes_with_below_saturation(series: &NeighborhoodSeries) -> Option<f64> {
+    correlated(unsaturated(series), averaged)
 }
 
 /// Samples at saturation per hundred.
@@ -61,14 +76,26 @@ fn is_saturated(series: &NeighborhoodSeries, sample: &NeighborhoodSample) -> boo
     sample.average >= SATURATION * series.max_threshold
 }
 
+fn unsaturated(series: &NeighborhoodSeries) -> impl Iterator<Item = &NeighborhoodSample> {
+    series.counted().iter().filter(|sample| !is_saturated(series, sample))
+}
+
 fn real(sample: &NeighborhoodSample) -> f64 {
     f64::from(sample.queue_packets)
 }
 
-fn correlated<'a>(samples: impl Iterator<Item = &'a NeighborhoodSample>) -> Option<f64> {
-    let (real, estimated): (Vec<f64>, Vec<f64>) =
-        samples.map(|sample| (real(sample), sample.average)).unzip();
-    correlation(&real, &estimated).ok()
+const fn averaged(sample: &NeighborhoodSample) -> f64 {
+    sample.average_queue
+}
+
+/// The correlation of a queue of each sample with the estimate.
+fn correlated<'a>(
+    samples: impl Iterator<Item = &'a NeighborhoodSample>,
+    queue: fn(&NeighborhoodSample) -> f64,
+) -> Option<f64> {
+    let (queues, estimates): (Vec<f64>, Vec<f64>) =
+        samples.map(|sample| (queue(sample), sample.average)).unzip();
+    correlation(&queues, &estimates).ok()
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -86,6 +113,7 @@ mod tests {
         let sample = |(at, (queue_packets, average)): (u64, &(u32, f64))| NeighborhoodSample {
             at: Instant::from_millis(100 * at),
             queue_packets: *queue_packets,
+            average_queue: 2.0 * average,
             average: *average,
             latest: 0.0,
         };
@@ -110,6 +138,10 @@ mod tests {
         assert!((goes_with(&s).unwrap() - 0.7).abs() < 1e-12);
         assert_eq!(goes_with(&s), goes_with_below_saturation(&s));
         assert_eq!((saturated_pct(&s), hidden_growth(&s)), (Some(0.0), None));
+        // The averaged queue is twice the estimate in these samples.
+        assert_eq!(average_queue(&s), Some(6.0));
+        assert!((average_goes_with(&s).unwrap() - 1.0).abs() < 1e-12);
+        assert_eq!(average_goes_with(&s), average_goes_with_below_saturation(&s));
     }
 
     #[test]
@@ -117,6 +149,9 @@ mod tests {
         let none = series(&[]);
         for of in [
             queue,
+            average_queue,
+            average_goes_with,
+            average_goes_with_below_saturation,
             estimate,
             estimate_max,
             goes_with,

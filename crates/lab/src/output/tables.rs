@@ -47,13 +47,19 @@ pub(super) fn series(out: &mut dyn Write, flows: &[Series]) -> io::Result<()> {
 /// The queues of neighbourhoods and their estimates, each 100 ms.
 pub(super) fn neighborhoods(out: &mut dyn Write, nodes: &[Neighborhood]) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
-    table.write_record(["time_s", "node", "queue_packets", "estimate_packets", "latest_packets"])?;
+    table.write_record([
+        "time_s",
+        "node",
+        "queue_packets",
+        "average_queue_packets",
+        "estimate_packets",
+        "latest_packets",
+    ])?;
     for node in nodes {
-        let estimates = node.estimate_packets.iter().zip(&node.latest_packets);
-        for ((time_s, queue), (estimate, latest)) in
-            node.time_s.iter().zip(&node.queue_packets).zip(estimates)
-        {
-            table.serialize((time_s, &node.node, queue, estimate, latest))?;
+        for (i, time_s) in node.time_s.iter().enumerate() {
+            let average = node.average_queue_packets.get(i);
+            let estimates = (node.estimate_packets[i], node.latest_packets[i]);
+            table.serialize((time_s, &node.node, node.queue_packets[i], average, estimates))?;
         }
     }
     table.flush()

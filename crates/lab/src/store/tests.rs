@@ -298,7 +298,7 @@ fn neighbourhoods_that_are_observed_have_a_table_and_others_have_none() {
     run(&plan(), &without).unwrap();
     let table = fs::read_to_string(path.join("neighborhoods.csv")).unwrap();
     let mut lines = table.lines();
-    let columns = "point,variant,tcp.window,run,node,time_s,queue_packets,estimate_packets,latest_packets";
+    let columns = "point,variant,tcp.window,run,node,time_s,queue_packets,average_queue_packets,estimate_packets,latest_packets";
     assert_eq!(lines.next(), Some(columns));
     assert!(lines.next().unwrap().starts_with("0,tcp.window=2,2,1,n1,0.1,"), "{table}");
     assert_eq!(path.join("neighborhoods.parquet").exists(), cfg!(feature = "parquet"));

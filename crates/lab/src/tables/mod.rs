@@ -88,6 +88,7 @@ impl Table {
                 ("node", Text),
                 ("time_s", Real),
                 ("queue_packets", Whole),
+                ("average_queue_packets", Real),
                 ("estimate_packets", Real),
                 ("latest_packets", Real),
             ],
@@ -173,6 +174,7 @@ fn neighborhoods(done: &Done, row: &mut Each<'_>) -> io::Result<()> {
                 Cell::Text(&node.node),
                 Cell::Real(*time_s),
                 Cell::Whole(node.queue_packets[i].into()),
+                node.average_queue_packets.get(i).copied().into(),
                 Cell::Real(node.estimate_packets[i]),
                 Cell::Real(node.latest_packets[i]),
             ])?;

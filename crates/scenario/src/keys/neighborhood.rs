@@ -23,6 +23,10 @@ pub mod neighborhood_red {
 /// `[neighborhood_red]`.
 pub const NEIGHBORHOOD_RED: &[Key] = &[
     neighborhood_red::SHARE.key,
+    Key::texts(
+        "nodes",
+        "names of the wireless nodes that have it, in place of share; the others neither heed nor answer notices; default: all",
+    ),
     Key::number(
         "sampling_s",
         0.000_1,
@@ -136,6 +140,12 @@ pub const NEIGHBORHOOD_RED: &[Key] = &[
     Key::texts(
         "observe",
         "names of nodes whose real neighborhood queue is recorded beside their estimate, ten times a second; default: none",
+    ),
+    Key::number(
+        "observe_weight",
+        1e-6,
+        1.0,
+        "weight of the latest look in the average of the real queue of nodes that are observed; default: weight",
     ),
 ];
 

@@ -32,16 +32,50 @@ pub(super) fn resolve(
             .help("add [radio], or remove it"));
     };
     let config = config(&section, radio.mac.data_rate.bps())?;
-    let share = section.get(keys::neighborhood_red::SHARE);
-    let members = members(share, nodes, seed, run);
-    radio.neighborhood =
-        Some(NeighborhoodSpec { config, members, observed: observed(&section, nodes, names)? });
+    let members = match chosen(&section, nodes, names)? {
+        Some(chosen) => Members::Some(chosen),
+        None => drawn(section.get(keys::neighborhood_red::SHARE), nodes, seed, run),
+    };
+    let observed = wireless(&section, "observe", nodes, names)?;
+    if let (true, Some(idle)) = (section.has("nodes"), observed.iter().find(|node| !members.include(**node)))
+    {
+        return Err(Problem::new(format!(
+            "`{}` is observed and is not among nodes",
+            nodes[idle.index()].name
+        ))
+        .at(section.origin_of("observe"))
+        .help("add it to nodes, or leave it out of observe"));
+    }
+    let observed_weight = section.number("observe_weight").unwrap_or(config.weight);
+    radio.neighborhood = Some(NeighborhoodSpec { config, members, observed, observed_weight });
     Ok(())
 }
 
-/// The nodes that `observe` names. One that a share did not draw has nothing to be observed.
-fn observed(section: &Section<'_>, nodes: &[NodeSpec], names: &Names) -> Result<BTreeSet<NodeId>, Problem> {
-    let origin = || section.origin_of("observe");
+/// Members that are named, if they are.
+fn chosen(
+    section: &Section<'_>,
+    nodes: &[NodeSpec],
+    names: &Names,
+) -> Result<Option<BTreeSet<NodeId>>, Problem> {
+    if !section.has("nodes") {
+        return Ok(None);
+    }
+    if section.has("share") {
+        return Err(Problem::new("share and nodes both say which nodes have Neighborhood RED")
+            .at(section.origin_of("share"))
+            .help("leave one of them out"));
+    }
+    wireless(section, "nodes", nodes, names).map(Some)
+}
+
+/// The wireless nodes that `key` names. One that a share did not draw has nothing to be observed.
+fn wireless(
+    section: &Section<'_>,
+    key: &'static str,
+    nodes: &[NodeSpec],
+    names: &Names,
+) -> Result<BTreeSet<NodeId>, Problem> {
+    let origin = || section.origin_of(key);
     let node = |name| match names.get(name) {
         None => Err(unknown_node(name, origin(), names)),
         Some(node) if nodes[node.index()].interface() == Interface::Wired => {
@@ -49,11 +83,11 @@ fn observed(section: &Section<'_>, nodes: &[NodeSpec], names: &Names) -> Result<
         }
         Some(node) => Ok(*node),
     };
-    section.texts("observe").into_iter().map(node).collect()
+    section.texts(key).into_iter().map(node).collect()
 }
 
 /// So large a share of the wireless nodes, drawn anew for each run; a larger share has all of a smaller one.
-fn members(share: f64, nodes: &[NodeSpec], seed: u64, run: u64) -> Members {
+fn drawn(share: f64, nodes: &[NodeSpec], seed: u64, run: u64) -> Members {
     if share >= 1.0 {
         return Members::All;
     }

@@ -45,6 +45,24 @@ fn thresholds_follow_the_rate_where_they_are_not_written() {
 }
 
 #[test]
+fn nodes_that_have_it_are_named_or_drawn() {
+    let named = neighborhood(&["neighborhood_red.nodes=[\"n0\", \"n2\"]"]).unwrap();
+    assert_eq!(named.members, Members::Some([NodeId(0), NodeId(2)].into()));
+    let both = problem(&["neighborhood_red.nodes=[\"n0\"]", "neighborhood_red.share=0.5"]);
+    assert!(both.contains("share and nodes both say which nodes have Neighborhood RED"), "{both}");
+    assert!(problem(&["neighborhood_red.nodes=[\"n9\"]"]).contains("n9"));
+    let idle = problem(&["neighborhood_red.nodes=[\"n0\"]", "neighborhood_red.observe=[\"n1\"]"]);
+    assert!(idle.contains("`n1` is observed and is not among nodes"), "{idle}");
+}
+
+#[test]
+fn the_real_queue_is_averaged_with_the_weight_of_the_estimate_unless_written() {
+    let weight = |settings: &[&str]| neighborhood(settings).unwrap().observed_weight;
+    assert_eq!(weight(&["neighborhood_red.weight=0.3"]), 0.3);
+    assert_eq!(weight(&["neighborhood_red.weight=0.3", "neighborhood_red.observe_weight=0.02"]), 0.02);
+}
+
+#[test]
 fn every_parameter_can_be_set() {
     let set = neighborhood(&[
         "neighborhood_red.sampling_s=0.2",

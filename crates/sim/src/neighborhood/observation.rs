@@ -4,7 +4,6 @@ use super::Neighborhood;
 use crate::engine::Engine;
 use crate::event::Event;
 use crate::node::Node;
-use crate::outcome::NeighborhoodSample;
 use crate::trace::Tracer;
 use hopline_core::{Duration, NodeId};
 use std::collections::BTreeSet;
@@ -23,8 +22,7 @@ impl<T: Tracer> Engine<T> {
                 if let Some(Neighborhood { machine, series: Some(series), .. }) =
                     self.nodes[node].neighborhood_mut()
                 {
-                    let (average, latest) = (machine.average(), machine.latest());
-                    series.samples.push(NeighborhoodSample { at: now, queue_packets, average, latest });
+                    series.add(now, queue_packets, (machine.average(), machine.latest()));
                 }
             }
         }

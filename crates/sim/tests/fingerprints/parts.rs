@@ -108,7 +108,12 @@ fn neighborhood(config: neighborhood_red::Config, over: Config) -> Spec {
     let circles = RangeDisk { transmission_m: 367.0, interference_m: 653.0, carrier_sense_m: 653.0 };
     let mut radio = disk(367.0);
     radio.phy.propagation = Propagation::RangeDisk(circles);
-    radio.neighborhood = Some(NeighborhoodSpec { config, members: Members::All, observed: BTreeSet::new() });
+    radio.neighborhood = Some(NeighborhoodSpec {
+        config,
+        members: Members::All,
+        observed: BTreeSet::new(),
+        observed_weight: config.weight,
+    });
     let lanes = standing(&places).change(|spec| spec.radio = Some(radio));
     lanes.bulk(0, 1, over).bulk(2, 3, over).bulk(4, 5, over).seconds(20)
 }

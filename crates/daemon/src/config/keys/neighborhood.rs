@@ -30,7 +30,7 @@ pub const NEIGHBORHOOD_RED: Key = Key::table(
 pub(in crate::config) const NEEDED: &str = "bandwidth_mbps";
 
 /// What only a world has.
-pub(in crate::config) const OF_SCENARIOS: &[&str] = &["share", "observe"];
+pub(in crate::config) const OF_SCENARIOS: &[&str] = &["share", "nodes", "observe", "observe_weight"];
 
 /// Those of Neighborhood RED.
 pub(super) const NEIGHBORHOOD: &[Key] = &[SAMPLES, SILENCE_S, NOTICE_PORT, NEIGHBORHOOD_RED];

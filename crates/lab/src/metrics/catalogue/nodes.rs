@@ -131,4 +131,25 @@ pub(super) const NODES: &[MetricInfo] = &[
         "mean queue while it is not, less the queue when that first came about",
         |n| neighborhood::of_node(n, neighborhood::hidden_growth),
     ),
+    node(
+        "neighborhood_average_queue_packets",
+        "1",
+        Neither,
+        "the queue averaged as RED does, with the weight neighborhood_red.observe_weight each 100 ms, mean",
+        |n| neighborhood::of_node(n, neighborhood::average_queue),
+    ),
+    node(
+        "neighborhood_average_correlation",
+        "1",
+        Higher,
+        "Pearson's correlation of the averaged queue and the estimate, of samples each 100 ms",
+        |n| neighborhood::of_node(n, neighborhood::average_goes_with),
+    ),
+    node(
+        "neighborhood_average_correlation_unsaturated",
+        "1",
+        Higher,
+        "the same while the estimate is below 95 % of max_threshold_packets",
+        |n| neighborhood::of_node(n, neighborhood::average_goes_with_below_saturation),
+    ),
 ];

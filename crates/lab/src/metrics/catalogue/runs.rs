@@ -210,7 +210,7 @@ pub(super) const RUNS: &[MetricInfo] = &[
         "neighborhood_queue_packets",
         "1",
         Neither,
-        "packets of flows that wait in the neighborhood of a node that is observed, mean; this and the next six: mean over the nodes that are observed",
+        "packets of flows that wait in the neighborhood of a node that is observed, mean; this and the next nine: mean over the nodes that are observed",
         |o| neighborhood::of_run(o, neighborhood::queue),
     ),
     run("neighborhood_estimate_packets", "1", Neither, "Neighborhood RED's estimate of them, mean", |o| {
@@ -242,5 +242,26 @@ pub(super) const RUNS: &[MetricInfo] = &[
         Neither,
         "mean queue while it is not, less the queue when that first came about",
         |o| neighborhood::of_run(o, neighborhood::hidden_growth),
+    ),
+    run(
+        "neighborhood_average_queue_packets",
+        "1",
+        Neither,
+        "the queue averaged as RED does, with the weight neighborhood_red.observe_weight each 100 ms, mean",
+        |o| neighborhood::of_run(o, neighborhood::average_queue),
+    ),
+    run(
+        "neighborhood_average_correlation",
+        "1",
+        Higher,
+        "Pearson's correlation of the averaged queue and the estimate, of samples each 100 ms",
+        |o| neighborhood::of_run(o, neighborhood::average_goes_with),
+    ),
+    run(
+        "neighborhood_average_correlation_unsaturated",
+        "1",
+        Higher,
+        "the same while the estimate is below 95 % of max_threshold_packets",
+        |o| neighborhood::of_run(o, neighborhood::average_goes_with_below_saturation),
     ),
 ];
