@@ -2,7 +2,7 @@
 
 use super::{ALL, in_flight, out_of_order, stats, with};
 use crate::tcp::tests::script::{FromPeer, Script, seg};
-use crate::tcp::{Again, Config, DoorConfig, Held, HeldTimer, Phase, Reach, Variant};
+use crate::tcp::{Again, Config, DoorConfig, Held, HeldTimer, Phase, Reach, Resends, Variant};
 use hopline_core::{Duration, Machine};
 use hopline_wire::tcp::DoorReport;
 
@@ -153,6 +153,42 @@ fn an_event_during_t1_begins_it_anew_unless_so_chosen() {
         s.runs_to(800);
         // T1 ends at 840 or at 550; the timer expires at 400 and at 700.
         assert_eq!((stats(&s).spared_timeouts, stats(&s).disablings), (spared, 1), "{again:?}");
+    }
+}
+
+#[test]
+fn what_is_held_is_held_until_the_end_of_t1_that_the_second_event_leaves() {
+    // The second event comes at 390 ms. T1 of 450 ms ends at 550 if it goes on, and at 840 or later if it begins anew.
+    let combinations = [
+        (Again::Restart, Held::Everything, (10_000, 10_000, 1)),
+        (Again::Restart, Held::Reductions, (11_000, 11_000, 1)),
+        (Again::Continue, Held::Everything, (10_000, 5_000, 0)),
+        (Again::Continue, Held::Reductions, (11_000, 5_500, 0)),
+    ];
+    for (again, held, expected) in combinations {
+        for (resends, held_timer) in [
+            (Resends::AsUsual, HeldTimer::Constant),
+            (Resends::AsUsual, HeldTimer::BacksOff),
+            (Resends::First, HeldTimer::Constant),
+            (Resends::First, HeldTimer::BacksOff),
+        ] {
+            let door = DoorConfig { again, held, resends, held_timer, ..td(1.5) };
+            let mut s = in_flight(with(door), ALL);
+            s.hears(tells());
+            s.now = hopline_core::Instant::from_millis(350);
+            s.hears(seg(1).ack(2001));
+            let grown = s.endpoint.cwnd();
+            s.now = hopline_core::Instant::from_millis(390);
+            s.hears(seg(1).ack(2001).door(DoorReport { adsn: Some(1), ..out_of_order() }));
+            s.says();
+            s.now = hopline_core::Instant::from_millis(600);
+            for right in [4001, 5001, 6001] {
+                s.hears(seg(1).ack(2001).sack(3001, right));
+            }
+            assert!(s.says().contains(". 2001:3001"), "the third duplicate has it resent: {door:?}");
+            let seen = (grown, s.endpoint.cwnd(), stats(&s).spared_fast_retransmits);
+            assert_eq!((seen, stats(&s).disablings), (expected, 1), "{door:?}");
+        }
     }
 }
 
