@@ -69,6 +69,14 @@ def start():
     return measure.run(["ns", HERE / "ns2" / "nothing.tcl"])
 
 
+def contradictions():
+    """What the presets ns2-* say of ns-2's sinks, and this ns-2 does otherwise."""
+    for words, expected_ms in (([], "70"), (["false"], "20")):
+        measured = measure.run(["ns", HERE / "ns2" / "echo.tcl", *words]).output.strip()
+        if measured != expected_ms:
+            yield f"echo.tcl {' '.join(words)}: a round trip of {measured} ms, not {expected_ms}"
+
+
 def run(case, seed):
     measured = measure.run(command(case, seed))
     lines = [line for line in measured.output.splitlines() if line.startswith("{")]

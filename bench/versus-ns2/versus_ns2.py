@@ -150,6 +150,8 @@ def main(words):
     if not options.stored:
         ns2_side.ensure_installed()
     failures, parts = [], [report.heading(options.seeds)]
+    if not options.stored:
+        failures += ns2_side.contradictions()
     for group, rows in compare(options, failures):
         by_flow = any(case.flow_target_pct for case, _, _ in rows)
         parts.append((flows if by_flow else report).table(group, rows) + report.misses(rows))

@@ -3,7 +3,7 @@
 use super::Key;
 use crate::choice;
 use crate::choice::Choice;
-use hopline_transport::pacing::{ShortPaths, Variability};
+use hopline_transport::pacing::{DuplicateAcks, ShortPaths, Variability};
 use hopline_transport::tcp::{
     AckOrder, Again, ClosedWindow, Config, CubicArithmetic, DataOrder, EcnUse, Frto, Held, HeldTimer,
     InFlight, Late, LimitedTransmit, LossDetection, PrrBound, RackConfig, Reach, RecoveryTimeout,
@@ -127,7 +127,7 @@ pub mod tcp {
     pub const TIMESTAMP_ECHO: Choice<TimestampEcho> = choice!(
         "timestamp_echo",
         { "earliest" => TimestampEcho::Earliest, "latest" => TimestampEcho::Latest },
-        "which segment's timestamp an ACK echoes; RFC 7323: earliest, ns-2: latest",
+        "which segment's timestamp an ACK echoes; RFC 7323, ns-2 since 2003: earliest, ns-2 before: latest",
     );
 }
 
@@ -440,6 +440,12 @@ pub mod pacing {
         { "one-hop" => ShortPaths::OneHop, "fewer-hops" => ShortPaths::FewerHops },
         "the delay that counts on paths of fewer hops than spatial_factor; default: one-hop, the authors' code",
     );
+    /// `duplicate_acks`.
+    pub const DUPLICATE_ACKS: Choice<DuplicateAcks> = choice!(
+        "duplicate_acks",
+        { "sample" => DuplicateAcks::Sample, "ignored" => DuplicateAcks::Ignored },
+        "of TCP: whether the echo of a duplicate ACK is a sample of the round trip; default: sample, the authors' code",
+    );
 }
 
 /// `[pacing]`.
@@ -452,6 +458,7 @@ pub const PACING: &[Key] = &[
     pacing::VARIABILITY.key,
     Key::number("contention_factor", 0.0, 1000.0, "how much the variability counts: K; default: 1"),
     pacing::SHORT_PATHS.key,
+    pacing::DUPLICATE_ACKS.key,
     Key::number("sample_limit_s", 0.000_001, 60.0, "four-hop delays from here on do not count; default: 0.5"),
     Key::number("queueing_limit_s", 0.0, 60.0, "queueing delays above this are smoothed; default: 0.5"),
     Key::number("queueing_gain", 0.01, 1.0, "weight of a new queueing delay when smoothed; default: 0.5"),

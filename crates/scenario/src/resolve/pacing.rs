@@ -54,5 +54,6 @@ pub(super) fn resolve(section: Section<'_>) -> Config {
     }
     section.set(keys::pacing::VARIABILITY, &mut config.variability);
     section.set(keys::pacing::SHORT_PATHS, &mut config.short_paths);
+    section.set(keys::pacing::DUPLICATE_ACKS, &mut config.duplicate_acks);
     config
 }

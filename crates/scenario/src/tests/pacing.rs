@@ -1,7 +1,7 @@
 //! `tcp-ap`, `tcp.pacing` and `[pacing]`.
 
 use super::*;
-use hopline_transport::pacing::{self, Pacing, ShortPaths, Variability};
+use hopline_transport::pacing::{self, DuplicateAcks, Pacing, ShortPaths, Variability};
 use hopline_transport::tcp::{Offer, TimestampEcho};
 
 fn problem(settings: &[&str]) -> String {
@@ -20,7 +20,7 @@ fn tcp_ap_is_paced_newreno_without_clamp_and_back_off() {
     let config = tcp(&spec(CHAIN, &["transport=tcp-ap", "tcp.preset=ns2-2006"]), 0);
     assert_eq!(config, Config::ns2_2006().with_adaptive_pacing(pacing::Config::AUTHORS));
     assert_eq!((config.window_clamp, config.rto.backoff_limit), (None, Some(1)));
-    assert_eq!((config.timestamps, config.timestamp_echo), (Offer::Yes, TimestampEcho::Latest));
+    assert_eq!((config.timestamps, config.timestamp_echo), (Offer::Yes, TimestampEcho::Earliest));
 }
 
 #[test]
@@ -51,6 +51,7 @@ fn every_parameter_of_pacing_can_be_set() {
         "pacing.variability=cov-rtt",
         "pacing.contention_factor=2",
         "pacing.short_paths=fewer-hops",
+        "pacing.duplicate_acks=ignored",
         "pacing.sample_limit_s=1",
         "pacing.queueing_limit_s=0.25",
         "pacing.queueing_gain=1",
@@ -65,6 +66,7 @@ fn every_parameter_of_pacing_can_be_set() {
         variability: Variability::CovRtt,
         contention_factor: 2.0,
         short_paths: ShortPaths::FewerHops,
+        duplicate_acks: DuplicateAcks::Ignored,
         sample_limit: Duration::from_secs(1),
         queueing_limit: Duration::from_millis(250),
         queueing_gain: 1.0,

@@ -26,6 +26,8 @@ pub struct Config {
     pub contention_factor: f64,
     /// What takes the place of the four-hop delay where the path is shorter. Default the authors'.
     pub short_paths: ShortPaths,
+    /// Whether duplicate ACKs of TCP are samples of the round trip. Default the authors'.
+    pub duplicate_acks: DuplicateAcks,
     /// Four-hop delays from here on are not believed. Above 0, at most 60 s, default 0.5 s.
     pub sample_limit: Duration,
     /// Queueing delays of a hop above this are replaced by their smoothed value. At most 60 s, default 0.5 s.
@@ -56,6 +58,16 @@ pub enum ShortPaths {
     FewerHops,
 }
 
+/// Whether a duplicate ACK of TCP is a sample of the round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DuplicateAcks {
+    /// It is: the authors' code takes one from every ACK. Receivers of RFC 7323 and of ns-2 have a duplicate echo what was
+    /// acknowledged last, so the sample holds the time since then as well, and the spacing grows where segments are lost.
+    Sample,
+    /// It is not.
+    Ignored,
+}
+
 impl Config {
     /// The authors' values.
     pub const AUTHORS: Self = Self {
@@ -67,6 +79,7 @@ impl Config {
         variability: Variability::MadFhd,
         contention_factor: 1.0,
         short_paths: ShortPaths::OneHop,
+        duplicate_acks: DuplicateAcks::Sample,
         sample_limit: Duration::from_millis(500),
         queueing_limit: Duration::from_millis(500),
         queueing_gain: 0.5,

@@ -18,7 +18,7 @@ mod rate;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, ShortPaths, Variability};
+pub use config::{Config, DuplicateAcks, ShortPaths, Variability};
 pub use rate::RatePacing;
 
 use crate::ConfigError;

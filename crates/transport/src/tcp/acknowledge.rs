@@ -1,7 +1,7 @@
 //! The ACK field: window, selective acknowledgments, round-trip samples, congestion control
 //! (RFC 9293 §3.10.7.4, "fifth, check the ACK field").
 
-use super::config::{ClosedWindow, TimestampEcho};
+use super::config::ClosedWindow;
 use super::congestion::undo::Cause;
 use super::congestion::{Ack, BackOffAfter, News, ResendNow, Response, TimerAfter};
 use super::detect::Taken;
@@ -134,8 +134,7 @@ impl<P: Payload> Endpoint<P> {
 
     fn take_duplicate(&mut self, now: Instant, stance: Stance, delivered: u64, segment: &Segment<P>) {
         self.stats.dup_acks += 1;
-        // RFC 7323 has a duplicate echo what was acknowledged last: no round trip of what it answers.
-        if self.config.timestamp_echo == TimestampEcho::Latest
+        if self.paces_by_duplicates()
             && let Some(sent) = self.echoed(now, segment)
         {
             self.sample_pacing(now.since(sent));

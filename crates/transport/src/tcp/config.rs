@@ -308,9 +308,11 @@ pub enum EcnUse {
 /// Which timestamp an acknowledgment echoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimestampEcho {
-    /// That of the earliest segment that it acknowledges: the round trip includes the delay of the ACK (RFC 7323 §4.3).
+    /// That of the earliest segment that it acknowledges: the round trip includes the delay of the ACK. A duplicate ACK echoes
+    /// what was echoed before. RFC 7323 §4.3, and ns-2's sinks since 2003 (`ts_echo_bugfix_`): a segment counts up to
+    /// `last_ack_sent_ + 1`.
     Earliest,
-    /// That of the segment which it answers, the latest that arrived: ns-2's sinks.
+    /// That of the segment which it answers, the latest that arrived: ns-2's sinks before.
     Latest,
 }
 

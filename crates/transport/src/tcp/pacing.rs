@@ -5,7 +5,7 @@
 
 use super::endpoint::Endpoint;
 use super::timer::Timer;
-use crate::pacing::AdaptivePacing;
+use crate::pacing::{AdaptivePacing, DuplicateAcks};
 use hopline_core::{Duration, Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {
@@ -52,6 +52,12 @@ impl<P: Payload> Endpoint<P> {
         if let Some(pacing) = self.adaptive_pacing() {
             pacing.sample(round_trip, mss);
         }
+    }
+
+    /// Returns whether duplicate ACKs count as round trips.
+    pub(super) fn paces_by_duplicates(&mut self) -> bool {
+        let Some(pacing) = self.adaptive_pacing() else { return false };
+        pacing.config().duplicate_acks == DuplicateAcks::Sample
     }
 
     pub(super) fn note_path_length(&mut self, hops: u8) {

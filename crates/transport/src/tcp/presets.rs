@@ -124,7 +124,7 @@ impl Config {
             door: None,
             feedback: Feedback::None,
             timestamps: Offer::No,
-            timestamp_echo: TimestampEcho::Latest,
+            timestamp_echo: TimestampEcho::Earliest,
             dsack: Dsack::Silent,
             ecn: EcnUse::Never,
             window_scale: Offer::Yes,
@@ -148,7 +148,8 @@ impl Config {
     }
 
     /// ns-2.1b7a (2000–01), as the TCP-DOOR study used it: tick 100 ms, initial RTO 6 s, no least RTO but two ticks,
-    /// back-off at most 64, initial window 1, no limited transmit, NewReno as of RFC 2582 without window deflation.
+    /// back-off at most 64, initial window 1, no limited transmit, NewReno as of RFC 2582 without window deflation, the latest
+    /// timestamp echoed.
     #[must_use]
     pub const fn ns2_2001() -> Self {
         let mut config = Self::ns2_235();
@@ -156,6 +157,7 @@ impl Config {
         config.initial_window = InitialWindow::Segments(1);
         config.reduction = Reduction::WholeWindow;
         config.limited_transmit = LimitedTransmit::Off;
+        config.timestamp_echo = TimestampEcho::Latest;
         config.rto.initial = Duration::from_secs(6);
         config.rto.min = Duration::from_millis(200);
         config.rto.max = Duration::from_secs(100_000);

@@ -3,7 +3,7 @@
 use super::script::{FromPeer, Script, mss_1000, plain, seg};
 use crate::Signal;
 use crate::pacing;
-use crate::pacing::Pacing;
+use crate::pacing::{DuplicateAcks, Pacing};
 use crate::tcp::{Config, InitialWindow, Offer, Timer, TimestampEcho};
 use hopline_core::{Duration, Instant, Length, Machine};
 use hopline_wire::tcp::{Options, Timestamps};
@@ -13,6 +13,9 @@ fn config() -> Config {
     Config { limited_transmit: crate::tcp::LimitedTransmit::Off, ..plain() }
         .with_adaptive_pacing(pacing::Config::AUTHORS)
 }
+
+const WITHOUT_DUPLICATES: pacing::Config =
+    pacing::Config { duplicate_acks: DuplicateAcks::Ignored, ..pacing::Config::AUTHORS };
 
 /// Connected at 100 ms over a path of `hops`, with so many bytes to send.
 fn sending(config: Config, hops: u8, bytes: u64) -> Script {
@@ -111,7 +114,7 @@ fn the_third_duplicate_stops_pacing_and_the_lost_segment_leaves_at_once() {
 
 #[test]
 fn the_next_ack_resumes_pacing_with_a_segment_at_once() {
-    let mut s = sending(config(), 4, 50_000);
+    let mut s = sending(config().with_adaptive_pacing(WITHOUT_DUPLICATES), 4, 50_000);
     s.runs_to(260); // 4 in flight
     for _ in 0..3 {
         let dup = ack_of(&s, 1, 100);
@@ -189,14 +192,30 @@ fn pacing_without_timestamps_is_refused_and_so_are_its_own_parameters() {
 }
 
 #[test]
-fn a_duplicate_is_a_sample_only_where_it_echoes_what_it_answers() {
-    for (echo, expected) in [(TimestampEcho::Earliest, 50_000), (TimestampEcho::Latest, 57_904)] {
-        let mut s = sending(Config { timestamp_echo: echo, ..config() }, 4, 50_000);
+fn a_duplicate_is_a_sample_unless_told_otherwise() {
+    for (duplicate_acks, expected) in [(DuplicateAcks::Sample, 57_904), (DuplicateAcks::Ignored, 50_000)] {
+        let pacing = pacing::Config { duplicate_acks, ..pacing::Config::AUTHORS };
+        let mut s = sending(config().with_adaptive_pacing(pacing), 4, 50_000);
         s.runs_to(250);
         let dup = ack_of(&s, 1, 150);
         s.hears(dup);
-        assert_eq!(interval_us(&s), expected, "{echo:?}");
+        assert_eq!(interval_us(&s), expected, "{duplicate_acks:?}");
     }
+}
+
+#[test]
+fn a_duplicate_that_echoes_the_last_segment_in_order_is_a_longer_round_trip() {
+    let mut s = sending(config(), 4, 50_000);
+    s.runs_to(200);
+    let ack = ack_of(&s, 989, 100);
+    s.hears(ack);
+    assert_eq!(interval_us(&s), 57_904, "a round trip of 100 ms");
+    s.runs_to(300);
+    // The segment of 150 ms is lost, and that of 200 ms answered: the echo is still that of 100 ms.
+    let dup = ack_of(&s, 989, 100);
+    s.hears(dup);
+    // 200 ms: tq 22.576, FHD 107.904, average 72.904; mean 82.904, deviation 25: 72.904·(1 + 50/82.904)
+    assert_eq!(interval_us(&s), 116_872);
 }
 
 #[test]

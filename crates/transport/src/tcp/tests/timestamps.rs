@@ -1,14 +1,18 @@
 //! RFC 7323: round-trip measurement and PAWS.
 
 use super::script::{Script, mss_1000, plain, seg};
-use crate::tcp::{Config, DropReason, Offer, State};
+use crate::tcp::{AckPolicy, Config, DropReason, Offer, State};
 use hopline_core::{Duration, Length};
 use hopline_wire::tcp::{Options, Timestamps};
 
 /// Connected with timestamps; the peer's clock stood at 5000 in the SYN. The endpoint's stands at `iss` plus ms.
 fn stamped() -> Script {
-    let config = Config { timestamps: Offer::Yes, ..plain() };
-    let mut s = Script::new(config);
+    stamped_as(plain())
+}
+
+/// The same as `config` has it.
+fn stamped_as(config: Config) -> Script {
+    let mut s = Script::new(Config { timestamps: Offer::Yes, ..config });
     s.endpoint.connect(s.now).unwrap();
     s.says();
     let ts = Some(Timestamps { value: 5000, echo: s.peer.iss.0 });
@@ -124,4 +128,43 @@ fn an_echo_from_the_future_is_not_believed() {
     let echo = s.peer.iss.0.wrapping_add(5000);
     s.hears_at(200, seg(1).ack(101).ts(5400, echo));
     assert_eq!(s.endpoint.srtt(), Some(Duration::from_millis(100)));
+}
+
+/// What the ACK echoes that answers the `events`: position of a segment of 1000 bytes, and its timestamp.
+fn echo_after(preset: Config, events: &[(i64, u32)]) -> Option<u32> {
+    let timer = Duration::from_millis(100);
+    let mut s = stamped_as(Config { ack_policy: AckPolicy::Delayed { timer }, ..preset });
+    let mut said = String::new();
+    for &(position, value) in events {
+        said.clear();
+        s.hears(seg(position).ack(1).data(1000).ts(value, 0));
+        said = s.says();
+    }
+    (!said.is_empty()).then(|| s.last.unwrap().options.timestamps.unwrap().echo)
+}
+
+/// `update_ts` of ns-2's `tcp-sink.cc`: a segment counts up to `last_ack_sent_ + 1`, in segments.
+#[test]
+fn a_sink_of_ns2_echoes_what_the_last_ack_that_was_sent_waits_for() {
+    for preset in [Config::ns2_235(), Config::ns2_2006()] {
+        let delayed = &[(1, 5010), (1001, 5060)];
+        assert_eq!(echo_after(preset, &delayed[..1]), None, "the first of two waits");
+        assert_eq!(echo_after(preset, delayed), Some(5010));
+        // The third is the first of the next two.
+        assert_eq!(echo_after(preset, &[(1, 5010), (1001, 5060), (2001, 5110), (3001, 5160)]), Some(5110));
+        // Beyond a gap: duplicate ACKs echo what they echoed before.
+        assert_eq!(echo_after(preset, &[(1, 5010), (1001, 5060), (3001, 5110)]), Some(5010));
+        assert_eq!(echo_after(preset, &[(1, 5010), (1001, 5060), (3001, 5110), (4001, 5160)]), Some(5010));
+        // What fills the gap is acknowledged at once, and counts.
+        assert_eq!(echo_after(preset, &[(1, 5010), (1001, 5060), (3001, 5110), (2001, 5300)]), Some(5300));
+        // Repeated data count.
+        assert_eq!(echo_after(preset, &[(1, 5010), (1001, 5060), (1, 5400)]), Some(5400));
+    }
+}
+
+#[test]
+fn a_sink_of_ns2_1b7_echoes_what_it_answers() {
+    let preset = Config::ns2_2001();
+    assert_eq!(echo_after(preset, &[(1, 5010), (1001, 5060)]), Some(5060));
+    assert_eq!(echo_after(preset, &[(1, 5010), (1001, 5060), (3001, 5110)]), Some(5110));
 }
