@@ -452,7 +452,12 @@ pub mod pacing {
 pub const PACING: &[Key] = &[
     Key::integer("spatial_factor", 1, 255, "hops between nodes that can transmit at once; default: 4"),
     Key::integer("overhead_bytes", 0, 10_000, "bytes of a packet beside its data; default: 112"),
-    Key::number("link_rate_mbps", 0.001, 1e6, "rate of the links on the path; default: 2"),
+    Key::number(
+        "link_rate_mbps",
+        0.001,
+        1e6,
+        "rate of the links on the path; default: mac.data_rate_mbps, or 2 without [radio]",
+    ),
     Key::number("history_weight", 0.0, 0.999_999, "weight of the past in the average delay; default: 0.7"),
     Key::integer("history_samples", 1, 1000, "samples of which the variability is taken; default: 50"),
     pacing::VARIABILITY.key,

@@ -3,7 +3,7 @@
 use super::super::keys;
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::seconds;
+use super::{radio, seconds};
 use hopline_transport::pacing::Config;
 
 /// Whether a flow is paced: because its `transport` is, or because the transport's tables say so.
@@ -27,9 +27,14 @@ fn unpaced(transport: &str) -> &str {
     if transport == "tcp-ap" { "tcp-newreno" } else { "tpa" }
 }
 
-/// The authors' values, and what `section` puts over them. The key table bounds each of them.
-pub(super) fn resolve(section: Section<'_>) -> Config {
+/// The authors' values at the rate of the `scenario`'s radios, and what `[pacing]` puts over them. The key table bounds each of
+/// them.
+pub(super) fn resolve(scenario: Section<'_>) -> Result<Config, Problem> {
+    let section = scenario.section("pacing");
     let mut config = Config::AUTHORS;
+    if let Some(rate) = radio::data_rate(scenario)? {
+        config.link_rate_bps = rate.bps();
+    }
     let times = [
         ("sample_limit_s", &mut config.sample_limit),
         ("queueing_limit_s", &mut config.queueing_limit),
@@ -55,5 +60,5 @@ pub(super) fn resolve(section: Section<'_>) -> Config {
     section.set(keys::pacing::VARIABILITY, &mut config.variability);
     section.set(keys::pacing::SHORT_PATHS, &mut config.short_paths);
     section.set(keys::pacing::DUPLICATE_ACKS, &mut config.duplicate_acks);
-    config
+    Ok(config)
 }

@@ -87,8 +87,7 @@ pub(super) fn resolve(
             }
         };
     }
-    let mut preset = Preset::of(section.get(keys::radio::PRESET));
-    apply_mac(&mut preset.mac, scenario.section("mac"))?;
+    let mut preset = preset(*scenario)?;
     preset.phy = preset.phy.at_data_rate(preset.mac.data_rate);
     apply_phy(&mut preset.phy, preset.disk, section)?;
     let delay = section.number("link_layer_delay_us").map(|us| Duration::from_secs_f64(us * 1e-6));
@@ -116,6 +115,21 @@ pub(super) fn resolve(
             idle_w: section.get(keys::radio::IDLE_DRAW_W),
         },
     }))
+}
+
+/// The preset of `[radio]`, and what `[mac]` puts over its MAC.
+fn preset(scenario: Section<'_>) -> Result<Preset, Problem> {
+    let mut preset = Preset::of(scenario.section("radio").get(keys::radio::PRESET));
+    apply_mac(&mut preset.mac, scenario.section("mac"))?;
+    Ok(preset)
+}
+
+/// The rate of data frames; `None` without `[radio]`.
+pub(super) fn data_rate(scenario: Section<'_>) -> Result<Option<Rate>, Problem> {
+    match scenario.section("radio").is_given() {
+        true => preset(scenario).map(|preset| Some(preset.mac.data_rate)),
+        false => Ok(None),
+    }
 }
 
 /// Known, unless DSR is to be ns-2's, whose replies and salvaged packets get lost while addresses are asked for.

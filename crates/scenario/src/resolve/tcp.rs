@@ -38,7 +38,7 @@ pub(super) fn resolve(transport: &str, whole: Whole<'_>, flow: Section<'_>) -> R
     }
     apply_recovery(&mut config, general, own)?;
     if pacing::is_paced(transport, general, own)? {
-        config = config.with_adaptive_pacing(pacing::resolve(scenario.section("pacing")));
+        config = config.with_adaptive_pacing(pacing::resolve(scenario)?);
     }
     config.feedback = feedback::resolve(transport, scenario, flow)?;
     if let Feedback::Atcp(_) = config.feedback {

@@ -20,7 +20,7 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) 
     // Nobody is there who could be told that a flow gave up, or start it again.
     (config.syn_retries, config.silence_limit) = (None, None);
     if pacing::is_paced(transport, general, own)? {
-        config.pacing = Pacing::Adaptive(pacing::resolve(scenario.section("pacing")));
+        config.pacing = Pacing::Adaptive(pacing::resolve(scenario)?);
     }
     for section in [general, own] {
         apply(&mut config, section);

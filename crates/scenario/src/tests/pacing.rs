@@ -76,6 +76,40 @@ fn every_parameter_of_pacing_can_be_set() {
 }
 
 #[test]
+fn the_link_rate_is_that_of_the_radios_unless_it_is_given() {
+    for transport in ["tcp-ap", "tpa-ap"] {
+        let transport = format!("transport={transport}");
+        let rate_bps = |settings: &[&str]| {
+            let settings: Vec<&str> = [&[transport.as_str()], settings].concat();
+            let pacing = match &spec(CHAIN, &settings).flows[0].traffic.transport().unwrap() {
+                Transport::Tcp(config) => config.pacing,
+                Transport::Tpa(config) => config.pacing,
+                Transport::Wide(_) => Pacing::None,
+            };
+            match pacing {
+                Pacing::Adaptive(config) => config.link_rate_bps,
+                Pacing::None => panic!("not paced: {settings:?}"),
+            }
+        };
+        assert_eq!(rate_bps(&["radio.preset=ns2-wavelan"]), 2_000_000);
+        assert_eq!(rate_bps(&["radio.preset=dot11b"]), 11_000_000);
+        assert_eq!(rate_bps(&["radio.preset=dot11b", "mac.data_rate_mbps=2"]), 2_000_000);
+        assert_eq!(rate_bps(&["radio.preset=dot11a"]), 54_000_000);
+        assert_eq!(rate_bps(&["radio.preset=dot11b", "pacing.link_rate_mbps=2"]), 2_000_000);
+    }
+}
+
+#[test]
+fn without_radios_the_link_rate_is_that_of_the_authors() {
+    let wired = "duration_s = 10\n[[node]]\nname = \"n0\"\n[[node]]\nname = \"n1\"\n[[link]]\na = \"n0\"\nb = \"n1\"\n\
+                 rate_mbps = 50\ndelay_ms = 5\n[[flow]]\nsrc = \"n0\"\ndst = \"n1\"\n";
+    match tcp(&spec(wired, &["transport=tcp-ap"]), 0).pacing {
+        Pacing::Adaptive(config) => assert_eq!(config, pacing::Config::AUTHORS),
+        Pacing::None => panic!("not paced"),
+    }
+}
+
+#[test]
 fn pacing_of_a_flow_goes_over_that_of_all() {
     let two = CHAIN.to_owned() + "[[flow]]\nsrc = \"n2\"\ndst = \"n0\"\n";
     let spec = spec(&two, &["tcp.pacing=adaptive", "flow.1.tcp.pacing=none", "pacing.contention_factor=2"]);

@@ -13,7 +13,7 @@ pub struct Config {
     /// Bytes on the air that every packet has beside its data: TCP, IP, MAC. An ACK is that long. Range 0–10 000,
     /// default 112.
     pub overhead_bytes: u32,
-    /// Rate of the links on the path, bits per second. Range 1000–10¹², default 2 Mb/s.
+    /// Rate of the links on the path, bits per second. Range 1000–10¹², default 2 Mb/s; scenarios take that of their radios.
     pub link_rate_bps: u64,
     /// Weight of the past in the average of four-hop delays: α. Range 0 to below 1, default 0.7 (TPA study, footnote 2).
     pub history_weight: f64,
