@@ -2,7 +2,7 @@
 
 use crate::support::{Build, at, chain, ns2_tcp};
 use hopline_core::{Instant, NodeId};
-use hopline_routing::aodv;
+use hopline_routing::{aodv, olsr};
 use hopline_sim::outcome::Connected;
 use hopline_sim::spec::{Blocks, Draw, Exchange, OutageSpec, Transport};
 use hopline_sim::trace::TraceEvent;
@@ -88,6 +88,21 @@ fn elfn_freezes_tpa_and_the_route_returns() {
     assert!(outcome.flows[0].route_losses_told > 0);
     assert_eq!(delivered_between(&outcome, 11.0, 20.0), 0);
     assert!(delivered_between(&outcome, 25.0, 40.0) > 100);
+}
+
+#[test]
+fn over_olsr_a_sender_that_waits_in_silence_is_told_of_the_return_and_goes_on() {
+    let mut config = tpa(3);
+    config.failures.notification = Notification::ElfnAndRecovery;
+    let cut = (40.0, 70.0);
+    let spec = chain(2).olsr(olsr::Config::rfc3626()).elfn().bulk(0, 2, config).seconds(110);
+    let both = [outage(1, 2, cut, Blocks::Frames), outage(2, 1, cut, Blocks::Frames)];
+    let outcome = simulate(&with(spec, &both), 1);
+    let flow = &outcome.flows[0];
+    assert!(flow.route_losses_told > 0 && flow.route_returns_told == flow.route_losses_told);
+    assert!(delivered_between(&outcome, 25.0, 40.0) > 100);
+    assert_eq!(delivered_between(&outcome, 41.0, 70.0), 0);
+    assert!(delivered_between(&outcome, 85.0, 110.0) > 100, "and goes on afterwards");
 }
 
 /// When data left the source.

@@ -44,7 +44,7 @@ pub mod tpa {
             "elfn" => Notification::Elfn,
             "elfn-and-recovery" => Notification::ElfnAndRecovery,
         },
-        "what the sender believes to be told of routes (see routing.failure_notification); default: none",
+        "what the sender is told of routes (see routing.failure_notification): elfn: of their loss; elfn-and-recovery: of their return as well, for which it waits in silence: with routing.protocol = \"olsr\" only; default: none",
     );
     /// `row_ends`.
     pub const ROW_ENDS: Choice<RowEnds> = choice!(

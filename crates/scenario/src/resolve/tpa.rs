@@ -1,12 +1,13 @@
 //! `[tpa]` and `flow.tpa`.
 
-use super::super::keys;
+use super::super::keys::{self, Protocol};
 use super::super::schema::Section;
 use super::super::source::Problem;
 use super::{pacing, seconds};
 use hopline_core::Duration;
+use hopline_sim::spec::FailureNotification;
 use hopline_transport::pacing::Pacing;
-use hopline_transport::tpa::Config;
+use hopline_transport::tpa::{Config, Notification};
 
 /// The configuration of a flow over `transport`: what the transport is, then `[tpa]` of the `scenario`, then `own`
 /// (`flow.tpa`).
@@ -28,11 +29,44 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) 
         apply_rto(&mut config, section);
         apply_failures(&mut config, section);
     }
+    check_notification(config.failures.notification, scenario.section("routing"), general, own)?;
     let section = if own.is_given() { own } else { general };
     config
         .validate()
         .map_err(|e| Problem::new(format!("TPA parameters do not fit together: {e}")).at(section.origin))?;
     Ok(config)
+}
+
+/// Refuses a sender that is told nothing, and one that would wait in silence for a return of which nothing tells.
+fn check_notification(
+    notification: Notification,
+    routing: Section<'_>,
+    general: Section<'_>,
+    own: Section<'_>,
+) -> Result<(), Problem> {
+    let section = if own.has("notification") { own } else { general };
+    let word = section.word("notification").unwrap_or_default();
+    let protocol = keys::of_routing::PROTOCOL.word(&routing);
+    let (problem, help) = match (notification, routing.get(keys::of_routing::PROTOCOL)) {
+        (Notification::None, _) => return Ok(()),
+        _ if routing.get(keys::of_routing::FAILURE_NOTIFICATION) == FailureNotification::None => (
+            "acts on being told of lost routes, and nothing tells".to_owned(),
+            "set routing.failure_notification = \"elfn\"",
+        ),
+        (Notification::Elfn, _) | (Notification::ElfnAndRecovery, Protocol::Olsr) => return Ok(()),
+        // TPA §3.3: where the network layer has no re-establishment messages, the sender probes.
+        (Notification::ElfnAndRecovery, Protocol::Aodv | Protocol::Dsr) => (
+            format!("waits in silence, and {protocol} looks for a route only when there is a packet to send"),
+            "set notification = \"elfn\", by which the sender probes, or routing.protocol = \"olsr\"",
+        ),
+        (Notification::ElfnAndRecovery, Protocol::Static) => (
+            "waits in silence, and static routes tell of no return".to_owned(),
+            "set notification = \"elfn\", by which the sender probes, or routing.protocol = \"olsr\"",
+        ),
+    };
+    Err(Problem::new(format!("notification = \"{word}\" {problem}"))
+        .at(section.origin_of("notification"))
+        .help(help))
 }
 
 fn apply(config: &mut Config, section: Section<'_>) {

@@ -134,3 +134,42 @@ fn contradictions_are_refused() {
     assert!(problem(&[TOLD, "transport=tcp-bus", "tcp.feedback=none"]).contains("tcp-bus with feedback"));
     assert!(problem(&["feedback.timeouts=0"]).contains("out of range"));
 }
+
+#[test]
+fn tpa_that_nothing_would_tell_anything_is_refused() {
+    for notification in ["elfn", "elfn-and-recovery"] {
+        let setting = format!("tpa.notification={notification}");
+        assert_eq!(
+            problem(&["transport=tpa", "routing.protocol=olsr", &setting]),
+            format!(
+                "--set {setting}: notification = \"{notification}\" acts on being told of lost routes, and nothing \
+                 tells (set routing.failure_notification = \"elfn\")"
+            )
+        );
+    }
+    spec(CHAIN, &["transport=tpa", "tpa.notification=none"]);
+}
+
+#[test]
+fn tpa_waits_in_silence_for_a_return_only_where_routing_tells_of_it() {
+    let silent = "tpa.notification=elfn-and-recovery";
+    let resolved = |routing: &str, notification: &str| {
+        let routing = format!("routing.protocol={routing}");
+        parse(CHAIN, &["transport=tpa", TOLD, &routing, notification]).and_then(|s| s.spec(1))
+    };
+    for (routing, why) in [
+        ("aodv", "aodv looks for a route only when there is a packet to send"),
+        ("dsr", "dsr looks for a route only when there is a packet to send"),
+        ("static", "static routes tell of no return"),
+    ] {
+        assert_eq!(
+            resolved(routing, silent).expect_err("a sender that waits for ever").to_string(),
+            format!(
+                "--set {silent}: notification = \"elfn-and-recovery\" waits in silence, and {why} (set notification = \
+                 \"elfn\", by which the sender probes, or routing.protocol = \"olsr\")"
+            )
+        );
+        assert!(resolved(routing, "tpa.notification=elfn").is_ok());
+    }
+    assert!(resolved("olsr", silent).is_ok());
+}

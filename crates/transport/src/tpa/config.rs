@@ -176,7 +176,7 @@ pub enum Notification {
     /// When a route fails. The sender probes for the new one.
     Elfn,
     /// When a route fails and when there is one again. The sender is silent in between. Not for routing on demand: there
-    /// silence finds no route.
+    /// silence finds no route. Scenarios have it over OLSR only.
     ElfnAndRecovery,
 }
 
