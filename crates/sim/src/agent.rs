@@ -197,6 +197,8 @@ impl<T: Tracer> Engine<T> {
             body: Body::Routing { message, carried: Some(Carried(inner)) },
             account: Account::Control,
             made: within.made,
+            original: within.original,
+            role: within.role,
             serial: 0,
         };
         let handle = Handle { ttl, ..self.kernel.packets.insert(packet) };

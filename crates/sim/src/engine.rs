@@ -6,7 +6,7 @@
 use crate::air::{Air, Landing};
 use crate::event::{AirEvent, Event};
 use crate::flood::NoticeFlood;
-use crate::flow::Flows;
+use crate::flow::{Flows, Held};
 use crate::forwarding::Forwarding;
 use crate::kernel::Kernel;
 use crate::neighborhood::{Delivery, OBSERVATION_INTERVAL};
@@ -135,7 +135,7 @@ impl<T: Tracer> Engine<T> {
             sim_time: now.since(Instant::ZERO),
             warmup: self.warmup,
             events: self.kernel.events,
-            flows: self.flows.outcomes(now, held),
+            flows: self.flows.outcomes(now, &held),
             nodes,
         };
         (outcome, self.kernel.tracer)
@@ -189,15 +189,12 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// Per flow, packets and bytes that the source and the sink sent and that are under way.
-    fn held(&self) -> Vec<[(u64, u64); 2]> {
-        let mut held = vec![[(0, 0); 2]; self.flows.len()];
+    /// Per flow, packets that the source and the sink sent and that are under way.
+    fn held(&self) -> Vec<[Held; 2]> {
+        let mut held = vec![Default::default(); self.flows.len()];
         for packet in self.kernel.packets.under_way() {
             if let Account::Flow(flow) = packet.account {
-                let side = self.flows.side_of(flow, packet.ip.src);
-                let (packets, bytes) = &mut held[flow.index()][side as usize];
-                *packets += 1;
-                *bytes += u64::from(packet.len_bytes);
+                self.flows.hold(&mut held, flow, packet);
             }
         }
         held

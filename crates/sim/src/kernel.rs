@@ -4,7 +4,7 @@ use crate::event::Event;
 use crate::fingerprint::{Fingerprint, Observed};
 use crate::outcome::{Addressed, Drops, Frames, QueueLog};
 use crate::own::{Culprit, Failure};
-use crate::packet::{Account, Body, Handle, Packet, Slab};
+use crate::packet::{Account, Body, Handle, Original, Packet, Role, Slab};
 use crate::scheduler::Scheduler;
 use crate::trace::{DropReason, Place, TraceEvent, Tracer};
 use hopline_core::own::OwnFailure;
@@ -103,7 +103,8 @@ impl<T: Tracer> Kernel<T> {
     /// A packet that is made now, of which `len_bytes` are its own headers and data.
     pub(crate) fn made(&self, ip: Header, body: Body, len_bytes: u32, account: Account) -> Packet {
         let len_bytes = len_bytes + self.extra_header_bytes;
-        Packet { ip, body, len_bytes, account, made: self.now, serial: 0 }
+        let (made, role) = (self.now, Role::Sent);
+        Packet { ip, body, len_bytes, account, made, original: Original { number: 0, made }, role, serial: 0 }
     }
 
     /// Drops a packet at `place` of `node`. The caller's hold on it ends.

@@ -177,6 +177,7 @@ pub(crate) fn notice(source: Ipv4Addr, Outgoing { to, notice }: Outgoing) -> Sen
         len_bytes,
         next_hop,
         class: Class::Routing,
+        copy_of: None,
     }
 }
 

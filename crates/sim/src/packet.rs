@@ -42,8 +42,32 @@ pub struct Packet {
     pub account: Account,
     /// When its source made it.
     pub made: Instant,
+    /// The packet of its direction of a flow that it is, or of which it is a copy.
+    pub(crate) original: Original,
+    /// Its role among those.
+    pub(crate) role: Role,
     /// Which packet of the run it is, from 0, in the order in which they were made.
     pub serial: u64,
+}
+
+/// A packet of one direction of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Original {
+    /// Its number in that direction, from 0.
+    pub(crate) number: u64,
+    /// When it was handed to the IP layer.
+    pub(crate) made: Instant,
+}
+
+/// Role of a packet among those of one direction of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The end of the flow has sent it.
+    Sent,
+    /// A machine in the path has made it, in the name of the end.
+    Made,
+    /// A machine in the path sends again what has passed it.
+    Copy,
 }
 
 /// Whom a packet is counted for.
@@ -359,6 +383,8 @@ mod tests {
             len_bytes,
             account: Account::Control,
             made: Instant::ZERO,
+            original: Original { number: 0, made: Instant::ZERO },
+            role: Role::Sent,
             serial: 0,
         }
     }

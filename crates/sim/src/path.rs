@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::event::Event;
 use crate::neighborhood::channel_time;
 use crate::node::Interface;
-use crate::packet::{Account, Arrival, Body, Handle, Packet};
+use crate::packet::{Account, Arrival, Body, Handle, Role};
 use crate::seat::{Drain, Sending, Wish};
 use crate::trace::{DropReason, Tracer};
 use hopline_core::NodeId;
@@ -85,17 +85,19 @@ impl<T: Tracer> Engine<T> {
     }
 
     fn make(&mut self, node: NodeId, sending: Sending) -> (Handle, Ipv4Addr, Class) {
-        let Sending { account, mut ip, body, len_bytes, next_hop, class } = sending;
+        let Sending { account, mut ip, body, len_bytes, next_hop, class, copy_of } = sending;
         // What is sent again keeps its own: by it a mobile host says what it has.
         if ip.id == 0 {
             ip.id = self.nodes[node.index()].next_id();
         }
-        let packet = self.kernel.made(ip, body, len_bytes, account);
+        let mut packet = self.kernel.made(ip, body, len_bytes, account);
         for inner in packet.within() {
             self.kernel.packets.retain(inner);
         }
-        if let Account::Flow(flow) = account {
-            self.flows.made_for(flow, ip.src, packet.len_bytes);
+        match (account, copy_of) {
+            (Account::Flow(_), Some(original)) => (packet.original, packet.role) = (original, Role::Copy),
+            (Account::Flow(flow), None) => self.flows.made_for(flow, &mut packet),
+            (Account::Control | Account::Foreign, _) => {}
         }
         (self.kernel.packets.insert(packet), next_hop, class)
     }
@@ -111,9 +113,9 @@ impl<T: Tracer> Engine<T> {
     /// A packet goes no further, and is not lost. The caller's hold on it ends.
     fn absorb(&mut self, handle: Handle) {
         let arrival = self.kernel.packets.arrive(handle);
-        let &Packet { account, ip, len_bytes, .. } = self.kernel.packets.get(handle);
-        if let (Account::Flow(flow), Arrival::First) = (account, arrival) {
-            self.flows.absorbed_of(flow, ip.src, len_bytes);
+        let packet = self.kernel.packets.get(handle);
+        if let (Account::Flow(flow), Arrival::First) = (packet.account, arrival) {
+            self.flows.absorbed_of(flow, packet);
         }
         self.kernel.packets.release(handle);
     }

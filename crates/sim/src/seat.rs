@@ -9,7 +9,7 @@ use crate::alarm::Alarm;
 use crate::neighborhood::Neighborhood;
 use crate::node::Port;
 use crate::outcome::ProxyCounts;
-use crate::packet::{Account, Body, Handle, Packet};
+use crate::packet::{Account, Body, Handle, Original, Packet};
 use crate::proxy::{
     self, AckPacingSeat, Crossing, DProxySeat, FastRetransmitSeat, FilterSeat, Kept, LinkSeat, SplitSeat,
 };
@@ -169,6 +169,8 @@ pub(crate) struct Sending {
     pub(crate) len_bytes: u32,
     pub(crate) next_hop: Ipv4Addr,
     pub(crate) class: Class,
+    /// The packet of the flow that it repeats; `None`: it is a new one.
+    pub(crate) copy_of: Option<Original>,
 }
 
 /// What stands in the path of packets at `node`, from its interfaces inward.

@@ -264,6 +264,7 @@ fn check(spec: &Spec, outcome: &Outcome) -> Result<(), TestCaseError> {
         prop_assert!(flow.bytes_received <= flow.segments_sent * segment);
         prop_assert!(flow.segments_received <= flow.segments_sent);
         prop_assert!(flow.retransmissions <= flow.segments_sent);
+        prop_assert!(flow.duplicates <= flow.retransmissions);
         prop_assert!(flow.responses.count() <= flow.requests);
         for packets in [&flow.data, &flow.back] {
             prop_assert!(packets.received + packets.lost <= packets.sent, "{packets:?}");

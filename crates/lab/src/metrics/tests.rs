@@ -2,6 +2,7 @@ use super::*;
 use crate::run::{Unwatched, untraced};
 use hopline_core::Duration;
 use hopline_scenario::Scenario;
+use hopline_scenario::document::Setting;
 use hopline_scenario::source::Source;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -280,5 +281,73 @@ fn flows_of_one_kind_are_a_group_with_what_the_run_has() {
         assert!(value(all, Scope::Run, "delay_p99_s") >= value(all, Scope::Run, "delay_p50_s"));
         assert_eq!(value(all, Scope::Run, "response_p95_s"), None);
         assert_eq!(value(all, Scope::Run, "completion_max_s"), None, "it has no end");
+    });
+}
+
+/// A scenario of a paper, for some seconds, with `settings`.
+fn with_paper(file: &str, settings: &[&str], check: impl FnOnce(&Run, &[Metric<'_>])) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../papers").join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let source = Arc::new(Source { name: file.into(), text });
+    let settings: Vec<Setting> = settings.iter().map(|s| Setting::parse("--set", s).unwrap()).collect();
+    let folder = path.parent().unwrap();
+    let scenario = Scenario::parse(source, folder, &settings).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let spec = scenario.spec(1).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let run = untraced(&spec, 1, &Unwatched).expect("nobody interrupts");
+    check(&run, &of(&spec, &run));
+}
+
+#[test]
+fn shares_lie_between_0_and_100_whatever_repeats_packets() {
+    const BRIDGED: &[&str] =
+        &["duration_s=3", "warmup_s=1", "mac.ack_policy=no-ack", "radio.loss.0.packet_loss=0.05"];
+    const WAVELAN: &[&str] =
+        &["duration_s=40", "link.1.errors.model=bit", "link.1.errors.bit_error_rate=3.8e-6"];
+    const CELLS: &[&str] = &["duration_s=10", "mobile.0.handoff_every_s=1"];
+    let cases: [(&str, &[&str], &[&str]); 12] = [
+        ("dproxy/scenarios/bridged.toml", BRIDGED, &["proxy.0.kind=d-proxy"]),
+        ("dproxy/scenarios/bridged.toml", BRIDGED, &["proxy.0.kind=d-proxy", "proxy.0.order_rule=off"]),
+        ("dproxy/scenarios/bridged.toml", BRIDGED, &["proxy.0.kind=snoop"]),
+        ("dproxy/scenarios/bridged.toml", BRIDGED, &["proxy.0.kind=snoop", "proxy.0.preset=published"]),
+        ("dproxy/scenarios/bridged.toml", BRIDGED, &["proxy.0.kind=split"]),
+        ("dproxy/scenarios/bridged.toml", BRIDGED, &["proxy.0.kind=opaque"]),
+        ("snoop/scenarios/wavelan.toml", WAVELAN, &["proxy.0.kind=snoop"]),
+        ("snoop/scenarios/wavelan.toml", WAVELAN, &["proxy.0.kind=split"]),
+        ("snoop/scenarios/cells.toml", CELLS, &[]),
+        ("snoop/scenarios/cells.toml", CELLS, &["mobile.0.listens=current", "warmup_s=3"]),
+        ("snoop/scenarios/cells.toml", CELLS, &["cells.scheme=registration"]),
+        ("snoop/scenarios/cells.toml", CELLS, &["proxy.0.preset=modern", "proxy.1.preset=modern"]),
+    ];
+    for (file, base, settings) in cases {
+        with_paper(file, &[base, settings].concat(), |run, all| {
+            let shares = all.iter().filter(|m| m.info.unit == "%" && m.name() != "rtx_index_pct");
+            for share in shares {
+                assert!((0.0..=100.0).contains(&share.value), "{file} {settings:?}: {share:?}");
+            }
+            let flow = &run.outcome.flows[0];
+            assert!(flow.bytes_received > 0, "{file} {settings:?}");
+            if flow.data.made == 0 {
+                let handed = flow.data.sent + flow.data.carried;
+                assert!(flow.data.received <= handed, "{file} {settings:?}: {:?}", flow.data);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_packet_of_which_a_copy_arrives_is_not_lost_and_copies_are_no_spurious_retransmissions() {
+    let settings = ["duration_s=5", "warmup_s=1", "mac.ack_policy=no-ack", "radio.loss.0.packet_loss=0.05"];
+    let with = |more: &'static str| [&settings[..], &[more]].concat();
+    with_paper("dproxy/scenarios/bridged.toml", &with("proxy.0.kind=none"), |_, all| {
+        let flow = |name| value(all, Scope::Flow("f0"), name);
+        assert!(flow("packet_loss_pct") > Some(4.0) && flow("copies_received") == Some(0.0));
+    });
+    with_paper("dproxy/scenarios/bridged.toml", &with("proxy.0.kind=d-proxy"), |run, all| {
+        let flow = |name| value(all, Scope::Flow("f0"), name);
+        let resent = run.outcome.nodes[1].proxies.sent_again;
+        assert!(resent > 100, "{resent}");
+        assert!(flow("packet_loss_pct") < Some(0.5), "{:?}", flow("packet_loss_pct"));
+        assert!(flow("copies_received") > Some(0.0));
+        assert!(flow("spurious_rtx") <= flow("retransmissions"));
     });
 }

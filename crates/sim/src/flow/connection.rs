@@ -105,13 +105,14 @@ impl Connection {
         senders.iter().map(|end| of(&end.endpoint.counts())).sum()
     }
 
-    /// A counter, summed over the endpoints that receive data.
-    pub(super) fn count_received(&self, of: fn(&Counts) -> u64) -> u64 {
-        let receivers = match self.app {
-            App::Bulk { .. } | App::Recorded(_) => &self.ends[1..],
-            App::Exchange(_) => &self.ends,
-        };
-        receivers.iter().map(|end| of(&end.endpoint.counts())).sum()
+    /// Segments with data that came to the end at `side` and held nothing new.
+    pub(super) fn repeats_at(&self, side: Side) -> u64 {
+        self.ends[side as usize].endpoint.counts().duplicates_received
+    }
+
+    /// The flow counts anew: of time-outs before nothing will be said.
+    pub(super) fn forget_timeouts(&mut self) {
+        self.ends.iter_mut().for_each(|end| end.timeouts.forget_open());
     }
 
     /// Segments of data that were sent, each once.

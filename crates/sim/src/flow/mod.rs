@@ -1,9 +1,11 @@
 //! Flows: the applications at both ends, what is between them and the network layer, and what they measure.
 
+mod arrivals;
 mod connection;
 mod counters;
 mod datagrams;
 mod exchange;
+mod fates;
 mod gaps;
 mod needless;
 mod recording;
@@ -13,10 +15,13 @@ use crate::outcome::{AckBursts, Connected, Detected, FlowOutcome, FlowSample, Pa
 use crate::packet::{Account, Arrival, Body, Handle, Packet, header};
 use crate::spec::{FlowSpec, Series, Spec, Traffic, Transport};
 use crate::trace::Tracer;
+pub(crate) use arrivals::Held;
+use arrivals::{News, Repeats};
 use connection::{App, Connection};
 use counters::{Counters, Told};
 use datagrams::{Bursts, Datagrams, Schedule, Sent};
 use exchange::Exchange;
+use fates::{Copies, Fates};
 use gaps::Gaps;
 pub(crate) use gaps::Route;
 use hopline_core::{Duration, FlowId, Instant, Length, NodeId, Payload, Purpose, Stream};
@@ -95,6 +100,10 @@ struct Flow {
     silence: Duration,
     /// By the side that sends.
     packets: [Packets; 2],
+    /// By the side that sends.
+    fates: [Fates; 2],
+    /// Segments that arrived with nothing new.
+    repeats: Repeats,
     /// At the source.
     ack_bursts: AckBursts,
     series: VecDeque<FlowSample>,
@@ -141,6 +150,10 @@ impl Flow {
     fn new(spec: &FlowSpec, id: u32, of: &Spec, (seed, run): (u64, u64)) -> Self {
         let stream = |purpose| Stream::keyed(seed, run, u64::from(id), purpose);
         let laws = RefCell::new(stream(Purpose::OwnLaw));
+        let copies = match of.proxies.is_empty() && of.pairs.is_empty() && of.cells.is_none() {
+            true => Copies::None,
+            false => Copies::Possible,
+        };
         let connection = |over: &Transport, app: App| {
             let ports = ports(app.opener(), Some(over), id);
             Kind::Connection(Box::new(Connection::new(
@@ -183,6 +196,8 @@ impl Flow {
             last_delivery: spec.start,
             silence: Duration::ZERO,
             packets: Default::default(),
+            fates: [(); 2].map(|()| Fates::new(copies)),
+            repeats: Repeats::default(),
             ack_bursts: AckBursts::default(),
             series: VecDeque::new(),
             most_samples: match of.series {
@@ -224,28 +239,32 @@ impl Flow {
         });
     }
 
-    /// The warm-up is over: counts anew from `now` on. `held`: packets and bytes under way, by the side that sent them.
-    fn restart(&mut self, now: Instant, held: [(u64, u64); 2]) {
+    /// The warm-up is over: counts anew from `now` on. `held`: packets under way, by the side that sent them.
+    fn restart(&mut self, now: Instant, held: &[Held; 2]) {
         self.since = self.start.max(now);
         self.before = self.counters(now);
         self.silence = Duration::ZERO;
         let data = &self.packets[Side::Source as usize];
         self.warm_up = (data.received, data.delays.sum());
-        for (packets, (held, held_bytes)) in self.packets.iter_mut().zip(held) {
-            packets.restart(held, held_bytes);
+        for (packets, held) in self.packets.iter_mut().zip(held) {
+            packets.restart(held.packets(), held.bytes);
+        }
+        for (fates, held) in self.fates.iter_mut().zip(held) {
+            fates.restart(|number| held.numbers.contains(&number));
         }
         self.ack_bursts = AckBursts::default();
-        if let Kind::Connection(connection) = &mut self.kind
-            && let App::Exchange(exchange) = &mut connection.app
-        {
-            exchange.restart();
+        if let Kind::Connection(connection) = &mut self.kind {
+            connection.forget_timeouts();
+            if let App::Exchange(exchange) = &mut connection.app {
+                exchange.restart();
+            }
         }
     }
 
-    /// The run is over. `held`: packets and bytes under way, by the side that sent them.
-    fn settle(&mut self, held: [(u64, u64); 2]) {
-        for (packets, (held, held_bytes)) in self.packets.iter_mut().zip(held) {
-            packets.settle(held, held_bytes);
+    /// The run is over. `held`: packets under way, by the side that sent them.
+    fn settle(&mut self, held: &[Held; 2]) {
+        for (packets, held) in self.packets.iter_mut().zip(held) {
+            packets.settle(held.packets(), held.bytes);
         }
         self.ack_bursts.end();
     }
@@ -264,6 +283,7 @@ impl Flow {
             segments_sent: counters.segments_sent,
             retransmissions: counters.retransmissions,
             duplicates: counters.duplicates,
+            copies: counters.copies,
             timeouts: counters.timeouts,
             needless_timeouts: counters.needless_timeouts,
             detected: counters.detected,
@@ -309,7 +329,8 @@ impl Flow {
                     bytes_received,
                     segments_sent: connection.count(|stats| stats.segments_sent),
                     retransmissions: connection.count(|stats| stats.retransmissions),
-                    duplicates: connection.count_received(|stats| stats.duplicates_received),
+                    duplicates: self.repeats.resent,
+                    copies: self.repeats.copies,
                     timeouts: connection.count(|stats| stats.timeouts),
                     needless_timeouts: connection.needless_timeouts(),
                     detected: Detected {
@@ -351,7 +372,8 @@ impl Flow {
     }
 
     /// Its end at `side` hands a packet to the IP layer.
-    fn send(&mut self, side: Side, packet: Packet) -> Outgoing {
+    fn send(&mut self, side: Side, mut packet: Packet) -> Outgoing {
+        packet.original.number = self.fates[side as usize].add();
         self.packets[side as usize].send(packet.made, packet.len_bytes);
         let from = match side {
             Side::Source => self.src,
@@ -403,15 +425,15 @@ impl Flows {
         }
     }
 
-    /// The warm-up is over. `held`: by flow and side that sent, packets and bytes under way.
-    pub(crate) fn restart(&mut self, now: Instant, held: &[[(u64, u64); 2]]) {
+    /// The warm-up is over. `held`: packets under way, by flow and side that sent.
+    pub(crate) fn restart(&mut self, now: Instant, held: &[[Held; 2]]) {
         for (flow, held) in self.flows.iter_mut().zip(held) {
-            flow.restart(now, *held);
+            flow.restart(now, held);
         }
     }
 
     /// The run is over at `now`. `held` as in [`restart`](Self::restart).
-    pub(crate) fn outcomes(self, now: Instant, held: Vec<[(u64, u64); 2]>) -> Vec<FlowOutcome> {
+    pub(crate) fn outcomes(self, now: Instant, held: &[[Held; 2]]) -> Vec<FlowOutcome> {
         let settled = self.flows.into_iter().zip(held).map(|(mut flow, held)| {
             flow.settle(held);
             flow.outcome(now)
@@ -432,20 +454,6 @@ impl Flows {
     /// Whether the data of a flow come from `node`.
     pub(crate) fn is_source(&self, flow: FlowId, node: NodeId) -> bool {
         self.flows[flow.index()].src == node
-    }
-
-    /// A machine in the path has made a packet in the name of the end of a flow at this address.
-    pub(crate) fn made_for(&mut self, flow: FlowId, source: Ipv4Addr, len_bytes: u32) {
-        let state = &mut self.flows[flow.index()];
-        let side = state.side_of(source);
-        state.packets[side as usize].make(len_bytes);
-    }
-
-    /// A machine in the path has absorbed a packet that the end of a flow at this address sent, or that was made in its name.
-    pub(crate) fn absorbed_of(&mut self, flow: FlowId, source: Ipv4Addr, len_bytes: u32) {
-        let state = &mut self.flows[flow.index()];
-        let side = state.side_of(source);
-        state.packets[side as usize].absorb(len_bytes);
     }
 
     /// The application of a flow starts.
@@ -481,17 +489,21 @@ impl Flows {
         let state = &mut self.flows[flow.index()];
         let from = state.side_of(packet.ip.src);
         let forwarded = packet.ip.ttl - handle.ttl;
-        if arrival == Arrival::First {
-            let delay = now.since(packet.made);
-            state.packets[from as usize].receive(now, packet.len_bytes, delay, forwarded);
-        }
+        let news = match arrival {
+            Arrival::First => state.arrive(now, from, packet, forwarded),
+            Arrival::Again => News::None,
+        };
         match (&packet.body, &mut state.kind) {
             (Body::Segment(segment), Kind::Connection(connection)) => {
                 if from == Side::Sink && arrival == Arrival::First && segment.data_len() == 0 {
                     state.ack_bursts.record(now);
                 }
                 let segment = segment.clone().with_ecn(kernel.packets.ecn(handle));
+                let before = connection.repeats_at(from.other());
                 connection.handle_packet(now, from.other(), segment, packet.made, forwarded + 1);
+                if connection.repeats_at(from.other()) > before {
+                    state.note_repeat(packet, news);
+                }
                 return Some(from.other());
             }
             (Body::Udp { datagram, number }, Kind::Udp(datagrams)) if now < state.stop => {

@@ -23,6 +23,11 @@ impl Timeouts {
         self.needless
     }
 
+    /// Leaves those unjudged that are not judged yet.
+    pub(super) fn forget_open(&mut self) {
+        self.open.clear();
+    }
+
     /// Whether some are not judged yet. Hardly ever so; segments come all the time.
     pub(super) fn are_open(&self) -> bool {
         !self.open.is_empty()

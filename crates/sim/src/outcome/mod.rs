@@ -59,8 +59,12 @@ pub struct FlowOutcome {
     pub segments_sent: u64,
     /// Segments with data sent again.
     pub retransmissions: u64,
-    /// Segments with data that arrived and held nothing that had not arrived before.
+    /// Segments with data sent again without need: segments of the source that held nothing new on their first arrival, or
+    /// that made another of the source's hold nothing new. At most `retransmissions`.
     pub duplicates: u64,
+    /// Segments with data that arrived, held nothing new, and were copies: machines in the path and base stations had sent
+    /// again what had passed them, or the segment had been overtaken by such a copy of itself.
+    pub copies: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Retransmission timeouts after which, with nothing resent, the first byte missing would have come or had come: nothing

@@ -4,7 +4,7 @@ use super::Delays;
 use hopline_core::{Duration, Instant};
 
 /// IP packets of one direction of a flow, from the source's IP layer to the destination's. Lengths include the IP
-/// header; a copy that arrives again does not count again. Definitions as ns-3's FlowMonitor has them, except `lost`,
+/// header. A packet counts once, and arrives by itself or by a copy that a machine in the path has made of it. Definitions as ns-3's FlowMonitor has them, except `lost`,
 /// which needs no time-out: a simulator knows where its packets are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packets {
@@ -17,25 +17,26 @@ pub struct Packets {
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Packets that machines in the path made in the source's name.
+    /// Packets that machines in the path made in the source's name. Copies of packets that had passed them do not count.
     pub made: u64,
     /// Their bytes.
     pub made_bytes: u64,
-    /// Packets that machines in the path took and kept: they are neither received nor lost.
+    /// Packets that machines in the path took and kept: they are neither received nor lost. One that was sent on after all
+    /// counts as received once it, or a copy of it, arrives.
     pub absorbed: u64,
     /// Their bytes.
     pub absorbed_bytes: u64,
-    /// Distinct packets that arrived.
+    /// Distinct packets that arrived, by themselves or by a copy.
     pub received: u64,
     /// Their bytes.
     pub received_bytes: u64,
-    /// Packets that exist no more and did not arrive. What is under way at the end of the run is not lost.
+    /// Packets that exist no more and did not arrive, nor a copy of them. What is under way at the end of the run is not lost.
     pub lost: u64,
     /// Their bytes.
     pub lost_bytes: u64,
     /// How often packets that arrived were passed on by nodes on their way.
     pub forwarded: u64,
-    /// From the hand-over to the IP layer to the arrival.
+    /// From the hand-over to the IP layer to the arrival, be it of a copy.
     pub delays: Delays,
     /// Absolute differences between the delays of packets that arrived one after the other, summed.
     pub jitter_sum: Duration,
@@ -70,6 +71,18 @@ impl Packets {
     pub(crate) fn absorb(&mut self, len_bytes: u32) {
         self.absorbed += 1;
         self.absorbed_bytes += u64::from(len_bytes);
+    }
+
+    /// A packet that a machine in the path had absorbed is sent on after all.
+    pub(crate) fn resume(&mut self, len_bytes: u32) {
+        self.absorbed -= 1;
+        self.absorbed_bytes -= u64::from(len_bytes);
+    }
+
+    /// The same, absorbed before counting began: it is under way, and was so then.
+    pub(crate) fn carry(&mut self, len_bytes: u32) {
+        self.carried += 1;
+        self.carried_bytes += u64::from(len_bytes);
     }
 
     /// A packet arrives for the first time, `delay` after it was sent, passed on `forwarded` times.

@@ -67,6 +67,7 @@ fn another(packet: Passing<'_>) -> Sending {
         len_bytes: (HEADER_LEN + udp::HEADER_LEN) as u32 + LEN,
         next_hop: ip.dst,
         class: Class::Data,
+        copy_of: None,
     }
 }
 

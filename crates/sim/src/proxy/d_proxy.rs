@@ -2,7 +2,7 @@
 
 use super::class_of;
 use crate::outcome::ProxyCounts;
-use crate::packet::{Account, Body, Handle, Packet, header};
+use crate::packet::{Account, Body, Handle, Original, Packet, header};
 use crate::seat::{InPath, Onward, Passage, Passing, Sending, Wish};
 use hopline_core::{Instant, Length, NodeId};
 use hopline_proxy::dproxy::{DProxy, Does, Verdict};
@@ -28,7 +28,7 @@ pub(crate) struct DProxySeat {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stored {
     /// Of one that has gone out: what is needed to send it again.
-    Copy(Account, Header, tcp::Segment<Length>),
+    Copy(Account, Header, tcp::Segment<Length>, Original),
     /// One that has come in.
     Held(Handle, Onward),
 }
@@ -38,20 +38,25 @@ impl DProxySeat {
         Self { machine, near: near.ipv4(), far, wishes: VecDeque::new() }
     }
 
-    fn replaying(&self, (account, ip, segment): (Account, Header, tcp::Segment<Length>)) -> Wish {
+    fn replaying(
+        &self,
+        account: Account,
+        ip: Header,
+        segment: tcp::Segment<Length>,
+        original: Original,
+    ) -> Wish {
         let segment = Segment::Tcp(segment);
         let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
-        self.send(account, ip, Body::Segment(segment), len_bytes, Class::Urgent)
+        let (body, next_hop, copy_of) = (Body::Segment(segment), self.far.ipv4(), Some(original));
+        Wish::Send(Sending { account, ip, body, len_bytes, next_hop, class: Class::Urgent, copy_of })
     }
 
     fn telling(&self, turn: Turn, sealed: Sealed) -> Wish {
         let ip = header(self.near, self.far.ipv4(), Protocol::Udp);
         let len_bytes = (HEADER_LEN + udp::HEADER_LEN + sealed.wire_len()) as u32;
-        self.send(Account::Control, ip, Body::DProxy(sealed), len_bytes, class_of(turn))
-    }
-
-    fn send(&self, account: Account, ip: Header, body: Body, len_bytes: u32, class: Class) -> Wish {
-        Wish::Send(Sending { account, ip, body, len_bytes, next_hop: self.far.ipv4(), class })
+        let (account, body, next_hop) = (Account::Control, Body::DProxy(sealed), self.far.ipv4());
+        let class = class_of(turn);
+        Wish::Send(Sending { account, ip, body, len_bytes, next_hop, class, copy_of: None })
     }
 }
 
@@ -81,13 +86,15 @@ impl InPath for DProxySeat {
     }
 
     fn egress(&mut self, now: Instant, packet: Passing<'_>, next_hop: Ipv4Addr) -> Passage {
-        let Packet { account, ip, body: Body::Segment(Segment::Tcp(segment)), .. } = packet.packet() else {
+        let Packet { account, ip, body: Body::Segment(Segment::Tcp(segment)), original, .. } =
+            packet.packet()
+        else {
             return Passage::Pass;
         };
         if next_hop == self.far.ipv4() {
             // It goes out again as it went out first, with the mark that it had.
             let kept = Header { ecn: packet.view.ecn, ttl: packet.view.ttl, ..*ip };
-            let keep = || Stored::Copy(*account, kept, *segment);
+            let keep = || Stored::Copy(*account, kept, *segment, *original);
             self.machine.pass_out(now, proxy::Packet::new(ip, segment), keep);
         }
         Passage::Pass
@@ -121,7 +128,9 @@ impl InPath for DProxySeat {
         }
         Some(match self.machine.poll()? {
             Does::Replays(stored) | Does::Releases(stored) => match stored {
-                Stored::Copy(account, ip, segment) => self.replaying((account, ip, segment)),
+                Stored::Copy(account, ip, segment, original) => {
+                    self.replaying(account, ip, segment, original)
+                }
                 Stored::Held(handle, onward) => Wish::GoOn(handle, onward),
             },
             Does::Sends { turn, sealed, .. } => self.telling(turn, sealed),

@@ -64,6 +64,14 @@ impl InPath for FastRetransmitSeat {
         let ip = header(self.own, next_hop, Protocol::Tcp);
         let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
         let body = Body::Segment(Segment::Tcp(segment));
-        Some(Wish::Route(Sending { account, ip, body, len_bytes, next_hop, class: Class::Data }))
+        Some(Wish::Route(Sending {
+            account,
+            ip,
+            body,
+            len_bytes,
+            next_hop,
+            class: Class::Data,
+            copy_of: None,
+        }))
     }
 }

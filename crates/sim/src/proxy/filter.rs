@@ -2,7 +2,7 @@
 
 use super::{Border, class_of};
 use crate::outcome::ProxyCounts;
-use crate::packet::{Body, Packet};
+use crate::packet::{Body, Original, Packet};
 use crate::seat::{InPath, Passage, Passing, Wish};
 use hopline_core::{Instant, Length};
 use hopline_proxy::{self as proxy, Connection, Filter, OnTheWay, Side, Transmit, Verdict};
@@ -20,7 +20,7 @@ pub(crate) struct FilterSeat<M> {
 }
 
 /// A packet that can be sent again.
-pub(crate) type Kept = (Header, tcp::Segment<Length>);
+pub(crate) type Kept = (Header, tcp::Segment<Length>, Original);
 
 impl<M> FilterSeat<M> {
     pub(super) const fn new(machine: M, border: Border) -> Self {
@@ -48,9 +48,9 @@ where
         let Some((_, Side::Fixed, Segment::Tcp(segment))) = self.border.crossing(packet) else {
             return Passage::Pass;
         };
-        let ip = packet.packet().ip;
+        let &Packet { ip, original, .. } = packet.packet();
         // It goes out again as it went out first, with the mark that it had.
-        let keep = || (Header { ecn: packet.view.ecn, ttl: packet.view.ttl, ..ip }, *segment);
+        let keep = || (Header { ecn: packet.view.ecn, ttl: packet.view.ttl, ..ip }, *segment, original);
         match self.machine.pass_to_mobile(now, proxy::Packet::new(&ip, segment), keep) {
             Verdict::Forward | Verdict::ForwardWith(_) => Passage::Pass,
             Verdict::Absorb => self.border.absorb(packet.handle),
@@ -85,11 +85,18 @@ where
             return Some(wish);
         }
         Some(match self.machine.poll_transmit()? {
-            Transmit::Again { turn, connection, kept: (ip, mut segment), clock } => {
+            Transmit::Again { turn, connection, kept: (ip, mut segment, original), clock } => {
                 if let (Some(clock), Some(timestamps)) = (clock, &mut segment.options.timestamps) {
                     timestamps.value = clock;
                 }
-                self.border.sending_as(connection, Side::Mobile, ip, Segment::Tcp(segment), class_of(turn))
+                let header = (ip, Some(original));
+                self.border.sending_as(
+                    connection,
+                    Side::Mobile,
+                    header,
+                    Segment::Tcp(segment),
+                    class_of(turn),
+                )
             }
             Transmit::Nack(nack) => self.border.sending(
                 nack.connection,

@@ -142,6 +142,7 @@ impl Handovers {
             len_bytes,
             next_hop: to,
             class: Class::Data,
+            copy_of: None,
         })
     }
 }

@@ -99,7 +99,7 @@ impl<M> LinkSeat<M> {
         let body = Body::Link(Box::new(frame));
         let ip = header(self.near, self.far.ipv4(), PROTOCOL);
         let next_hop = self.far.ipv4();
-        Wish::Send(Sending { account: Account::Control, ip, body, len_bytes, next_hop, class })
+        Wish::Send(Sending { account: Account::Control, ip, body, len_bytes, next_hop, class, copy_of: None })
     }
 }
 

@@ -9,7 +9,7 @@ mod link;
 mod split;
 
 use crate::node::Interface;
-use crate::packet::{Account, Body, Handle, Packet, header};
+use crate::packet::{Account, Body, Handle, Original, Packet, header};
 use crate::seat::{Onward, Passage, Passing, Sending, Sitter, Wish};
 use crate::spec::{CellsSpec, MobileSide, PairKind, PairSpec, ProxyKind, ProxySpec, Spec};
 use crate::wired::WireEnd;
@@ -236,15 +236,15 @@ impl Border {
         };
         let (src, dst) = (ipv4_of(src), ipv4_of(dst));
         let ip = Header { ecn: segment.ecn(), ..header(src, dst, segment.protocol()) };
-        self.sending_as(connection, to, ip, segment, class)
+        self.sending_as(connection, to, (ip, None), segment, class)
     }
 
-    /// The same, under this IP header.
+    /// The same, under this IP header, as a copy of a packet or as a new one.
     fn sending_as(
         &self,
         connection: Connection,
         to: Side,
-        ip: Header,
+        (ip, copy_of): (Header, Option<Original>),
         segment: Segment<Length>,
         class: Class,
     ) -> Wish {
@@ -252,7 +252,8 @@ impl Border {
         let next_hop =
             self.next_hops.as_ref().and_then(|known| known.get(&ip.dst)).copied().unwrap_or(ip.dst);
         let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
-        let sending = Sending { account, ip, body: Body::Segment(segment), len_bytes, next_hop, class };
+        let body = Body::Segment(segment);
+        let sending = Sending { account, ip, body, len_bytes, next_hop, class, copy_of };
         match to {
             Side::Mobile => Wish::Send(sending),
             Side::Fixed => Wish::Route(sending),

@@ -182,6 +182,19 @@ fn busy() -> Spec {
     grid(3).aodv(aodv::Config::rfc3561()).bulk(0, 8, ns2_tcp(32)).bulk(2, 6, ns2_tcp(32)).seconds(5)
 }
 
+/// What is a share of something is not more than it.
+fn assert_shares(name: &str, outcome: &Outcome) {
+    for flow in &outcome.flows {
+        assert!(flow.duplicates <= flow.retransmissions, "{name}: {flow:?}");
+        assert!(flow.needless_timeouts <= flow.timeouts, "{name}: {flow:?}");
+        for packets in [&flow.data, &flow.back] {
+            let handed = packets.carried + packets.sent + packets.made;
+            let known = packets.received + packets.absorbed + packets.lost;
+            assert!(known <= handed, "{name}: {packets:?}");
+        }
+    }
+}
+
 /// Compares with what was pinned. Nothing is pinned that delivers nothing.
 fn compare(pinned: &[(&str, u64)], scenarios: Vec<Spec>) {
     assert_eq!(scenarios.len(), pinned.len());
@@ -191,6 +204,7 @@ fn compare(pinned: &[(&str, u64)], scenarios: Vec<Spec>) {
         .map(|(&(name, _), spec)| {
             let outcome = simulate(&spec, 1);
             assert!(outcome.flows[0].bytes_received > 10_000, "{name}: {}", outcome.flows[0].bytes_received);
+            assert_shares(name, &outcome);
             (name, outcome.fingerprint)
         })
         .collect();

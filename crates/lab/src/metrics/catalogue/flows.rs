@@ -199,15 +199,22 @@ pub(super) const FLOWS: &[MetricInfo] = &[
         "spurious_rtx",
         "1",
         Lower,
-        "segments that arrived though all their data had; connections only",
+        "segments sent again in vain: they, or what they repeat, arrived though all their data had; connections only",
         |s, f| of_connection(s, f.duplicates),
     ),
     flow(
         "spurious_rtx_pct",
         "%",
         Lower,
-        "segments that arrived though all their data had, per hundred sent again; connections only",
+        "segments sent again in vain, per hundred sent again; connections only",
         |s, f| of_connection(s, f.duplicates).and_then(|again| per_hundred(again, f.retransmissions as f64)),
+    ),
+    flow(
+        "copies_received",
+        "1",
+        Neither,
+        "segments that arrived though all their data had, and were copies of proxies or base stations, or overtaken by one; connections only",
+        |s, f| of_connection(s, f.copies),
     ),
     flow(
         "srtt_mean_s",
@@ -229,21 +236,25 @@ pub(super) const FLOWS: &[MetricInfo] = &[
     flow("packets_sent", "1", Neither, "IP packets from src to dst handed to the IP layer", |_, f| {
         count(f.data.sent)
     }),
-    flow("packets_received", "1", Higher, "IP packets from src that arrived at dst", |_, f| {
-        count(f.data.received)
-    }),
+    flow(
+        "packets_received",
+        "1",
+        Higher,
+        "IP packets from src that arrived at dst, by themselves or by a copy",
+        |_, f| count(f.data.received),
+    ),
     flow(
         "delivery_pct",
         "%",
         Higher,
-        "packets from src to dst that arrive, per hundred whose fate is known",
+        "packets from src to dst that arrive, by themselves or by a copy, per hundred whose fate is known",
         |_, f| f.data.loss_pct().map(|lost| 100.0 - lost),
     ),
     flow(
         "packet_loss_pct",
         "%",
         Lower,
-        "packets from src to dst lost per hundred whose fate is known",
+        "packets from src to dst of which not even a copy arrives, per hundred whose fate is known",
         |_, f| f.data.loss_pct(),
     ),
     flow("delay_mean_s", "s", Lower, "one-way delay from src to dst: mean", |_, f| f.data.delays.mean_s()),

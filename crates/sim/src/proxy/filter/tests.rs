@@ -3,7 +3,7 @@
 use super::FilterSeat;
 use crate::air::StationId;
 use crate::node::{Interface, Port};
-use crate::packet::{Account, Body, Handle, Mark, Packet};
+use crate::packet::{Account, Body, Handle, Mark, Original, Packet, Role};
 use crate::proxy::{Kept, sitter};
 use crate::seat::{InPath, Onward, Passage, Passing, Sending, Sitter, Wish};
 use crate::spec::{MobileSide, ProxyKind, ProxySpec};
@@ -129,7 +129,17 @@ impl SeatPlace {
         let length = Length(segment.payload.len() as u64);
         let body = Body::Segment(Segment::Tcp(carrying(length, &segment)));
         let (len_bytes, serial) = (bytes.len() as u32, self.taken.into());
-        Packet { ip, body, len_bytes, account: Account::Foreign, made: now, serial }
+        let original = Original { number: serial, made: now };
+        Packet {
+            ip,
+            body,
+            len_bytes,
+            account: Account::Foreign,
+            made: now,
+            original,
+            role: Role::Sent,
+            serial,
+        }
     }
 
     /// The bytes of a packet of the simulator that is so long: what is missing there was taken out, and is filled up.
