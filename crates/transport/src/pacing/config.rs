@@ -26,7 +26,7 @@ pub struct Config {
     pub contention_factor: f64,
     /// What takes the place of the four-hop delay where the path is shorter. Default the authors'.
     pub short_paths: ShortPaths,
-    /// Whether duplicate ACKs of TCP are samples of the round trip. Default the authors'.
+    /// Use of duplicate ACKs of TCP as samples of the round trip. Default the authors'.
     pub duplicate_acks: DuplicateAcks,
     /// Four-hop delays from here on are not believed. Above 0, at most 60 s, default 0.5 s.
     pub sample_limit: Duration,
@@ -58,7 +58,7 @@ pub enum ShortPaths {
     FewerHops,
 }
 
-/// Whether a duplicate ACK of TCP is a sample of the round trip.
+/// Use of duplicate ACKs of TCP as samples of the round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DuplicateAcks {
     /// It is: the authors' code takes one from every ACK. Receivers of RFC 7323 and of ns-2 have a duplicate echo what was
