@@ -13,7 +13,7 @@ use std::num::{NonZeroU8, NonZeroU16};
 
 /// What only the paper's rules and ns-2's have.
 const CLASSIC_KEYS: &[&str] =
-    &["dup_ack_threshold", "persist_ms", "spurious_acks", "old_data", "overflow", "turn"];
+    &["dup_ack_threshold", "persist_ms", "duplicate_acks", "spurious_acks", "old_data", "overflow", "turn"];
 
 /// What a section says of Snoop.
 ///
@@ -45,6 +45,7 @@ pub fn snoop(section: &Section<'_>) -> Result<Config, Problem> {
             *min = min_timer.unwrap_or(*min);
             rules.dup_ack_threshold = section.narrow("dup_ack_threshold").unwrap_or(rules.dup_ack_threshold);
             rules.persist = milliseconds(section, "persist_ms").or(rules.persist);
+            section.set(keys::proxy::DUPLICATE_ACKS, &mut rules.duplicate_acks);
             section.set(keys::proxy::SPURIOUS_ACKS, &mut rules.spurious_acks);
             section.set(keys::proxy::OLD_DATA, &mut rules.old_data);
             section.set(keys::proxy::OVERFLOW, &mut rules.overflow);

@@ -38,6 +38,9 @@ pub enum Rules {
 /// What the paper's rules leave open, and where ns-2's agent reads them otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Classic {
+    /// Which ACKs without data that repeat the last number are duplicates (S1). Paper: all of them (§3.1.2: "the same as the highest
+    /// cumulative ACK seen so far").
+    pub duplicate_acks: DuplicateAcks,
     /// Which unexpected duplicate ACK is taken for a loss (S4); those before it pass. Paper: the first; ns-2: each second one, counted
     /// on from one loss to the next.
     pub dup_ack_threshold: u8,
@@ -62,6 +65,16 @@ pub struct Classic {
     pub turn: Turn,
     /// Without anything from either end for so long, and packets kept, the first is sent again (§4). Paper: 200 ms; ns-2: not.
     pub persist: Option<Duration>,
+}
+
+/// Which ACKs without data that repeat the last number are duplicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DuplicateAcks {
+    /// All of them, whatever window they announce.
+    SameNumber,
+    /// Those that repeat the window too (RFC 5681 §2). Senders of today count no others: one that announces another window tells of no
+    /// loss, and is for the sender.
+    SameWindow,
 }
 
 /// How many duplicate ACKs are absorbed after a local retransmission.
@@ -183,9 +196,9 @@ pub struct Modern {
     pub min_timer: Duration,
     /// The same before the first sample of the last hop. Default 100 ms.
     pub initial_timer: Duration,
-    /// The rules for connections that have not agreed on SACK: without it nothing tells the holes of a window. Default the paper's,
-    /// with what the queue refuses left to the sender, the next hole found by its age as well, and old data acknowledged only for a host
-    /// that is there.
+    /// The rules for connections that have not agreed on SACK: without it nothing tells the holes of a window. Default the paper's, but
+    /// for ACKs with another window, which are no duplicates, what the queue refuses, which is left to the sender, the next hole, which
+    /// is found by its age as well, and old data, which are acknowledged only for a host that is there.
     pub without_sack: Classic,
 }
 
@@ -202,6 +215,7 @@ impl Rules {
 impl Classic {
     /// The paper.
     pub const PUBLISHED: Self = Self {
+        duplicate_acks: DuplicateAcks::SameNumber,
         dup_ack_threshold: 1,
         repeats: Repeats::UpToLimit,
         next_hole: NextHole::ByDuplicate,
@@ -222,6 +236,7 @@ impl Classic {
 
     /// ns-2.35's agent (`tcp/snoop.cc`).
     pub const NS2: Self = Self {
+        duplicate_acks: DuplicateAcks::SameNumber,
         dup_ack_threshold: 2,
         repeats: Repeats::ByTimerAlone,
         next_hole: NextHole::ByDuplicate,
@@ -248,6 +263,7 @@ impl Modern {
         min_timer: Duration::from_millis(5),
         initial_timer: Duration::from_millis(100),
         without_sack: Classic {
+            duplicate_acks: DuplicateAcks::SameWindow,
             old_data: OldData::AcknowledgedWhileAlive,
             overflow: Overflow::LeftToSender,
             next_hole: NextHole::ByAge,

@@ -14,8 +14,8 @@ mod stats;
 
 pub use crate::filter::{Transmit, Turn};
 pub use config::{
-    Classic, Config, Expected, LocalTimer, Modern, NextHole, OldData, Overflow, Passing, Repairs, Repeats,
-    Rules, Sampling,
+    Classic, Config, DuplicateAcks, Expected, LocalTimer, Modern, NextHole, OldData, Overflow, Passing,
+    Repairs, Repeats, Rules, Sampling,
 };
 
 use crate::filter::{Filter, OnTheWay};
@@ -282,7 +282,7 @@ impl<K: Clone> Filter<K> for Snoop<K> {
             number: segment.ack,
             kind: match tracked.acked {
                 Some(acked) if segment.ack.before(acked) => Kind::Old,
-                Some(acked) if segment.ack == acked => tracked.repeats(segment.window, segment.seq_len()),
+                Some(acked) if segment.ack == acked => tracked.repeats(&self.config.rules, segment),
                 _ => Kind::New,
             },
             has_data: segment.seq_len() > 0,
@@ -396,19 +396,25 @@ struct Ack {
 enum Kind {
     /// It acknowledges more.
     New,
-    /// It acknowledges the same, while something is under way, and says nothing else (RFC 5681 §2).
+    /// It acknowledges the same, while something is under way, and says nothing else: by [`DuplicateAcks`].
     Duplicate,
-    /// It acknowledges the same, and is there for another reason: a window that changed (S1), data, the answer to a probe.
+    /// It acknowledges the same, and is there for another reason: data, the answer to a probe, a window that changed (S1).
     Other,
     /// It acknowledges less.
     Old,
 }
 
 impl<K> Tracked<K> {
-    /// What an ACK is that repeats the last number.
-    fn repeats(&self, window: u16, seq_len: u32) -> Kind {
+    /// Returns what an ACK is that repeats the last number.
+    fn repeats<P: Payload>(&self, rules: &Rules, segment: &Segment<P>) -> Kind {
+        let duplicates = match &self.rules {
+            Followed::Classic(_) => rules.classic().duplicate_acks,
+            // Senders with SACK do not count an ACK that changes the window.
+            Followed::Modern(_) => DuplicateAcks::SameWindow,
+        };
         let under_way = self.acked.is_some_and(|acked| self.seen.after(acked));
-        if under_way && seq_len == 0 && window == self.window { Kind::Duplicate } else { Kind::Other }
+        let is_alike = duplicates == DuplicateAcks::SameNumber || segment.window == self.window;
+        if under_way && segment.seq_len() == 0 && is_alike { Kind::Duplicate } else { Kind::Other }
     }
 
     /// The hosts have agreed on SACK: from now on the mobile host tells what it has.

@@ -229,13 +229,53 @@ fn a_packet_that_did_not_pass_here_is_the_senders() {
     assert_eq!((station.ack(2, &[]), station.again()), (Verdict::Forward, vec![]));
 }
 
+/// The receiver's window shrinks with data that its user has not read, and is whole again with the next ACK.
 #[test]
-fn an_ack_below_the_last_one_is_absorbed_and_a_window_update_is_not() {
+fn a_duplicate_is_one_whatever_window_it_announces_where_the_paper_has_it() {
+    let same_window = Classic { duplicate_acks: DuplicateAcks::SameWindow, ..Classic::PUBLISHED };
+    let rfc = Config { rules: Rules::Classic(same_window), ..Config::published() };
+    for (config, sack, repairs) in [
+        (Config::published(), false, vec![1]),
+        (Config { rules: while_alive(), ..Config::published() }, false, vec![1]),
+        (rfc, false, vec![]),
+        (Config::modern(), false, vec![]),
+        (Config::modern(), true, vec![]),
+    ] {
+        let mut station = Station::new(config);
+        station.call(sack);
+        (0..=4).for_each(|n| assert_eq!(station.data(n), Verdict::Forward));
+        station.now_ms = 4;
+        station.ack(1, &[]);
+        let other = Segment { window: 600, ..ack(1, &[]) };
+        let verdict = if repairs.is_empty() { Verdict::Forward } else { Verdict::Absorb };
+        assert_eq!((station.pass_back(&other), station.again()), (verdict, repairs));
+    }
+    // ns-2 acts on the second one.
+    let mut ns2 = Station::after(Config::ns2(), 4);
+    let [first, second] = [600, 700].map(|window| Segment { window, ..ack(1, &[]) });
+    let verdicts = [ns2.pass_back(&first), ns2.pass_back(&second)];
+    assert_eq!((verdicts, ns2.again()), ([Verdict::Forward, Verdict::Absorb], vec![1]));
+}
+
+#[test]
+fn data_of_the_mobile_host_are_no_duplicate_ack() {
+    let mut station = Station::after(Config::published(), 4);
+    let with_data = Segment { payload: Length(10), ..ack(1, &[]) };
+    assert_eq!((station.pass_back(&with_data), station.again()), (Verdict::Forward, vec![]));
+}
+
+#[test]
+fn a_window_that_changes_while_nothing_is_under_way_passes() {
+    let mut station = Station::after(Config::published(), 0);
+    let update = Segment { window: 400, ..ack(1, &[]) };
+    assert_eq!((station.pass_back(&update), station.again()), (Verdict::Forward, vec![]), "S1");
+}
+
+#[test]
+fn an_ack_below_the_last_one_is_absorbed() {
     let mut station = Station::after(Config::published(), 4);
     station.ack(3, &[]);
     assert_eq!(station.ack(2, &[]), Verdict::Absorb);
-    let update = Segment { window: 400, ..ack(3, &[]) };
-    assert_eq!((station.pass_back(&update), station.again()), (Verdict::Forward, vec![]), "S1");
     let mut ns2 = Station::after(Config::ns2(), 4);
     ns2.ack(3, &[]);
     assert_eq!(ns2.ack(2, &[]), Verdict::Forward, "S2");

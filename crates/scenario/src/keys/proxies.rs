@@ -8,7 +8,7 @@ use crate::schema::Key;
 use hopline_sim::spec::dproxy::opaque::Order;
 use hopline_sim::spec::dproxy::{Expansion, OrderRule, Timeouts};
 use hopline_sim::spec::hop_window;
-use hopline_sim::spec::snoop::{Config, OldData, Overflow, Passing, Turn};
+use hopline_sim::spec::snoop::{Config, DuplicateAcks, OldData, Overflow, Passing, Turn};
 
 /// What a `[[proxy]]` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +106,12 @@ pub mod proxy {
         "hop_window",
         { "off" => None, "on" => Some(hop_window::Config::DEFAULT) },
         "of snoop: whether packets wait here until the last hop has use for them, and not in a queue beyond, where drops are not seen; default: off, over Linux with preset modern and without rate_mbps: on",
+    );
+    /// `duplicate_acks`.
+    pub const DUPLICATE_ACKS: Choice<DuplicateAcks> = choice!(
+        "duplicate_acks",
+        { "same-number" => DuplicateAcks::SameNumber, "same-window" => DuplicateAcks::SameWindow },
+        "of snoop, not modern: which ACKs without data that repeat the last number are duplicates (S1): all, or those that announce the same window too, as senders count them (RFC 5681); default: same-number",
     );
     /// `spurious_acks`.
     pub const SPURIOUS_ACKS: Choice<Passing> = choice!(
@@ -267,6 +273,7 @@ pub const PROXY: &[Key] = &[
     proxy::DUP_ACK_THRESHOLD,
     proxy::MIN_TIMER_MS,
     proxy::PERSIST_MS,
+    proxy::DUPLICATE_ACKS.key,
     proxy::SPURIOUS_ACKS.key,
     proxy::OLD_DATA.key,
     proxy::OVERFLOW.key,

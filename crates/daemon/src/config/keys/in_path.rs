@@ -46,6 +46,7 @@ pub(super) const SNOOP: &[Key] = &[
     machine::HOP_WINDOW.key,
     machine::DUP_ACK_THRESHOLD,
     machine::PERSIST_MS,
+    machine::DUPLICATE_ACKS.key,
     machine::SPURIOUS_ACKS.key,
     machine::OLD_DATA.key,
     machine::TURN.key,
