@@ -12,8 +12,16 @@ use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU16};
 
 /// What only the paper's rules and ns-2's have.
-const CLASSIC_KEYS: &[&str] =
-    &["dup_ack_threshold", "persist_ms", "duplicate_acks", "spurious_acks", "old_data", "overflow", "turn"];
+const CLASSIC_KEYS: &[&str] = &[
+    "dup_ack_threshold",
+    "persist_ms",
+    "duplicate_acks",
+    "spurious_acks",
+    "marks",
+    "old_data",
+    "overflow",
+    "turn",
+];
 
 /// What a section says of Snoop.
 ///
@@ -47,6 +55,7 @@ pub fn snoop(section: &Section<'_>) -> Result<Config, Problem> {
             rules.persist = milliseconds(section, "persist_ms").or(rules.persist);
             section.set(keys::proxy::DUPLICATE_ACKS, &mut rules.duplicate_acks);
             section.set(keys::proxy::SPURIOUS_ACKS, &mut rules.spurious_acks);
+            section.set(keys::proxy::MARKS, &mut rules.marks);
             section.set(keys::proxy::OLD_DATA, &mut rules.old_data);
             section.set(keys::proxy::OVERFLOW, &mut rules.overflow);
             section.set(keys::proxy::TURN, &mut rules.turn);

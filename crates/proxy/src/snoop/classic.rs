@@ -2,7 +2,7 @@
 
 use super::cache::{Cache, Origin};
 use super::config::{
-    Classic, Config, Expected, LocalTimer, NextHole, Overflow, Passing, Repeats, Rules, Sampling,
+    Classic, Config, Expected, LocalTimer, Marks, NextHole, Overflow, Passing, Repeats, Rules, Sampling,
 };
 use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
 use crate::packet::Verdict;
@@ -84,19 +84,21 @@ pub(super) fn take_data<K: Clone>(
     keep: impl FnOnce() -> K,
 ) -> Verdict {
     if data.seq.at_or_after(tracked.seen) {
+        let is_beyond_gap = data.seq.after(tracked.seen);
         tracked.seen = data.end;
         if tracked.cache.len() >= usize::from(hand.config.high_water.get()) {
             hand.stats.not_kept += 1;
             return Verdict::Forward;
         }
         hand.stats.kept += 1;
-        tracked.keep(hand.now, data, Origin::First, keep());
         let (rules, state) = classic!(tracked, hand);
         state.timed.get_or_insert((data.end, hand.now));
         if let LocalTimer::Deviation { .. } = rules.timer {
             let patience = state.patience(&rules.timer);
             state.round_trip.get_or_insert(hand.now + patience);
         }
+        let is_marked = is_beyond_gap && rules.marks == Marks::Uncached;
+        tracked.keep(hand.now, data, if is_marked { Origin::Sender } else { Origin::First }, keep());
         return Verdict::Forward;
     }
     let (rules, _) = classic!(tracked, hand);
@@ -106,11 +108,18 @@ pub(super) fn take_data<K: Clone>(
     }
     tracked.seen = tracked.seen.max(data.end);
     hand.stats.sender_retransmissions += 1;
-    // Cached or not: the sender has taken it for lost, and its duplicates are his (§3.1.1).
-    if tracked.has_acked(data.end) || tracked.cache.len() >= 2 * usize::from(hand.config.high_water.get()) {
+    if tracked.has_acked(data.end) {
         return Verdict::Forward;
     }
-    tracked.keep(hand.now, data, Origin::Sender, keep());
+    let (rules, state) = classic!(tracked, hand);
+    state.timed = None; // Karn: its ACK may be that of either transmission (§3.1.2).
+    // One that is kept begins anew with its local retransmissions, and is marked as it was (§3.1.1).
+    let known = tracked.cache.at(data.seq).filter(|known| known.end == data.end).map(|known| known.by);
+    if known.is_none() && tracked.cache.len() >= 2 * usize::from(hand.config.high_water.get()) {
+        return Verdict::Forward;
+    }
+    let by = known.filter(|_| rules.marks != Marks::Retransmissions).unwrap_or(Origin::Sender);
+    tracked.keep(hand.now, data, by, keep());
     Verdict::Forward
 }
 

@@ -52,6 +52,8 @@ pub struct Classic {
     pub next_hole: NextHole,
     /// An ACK below the last one (S2). Paper: absorbed; ns-2: forwarded.
     pub spurious_acks: Passing,
+    /// Which packets are marked as retransmitted by the sender (S9): their duplicate ACKs pass.
+    pub marks: Marks,
     /// What to do with data of the sender that the mobile host has.
     pub old_data: OldData,
     /// Whether packets are kept that the queue of the last hop has no room for. Paper: yes; ns-2: no, so that the sender learns of
@@ -122,6 +124,18 @@ pub enum Sampling {
     OncePerWindow,
     /// The last one that a new ACK lets go of, from when it was sent last (ns-2).
     EachAck,
+}
+
+/// Which packets are marked as retransmitted by the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marks {
+    /// Those out of sequence that are not kept (§3.1.1): one that closes a gap, and a new one beyond a gap, which the flowchart has
+    /// "marked as cong. loss".
+    Uncached,
+    /// The first kind of these alone. A new packet beyond a gap is no retransmission.
+    UncachedRetransmissions,
+    /// All that come again, kept or not (ns-2). After a go-back-N time-out of the sender nothing of its window is repaired.
+    Retransmissions,
 }
 
 /// Whether something goes on.
@@ -197,8 +211,9 @@ pub struct Modern {
     /// The same before the first sample of the last hop. Default 100 ms.
     pub initial_timer: Duration,
     /// The rules for connections that have not agreed on SACK: without it nothing tells the holes of a window. Default the paper's, but
-    /// for ACKs with another window, which are no duplicates, what the queue refuses, which is left to the sender, the next hole, which
-    /// is found by its age as well, and old data, which are acknowledged only for a host that is there.
+    /// for ACKs with another window, which are no duplicates, new packets beyond a gap, which are not marked, what the queue refuses, which
+    /// is left to the sender, the next hole, which is found by its age as well, and old data, which are acknowledged only for a host that
+    /// is there.
     pub without_sack: Classic,
 }
 
@@ -221,6 +236,7 @@ impl Classic {
         next_hole: NextHole::ByDuplicate,
         expected: Expected::SentAfter,
         spurious_acks: Passing::Absorbed,
+        marks: Marks::Uncached,
         old_data: OldData::Acknowledged,
         overflow: Overflow::Kept,
         timer: LocalTimer::Smoothed {
@@ -242,6 +258,7 @@ impl Classic {
         next_hole: NextHole::ByDuplicate,
         expected: Expected::Ns2,
         spurious_acks: Passing::Forwarded,
+        marks: Marks::Retransmissions,
         old_data: OldData::Forwarded,
         overflow: Overflow::LeftToSender,
         timer: LocalTimer::Deviation {
@@ -264,6 +281,7 @@ impl Modern {
         initial_timer: Duration::from_millis(100),
         without_sack: Classic {
             duplicate_acks: DuplicateAcks::SameWindow,
+            marks: Marks::UncachedRetransmissions,
             old_data: OldData::AcknowledgedWhileAlive,
             overflow: Overflow::LeftToSender,
             next_hole: NextHole::ByAge,

@@ -14,8 +14,8 @@ mod stats;
 
 pub use crate::filter::{Transmit, Turn};
 pub use config::{
-    Classic, Config, DuplicateAcks, Expected, LocalTimer, Modern, NextHole, OldData, Overflow, Passing,
-    Repairs, Repeats, Rules, Sampling,
+    Classic, Config, DuplicateAcks, Expected, LocalTimer, Marks, Modern, NextHole, OldData, Overflow,
+    Passing, Repairs, Repeats, Rules, Sampling,
 };
 
 use crate::filter::{Filter, OnTheWay};

@@ -217,16 +217,78 @@ fn duplicates_beyond_those_expected_send_it_again_up_to_the_limit_and_then_pass(
     }
     assert_eq!((station.ack(1, &[]), station.again()), (Verdict::Forward, vec![]));
     assert_eq!(station.snoop.stats().left_to_sender, 1);
-    // The sender sends it himself: his duplicates are his.
-    assert_eq!((station.data(1), station.ack(1, &[])), (Verdict::Forward, Verdict::Forward));
+    // The sender sends it itself, and it has as many local retransmissions again.
+    station.data(1);
+    for sent in [vec![], vec![1]] {
+        assert_eq!((station.ack(1, &[]), station.again()), (Verdict::Absorb, sent), "one echo is left");
+    }
+}
+
+fn marking(marks: Marks) -> Config {
+    let rules = Rules::Classic(Classic { marks, ..Classic::PUBLISHED });
+    Config { rules, ..Config::published() }
 }
 
 #[test]
-fn a_packet_that_did_not_pass_here_is_the_senders() {
-    let mut station = Station::after(Config::published(), 1);
-    station.data(3); // 2 was lost in the wired network
-    station.ack(2, &[]);
-    assert_eq!((station.ack(2, &[]), station.again()), (Verdict::Forward, vec![]));
+fn a_packet_that_did_not_pass_here_is_the_senders_until_it_is_acknowledged() {
+    for marks in [Marks::Uncached, Marks::UncachedRetransmissions, Marks::Retransmissions] {
+        let mut station = Station::after(marking(marks), 1);
+        station.data(3); // 2 was lost in the wired network
+        station.ack(2, &[]);
+        assert_eq!((station.ack(2, &[]), station.again()), (Verdict::Forward, vec![]));
+        // It comes, and the last hop loses it.
+        (2..=3).for_each(|_| assert_eq!(station.data(2), Verdict::Forward));
+        assert_eq!((station.ack(2, &[]), station.again()), (Verdict::Forward, vec![]), "{marks:?}");
+    }
+}
+
+/// A time-out of the sender: it sends its window again, and all of that is kept already.
+#[test]
+fn what_is_kept_and_comes_again_is_repaired_unless_ns_2_has_it_otherwise() {
+    for (config, repairs) in [
+        (marking(Marks::Uncached), vec![1]),
+        (marking(Marks::UncachedRetransmissions), vec![1]),
+        (marking(Marks::Retransmissions), vec![]),
+        (Config { rules: Rules::Classic(Modern::DEFAULT.without_sack), ..Config::published() }, vec![1]),
+    ] {
+        let mut station = Station::after(config, 4);
+        (1..=4).for_each(|n| assert_eq!(station.data(n), Verdict::Forward));
+        assert_eq!(station.snoop.stats().sender_retransmissions, 4);
+        let verdict = if repairs.is_empty() { Verdict::Forward } else { Verdict::Absorb };
+        assert_eq!((station.ack(1, &[]), station.again()), (verdict, repairs));
+    }
+}
+
+#[test]
+fn a_new_packet_beyond_a_gap_is_marked_where_the_flowchart_has_it() {
+    for (marks, repairs) in [
+        (Marks::Uncached, vec![]),
+        (Marks::UncachedRetransmissions, vec![3]),
+        (Marks::Retransmissions, vec![3]),
+    ] {
+        let mut station = Station::after(marking(marks), 1);
+        [3, 4, 2].map(|n| assert_eq!(station.data(n), Verdict::Forward)); // 2 was lost in the wired network
+        station.ack(3, &[]);
+        let verdict = if repairs.is_empty() { Verdict::Forward } else { Verdict::Absorb };
+        assert_eq!((station.ack(3, &[]), station.again()), (verdict, repairs), "{marks:?}");
+        station.ack(4, &[]);
+        assert_eq!((station.ack(4, &[]), station.again()), (Verdict::Absorb, vec![4]), "it follows 3");
+    }
+}
+
+#[test]
+fn a_window_in_which_the_sender_sent_something_again_measures_nothing() {
+    let mut station = Station::new(Config::published());
+    station.call(false);
+    (0..=2).for_each(|n| assert_eq!(station.data(n), Verdict::Forward));
+    station.now_ms = 50;
+    station.data(0);
+    station.now_ms = 60;
+    station.ack(1, &[]);
+    station.ack(1, &[]);
+    assert_eq!(station.again(), [1]);
+    // Two round trips of 100 ms, as before any sample. One of 60 ms would make it 180.
+    assert_eq!(station.wait(1000), Some(60 + 200));
 }
 
 /// The receiver's window shrinks with data that its user has not read, and is whole again with the next ACK.

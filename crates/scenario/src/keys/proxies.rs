@@ -8,7 +8,7 @@ use crate::schema::Key;
 use hopline_sim::spec::dproxy::opaque::Order;
 use hopline_sim::spec::dproxy::{Expansion, OrderRule, Timeouts};
 use hopline_sim::spec::hop_window;
-use hopline_sim::spec::snoop::{Config, DuplicateAcks, OldData, Overflow, Passing, Turn};
+use hopline_sim::spec::snoop::{Config, DuplicateAcks, Marks, OldData, Overflow, Passing, Turn};
 
 /// What a `[[proxy]]` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +118,16 @@ pub mod proxy {
         "spurious_acks",
         { "absorbed" => Passing::Absorbed, "forwarded" => Passing::Forwarded },
         "of snoop, not modern: ACKs below the last one (S2); default: absorbed, of ns2-2.35: forwarded",
+    );
+    /// `marks`.
+    pub const MARKS: Choice<Marks> = choice!(
+        "marks",
+        {
+            "uncached" => Marks::Uncached,
+            "uncached-retransmissions" => Marks::UncachedRetransmissions,
+            "retransmissions" => Marks::Retransmissions,
+        },
+        "of snoop, not modern: which packets are marked as retransmitted by the sender (S9), so that their duplicate ACKs pass; uncached: those out of sequence that are not kept; uncached-retransmissions: of these not a new packet beyond a gap; retransmissions: all that come again; default: uncached, of ns2-2.35: retransmissions",
     );
     /// `old_data`.
     pub const OLD_DATA: Choice<OldData> = choice!(
@@ -275,6 +285,7 @@ pub const PROXY: &[Key] = &[
     proxy::PERSIST_MS,
     proxy::DUPLICATE_ACKS.key,
     proxy::SPURIOUS_ACKS.key,
+    proxy::MARKS.key,
     proxy::OLD_DATA.key,
     proxy::OVERFLOW.key,
     proxy::TURN.key,

@@ -48,6 +48,7 @@ pub(super) const SNOOP: &[Key] = &[
     machine::PERSIST_MS,
     machine::DUPLICATE_ACKS.key,
     machine::SPURIOUS_ACKS.key,
+    machine::MARKS.key,
     machine::OLD_DATA.key,
     machine::TURN.key,
 ];
