@@ -83,13 +83,18 @@ impl<T> Table<T> {
     /// Where a connection is of which something passes now.
     pub(crate) fn hear(&mut self, now: Instant, connection: &Connection) -> Option<Place> {
         let place = self.find(connection)?;
+        self.hear_at(now, place);
+        Some(place)
+    }
+
+    /// Something of the connection at a place passes now.
+    pub(crate) fn hear_at(&mut self, now: Instant, place: Place) {
         let slot = &mut self.slots[place.0 as usize];
         slot.heard = now;
         if now.since(slot.linked) >= SOON {
             self.unlink(place.0);
             self.link(now, place.0);
         }
-        Some(place)
     }
 
     /// Where a connection is, whether anything passes or not.

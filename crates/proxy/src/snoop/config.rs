@@ -150,15 +150,19 @@ pub enum Passing {
 /// What becomes of a packet of the sender that the mobile host has acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OldData {
-    /// It is absorbed, and acknowledged in the name of the mobile host, whose ACK was probably lost (§3.1.1). That answers the keep-alives
-    /// of the fixed host (RFC 9293 §3.8.4), which are old data too, for a mobile host that is gone.
+    /// It is absorbed, and acknowledged in the name of the mobile host, whose ACK was probably lost (§3.1.1), while something has come
+    /// from the mobile host within 100 s; then it is forwarded. The paper knows no bound. Keep-alives of the fixed host (RFC 9293
+    /// §3.8.4) are old data too, and without one they would be answered for ever for a mobile host that is gone.
     Acknowledged,
-    /// The same while something has come from the mobile host within 2 s; then it is forwarded.
+    /// The same, but for 2 s.
     AcknowledgedWhileAlive,
     /// It is forwarded (ns-2).
     Forwarded,
 }
 
+/// Time after the last packet of a mobile host for which the paper's rule answers for it: so long at least a sender goes on asking whose
+/// ACKs are lost (R2 of RFC 1122 §4.2.3.5).
+pub(super) const ANSWERED: Duration = Duration::from_secs(100);
 /// Time after its last packet for which a mobile host is taken to be there: longer than a sender waits for an ACK that was lost.
 pub(super) const ALIVE: Duration = Duration::from_secs(2);
 

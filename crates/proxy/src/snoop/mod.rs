@@ -233,9 +233,15 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         if segment.seq_len() == 0 {
             return Verdict::Forward;
         }
-        let known = self.table.hear(now, &connection);
+        let known = self.table.find(&connection);
         let place = match known.filter(|place| is_near(self.table.at(*place).seen, segment.seq)) {
-            Some(place) => place,
+            Some(place) => {
+                // A keep-alive says nothing of the host (RFC 9293 §3.8.4).
+                if !self.table.at(place).is_settled(segment.seq_end()) {
+                    self.table.hear_at(now, place);
+                }
+                place
+            }
             None => self.begin(now, connection, segment.seq),
         };
         let tracked = self.table.at(place);
@@ -446,15 +452,19 @@ impl<K> Tracked<K> {
         self.acked.is_some_and(|acked| !end.after(acked))
     }
 
+    /// Returns whether the mobile host has everything that the sender has sent, data up to `end` among it.
+    fn is_settled(&self, end: Seq32) -> bool {
+        self.acked == Some(self.seen) && !end.after(self.seen)
+    }
+
     /// Returns whether the station answers what comes again and the mobile host has.
     fn answers_old(&self, now: Instant, rule: OldData) -> bool {
-        match rule {
-            OldData::Acknowledged => true,
-            OldData::AcknowledgedWhileAlive => {
-                self.mobile_heard.is_some_and(|heard| now.since(heard) <= config::ALIVE)
-            }
-            OldData::Forwarded => false,
-        }
+        let within = match rule {
+            OldData::Acknowledged => config::ANSWERED,
+            OldData::AcknowledgedWhileAlive => config::ALIVE,
+            OldData::Forwarded => return false,
+        };
+        self.mobile_heard.is_some_and(|heard| now.since(heard) <= within)
     }
 
     /// What was kept waits before the last hop.

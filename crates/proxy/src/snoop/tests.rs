@@ -391,9 +391,35 @@ fn a_mobile_host_that_is_gone_does_not_answer_keep_alives_by_its_station() {
             assert_eq!(station.pass_on(&keep_alive(1), 9), absorbed, "it is there again");
         }
     }
+    // The paper's rule has the sender find out later (§3.1.1).
     let mut paper = Station::after(Config::published(), 0);
-    paper.now_ms = 7_200_000;
-    assert_eq!(paper.pass_on(&keep_alive(1), 9), Verdict::Absorb, "§3.1.1");
+    let answers = [1_000, 100_004, 100_005, 7_200_000].map(|ms| {
+        paper.now_ms = ms;
+        paper.pass_on(&keep_alive(1), 9)
+    });
+    assert_eq!(answers, [Verdict::Absorb, Verdict::Absorb, Verdict::Forward, Verdict::Forward]);
+}
+
+#[test]
+fn keep_alives_do_not_keep_a_connection_from_being_forgotten() {
+    for config in [Config::published(), Config::ns2(), Config::modern()] {
+        for sack in [true, false] {
+            let mut station = Station::new(config);
+            station.call(sack);
+            station.data(0);
+            station.now_ms = 4;
+            station.ack(1, &[]);
+            let idle_ms = config.bounds.idle.as_nanos() / 1_000_000;
+            for probe in 1..10 {
+                station.now_ms = probe * idle_ms / 8;
+                station.snoop.handle_timeout(station.now());
+                if station.snoop.connections() == 1 {
+                    station.pass_on(&keep_alive(1), 9);
+                }
+            }
+            assert_eq!((station.snoop.connections(), station.snoop.stats().expired), (0, 1));
+        }
+    }
 }
 
 fn while_alive() -> Rules {

@@ -137,7 +137,7 @@ pub mod proxy {
             "while-alive" => OldData::AcknowledgedWhileAlive,
             "forwarded" => OldData::Forwarded,
         },
-        "of snoop, not modern: data that come again and that the mobile host has, keep-alives among them; while-alive: acknowledged if the host was heard within 2 s, otherwise forwarded; default: acknowledged, of ns2-2.35: forwarded",
+        "of snoop, not modern: data that come again and that the mobile host has, keep-alives among them; acknowledged: in its name, if it was heard within 100 s, otherwise forwarded; while-alive: the same with 2 s; default: acknowledged, of ns2-2.35: forwarded",
     );
     /// `turn`.
     pub const TURN: Choice<Turn> = choice!(
