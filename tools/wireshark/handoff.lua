@@ -12,7 +12,7 @@ local NAMES = {
     [ANSWER] = "Answer", [BEHIND] = "Behind",
 }
 -- Length of what only some types have.
-local BODY_LEN = { [FORWARD] = 8, [REGISTER] = 4, [BEHIND] = 8 }
+local BODY_LEN = { [FORWARD] = 20, [REGISTER] = 4, [BEHIND] = 8 }
 
 local handoff = Proto("hopline_handoff", "Handoff between base stations")
 
@@ -22,6 +22,7 @@ local field = {
     lifetime = ProtoField.uint16("hopline_handoff.lifetime", "Lifetime (ms)", base.DEC),
     number = ProtoField.uint64("hopline_handoff.number", "Number", base.DEC),
     address = ProtoField.ipv4("hopline_handoff.address", "Station or mobile host"),
+    source = ProtoField.ipv4("hopline_handoff.source", "Source of a packet"),
     id = ProtoField.uint16("hopline_handoff.id", "IP identification", base.DEC),
     reserved = ProtoField.uint16("hopline_handoff.reserved", "Reserved", base.HEX),
     asked = ProtoField.uint64("hopline_handoff.asked", "Number of the request", base.DEC),
@@ -94,14 +95,16 @@ local function add_header(tvb, pinfo, tree)
     return string.format("%s for %s, %d ms", what, whose, tvb(2, 2):uint()), about_item
 end
 
-local function add_identifications(tvb, tree, count)
-    local ids = {}
+local function add_packets(tvb, tree, count)
+    local packets = {}
     for n = 0, count - 1 do
-        tree:add(field.id, tvb(HEADER_LEN + 2 * n, 2))
-        ids[#ids + 1] = tostring(tvb(HEADER_LEN + 2 * n, 2):uint())
+        local source, id = tvb(HEADER_LEN + 6 * n, 4), tvb(HEADER_LEN + 6 * n + 4, 2)
+        tree:add(field.source, source)
+        tree:add(field.id, id)
+        packets[#packets + 1] = string.format("%s/%d", tostring(source:ipv4()), id:uint())
     end
-    tree:add(field.reserved, tvb(HEADER_LEN + 6, 2))
-    return #ids > 0 and ", has " .. table.concat(ids, " ") or ", has nothing"
+    tree:add(field.reserved, tvb(HEADER_LEN + 18, 2))
+    return #packets > 0 and ", has " .. table.concat(packets, " ") or ", has nothing"
 end
 
 function handoff.dissector(tvb, pinfo, root)
@@ -123,7 +126,7 @@ function handoff.dissector(tvb, pinfo, root)
             complain(pinfo, about_item, expert_info.count, string.format("%d identifications", count))
             return
         end
-        text = text .. add_identifications(tvb, tree, count)
+        text = text .. add_packets(tvb, tree, count)
     elseif kind == REGISTER then
         tree:add(field.care_of, tvb(HEADER_LEN, 4))
         text = text .. " at " .. tostring(tvb(HEADER_LEN, 4):ipv4())

@@ -14,7 +14,7 @@ use hopline_core::NodeId;
 use hopline_proxy::handoff::{Does, Event as Told, Transmit, group_of};
 use hopline_queue::Class;
 use hopline_routing::router::Origin;
-use hopline_wire::handoff::Tagged;
+use hopline_wire::handoff::{PacketId, Tagged};
 use hopline_wire::ipv4::{HEADER_LEN, Header, Protocol};
 use hopline_wire::udp;
 use role::is_registration;
@@ -61,9 +61,9 @@ impl<T: Tracer> Engine<T> {
         // RFC 6040 §4.2.
         let mark = if outer.mark == Mark::Congestion { Mark::Congestion } else { inner.mark };
         let inner = Handle { mark, ..inner };
-        let Header { dst, id, .. } = self.kernel.packets.get(inner).ip;
+        let Header { src, dst, id, .. } = self.kernel.packets.get(inner).ip;
         match self.nodes[node.index()].role_mut().and_then(|role| role.station.as_mut()) {
-            Some(station) => station.handle_packet(dst, id, inner),
+            Some(station) => station.handle_packet(dst, PacketId { source: src, id }, inner),
             None => self.drop_packet(node, inner, DropReason::NoRoute),
         }
         self.drive_cells(node);
@@ -91,10 +91,10 @@ impl<T: Tracer> Engine<T> {
     }
 
     /// A packet of a flow has come to the node that it is for, over the radio of `from`.
-    pub(crate) fn note_received(&mut self, node: NodeId, from: NodeId, id: u16) {
+    pub(crate) fn note_received(&mut self, node: NodeId, from: NodeId, packet: PacketId) {
         let now = self.kernel.now;
         if let Some(host) = self.nodes[node.index()].role_mut().and_then(|role| role.mobile.as_mut()) {
-            host.machine.received(id);
+            host.machine.received(packet);
             host.log.packet(now, host.machine.station() == Some(from.ipv4()));
         }
     }

@@ -16,6 +16,7 @@ use hopline_core::NodeId;
 use hopline_queue::drop_tail::Class;
 use hopline_routing::router::{Origin, Router};
 use hopline_wire::dot11::MacAddr;
+use hopline_wire::handoff::PacketId;
 use hopline_wire::icmp::Reason;
 use std::net::Ipv4Addr;
 
@@ -235,8 +236,8 @@ impl<T: Tracer> Engine<T> {
                     Interface::Wire { .. } | Interface::Tap | Interface::Tunnel => Origin::Local,
                 };
                 if is_for_us && self.nodes[node.index()].role().is_some() {
-                    let id = packet.ip.id;
-                    self.note_received(node, from, id);
+                    let received = PacketId { source: packet.ip.src, id: packet.ip.id };
+                    self.note_received(node, from, received);
                 }
                 self.take(node, handle, origin);
             }

@@ -3,15 +3,19 @@
 use crate::support::cells::{HOME, HOST, SERVER, STATIONS, between, cells, every, the, walking};
 use crate::support::{Build, link, walk};
 use hopline_core::{Duration, NodeId};
+use hopline_radio::mobility::{Position, Trajectory};
 use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::spec::{
-    Channel, Cold, Listens, MobileSide, ProxyKind, ProxySpec, Scheme, fast_retransmit, mtcp, snoop, split,
+    Channel, Cold, Listens, MobileSide, NodeSpec, ProxyKind, ProxySpec, Scheme, fast_retransmit, mtcp, snoop,
+    split,
 };
 use hopline_sim::trace::Pcap;
 use hopline_sim::{Outcome, Spec, World, simulate};
 use hopline_transport::tcp;
 use proptest::prelude::*;
 
+/// A second server.
+const OTHER: NodeId = NodeId(6);
 const TOTAL: u64 = 2_000_000;
 
 /// Each packet is received, absorbed, under way or lost, and the same seed gives the same again.
@@ -66,6 +70,24 @@ fn cells_on_channels_of_their_own_lose_nothing_either() {
     let outcome = stream(walking().change(channels));
     assert_eq!(outcome.nodes[HOST.index()].handoffs.completed.count(), 2);
     assert_eq!(outcome.flows[0].data.lost, 0);
+}
+
+#[test]
+fn packets_that_two_servers_number_alike_are_not_lost() {
+    let spec = every(between(), 300).change(|spec| {
+        the(spec).mobiles[0].listens = Listens::Current;
+        let other = NodeSpec::new("other", Trajectory::fixed(Position::new(300.0, 450.0)), []);
+        spec.nodes.push(other);
+        spec.links.push(link(OTHER.0, HOME.0, 10_000_000, Duration::from_millis(5), 100));
+    });
+    let mut spec = spec.seconds(22);
+    for server in [SERVER, OTHER] {
+        spec = spec.cbr(server.0, HOST.0, 1000, Duration::from_millis(13)).from(2.0).until(20.0);
+    }
+    let outcome = run(&spec);
+    assert!(outcome.nodes[HOST.index()].handoffs.completed.count() > 50);
+    let lost: Vec<_> = outcome.flows.iter().map(|flow| flow.data.lost).collect();
+    assert_eq!(lost, [0, 0]);
 }
 
 #[test]

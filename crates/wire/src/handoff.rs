@@ -14,9 +14,10 @@
 //! +---------------------------------------------------------------+
 //! |  address of the station (beacon), of the mobile host (others) |
 //! +---------------------------------------------------------------+
-//! |  forward: three IP identifications, oldest first, and 16      |
-//! |  reserved bits; register: the care-of address; behind: the    |
-//! |  number of the request, 64 bits                               |
+//! |  forward: of three packets, oldest first, the source and the  |
+//! |  IP identification, 48 bits each, and 16 reserved bits;       |
+//! |  register: the care-of address; behind: the number of the     |
+//! |  request, 64 bits                                             |
 //! +---------------------------------------------------------------+
 //! |  tag, 16 bytes: proof that the sender knows the key: of       |
 //! |  beacons, or of the mobile host that the message is about     |
@@ -25,7 +26,9 @@
 //!
 //! The number of a behind-message is the one that the number of the next request must exceed.
 //!
-//! `about` is, in a forward-request, how many identifications there are; in a registration, 1 if the host has received packets before, and
+//! An identification is unique for its source (RFC 791 §3.2): two servers that send to one host use the same ones.
+//!
+//! `about` is, in a forward-request, how many packets there are; in a registration, 1 if the host has received packets before, and
 //! else 0; in an answer, the type of what it answers.
 
 use crate::emit::{address, array, be16};
@@ -41,6 +44,9 @@ pub const HEADER_LEN: usize = 16;
 pub const TAG_LEN: usize = 16;
 /// Packets of which a mobile host tells: the last three (§4).
 pub const LATEST: usize = 3;
+/// Length of the source and the identification of each, and of the reserved bits.
+const LATEST_LEN: usize = LATEST * PACKET_LEN + 2;
+const PACKET_LEN: usize = 6;
 
 const BEACON: u8 = 1;
 const FORWARD: u8 = 2;
@@ -135,11 +141,26 @@ pub enum Kind {
     Register,
 }
 
-/// IP identifications of the last packets that a mobile host has received: three at most, oldest first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// A packet that a mobile host has received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PacketId {
+    /// Address of its sender.
+    pub source: Ipv4Addr,
+    /// Its IP identification.
+    pub id: u16,
+}
+
+/// The last packets that a mobile host has received: three at most, oldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Latest {
-    ids: [u16; LATEST],
+    packets: [PacketId; LATEST],
     count: u8,
+}
+
+impl Default for Latest {
+    fn default() -> Self {
+        Self { packets: [PacketId { source: Ipv4Addr::UNSPECIFIED, id: 0 }; LATEST], count: 0 }
+    }
 }
 
 /// A message with its tag.
@@ -153,12 +174,12 @@ pub struct Tagged {
 
 impl Latest {
     /// A packet was received. The oldest of three makes room.
-    pub fn push(&mut self, id: u16) {
+    pub fn push(&mut self, packet: PacketId) {
         if usize::from(self.count) == LATEST {
-            self.ids.rotate_left(1);
-            self.ids[LATEST - 1] = id;
+            self.packets.rotate_left(1);
+            self.packets[LATEST - 1] = packet;
         } else {
-            self.ids[usize::from(self.count)] = id;
+            self.packets[usize::from(self.count)] = packet;
             self.count += 1;
         }
     }
@@ -171,8 +192,8 @@ impl Latest {
 
     /// Oldest first.
     #[must_use]
-    pub fn as_slice(&self) -> &[u16] {
-        &self.ids[..usize::from(self.count)]
+    pub fn as_slice(&self) -> &[PacketId] {
+        &self.packets[..usize::from(self.count)]
     }
 }
 
@@ -233,7 +254,8 @@ impl Message {
         out.extend_from_slice(&address.octets());
         match self.says {
             Says::Request { asks: Asks::Forward(latest), .. } => {
-                for id in latest.ids {
+                for PacketId { source, id } in latest.packets {
+                    out.extend_from_slice(&source.octets());
                     out.extend_from_slice(&id.to_be_bytes());
                 }
                 out.extend_from_slice(&[0, 0]);
@@ -251,7 +273,8 @@ impl Message {
     pub const fn wire_len(&self) -> usize {
         HEADER_LEN
             + match self.says {
-                Says::Request { asks: Asks::Forward(_), .. } | Says::Behind { .. } => 8,
+                Says::Request { asks: Asks::Forward(_), .. } => LATEST_LEN,
+                Says::Behind { .. } => 8,
                 Says::Request { asks: Asks::Register { .. }, .. } => 4,
                 _ => 0,
             }
@@ -287,15 +310,16 @@ impl Message {
     }
 }
 
-/// The identifications of a forward-request; what is not counted is zero.
+/// The packets of a forward-request; what is not counted is zero.
 fn latest(bytes: &[u8], count: u8) -> Result<Latest, ParseError> {
-    require(bytes, HEADER_LEN + 8)?;
+    require(bytes, HEADER_LEN + LATEST_LEN)?;
     if usize::from(count) > LATEST {
         return Err(ParseError::BadLength { what: "identifications", value: count.into() });
     }
     let mut latest = Latest::default();
     for number in 0..usize::from(count) {
-        latest.push(be16(bytes, HEADER_LEN + 2 * number));
+        let at = HEADER_LEN + number * PACKET_LEN;
+        latest.push(PacketId { source: address(bytes, at), id: be16(bytes, at + 4) });
     }
     Ok(latest)
 }

@@ -5,7 +5,7 @@ use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
 use hopline_proxy::handoff::{
     Decide, Does, HomeAgent, Identity, Key, Mobile, MobileConfig, Scheme, Station, StationConfig,
 };
-use hopline_wire::handoff::{Asks, Kind, Latest, Message, Past, Says, Tagged};
+use hopline_wire::handoff::{Asks, Kind, Latest, Message, PacketId, Past, Says, Tagged};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
@@ -35,9 +35,9 @@ pub fn handoff_machine(data: &[u8]) {
             }
             50..120 => {
                 inside.insert(next);
-                let id = u16::from(choices.byte() % 8);
-                station.handle_packet(choices.address(8), id, next);
-                host.received(id);
+                let packet = any_packet(&mut choices);
+                station.handle_packet(choices.address(8), packet, next);
+                host.received(packet);
                 next += 1;
             }
             _ => {
@@ -91,11 +91,15 @@ fn any_message(choices: &mut Choices<'_>) -> (Ipv4Addr, Tagged) {
     (from, Tagged { message: Message { number, says }, tag: [0; 16] })
 }
 
+fn any_packet(choices: &mut Choices<'_>) -> PacketId {
+    PacketId { source: choices.address(2), id: u16::from(choices.byte() % 8) }
+}
+
 fn any_request(choices: &mut Choices<'_>, kind: Kind) -> Asks {
     match kind {
         Kind::Forward => {
             let mut latest = Latest::default();
-            (0..choices.byte() % 5).for_each(|_| latest.push(u16::from(choices.byte() % 8)));
+            (0..choices.byte() % 5).for_each(|_| latest.push(any_packet(choices)));
             Asks::Forward(latest)
         }
         Kind::Buffer => Asks::Buffer,

@@ -176,9 +176,9 @@ impl MobileHost {
     fn take_received(&mut self) -> io::Result<()> {
         let Self { machine, counts, radios, .. } = self;
         for sockets in radios.iter_mut().filter_map(|radio| radio.sockets.as_mut()) {
-            sockets.tap.receive(|id| {
+            sockets.tap.receive(|packet| {
                 counts.received += 1;
-                machine.received(id);
+                machine.received(packet);
             })?;
         }
         Ok(())

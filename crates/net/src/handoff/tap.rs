@@ -3,6 +3,7 @@
 use super::BATCH;
 use crate::error::Error;
 use crate::sys;
+use hopline_wire::handoff::PacketId;
 use rustix::net::netdevice::name_to_index;
 use socket2::{Domain, Socket, Type};
 use std::io;
@@ -42,8 +43,8 @@ impl Tap {
         Ok(Self { socket, buffers: (0..BATCH).map(|_| vec![0; SEEN].into()).collect() })
     }
 
-    /// Gives `take` the IP identifications of the packets that have come, oldest first, 2,048 at most.
-    pub(super) fn receive(&mut self, mut take: impl FnMut(u16)) -> io::Result<()> {
+    /// Gives `take` the packets that have come, oldest first, 2,048 at most.
+    pub(super) fn receive(&mut self, mut take: impl FnMut(PacketId)) -> io::Result<()> {
         for _ in 0..MOST / BATCH {
             if self.receive_some(&mut take)? < BATCH {
                 break;
@@ -53,11 +54,13 @@ impl Tap {
     }
 
     /// The same of what one call of the system brings: so many.
-    fn receive_some(&mut self, take: &mut impl FnMut(u16)) -> io::Result<usize> {
+    fn receive_some(&mut self, take: &mut impl FnMut(PacketId)) -> io::Result<usize> {
         match sys::receive_many(&self.socket, &mut self.buffers) {
             Ok(datagrams) => {
                 for (buffer, _) in self.buffers.iter().zip(&datagrams).filter(|(_, d)| d.len >= SEEN) {
-                    take(u16::from_be_bytes([buffer[4], buffer[5]]));
+                    let id = u16::from_be_bytes([buffer[4], buffer[5]]);
+                    let source = Ipv4Addr::new(buffer[12], buffer[13], buffer[14], buffer[15]);
+                    take(PacketId { source, id });
                 }
                 Ok(datagrams.len())
             }

@@ -3,7 +3,7 @@
 use super::key::{self, is_genuine};
 use super::{BEACON_INTERVAL, Identity, Scheme, Transmit};
 use hopline_core::{Duration, Instant};
-use hopline_wire::handoff::{Asks, Kind, Latest, Message, Says, Tagged};
+use hopline_wire::handoff::{Asks, Kind, Latest, Message, PacketId, Says, Tagged};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -164,9 +164,9 @@ impl Mobile {
         }
     }
 
-    /// A packet came for the host. `id`: its IP identification.
-    pub fn received(&mut self, id: u16) {
-        self.latest.push(id);
+    /// A packet came for the host.
+    pub fn received(&mut self, packet: PacketId) {
+        self.latest.push(packet);
     }
 
     /// Takes a message that came from the address `from`. `signal_dbm`: how strongly, if that is known.

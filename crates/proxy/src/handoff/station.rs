@@ -3,7 +3,7 @@
 use super::key::{self, is_genuine};
 use super::{BEACON_INTERVAL, BUFFER_PACKETS, Identity, Transmit};
 use hopline_core::{Duration, Instant, Stream};
-use hopline_wire::handoff::{Asks, Kind, Latest, Message, Past, Says, Tagged};
+use hopline_wire::handoff::{Asks, Kind, Latest, Message, PacketId, Past, Says, Tagged};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
@@ -110,7 +110,7 @@ struct Member<K> {
     /// Of its last request.
     number: u64,
     expires: Instant,
-    kept: VecDeque<(u16, K)>,
+    kept: VecDeque<(PacketId, K)>,
 }
 
 /// What the station is to a host.
@@ -140,8 +140,8 @@ impl<K> Station<K> {
         }
     }
 
-    /// A packet for a mobile host has come through the tunnel. `id`: its IP identification.
-    pub fn handle_packet(&mut self, mobile: Ipv4Addr, id: u16, packet: K) {
+    /// A packet for a mobile host has come through the tunnel. `id`: by what the host names it.
+    pub fn handle_packet(&mut self, mobile: Ipv4Addr, id: PacketId, packet: K) {
         let Some(member) = self.members.get_mut(&mobile) else {
             self.stats.unwanted += 1;
             return self.out.push_back(Does::Refuses(packet));
@@ -328,7 +328,7 @@ impl<K> Station<K> {
             self.out.push_back(Does::Receives(mobile, latest.past()));
         }
         // Before the first that is found it has everything; if none is, nobody knows, and all are sent (§4).
-        let has = |id: &u16| latest.as_slice().contains(id);
+        let has = |id: &PacketId| latest.as_slice().contains(id);
         let first = kept.iter().position(|(id, _)| has(id)).unwrap_or(0);
         for (at, (id, packet)) in kept.into_iter().enumerate() {
             let does = if at >= first && !has(&id) {

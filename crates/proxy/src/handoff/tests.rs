@@ -2,13 +2,14 @@
 
 use super::*;
 use hopline_core::{Purpose, Stream};
-use hopline_wire::handoff::{Asks, Kind, Latest, Message, Past, Says};
+use hopline_wire::handoff::{Asks, Kind, Latest, Message, PacketId, Past, Says};
 
 const HOME: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
 const THIRD: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 4);
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
+const SENDER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 76);
 const KEY: Key = Key::new([7; 16]);
 const LIFETIME: Duration = Duration::from_secs(3);
 
@@ -28,9 +29,14 @@ fn answer(number: u64, to: Kind) -> Tagged {
     tagged(number, Says::Answer { mobile: HOST, lifetime: LIFETIME, to })
 }
 
+/// A packet of one sender.
+fn packet(id: u16) -> PacketId {
+    PacketId { source: SENDER, id }
+}
+
 fn latest(ids: &[u16]) -> Latest {
     let mut latest = Latest::default();
-    ids.iter().for_each(|&id| latest.push(id));
+    ids.iter().for_each(|&id| latest.push(packet(id)));
     latest
 }
 
@@ -60,7 +66,7 @@ fn buffering(config: impl FnOnce(&mut StationConfig), ids: impl IntoIterator<Ite
     let mut station = station_with(config);
     station.handle_message(ms(0), HOST, &request(1, Asks::Buffer));
     does(&mut station);
-    ids.into_iter().for_each(|id| station.handle_packet(HOST, id, id));
+    ids.into_iter().for_each(|id| station.handle_packet(HOST, packet(id), id));
     station
 }
 
@@ -76,7 +82,7 @@ fn what_the_host_has_not_received_is_sent_at_once_and_what_comes_then_too() {
     assert_eq!(all[0], sends(HOST, answer(2, Kind::Forward)), "the answer goes first");
     assert_eq!(delivered(&all), [5, 6]);
     assert_eq!(all.iter().filter(|does| matches!(does, Does::Discards(_))).count(), 4);
-    station.handle_packet(HOST, 7, 7);
+    station.handle_packet(HOST, packet(7), 7);
     assert_eq!(does(&mut station), [Does::Delivers(7)]);
     assert!(station.forwards_to(HOST));
 }
@@ -86,6 +92,19 @@ fn what_was_lost_between_the_last_three_is_sent_too() {
     let mut station = buffering(|_| {}, 1..=6);
     station.handle_message(ms(9), HOST, &request(2, Asks::Forward(latest(&[2, 4, 5]))));
     assert_eq!(delivered(&does(&mut station)), [3, 6]);
+}
+
+#[test]
+fn a_packet_of_another_sender_with_the_same_identification_is_another_packet() {
+    let mut station = buffering(|_| {}, 1..=3);
+    let other = |id| PacketId { source: Ipv4Addr::new(10, 0, 0, 77), id };
+    for (id, kept) in [(2, 22), (3, 23), (4, 24)] {
+        station.handle_packet(HOST, other(id), kept);
+    }
+    let mut received = Latest::default();
+    [packet(2), packet(3), other(2)].into_iter().for_each(|id| received.push(id));
+    station.handle_message(ms(9), HOST, &request(2, Asks::Forward(received)));
+    assert_eq!(delivered(&does(&mut station)), [23, 24]);
 }
 
 #[test]
@@ -145,7 +164,7 @@ fn one_that_forwarded_and_is_to_keep_keeps() {
     station.handle_message(ms(0), HOST, &request(1, Asks::Forward(Latest::default())));
     station.handle_message(ms(1), HOST, &request(2, Asks::Buffer));
     assert!(does(&mut station).contains(&Does::Parts(HOST)), "the path is told");
-    station.handle_packet(HOST, 1, 1);
+    station.handle_packet(HOST, packet(1), 1);
     assert_eq!(does(&mut station), []);
 }
 
@@ -159,7 +178,7 @@ fn a_host_that_is_silent_is_forgotten_with_what_was_kept() {
     let all = does(&mut station);
     assert_eq!(all[all.len() - 3..], [Does::Discards(1), Does::Discards(2), Does::Leaves(HOST)]);
     assert_eq!((station.mobiles(), station.stats().expired), (0, 1));
-    station.handle_packet(HOST, 3, 3);
+    station.handle_packet(HOST, packet(3), 3);
     assert_eq!(does(&mut station), [Does::Refuses(3)]);
     assert!(station.poll_timeout() > ms(3000), "only beacons are left");
 }
@@ -227,14 +246,14 @@ fn a_registration_goes_to_the_home_agent_and_serves_once_it_has_answered() {
     let register = request(4, Asks::Register { care_of: NEAR, past: Past::Some });
     station.handle_message(ms(0), HOST, &register);
     assert_eq!(does(&mut station), [Does::Joins(HOST), sends(HOME, register)]);
-    station.handle_packet(HOST, 1, 1);
+    station.handle_packet(HOST, packet(1), 1);
     assert_eq!(does(&mut station), [Does::Refuses(1)]);
     station.handle_message(ms(20), HOME, &answer(4, Kind::Register));
     assert_eq!(
         does(&mut station),
         [Does::Receives(HOST, Past::Some), sends(HOST, answer(4, Kind::Register))]
     );
-    station.handle_packet(HOST, 2, 2);
+    station.handle_packet(HOST, packet(2), 2);
     assert_eq!(does(&mut station), [Does::Delivers(2)]);
 }
 
@@ -470,8 +489,8 @@ fn it_turns_to_another_when_two_beacons_on_end_were_so_much_stronger() {
     walker.hears(2300, FAR, -54.0);
     assert_eq!(walker.host.station(), Some(NEAR), "one beacon is not enough");
     walker.hears(3000, NEAR, -62.0);
-    walker.host.received(41);
-    walker.host.received(42);
+    walker.host.received(packet(41));
+    walker.host.received(packet(42));
     walker.events();
     let asked = walker.hears(3300, FAR, -54.0);
     assert_eq!(asked[..2], [(FAR, Kind::Forward), (NEAR, Kind::Buffer)]);
@@ -498,7 +517,7 @@ fn it_says_which_packets_it_received_last_and_how_long_the_change_took() {
     let mut walker = Walker::new(|config| config.decide = Decide::Every(Duration::from_secs(1)));
     walker.hears(0, NEAR, -60.0);
     walker.hears(100, FAR, -70.0);
-    [7, 8, 9, 10].into_iter().for_each(|id| walker.host.received(id));
+    [7, 8, 9, 10].into_iter().for_each(|id| walker.host.received(packet(id)));
     walker.events();
     assert!(walker.host.poll_timeout().unwrap() <= ms(1000));
     walker.host.handle_timeout(ms(1000));

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 const STATION: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const MOBILE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 5);
+const SENDER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
 const LIFETIME: Duration = Duration::from_millis(3000);
 const TAG: &str = "000102030405060708090a0b0c0d0e0f";
 
@@ -19,9 +20,13 @@ fn tagged(number: u64, says: Says) -> Tagged {
     Tagged { message: Message { number, says }, tag: core::array::from_fn(|at| at as u8) }
 }
 
+fn packet(id: u16) -> PacketId {
+    PacketId { source: SENDER, id }
+}
+
 fn latest(ids: &[u16]) -> Latest {
     let mut latest = Latest::default();
-    ids.iter().for_each(|&id| latest.push(id));
+    ids.iter().for_each(|&id| latest.push(packet(id)));
     latest
 }
 
@@ -31,7 +36,10 @@ fn dialogue() -> [(Tagged, &'static str); 7] {
     let forward = request(Asks::Forward(latest(&[0x0102, 0x0304])));
     [
         (tagged(7, Says::Beacon { station: STATION }), "01 00 0000 0000000000000007 0a000002"),
-        (tagged(8, forward), "02 02 0bb8 0000000000000008 0a000005 0102 0304 0000 0000"),
+        (
+            tagged(8, forward),
+            "02 02 0bb8 0000000000000008 0a000005 0a000009 0102 0a000009 0304 00000000 0000 0000",
+        ),
         (tagged(9, request(Asks::Buffer)), "03 00 0bb8 0000000000000009 0a000005"),
         (tagged(10, request(Asks::Stop)), "04 00 0bb8 000000000000000a 0a000005"),
         (
@@ -84,8 +92,8 @@ fn what_nobody_says_is_refused() {
 
 #[test]
 fn the_oldest_of_three_makes_room() {
-    assert_eq!(latest(&[1, 2, 3, 4]).as_slice(), [2, 3, 4]);
-    assert_eq!(latest(&[]).as_slice(), [0u16; 0]);
+    assert_eq!(latest(&[1, 2, 3, 4]).as_slice(), [2, 3, 4].map(packet));
+    assert_eq!(latest(&[]).as_slice(), []);
 }
 
 proptest! {

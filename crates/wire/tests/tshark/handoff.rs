@@ -4,7 +4,7 @@ use super::{ip_packet, raw_capture};
 use bytes::Bytes;
 use hopline_core::{Duration, Purpose, Stream};
 use hopline_harness::tshark::Reading;
-use hopline_wire::handoff::{self, Asks, Kind, Latest, Message, Past, Says, Tagged};
+use hopline_wire::handoff::{self, Asks, Kind, Latest, Message, PacketId, Past, Says, Tagged};
 use hopline_wire::{ipv4, udp};
 use std::net::Ipv4Addr;
 
@@ -34,7 +34,10 @@ fn any(stream: &mut Stream) -> Tagged {
     let lifetime = Duration::from_millis(stream.below(65_536).into());
     let mobile = Ipv4Addr::from_bits(stream.bits() as u32);
     let mut latest = Latest::default();
-    (0..stream.below(4)).for_each(|_| latest.push(stream.bits() as u16));
+    for _ in 0..stream.below(4) {
+        let source = Ipv4Addr::from_bits(stream.bits() as u32);
+        latest.push(PacketId { source, id: stream.bits() as u16 });
+    }
     let asks = match stream.below(4) {
         0 => Asks::Forward(latest),
         1 => Asks::Buffer,
@@ -78,6 +81,7 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
         "hopline_handoff.lifetime",
         "hopline_handoff.number",
         "hopline_handoff.address",
+        "hopline_handoff.source",
         "hopline_handoff.id",
         "hopline_handoff.care_of",
         "hopline_handoff.asked",
@@ -109,7 +113,8 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
             Says::Behind { asked, .. } => asked.to_string(),
             _ => String::new(),
         };
-        let ids: Vec<_> = ids.iter().map(u16::to_string).collect();
+        let sources: Vec<_> = ids.iter().map(|packet| packet.source.to_string()).collect();
+        let ids: Vec<_> = ids.iter().map(|packet| packet.id.to_string()).collect();
         let tag: String = tagged.tag.iter().map(|byte| format!("{byte:02x}")).collect();
         let expected = [
             "raw:ip:udp:hopline_handoff".to_owned(),
@@ -118,6 +123,7 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
             lifetime.as_millis().to_string(),
             tagged.message.number.to_string(),
             address.to_string(),
+            sources.join(","),
             ids.join(","),
             care_of.map(|address| address.to_string()).unwrap_or_default(),
             asked,
@@ -134,7 +140,7 @@ pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
     let tagged = |says| emit(&Tagged { message: Message { number: 1, says }, tag: [0; 16] });
     let request = |asks| tagged(Says::Request { mobile, lifetime: Duration::from_secs(3), asks });
     let mut latest = Latest::default();
-    [7, 8].into_iter().for_each(|id| latest.push(id));
+    [7, 8].into_iter().for_each(|id| latest.push(PacketId { source: Ipv4Addr::new(10, 0, 0, 9), id }));
     let forward = request(Asks::Forward(latest));
     let many = [&[2, 9], &forward[2..]].concat();
     let payloads = [
@@ -143,17 +149,17 @@ pub(crate) fn the_info_column_can_be_read_and_says_what_is_wrong() {
         request(Asks::Register { care_of: Ipv4Addr::new(10, 0, 0, 2), past: Past::Some }),
         tagged(Says::Answer { mobile, lifetime: Duration::from_secs(3), to: Kind::Buffer }),
         tagged(Says::Behind { mobile, asked: 9 }),
-        forward[..30].to_vec(),
+        forward[..40].to_vec(),
         many,
     ];
     let rows = read(&payloads, |reading| reading.fields(&["_ws.col.Protocol", "_ws.col.Info"]));
     let expected = [
         "beacon of 10.0.0.5",
-        "forward for 10.0.0.5, 3000 ms, has 7 8",
+        "forward for 10.0.0.5, 3000 ms, has 10.0.0.9/7 10.0.0.9/8",
         "register for 10.0.0.5, 3000 ms at 10.0.0.2",
         "answer to buffer for 10.0.0.5, 3000 ms",
         "request of 10.0.0.5 is behind 1, has number 9",
-        "HANDOFF [malformed: truncated: 40 bytes needed, 30 present]",
+        "HANDOFF [malformed: truncated: 52 bytes needed, 40 present]",
         "HANDOFF [malformed: 9 identifications]",
     ];
     for (row, info) in rows.iter().zip(expected) {

@@ -1,6 +1,7 @@
 //! Packets within packets.
 
 use hopline_wire::checksum;
+use hopline_wire::handoff::PacketId;
 use hopline_wire::ipv4::{HEADER_LEN, Header, Protocol};
 use std::net::Ipv4Addr;
 
@@ -9,8 +10,8 @@ use std::net::Ipv4Addr;
 pub(crate) struct Inner {
     /// Whom it is for.
     pub(crate) to: Ipv4Addr,
-    /// Its IP identification.
-    pub(crate) id: u16,
+    /// Its source and identification.
+    pub(crate) id: PacketId,
 }
 
 /// What has come out of a tunnel.
@@ -49,7 +50,8 @@ pub(crate) fn whole(bytes: &[u8]) -> Option<(Inner, &[u8])> {
         return None;
     }
     let packet = bytes.get(..total)?;
-    Some((Inner { to: address(packet, at::DESTINATION), id: number(packet, at::ID) }, packet))
+    let id = PacketId { source: address(packet, at::SOURCE), id: number(packet, at::ID) };
+    Some((Inner { to: address(packet, at::DESTINATION), id }, packet))
 }
 
 /// Puts a packet into another one. The kernel fills in the outer checksum and identification.
@@ -124,6 +126,8 @@ mod tests {
     const GROUP: Ipv4Addr = Ipv4Addr::new(239, 0, 0, 9);
     const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
 
+    const INNER: Inner = Inner { to: HOST, id: PacketId { source: HOME, id: 77 } };
+
     fn packet(ecn: Ecn) -> Vec<u8> {
         let header = Header { src: HOME, dst: HOST, ttl: 9, protocol: Protocol::Udp, ecn, id: 77 };
         let mut packet = Vec::new();
@@ -142,7 +146,7 @@ mod tests {
         }
         match decapsulate(&mut outer, HOME) {
             Decapsulated::Packet(what, after) => {
-                assert_eq!(what, Inner { to: HOST, id: 77 });
+                assert_eq!(what, INNER);
                 assert_eq!(checksum::internet(&after[..20]), 0);
                 assert_eq!(&after[20..], b"abc");
                 Some(after[1] & 0b11)
@@ -157,7 +161,7 @@ mod tests {
         let (before, mut outer) = (packet(Ecn::NotCapable), Vec::new());
         encapsulate(HOME, GROUP, 64, &before, &mut outer);
         assert_eq!((outer.len(), outer[9]), (before.len() + 20, 4));
-        assert_eq!(decapsulate(&mut outer, HOME), Decapsulated::Packet(Inner { to: HOST, id: 77 }, &before));
+        assert_eq!(decapsulate(&mut outer, HOME), Decapsulated::Packet(INNER, &before));
     }
 
     #[test]
