@@ -54,6 +54,8 @@ pub enum Purpose {
     Jitter = 20,
     /// Delays before requests for link-layer addresses.
     Arp = 21,
+    /// The first IP identification of a node.
+    Identification = 22,
 }
 
 /// One stream of random numbers.

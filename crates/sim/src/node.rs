@@ -111,7 +111,7 @@ pub(crate) fn nodes(spec: &Spec, run: u64, seats: impl Fn(NodeId) -> Vec<Seat>) 
         agent: of.is_wireless().then(|| Agent::of(spec, id, run)).flatten(),
         path: seats(id),
         role: spec.cells.as_ref().and_then(|cells| cells::role(cells, id, (spec.seed, run))),
-        last_id: 0,
+        last_id: Stream::new(spec.seed, run, id, Purpose::Identification).bits() as u16,
     };
     let mut nodes: Vec<Node> = (0..).map(NodeId).zip(&spec.nodes).map(node).collect();
     for (link, ends) in (0..).zip(&spec.links) {
