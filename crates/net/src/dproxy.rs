@@ -20,9 +20,9 @@ use crate::peer_socket::{PeerSocket, random_life};
 use crate::service::{Figure, Ledger, Notice, Service};
 use bytes::Bytes;
 use hopline_core::Instant;
-use hopline_proxy::Peer;
 use hopline_proxy::dproxy::{self as machine, Caching, Key, Translation};
 use hopline_proxy::driver::{PairDriver, Pumped};
+use hopline_proxy::{Peer, Turn};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -36,8 +36,8 @@ pub struct Config {
     /// UDP port of messages at both ends. Default 1022.
     pub port: u16,
     /// Configuration of the middlebox, with the addresses of both ends and their key. Here
-    /// 256 packets of a flow wait at most, and 1024 are kept: what is sent again cannot always go ahead of what waits for the link, and
-    /// comes behind as many packets as that.
+    /// what is sent again goes ahead of what waits at the interface, and 256 packets of a flow wait at most, and 1024 are kept: it cannot
+    /// go ahead of what waits elsewhere, and comes behind as many packets as that.
     pub machine: machine::Config,
 }
 
@@ -51,6 +51,7 @@ impl Config {
             port: hopline_wire::dproxy::PORT,
             machine: machine::Config {
                 held_packets: 256,
+                turn: Turn::First,
                 translation: Translation::Possible,
                 caching: Caching { packets_per_flow: 1024, ..Caching::default() },
                 ..machine::Config::new(local, peer, key)

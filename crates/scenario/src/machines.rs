@@ -122,6 +122,7 @@ pub fn d_proxy(
 ) -> dproxy::Config {
     let mut config = dproxy::Config::new(local, peer, key);
     recovery(section, &mut config.recovery);
+    section.set(keys::proxy::TURN, &mut config.turn);
     config.caching.packets_per_flow =
         section.narrow("high_water_packets").unwrap_or(config.caching.packets_per_flow);
     section.set(keys::proxy::EXPANSION, &mut config.expansion);
@@ -143,6 +144,7 @@ pub fn d_proxy(
 pub fn opaque(section: &Section<'_>) -> opaque::Config {
     let mut config = opaque::Config::default();
     recovery(section, &mut config.recovery);
+    section.set(keys::proxy::TURN, &mut config.turn);
     config.kept_packets = section.small("high_water_packets").unwrap_or(config.kept_packets);
     section.set(keys::proxy::ORDER, &mut config.order);
     config.tail_probe = milliseconds(section, "tail_probe_ms").or(config.tail_probe);

@@ -135,7 +135,7 @@ impl End {
                     let since = self.held.remove(&name).expect("it is held");
                     assert!(self.now.since(since) <= PATIENCE, "{name} waits too long");
                 }
-                Does::Replays(name) => {
+                Does::Replays(_, name) => {
                     let times = self.replays.get_mut(&name).expect("it has gone out");
                     *times += 1;
                     assert!(*times <= REPLAYS, "{name} goes again too often");

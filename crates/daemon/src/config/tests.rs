@@ -184,7 +184,7 @@ fn what_is_wrong_is_said_with_its_place_and_what_would_be_right() {
         ),
         (
             "[[proxy]]\nkind = \"mtcp\"\ninterface = \"w\"\nturn = \"last\"\n",
-            "p.toml:4:8: `turn` in a proxy of kind \"mtcp\" (it belongs to \"snoop\")",
+            "p.toml:4:8: `turn` in a proxy of kind \"mtcp\" (it belongs to \"snoop\", \"d-proxy\", \"opaque\")",
         ),
         (
             "[[proxy]]\nkind = \"snoop\"\ninterface = \"wlan0 -j DROP\"\n",

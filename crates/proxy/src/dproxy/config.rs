@@ -3,6 +3,7 @@
 use super::holes::Recovery;
 use super::key::Key;
 use super::translation::Translation;
+use crate::filter::Turn;
 use crate::table::Bounds;
 use hopline_core::Duration;
 use std::net::IpAddr;
@@ -20,6 +21,9 @@ pub struct Config {
     pub caching: Caching,
     /// How what is missing of what comes from there is recovered.
     pub recovery: Recovery,
+    /// When packets that are sent again, requests and answers have their turn at the link. Default last: the paper's were late because
+    /// "they were sitting in buffers" (§III-C.2; C16).
+    pub turn: Turn,
     /// Whether what is missing is asked for packet by packet. Default it is (§III-C.3).
     pub expansion: Expansion,
     /// Whether packets wait for what is missing before them. Default they do (§III-C).
@@ -104,6 +108,7 @@ impl Config {
             key,
             caching: Caching::default(),
             recovery: Recovery::default(),
+            turn: Turn::Last,
             expansion: Expansion::On,
             holding: Holding::InOrder,
             held_packets: 64,

@@ -93,7 +93,7 @@ impl<K: Clone> DProxy<K> {
                 Some(Replay::Packet(kept, _)) => {
                     self.stats.replayed += 1;
                     is_answered = true;
-                    self.out.push_back(Does::Replays(kept));
+                    self.out.push_back(Does::Replays(self.config.turn, kept));
                 }
                 Some(Replay::UnderWay) => {
                     self.stats.under_way += 1;
@@ -105,7 +105,7 @@ impl<K: Clone> DProxy<K> {
         }
         if !is_answered {
             self.stats.not_kept += 1;
-            self.say(Turn::First, flow, range, Says::NotCached); // C8
+            self.say(self.config.turn, flow, range, Says::NotCached); // C8
         }
     }
 
@@ -118,7 +118,7 @@ impl<K: Clone> DProxy<K> {
         let ranges: Vec<_> =
             self.requests.take_asked().map(|hole| detect.asks_for(hole, expansion)).collect();
         for range in ranges {
-            self.say(Turn::First, flow, range, Says::Request);
+            self.say(self.config.turn, flow, range, Says::Request);
         }
     }
 

@@ -19,6 +19,7 @@ pub mod opaque;
 mod peer;
 mod translation;
 
+use crate::filter::Turn;
 use crate::packet::{Connection, Packet};
 use crate::table::{Place, Table};
 use cache::{Kept, Left, Ring};
@@ -65,16 +66,17 @@ pub enum Verdict {
 /// What an end does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Does<K> {
-    /// It sends a packet over the link again, ahead of all that waits for the link and after what goes ahead of that already.
-    Replays(K),
+    /// It sends a packet over the link again. [`Turn::First`]: ahead of all that waits for the link, and after what goes ahead of that
+    /// already.
+    Replays(Turn, K),
     /// It lets a packet that it has held go on.
     Releases(K),
     /// It sends a message to the other end, as a UDP datagram between ports [`hopline_wire::dproxy::PORT`].
     Sends {
         /// The other end's address.
         to: IpAddr,
-        /// When it has its turn at the link: requests and answers first, what tells of the last packet behind that.
-        turn: crate::Turn,
+        /// When it has its turn at the link: requests and answers as [`Config::turn`] says, what tells of the last packet behind that.
+        turn: Turn,
         /// The message.
         sealed: Sealed,
     },

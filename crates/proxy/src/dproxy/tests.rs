@@ -62,6 +62,22 @@ fn range(n: u32) -> Range {
     Range { seq: seq(n), len: LEN as u16 }
 }
 
+#[test]
+fn replays_and_requests_wait_for_their_turn_unless_they_are_to_go_first() {
+    assert_eq!(config(NEAR, FAR).turn, Turn::Last, "they were \"sitting in buffers\" (§III-C.2)");
+    for turn in [Turn::First, Turn::Last] {
+        let mut link = Link::begun_with(|config| config.turn = turn);
+        link.is_lost(1);
+        let segment = data(2);
+        link.goes_out(&segment, 2);
+        let ip = header((SENDER.0, RECEIVER.0));
+        assert_eq!(link.far.pass_in(link.now(), Packet::new(&ip, &segment), || 2), Verdict::Held);
+        let Some(Does::Sends { turn: asked, sealed, .. }) = link.far.poll() else { panic!("it asks") };
+        link.near.handle_message(link.now(), FAR, &sealed);
+        assert_eq!((asked, link.near.poll()), (turn, Some(Does::Replays(turn, 1))));
+    }
+}
+
 /// Both ends of a link. Data go from the near one to the far one.
 struct Link {
     near: DProxy<Name>,
@@ -136,7 +152,7 @@ impl Link {
                     assert_eq!(to, NEAR);
                     self.said.push(sealed);
                 }
-                Does::Replays(_) => panic!("nothing goes that way"),
+                Does::Replays(..) => panic!("nothing goes that way"),
             }
         }
     }
@@ -174,7 +190,7 @@ impl Link {
             self.near.handle_message(self.now(), FAR, sealed);
             while let Some(does) = self.near.poll() {
                 match does {
-                    Does::Replays(name) => replays.push(name),
+                    Does::Replays(_, name) => replays.push(name),
                     Does::Sends { to, sealed, .. } => {
                         assert_eq!(to, FAR);
                         answers.push(sealed);
@@ -591,9 +607,9 @@ fn both_directions_are_repaired_by_the_same_two_machines() {
     let passed = [0, 2].map(|n| link.near.pass_in(link.now(), Packet::new(&ip, &back(n)), || n));
     assert_eq!(passed, [Verdict::Forward, Verdict::Held]);
     let Some(Does::Sends { to, turn, sealed }) = link.near.poll() else { panic!("it asks") };
-    assert_eq!((to, turn, sealed.message.flow), (FAR, Turn::First, Flow { src: RECEIVER, dst: SENDER }));
+    assert_eq!((to, turn, sealed.message.flow), (FAR, Turn::Last, Flow { src: RECEIVER, dst: SENDER }));
     link.far.handle_message(link.now(), NEAR, &sealed);
-    assert_eq!(link.far.poll(), Some(Does::Replays(1)));
+    assert_eq!(link.far.poll(), Some(Does::Replays(Turn::Last, 1)));
     assert_eq!(link.near.cached(), 0, "what comes back acknowledges");
 }
 
@@ -670,7 +686,11 @@ fn hostile_messages_are_counted_and_bring_nothing() {
     let (from, now) = (FAR, link.now());
     [wrong_key, reflected].map(|sealed| link.near.handle_message(now, from, &sealed));
     assert_eq!((link.near.poll(), link.near.stats().forged), (None, 44));
-    assert_eq!(hear(&mut link, FAR, &bytes), Some(Does::Replays(1)), "none of them has used up its number");
+    assert_eq!(
+        hear(&mut link, FAR, &bytes),
+        Some(Does::Replays(Turn::Last, 1)),
+        "none of them has used up its number"
+    );
     assert_eq!(hear(&mut link, FAR, &bytes), None);
     assert_eq!(link.near.stats().replays_refused, 1);
 }

@@ -256,17 +256,18 @@ impl PairDriver {
         let mut message = Vec::new();
         while let Some(does) = self.machine.poll() {
             match does {
-                Does::Replays(stored) | Does::Releases(stored) => match stored {
-                    Stored::Held(arrival) => io.conclude(arrival, Fate::Pass)?,
-                    Stored::Copy(packet) => match io.inject(Side::Mobile, Turn::First, &packet)? {
-                        Injected::Sent => self.counts.sent_again += 1,
-                        Injected::Refused => self.counts.refused += 1,
-                        Injected::NoRoom => {
-                            self.counts.refused += 1;
-                            self.refused(&packet);
-                        }
-                    },
+                Does::Replays(turn, Stored::Copy(packet)) => match io.inject(Side::Mobile, turn, &packet)? {
+                    Injected::Sent => self.counts.sent_again += 1,
+                    Injected::Refused => self.counts.refused += 1,
+                    Injected::NoRoom => {
+                        self.counts.refused += 1;
+                        self.refused(&packet);
+                    }
                 },
+                Does::Releases(Stored::Held(arrival)) => io.conclude(arrival, Fate::Pass)?,
+                Does::Replays(_, Stored::Held(_)) | Does::Releases(Stored::Copy(_)) => {
+                    unreachable!("what goes out is kept as a copy, and what comes in waits as it is")
+                }
                 Does::Sends { turn, sealed, .. } => {
                     self.counts.messages += 1;
                     message.clear();

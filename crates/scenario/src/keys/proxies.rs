@@ -143,7 +143,7 @@ pub mod proxy {
     pub const TURN: Choice<Turn> = choice!(
         "turn",
         { "first" => Turn::First, "last" => Turn::Last },
-        "of snoop, not modern: where a packet that is sent again stands in the queue of the last hop; default: first, of ns2-2.35: last",
+        "of snoop, not modern: where a packet that is sent again stands in the queue of the last hop, of d-proxy and opaque: where requests, and packets that are sent again, stand in the queue of the link (C16); default: first, of ns2-2.35: last, of d-proxy: last, over Linux: first, of opaque: first",
     );
     /// `overflow`.
     pub const OVERFLOW: Choice<Overflow> = choice!(

@@ -40,15 +40,14 @@ impl DProxySeat {
 
     fn replaying(
         &self,
-        account: Account,
-        ip: Header,
-        segment: tcp::Segment<Length>,
+        turn: Turn,
+        (account, ip, segment): (Account, Header, tcp::Segment<Length>),
         original: Original,
     ) -> Wish {
         let segment = Segment::Tcp(segment);
         let len_bytes = (HEADER_LEN + segment.wire_len()) as u32;
-        let (body, next_hop, copy_of) = (Body::Segment(segment), self.far.ipv4(), Some(original));
-        Wish::Send(Sending { account, ip, body, len_bytes, next_hop, class: Class::Urgent, copy_of })
+        let (body, next_hop, class) = (Body::Segment(segment), self.far.ipv4(), class_of(turn));
+        Wish::Send(Sending { account, ip, body, len_bytes, next_hop, class, copy_of: Some(original) })
     }
 
     fn telling(&self, turn: Turn, sealed: Sealed) -> Wish {
@@ -127,12 +126,13 @@ impl InPath for DProxySeat {
             return Some(wish);
         }
         Some(match self.machine.poll()? {
-            Does::Replays(stored) | Does::Releases(stored) => match stored {
-                Stored::Copy(account, ip, segment, original) => {
-                    self.replaying(account, ip, segment, original)
-                }
-                Stored::Held(handle, onward) => Wish::GoOn(handle, onward),
-            },
+            Does::Replays(turn, Stored::Copy(account, ip, segment, original)) => {
+                self.replaying(turn, (account, ip, segment), original)
+            }
+            Does::Releases(Stored::Held(handle, onward)) => Wish::GoOn(handle, onward),
+            Does::Replays(_, Stored::Held(..)) | Does::Releases(Stored::Copy(..)) => {
+                unreachable!("what goes out is kept as a copy, and what comes in waits as it is")
+            }
             Does::Sends { turn, sealed, .. } => self.telling(turn, sealed),
         })
     }

@@ -65,6 +65,7 @@ const OF_SNOOP: &[Group] = &[
     in_path::WAITING,
     in_path::TABLE,
     in_path::SNOOP,
+    in_path::TURN,
     in_path::LOCAL,
     in_path::LEAST_TIMER,
     in_path::KEPT,

@@ -50,8 +50,9 @@ pub(super) const SNOOP: &[Key] = &[
     machine::SPURIOUS_ACKS.key,
     machine::MARKS.key,
     machine::OLD_DATA.key,
-    machine::TURN.key,
 ];
+/// When what is sent again has its turn.
+pub(super) const TURN: &[Key] = &[machine::TURN.key];
 /// Local repairs, and questions for them.
 pub(super) const LOCAL: &[Key] = &[machine::LOCAL_LIMIT];
 /// How long they take at least.

@@ -185,6 +185,7 @@ const GROUPS: &[Group] = &[
     in_path::WAITING,
     in_path::TABLE,
     in_path::SNOOP,
+    in_path::TURN,
     in_path::LOCAL,
     in_path::LEAST_TIMER,
     in_path::KEPT,
@@ -292,9 +293,14 @@ impl KindKey {
     /// The groups that it takes beside those that all take.
     fn groups(self) -> impl Iterator<Item = Group> {
         let own: &[Group] = match self {
-            Self::Snoop => {
-                &[in_path::SNOOP, in_path::LOCAL, in_path::LEAST_TIMER, in_path::KEPT, in_path::REFUSED]
-            }
+            Self::Snoop => &[
+                in_path::SNOOP,
+                in_path::TURN,
+                in_path::LOCAL,
+                in_path::LEAST_TIMER,
+                in_path::KEPT,
+                in_path::REFUSED,
+            ],
             Self::Mtcp => &[in_path::MTCP],
             Self::Nack => &[in_path::LOCAL, in_path::LEAST_TIMER],
             Self::Split => &[
@@ -316,6 +322,7 @@ impl KindKey {
                 in_path::LEADS,
                 in_path::WAITING,
                 in_path::TABLE,
+                in_path::TURN,
                 in_path::LOCAL,
                 in_path::LEAST_TIMER,
                 in_path::KEPT,
@@ -329,6 +336,7 @@ impl KindKey {
                 pair::LONGEST,
                 pair::RECOVERY,
                 pair::OPAQUE,
+                in_path::TURN,
                 in_path::LOCAL,
                 in_path::LEAST_TIMER,
                 in_path::KEPT,

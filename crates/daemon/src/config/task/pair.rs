@@ -46,12 +46,15 @@ impl DProxyTask {
         let key = Key::new(secret::key(kind, section)?);
         let interface = in_path::interface(kind, section)?;
         let mut config = dproxy::Config::new(in_path::queue(section, number), interface, ends, key);
-        let (held_packets, caching) = (config.machine.held_packets, config.machine.caching);
+        let hopline_proxy::dproxy::Config { held_packets, caching, turn, .. } = config.machine;
         config.machine = machines::d_proxy(section, ends[0], ends[1], key);
         config.machine.translation = Translation::Possible;
         // Behind a real queue more waits than in a simulated one, whose repairs go first.
         if !section.has("held_packets") {
             config.machine.held_packets = held_packets;
+        }
+        if !section.has("turn") {
+            config.machine.turn = turn;
         }
         if !section.has("high_water_packets") {
             config.machine.caching = caching;

@@ -23,6 +23,7 @@ pub(super) struct Far<K> {
     edge: Seq32,
     /// From `next` on.
     window: Window<K>,
+    turn: Turn,
     holes: Holes<u32>,
     requests: Requests<u32>,
 }
@@ -57,6 +58,7 @@ impl<K> Far<K> {
             next: Seq32(0),
             edge: Seq32(0),
             window: Window::new(config.order),
+            turn: config.turn,
             holes: Holes::new(),
             requests: Requests::new(config.recovery),
         }
@@ -142,7 +144,7 @@ impl<K> Far<K> {
         if self.live(now, epoch, last + 1, out, stats) == Whose::Current {
             self.hear_last(now, last, out, stats);
             let report = Frame::Report { epoch, next: self.next.0 };
-            out.push_back(Does::Sends(Turn::First, report));
+            out.push_back(Does::Sends(self.turn, report));
         }
     }
 
@@ -211,8 +213,9 @@ impl<K> Far<K> {
             && let Some(Life { epoch, .. }) = self.life
         {
             let asked: Vec<_> = self.requests.take_asked().collect();
+            let turn = self.turn;
             let frames =
-                in_frames(&asked).map(|numbers| Does::Sends(Turn::First, Frame::Request { epoch, numbers }));
+                in_frames(&asked).map(|numbers| Does::Sends(turn, Frame::Request { epoch, numbers }));
             out.extend(frames);
         }
         let first = self.holes.first().map_or(self.edge, Seq32);

@@ -30,6 +30,8 @@ pub struct Config {
     /// How what is missing is recovered. Default as TCP's, with 12 attempts: nobody behind the link repairs what is given up here as
     /// cheaply.
     pub recovery: Recovery,
+    /// When packets that are sent again, questions and answers have their turn at the link. Default first.
+    pub turn: Turn,
     /// Whether packets wait for earlier ones. Default they do.
     pub order: Order,
     /// Most packets that are kept, at least 1; the oldest makes room. Default 1024.
@@ -53,6 +55,7 @@ impl Default for Config {
         let attempts = NonZeroU8::new(12).expect("not zero");
         Self {
             recovery: Recovery { attempts, ..Recovery::default() },
+            turn: Turn::First,
             order: Order::Kept,
             kept_packets: WINDOW as u32,
             age: Duration::from_millis(500),

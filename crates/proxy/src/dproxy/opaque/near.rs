@@ -132,14 +132,15 @@ impl<K: Clone> Near<K> {
                     stats.replayed += 1;
                     self.losses.lost += u32::from(times == 1);
                     let frame = Frame::Data { epoch, number, sending: Sending::Again, packet };
-                    out.push_back(Does::Sends(Turn::First, frame));
+                    out.push_back(Does::Sends(self.config.turn, frame));
                 }
                 Some(Replay::UnderWay) => stats.under_way += 1,
                 Some(Replay::Exhausted) | None => gone.push(number),
             }
         }
         stats.not_kept += gone.len() as u64;
-        let frames = in_frames(&gone).map(|numbers| Does::Sends(Turn::First, Frame::Gone { epoch, numbers }));
+        let turn = self.config.turn;
+        let frames = in_frames(&gone).map(|numbers| Does::Sends(turn, Frame::Gone { epoch, numbers }));
         out.extend(frames);
     }
 

@@ -363,6 +363,24 @@ fn what_waited_goes_on_when_the_other_end_starts_again_and_late_frames_of_its_fo
 }
 
 #[test]
+fn what_is_sent_again_may_wait_for_its_turn() {
+    for turn in [Turn::First, Turn::Last] {
+        let mut end = Opaque::<u32>::new(Config { turn, ..Config::default() }, 1);
+        end.send(Instant::ZERO, 7);
+        end.handle_frame(Instant::ZERO, Frame::Request { epoch: 1, numbers: vec![0] });
+        let again = Frame::Data { epoch: 1, number: 0, sending: Sending::Again, packet: 7 };
+        let sent = core::iter::from_fn(|| end.poll()).nth(1);
+        assert_eq!(sent, Some(Does::Sends(turn, again)));
+        for number in [0, 2] {
+            let frame = Frame::Data { epoch: 5, number, sending: Sending::First, packet: number };
+            end.handle_frame(Instant::ZERO, frame);
+        }
+        let asks = Does::Sends(turn, Frame::Request { epoch: 5, numbers: vec![1] });
+        assert!(core::iter::from_fn(|| end.poll()).any(|does| does == asks));
+    }
+}
+
+#[test]
 fn copies_are_discarded_and_numbers_wrap_around() {
     let mut end = Opaque::<u32>::new(Config::default(), 1);
     let mut take = |number: u32| {
