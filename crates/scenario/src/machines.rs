@@ -172,6 +172,8 @@ fn recovery(section: &Section<'_>, recovery: &mut dproxy::Recovery) {
     recovery.attempts = section.narrow("local_limit").and_then(NonZeroU8::new).unwrap_or(recovery.attempts);
     section.set(keys::proxy::TIMEOUTS, &mut recovery.timeouts);
     section.set(keys::proxy::ORDER_RULE, &mut recovery.order_rule);
+    recovery.order_requests =
+        section.narrow("order_requests").and_then(NonZeroU8::new).or(recovery.order_requests);
     recovery.floor = milliseconds(section, "min_timer_ms").unwrap_or(recovery.floor);
     recovery.patience = milliseconds(section, "patience_ms").unwrap_or(recovery.patience);
     recovery.grace = section.narrow("grace_packets").unwrap_or(recovery.grace);

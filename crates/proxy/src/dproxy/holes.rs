@@ -11,12 +11,16 @@ use std::collections::VecDeque;
 /// How holes are recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// Most requests for a hole, whatever they are due to; then it is given up. Default 4 (§III-C.2; C3).
+    /// Most requests for a hole that are due to its timer, the first one among them; then it is given up. Default 4: "on the fourth time"
+    /// (§III-C.2; C3).
     pub attempts: NonZeroU8,
     /// When a request is repeated that nothing comes of. Default successive (§III-C.2; C2).
     pub timeouts: Timeouts,
     /// Whether replays that come show that others are lost. Default they do (§III-C.3).
     pub order_rule: OrderRule,
+    /// Most requests for a hole that are due to the order rule; then its timer alone asks. Default no limit but `patience`: the paper
+    /// names none (C7).
+    pub order_requests: Option<NonZeroU8>,
     /// The average time from a request to its replay, before the first one. Default 10 ms (C1).
     pub initial: Duration,
     /// Least average. Default 2 ms (C1).
@@ -35,6 +39,7 @@ impl Default for Recovery {
             attempts: NonZeroU8::new(4).expect("not zero"),
             timeouts: Timeouts::Successive,
             order_rule: OrderRule::On,
+            order_requests: None,
             initial: Duration::from_millis(10),
             floor: Duration::from_millis(2),
             patience: Duration::from_millis(200),
@@ -43,7 +48,8 @@ impl Default for Recovery {
     }
 }
 
-/// When a request is repeated that nothing comes of (§III-C.2: after 2, 3 and 4 times the average).
+/// When a request is repeated that nothing comes of (§III-C.2: after 2, 3 and 4 times the average). A request of the order rule begins
+/// the wait anew, and makes it no longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timeouts {
     /// 2 averages after the first, 3 after the second, 4 after the third; 4 after the last, and any beyond, it is given up.
@@ -161,8 +167,19 @@ struct Hole<I> {
     order: u64,
     due: Instant,
     requests: u8,
+    /// Of those, the ones that a timeout and the order rule brought about.
+    timeouts: u8,
+    overtaken: u8,
     /// Packets that have come after it.
     later: u8,
+}
+
+impl<I> Hole<I> {
+    /// One that is not asked for yet.
+    const fn new(now: Instant, what: I, due: Instant) -> Self {
+        let (opened, asked) = (now, now);
+        Self { what, opened, asked, order: 0, due, requests: 0, timeouts: 0, overtaken: 0, later: 1 }
+    }
 }
 
 impl<I: Missing> Requests<I> {
@@ -201,11 +218,12 @@ impl<I: Missing> Requests<I> {
         self.stats.requests += 1;
         hole.requests = hole.requests.saturating_add(1);
         (hole.asked, hole.order) = (now, self.order);
-        hole.due = (now + self.interval(hole.requests)).min(hole.opened + self.config.patience);
+        hole.due =
+            (now + self.interval(hole.timeouts.saturating_add(1))).min(hole.opened + self.config.patience);
         self.asked.push(hole.what);
     }
 
-    /// How long something is waited for after so many requests.
+    /// Returns how long something is waited for after so many requests of the timer.
     fn interval(&self, requests: u8) -> Duration {
         let attempts = self.config.attempts.get();
         let averages = match self.config.timeouts {
@@ -269,7 +287,7 @@ impl<I: Missing> Holes<I> {
         let late = requests.late.get();
         let wait = if late.is_zero() { requests.average } else { late };
         let due = now + wait.min(requests.config.patience);
-        let mut hole = Hole { what, opened: now, asked: now, order: 0, due, requests: 0, later: 1 };
+        let mut hole = Hole::new(now, what, due);
         if requests.config.grace == 0 && late.is_zero() {
             requests.ask(now, &mut hole);
         }
@@ -329,7 +347,7 @@ impl<I: Missing> Holes<I> {
             for what in parts.into_iter().flatten() {
                 let mut part = Hole { what, ..hole };
                 if rest == Rest::AsksAnew {
-                    part.requests = 0;
+                    (part.requests, part.timeouts, part.overtaken) = (0, 0, 0);
                     requests.ask(now, &mut part);
                 }
                 self.open.insert(at, part);
@@ -349,9 +367,11 @@ impl<I: Missing> Holes<I> {
         if requests.config.order_rule == OrderRule::Off {
             return;
         }
-        let attempts = requests.config.attempts.get();
+        let most = requests.config.order_requests;
         for hole in &mut self.open {
-            if (1..latest).contains(&hole.order) && hole.requests < attempts {
+            let may_ask = most.is_none_or(|most| hole.overtaken < most.get());
+            if (1..latest).contains(&hole.order) && may_ask {
+                hole.overtaken = hole.overtaken.saturating_add(1);
                 requests.stats.overtaken += 1;
                 requests.ask(now, hole);
             }
@@ -392,11 +412,13 @@ impl<I: Missing> Holes<I> {
             if hole.due > now {
                 return true;
             }
-            if hole.requests >= attempts.get() || hole.opened + patience <= now {
+            let by_timer = if hole.requests > 0 { hole.timeouts.saturating_add(1) } else { 0 };
+            if by_timer >= attempts.get() || hole.opened + patience <= now {
                 requests.stats.given_up += 1;
                 return false;
             }
-            requests.stats.timeouts += u64::from(hole.requests > 0);
+            requests.stats.timeouts += u64::from(by_timer > 0);
+            hole.timeouts = by_timer;
             requests.ask(now, hole);
             true
         });

@@ -73,6 +73,14 @@ pub mod proxy {
         { "on" => OrderRule::On, "off" => OrderRule::Off },
         "of d-proxy and opaque: whether what a replay has overtaken is asked for again at once; default: on",
     );
+    /// `order_requests`.
+    pub const ORDER_REQUESTS: Key = Key::integer(
+        "order_requests",
+        1,
+        255,
+        "of d-proxy and opaque: most requests for a packet that are due to the order rule, beside those of local_limit (C7); default: no limit but patience_ms",
+    )
+    .example("12");
     /// `expansion`.
     pub const EXPANSION: Choice<Expansion> = choice!(
         "expansion",
@@ -163,7 +171,7 @@ pub mod proxy {
         "local_limit",
         1,
         255,
-        "of snoop: retransmissions of a packet from here, then it is left to the sender (S3), of nack, d-proxy and opaque: questions for a packet, then it is left to the sender; default: 10, of d-proxy: 4 (C3), of opaque: 12",
+        "of snoop: retransmissions of a packet from here, then it is left to the sender (S3), of nack: questions for a packet, then it is left to the sender, of d-proxy and opaque: requests for a packet that are due to its timer, the first one among them, then it is left to the sender; default: 10, of d-proxy: 4 (C3), of opaque: 12",
     );
     /// `dup_ack_threshold`.
     pub const DUP_ACK_THRESHOLD: Key = Key::integer(
@@ -292,6 +300,7 @@ pub const PROXY: &[Key] = &[
     Key::text("peer", "of d-proxy and opaque: name of the node at the other end of the link"),
     proxy::TIMEOUTS.key,
     proxy::ORDER_RULE.key,
+    proxy::ORDER_REQUESTS,
     proxy::EXPANSION.key,
     proxy::ORDER.key,
     proxy::HELD_PACKETS,

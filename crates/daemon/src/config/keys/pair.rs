@@ -77,6 +77,7 @@ pub(super) const LONGEST: &[Key] = &[MTU];
 pub(super) const RECOVERY: &[Key] = &[
     machine::TIMEOUTS.key,
     machine::ORDER_RULE.key,
+    machine::ORDER_REQUESTS,
     machine::ORDER.key,
     machine::PATIENCE_MS,
     machine::GRACE_PACKETS,

@@ -127,11 +127,12 @@ fn what_comes_first_shows_the_loss_of_later_numbers_that_were_asked_for_before_i
 }
 
 #[test]
-fn the_order_rule_can_be_switched_off_and_ends_with_the_attempts() {
+fn the_order_rule_can_be_switched_off_and_has_a_limit_of_its_own() {
     let mut link = Link::new(Recovery { order_rule: OrderRule::Off, ..Recovery::default() });
     link.misses([1, 2]);
     assert_eq!(link.at(4).comes(2), [0u32; 0]);
-    let mut link = Link::new(Recovery::default());
+    let three = NonZeroU8::new(3);
+    let mut link = Link::new(Recovery { order_requests: three, ..Recovery::default() });
     link.misses([1, 2, 3, 4, 5, 6]);
     let asked: Vec<_> = (2..=6).map(|what| link.at(u64::from(what)).comes(what).len()).collect();
     assert_eq!(asked, [1, 0, 0, 0, 0], "1 stands behind all of them after the first");
@@ -139,7 +140,20 @@ fn the_order_rule_can_be_switched_off_and_ends_with_the_attempts() {
         link.misses([what]);
         link.comes(what);
     }
-    assert_eq!(link.requests.stats().overtaken, 3, "4 requests in all");
+    assert_eq!(link.requests.stats().overtaken, 3);
+}
+
+#[test]
+fn the_order_rule_does_not_use_up_the_requests_of_the_timer() {
+    let mut link = Link::new(Recovery { floor: Duration::from_millis(10), ..Recovery::default() });
+    link.misses([1]);
+    for what in 2..=9 {
+        link.misses([what]);
+        assert_eq!(link.comes(what), [1], "the paper names no limit");
+    }
+    assert_eq!(link.waits(), [(20, 1), (50, 1), (90, 1)], "after 2, 3 and 4 averages");
+    assert_eq!(link.now, Instant::from_millis(130));
+    assert_eq!((link.requests.stats().overtaken, link.requests.stats().timeouts), (8, 3));
 }
 
 #[test]
@@ -224,10 +238,12 @@ proptest! {
     fn nothing_is_asked_for_oftener_than_it_may_or_longer_than_patience(
         steps in prop::collection::vec((0u64..30, 0u32..4, 0u32..40), 1..200),
         attempts in 1u8..6,
+        order in 1u8..6,
         grace in 0u8..3,
     ) {
-        let attempts = NonZeroU8::new(attempts).unwrap();
-        let mut link = Link::new(Recovery { attempts, grace, ..Recovery::default() });
+        let [attempts, order] = [attempts, order].map(|requests| NonZeroU8::new(requests).unwrap());
+        let config = Recovery { attempts, order_requests: Some(order), grace, ..Recovery::default() };
+        let mut link = Link::new(config);
         let (mut next, mut asked, mut opened) = (0u32, vec![0u8; 1000], vec![Instant::ZERO; 1000]);
         for (ms, what, which) in steps {
             link.now += Duration::from_millis(ms);
@@ -246,7 +262,7 @@ proptest! {
             }
             for what in link.asked() {
                 asked[what as usize] += 1;
-                prop_assert!(asked[what as usize] <= attempts.get());
+                prop_assert!(asked[what as usize] <= attempts.get() + order.get());
                 prop_assert!(link.now.since(opened[what as usize]) < Duration::from_millis(200));
             }
             prop_assert!(link.holes.due().is_none_or(|due| due > link.now));
