@@ -63,9 +63,9 @@ pub enum ErrorModel {
     BitErrors(Probability),
     /// Of each so many packets the last is lost, without chance; 1: all.
     EveryNth(NonZeroU32),
-    /// Bursts counted in packets.
+    /// Bursts counted in packets. One lasts while nothing is sent, as no radio's does: a sender that backs off meets it again.
     GilbertPackets(GilbertPackets),
-    /// Bursts that last for a time.
+    /// Bursts that last for a time, as those of radios.
     GilbertElliott(GilbertElliott),
 }
 

@@ -399,7 +399,7 @@ pub mod errors {
             "gilbert-packet" => ErrorKind::GilbertPacket,
             "gilbert-elliott" => ErrorKind::GilbertElliott,
         },
-        "what is drawn",
+        "what is drawn; gilbert-packet: losses in bursts of packets, as a counter has them: a burst lasts while nothing is sent, also while TCP waits for a time-out; gilbert-elliott: losses in bursts of time, as radios have them",
     )
     .or("none");
 }
