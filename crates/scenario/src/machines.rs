@@ -139,15 +139,16 @@ pub fn d_proxy(
     config
 }
 
-/// What a section says of D-Proxy's opaque mode.
+/// What a section says of D-Proxy's opaque mode over a link of this rate, if it is known.
 #[must_use]
-pub fn opaque(section: &Section<'_>) -> opaque::Config {
+pub fn opaque(section: &Section<'_>, rate_bps: Option<u64>) -> opaque::Config {
     let mut config = opaque::Config::default();
     recovery(section, &mut config.recovery);
     section.set(keys::proxy::TURN, &mut config.turn);
     config.kept_packets = section.small("high_water_packets").unwrap_or(config.kept_packets);
     section.set(keys::proxy::ORDER, &mut config.order);
-    config.tail_probe = milliseconds(section, "tail_probe_ms").or(config.tail_probe);
+    let tail_probe = milliseconds(section, "tail_probe_ms");
+    config.tail_probe = tail_probe.or_else(|| Some(opaque::tail_probe_at(rate_bps)));
     if section.get(keys::proxy::PARITY) == Some(true) {
         let [least, most] = [2, 32].map(|packets| NonZeroU8::new(packets).expect("not zero"));
         config.parity = opaque::Parity::Adaptive { least, most };

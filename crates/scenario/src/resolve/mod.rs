@@ -154,7 +154,8 @@ pub(super) fn spec(whole: Whole<'_>, files: &Files, run: u64) -> Result<Spec, Pr
     let outages = outages::resolve(scenario, &nodes, &links, &names)?;
     let notice_floods = floods::resolve(scenario, &nodes, &names)?;
     let proxies = proxies::resolve(whole, &nodes, &names)?;
-    let pairs = proxies::pairs(scenario, &nodes, &links, &names)?;
+    let radio_bps = radio.as_ref().map(|radio| radio.mac.data_rate.bps());
+    let pairs = proxies::pairs(scenario, &nodes, (&links, radio_bps), &names)?;
     let network = ends::Network { names: &names, nodes: &nodes };
     let mut flows = flows::resolve(whole, files, network, seed, run)?;
     proxies::tell(&proxies, &nodes, &mut flows);

@@ -53,17 +53,19 @@ pub(super) fn resolve(
 /// The world knows the addresses of the ends.
 const NOBODY: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
-/// Those that stand at both ends of links.
+/// Those that stand at both ends of links. `radio_bps`: rate of the radios.
 pub(super) fn pairs(
     scenario: Section<'_>,
     nodes: &[NodeSpec],
-    links: &[LinkSpec],
+    (links, radio_bps): (&[LinkSpec], Option<u64>),
     names: &Names,
 ) -> Result<Vec<PairSpec>, Problem> {
     let pair = |section: Section<'_>| {
         let ends = ends(&section, nodes, links, names)?;
+        let wire = links.iter().find(|link| is_between(link, ends));
+        let rate_bps = wire.map(|wire| wire.rate_bps).or(radio_bps);
         let kind = match section.get(keys::proxy::KIND) {
-            keys::ProxyKind::Opaque => PairKind::Opaque(machines::opaque(&section)),
+            keys::ProxyKind::Opaque => PairKind::Opaque(machines::opaque(&section, rate_bps)),
             _ => PairKind::DProxy(machines::d_proxy(&section, NOBODY, NOBODY, dproxy::Key::new([0; 32]))),
         };
         Ok(PairSpec { ends, kind })
@@ -73,6 +75,10 @@ pub(super) fn pairs(
 
 fn is_pair(section: &Section<'_>) -> bool {
     matches!(section.get(keys::proxy::KIND), keys::ProxyKind::DProxy | keys::ProxyKind::Opaque)
+}
+
+fn is_between(link: &LinkSpec, [near, far]: [NodeId; 2]) -> bool {
+    [[near, far], [far, near]].contains(&[link.a, link.b])
 }
 
 /// The ends of the link that a pair repairs.
@@ -92,7 +98,7 @@ fn ends(
     let far = *names.get(peer).ok_or_else(|| unknown_node(peer, origin, names))?;
     let [a, b] = [near, far].map(|node| &nodes[node.index()]);
     let have_radios = [a, b].iter().all(|node| node.interface() == Interface::Wireless);
-    let is_wire = |link: &LinkSpec| [[near, far], [far, near]].contains(&[link.a, link.b]);
+    let is_wire = |link: &LinkSpec| is_between(link, [near, far]);
     if near == far || !(have_radios || links.iter().any(is_wire)) {
         return Err(Problem::new(format!("no link leads from `{}` to `{}`", a.name, b.name))
             .at(origin)

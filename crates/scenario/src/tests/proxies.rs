@@ -154,7 +154,8 @@ fn an_opaque_pair_keeps_order_unless_told_otherwise() {
         PairKind::Opaque(config) => config,
         other @ PairKind::DProxy(_) => panic!("{other:?}"),
     };
-    assert_eq!(of(""), opaque::Config::default());
+    let tail_probe = Some(Duration::from_millis(48));
+    assert_eq!(of(""), opaque::Config { tail_probe, ..opaque::Config::default() }, "at 2 Mb/s");
     let told = of("order = \"any\"\nparity = \"adaptive\"\nhigh_water_packets = 50\ntail_probe_ms = 2\n");
     assert_eq!((told.order, told.kept_packets), (opaque::Order::Any, 50));
     assert!(matches!(told.parity, opaque::Parity::Adaptive { .. }));

@@ -102,7 +102,7 @@ impl TunnelTask {
         if kind == KindKey::Arq {
             config.repair = Repair::Acknowledging(machines::arq(&section.section(keys::ARQ.name)));
         } else {
-            config.repair = Repair::Asking(machines::opaque(section));
+            config.repair = Repair::Asking(machines::opaque(section, in_path::rate_bps(section)));
         }
         if let Some(name) = section.word(keys::TUN.name) {
             config.tun = values::interface(section, keys::TUN.name, name)?;

@@ -363,6 +363,13 @@ fn what_waited_goes_on_when_the_other_end_starts_again_and_late_frames_of_its_fo
 }
 
 #[test]
+fn the_silence_before_a_tail_probe_follows_the_rate_of_the_link() {
+    let ms = |rate_mbps: f64| tail_probe_at(Some((rate_mbps * 1e6) as u64)).as_micros() as f64 / 1e3;
+    assert_eq!([54.0, 24.0, 12.0, 6.0, 1.0, 0.1].map(ms), [4.0, 4.0, 8.0, 16.0, 96.0, 100.0]);
+    assert_eq!(tail_probe_at(None), Duration::from_millis(4));
+}
+
+#[test]
 fn what_is_sent_again_may_wait_for_its_turn() {
     for turn in [Turn::First, Turn::Last] {
         let mut end = Opaque::<u32>::new(Config { turn, ..Config::default() }, 1);
