@@ -20,7 +20,7 @@ use crate::peer_socket::{PeerSocket, random_life};
 use crate::service::{Figure, Ledger, Notice, Service};
 use bytes::Bytes;
 use hopline_core::Instant;
-use hopline_proxy::dproxy::{self as machine, Caching, Key, Translation};
+use hopline_proxy::dproxy::{self as machine, Key, Translation};
 use hopline_proxy::driver::{PairDriver, Pumped};
 use hopline_proxy::{Peer, Turn};
 use std::io;
@@ -35,9 +35,8 @@ pub struct Config {
     pub queue: nfqueue::Config,
     /// UDP port of messages at both ends. Default 1022.
     pub port: u16,
-    /// Configuration of the middlebox, with the addresses of both ends and their key. Here
-    /// what is sent again goes ahead of what waits at the interface, and 256 packets of a flow wait at most, and 1024 are kept: it cannot
-    /// go ahead of what waits elsewhere, and comes behind as many packets as that.
+    /// Configuration of the middlebox, with the addresses of both ends and their key. Here what is sent again goes ahead of what waits at
+    /// the interface. Elsewhere on the way it cannot.
     pub machine: machine::Config,
 }
 
@@ -50,10 +49,8 @@ impl Config {
             queue: nfqueue::Config { length: 8192, ..nfqueue::Config::new(number, interface) },
             port: hopline_wire::dproxy::PORT,
             machine: machine::Config {
-                held_packets: 256,
                 turn: Turn::First,
                 translation: Translation::Possible,
-                caching: Caching { packets_per_flow: 1024, ..Caching::default() },
                 ..machine::Config::new(local, peer, key)
             },
         }

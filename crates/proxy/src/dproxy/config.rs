@@ -28,7 +28,8 @@ pub struct Config {
     pub expansion: Expansion,
     /// Whether packets wait for what is missing before them. Default they do (§III-C).
     pub holding: Holding,
-    /// Most packets of a flow that wait; one more, and what they wait for first is given up. Default 64 (C5).
+    /// Most packets of a flow that wait; one more, and what they wait for first is given up. Default 256: a packet that is sent again comes
+    /// behind all that waits for the link (C5).
     pub held_packets: u16,
     /// Most packets that wait in all; flows that would need more wait for nothing. Default 4096.
     pub held_in_all: u32,
@@ -46,7 +47,7 @@ pub struct Config {
 /// What an end keeps of what goes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caching {
-    /// Most packets of a flow, at least 1; the oldest makes room. Default 256 (C6).
+    /// Most packets of a flow, at least 1; the oldest makes room. Default 1024: more than may wait at the other end (C6).
     pub packets_per_flow: u16,
     /// Most packets in all, at least 1; the oldest makes room. Default 16,384.
     pub packets: u32,
@@ -62,7 +63,7 @@ pub struct Caching {
 impl Default for Caching {
     fn default() -> Self {
         Self {
-            packets_per_flow: 256,
+            packets_per_flow: 1024,
             packets: 16_384,
             age: Duration::from_secs(1),
             replays: 8,
@@ -111,7 +112,7 @@ impl Config {
             turn: Turn::Last,
             expansion: Expansion::On,
             holding: Holding::InOrder,
-            held_packets: 64,
+            held_packets: 256,
             held_in_all: 4096,
             tail_probe: None,
             overflow: Overflow::LeftToSender,

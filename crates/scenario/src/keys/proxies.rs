@@ -164,7 +164,7 @@ pub mod proxy {
         "high_water_packets",
         1,
         65_535,
-        "of snoop and d-proxy: packets kept of a connection, of opaque: packets kept in all, of ack-pacing: ACKs that wait, in all; default: 2000, of published: 45, of ns2-2.35: 100, of d-proxy: 256 (C6), of opaque: 1024, of ack-pacing: 4096",
+        "of snoop and d-proxy: packets kept of a connection, of opaque: packets kept in all, of ack-pacing: ACKs that wait, in all; default: 2000, of published: 45, of ns2-2.35: 100, of d-proxy: 1024 (C6), of opaque: 1024, of ack-pacing: 4096",
     );
     /// `local_limit`.
     pub const LOCAL_LIMIT: Key = Key::integer(
@@ -199,7 +199,7 @@ pub mod proxy {
         "held_packets",
         1,
         65_535,
-        "of d-proxy: packets of a flow that wait for others (C5), of ack-pacing: ACKs of a connection that wait; default: 64, of ack-pacing: 256",
+        "of d-proxy: packets of a flow that wait for others (C5), of ack-pacing: ACKs of a connection that wait; default: 256",
     );
     /// `max_hold_ms`.
     pub const MAX_HOLD_MS: Key = Key::number(

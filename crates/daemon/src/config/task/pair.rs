@@ -8,6 +8,7 @@ use hopline_net::opaque::Shaping;
 use hopline_net::{dproxy, opaque};
 use hopline_proxy::dproxy::{Key, Translation};
 use hopline_proxy::tunnel::Repair;
+use hopline_scenario::keys::proxy as machine;
 use hopline_scenario::machines;
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
@@ -46,18 +47,11 @@ impl DProxyTask {
         let key = Key::new(secret::key(kind, section)?);
         let interface = in_path::interface(kind, section)?;
         let mut config = dproxy::Config::new(in_path::queue(section, number), interface, ends, key);
-        let hopline_proxy::dproxy::Config { held_packets, caching, turn, .. } = config.machine;
+        let turn = config.machine.turn;
         config.machine = machines::d_proxy(section, ends[0], ends[1], key);
         config.machine.translation = Translation::Possible;
-        // Behind a real queue more waits than in a simulated one, whose repairs go first.
-        if !section.has("held_packets") {
-            config.machine.held_packets = held_packets;
-        }
-        if !section.has("turn") {
+        if !section.has(machine::TURN.key.name) {
             config.machine.turn = turn;
-        }
-        if !section.has("high_water_packets") {
-            config.machine.caching = caching;
         }
         config.port = section.narrow(keys::PORT.name).unwrap_or(config.port);
         let stands = section.get(keys::STANDS).unwrap_or(keys::Stands::Router);
