@@ -23,7 +23,7 @@ pub struct Recovery {
     pub order_requests: Option<NonZeroU8>,
     /// The average time from a request to its replay, before the first one. Default 10 ms (C1).
     pub initial: Duration,
-    /// Least average. Default 2 ms (C1).
+    /// Least average. Default none but a microsecond: the paper names none (C1).
     pub floor: Duration,
     /// A hole is given up after so long, whatever was asked. Default 200 ms (C5).
     pub patience: Duration,
@@ -41,7 +41,7 @@ impl Default for Recovery {
             order_rule: OrderRule::On,
             order_requests: None,
             initial: Duration::from_millis(10),
-            floor: Duration::from_millis(2),
+            floor: Duration::from_micros(1),
             patience: Duration::from_millis(200),
             grace: 0,
         }

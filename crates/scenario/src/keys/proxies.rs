@@ -185,7 +185,7 @@ pub mod proxy {
         "min_timer_ms",
         0.001,
         60_000.0,
-        "of snoop: least time in which an ACK is waited for (S5), of nack: least time in which a packet is waited for, of d-proxy and opaque: least average of recoveries; default: 5, of published: 40, of ns2-2.35: 100, of d-proxy and opaque: 2 (C1)",
+        "of snoop: least time in which an ACK is waited for (S5), of nack: least time in which a packet is waited for, of d-proxy and opaque: least average of the time from a request to its replay (C1); default: 5, of published: 40, of ns2-2.35: 100, of opaque: 2, of d-proxy: 0.001, over Linux: 2",
     );
     /// `persist_ms`.
     pub const PERSIST_MS: Key = Key::number(

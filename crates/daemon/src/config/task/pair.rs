@@ -47,11 +47,14 @@ impl DProxyTask {
         let key = Key::new(secret::key(kind, section)?);
         let interface = in_path::interface(kind, section)?;
         let mut config = dproxy::Config::new(in_path::queue(section, number), interface, ends, key);
-        let turn = config.machine.turn;
+        let hopline_proxy::dproxy::Config { turn, recovery, .. } = config.machine;
         config.machine = machines::d_proxy(section, ends[0], ends[1], key);
         config.machine.translation = Translation::Possible;
         if !section.has(machine::TURN.key.name) {
             config.machine.turn = turn;
+        }
+        if !section.has(machine::MIN_TIMER_MS.name) {
+            config.machine.recovery.floor = recovery.floor;
         }
         config.port = section.narrow(keys::PORT.name).unwrap_or(config.port);
         let stands = section.get(keys::STANDS).unwrap_or(keys::Stands::Router);

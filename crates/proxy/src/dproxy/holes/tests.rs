@@ -158,7 +158,8 @@ fn the_order_rule_does_not_use_up_the_requests_of_the_timer() {
 
 #[test]
 fn the_average_follows_what_was_asked_for_once_down_to_its_floor() {
-    let mut link = Link::new(patient(Recovery::default()));
+    let floor = Duration::from_millis(2);
+    let mut link = Link::new(patient(Recovery { floor, ..Recovery::default() }));
     link.misses([1, 2]);
     link.at(2).comes(1);
     assert_eq!(link.average_us(), 9_000, "7/8 of 10 and 1/8 of 2");
@@ -172,6 +173,16 @@ fn the_average_follows_what_was_asked_for_once_down_to_its_floor() {
         link.comes(what);
     }
     assert_eq!(link.average_us(), 2_000);
+}
+
+#[test]
+fn the_average_has_no_floor_where_none_is_set() {
+    let mut link = Link::new(Recovery::default());
+    for what in 0..100 {
+        link.misses([what]);
+        link.comes(what);
+    }
+    assert_eq!(link.average_us(), 1, "the paper names none");
 }
 
 #[test]

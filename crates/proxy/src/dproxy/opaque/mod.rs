@@ -27,8 +27,8 @@ use super::{Recovery, RecoveryStats};
 /// How one end of a link behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How what is missing is recovered. Default as TCP's, with 12 attempts: nobody behind the link repairs what is given up here as
-    /// cheaply.
+    /// How what is missing is recovered. Default as TCP's, with an average of at least 2 ms, and 12 attempts: nobody behind the link
+    /// repairs what is given up here as cheaply.
     pub recovery: Recovery,
     /// When packets that are sent again, questions and answers have their turn at the link. Default first.
     pub turn: Turn,
@@ -53,7 +53,7 @@ impl Default for Config {
     fn default() -> Self {
         let attempts = NonZeroU8::new(12).expect("not zero");
         Self {
-            recovery: Recovery { attempts, ..Recovery::default() },
+            recovery: Recovery { attempts, floor: Duration::from_millis(2), ..Recovery::default() },
             turn: Turn::First,
             order: Order::Kept,
             kept_packets: WINDOW as u32,
