@@ -20,7 +20,7 @@ use crate::peer_socket::{PeerSocket, random_life};
 use crate::service::{Figure, Ledger, Notice, Service};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
-use hopline_proxy::dproxy::{self as machine, Key, Recovery, Translation};
+use hopline_proxy::dproxy::{self as machine, Key, Recovery, Samples, Translation};
 use hopline_proxy::driver::{PairDriver, Pumped};
 use hopline_proxy::{Peer, Turn};
 use std::io;
@@ -36,7 +36,7 @@ pub struct Config {
     /// UDP port of messages at both ends. Default 1022.
     pub port: u16,
     /// Configuration of the middlebox, with the addresses of both ends and their key. Here what is sent again goes ahead of what waits at
-    /// the interface, and the average recovery is taken for 2 ms at least: threads wake late.
+    /// the interface, and the average recovery is that of recoveries with one request, and 2 ms at least: threads wake late.
     pub machine: machine::Config,
 }
 
@@ -45,7 +45,8 @@ impl Config {
     #[must_use]
     pub fn new(number: u16, interface: impl Into<String>, ends: [impl Into<IpAddr>; 2], key: Key) -> Self {
         let [local, peer] = ends;
-        let recovery = Recovery { floor: Duration::from_millis(2), ..Recovery::default() };
+        let floor = Duration::from_millis(2);
+        let recovery = Recovery { samples: Samples::OneRequest, floor, ..Recovery::default() };
         Self {
             queue: nfqueue::Config { length: 8192, ..nfqueue::Config::new(number, interface) },
             port: hopline_wire::dproxy::PORT,

@@ -175,6 +175,7 @@ fn recovery(section: &Section<'_>, recovery: &mut dproxy::Recovery) {
     section.set(keys::proxy::ORDER_RULE, &mut recovery.order_rule);
     recovery.order_requests =
         section.narrow("order_requests").and_then(NonZeroU8::new).or(recovery.order_requests);
+    section.set(keys::proxy::RECOVERY_SAMPLES, &mut recovery.samples);
     recovery.floor = milliseconds(section, "min_timer_ms").unwrap_or(recovery.floor);
     recovery.patience = milliseconds(section, "patience_ms").unwrap_or(recovery.patience);
     recovery.grace = section.narrow("grace_packets").unwrap_or(recovery.grace);

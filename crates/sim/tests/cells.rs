@@ -82,7 +82,7 @@ fn packets_that_two_servers_number_alike_are_not_lost() {
     });
     let mut spec = spec.seconds(22);
     for server in [SERVER, OTHER] {
-        spec = spec.cbr(server.0, HOST.0, 1000, Duration::from_millis(13)).from(2.0).until(20.0);
+        spec = spec.cbr(server.0, HOST.0, 200, Duration::from_millis(8)).from(2.0).until(20.0);
     }
     let outcome = run(&spec);
     assert!(outcome.nodes[HOST.index()].handoffs.completed.count() > 50);
@@ -289,8 +289,8 @@ fn a_capture_shows_tunnels_and_messages_as_they_are() {
     let (home, group) = (HOME.ipv4().octets(), [239, 0, 0, 6]);
     assert!(count(&[&home[..], &group].concat()) > 20);
     assert!(count(&[&SERVER.ipv4().octets()[..], &HOST.ipv4().octets()].concat()) > 60);
-    // A forward-request with three identifications: ports 1021, length 48, type 2, count 3.
-    assert!(count(&[3, 253, 3, 253, 0, 48]) > 3);
+    // A forward-request with three packets: ports 1021, length 60, type 2, count 3.
+    assert!(count(&[3, 253, 3, 253, 0, 60]) > 3);
 }
 
 fn linux() -> tcp::Config {

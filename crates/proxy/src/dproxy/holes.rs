@@ -21,6 +21,8 @@ pub struct Recovery {
     /// Most requests for a hole that are due to the order rule; then its timer alone asks. Default no limit but `patience`: the paper
     /// names none (C7).
     pub order_requests: Option<NonZeroU8>,
+    /// Which recoveries make the average. Default all (C1).
+    pub samples: Samples,
     /// The average time from a request to its replay, before the first one. Default 10 ms (C1).
     pub initial: Duration,
     /// Least average. Default none but a microsecond: the paper names none (C1).
@@ -40,6 +42,7 @@ impl Default for Recovery {
             timeouts: Timeouts::Successive,
             order_rule: OrderRule::On,
             order_requests: None,
+            samples: Samples::All,
             initial: Duration::from_millis(10),
             floor: Duration::from_micros(1),
             patience: Duration::from_millis(200),
@@ -58,6 +61,16 @@ pub enum Timeouts {
     Cumulative,
     /// Never, for an ablation. What is not recovered is given up when patience ends.
     Off,
+}
+
+/// Which recoveries make the "average retransmission time" (§III-C.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Samples {
+    /// All, each from its first request to its end, be it in vain; but for those of which the order rule has shown that a request was
+    /// lost. So the average follows a queue in which replays wait.
+    All,
+    /// Those with one request (Karn). Where replays wait for longer than all requests it stays where it was.
+    OneRequest,
 }
 
 /// Whether a replay shows that what was asked for before it is lost (§III-C.3).
@@ -165,6 +178,8 @@ struct Hole<I> {
     /// Of the last request: when it was, and which of all over the link. Of none: when the hole was opened, and 0.
     asked: Instant,
     order: u64,
+    /// Time of the first request.
+    first: Instant,
     due: Instant,
     requests: u8,
     /// Of those, the ones that a timeout and the order rule brought about.
@@ -177,8 +192,8 @@ struct Hole<I> {
 impl<I> Hole<I> {
     /// One that is not asked for yet.
     const fn new(now: Instant, what: I, due: Instant) -> Self {
-        let (opened, asked) = (now, now);
-        Self { what, opened, asked, order: 0, due, requests: 0, timeouts: 0, overtaken: 0, later: 1 }
+        let [opened, asked, first] = [now; 3];
+        Self { what, opened, asked, order: 0, first, due, requests: 0, timeouts: 0, overtaken: 0, later: 1 }
     }
 }
 
@@ -216,6 +231,9 @@ impl<I: Missing> Requests<I> {
     fn ask(&mut self, now: Instant, hole: &mut Hole<I>) {
         self.order += 1;
         self.stats.requests += 1;
+        if hole.requests == 0 {
+            hole.first = now;
+        }
         hole.requests = hole.requests.saturating_add(1);
         (hole.asked, hole.order) = (now, self.order);
         hole.due =
@@ -241,7 +259,7 @@ impl<I: Missing> Requests<I> {
         self.late.sample(now, by.min(LATEST));
     }
 
-    /// A hole is full. Karn: which request was answered is known only if there was one.
+    /// A hole is full.
     fn filled(&mut self, now: Instant, hole: &Hole<I>, by: By) {
         if hole.requests == 0 || by == By::Original {
             self.stats.late += 1;
@@ -249,8 +267,17 @@ impl<I: Missing> Requests<I> {
             return;
         }
         self.stats.recovered += 1;
-        if hole.requests == 1 {
-            let mixed = (7 * self.average.as_nanos() + now.since(hole.asked).as_nanos()) / 8; // C1
+        self.sample(now, hole);
+    }
+
+    /// The recovery of a hole has ended (C1).
+    fn sample(&mut self, now: Instant, hole: &Hole<I>) {
+        let counts = match self.config.samples {
+            Samples::All => hole.requests > 0 && hole.overtaken == 0,
+            Samples::OneRequest => hole.requests == 1,
+        };
+        if counts {
+            let mixed = (7 * self.average.as_nanos() + now.since(hole.first).as_nanos()) / 8;
             self.average = Duration::from_nanos(mixed).max(self.config.floor);
         }
     }
@@ -415,6 +442,9 @@ impl<I: Missing> Holes<I> {
             let by_timer = if hole.requests > 0 { hole.timeouts.saturating_add(1) } else { 0 };
             if by_timer >= attempts.get() || hole.opened + patience <= now {
                 requests.stats.given_up += 1;
+                if requests.config.samples == Samples::All {
+                    requests.sample(now, hole);
+                }
                 return false;
             }
             requests.stats.timeouts += u64::from(by_timer > 0);

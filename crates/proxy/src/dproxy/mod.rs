@@ -26,7 +26,7 @@ use cache::{Kept, Left, Ring};
 pub use config::{Caching, Config, Expansion, Holding, Overflow};
 use detect::{Detect, Hand, Released, Span};
 use holes::Requests;
-pub use holes::{OrderRule, Recovery, RecoveryStats, Timeouts};
+pub use holes::{OrderRule, Recovery, RecoveryStats, Samples, Timeouts};
 use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::dproxy::Sealed;
 use hopline_wire::tcp::{Flags, Segment};

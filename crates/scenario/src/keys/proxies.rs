@@ -6,7 +6,7 @@ use crate::choice::{Choice, Chosen};
 use crate::field::{self, Field};
 use crate::schema::Key;
 use hopline_sim::spec::dproxy::opaque::Order;
-use hopline_sim::spec::dproxy::{Expansion, OrderRule, Timeouts};
+use hopline_sim::spec::dproxy::{Expansion, OrderRule, Samples, Timeouts};
 use hopline_sim::spec::hop_window;
 use hopline_sim::spec::snoop::{Config, DuplicateAcks, Marks, OldData, Overflow, Passing, Turn};
 
@@ -81,6 +81,12 @@ pub mod proxy {
         "of d-proxy and opaque: most requests for a packet that are due to the order rule, beside those of local_limit (C7); default: no limit but patience_ms",
     )
     .example("12");
+    /// `recovery_samples`.
+    pub const RECOVERY_SAMPLES: Choice<Samples> = choice!(
+        "recovery_samples",
+        { "all" => Samples::All, "one-request" => Samples::OneRequest },
+        "of d-proxy and opaque: which recoveries make the average time (C1); all: each from its first request to its end, be it in vain; one-request: those with one request; default: one-request, of d-proxy: all, over Linux: one-request",
+    );
     /// `expansion`.
     pub const EXPANSION: Choice<Expansion> = choice!(
         "expansion",
@@ -301,6 +307,7 @@ pub const PROXY: &[Key] = &[
     proxy::TIMEOUTS.key,
     proxy::ORDER_RULE.key,
     proxy::ORDER_REQUESTS,
+    proxy::RECOVERY_SAMPLES.key,
     proxy::EXPANSION.key,
     proxy::ORDER.key,
     proxy::HELD_PACKETS,

@@ -78,6 +78,7 @@ pub(super) const RECOVERY: &[Key] = &[
     machine::TIMEOUTS.key,
     machine::ORDER_RULE.key,
     machine::ORDER_REQUESTS,
+    machine::RECOVERY_SAMPLES.key,
     machine::ORDER.key,
     machine::PATIENCE_MS,
     machine::GRACE_PACKETS,

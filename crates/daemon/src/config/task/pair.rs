@@ -53,6 +53,9 @@ impl DProxyTask {
         if !section.has(machine::TURN.key.name) {
             config.machine.turn = turn;
         }
+        if !section.has(machine::RECOVERY_SAMPLES.key.name) {
+            config.machine.recovery.samples = recovery.samples;
+        }
         if !section.has(machine::MIN_TIMER_MS.name) {
             config.machine.recovery.floor = recovery.floor;
         }

@@ -159,7 +159,8 @@ fn the_order_rule_does_not_use_up_the_requests_of_the_timer() {
 #[test]
 fn the_average_follows_what_was_asked_for_once_down_to_its_floor() {
     let floor = Duration::from_millis(2);
-    let mut link = Link::new(patient(Recovery { floor, ..Recovery::default() }));
+    let samples = Samples::OneRequest;
+    let mut link = Link::new(patient(Recovery { samples, floor, ..Recovery::default() }));
     link.misses([1, 2]);
     link.at(2).comes(1);
     assert_eq!(link.average_us(), 9_000, "7/8 of 10 and 1/8 of 2");
@@ -173,6 +174,39 @@ fn the_average_follows_what_was_asked_for_once_down_to_its_floor() {
         link.comes(what);
     }
     assert_eq!(link.average_us(), 2_000);
+}
+
+/// Average, in milliseconds, after recoveries whose replays take 160 ms, as behind a long queue.
+fn learnt_behind_a_queue(samples: Samples) -> u64 {
+    let mut link = Link::new(Recovery { samples, ..Recovery::default() });
+    for what in 0..40 {
+        let answered = link.now + Duration::from_millis(160);
+        link.misses([what]);
+        while let Some(due) = link.holes.due().filter(|due| *due < answered) {
+            link.now = due;
+            link.holes.expire(due, &mut link.requests);
+        }
+        link.now = answered;
+        link.holes.arrive(answered, what, (By::Replay, Rest::Asked), &mut link.requests);
+        link.asked();
+    }
+    link.average_us() / 1000
+}
+
+#[test]
+fn replays_that_take_longer_than_all_requests_are_learnt_unless_one_request_alone_counts() {
+    let learnt = learnt_behind_a_queue(Samples::All);
+    assert!((150..=160).contains(&learnt), "{learnt} ms");
+    assert_eq!(learnt_behind_a_queue(Samples::OneRequest), 10);
+}
+
+#[test]
+fn a_recovery_of_which_a_request_was_lost_makes_no_average() {
+    let mut link = Link::new(Recovery::default());
+    link.misses([1, 2]);
+    assert_eq!(link.at(10).comes(2), [1]);
+    link.at(20).comes(1);
+    assert_eq!(link.average_us(), 10_000);
 }
 
 #[test]

@@ -22,12 +22,12 @@ use near::Near;
 use std::collections::VecDeque;
 
 use super::config::Caching;
-use super::{Recovery, RecoveryStats};
+use super::{Recovery, RecoveryStats, Samples};
 
 /// How one end of a link behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How what is missing is recovered. Default as TCP's, with an average of at least 2 ms, and 12 attempts: nobody behind the link
+    /// How what is missing is recovered. Default as TCP's, with an average of recoveries with one request, 2 ms at least, and 12 attempts: nobody behind the link
     /// repairs what is given up here as cheaply.
     pub recovery: Recovery,
     /// When packets that are sent again, questions and answers have their turn at the link. Default first.
@@ -53,7 +53,12 @@ impl Default for Config {
     fn default() -> Self {
         let attempts = NonZeroU8::new(12).expect("not zero");
         Self {
-            recovery: Recovery { attempts, floor: Duration::from_millis(2), ..Recovery::default() },
+            recovery: Recovery {
+                attempts,
+                samples: Samples::OneRequest,
+                floor: Duration::from_millis(2),
+                ..Recovery::default()
+            },
             turn: Turn::First,
             order: Order::Kept,
             kept_packets: WINDOW as u32,
