@@ -2,6 +2,8 @@ use super::*;
 use hopline_net::diversion::Diversion;
 use hopline_net::gateway::{Fallback, Transport};
 use hopline_net::split::Onward;
+use hopline_proxy::Turn;
+use hopline_proxy::tunnel::Repair;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -116,6 +118,35 @@ fn both_ends_of_a_link_are_hosts_and_not_the_same() {
             assert!(none.contains("is no address of a host"), "{none}");
         }
     }
+}
+
+#[test]
+fn repairs_go_first_and_tail_probes_follow_the_rate_unless_the_file_says_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("link.key");
+    secret(&key, "07".repeat(32));
+    let pair = |kind: &str, rest: &str| {
+        let ends = "local = \"192.0.2.1\"\npeer = \"192.0.2.2\"\n";
+        let file = format!("[[proxy]]\nkind = \"{kind}\"\n{ends}key_file = \"{}\"\n{rest}", key.display());
+        read(&file).unwrap().proxies.remove(0).task
+    };
+    let d_proxy = |rest: &str| match pair("d-proxy", &format!("interface = \"wlan0\"\n{rest}")) {
+        Task::DProxy(task) => (task.config.machine.turn, task.config.machine.recovery.floor),
+        other => panic!("{other:?}"),
+    };
+    let ms = hopline_core::Duration::from_millis;
+    assert_eq!(d_proxy(""), (Turn::First, ms(2)));
+    assert_eq!(d_proxy("turn = \"last\"\nmin_timer_ms = 5\n"), (Turn::Last, ms(5)));
+    let opaque = |rest: &str| match pair("opaque", rest) {
+        Task::Tunnel(task) => match task.config.repair {
+            Repair::Asking(config) => (config.turn, config.tail_probe),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(opaque(""), (Turn::First, Some(ms(4))));
+    assert_eq!(opaque("rate_mbps = 6\n"), (Turn::First, Some(ms(16))));
+    assert_eq!(opaque("rate_mbps = 6\ntail_probe_ms = 3\n").1, Some(ms(3)));
 }
 
 #[test]
