@@ -7,7 +7,6 @@ use crate::seat::{InPath, Onward, Passage, Passing, Sending, Wish};
 use hopline_core::{Instant, Length, NodeId};
 use hopline_proxy::dproxy::{DProxy, Does, Verdict};
 use hopline_proxy::{self as proxy, Turn};
-use hopline_queue::Class;
 use hopline_transport::any::Segment;
 use hopline_wire::dproxy::Sealed;
 use hopline_wire::ipv4::{HEADER_LEN, Header, Protocol};
