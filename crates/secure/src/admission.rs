@@ -95,6 +95,12 @@ impl Rate {
         self.others.count(now) + self.familiar.count(now) >= self.others.most.div_ceil(2)
     }
 
+    /// Forgets those that count no longer.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        self.others.count(now);
+        self.familiar.count(now);
+    }
+
     /// Returns the next time at which more may begin than before, if any began lately.
     pub(crate) fn next_release(&self) -> Option<Instant> {
         self.others.next_release().into_iter().chain(self.familiar.next_release()).min()

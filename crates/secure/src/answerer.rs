@@ -252,6 +252,8 @@ impl Answerer {
         if self.waiting.is_empty() || self.rate.next_release().is_some_and(|release| release > now) {
             return;
         }
+        // Both kinds: a release that stays in the past would wake the host again and again.
+        self.rate.expire(now);
         loop {
             let Self { waiting, rate, table, .. } = self;
             let next = waiting.take(|waits| rate.admits(now, waits.from.ip(), table.proven(waits.from)));

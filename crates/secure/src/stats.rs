@@ -120,7 +120,7 @@ reasons! {
     Cookie,
     /// More first messages came than are answered. Whoever sends it again soon is answered.
     Unanswered,
-    /// As many handshakes had begun lately as may, and there was no room for it in time, or another first message took its place in the queue.
+    /// As many handshakes had begun lately as may, and this one found no room in time, or gave way in the queue.
     Full,
     /// A handshake that was given up to make room for another one.
     Evicted,

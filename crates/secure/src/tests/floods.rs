@@ -277,6 +277,24 @@ fn connections_opened_one_after_the_other_delay_another_one_of_the_host_by_less_
 }
 
 #[test]
+fn while_a_first_message_waits_the_answerer_is_woken_at_releases_and_not_at_once() {
+    let config =
+        AnswererConfig { half_open: 1024, cookies_from: 0, a_second: 64, ..AnswererConfig::default() };
+    let mut answerer = answerer(keys(2, &[1]), config);
+    time_to_get_in(&mut answerer, NOW, host(1), |_, _, _| ());
+    // One of a host at which a trusted peer was, then as many as may begin elsewhere, half a window later.
+    let now = NOW + Duration::from_secs(1);
+    assert!(call(&mut answerer, now, 1, host(1)));
+    let later = now + Duration::from_millis(125);
+    assert!((2..40).filter(|&number| call(&mut answerer, later, number, host(number << 8))).count() < 38);
+    // The first release is of the other kind, and lets none of those begin that wait.
+    let first = answerer.poll_timeout().unwrap();
+    assert!(first > later);
+    answerer.handle_timeout(first);
+    assert!(answerer.poll_timeout().unwrap() > first);
+}
+
+#[test]
 fn a_full_table_gives_up_the_oldest_handshake_of_the_heaviest_prefix() {
     let config = AnswererConfig { half_open: 8, cookies_from: 0, ..AnswererConfig::default() };
     let mut answerer = answerer(keys(2, &[1]), config);
