@@ -174,7 +174,7 @@ pub struct Neighborhood {
     pub time_s: Vec<f64>,
     /// Packets that wait.
     pub queue_packets: Vec<u32>,
-    /// The same averaged. Records of earlier versions have none.
+    /// Average of `queue_packets`. Records of earlier versions have none.
     #[serde(default)]
     pub average_queue_packets: Vec<f64>,
     /// The estimate: an average.

@@ -186,7 +186,7 @@ pub fn measured(evidence: &Evidence<'_>) -> String {
     in_words(evidence.claim, evidence.measurement.as_ref())
 }
 
-/// What is measured for a claim with the mechanism switched off, and the verdict's symbol; empty if that is not known.
+/// Measurement for a claim with the mechanism switched off, and the symbol of its verdict; empty if not known.
 #[must_use]
 pub fn mechanism_off(evidence: &Evidence<'_>) -> String {
     match &evidence.mechanism {

@@ -139,7 +139,7 @@ pub fn d_proxy(
     config
 }
 
-/// What a section says of D-Proxy's opaque mode over a link of this rate, if it is known.
+/// Configuration of D-Proxy's opaque mode by a section, over a link of this rate, if it is known.
 #[must_use]
 pub fn opaque(section: &Section<'_>, rate_bps: Option<u64>) -> opaque::Config {
     let mut config = opaque::Config::default();

@@ -55,7 +55,7 @@ pub struct Packet {
 pub(crate) struct Original {
     /// Its number in that direction, from 0.
     pub(crate) number: u64,
-    /// When it was handed to the IP layer.
+    /// Time at which it was handed to the IP layer.
     pub(crate) made: Instant,
 }
 

@@ -25,11 +25,11 @@ pub struct Evidence<'a> {
     pub verdict: Verdict,
     /// Why there is no other verdict; empty if there is nothing to say.
     pub why: String,
-    /// What becomes of it with the mechanism under test switched off.
+    /// Outcome with the mechanism under test switched off.
     pub mechanism: Mechanism,
     /// The same at each value of the key that the register names, if the claim gives it one.
     pub along: Vec<Along>,
-    /// The same in other readings of what the paper leaves open, as far as they were run.
+    /// Outcomes in other readings of the paper, as far as they were run.
     pub readings: Vec<ReadOtherwise>,
 }
 
@@ -78,7 +78,7 @@ pub fn evaluate<'a>(
 ///
 /// # Errors
 ///
-/// A claim that picks no point, or whose figures are not among `figures`.
+/// A claim that picks no point, or has a figure that is not among `figures`.
 pub fn evaluate_one<'a>(
     register: &'a Register,
     claim: &'a Claim,
@@ -109,11 +109,11 @@ pub fn evaluate_one<'a>(
 struct Runs<'a> {
     /// Number of the claim's figure in the register.
     number: usize,
-    own: sham::Runs<'a>,
+    own: sham::FigureRuns<'a>,
     /// Those of the point that it is compared with, of the same figure or another.
-    against: sham::Runs<'a>,
+    against: sham::FigureRuns<'a>,
     /// Those of the figure whose statistic it is taken over.
-    over: Option<sham::Runs<'a>>,
+    over: Option<sham::FigureRuns<'a>>,
 }
 
 impl<'a> Runs<'a> {
@@ -129,7 +129,7 @@ impl<'a> Runs<'a> {
                 figures.iter().find(|(number, _)| register.figures[*number].id == id)?;
             Some((
                 number,
-                sham::Runs { comparison, shams: register.shams_of(claim, &register.figures[number]) },
+                sham::FigureRuns { comparison, shams: register.shams_of(claim, &register.figures[number]) },
             ))
         };
         let (number, own) = made(&measure.figure)?;
@@ -182,7 +182,7 @@ const NOT_TESTED: &str = "it comes out the same with the mechanism switched off"
 
 /// Returns whether some point of a claim has the mechanism under test.
 fn has_mechanism(measure: &Measure, runs: Runs<'_>) -> Result<bool, Problem> {
-    let is_switched = |selector: &Selector, runs: sham::Runs<'_>| {
+    let is_switched = |selector: &Selector, runs: sham::FigureRuns<'_>| {
         let points = selector.find_all(named_points(runs.comparison))?;
         Ok::<_, Problem>(runs.switched(points.clone(), Switch::Off)? != points)
     };

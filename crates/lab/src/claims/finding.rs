@@ -2,7 +2,7 @@
 
 use super::measure::{Measure, Quantity};
 use super::selector::{Named, OfSeveral, Selector};
-use super::sham::{Runs, Switch};
+use super::sham::{FigureRuns, Switch};
 use super::verdict::Scale;
 use crate::comparison::{Comparison, Versus};
 use crate::metrics::{Better, Level};
@@ -29,8 +29,8 @@ impl<'a> Found<'a> {
     /// Looks `measure` up in the runs of a figure, and in those of what it is compared with, which may be the same.
     pub(super) fn of(
         measure: &'a Measure,
-        runs: Runs<'a>,
-        against: Runs<'a>,
+        runs: FigureRuns<'a>,
+        against: FigureRuns<'a>,
         switch: Switch,
     ) -> Result<Self, Problem> {
         let level = measure.metric.level();

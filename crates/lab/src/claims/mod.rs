@@ -48,7 +48,7 @@ pub struct Register {
     pub rule: Rule,
     /// A key that plans vary: claims are also judged at its other values.
     pub along: Option<String>,
-    /// What the paper leaves open.
+    /// Questions that the paper leaves open.
     pub axes: Vec<Axis>,
     /// What can be reproduced.
     pub figures: Vec<Figure>,
@@ -76,7 +76,7 @@ pub struct Figure {
     pub title: String,
     /// Its plan file.
     pub plan: PathBuf,
-    /// What stands in for variants with the mechanism under test, if the figure says so.
+    /// Stand-ins of variants with the mechanism under test, if the figure names any.
     pub shams: Option<Shams>,
 }
 
@@ -97,7 +97,7 @@ pub struct Claim {
     pub scenario: String,
     /// What a reader of the verdict should know; empty if nothing.
     pub note: String,
-    /// What stands in for its variants with the mechanism off, in place of what its figure says.
+    /// Stand-ins of its own, in place of those of its figure.
     pub shams: Option<Shams>,
     /// How it is judged.
     pub test: Test,

@@ -49,9 +49,9 @@ pub struct Reading {
 pub struct ReadOtherwise {
     /// The answers that differ from the first, by name.
     pub name: String,
-    /// What was measured; `None` if nothing could be.
+    /// Measurement; `None` if there is none.
     pub measurement: Option<Measurement>,
-    /// How it stands to the claim.
+    /// Verdict on the claim.
     pub verdict: Verdict,
 }
 

@@ -34,9 +34,9 @@ pub enum Mechanism {
 /// A claim at the stand-ins of its points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sham {
-    /// What was measured there; `None` if nothing could be.
+    /// Measurement; `None` if there is none.
     pub measurement: Option<Measurement>,
-    /// How it stands to the claim.
+    /// Verdict on the claim.
     pub verdict: Verdict,
 }
 
@@ -49,7 +49,7 @@ pub(super) enum Switch {
 
 /// Runs of a figure, and what stands in for its variants in a claim.
 #[derive(Clone, Copy)]
-pub(super) struct Runs<'a> {
+pub(super) struct FigureRuns<'a> {
     pub(super) comparison: &'a Comparison,
     pub(super) shams: Option<&'a Shams>,
 }
@@ -135,7 +135,7 @@ fn named(comparison: &Comparison) -> Vec<Named<'_>> {
     comparison.description.points.iter().map(|p| (p.variant.as_deref(), &p.settings)).collect()
 }
 
-impl Runs<'_> {
+impl FigureRuns<'_> {
     /// Returns `points`, or what stands in for them while the mechanism is off.
     pub(super) fn switched(self, points: Vec<usize>, switch: Switch) -> Result<Vec<usize>, Problem> {
         let (Switch::Off, Some(shams)) = (switch, self.shams) else { return Ok(points) };

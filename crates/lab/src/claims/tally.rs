@@ -107,7 +107,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// How many there are, without those that are not tested.
+    /// Returns the number of claims, without those that are not tested.
     #[must_use]
     pub fn all(&self) -> usize {
         self.of_verdicts.iter().sum::<usize>() - self.of(Verdict::NotTested)

@@ -55,7 +55,7 @@ pub(super) fn average_goes_with(series: &NeighborhoodSeries) -> Option<f64> {
     correlated(series.counted().iter(), averaged)
 }
 
-/// The same of the samples below saturation.
+/// Pearson's correlation of the samples below saturation.
 pub(super) fn average_goes_with_below_saturation(series: &NeighborhoodSeries) -> Option<f64> {
     correlated(unsaturated(series), averaged)
 }

@@ -170,7 +170,7 @@ impl Plan {
         runs as f64 * self.points.iter().map(|p| p.scenario.duration().as_secs_f64()).sum::<f64>()
     }
 
-    /// The same plan with these of its points alone, compared with their baselines as far as those are among them.
+    /// Reduces the plan to these of its points, compared with their baselines as far as those are among them.
     ///
     /// # Errors
     /// A question about flows that none of the points has.

@@ -8,7 +8,7 @@ pub(super) struct ClaimsView<'a> {
     pub(super) note: &'a str,
     pub(super) tally: Vec<(&'static str, &'static str, &'static str, usize)>,
     pub(super) rows: Vec<ClaimRow<'a>>,
-    /// Whether any claim was measured with the mechanism off.
+    /// `true` if any claim was measured with the mechanism off.
     pub(super) has_mechanism_off: bool,
     pub(super) along: Option<AlongView<'a>>,
 }

@@ -341,7 +341,7 @@ pub struct Claim {
     pub measured: Option<Measured>,
     /// Unit of what was measured.
     pub unit: String,
-    /// What was measured with the mechanism under test switched off, and the symbol of that verdict; empty if that is not known.
+    /// Measurement with the mechanism under test switched off, and the symbol of its verdict; empty if not known.
     pub mechanism_off: String,
     /// What becomes of the claim.
     pub verdict: Verdict,

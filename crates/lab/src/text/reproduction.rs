@@ -44,7 +44,7 @@ fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> S
     format!("{}\n\n{}\n{}.\n{quick}", register.paper, render(&header, &rows), register.rule.describe())
 }
 
-/// What becomes of claims in other readings; nothing if there are none.
+/// Outcomes of claims in other readings; empty if there are none.
 fn readings(evidence: &[Evidence<'_>]) -> String {
     let read: Vec<&Evidence<'_>> = evidence.iter().filter(|e| !e.readings.is_empty()).collect();
     if read.is_empty() {

@@ -21,7 +21,7 @@ pub struct Config {
     pub caching: Caching,
     /// How what is missing of what comes from there is recovered.
     pub recovery: Recovery,
-    /// When packets that are sent again, requests and answers have their turn at the link. Default last: the paper's were late because
+    /// Turn of packets that are sent again, of requests and of answers at the link. Default last: the paper's were late because
     /// "they were sitting in buffers" (§III-C.2; C16).
     pub turn: Turn,
     /// Whether what is missing is asked for packet by packet. Default it is (§III-C.3).

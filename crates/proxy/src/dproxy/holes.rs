@@ -21,7 +21,7 @@ pub struct Recovery {
     /// Most requests for a hole that are due to the order rule; then its timer alone asks. Default no limit but `patience`: the paper
     /// names none (C7).
     pub order_requests: Option<NonZeroU8>,
-    /// Which recoveries make the average. Default all (C1).
+    /// Recoveries that make the average. Default all (C1).
     pub samples: Samples,
     /// The average time from a request to its replay, before the first one. Default 10 ms (C1).
     pub initial: Duration,
@@ -51,7 +51,7 @@ impl Default for Recovery {
     }
 }
 
-/// When a request is repeated that nothing comes of (§III-C.2: after 2, 3 and 4 times the average). A request of the order rule begins
+/// Times at which a request without effect is repeated (§III-C.2: after 2, 3 and 4 times the average). A request of the order rule begins
 /// the wait anew, and makes it no longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timeouts {
@@ -63,7 +63,7 @@ pub enum Timeouts {
     Off,
 }
 
-/// Which recoveries make the "average retransmission time" (§III-C.2).
+/// Recoveries that make the "average retransmission time" (§III-C.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Samples {
     /// All, each from its first request to its end, be it in vain; but for those of which the order rule has shown that a request was
@@ -182,7 +182,7 @@ struct Hole<I> {
     first: Instant,
     due: Instant,
     requests: u8,
-    /// Of those, the ones that a timeout and the order rule brought about.
+    /// Requests among them that a timeout and the order rule brought about.
     timeouts: u8,
     overtaken: u8,
     /// Packets that have come after it.

@@ -75,7 +75,7 @@ pub enum Does<K> {
     Sends {
         /// The other end's address.
         to: IpAddr,
-        /// When it has its turn at the link: requests and answers as [`Config::turn`] says, what tells of the last packet behind that.
+        /// Turn at the link: requests and answers as [`Config::turn`] says, what tells of the last packet behind that.
         turn: Turn,
         /// The message.
         sealed: Sealed,

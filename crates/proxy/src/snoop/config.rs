@@ -38,7 +38,7 @@ pub enum Rules {
 /// What the paper's rules leave open, and where ns-2's agent reads them otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Classic {
-    /// Which ACKs without data that repeat the last number are duplicates (S1). Paper: all of them (§3.1.2: "the same as the highest
+    /// ACKs without data that repeat the last number and count as duplicates (S1). Paper: all of them (§3.1.2: "the same as the highest
     /// cumulative ACK seen so far").
     pub duplicate_acks: DuplicateAcks,
     /// Which unexpected duplicate ACK is taken for a loss (S4); those before it pass. Paper: the first; ns-2: each second one, counted
@@ -52,7 +52,7 @@ pub struct Classic {
     pub next_hole: NextHole,
     /// An ACK below the last one (S2). Paper: absorbed; ns-2: forwarded.
     pub spurious_acks: Passing,
-    /// Which packets are marked as retransmitted by the sender (S9): their duplicate ACKs pass.
+    /// Packets that are marked as retransmitted by the sender (S9): their duplicate ACKs pass.
     pub marks: Marks,
     /// What to do with data of the sender that the mobile host has.
     pub old_data: OldData,
@@ -69,7 +69,7 @@ pub struct Classic {
     pub persist: Option<Duration>,
 }
 
-/// Which ACKs without data that repeat the last number are duplicates.
+/// ACKs without data that repeat the last number and count as duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DuplicateAcks {
     /// All of them, whatever window they announce.
@@ -126,7 +126,7 @@ pub enum Sampling {
     EachAck,
 }
 
-/// Which packets are marked as retransmitted by the sender.
+/// Packets that are marked as retransmitted by the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marks {
     /// Those out of sequence that are not kept (§3.1.1): one that closes a gap, and a new one beyond a gap, which the flowchart has

@@ -482,7 +482,7 @@ impl Config {
         Self { link_sensing: LinkSensing::Hello(Hello::RFC3561), ttl_start: 2, ..Self::rfc3561() }
     }
 
-    /// The same with the HELLO messages and the patience of AODV-UU ([`Hello::AODV_UU`]).
+    /// RFC 3561 with the HELLO messages and the patience of AODV-UU ([`Hello::AODV_UU`]).
     #[must_use]
     pub fn aodv_uu() -> Self {
         Self { link_sensing: LinkSensing::Hello(Hello::AODV_UU), ..Self::rfc3561_hello() }

@@ -25,7 +25,7 @@ pub const NEIGHBORHOOD_RED: &[Key] = &[
     neighborhood_red::SHARE.key,
     Key::texts(
         "nodes",
-        "names of the wireless nodes that have it, in place of share; the others neither heed nor answer notices; default: all",
+        "names of the wireless nodes that have it, in place of share; all other nodes neither heed nor answer notices; default: all",
     ),
     Key::number(
         "sampling_s",

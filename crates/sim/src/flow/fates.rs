@@ -35,7 +35,7 @@ pub(super) struct Fates {
     copies: Copies,
     /// Number of the next packet.
     next: u64,
-    /// Of the packets before it. Empty where there are no copies.
+    /// Fates of the packets before it. Empty where there are no copies.
     latest: VecDeque<Fate>,
 }
 

@@ -24,7 +24,7 @@ pub struct NeighborhoodSample {
     /// Packets of flows that wait at the node and its 1-hop neighbours, and those at its 2-hop neighbours that are for a 1-hop
     /// neighbour (NRED §4.2).
     pub queue_packets: u32,
-    /// The same averaged, from an empty queue at the start of the run on, with the weight of the observation.
+    /// Average of the queue, from an empty queue at the start of the run on, with the weight of the observation.
     pub average_queue: f64,
     /// The node's estimate of it, `avg`.
     pub average: f64,

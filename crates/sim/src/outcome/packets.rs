@@ -112,7 +112,7 @@ impl Packets {
             - held_bytes;
     }
 
-    /// Lost packets per hundred whose fate is known. `None` if there are none.
+    /// Lost packets per hundred of known fate. `None` if there are none.
     #[must_use]
     pub fn loss_pct(&self) -> Option<f64> {
         let known = self.lost + self.received;

@@ -182,7 +182,7 @@ fn busy() -> Spec {
     grid(3).aodv(aodv::Config::rfc3561()).bulk(0, 8, ns2_tcp(32)).bulk(2, 6, ns2_tcp(32)).seconds(5)
 }
 
-/// What is a share of something is not more than it.
+/// Asserts that no share exceeds the whole.
 fn assert_shares(name: &str, outcome: &Outcome) {
     for flow in &outcome.flows {
         assert!(flow.duplicates <= flow.retransmissions, "{name}: {flow:?}");

@@ -51,7 +51,7 @@ pub(super) const SNOOP: &[Key] = &[
     machine::MARKS.key,
     machine::OLD_DATA.key,
 ];
-/// When what is sent again has its turn.
+/// Turn of packets that are sent again.
 pub(super) const TURN: &[Key] = &[machine::TURN.key];
 /// Local repairs, and questions for them.
 pub(super) const LOCAL: &[Key] = &[machine::LOCAL_LIMIT];

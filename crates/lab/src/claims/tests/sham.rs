@@ -7,7 +7,7 @@ const HUNDRED: &[f64] = &[100.0, 101.0, 99.0, 100.0];
 const DOUBLE: &[f64] = &[200.0, 201.0, 199.0, 200.0];
 const WIDE_ALONE: &str = "point = { variant = \"wide\", \"nodes.count\" = 3 }";
 
-/// What becomes of a claim where \"narrow\" stands in for \"wide\".
+/// Outcome of a claim where \"narrow\" stands in for \"wide\".
 struct Tested {
     verdict: Verdict,
     why: String,

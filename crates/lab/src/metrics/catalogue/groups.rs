@@ -65,10 +65,10 @@ const SHARED: &[MetricInfo] = &[
         "delivery_pct",
         "%",
         Higher,
-        "packets of data that arrive, per hundred whose fate is known",
+        "packets of data that arrive, per hundred of known fate",
         delivery_pct,
     ),
-    together("packet_loss_pct", "%", Lower, "packets of data lost per hundred whose fate is known", loss_pct),
+    together("packet_loss_pct", "%", Lower, "packets of data lost per hundred of known fate", loss_pct),
     together("delay_mean_s", "s", Lower, "one-way delay of packets of data, mean over all flows", |flows| {
         let total = flows.iter().map(|(_, f)| f.data.delays.sum()).fold(Duration::ZERO, |a, b| a + b);
         ratio(total.as_secs_f64(), sum(flows, |f| f.data.received))

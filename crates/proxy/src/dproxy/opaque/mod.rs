@@ -27,10 +27,10 @@ use super::{Recovery, RecoveryStats, Samples};
 /// How one end of a link behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How what is missing is recovered. Default as TCP's, with an average of recoveries with one request, 2 ms at least, and 12 attempts: nobody behind the link
+    /// Recovery of missing packets. Default as TCP's, with an average of recoveries with one request, 2 ms at least, and 12 attempts: nobody behind the link
     /// repairs what is given up here as cheaply.
     pub recovery: Recovery,
-    /// When packets that are sent again, questions and answers have their turn at the link. Default first.
+    /// Turn of packets that are sent again, of questions and of answers at the link. Default first.
     pub turn: Turn,
     /// Whether packets wait for earlier ones. Default they do.
     pub order: Order,

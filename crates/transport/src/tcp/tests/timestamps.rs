@@ -10,7 +10,7 @@ fn stamped() -> Script {
     stamped_as(plain())
 }
 
-/// The same as `config` has it.
+/// Dialogue of `config`.
 fn stamped_as(config: Config) -> Script {
     let mut s = Script::new(Config { timestamps: Offer::Yes, ..config });
     s.endpoint.connect(s.now).unwrap();
@@ -130,7 +130,7 @@ fn an_echo_from_the_future_is_not_believed() {
     assert_eq!(s.endpoint.srtt(), Some(Duration::from_millis(100)));
 }
 
-/// What the ACK echoes that answers the `events`: position of a segment of 1000 bytes, and its timestamp.
+/// Timestamp that the ACK echoes which answers the `events`: position of a segment of 1000 bytes, and its timestamp.
 fn echo_after(preset: Config, events: &[(i64, u32)]) -> Option<u32> {
     let timer = Duration::from_millis(100);
     let mut s = stamped_as(Config { ack_policy: AckPolicy::Delayed { timer }, ..preset });
