@@ -32,6 +32,9 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let plan = |number: &usize| register.plan(&register.figures[*number], &over, effort);
     // Every plan is read before the first is run: a mistake in the last one shows at once.
     let plans: Vec<Plan> = chosen.iter().map(plan).collect::<Result<_, _>>()?;
+    if args.readings && register.axes.is_empty() {
+        say(&format!("{paper}: its register leaves nothing open, so there are no other readings"));
+    }
     let read = if args.readings { read_otherwise(&register, &chosen, &over, effort)? } else { Vec::new() };
     if let Some(folder) = &args.output {
         let refused = |error| OutputError::Io { path: folder.clone(), error };

@@ -132,6 +132,12 @@ fn a_claim_is_explained_by_its_own_points_on_one_screen() {
 }
 
 #[test]
+fn readings_of_a_register_that_leaves_nothing_open_are_said_to_be_none() {
+    let said = stderr(&reproduce(papers().path(), &["-q", "--readings"]));
+    assert!(said.contains("mine: its register leaves nothing open"), "{said}");
+}
+
+#[test]
 fn claims_are_judged_by_all_readings_of_what_the_paper_leaves_open() {
     let folder = papers();
     let file = folder.path().join("papers/mine/claims.toml");
@@ -149,6 +155,8 @@ fn claims_are_judged_by_all_readings_of_what_the_paper_leaves_open() {
 #[test]
 fn a_claim_that_is_not_there_is_refused_with_the_nearest() {
     let folder = papers();
+    let parts = reproduce(folder.path(), &["--explain", "X"]);
+    assert!(stderr(&parts).contains("its parts are X-1, X-2, X-3"), "{}", stderr(&parts));
     let output = reproduce(folder.path(), &["--explain", "X-l"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(

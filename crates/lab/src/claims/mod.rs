@@ -187,8 +187,10 @@ impl Register {
     /// There is no such claim.
     pub fn claim(&self, id: &str) -> Result<&Claim, Problem> {
         self.claims.iter().find(|claim| claim.id == id).ok_or_else(|| {
-            let near = nearest(id, self.claims.iter().map(|claim| claim.id.as_str()));
-            let help = match near {
+            let ids = || self.claims.iter().map(|claim| claim.id.as_str());
+            let parts: Vec<&str> = ids().filter(|known| known.starts_with(id)).collect();
+            let help = match nearest(id, ids()) {
+                _ if !parts.is_empty() && !id.is_empty() => format!("its parts are {}", parts.join(", ")),
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("`hopline reproduce {} --list` lists its claims", self.id),
             };
