@@ -251,6 +251,14 @@ packages: tools ## Build every package and SHA256SUMS into target/packages (an h
 packages-test: tools ## Install every package of target/packages into something clean, run the comparison of `make demo` there (root, ten minutes)
 	packaging/tests/all $(TARGET) $(TARGET_TRIPLES)
 
+.PHONY: references
+references: tools ## Write the tables of keys and figures that are made from the program: docs, scenarios, the C header, UCI
+	UPDATE_REFERENCE=1 cargo test --quiet --locked -p hopline-lab --test it -- scenarios::the_references metrics::
+	UPDATE_REFERENCE=1 cargo test --quiet --locked -p hopline-daemon config::tests::the_page_has_every_key
+	UPDATE_REFERENCE=1 cargo test --quiet --locked -p hopline-capi --test header
+	cargo run --quiet --locked -p hopline-cli -- schema proxy | packaging/openwrt/keys > $(TARGET)/uci-keys
+	mv $(TARGET)/uci-keys packaging/openwrt/hopline/files/uci-keys
+
 # A few seconds after `make test`, which has built the same program: `cargo build` would compile dependencies again, with other features.
 # shellcheck is all that is installed. 75: a tool is missing.
 .PHONY: packaging-check
