@@ -146,7 +146,8 @@ pub(crate) fn an_end_that_is_missing_costs_no_more_than_a_hundredth() {
                 "{law:6} {ends:?}: {goodput:.2} Mb/s, {:.3} of that without; {runs:.2?}",
                 goodput / plain
             );
-            if goodput < LEAST * plain {
+            // With both ends none is missing: that is printed beside the others.
+            if ends != Ends::Both && goodput < LEAST * plain {
                 failed.push((law, ends, goodput, plain));
             }
         }
