@@ -137,7 +137,7 @@ pub const CLAIM: &[Key] = &[
     Key::word(
         "kind",
         KIND,
-        "origin: the paper; the paper, of a value that a parameter here was fitted to; the paper, with a scenario that is read otherwise; or this project. Only the first count for the paper",
+        "origin: the paper; the paper, of a value that a parameter here was fitted to; the paper, of a measurement that another claim counts; the paper, with a scenario that is read otherwise; or this project. Only the first count for the paper",
     )
     .or(Word("paper")),
     Key::text(

@@ -11,6 +11,8 @@ pub enum Kind {
     Paper,
     /// The paper says it, and a parameter here was fitted to it.
     Fitted,
+    /// The paper says it; another claim counts the same measurement.
+    Repeated,
     /// The paper says it; what it leaves open is read otherwise than elsewhere.
     Reading,
     /// The paper does not say it.
@@ -19,12 +21,13 @@ pub enum Kind {
 
 impl Kind {
     /// The words of the key `kind`.
-    pub(super) const WORDS: [&str; 4] = ["paper", "fitted", "reading", "ours"];
+    pub(super) const WORDS: [&str; 5] = ["paper", "fitted", "repeated", "reading", "ours"];
 
     /// What the key says.
     pub(super) fn of(word: Option<&str>) -> Self {
         match word {
             Some("fitted") => Self::Fitted,
+            Some("repeated") => Self::Repeated,
             Some("reading") => Self::Reading,
             Some("ours") => Self::Ours,
             _ => Self::Paper,
@@ -86,10 +89,11 @@ impl Heading {
         }
     }
 
-    /// Where a claim is counted; `None` of one that is not judged yet.
+    /// Where a claim is counted; `None` of one that is not judged yet, and of one whose measurement another claim counts.
     pub(super) fn of(evidence: &Evidence<'_>) -> Option<Self> {
         let Test::Measure(measure) = &evidence.claim.test else { return None };
         Some(match (evidence.claim.kind, measure.claimed) {
+            (Kind::Repeated, _) => return None,
             (Kind::Ours, _) => Self::Ours,
             (Kind::Reading, _) => Self::Readings,
             (Kind::Fitted, _) => Self::Fitted,

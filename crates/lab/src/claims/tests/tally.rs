@@ -64,6 +64,7 @@ fn other_readings_and_what_is_ours_do_not_count_for_the_paper() {
         numbered("X-3", "claimed = 50\nkind = \"ours\""),
         numbered("X-4", "above = 50\nkind = \"paper\""),
         numbered("X-5", "claimed = 100\nkind = \"fitted\""),
+        numbered("X-6", "above = 0\nkind = \"repeated\""),
     ]);
     assert_eq!(Heading::ALL.map(|heading| tally.under(heading).all()), [0, 2, 0, 1, 1, 1]);
     assert!(problem(&claim("kind = \"theirs\"")).contains("theirs"));
