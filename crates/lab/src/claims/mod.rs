@@ -11,6 +11,7 @@ mod measure;
 mod readings;
 mod selector;
 mod sham;
+mod standing;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ pub use measure::{Against, Measure, Quantity};
 pub use readings::{Answer, Axis, ReadOtherwise, Reading};
 pub use selector::{OfSeveral, Selector};
 pub use sham::{Mechanism, Sham, Shams};
+pub use standing::Standing;
 pub use tally::{Count, Heading, Kind, Tally};
 pub use verdict::{Claimed, Direction, Scale, Verdict, judge};
 
@@ -270,6 +272,8 @@ pub fn json(
         "quick": effort == Effort::Quick,
         "claims": evidence.iter().map(Evidence::json).collect::<Vec<_>>(),
         "counts": Tally::of(evidence).json(),
+        "standing": Standing::of(evidence),
+        "headline": Standing::of(evidence).headline(),
         "along": register.along,
         "figures": figures,
     })

@@ -3,6 +3,7 @@ mod pairs;
 mod readings;
 mod sham;
 mod sizes;
+mod standing;
 mod statistics;
 mod tally;
 

@@ -2,7 +2,7 @@
 
 use super::comparison;
 use super::table::{Align, render};
-use crate::claims::{Evidence, Mechanism, Register, Tally, Verdict};
+use crate::claims::{Evidence, Mechanism, Register, Standing, Tally, Verdict};
 use crate::comparison::Comparison;
 use crate::plan::Effort;
 use crate::{report, view};
@@ -64,7 +64,10 @@ fn readings(evidence: &[Evidence<'_>]) -> String {
 /// How many claims agree, under each heading.
 fn counts(evidence: &[Evidence<'_>]) -> String {
     let lines = Tally::of(evidence).lines();
-    if lines.is_empty() { String::new() } else { format!("\n{}\n", lines.join("\n")) }
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("\n{}\n\n{}\n", lines.join("\n"), Standing::of(evidence).headline())
 }
 
 /// What becomes of claims along the key that the register names; nothing if it names none.

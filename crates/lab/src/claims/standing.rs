@@ -1,0 +1,113 @@
+//! Summary of a paper: the number of its claims that are tested, and that hold in all readings, in some, in none.
+
+use super::{Evidence, Kind, Mechanism, Verdict};
+use serde::{Deserialize, Serialize};
+
+/// Numbers of a paper's claims. Claims of one sentence are one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Claims of the paper about its system, fitted values and repetitions left out.
+    pub claims: usize,
+    /// Claims that have a verdict, and do not come out the same with the system switched off.
+    pub tested: usize,
+    /// Of those, claims that hold in every reading.
+    pub in_all: usize,
+    /// Claims that hold in some readings.
+    pub in_some: usize,
+    /// Claims that hold in no reading.
+    pub in_none: usize,
+    /// Claims whose intervals are too wide for a verdict.
+    pub undecided: usize,
+    /// Claims that come out the same with the system switched off, or that nothing here can measure.
+    pub not_testable: usize,
+    /// Most readings of one claim; 1 if it was read in one way only.
+    pub readings: usize,
+}
+
+/// What became of the claims of one sentence, reading by reading.
+struct Sentence<'a> {
+    name: &'a str,
+    /// By reading, the first first: whether all claims of the sentence hold.
+    holds: Vec<bool>,
+    state: State,
+}
+
+/// Whether a sentence says something that runs can decide; of several claims the last of these that one of them is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    NotTestable,
+    Tested,
+    Undecided,
+}
+
+impl Standing {
+    /// Returns the summary of what was judged.
+    #[must_use]
+    pub fn of(evidence: &[Evidence<'_>]) -> Self {
+        let mut sentences: Vec<Sentence<'_>> = Vec::new();
+        let of_the_paper = evidence.iter().filter(|e| e.claim.kind == Kind::Paper);
+        for e in of_the_paper.filter(|e| e.mechanism != Mechanism::Absent) {
+            let new = Sentence::of(e);
+            match sentences.iter_mut().find(|sentence| sentence.name == new.name) {
+                Some(known) => known.join(&new),
+                None => sentences.push(new),
+            }
+        }
+        let count = |is: &dyn Fn(&&Sentence<'_>) -> bool| sentences.iter().filter(|s| is(s)).count();
+        let tested = count(&|s| s.state == State::Tested);
+        let undecided = count(&|s| s.state == State::Undecided);
+        let in_all = count(&|s| s.state == State::Tested && s.holds.iter().all(|holds| *holds));
+        let in_none = count(&|s| s.state == State::Tested && !s.holds.iter().any(|holds| *holds));
+        Self {
+            claims: sentences.len(),
+            tested,
+            in_all,
+            in_some: tested - in_all - in_none,
+            in_none,
+            undecided,
+            not_testable: sentences.len() - tested - undecided,
+            readings: sentences.iter().map(|s| s.holds.len()).max().unwrap_or_default(),
+        }
+    }
+
+    /// The summary in a sentence.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        let Self { claims, tested, in_all, in_some, in_none, undecided, not_testable, readings } = *self;
+        let hold = if readings > 1 {
+            format!("{in_all} hold in every reading, {in_some} in some, {in_none} in none")
+        } else {
+            format!("{in_all} hold, {} do not", in_some + in_none)
+        };
+        format!(
+            "Of the paper's {claims} claims about its system {tested} are tested: {hold}. {undecided} are undecided; \
+             {not_testable} come out the same with the system switched off, or cannot be measured."
+        )
+    }
+}
+
+impl<'a> Sentence<'a> {
+    fn of(e: &Evidence<'a>) -> Self {
+        let claim = e.claim;
+        let name = if claim.sentence.is_empty() { &claim.id } else { &claim.sentence };
+        // A part that says nothing of the system decides nothing of its sentence.
+        let is_neutral = e.verdict == Verdict::NotTested;
+        let verdicts = std::iter::once(e.verdict).chain(e.readings.iter().map(|read| read.verdict));
+        let holds = verdicts.map(|verdict| is_neutral || verdict == Verdict::Agrees).collect();
+        let state = match e.verdict {
+            Verdict::Agrees | Verdict::DirectionOnly | Verdict::Differs => State::Tested,
+            Verdict::CannotBeJudged if e.measurement.is_some() => State::Undecided,
+            Verdict::CannotBeJudged | Verdict::NotTested => State::NotTestable,
+        };
+        Self { name, holds, state }
+    }
+
+    /// A sentence holds where all of its claims do, and is tested if one of them is and none is undecided.
+    fn join(&mut self, other: &Self) {
+        self.state = self.state.max(other.state);
+        for (holds, other) in self.holds.iter_mut().zip(&other.holds) {
+            *holds &= other;
+        }
+        self.holds.truncate(other.holds.len());
+    }
+}

@@ -1,0 +1,80 @@
+//! Summaries of papers.
+
+use super::statistics::{NONE, OVER_NARROW, comparison};
+use super::*;
+
+const HUNDRED: &[f64] = &[100.0, 101.0, 99.0, 100.0];
+const DOUBLE: &[f64] = &[200.0, 201.0, 199.0, 200.0];
+
+fn numbered(id: &str, what: &str) -> String {
+    claim(what).replacen("X-1", id, 1)
+}
+
+/// The summary of `claims`, where narrow stands in for wide; `others` are the verdicts of the claims in one other reading.
+fn standing(claims: &[String], others: &[Verdict]) -> Standing {
+    let plan = "plan = \"chain.toml\"\n";
+    let text = paper_text(&claims.concat()).replace(plan, &format!("{plan}sham = {{ wide = \"narrow\" }}\n"));
+    let (_folder, register) = paper_of(&text);
+    let register = register.unwrap();
+    let comparison = comparison(&register, [HUNDRED, DOUBLE, NONE, NONE]);
+    let figures = [(0, &comparison)];
+    let mut evidence = evaluate(&register, &figures).unwrap();
+    for (e, &verdict) in evidence.iter_mut().zip(others) {
+        e.readings.push(ReadOtherwise { name: "otherwise".into(), measurement: None, verdict });
+    }
+    Standing::of(&evidence)
+}
+
+fn gain(id: &str, what: &str) -> String {
+    numbered(id, &format!("{OVER_NARROW}\n{what}"))
+}
+
+#[test]
+fn claims_are_summed_up_by_what_becomes_of_them_in_all_readings() {
+    let size = "point = { variant = \"wide\", \"nodes.count\" = 3 }\nabove = 50";
+    let claims = [
+        gain("X-1", "above = 50"),
+        gain("X-2", "above = 50"),
+        gain("X-3", "above = 150"),
+        numbered("X-4", size),
+        numbered("X-5", &format!("{NARROW}\nabove = 50")),
+        gain("X-6", "above = 50\nkind = \"fitted\""),
+        numbered("X-7", &size.replace("50", "200")),
+    ];
+    use Verdict::{Agrees, Differs, NotTested};
+    let found = standing(&claims, &[Agrees, Differs, Differs, NotTested, Agrees, Agrees, Agrees]);
+    let expected = Standing {
+        claims: 5,
+        tested: 3,
+        in_all: 1,
+        in_some: 1,
+        in_none: 1,
+        undecided: 1,
+        not_testable: 1,
+        readings: 2,
+    };
+    assert_eq!(found, expected);
+    assert_eq!(
+        found.headline(),
+        "Of the paper's 5 claims about its system 3 are tested: 1 hold in every reading, 1 in some, 1 in none. 1 are undecided; \
+         1 come out the same with the system switched off, or cannot be measured."
+    );
+}
+
+#[test]
+fn a_sentence_holds_in_the_readings_in_which_all_of_its_claims_do() {
+    let of = |id: &str, what: &str| gain(id, &format!("{what}\nsentence = \"X-1\""));
+    let claims = [of("X-1", "above = 50"), of("X-2", "above = 10")];
+    let one = standing(&claims, &[Verdict::Agrees, Verdict::Differs]);
+    assert_eq!((one.claims, one.in_all, one.in_some), (1, 0, 1));
+    let wrong = standing(&[of("X-1", "above = 50"), of("X-2", "above = 150")], &[]);
+    assert_eq!((wrong.claims, wrong.in_none, wrong.readings), (1, 1, 1));
+    assert!(wrong.headline().contains("1 are tested: 0 hold, 1 do not."), "{}", wrong.headline());
+}
+
+#[test]
+fn a_part_that_says_nothing_of_the_system_decides_nothing_of_its_sentence() {
+    let size = "point = { variant = \"wide\", \"nodes.count\" = 3 }\nabove = 50\nsentence = \"X-1\"";
+    let both = standing(&[gain("X-1", "above = 50\nsentence = \"X-1\""), numbered("X-2", size)], &[]);
+    assert_eq!((both.claims, both.tested, both.in_all), (1, 1, 1));
+}
