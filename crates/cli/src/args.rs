@@ -5,7 +5,7 @@ pub(crate) mod number;
 use self::number::{MANY, count, whole};
 use crate::{commands, net};
 use clap::builder::PossibleValuesParser;
-use clap::{Args as Arguments, Parser, Subcommand};
+use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use hopline_lab::animation::Window;
 use hopline_lab::file_kinds::FILE_KINDS;
@@ -329,9 +329,10 @@ pub(crate) struct Reproduce {
     /// Judge this claim alone, by its own points, and print what the verdict rests on
     #[arg(long, value_name = "CLAIM", conflicts_with_all = ["list", "figure", "output", "report"])]
     pub(crate) explain: Option<String>,
-    /// Judge every claim by all readings of what the paper leaves open
-    #[arg(long, conflicts_with_all = ["list", "explain"])]
-    pub(crate) readings: bool,
+    /// Judge every claim by all readings of what the paper leaves open; `quick` makes the other readings with fewer runs
+    #[arg(long, value_name = "RUNS", conflicts_with_all = ["list", "explain"])]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "full")]
+    pub(crate) readings: Option<Readings>,
     /// Keep the results in this directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
@@ -346,6 +347,15 @@ pub(crate) struct Reproduce {
     pub(crate) papers: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) effort: Effort,
+}
+
+/// Number of runs of readings other than the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Readings {
+    /// As many as of the first
+    Full,
+    /// As many as with --quick
+    Quick,
 }
 
 #[derive(Debug, Arguments)]

@@ -1,20 +1,24 @@
 //! `hopline reproduce`.
 
 use super::experiment;
-use crate::args::Reproduce as Args;
+use crate::args::{Readings, Reproduce as Args};
 use crate::console;
 use crate::problems::{Failure, say};
 use crate::progress::Progress;
 use hopline_lab::claims::{self, Figure, Kind, Reading, Register, evaluate, evaluate_one};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::{How, in_memory};
-use hopline_lab::output::OutputError;
+use hopline_lab::output::{Existing, OutputError, write_file};
 use hopline_lab::papers::Papers;
 use hopline_lab::plan::{Effort, Runs};
 use hopline_lab::{Plan, report, text, view};
 use hopline_scenario::document::Setting;
 use indicatif::HumanCount;
+use std::io::Write;
 use std::path::Path;
+
+/// Name of the file of verdicts in the directory of results.
+const CLAIMS: &str = "claims.json";
 
 /// Runs the plans of a paper and judges its claims.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
@@ -32,10 +36,14 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let plan = |number: &usize| register.plan(&register.figures[*number], &over, effort);
     // Every plan is read before the first is run: a mistake in the last one shows at once.
     let plans: Vec<Plan> = chosen.iter().map(plan).collect::<Result<_, _>>()?;
-    if args.readings && register.axes.is_empty() {
+    if args.readings.is_some() && register.axes.is_empty() {
         say(&format!("{paper}: its register leaves nothing open, so there are no other readings"));
     }
-    let read = if args.readings { read_otherwise(&register, &chosen, &over, effort)? } else { Vec::new() };
+    let read = match args.readings {
+        None => Vec::new(),
+        Some(Readings::Full) => read_otherwise(&register, &chosen, &over, effort)?,
+        Some(Readings::Quick) => read_otherwise(&register, &chosen, &over, Effort::Quick)?,
+    };
     if let Some(folder) = &args.output {
         let refused = |error| OutputError::Io { path: folder.clone(), error };
         std::fs::create_dir_all(folder).map_err(refused)?;
@@ -61,9 +69,12 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     if let Some(report) = &report {
         report.write(&report::html(&view::reproduction(&register, &made, &evidence, effort)))?;
     }
+    let json = format!("{}\n", claims::json(&register, &made, &evidence, effort));
+    if let Some(folder) = &args.output {
+        write_file(&folder.join(CLAIMS), Existing::Replace, |file| file.write_all(json.as_bytes()))?;
+    }
     if args.effort.json {
-        let json = claims::json(&register, &made, &evidence, effort);
-        return console::print(&format!("{json}\n"));
+        return console::print(&json);
     }
     let mut shown = text::reproduction::describe(&register, &made, &evidence, effort);
     if let Some(report) = &report {

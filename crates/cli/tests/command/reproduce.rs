@@ -28,6 +28,17 @@ fn an_unknown_paper_or_figure_is_refused_with_those_that_there_are() {
     assert!(stderr(&output).contains("tpa has no figure `chian`"), "{}", stderr(&output));
 }
 
+const AXIS: &str = "\
+[[axis]]
+id = \"acks\"
+words = \"§2 does not say\"
+[[axis.reading]]
+name = \"delayed\"
+[[axis.reading]]
+name = \"at once\"
+set = { \"tcp.delayed_ack_ms\" = \"off\" }
+";
+
 const CLAIMS: &str = "\
 paper = \"Somebody, Something, Somewhere 2003\"
 rule = { tolerance_pct = 20, widest_pct = 50 }
@@ -92,7 +103,9 @@ fn claims_stand_beside_measurements_with_a_verdict_and_its_rule() {
     assert!(!text.contains("QUICK") && text.contains("6 paired runs"), "{text}");
     let counts =
         "signs and ranges of the paper: 1 of 2 agree (0 direction only, 1 differs, 0 cannot be judged)";
-    assert!(text.ends_with(&format!("\n{counts}\n\nreport in hopline-mine.html\n")), "{text}");
+    let headline = "Of the paper's 3 claims about its system 2 are tested: 1 of them hold. Undecided: 0. \
+                    Not testable, as they come out the same with the system switched off or cannot be measured: 1.";
+    assert!(text.ends_with(&format!("\n{counts}\n\n{headline}\n\nreport in hopline-mine.html\n")), "{text}");
     let said = stderr(&output);
     assert!(said.contains("windows: 2 points, 12 runs, 0.0 h of virtual time"), "{said}");
     assert!(
@@ -141,15 +154,30 @@ fn readings_of_a_register_that_leaves_nothing_open_are_said_to_be_none() {
 fn claims_are_judged_by_all_readings_of_what_the_paper_leaves_open() {
     let folder = papers();
     let file = folder.path().join("papers/mine/claims.toml");
-    let axis = "[[axis]]\nid = \"acks\"\nwords = \"§2 does not say\"\n[[axis.reading]]\nname = \"delayed\"\n\
-                [[axis.reading]]\nname = \"at once\"\nset = { \"tcp.delayed_ack_ms\" = \"off\" }\n";
-    std::fs::write(&file, CLAIMS.replacen("[[claim]]", &format!("{axis}[[claim]]"), 1)).unwrap();
+    std::fs::write(&file, CLAIMS.replacen("[[claim]]", &format!("{AXIS}[[claim]]"), 1)).unwrap();
     let text = stdout(&reproduce(folder.path(), &["-q", "--readings", "-o", "results"]));
     let row =
         |id: &str| text.lines().rfind(|line| line.starts_with(id)).unwrap_or_else(|| panic!("{id}: {text}"));
     assert!(text.contains("\nread otherwise\n"), "{text}");
     assert!(row("X-1 ").contains("2 of 2 readings") && row("X-2 ").contains("0 of 2 readings"), "{text}");
     assert!(folder.path().join("results/windows-reading-2/records.jsonl").is_file());
+    let kept = std::fs::read_to_string(folder.path().join("results/claims.json")).unwrap();
+    let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["standing"]["readings"], 2);
+    assert_eq!(kept["claims"][0]["readings"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn other_readings_can_be_made_with_fewer_runs() {
+    let folder = papers();
+    let file = folder.path().join("papers/mine/claims.toml");
+    std::fs::write(&file, CLAIMS.replacen("[[claim]]", &format!("{AXIS}[[claim]]"), 1)).unwrap();
+    stdout(&reproduce(folder.path(), &["-q", "--readings=quick", "-o", "results"]));
+    let runs = |figure: &str| {
+        let path = folder.path().join("results").join(figure).join("records.jsonl");
+        std::fs::read_to_string(path).unwrap().lines().count()
+    };
+    assert!(runs("windows-reading-2") < runs("windows"));
 }
 
 #[test]

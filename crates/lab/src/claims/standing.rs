@@ -77,11 +77,12 @@ impl Standing {
         let hold = if readings > 1 {
             format!("{in_all} hold in every reading, {in_some} in some, {in_none} in none")
         } else {
-            format!("{in_all} hold, {} do not", in_some + in_none)
+            format!("{in_all} of them hold")
         };
         format!(
-            "Of the paper's {claims} claims about its system {tested} are tested: {hold}. {undecided} are undecided; \
-             {not_testable} come out the same with the system switched off, or cannot be measured."
+            "Of the paper's {claims} claims about its system {tested} are tested: {hold}. Undecided: {undecided}. \
+             Not testable, as they come out the same with the system switched off or cannot be measured: \
+             {not_testable}."
         )
     }
 }

@@ -67,7 +67,9 @@ fn counts(evidence: &[Evidence<'_>]) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    format!("\n{}\n\n{}\n", lines.join("\n"), Standing::of(evidence).headline())
+    let standing = Standing::of(evidence);
+    let headline = if standing.claims > 0 { format!("\n{}\n", standing.headline()) } else { String::new() };
+    format!("\n{}\n{headline}", lines.join("\n"))
 }
 
 /// What becomes of claims along the key that the register names; nothing if it names none.
