@@ -14,7 +14,6 @@ use hopline_lab::plan::{Effort, Runs};
 use hopline_lab::{Plan, report, text, view};
 use hopline_scenario::document::Setting;
 use indicatif::HumanCount;
-use std::io::Write;
 use std::path::Path;
 
 /// Name of the file of verdicts in the directory of results.
