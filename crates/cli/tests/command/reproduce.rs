@@ -241,7 +241,7 @@ fn quick_says_that_it_is_quick_and_a_directory_is_taken_up_again() {
         (&first["claims"][0]["counted"], &first["claims"][2]["counted"]),
         (&"bounds".into(), &Json::Null)
     );
-    assert_eq!(names(&folder.path().join("out")), ["report.html", "windows"]);
+    assert_eq!(names(&folder.path().join("out")), ["claims.json", "report.html", "windows"]);
     assert_eq!(first, json(&reproduce(folder.path(), &more)), "CPU seconds included: nothing was run again");
     let text = stdout(&reproduce(folder.path(), &["windows", "--quick"]));
     assert!(text.contains("QUICK"), "{text}");
