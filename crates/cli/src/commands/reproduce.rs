@@ -68,12 +68,12 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     if let Some(report) = &report {
         report.write(&report::html(&view::reproduction(&register, &made, &evidence, effort)))?;
     }
-    let json = format!("{}\n", claims::json(&register, &made, &evidence, effort));
+    let json = || format!("{}\n", claims::json(&register, &made, &evidence, effort));
     if let Some(folder) = &args.output {
-        write_file(&folder.join(CLAIMS), Existing::Replace, |file| file.write_all(json.as_bytes()))?;
+        write_file(&folder.join(CLAIMS), Existing::Replace, |file| file.write_all(json().as_bytes()))?;
     }
     if args.effort.json {
-        return console::print(&json);
+        return console::print(&json());
     }
     let mut shown = text::reproduction::describe(&register, &made, &evidence, effort);
     if let Some(report) = &report {

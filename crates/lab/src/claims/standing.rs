@@ -16,7 +16,7 @@ pub struct Standing {
     pub in_some: usize,
     /// Claims that hold in no reading.
     pub in_none: usize,
-    /// Claims whose intervals are too wide for a verdict.
+    /// Claims with intervals too wide for a verdict.
     pub undecided: usize,
     /// Claims that come out the same with the system switched off, or that nothing here can measure.
     pub not_testable: usize,
@@ -24,7 +24,7 @@ pub struct Standing {
     pub readings: usize,
 }
 
-/// What became of the claims of one sentence, reading by reading.
+/// Verdicts on the claims of one sentence, reading by reading.
 struct Sentence<'a> {
     name: &'a str,
     /// By reading, the first first: whether all claims of the sentence hold.
@@ -32,7 +32,7 @@ struct Sentence<'a> {
     state: State,
 }
 
-/// Whether a sentence says something that runs can decide; of several claims the last of these that one of them is in.
+/// Decidability of a sentence by runs; of several claims the last of these states that one of them is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
     NotTestable,

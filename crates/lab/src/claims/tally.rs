@@ -89,7 +89,7 @@ impl Heading {
         }
     }
 
-    /// Where a claim is counted; `None` of one that is not judged yet, and of one whose measurement another claim counts.
+    /// Heading under which a claim is counted; `None` of one that is not judged yet, or repeats a measurement that another claim counts.
     pub(super) fn of(evidence: &Evidence<'_>) -> Option<Self> {
         let Test::Measure(measure) = &evidence.claim.test else { return None };
         Some(match (evidence.claim.kind, measure.claimed) {

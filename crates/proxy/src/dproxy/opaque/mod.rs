@@ -27,7 +27,7 @@ use super::{Recovery, RecoveryStats, Samples};
 /// How one end of a link behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Recovery of missing packets. Default as TCP's, with an average of recoveries with one request, 2 ms at least, and 12 attempts: nobody behind the link
+    /// Recovery of missing packets. Default as TCP's, with an average of recoveries with one request, 2 ms at least, and 12 attempts: no host behind the link
     /// repairs what is given up here as cheaply.
     pub recovery: Recovery,
     /// Turn of packets that are sent again, of questions and of answers at the link. Default first.
