@@ -38,8 +38,8 @@ pub struct Answer {
     pub set: Vec<Setting>,
 }
 
-/// One answer for each of some axes, by their numbers in the register.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One answer for each of some axes, by their numbers in the register; in the order of the axes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     answers: Vec<(usize, usize)>,
 }
@@ -47,6 +47,8 @@ pub struct Reading {
 /// A claim in a reading other than the first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadOtherwise {
+    /// Answers to the axes of the claim's figures.
+    pub reading: Reading,
     /// The answers that differ from the first, by name.
     pub name: String,
     /// Measurement; `None` if there is none.
@@ -59,7 +61,13 @@ impl Axis {
     pub(super) fn of(section: &Section<'_>, figures: &[Figure]) -> Result<Self, Problem> {
         let id = section.get(axis::ID).to_owned();
         let origin = section.origin.clone();
-        let answers: Vec<Answer> = section.sections("reading").iter().map(Answer::of).collect();
+        let readings = section.sections("reading");
+        if let Some(first) = readings.first().filter(|first| first.node("set").is_some()) {
+            return Err(Problem::new(format!("the first reading of the axis \"{id}\" sets keys"))
+                .at(first.origin_of("set"))
+                .help("claims are judged by the first reading: its keys belong into the plans of the figures"));
+        }
+        let answers: Vec<Answer> = readings.iter().map(Answer::of).collect();
         if answers.len() < 2 {
             return Err(Problem::new(format!("the axis \"{id}\" has a single reading"))
                 .at(&origin)
@@ -103,6 +111,30 @@ impl Reading {
     fn settings(&self, register: &Register) -> Vec<Setting> {
         let sets = self.answers.iter().map(|&(axis, answer)| register.axes[axis].answers[answer].set.clone());
         sets.collect::<Vec<_>>().concat()
+    }
+
+    /// Returns the reading with these answers, pairs of the numbers of an axis and an answer.
+    #[cfg(test)]
+    pub(super) fn of(answers: &[(usize, usize)]) -> Self {
+        Self { answers: answers.to_vec() }
+    }
+
+    /// Returns the reading with the first answer to each of its axes.
+    pub(super) fn first(&self) -> Self {
+        Self { answers: self.answers.iter().map(|&(axis, _)| (axis, 0)).collect() }
+    }
+
+    /// Returns a reading with the answers of both; `None` if they contradict each other.
+    pub(super) fn with(&self, other: &Self) -> Option<Self> {
+        let answer = |axis| self.answers.iter().find(|&&(a, _)| a == axis).map(|&(_, answer)| answer);
+        let contradicts = |&(axis, a): &(usize, usize)| answer(axis).is_some_and(|b| a != b);
+        if other.answers.iter().any(contradicts) {
+            return None;
+        }
+        let mut answers = [self.answers.as_slice(), &other.answers].concat();
+        answers.sort_unstable();
+        answers.dedup();
+        Some(Self { answers })
     }
 
     /// The answers to the axes of one figure.
@@ -177,7 +209,8 @@ impl Register {
         plan.only(&points)
     }
 
-    /// Judges the claims of `evidence` by every reading but the first, as far as its figures were run.
+    /// Judges the claims of `evidence` by every reading but the first, as far as its figures were run. Claims that the paper does not
+    /// make are not read otherwise.
     ///
     /// # Errors
     /// A claim that picks no point.
@@ -189,6 +222,9 @@ impl Register {
         for one in evidence {
             let claim = one.claim;
             let Test::Measure(measure) = &claim.test else { continue };
+            if claim.kind == super::Kind::Ours {
+                continue;
+            }
             let figures = figures_of(measure);
             for reading in self.readings_of(&figures).iter().filter(|reading| !reading.is_first()) {
                 let run = self.runs_of(&figures, reading, made);
@@ -222,7 +258,7 @@ impl Register {
         run: &[(usize, &Comparison)],
     ) -> Result<ReadOtherwise, Problem> {
         let Evidence { measurement, verdict, .. } = evaluate_one(self, claim, run)?;
-        Ok(ReadOtherwise { name: reading.name(self), measurement, verdict })
+        Ok(ReadOtherwise { reading: reading.clone(), name: reading.name(self), measurement, verdict })
     }
 }
 

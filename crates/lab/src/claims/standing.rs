@@ -1,6 +1,6 @@
 //! Summary of a paper: the number of its claims that are tested, and that hold in all readings, in some, in none.
 
-use super::{Evidence, Kind, Mechanism, Verdict};
+use super::{Evidence, Kind, Mechanism, Reading, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// Numbers of a paper's claims. Claims of one sentence are one.
@@ -27,8 +27,8 @@ pub struct Standing {
 /// Verdicts on the claims of one sentence, reading by reading.
 struct Sentence<'a> {
     name: &'a str,
-    /// By reading, the first first: whether all claims of the sentence hold.
-    holds: Vec<bool>,
+    /// Readings in which all claims of the sentence are judged, the first first, and whether all of them hold.
+    holds: Vec<(Reading, bool)>,
     state: State,
 }
 
@@ -56,8 +56,8 @@ impl Standing {
         let count = |is: &dyn Fn(&&Sentence<'_>) -> bool| sentences.iter().filter(|s| is(s)).count();
         let tested = count(&|s| s.state == State::Tested);
         let undecided = count(&|s| s.state == State::Undecided);
-        let in_all = count(&|s| s.state == State::Tested && s.holds.iter().all(|holds| *holds));
-        let in_none = count(&|s| s.state == State::Tested && !s.holds.iter().any(|holds| *holds));
+        let in_all = count(&|s| s.state == State::Tested && s.holds.iter().all(|(_, holds)| *holds));
+        let in_none = count(&|s| s.state == State::Tested && !s.holds.iter().any(|(_, holds)| *holds));
         Self {
             claims: sentences.len(),
             tested,
@@ -66,7 +66,7 @@ impl Standing {
             in_none,
             undecided,
             not_testable: sentences.len() - tested - undecided,
-            readings: sentences.iter().map(|s| s.holds.len()).max().unwrap_or_default(),
+            readings: evidence.iter().map(|e| e.readings.len() + 1).max().unwrap_or_default(),
         }
     }
 
@@ -93,22 +93,27 @@ impl<'a> Sentence<'a> {
         let name = if claim.sentence.is_empty() { &claim.id } else { &claim.sentence };
         // A part that says nothing of the system decides nothing of its sentence.
         let is_neutral = e.verdict == Verdict::NotTested;
-        let verdicts = std::iter::once(e.verdict).chain(e.readings.iter().map(|read| read.verdict));
-        let holds = verdicts.map(|verdict| is_neutral || verdict == Verdict::Agrees).collect();
+        let first = e.readings.first().map(|read| read.reading.first()).unwrap_or_default();
+        let others = e.readings.iter().map(|read| (read.reading.clone(), read.verdict));
+        let readings = std::iter::once((first, e.verdict)).chain(others);
+        let holds = readings.map(|(reading, verdict)| (reading, is_neutral || verdict == Verdict::Agrees));
         let state = match e.verdict {
             Verdict::Agrees | Verdict::DirectionOnly | Verdict::Differs => State::Tested,
             Verdict::CannotBeJudged if e.measurement.is_some() => State::Undecided,
             Verdict::CannotBeJudged | Verdict::NotTested => State::NotTestable,
         };
-        Self { name, holds, state }
+        Self { name, holds: holds.collect(), state }
     }
 
-    /// A sentence holds where all of its claims do, and is tested if one of them is and none is undecided.
+    /// A sentence holds where all of its claims do, and is tested if one of them is and none is undecided. Claims of figures with different
+    /// axes meet where their answers to common axes are the same.
     fn join(&mut self, other: &Self) {
         self.state = self.state.max(other.state);
-        for (holds, other) in self.holds.iter_mut().zip(&other.holds) {
-            *holds &= other;
-        }
-        self.holds.truncate(other.holds.len());
+        let both = |(one, holds): &(Reading, bool)| {
+            let (one, holds) = (one.clone(), *holds);
+            let meet = move |(reading, also): &(Reading, bool)| Some((one.with(reading)?, holds && *also));
+            other.holds.iter().filter_map(meet).collect::<Vec<_>>()
+        };
+        self.holds = self.holds.iter().flat_map(both).collect();
     }
 }

@@ -12,6 +12,12 @@ fn numbered(id: &str, what: &str) -> String {
 
 /// The summary of `claims`, where narrow stands in for wide; `others` are the verdicts of the claims in one other reading.
 fn standing(claims: &[String], others: &[Verdict]) -> Standing {
+    let otherwise: Vec<_> = others.iter().map(|&verdict| vec![(Reading::of(&[(0, 1)]), verdict)]).collect();
+    standing_read(claims, &otherwise)
+}
+
+/// The summary of `claims`, where narrow stands in for wide; `others` are the other readings of each claim with their verdicts.
+fn standing_read(claims: &[String], others: &[Vec<(Reading, Verdict)>]) -> Standing {
     let plan = "plan = \"chain.toml\"\n";
     let text = paper_text(&claims.concat()).replace(plan, &format!("{plan}sham = {{ wide = \"narrow\" }}\n"));
     let (_folder, register) = paper_of(&text);
@@ -19,8 +25,14 @@ fn standing(claims: &[String], others: &[Verdict]) -> Standing {
     let comparison = comparison(&register, [HUNDRED, DOUBLE, NONE, NONE]);
     let figures = [(0, &comparison)];
     let mut evidence = evaluate(&register, &figures).unwrap();
-    for (e, &verdict) in evidence.iter_mut().zip(others) {
-        e.readings.push(ReadOtherwise { name: "otherwise".into(), measurement: None, verdict });
+    for (e, others) in evidence.iter_mut().zip(others) {
+        let read = |(reading, verdict): &(Reading, Verdict)| ReadOtherwise {
+            reading: reading.clone(),
+            name: "otherwise".into(),
+            measurement: None,
+            verdict: *verdict,
+        };
+        e.readings.extend(others.iter().map(read));
     }
     Standing::of(&evidence)
 }
@@ -70,6 +82,41 @@ fn a_sentence_holds_in_the_readings_in_which_all_of_its_claims_do() {
     let wrong = standing(&[of("X-1", "above = 50"), of("X-2", "above = 150")], &[]);
     assert_eq!((wrong.claims, wrong.in_none, wrong.readings), (1, 1, 1));
     assert!(wrong.headline().contains("1 are tested: 0 of them hold."), "{}", wrong.headline());
+}
+
+#[test]
+fn claims_of_figures_with_different_axes_meet_where_common_answers_are_the_same() {
+    use Verdict::{Agrees, Differs};
+    let of = |id: &str| gain(id, "above = 50\nsentence = \"X-1\"");
+    let read = |answers: &[(usize, usize)], verdict| (Reading::of(answers), verdict);
+    // The first claim's figure has the axes 0 and 1, the second's 1 and 2.
+    let first = [
+        read(&[(0, 0), (1, 1)], Agrees),
+        read(&[(0, 1), (1, 0)], Differs),
+        read(&[(0, 1), (1, 1)], Differs),
+    ];
+    let second = |at_1: Verdict| {
+        vec![
+            read(&[(1, 0), (2, 1)], Differs),
+            read(&[(1, 1), (2, 0)], at_1),
+            read(&[(1, 1), (2, 1)], Agrees),
+        ]
+    };
+    let both = |second: Vec<_>| standing_read(&[of("X-1"), of("X-2")], &[first.to_vec(), second]);
+    let some = both(second(Agrees));
+    assert_eq!((some.claims, some.in_all, some.in_some, some.in_none, some.readings), (1, 0, 1, 0, 4));
+    // A claim of a figure without axes holds or not wherever the other is judged.
+    let plain = standing_read(&[of("X-1"), gain("X-2", "above = 150\nsentence = \"X-1\"")], &[first.to_vec(), vec![]]);
+    assert_eq!((plain.in_some, plain.in_none), (0, 1));
+}
+
+#[test]
+fn a_sentence_holds_in_no_reading_if_its_claims_hold_in_contrary_ones() {
+    use Verdict::{Agrees, Differs};
+    let of = |id: &str, bound: u32| gain(id, &format!("above = {bound}\nsentence = \"X-1\""));
+    let read = |verdict| vec![(Reading::of(&[(0, 1)]), verdict)];
+    let none = standing_read(&[of("X-1", 50), of("X-2", 150)], &[read(Differs), read(Agrees)]);
+    assert_eq!((none.in_some, none.in_none), (0, 1));
 }
 
 #[test]
