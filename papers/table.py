@@ -5,10 +5,10 @@
     python3 papers/table.py papers/tpa/verdicts.md tpa.json
     python3 papers/table.py papers/README.md tpa.json nred.json door.json snoop.json dproxy.json
 
-Rows are made anew, in their places, by the header of their table. Columns of claims are named in CELLS; columns named by
-another value are those of the register's `along`. A table of counts has the header of COUNTS, a table of papers that of
-STANDING. A paragraph that begins with "Of the paper's" becomes the headline of the first file. Claims that have no row
-are printed, to be put where they belong, and so are rows that have no claim.
+Rows are made anew, in their places, by the header of their table. Columns of claims are named in CELLS; a table with
+another column is left alone. A table of counts has the header of COUNTS, a table of papers that of STANDING. A paragraph
+that begins with "Of the paper's" becomes the headline of the first file. Claims that have no row are printed, to be put
+where they belong, and so are rows that have no claim.
 
 A claim in several files has the measurement of the first, and the readings of the last that has some: a second file may
 come from `--quick --readings`.
@@ -49,7 +49,6 @@ STANDING = {
     "not testable": "not_testable",
     "readings": "readings",
 }
-SYMBOLS = {"agrees": "✓", "direction-only": "↗", "differs": "✗", "cannot-be-judged": "?", "not-tested": "∅"}
 HEADLINE = "Of the paper's "
 
 
@@ -94,10 +93,8 @@ def cells_of(line):
 def row(header, cells, claims, papers):
     """Returns the cells of a row as they are now; nothing where a row is not made of results."""
     name = cells[0]
-    if header[0] == "claim" and name in claims:
+    if header[0] == "claim" and name in claims and set(header) <= set(CELLS):
         return [cell_of(claims[name], column) for column in header]
-    if header[0] == "claim" and name == "agree":
-        return [name, *(agreeing(claims.values(), value) for value in header[1:])]
     if header[1:] == COUNTS[1:] and name in COUNTED:
         counted = counts(claims.values())[COUNTED[name]]
         return [name, *map(str, [*(counted[verdict] for verdict in SHOWN), sum(counted.values())])]
@@ -109,8 +106,7 @@ def row(header, cells, claims, papers):
 
 def cell_of(claim, column):
     """Returns a cell of the row of a claim."""
-    made = CELLS[column](claim) if column in CELLS else cell_along(claim, column)
-    return made.replace("*", "\\*").replace("|", "\\|")
+    return CELLS[column](claim).replace("*", "\\*").replace("|", "\\|")
 
 
 CELLS = {
@@ -182,23 +178,6 @@ def verdict(claim):
     return ": ".join(filter(None, [VERDICTS[claim["verdict"]], why]))
 
 
-def cell_along(claim, value):
-    """Returns what becomes of a claim at a value of the register's `along`."""
-    at = next((along for along in claim["along"] if str(along["value"]) == value), None)
-    if not at or at["mean"] is None:
-        return "–"
-    mean = at["mean"] * for_people(claim["measured"]["unit"])[0]
-    digits = 0 if abs(mean) >= 100 else 1 if abs(mean) >= 20 else 3 if claim["measured"]["unit"] == "1" else 2
-    sign = "+" if claim["measured"]["against"] else ""
-    return f"{mean:{sign}.{digits}f} {SYMBOLS[at['verdict']]}".replace("-", "−")
-
-
-def agreeing(claims, value):
-    """Returns how many claims agree at a value of `along`."""
-    there = [a for claim in claims for a in claim["along"] if str(a["value"]) == value]
-    return f"{sum(a['verdict'] == 'agrees' for a in there)} of {len(there)}" if there else ""
-
-
 def counts(claims):
     """Returns how many have each verdict, by heading: a sentence of several claims counts once, by the worst of them."""
     sentences = {}
@@ -218,7 +197,7 @@ def report(claims, known):
     for name, claim in claims.items():
         if known and name not in known:
             print("| " + " | ".join(cell_of(claim, column) for column in CELLS if column) + " |")
-    for name in sorted(known - claims.keys() - {"agree"}):
+    for name in sorted(known - claims.keys()):
         if not set(name) <= set(":-"):
             print(f"no such claim: {name}", file=sys.stderr)
     for name, heading in COUNTED.items():

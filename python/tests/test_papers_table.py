@@ -23,7 +23,6 @@ def claim(name, mean, verdict, **more):
         "measured": measured,
         "mechanism_off": None,
         "readings": [],
-        "along": [],
         "why": None,
         "verdict": verdict,
         **more,
@@ -99,3 +98,9 @@ def test_missing_rows_are_printed_and_unknown_ones_named(fill):
     assert new == page
     assert "| A-1 |" in done.stdout
     assert "no such claim: Z-9" in done.stderr
+
+
+def test_a_table_with_a_column_of_another_kind_is_left_alone(fill):
+    page = "| claim | before | verdict |\n|---|---|---|\n| A-1 | differs | by hand |\n"
+    new, _ = fill(page, [claim("A-1", 12.0, "agrees")])
+    assert new == page

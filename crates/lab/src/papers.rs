@@ -1,7 +1,7 @@
 //! The papers that hopline brings along.
 
 use crate::claims::FILE;
-use hopline_scenario::source::Problem;
+use hopline_scenario::source::{Problem, nearest};
 use include_dir::{Dir, include_dir};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,8 +57,12 @@ impl Papers {
         if names.iter().any(|name| name == paper) {
             return Ok(self.folder.join(paper));
         }
-        Err(Problem::new(format!("there is no paper `{paper}`"))
-            .help(format!("the papers are {}", names.join(", "))))
+        let papers = format!("the papers are {}", names.join(", "));
+        let help = match nearest(paper, names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`? {papers}"),
+            None => papers,
+        };
+        Err(Problem::new(format!("there is no paper `{paper}`")).help(help))
     }
 }
 
@@ -66,4 +70,21 @@ fn unpack() -> std::io::Result<TempDir> {
     let folder = tempfile::Builder::new().prefix("hopline-papers-").tempdir()?;
     BUILT_IN.extract(folder.path())?;
     Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_paper_that_is_not_there_is_answered_by_the_nearest_and_by_all() {
+        let papers = Papers::open(None).unwrap();
+        let refused = |name: &str| papers.folder(name).unwrap_err().to_string();
+        assert!(refused("snopo").contains("did you mean `snoop`?"), "{}", refused("snopo"));
+        let unlike = refused("reno-1990");
+        assert!(
+            unlike.contains("the papers are coexistence, door, dproxy") && !unlike.contains("did you mean"),
+            "{unlike}"
+        );
+    }
 }

@@ -14,8 +14,8 @@ use crate::plan::Effort;
 use crate::question::{Asked, Bound};
 use crate::record::{Neighborhood, Series};
 use crate::report::{
-    Along, Claim, Claims, Experiment, FlowSeries, Limit, Measured, Metric, Played, QueueSeries, Report,
-    Reproduce, RunSeries, Value, Variant, Versus,
+    Claim, Claims, Experiment, FlowSeries, Limit, Measured, Metric, Played, QueueSeries, ReadOtherwise,
+    Report, Reproduce, RunSeries, Value, Variant, Versus,
 };
 use crate::stats::{Confidence, Estimate, GainStatistic};
 
@@ -90,11 +90,7 @@ pub fn reproduction(
 /// Claims and what became of them, without links to experiments.
 #[must_use]
 pub fn claims(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> Claims {
-    Claims {
-        note: note(register, evidence, effort),
-        along: register.along.clone().unwrap_or_default(),
-        claims: evidence.iter().map(claim).collect(),
-    }
+    Claims { note: note(register, evidence, effort), claims: evidence.iter().map(claim).collect() }
 }
 
 fn note(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> String {
@@ -136,13 +132,13 @@ pub fn claim(evidence: &Evidence<'_>) -> Claim {
         verdict: evidence.verdict,
         statement: parts.join("; "),
         experiment: None,
-        along: evidence
-            .along
+        readings: evidence
+            .readings
             .iter()
-            .map(|along| Along {
-                value: along.label(),
-                measured: along.measurement.as_ref().map(|m| scaled(m, factor)),
-                verdict: along.verdict,
+            .map(|read| ReadOtherwise {
+                name: read.name.clone(),
+                measured: read.measurement.as_ref().map(|m| scaled(m, factor)),
+                verdict: read.verdict,
             })
             .collect(),
     }

@@ -193,27 +193,6 @@ fn a_claim_that_is_not_there_is_refused_with_the_nearest() {
 }
 
 #[test]
-fn claims_are_judged_along_a_key_that_the_register_names() {
-    let folder = papers();
-    let file = folder.path().join("papers/mine/claims.toml");
-    std::fs::write(&file, format!("along = \"tcp.window\"\n{CLAIMS}")).unwrap();
-    let text = stdout(&reproduce(folder.path(), &["-q"]));
-    let table = text.split(
-        "along tcp.window (✓ agrees, ↗ direction only, ✗ differs, ? cannot be judged, ∅ not tested)\n",
-    );
-    let table: Vec<&str> = table.last().unwrap().lines().filter(|line| !line.is_empty()).collect();
-    let cells = |line: usize| table[line].split("  ").map(str::trim).filter(|cell| !cell.is_empty());
-    assert_eq!(cells(0).collect::<Vec<_>>(), ["claim", "claimed", "2", "8"], "{text}");
-    for (line, id, symbol) in [(1, "X-1", "✓"), (2, "X-2", "✗")] {
-        let row: Vec<&str> = cells(line).collect();
-        assert_eq!((row[0], row.len()), (id, 4), "{text}");
-        assert!(row[2..].iter().all(|cell| cell.ends_with(symbol)), "{text}");
-        assert_ne!(row[2], row[3], "windows of 2 and 8 do not carry the same");
-    }
-    assert_eq!(cells(3).collect::<Vec<_>>(), ["agree", "1 of 2", "1 of 2"], "{text}");
-}
-
-#[test]
 fn a_figure_that_judges_no_claim_says_so_in_place_of_an_empty_table() {
     let folder = papers();
     let file = folder.path().join("papers/mine/claims.toml");

@@ -1,6 +1,5 @@
 //! What our runs say of a paper's claims.
 
-use super::along::{self, Along};
 use super::finding::{Found, Missing, named_points};
 use super::sham::{self, Mechanism, Sham, Switch};
 use super::verdict::ratio_range;
@@ -27,8 +26,6 @@ pub struct Evidence<'a> {
     pub why: String,
     /// Outcome with the mechanism under test switched off.
     pub mechanism: Mechanism,
-    /// The same at each value of the key that the register names, if the claim gives it one.
-    pub along: Vec<Along>,
     /// Outcomes in other readings of the paper, as far as they were run.
     pub readings: Vec<ReadOtherwise>,
 }
@@ -92,7 +89,6 @@ pub fn evaluate_one<'a>(
                 verdict: Verdict::CannotBeJudged,
                 why: format!("needs {needs}"),
                 mechanism: Mechanism::Unknown,
-                along: Vec::new(),
                 readings: Vec::new(),
             });
         }
@@ -100,8 +96,7 @@ pub fn evaluate_one<'a>(
     };
     let runs = Runs::of(register, claim, measure, figures)
         .ok_or_else(|| Problem::new(format!("the figures of {} were not run", claim.id)))?;
-    let along = all_along(register, claim, measure, runs);
-    Ok(Evidence { along, ..tested(register, claim, measure, runs)? })
+    tested(register, claim, measure, runs)
 }
 
 /// The runs that a claim is judged by.
@@ -143,18 +138,6 @@ impl<'a> Runs<'a> {
         };
         Some(Self { number, own, against, over })
     }
-}
-
-/// The claim at each value of the register's key. Values at which the plan has no such point are left out.
-fn all_along(register: &Register, claim: &Claim, measure: &Measure, runs: Runs<'_>) -> Vec<Along> {
-    let Some(key) = register.along.as_ref().filter(|key| measure.is_at_one_value_of(key)) else {
-        return Vec::new();
-    };
-    let at = |value: Json| {
-        let evidence = evidence_of(register, claim, &measure.at(key, &value), runs, Switch::On).ok()?;
-        Some(Along::of(value, evidence))
-    };
-    along::values(runs.own.comparison, key).into_iter().filter_map(at).collect()
 }
 
 /// The claim, beside itself with the mechanism switched off.
@@ -205,7 +188,6 @@ fn evidence_of<'a>(
         verdict,
         why,
         mechanism: Mechanism::Unknown,
-        along: Vec::new(),
         readings: Vec::new(),
     };
     let measurement = match measured(measure, runs, switch)? {
@@ -308,7 +290,6 @@ impl Evidence<'_> {
             "verdict": self.verdict,
             "why": self.why,
             "note": self.claim.note,
-            "along": self.along.iter().map(Along::json).collect::<Vec<_>>(),
             "readings": self.readings.iter().map(ReadOtherwise::json).collect::<Vec<_>>(),
         })
     }

@@ -26,10 +26,6 @@ pub mod claims {
 pub const CLAIMS: &[Key] = &[
     claims::PAPER.key,
     Key::table("rule", RULE, "when a measurement agrees with a claim").required(),
-    Key::text(
-        "along",
-        "a key that plans vary: a claim whose `point` gives it a value is also judged at its other values",
-    ),
     Key::tables(
         "axis",
         AXIS,

@@ -9,7 +9,6 @@ use crate::metrics::{self, Level, MetricInfo};
 use crate::stats::{GainStatistic, Interval};
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::{Origin, Problem, nearest};
-use serde_json::Value as Json;
 
 /// What is measured for a claim.
 #[derive(Clone, Debug)]
@@ -73,20 +72,6 @@ impl Measure {
         };
         let claimed = claimed(section, against.is_some(), scale, rule)?;
         Ok(Self { figure: figure.to_owned(), metric, subject, point, against, quantity, claimed, scale })
-    }
-
-    /// Whether it says where on `key` it is. What compares two of its values is about the key itself.
-    pub(super) fn is_at_one_value_of(&self, key: &str) -> bool {
-        let against = self.against.as_ref().and_then(|against| against.point.as_ref()?.value_given(key));
-        let here = self.point.value_given(key);
-        here.is_some() && (against.is_none() || against == here)
-    }
-
-    /// The same where `key` has another value.
-    pub(super) fn at(&self, key: &str, value: &Json) -> Self {
-        let at = |selector: &Selector| selector.at(key, value);
-        let against = self.against.as_ref().map(|a| Against { point: a.point.as_ref().map(at), ..a.clone() });
-        Self { point: at(&self.point), against, ..self.clone() }
     }
 
     /// Whether the claim is a gain or a loss, or a size.

@@ -3,7 +3,6 @@
 //! A folder a paper: `claims.toml` names its figures, each with a plan, and its claims, each with the point of a plan
 //! that it is about. The rule by which a measurement agrees is part of the file.
 
-mod along;
 mod evaluate;
 mod finding;
 pub mod keys;
@@ -17,7 +16,6 @@ mod tally;
 mod tests;
 mod verdict;
 
-pub use along::Along;
 pub use evaluate::{Evidence, Measurement, evaluate, evaluate_one};
 pub use measure::{Against, Measure, Quantity};
 pub use readings::{Answer, Axis, ReadOtherwise, Reading};
@@ -48,8 +46,6 @@ pub struct Register {
     pub paper: String,
     /// When a measurement agrees.
     pub rule: Rule,
-    /// A key that plans vary: claims are also judged at its other values.
-    pub along: Option<String>,
     /// Questions that the paper leaves open.
     pub axes: Vec<Axis>,
     /// What can be reproduced.
@@ -140,11 +136,9 @@ impl Register {
         let claims = sections.iter().map(|section| Claim::of(section, &figures, &rule));
         let claims = claims.collect::<Result<Vec<_>, _>>()?;
         unique(&sections)?;
-        along::check(&file, &claims)?;
         let id = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let paper = file.get(keys::claims::PAPER).to_owned();
-        let along = file.word("along").map(str::to_owned);
-        Ok(Self { id, paper, rule, along, axes, figures, claims })
+        Ok(Self { id, paper, rule, axes, figures, claims })
     }
 
     /// The numbers of the figures that are asked for: of the one called `figure`, or of all.
@@ -274,7 +268,6 @@ pub fn json(
         "counts": Tally::of(evidence).json(),
         "standing": Standing::of(evidence),
         "headline": Standing::of(evidence).headline(),
-        "along": register.along,
         "figures": figures,
     })
 }

@@ -65,7 +65,9 @@ impl Axis {
         if let Some(first) = readings.first().filter(|first| first.node("set").is_some()) {
             return Err(Problem::new(format!("the first reading of the axis \"{id}\" sets keys"))
                 .at(first.origin_of("set"))
-                .help("claims are judged by the first reading: its keys belong into the plans of the figures"));
+                .help(
+                    "claims are judged by the first reading: its keys belong into the plans of the figures",
+                ));
         }
         let answers: Vec<Answer> = readings.iter().map(Answer::of).collect();
         if answers.len() < 2 {

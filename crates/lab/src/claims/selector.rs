@@ -19,8 +19,6 @@ pub struct Selector {
     /// What stands for several points; `None`: there is one point, or one for each variant of a list, of which the best in
     /// the metric is meant.
     pub of_several: Option<OfSeveral>,
-    /// A value in place of the one that `settings` give this key.
-    moved: Option<(String, Json)>,
     /// Where they were written.
     pub origin: Origin,
 }
@@ -67,17 +65,7 @@ pub(crate) type Named<'a> = (Option<&'a str>, Json, &'a str);
 impl Selector {
     pub(super) fn of(section: &Section<'_>, key: &str, of_several: Option<OfSeveral>) -> Self {
         let settings = section.node(key).map(settings).unwrap_or_default();
-        Self { settings, of_several, moved: None, origin: section.origin_of(key).clone() }
-    }
-
-    /// The same with another value of `key`, if it says one.
-    pub(super) fn at(&self, key: &str, value: &Json) -> Self {
-        Self { moved: Some((key.to_owned(), value.clone())), ..self.clone() }
-    }
-
-    /// The value that it gives `key`, if it does.
-    pub(super) fn value_given(&self, key: &str) -> Option<Json> {
-        self.settings.iter().find(|setting| setting.path == key).map(Setting::json)
+        Self { settings, of_several, origin: section.origin_of(key).clone() }
     }
 
     /// The best of several needs a better and a worse, and a list of variants a member.
@@ -130,13 +118,6 @@ impl Selector {
         Ok(all)
     }
 
-    fn value_of(&self, path: &str, setting: &Setting) -> Json {
-        match &self.moved {
-            Some((key, value)) if key == path => value.clone(),
-            _ => setting.json(),
-        }
-    }
-
     /// The list of variants, if there is one.
     fn variants(&self) -> Option<Vec<String>> {
         let variant = self.settings.iter().find(|s| s.path == VARIANT)?;
@@ -150,7 +131,7 @@ impl Selector {
     fn find(&self, points: &[Named<'_>], of_list: Option<&str>) -> Result<Vec<usize>, Problem> {
         let has = |variant: Option<&str>, of: &Json, s: &Setting| match s.path.as_str() {
             VARIANT => variant == Some(of_list.unwrap_or(&s.text())),
-            path => of.get(path) == Some(&self.value_of(path, s)),
+            path => of.get(path) == Some(&s.json()),
         };
         let picked =
             |(_, (variant, of, _)): &(usize, &Named<'_>)| self.settings.iter().all(|s| has(*variant, of, s));

@@ -1,4 +1,3 @@
-mod along;
 mod pairs;
 mod readings;
 mod sham;

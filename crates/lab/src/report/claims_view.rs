@@ -1,7 +1,7 @@
-//! The claims of a paper as rows of two tables: what is said and measured, and what becomes of it along a key.
+//! Claims of a paper as rows of two tables: statements with measurements, and outcomes in other readings of what the paper leaves open.
 
 use super::page::section_id;
-use super::{Along, Claim, Claims, Verdict};
+use super::{Claim, Claims, ReadOtherwise, Verdict};
 
 /// The section of claims.
 pub(super) struct ClaimsView<'a> {
@@ -10,7 +10,8 @@ pub(super) struct ClaimsView<'a> {
     pub(super) rows: Vec<ClaimRow<'a>>,
     /// `true` if any claim was measured with the mechanism off.
     pub(super) has_mechanism_off: bool,
-    pub(super) along: Option<AlongView<'a>>,
+    /// Claims that were read otherwise; may be empty.
+    pub(super) read_otherwise: Vec<ReadRow<'a>>,
 }
 
 pub(super) struct ClaimRow<'a> {
@@ -27,23 +28,17 @@ pub(super) struct ClaimRow<'a> {
     pub(super) statement: &'a str,
 }
 
-/// What becomes of claims at each value of a key.
-pub(super) struct AlongView<'a> {
-    pub(super) key: &'a str,
-    pub(super) values: Vec<&'a str>,
-    pub(super) rows: Vec<AlongRow<'a>>,
-    /// How many claims agree at each value.
-    pub(super) agreeing: Vec<String>,
-}
-
-pub(super) struct AlongRow<'a> {
+/// A claim that was read otherwise.
+pub(super) struct ReadRow<'a> {
     pub(super) id: &'a str,
-    pub(super) claimed: &'a str,
-    /// One for each value; `None` where there is no such point.
-    pub(super) cells: Vec<Option<AlongCell>>,
+    pub(super) agreeing: usize,
+    pub(super) all: usize,
+    /// Readings with another verdict than the first.
+    pub(super) others: Vec<ReadCell<'a>>,
 }
 
-pub(super) struct AlongCell {
+pub(super) struct ReadCell<'a> {
+    pub(super) name: &'a str,
     pub(super) measured: String,
     pub(super) symbol: &'static str,
     pub(super) word: &'static str,
@@ -79,31 +74,26 @@ impl<'a> ClaimsView<'a> {
                 .collect(),
             rows: claims.claims.iter().map(row).collect(),
             has_mechanism_off: claims.claims.iter().any(|claim| !claim.mechanism_off.is_empty()),
-            along: AlongView::of(claims),
+            read_otherwise: claims.claims.iter().filter_map(read_row).collect(),
         }
     }
 }
 
-impl<'a> AlongView<'a> {
-    fn of(claims: &'a Claims) -> Option<Self> {
-        let values = claims.along_values();
-        let row = |claim: &'a Claim| AlongRow {
-            id: &claim.id,
-            claimed: &claim.claimed,
-            cells: values.iter().map(|value| claim.at(value).map(|at| cell(at, &claim.unit))).collect(),
-        };
-        let rows: Vec<_> = claims.claims.iter().filter(|claim| !claim.along.is_empty()).map(row).collect();
-        let agreeing = values.iter().map(|value| claims.agreeing(value)).collect();
-        (!rows.is_empty()).then_some(Self { key: &claims.along, values, rows, agreeing })
-    }
+/// `None` of a claim that was read in no other way.
+fn read_row(claim: &Claim) -> Option<ReadRow<'_>> {
+    let (agreeing, all) = claim.holds_in()?;
+    let others = claim.readings.iter().filter(|read| read.verdict != claim.verdict);
+    let others = others.map(|read| read_cell(read, &claim.unit)).collect();
+    Some(ReadRow { id: &claim.id, agreeing, all, others })
 }
 
-fn cell(at: &Along, unit: &str) -> AlongCell {
-    AlongCell {
-        measured: at.measured.as_ref().map_or_else(|| "–".into(), |m| format!("{} {unit}", m.text())),
-        symbol: at.verdict.symbol(),
-        word: at.verdict.word(),
-        class: class(at.verdict),
+fn read_cell<'a>(read: &'a ReadOtherwise, unit: &str) -> ReadCell<'a> {
+    ReadCell {
+        name: &read.name,
+        measured: read.measured.as_ref().map_or_else(|| "–".into(), |m| format!("{} {unit}", m.text())),
+        symbol: read.verdict.symbol(),
+        word: read.verdict.word(),
+        class: class(read.verdict),
     }
 }
 

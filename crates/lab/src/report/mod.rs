@@ -1,7 +1,7 @@
 //! The report: one HTML file that answers, shows, and says how to get there again.
 //!
 //! [`html`] turns a [`Report`] into a page. A report is plain data, owned, without any knowledge of where it was stored
-//! or how it was computed: its [`Metric`], [`Value`], [`Versus`], [`Claim`] and [`Along`] are those of metrics, comparisons and claims as a
+//! or how it was computed: its [`Metric`], [`Value`], [`Versus`], [`Claim`] and [`ReadOtherwise`] are those of metrics, comparisons and claims as a
 //! reader sees them, in the units shown, with words for what the lab has types for. The page carries everything it needs: charts are SVG drawn here, the style sheet and a small
 //! script are inside, and a content security policy forbids it to load anything. Without the script everything can be
 //! read; with it values can be pointed at, flows picked and nodes moved through time.
@@ -290,39 +290,17 @@ pub struct Reproduce {
 pub struct Claims {
     /// What a reader must know of all of them, plain text: a reduced number of runs, for example. May be empty.
     pub note: String,
-    /// The key at whose values claims are judged too; empty if there is none.
-    pub along: String,
     /// One row each.
     pub claims: Vec<Claim>,
 }
 
-impl Claims {
-    /// The values of the key at which claims are judged, in the order in which they first occur.
-    #[must_use]
-    pub fn along_values(&self) -> Vec<&str> {
-        let mut values = Vec::new();
-        for along in self.claims.iter().flat_map(|claim| &claim.along) {
-            if !values.contains(&along.value.as_str()) {
-                values.push(along.value.as_str());
-            }
-        }
-        values
-    }
-
-    /// How many claims agree at `value` of the key, of how many: "7 of 14".
-    #[must_use]
-    pub fn agreeing(&self, value: &str) -> String {
-        let there: Vec<_> = self.claims.iter().filter_map(|claim| claim.at(value)).collect();
-        let agree = there.iter().filter(|along| along.verdict == Verdict::Agrees).count();
-        format!("{agree} of {}", there.len())
-    }
-}
-
 impl Claim {
-    /// What becomes of it at `value` of the key.
+    /// Returns the number of readings in which it agrees, the first included, and the number of all; `None` if it was read in no other way.
     #[must_use]
-    pub fn at(&self, value: &str) -> Option<&Along> {
-        self.along.iter().find(|along| along.value == value)
+    pub fn holds_in(&self) -> Option<(usize, usize)> {
+        let verdicts = self.readings.iter().map(|read| read.verdict).chain([self.verdict]);
+        let agree = verdicts.filter(|verdict| *verdict == Verdict::Agrees).count();
+        (!self.readings.is_empty()).then_some((agree, self.readings.len() + 1))
     }
 }
 
@@ -349,17 +327,17 @@ pub struct Claim {
     pub statement: String,
     /// Index of the experiment that it was measured in.
     pub experiment: Option<usize>,
-    /// What becomes of it at values of the key; empty if it does not depend on it.
-    pub along: Vec<Along>,
+    /// Outcomes in other readings of what the paper leaves open; empty if it was read in no other way.
+    pub readings: Vec<ReadOtherwise>,
 }
 
-/// A claim at one value of a key.
+/// Outcome of a claim in another reading of what the paper leaves open.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Along {
-    /// The value.
-    pub value: String,
-    /// What was measured there, in the unit of the claim; `None` if it could not be.
+pub struct ReadOtherwise {
+    /// Answers that differ from the first reading.
+    pub name: String,
+    /// Measurement, in the unit of the claim; `None` if there is none.
     pub measured: Option<Measured>,
-    /// What becomes of the claim.
+    /// Verdict on the claim.
     pub verdict: Verdict,
 }

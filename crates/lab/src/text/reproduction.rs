@@ -2,10 +2,10 @@
 
 use super::comparison;
 use super::table::{Align, render};
-use crate::claims::{Evidence, Mechanism, Register, Standing, Tally, Verdict};
+use crate::claims::{Evidence, Mechanism, Register, Standing, Tally};
 use crate::comparison::Comparison;
 use crate::plan::Effort;
-use crate::{report, view};
+use crate::view;
 
 /// Every figure that was made, and what its claims came to.
 #[must_use]
@@ -16,7 +16,7 @@ pub fn describe(
     effort: Effort,
 ) -> String {
     let figures = made.iter().map(|(_, figure)| comparison::describe(figure) + "\n").collect::<String>();
-    let judged = verdicts(register, evidence, effort) + &along(&view::claims(register, evidence, effort));
+    let judged = verdicts(register, evidence, effort);
     figures + &judged + &readings(evidence) + &counts(evidence)
 }
 
@@ -70,32 +70,4 @@ fn counts(evidence: &[Evidence<'_>]) -> String {
     let standing = Standing::of(evidence);
     let headline = if standing.claims > 0 { format!("\n{}\n", standing.headline()) } else { String::new() };
     format!("\n{}\n{headline}", lines.join("\n"))
-}
-
-/// What becomes of claims along the key that the register names; nothing if it names none.
-fn along(claims: &report::Claims) -> String {
-    let values = claims.along_values();
-    if values.is_empty() {
-        return String::new();
-    }
-    let columns = values.iter().map(|value| (*value, Align::Right));
-    let header: Vec<_> =
-        [("claim", Align::Left), ("claimed", Align::Left)].into_iter().chain(columns).collect();
-    let cell = |claim: &report::Claim, value: &str| {
-        let at = claim.at(value);
-        at.map_or_else(String::new, |at| {
-            let measured = at.measured.as_ref().map_or_else(|| "-".to_owned(), report::Measured::text);
-            format!("{measured} {}", at.verdict.symbol())
-        })
-    };
-    let row = |claim: &report::Claim| {
-        let cells = values.iter().map(|value| cell(claim, value));
-        [claim.id.clone(), claim.claimed.clone()].into_iter().chain(cells).collect()
-    };
-    let judged = claims.claims.iter().filter(|claim| !claim.along.is_empty());
-    let agreeing = values.iter().map(|value| claims.agreeing(value));
-    let last = ["agree".to_owned(), String::new()].into_iter().chain(agreeing).collect();
-    let rows: Vec<Vec<String>> = judged.map(row).chain(std::iter::once(last)).collect();
-    let legend = Verdict::ALL.map(|verdict| format!("{} {}", verdict.symbol(), verdict.word())).join(", ");
-    format!("\nalong {} ({legend})\n\n{}", claims.along, render(&header, &rows))
 }

@@ -3,8 +3,8 @@
 use hopline_lab::Scenario;
 use hopline_lab::record::distribution::{PERCENT, Times};
 use hopline_lab::report::{
-    Along, Better, Claim, Claims, Distributed, Experiment, Family, FamilyMember, FlowRow, FlowSeries, Map,
-    Measured, Metric, Report, Reproduce, RunSeries, Value, Variant, Verdict, Versus,
+    Better, Claim, Claims, Distributed, Experiment, Family, FamilyMember, FlowRow, FlowSeries, Map, Measured,
+    Metric, Report, Reproduce, RunSeries, Value, Variant, Verdict, Versus,
 };
 use hopline_lab::stats::Confidence;
 use serde_json::{Value as Json, json};
@@ -209,8 +209,8 @@ pub(crate) fn several() -> Report {
     ];
     let walk = experiment("walk", variants(&rows, 8), 8, 11);
     let lanes = experiment("three-lanes", windows(10), 10, 3);
-    let at = |value: &str, verdict, mean| Along {
-        value: value.into(),
+    let read = |name: &str, verdict, mean| ReadOtherwise {
+        name: name.into(),
         measured: Some(Measured::of(vec![mean - 2.0, mean, mean + 2.0])),
         verdict,
     };
@@ -225,9 +225,13 @@ pub(crate) fn several() -> Report {
         verdict,
         statement: "twice as much arrives".into(),
         experiment: Some(0),
-        along: match verdict {
+        readings: match verdict {
             Verdict::CannotBeJudged => Vec::new(),
-            _ => vec![at("367", Verdict::Differs, 5.0), at("653", verdict, 51.0), at("807", verdict, 60.0)],
+            _ => vec![
+                read("ACKs at once", Verdict::Differs, 5.0),
+                read("all interference adds up", verdict, 51.0),
+                read("ACKs at once, all interference adds up", Verdict::Agrees, 60.0),
+            ],
         },
     };
     let claims = vec![
@@ -240,11 +244,7 @@ pub(crate) fn several() -> Report {
         title: "A paper, reproduced".into(),
         intro: vec!["Figures and tables of a paper, with the published value beside ours.".into()],
         version: "0.1.0".into(),
-        claims: Some(Claims {
-            note: "Quick: 5 runs instead of 50.".into(),
-            along: "radio.carrier_sense_range_m".into(),
-            claims,
-        }),
+        claims: Some(Claims { note: "Quick: 5 runs instead of 50.".into(), claims }),
         experiments: vec![wired, walk, lanes],
     }
 }

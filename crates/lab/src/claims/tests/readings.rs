@@ -87,7 +87,8 @@ fn an_answer_that_changes_nothing_is_refused() {
 
 #[test]
 fn a_first_reading_that_sets_keys_is_refused() {
-    let axes = AXES.replace("name = \"delayed\"", "name = \"delayed\"\nset = { \"tcp.delayed_ack_ms\" = 200 }");
+    let axes =
+        AXES.replace("name = \"delayed\"", "name = \"delayed\"\nset = { \"tcp.delayed_ack_ms\" = 200 }");
     let refused = register_with(&axes, &claim(&format!("{WIDE}\nabove = 0"))).1.unwrap_err().to_string();
     assert!(refused.contains("the first reading of the axis \"acks\" sets keys"), "{refused}");
     assert!(refused.contains("belong into the plans"), "{refused}");
@@ -95,7 +96,8 @@ fn a_first_reading_that_sets_keys_is_refused() {
 
 #[test]
 fn a_claim_that_the_paper_does_not_make_is_not_read_otherwise() {
-    let claims = [claim(&format!("{WIDE}\nabove = 0")), claim(&format!("{WIDE}\nabove = 0\nkind = \"ours\""))];
+    let claims =
+        [claim(&format!("{WIDE}\nabove = 0")), claim(&format!("{WIDE}\nabove = 0\nkind = \"ours\""))];
     let second = claims[1].replacen("X-1", "X-2", 1);
     let (_folder, register) = register_with(AXES, &[claims[0].as_str(), &second].concat());
     let register = register.unwrap();

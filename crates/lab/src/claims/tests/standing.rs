@@ -90,23 +90,19 @@ fn claims_of_figures_with_different_axes_meet_where_common_answers_are_the_same(
     let of = |id: &str| gain(id, "above = 50\nsentence = \"X-1\"");
     let read = |answers: &[(usize, usize)], verdict| (Reading::of(answers), verdict);
     // The first claim's figure has the axes 0 and 1, the second's 1 and 2.
-    let first = [
-        read(&[(0, 0), (1, 1)], Agrees),
-        read(&[(0, 1), (1, 0)], Differs),
-        read(&[(0, 1), (1, 1)], Differs),
-    ];
+    let first =
+        [read(&[(0, 0), (1, 1)], Agrees), read(&[(0, 1), (1, 0)], Differs), read(&[(0, 1), (1, 1)], Differs)];
     let second = |at_1: Verdict| {
-        vec![
-            read(&[(1, 0), (2, 1)], Differs),
-            read(&[(1, 1), (2, 0)], at_1),
-            read(&[(1, 1), (2, 1)], Agrees),
-        ]
+        vec![read(&[(1, 0), (2, 1)], Differs), read(&[(1, 1), (2, 0)], at_1), read(&[(1, 1), (2, 1)], Agrees)]
     };
     let both = |second: Vec<_>| standing_read(&[of("X-1"), of("X-2")], &[first.to_vec(), second]);
     let some = both(second(Agrees));
     assert_eq!((some.claims, some.in_all, some.in_some, some.in_none, some.readings), (1, 0, 1, 0, 4));
     // A claim of a figure without axes holds or not wherever the other is judged.
-    let plain = standing_read(&[of("X-1"), gain("X-2", "above = 150\nsentence = \"X-1\"")], &[first.to_vec(), vec![]]);
+    let plain = standing_read(
+        &[of("X-1"), gain("X-2", "above = 150\nsentence = \"X-1\"")],
+        &[first.to_vec(), vec![]],
+    );
     assert_eq!((plain.in_some, plain.in_none), (0, 1));
 }
 

@@ -1,7 +1,7 @@
 //! Pages of small reports.
 
 use super::*;
-use crate::report::{Along, Better, Claim, Claims, Verdict, Versus};
+use crate::report::{Better, Claim, Claims, ReadOtherwise, Verdict, Versus};
 
 fn two_variants() -> Experiment {
     let measured =
@@ -80,11 +80,11 @@ fn claims_are_counted_listed_and_linked() {
         verdict,
         statement: "r".into(),
         experiment,
-        along: Vec::new(),
+        readings: Vec::new(),
     };
     let claims =
         vec![claim(Verdict::Agrees, Some(0)), claim(Verdict::Agrees, Some(7)), claim(Verdict::Differs, None)];
-    let claims = Some(Claims { note: "Quick.".into(), along: String::new(), claims });
+    let claims = Some(Claims { note: "Quick.".into(), claims });
     let page = html(&Report { claims, experiments: vec![two_variants()], ..Report::default() });
     assert!(page.contains(r##"<a href="#experiment-1">N1</a>"##));
     assert!(!page.contains("#experiment-8"), "there is no such experiment");
@@ -93,13 +93,13 @@ fn claims_are_counted_listed_and_linked() {
 }
 
 #[test]
-fn what_becomes_of_claims_along_a_key_is_a_table_with_gaps() {
-    let at = |value: &str, mean, verdict| Along {
-        value: value.into(),
+fn claims_that_were_read_otherwise_are_a_table_of_the_readings_that_decide() {
+    let read = |name: &str, mean, verdict| ReadOtherwise {
+        name: name.into(),
         measured: Some(Measured { mean, interval: None, runs: Vec::new() }),
         verdict,
     };
-    let claim = |id: &str, along| Claim {
+    let claim = |id: &str, readings| Claim {
         id: id.into(),
         scenario: String::new(),
         metric: String::new(),
@@ -110,23 +110,16 @@ fn what_becomes_of_claims_along_a_key_is_a_table_with_gaps() {
         verdict: Verdict::Agrees,
         statement: String::new(),
         experiment: None,
-        along,
+        readings,
     };
-    let both = vec![at("367", 5.0, Verdict::Agrees), at("550", 7.0, Verdict::Differs)];
-    let one = vec![at("550", 9.0, Verdict::CannotBeJudged)];
-    let claims = vec![claim("N1", both), claim("N2", one), claim("N3", Vec::new())];
-    let claims = Some(Claims { note: String::new(), along: "sense <m>".into(), claims });
+    let both = vec![read("sensed <far>", 5.0, Verdict::Differs), read("ACKs at once", 7.0, Verdict::Agrees)];
+    let claims = vec![claim("N1", both), claim("N2", Vec::new())];
+    let claims = Some(Claims { note: String::new(), claims });
     let page = html(&Report { claims, ..Report::default() });
-    let table = page.split("<h3>").nth(1).unwrap();
-    assert!(table.starts_with("Along sense &#60;m&#62;</h3>"), "{table}");
-    let cells = |id: &str| {
-        let row = table.split(&format!("<td class=\"name\">{id}</td>")).nth(1);
-        row.map(|row| row.split("</tr>").next().unwrap().matches("<td class=\"number\">").count())
-    };
-    assert_eq!([cells("N1"), cells("N2"), cells("N3")], [Some(2), Some(2), None]);
-    let counts = "<td class=\"number\">1 of 1</td><td class=\"number\">0 of 2</td>";
-    assert!(table.contains(counts), "{table}");
-    assert!(table.contains("<td class=\"number\"></td><td class=\"number\">9 m"), "{table}");
+    let table = page.split("<h3>Read otherwise</h3>").nth(1).unwrap().split("</table>").next().unwrap();
+    assert!(table.contains("<td class=\"name\">N1</td><td class=\"number\">2 of 3</td>"), "{table}");
+    assert!(table.contains("sensed &#60;far&#62;: 5 m") && !table.contains("ACKs at once"), "{table}");
+    assert!(!table.contains("N2"), "{table}");
 }
 
 #[test]
