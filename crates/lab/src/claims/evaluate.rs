@@ -232,9 +232,13 @@ fn measured(
     Ok(Ok(Measurement {
         figure: runs.number,
         point: point_label(&found),
-        against: against.map(|against| match (&measure.quantity, &over) {
-            (Quantity::OverFigure(_, figure), Some(over)) => {
+        against: against.map(|against| match (&measure.quantity, &over, &found.second) {
+            (Quantity::OverFigure(_, figure), Some(over), _) => {
                 format!("{against}, over {} in {figure}", point_label(over))
+            }
+            (_, _, Some([over, over_against])) => {
+                let over_against = over_against.described_beside(over);
+                format!("{against}, over {} / {over_against}", over.described_beside(&found.place))
             }
             _ => against,
         }),

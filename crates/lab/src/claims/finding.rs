@@ -1,6 +1,6 @@
 //! From the runs of the points that a claim is about to a number with its interval.
 
-use super::measure::{Measure, Quantity};
+use super::measure::{Measure, Quantity, SecondRatio};
 use super::selector::{Named, OfSeveral, Selector};
 use super::sham::{FigureRuns, Switch};
 use super::verdict::Scale;
@@ -19,6 +19,8 @@ pub(super) struct Found<'a> {
     pub(super) place: Place<'a>,
     /// What it is compared with.
     pub(super) against: Option<Place<'a>>,
+    /// The second ratio, if it is a ratio of ratios.
+    pub(super) second: Option<[Place<'a>; 2]>,
     /// What stands for several points, if there were several.
     pub(super) of_several: Option<(OfSeveral, usize)>,
     /// What they say together.
@@ -56,10 +58,17 @@ impl<'a> Found<'a> {
             (Some(other), None) => Some(place.of(metric(&other.subject))),
             _ => elsewhere.clone(),
         };
+        let second = measure.over.as_ref().map(|over| over.places(measure, runs, switch)).transpose()?;
+        let finding = |place: &Place<'a>, against: Option<&Place<'a>>| match (&second, against) {
+            (Some([over, over_against]), Some(against)) => {
+                Finding::ratio_of_ratios([place, against, over, over_against])
+            }
+            _ => Finding::of(measure, place, against),
+        };
         let mut found: Vec<_> = candidates
             .into_iter()
             .map(|place| (beside(&place), place))
-            .map(|(against, place)| (Finding::of(measure, &place, against.as_ref()), place, against))
+            .map(|(against, place)| (finding(&place, against.as_ref()), place, against))
             .collect();
         // Those without a number come first, and are taken only if there are no others.
         found.sort_by(|(a, ..), (b, ..)| value_of(a).total_cmp(&value_of(b)));
@@ -74,7 +83,26 @@ impl<'a> Found<'a> {
             count => without + rank(count),
         };
         let (finding, place, against) = found.swap_remove(chosen);
-        Ok(Self { place, against, of_several, finding })
+        Ok(Self { place, against, second, of_several, finding })
+    }
+}
+
+impl SecondRatio {
+    /// Returns the places of the second ratio: of several the best in the metric.
+    fn places<'a>(
+        &'a self,
+        measure: &'a Measure,
+        runs: FigureRuns<'a>,
+        switch: Switch,
+    ) -> Result<[Place<'a>; 2], Problem> {
+        let (level, name) = (measure.metric.level(), measure.metric.name);
+        let place = |selector: &'a Selector| {
+            let points = runs.switched(selector.find_all(named_points(runs.comparison))?, switch)?;
+            let metric = (level, self.subject.as_str(), name);
+            let better = measure.metric.better;
+            Ok::<_, Problem>(Place::all(runs.comparison, points, selector, metric, better).swap_remove(0))
+        };
+        Ok([place(&self.point)?, place(&self.against)?])
     }
 }
 
@@ -178,7 +206,7 @@ impl<'a> Place<'a> {
 pub(super) enum Finding {
     /// A mean.
     Estimate(Estimate),
-    /// A gain in percent, by the logarithm of its ratio.
+    /// A gain in percent, by the logarithm of its ratio, or of its ratio of ratios.
     LogRatio(Estimate),
     /// A statistic of gains; it is there.
     Gains(Gains, GainStatistic),
@@ -201,6 +229,22 @@ impl Finding {
             None if gains.pct.is_empty() => Err("what it is compared with is zero in every run"),
             None if gains.pct.len() < 2 => Err("a single run has no spread"),
             None => Err("the mean gain is not above zero"),
+        }
+    }
+
+    /// The ratio of the first two over the ratio of the last two, by its logarithm, of the runs that have all four.
+    fn ratio_of_ratios(places: [&Place<'_>; 4]) -> Result<Self, Missing> {
+        let values = places.map(Place::values);
+        let runs = values.iter().map(Vec::len).min().unwrap_or(0);
+        let all_four = |run: &usize| values.iter().all(|of_place| of_place[*run].is_finite());
+        let kept: Vec<usize> = (0..runs).filter(all_four).collect();
+        if kept.is_empty() {
+            return Err("no run has the metric at all four points");
+        }
+        let of_kept = values.map(|of_place| kept.iter().map(|&run| of_place[run]).collect::<Vec<f64>>());
+        match Estimate::of_log_ratio_of_ratios(of_kept.each_ref().map(Vec::as_slice)) {
+            Some(estimate) => Ok(Self::LogRatio(estimate)),
+            None => Err("one of the four means is zero"),
         }
     }
 

@@ -182,6 +182,12 @@ pub const CLAIM: &[Key] = &[
         "over_figure",
         "id of the figure whose same statistic it is taken over: the claim is the ratio of the two; of `ratio-sd` and `ratio-sd-per-mean`",
     ),
+    Key::settings(
+        "over",
+        "settings of a second point: the claim is the ratio of `point` to `against`, over the ratio of this one to `over_against`, less one, in percent; default: `point`",
+    ),
+    Key::settings("over_against", "what `over` is compared with; default: `against`"),
+    Key::text("over_flow", "name of the flow whose metric the second ratio is of; default: `flow`"),
     Key::number("claimed", -1e12, 1e12, "the value claimed: in the unit of the metric, or in percent"),
     Key::number(
         "tolerance",

@@ -23,6 +23,8 @@ pub struct Measure {
     pub point: Selector,
     /// What it is compared with, if the claim is a gain.
     pub against: Option<Against>,
+    /// The second ratio, if the claim is a ratio of ratios.
+    pub over: Option<SecondRatio>,
     /// What is made of the runs.
     pub quantity: Quantity,
     /// What is claimed.
@@ -39,6 +41,17 @@ pub struct Against {
     /// Of which point; `None`: of the same that is measured.
     pub point: Option<Selector>,
     /// Of which flow or pair of flows; empty for a metric of the run.
+    pub subject: String,
+}
+
+/// The ratio that the ratio of a claim is taken over: the same metric at two points of the same figure.
+#[derive(Clone, Debug)]
+pub struct SecondRatio {
+    /// Its numerator.
+    pub point: Selector,
+    /// Its denominator.
+    pub against: Selector,
+    /// The flow or pair of flows of both; empty for a metric of the run.
     pub subject: String,
 }
 
@@ -64,14 +77,25 @@ impl Measure {
             selector.check(metric)?;
         }
         let quantity = Quantity::of(section, against.as_ref(), figure, figures)?;
-        let is_gain_of_means = against.is_some() && quantity == Quantity::Mean;
+        let over = SecondRatio::of(section, &subject, &quantity, metric)?;
+        let is_gain_of_means = against.is_some() && over.is_none() && quantity == Quantity::Mean;
         let is_size = section.has("claimed") || section.has("low");
         let scale = match is_gain_of_means && is_size && rule.log_ratios.contains(&metric.name) {
             true => Scale::LogRatio,
             false => Scale::Linear,
         };
         let claimed = claimed(section, against.is_some(), scale, rule)?;
-        Ok(Self { figure: figure.to_owned(), metric, subject, point, against, quantity, claimed, scale })
+        Ok(Self {
+            figure: figure.to_owned(),
+            metric,
+            subject,
+            point,
+            against,
+            over,
+            quantity,
+            claimed,
+            scale,
+        })
     }
 
     /// Whether the claim is a gain or a loss, or a size.
@@ -100,7 +124,9 @@ impl Measure {
         let over = matches!(&self.quantity, Quantity::OverFigure(_, over) if over == figure);
         let point = (self.figure == figure || over).then_some(&self.point);
         let against = self.against.as_ref().filter(|a| a.figure == figure || over);
-        point.into_iter().chain(against.and_then(|a| a.point.as_ref())).collect()
+        let second = self.over.as_ref().filter(|_| self.figure == figure);
+        let of_second = second.into_iter().flat_map(|second| [&second.point, &second.against]);
+        point.into_iter().chain(against.and_then(|a| a.point.as_ref())).chain(of_second).collect()
     }
 }
 
@@ -110,7 +136,11 @@ impl Measure {
         let picked = |selector: &Selector| selector.find_all(named_points(comparison)).unwrap_or_default();
         let own = if figure.id == self.figure { picked(&self.point) } else { Vec::new() };
         let against = self.against.as_ref().filter(|against| against.figure == figure.id);
-        let compared = against.and_then(|against| against.point.as_ref()).map(picked).unwrap_or_default();
+        let mut compared = against.and_then(|against| against.point.as_ref()).map(picked).unwrap_or_default();
+        if let Some(second) = self.over.as_ref().filter(|_| figure.id == self.figure) {
+            compared.extend(picked(&second.point));
+            compared.extend(picked(&second.against));
+        }
         let role = |point: usize| match (own.contains(&point), compared.contains(&point)) {
             (true, _) => "point",
             (_, true) => "against",
@@ -148,6 +178,43 @@ impl Against {
         let subject = other.unwrap_or(subject).to_owned();
         let is_gain = point.is_some() || other.is_some();
         Ok(is_gain.then(|| Self { figure: figure.to_owned(), point, subject }))
+    }
+}
+
+impl SecondRatio {
+    /// Reads `over`, `over_against` and `over_flow`; `None` if none of them is there.
+    fn of(
+        section: &Section<'_>,
+        subject: &str,
+        quantity: &Quantity,
+        metric: &MetricInfo,
+    ) -> Result<Option<Self>, Problem> {
+        let Some(key) = ["over", "over_against", "over_flow"].into_iter().find(|key| section.has(key)) else {
+            return Ok(None);
+        };
+        let wrong = |what: String, help: &str| Err(Problem::new(what).at(section.origin_of(key)).help(help));
+        if !section.has("against") || section.has("against_figure") {
+            return wrong(
+                format!("`{key}` without a point of the same figure that `point` is compared with"),
+                "a ratio of ratios has four points: `point`, `against`, `over` and `over_against`",
+            );
+        }
+        if *quantity != Quantity::Mean || section.has("of_several") || section.has("against_flow") {
+            return wrong(
+                format!("`{key}` beside `statistic`, `of_several` or `against_flow`"),
+                "a ratio of ratios is made of the means of the metric",
+            );
+        }
+        let other = section.word("over_flow");
+        if other.is_some() && subject.is_empty() {
+            return wrong("`over_flow` without `flow`".to_owned(), "say which flow is compared with it");
+        }
+        let or = |key: &str, default: &str| {
+            let selector = Selector::of(section, if section.has(key) { key } else { default }, None);
+            selector.check(metric).map(|()| selector)
+        };
+        let (point, against) = (or("over", "point")?, or("over_against", "against")?);
+        Ok(Some(Self { point, against, subject: other.unwrap_or(subject).to_owned() }))
     }
 }
 

@@ -17,7 +17,7 @@ mod tests;
 mod verdict;
 
 pub use evaluate::{Evidence, Measurement, evaluate, evaluate_one};
-pub use measure::{Against, Measure, Quantity};
+pub use measure::{Against, Measure, Quantity, SecondRatio};
 pub use readings::{Answer, Axis, ReadOtherwise, Reading};
 pub use selector::{OfSeveral, Selector};
 pub use sham::{Mechanism, Sham, Shams};

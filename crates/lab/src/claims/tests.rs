@@ -1,4 +1,5 @@
 mod pairs;
+mod ratios;
 mod readings;
 mod sham;
 mod sizes;

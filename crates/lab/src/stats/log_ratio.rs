@@ -17,6 +17,23 @@ impl Estimate {
     pub fn of_independent_log_ratio(values: &[f64], baseline: &[f64]) -> Option<Self> {
         log_ratio(values, baseline, Self::of_independent)
     }
+
+    /// The logarithm of the ratio of the first two means over the ratio of the last two, of values of the same runs.
+    ///
+    /// Its error is, to first order, that of the same sum of what each value is over its mean. `None` where a mean is not
+    /// above 0.
+    #[must_use]
+    pub fn of_log_ratio_of_ratios(values: [&[f64]; 4]) -> Option<Self> {
+        let means = values.map(mean);
+        if means.iter().any(|&mean| mean.is_nan() || mean <= 0.0) {
+            return None;
+        }
+        let sum = |term: [f64; 4]| term[0] - term[1] - term[2] + term[3];
+        let of_run = |run: usize| sum(std::array::from_fn(|place| values[place][run] / means[place]));
+        let runs = values.iter().map(|of_place| of_place.len()).min().unwrap_or(0);
+        let error = Self::of(&(0..runs).map(of_run).collect::<Vec<_>>());
+        Some(Self { mean: sum(means.map(libm::log)), ..error })
+    }
 }
 
 fn log_ratio(
@@ -62,6 +79,24 @@ mod tests {
         assert_eq!(Estimate::of_log_ratio(&[0.0, 0.0], &[2.0, 2.0]), None);
         assert_eq!(Estimate::of_log_ratio(&[2.0, 2.0], &[0.0, 0.0]), None);
         assert_eq!(Estimate::of_log_ratio(&[], &[]), None);
+    }
+
+    #[test]
+    fn a_ratio_of_ratios_cancels_what_both_have() {
+        let (once, twice) = ([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]);
+        let e = Estimate::of_log_ratio_of_ratios([&twice, &once, &once, &twice]).unwrap();
+        assert!(close(e.mean, libm::log(4.0)) && e.deviation.unwrap() < 1e-15, "{e:?}");
+        assert_eq!(Estimate::of_log_ratio_of_ratios([&twice, &once, &[0.0; 3], &twice]), None);
+        assert_eq!(Estimate::of_log_ratio_of_ratios([&[], &[], &[], &[]]), None);
+    }
+
+    /// With a second ratio that does not vary it is the ratio alone.
+    #[test]
+    fn the_error_of_a_ratio_of_ratios_is_that_of_the_ratio_that_varies() {
+        let (values, baseline) = ([1.0, 3.0], [12.0, 4.0]);
+        let one = Estimate::of_log_ratio(&values, &baseline).unwrap();
+        let both = Estimate::of_log_ratio_of_ratios([&values, &baseline, &[5.0; 2], &[5.0; 2]]).unwrap();
+        assert!(close(both.mean, one.mean) && close(both.deviation.unwrap(), one.deviation.unwrap()));
     }
 
     /// Variances over the means 2 and 3 squared: 1/4 of three values, (20/3)/9 of four; of the means 1/12 and 5/27.
