@@ -141,6 +141,8 @@ def number(measured):
     if not measured or measured["mean"] is None:
         return ""
     factor, unit = for_people(measured["unit"])
+    if measured["unit"] == "s" and abs(measured["mean"]) < 1:
+        factor, unit = 1e3, " ms"
     mean = measured["mean"] * factor
     # An interval without an end: a ratio whose denominator may be next to nothing.
     low, high = measured["interval"] or (measured["mean"], measured["mean"])

@@ -56,11 +56,13 @@ fn every_claim_of_every_paper_is_registered_and_no_other() {
     ];
     const SNOOP: &[&str] = &[
         "H-1", "H-2", "H-3", "H-4", "H-5", "H-6", "H-7", "H-8", "H-9", "H-10", "I-1", "Z-1", "Z-2", "Z-3",
-        "Z-4", "Z-5", "Z-6", "Z-7",
+        "Z-4", "Z-5", "Z-6", "Z-7", // and by a second reading:
+        "F-1", "H-11", "H-12", "I-2", "L-1", "Z-8",
     ];
     const DPROXY: &[&str] = &[
         "Q-1", "Q-2", "Q-3", "Q-4", "Q-5", "Q-6", "Q-7", "Q-8", "X-1", "X-2", "X-3", "X-4", "X-5", "X-6",
-        "X-7",
+        "X-7", // and by a second reading:
+        "Q-9", "Q-10", "Q-11", "Q-12",
     ];
     // All claims of these are ours.
     const OURS: &[&str] = &[];

@@ -8,7 +8,7 @@ use thiserror::Error;
 /// Parameters of the DCF of one node.
 ///
 /// Presets: [`Config::dot11b`], [`Config::dot11a`] follow the standard; [`Config::ns2_wavelan`] follows ns-2.35,
-/// [`Config::ns3_wavelan`] ns-3.37. [`Config::qualnet`] is the standard at the rates of a paper.
+/// [`Config::ns3_wavelan`] ns-3.37. [`Config::madwifi`] has the defaults of a driver. [`Config::qualnet`] is the standard at the rates of a paper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Slot time. b: 20 µs, a: 9 µs (802.11-2020 Tables 16-4, 17-21).
@@ -257,6 +257,16 @@ impl Config {
         }
     }
 
+    /// 802.11a at 54 Mb/s with the defaults of the MadWifi driver for best effort at an access point with at most one station
+    /// (`net80211/ieee80211_proto.c` and `ath/if_ath.c` in its trunk of October 2007): aggressive mode,
+    /// which has AIFSN 2 (DIFS), a TXOP of 64 · 32 µs and CWmin 7; ACKs and CTS at 6 Mb/s. An access point with two stations
+    /// or more, and an ad-hoc station, has CWmin 15. Fast frames, which the driver joins where both ends are Atheros cards, are
+    /// not modelled.
+    #[must_use]
+    pub fn madwifi() -> Self {
+        Self { cw_min: 7, burst_limit: Some(Duration::from_micros(64 * 32)), ..Self::dot11a() }
+    }
+
     /// ns-2.35's `Mac/802_11` as the CMU wireless scripts configure it: 2 Mb/s data, 1 Mb/s basic, RTS always,
     /// four addresses, and its departures from the standard.
     #[must_use]
@@ -369,7 +379,7 @@ mod tests {
 
     #[test]
     fn presets_are_valid() {
-        let papers = [Config::ns2_wavelan(), Config::ns3_wavelan(), Config::qualnet()];
+        let papers = [Config::ns2_wavelan(), Config::ns3_wavelan(), Config::qualnet(), Config::madwifi()];
         for c in [Config::dot11a(), Config::dot11b()].into_iter().chain(papers) {
             assert_eq!(c.validate(), Ok(()));
         }

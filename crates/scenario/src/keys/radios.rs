@@ -29,6 +29,8 @@ pub enum RadioPreset {
     Dot11bRanges,
     /// 802.11a, each rate with its own range.
     Dot11aRanges,
+    /// 802.11a with the defaults of the MadWifi driver at an access point.
+    Madwifi,
     /// QualNet's 802.11 with a range of 367 m.
     Qualnet367,
 }
@@ -94,6 +96,7 @@ pub mod radio {
             "dot11a" => RadioPreset::Dot11a,
             "dot11b-ranges" => RadioPreset::Dot11bRanges,
             "dot11a-ranges" => RadioPreset::Dot11aRanges,
+            "madwifi" => RadioPreset::Madwifi,
             "qualnet-367" => RadioPreset::Qualnet367,
         },
         "starting point for all of [radio], [mac] and [queue]; see above",
@@ -258,7 +261,7 @@ pub const MAC: &[Key] = &[
         "burst_limit_us",
         1,
         100_000,
-        "of normal and no-ack, without effect with block-ack: how long a station that has won the medium may go on with frames SIFS apart, ACKs included; default: no bursts",
+        "of normal and no-ack, without effect with block-ack: how long a station that has won the medium may go on with frames SIFS apart, ACKs included; 1: no bursts; default: no bursts, of madwifi: 2048",
     ),
     Key::integer("block_size", 1, 64, "most packets in a block; block-ack: 12 if not given"),
     Key::integer(

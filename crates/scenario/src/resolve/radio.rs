@@ -54,6 +54,7 @@ impl Preset {
             RadioPreset::Ns3Wavelan => standard(mac::Config::ns3_wavelan()),
             RadioPreset::Dot11b => standard(mac::Config::dot11b()),
             RadioPreset::Dot11a => standard(mac::Config::dot11a()),
+            RadioPreset::Madwifi => standard(mac::Config::madwifi()),
             RadioPreset::Dot11bRanges => {
                 Self { phy: phy::Config::dot11b_ranges(), ..standard(mac::Config::dot11b()) }
             }
@@ -321,7 +322,7 @@ fn apply_rules(config: &mut mac::Config, section: Section<'_>) {
     }
     let bytes = |key, default| section.small(key).unwrap_or(default);
     config.no_ack_bytes = bytes("no_ack_min_bytes", 0)..=bytes("no_ack_max_bytes", u32::MAX);
-    config.burst_limit = section.integer("burst_limit_us").map(Duration::from_micros);
+    config.burst_limit = section.integer("burst_limit_us").map(Duration::from_micros).or(config.burst_limit);
     let time = |key| section.number(key).map(|ms| Duration::from_secs_f64(ms * 1e-3));
     config.msdu_lifetime = time("msdu_lifetime_ms");
     config.block_ack_timeout = time("block_ack_timeout_ms");

@@ -45,7 +45,9 @@ fn without_jitter_what_they_ask_collides_for_ever() {
 
 #[test]
 fn it_is_the_same_with_each_preset_and_with_any_common_start() {
-    for preset in ["dot11a", "ns3-wavelan", "dot11b-ranges", "dot11a-ranges", "qualnet-367", "ns2-wavelan"] {
+    for preset in
+        ["dot11a", "ns3-wavelan", "dot11b-ranges", "dot11a-ranges", "madwifi", "qualnet-367", "ns2-wavelan"]
+    {
         let preset = format!("radio.preset={preset}");
         for (ask, _) in ASK {
             let (_, least) = delivered(&[&preset, ask]);

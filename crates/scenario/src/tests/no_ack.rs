@@ -27,6 +27,18 @@ fn bursts_are_off_unless_they_have_a_limit() {
 }
 
 #[test]
+fn madwifi_is_an_access_point_with_one_station_unless_keys_say_otherwise() {
+    let madwifi = |settings: &[&str]| mac(&[&["radio.preset=madwifi"], settings].concat());
+    let (driver, standard) = (madwifi(&[]), mac(&["radio.preset=dot11a"]));
+    assert_eq!((driver.cw_min, driver.cw_max, driver.difs()), (7, 1023, standard.difs()));
+    assert_eq!(driver.burst_limit, Some(Duration::from_micros(2048)));
+    assert_eq!((driver.data_rate, driver.basic_rate), (Rate::Ofdm54, Rate::Ofdm6));
+    let back = madwifi(&["mac.cw_min=15", "mac.burst_limit_us=1"]);
+    let no_bursts = Some(Duration::from_micros(1));
+    assert_eq!(back, mac::Config { burst_limit: no_bursts, ..standard });
+}
+
+#[test]
 fn packets_live_and_agreements_last_until_they_are_told_otherwise() {
     let times = |settings: &[&str]| {
         let mac = mac(&[&["mac.ack_policy=block-ack"], settings].concat());

@@ -65,7 +65,7 @@ fn a_range_is_that_of_data_and_the_other_rates_move_along() {
 #[test]
 fn circles_and_the_other_presets_are_those_of_every_rate() {
     let phy = |settings: &[&str]| pair(1.0, settings).radio.unwrap().phy;
-    for preset in ["ns2-wavelan", "ns3-wavelan", "dot11b", "dot11a", "qualnet-367"] {
+    for preset in ["ns2-wavelan", "ns3-wavelan", "dot11b", "dot11a", "madwifi", "qualnet-367"] {
         assert_eq!(phy(&[&format!("radio.preset={preset}")]).sensitivity, Sensitivity::Alike);
     }
     assert_eq!(phy(&["radio.preset=dot11b"]), phy::Config::wavelan());
