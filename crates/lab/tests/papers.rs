@@ -44,8 +44,7 @@ fn all_of(of_the_digest: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn every_claim_of_every_paper_is_registered_and_no_other() {
-    const DOOR: &[&str] =
-        &["D-1", "D-2", "D-3", "D-4", "D-5", "D-6", "D-7", "D-8", "D-9", "D-10", "D-11"];
+    const DOOR: &[&str] = &["D-1", "D-2", "D-3", "D-4", "D-5", "D-6", "D-7", "D-8", "D-9", "D-10", "D-11"];
     const NRED: &[&str] = &[
         "N-1", "N-2", "N-3", "N-4", "N-5", "N-6", "N-7", "N-8", "N-9", "N-10", "N-11", "N-12", "N-13",
         "N-14", "N-15", "N-16", "N-17", "N-18", "N-19", "N-20", "N-21",
