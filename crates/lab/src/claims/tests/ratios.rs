@@ -23,7 +23,8 @@ fn a_ratio_is_taken_over_a_second_one() {
     let (verdict, measurement, _) = measured([ONE, ONE, TWO, THREE]);
     let measurement = measurement.unwrap();
     assert!((measurement.value - 50.0).abs() < 1e-9, "three over two: {}", measurement.value);
-    assert!(measurement.interval.unwrap().half_width() < 1e-6, "all vary together: {measurement:?}");
+    let interval = measurement.interval.unwrap();
+    assert!(interval.high - interval.low < 1e-6, "all vary together: {measurement:?}");
     assert_eq!((verdict, measurement.unit), (Verdict::Agrees, "%"));
     assert_eq!(
         measurement.against.as_deref(),
