@@ -1,7 +1,7 @@
 //! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue) and
 //! [paths without one](tun_pair), both ends of links that repair their losses ([reading TCP](dproxy), or [whatever crosses](opaque)),
 //! [split connections](split), [gateways](gateway), [`handoff`], [Neighborhood RED](neighborhood), scheduling, sockets;
-//! [TPA](tpa) and [TPA-wide](wide) over UDP, and TPA [announced](announce) in TCP's handshakes.
+//! [TPA](tpa) and [TPA-wide](wide) over UDP, TPA [with TCP where the peer lacks it](fallback), and TPA [announced](announce) in TCP's handshakes.
 //!
 //! Programs that send bytes over lossy paths begin with [`wide`]: a listener and a stream, encrypted, with keys of [`key_files`].
 //! [`transfer`] moves files over any such stream.
@@ -20,6 +20,7 @@ pub mod diversion;
 pub mod dproxy;
 mod ends;
 mod error;
+pub mod fallback;
 pub mod frames;
 pub mod gateway;
 mod generic_netlink;

@@ -234,7 +234,7 @@ impl Clock {
 }
 
 /// An address to connect to `peer` from: any.
-pub(super) fn unspecified(peer: SocketAddr) -> SocketAddr {
+pub(crate) fn unspecified(peer: SocketAddr) -> SocketAddr {
     match peer {
         SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
         SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),

@@ -36,6 +36,7 @@ mod train;
 mod user;
 
 pub use self::host::Host;
+pub(crate) use self::host::unspecified;
 pub use self::listener::Listener;
 pub use self::protocol::{Company, Endpoint, Fragments, News, Protocol, Reason, Transmit};
 pub use self::socket::{Path, Sharing};

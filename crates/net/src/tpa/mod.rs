@@ -9,15 +9,15 @@
 //! [`Config::block_fill`], or on `flush`; writing blocks while [`Config::send_buffer`] is full. An attempt to connect ends
 //! after [`Config::syn_retries`].
 //!
-//! The paper has a library like that of sockets (appendix A); the list of its functions, table A1, is lost. Those of
-//! sockets, and what they are here:
+//! The paper has a library like that of sockets (appendix A); the list of its functions, table A1, is lost. For C see
+//! `docs/c.md`, "TPA as published". The functions of sockets, and what they are here:
 //!
 //! | sockets | here |
 //! |---|---|
 //! | `socket`, `bind` | [`Host::bind`] |
 //! | `listen` | [`Host::listen`], [`TpaListener::bind`] |
 //! | `accept` | [`TpaListener::accept`] |
-//! | `connect` | [`TpaStream::connect`], [`Host::connect`] |
+//! | `connect` | [`TpaStream::connect`], [`Host::connect`]; with TCP where the peer lacks TPA (§6): [`fallback`](crate::fallback) |
 //! | `send`, `recv` | [`Write`](std::io::Write), [`Read`](std::io::Read) |
 //! | `close` | [`TpaStream::close`], [`TpaStream::shutdown`], or drop |
 //!

@@ -1,0 +1,254 @@
+//! Decision between TPA and TCP: a machine without sockets and clock.
+
+use hopline_core::{Duration, Instant};
+
+/// Time that TPA has to answer.
+///
+/// Once TCP is open, TPA has as long again as TCP's handshake has taken, within two bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Least time after TCP is open. Default 60 ms: TPA repeats its first segment after 50 ms, so that one loss does not decide.
+    pub least: Duration,
+    /// Most time after TCP is open. Default 150 ms. The kernel withholds the last ACK of TCP's handshake for 200 ms: with more, servers
+    /// accept connections that end without data.
+    pub most: Duration,
+    /// Time after TCP has failed. Default 3 s.
+    pub alone: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        let millis = Duration::from_millis;
+        Self { least: millis(60), most: millis(150), alone: millis(3000) }
+    }
+}
+
+/// Progress of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// TCP's handshake has reached its last ACK.
+    TcpOpened,
+    /// TCP was refused, has timed out, or was reset while it waited for the decision.
+    TcpFailed,
+    /// The peer has answered TPA.
+    TpaOpened,
+    /// TPA was refused, or has timed out.
+    TpaFailed,
+}
+
+/// Result of a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The connection is TPA's.
+    Tpa,
+    /// The connection is TCP's.
+    Tcp,
+    /// There is no connection.
+    Neither,
+}
+
+/// State of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    NotMade,
+    Calling,
+    Open(Instant),
+    Failed(Instant),
+}
+
+/// Race of two attempts to connect to a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Race {
+    began: Instant,
+    patience: Patience,
+    tcp: Attempt,
+    tpa: Attempt,
+    decision: Option<Decision>,
+}
+
+impl Race {
+    /// Begins with both attempts.
+    #[must_use]
+    pub fn new(now: Instant, patience: Patience) -> Self {
+        Self { began: now, patience, tcp: Attempt::Calling, tpa: Attempt::Calling, decision: None }
+    }
+
+    /// Begins with TCP alone: the peer is known not to answer TPA.
+    #[must_use]
+    pub fn of_tcp_alone(now: Instant) -> Self {
+        Self { tpa: Attempt::NotMade, ..Self::new(now, Patience::default()) }
+    }
+
+    /// Takes the progress of an attempt. Returns the decision once there is one; it never changes.
+    pub fn handle(&mut self, now: Instant, event: Event) -> Option<Decision> {
+        let (attempt, state) = match event {
+            Event::TcpOpened => (&mut self.tcp, Attempt::Open(now)),
+            Event::TcpFailed => (&mut self.tcp, Attempt::Failed(now)),
+            Event::TpaOpened => (&mut self.tpa, Attempt::Open(now)),
+            Event::TpaFailed => (&mut self.tpa, Attempt::Failed(now)),
+        };
+        match (*attempt, state) {
+            (Attempt::Calling, _) | (Attempt::Open(_), Attempt::Failed(_)) => *attempt = state,
+            _ => {}
+        }
+        self.handle_timeout(now)
+    }
+
+    /// Takes the passing of time. Returns the decision once there is one.
+    pub fn handle_timeout(&mut self, now: Instant) -> Option<Decision> {
+        if self.decision.is_none() {
+            self.decision = self.decide(now);
+        }
+        self.decision
+    }
+
+    /// Returns the next time at which a decision falls without any progress.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        if self.decision.is_some() || self.tpa != Attempt::Calling {
+            return None;
+        }
+        match self.tcp {
+            Attempt::Open(at) => {
+                let handshake = at.since(self.began);
+                Some(at + handshake.max(self.patience.least).min(self.patience.most))
+            }
+            Attempt::Failed(at) => Some(at + self.patience.alone),
+            Attempt::Calling | Attempt::NotMade => None,
+        }
+    }
+
+    /// Returns whether the peer is known to answer TCP and not TPA.
+    #[must_use]
+    pub fn has_missed_tpa(&self) -> bool {
+        self.decision == Some(Decision::Tcp) && self.tpa != Attempt::NotMade
+    }
+
+    fn decide(&self, now: Instant) -> Option<Decision> {
+        let is_over = self.poll_timeout().is_some_and(|limit| now >= limit);
+        match (self.tcp, self.tpa) {
+            (_, Attempt::Open(_)) => Some(Decision::Tpa),
+            (Attempt::Open(_), Attempt::Failed(_) | Attempt::NotMade) => Some(Decision::Tcp),
+            (Attempt::Failed(_), Attempt::Failed(_) | Attempt::NotMade) => Some(Decision::Neither),
+            (Attempt::Open(_), Attempt::Calling) => is_over.then_some(Decision::Tcp),
+            (Attempt::Failed(_), Attempt::Calling) => is_over.then_some(Decision::Neither),
+            (Attempt::Calling | Attempt::NotMade, _) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Decision::*;
+    use super::Event::*;
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    fn race() -> Race {
+        Race::new(at(0), Patience::default())
+    }
+
+    #[test]
+    fn tpa_that_answers_first_wins_at_once() {
+        let mut race = race();
+        assert_eq!(race.handle(at(100), TpaOpened), Some(Tpa));
+        assert_eq!((race.poll_timeout(), race.has_missed_tpa()), (None, false));
+    }
+
+    #[test]
+    fn tpa_that_answers_within_a_round_trip_after_tcp_wins() {
+        let mut race = race();
+        assert_eq!(race.handle(at(100), TcpOpened), None);
+        assert_eq!(race.poll_timeout(), Some(at(200)));
+        assert_eq!(race.handle(at(199), TpaOpened), Some(Tpa));
+    }
+
+    #[test]
+    fn tcp_wins_a_round_trip_after_it_is_open_if_tpa_is_silent() {
+        let mut race = race();
+        race.handle(at(100), TcpOpened);
+        assert_eq!(race.handle_timeout(at(199)), None);
+        assert_eq!(race.handle_timeout(at(200)), Some(Tcp));
+        assert!(race.has_missed_tpa());
+        assert_eq!(race.handle(at(201), TpaOpened), Some(Tcp), "a decision is final");
+    }
+
+    #[test]
+    fn the_time_for_tpa_has_bounds() {
+        for (handshake, limit) in [(0, 60), (1, 61), (60, 120), (149, 298), (600, 750), (3000, 3150)] {
+            let mut race = race();
+            race.handle(at(handshake), TcpOpened);
+            assert_eq!(race.poll_timeout(), Some(at(limit)), "{handshake} ms");
+        }
+    }
+
+    #[test]
+    fn tcp_wins_at_once_if_tpa_is_refused() {
+        let mut race = race();
+        assert_eq!(race.handle(at(99), TpaFailed), None);
+        assert_eq!(race.poll_timeout(), None, "TCP has limits of its own");
+        assert_eq!(race.handle(at(100), TcpOpened), Some(Tcp));
+        assert!(race.has_missed_tpa());
+    }
+
+    #[test]
+    fn tcp_that_waits_for_tpa_wins_when_tpa_is_refused() {
+        let mut race = race();
+        race.handle(at(100), TcpOpened);
+        assert_eq!(race.handle(at(130), TpaFailed), Some(Tcp));
+    }
+
+    #[test]
+    fn tpa_wins_late_if_tcp_is_refused() {
+        let mut race = race();
+        assert_eq!(race.handle(at(100), TcpFailed), None);
+        assert_eq!(race.handle(at(3099), TpaOpened), Some(Tpa));
+    }
+
+    #[test]
+    fn a_peer_that_refuses_tcp_and_says_nothing_over_udp_is_given_up() {
+        let mut race = race();
+        race.handle(at(100), TcpFailed);
+        assert_eq!(race.poll_timeout(), Some(at(3100)));
+        assert_eq!(race.handle_timeout(at(3100)), Some(Neither));
+        assert!(!race.has_missed_tpa(), "nothing is known of it");
+    }
+
+    #[test]
+    fn both_refused_is_no_connection_whichever_comes_first() {
+        for events in [[TcpFailed, TpaFailed], [TpaFailed, TcpFailed]] {
+            let mut race = race();
+            assert_eq!(race.handle(at(100), events[0]), None);
+            assert_eq!(race.handle(at(101), events[1]), Some(Neither));
+        }
+    }
+
+    #[test]
+    fn a_known_peer_costs_no_time() {
+        let mut race = Race::of_tcp_alone(at(0));
+        assert_eq!(race.handle(at(100), TcpOpened), Some(Tcp));
+        assert!(!race.has_missed_tpa(), "it was not tried");
+        let mut race = Race::of_tcp_alone(at(0));
+        assert_eq!(race.handle(at(100), TcpFailed), Some(Neither));
+    }
+
+    #[test]
+    fn tcp_that_is_reset_while_it_waits_has_failed() {
+        let mut race = race();
+        race.handle(at(100), TcpOpened);
+        assert_eq!(race.handle(at(150), TcpFailed), None);
+        assert_eq!(race.poll_timeout(), Some(at(3150)));
+        assert_eq!(race.handle(at(200), TpaOpened), Some(Tpa));
+    }
+
+    #[test]
+    fn an_attempt_that_is_over_does_not_begin_again() {
+        let mut race = race();
+        race.handle(at(100), TcpFailed);
+        assert_eq!(race.handle(at(110), TcpOpened), None);
+        assert_eq!(race.handle(at(120), TpaFailed), Some(Neither));
+    }
+}

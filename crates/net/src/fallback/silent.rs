@@ -1,0 +1,120 @@
+//! Peers that answer TCP and not TPA.
+
+use hopline_core::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// Connections in a row that have to miss TPA: one may have lost its datagrams.
+const MISSES: u32 = 2;
+/// Time for which TPA is not tried.
+const PERIOD: Duration = Duration::from_secs(600);
+/// Most peers remembered; with more, the one that missed TPA longest ago is forgotten.
+const MOST: usize = 1024;
+
+/// Memory of peers that answer TCP and not TPA.
+///
+/// An entry belongs to an address and a port, as one program may know TPA and its neighbour not. After two misses in a row TPA is not tried
+/// for ten minutes. After that one more miss is enough for the next ten. An answer over TPA removes the entry. A single miss
+/// is forgotten after ten minutes.
+#[derive(Clone, Debug, Default)]
+pub struct Silent {
+    peers: BTreeMap<SocketAddr, Entry>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    misses: u32,
+    last: Instant,
+}
+
+impl Silent {
+    /// Returns whether TPA is not to be tried now.
+    #[must_use]
+    pub fn contains(&self, now: Instant, peer: SocketAddr) -> bool {
+        self.peers.get(&peer).is_some_and(|entry| entry.misses >= MISSES && now < entry.last + PERIOD)
+    }
+
+    /// Records a connection that TCP won.
+    pub fn missed(&mut self, now: Instant, peer: SocketAddr) {
+        let before = self.peers.get(&peer).copied();
+        let counts = before.filter(|entry| entry.misses >= MISSES || now < entry.last + PERIOD);
+        let misses = counts.map_or(0, |entry| entry.misses).saturating_add(1);
+        if before.is_none() && self.peers.len() >= MOST {
+            self.forget_oldest();
+        }
+        self.peers.insert(peer, Entry { misses, last: now });
+    }
+
+    /// Records an answer over TPA.
+    pub fn answered(&mut self, peer: SocketAddr) {
+        self.peers.remove(&peer);
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(&oldest) = self.peers.iter().min_by_key(|(_, entry)| entry.last).map(|(peer, _)| peer) {
+            self.peers.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(port: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, 1], port))
+    }
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_secs(seconds)
+    }
+
+    #[test]
+    fn the_third_connection_does_not_try_tpa() {
+        let mut silent = Silent::default();
+        silent.missed(at(1), peer(80));
+        assert!(!silent.contains(at(2), peer(80)), "one miss may be a loss");
+        silent.missed(at(2), peer(80));
+        assert!(silent.contains(at(3), peer(80)));
+        assert!(!silent.contains(at(3), peer(81)), "another program");
+    }
+
+    #[test]
+    fn after_ten_minutes_one_connection_tries_again() {
+        let mut silent = Silent::default();
+        silent.missed(at(1), peer(80));
+        silent.missed(at(2), peer(80));
+        assert!(silent.contains(at(601), peer(80)));
+        assert!(!silent.contains(at(602), peer(80)));
+        silent.missed(at(700), peer(80));
+        assert!(silent.contains(at(701), peer(80)));
+    }
+
+    #[test]
+    fn an_answer_is_remembered_instead() {
+        let mut silent = Silent::default();
+        silent.missed(at(1), peer(80));
+        silent.answered(peer(80));
+        silent.missed(at(2), peer(80));
+        assert!(!silent.contains(at(3), peer(80)));
+    }
+
+    #[test]
+    fn a_single_miss_of_long_ago_does_not_count() {
+        let mut silent = Silent::default();
+        silent.missed(at(1), peer(80));
+        silent.missed(at(700), peer(80));
+        assert!(!silent.contains(at(701), peer(80)));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut silent = Silent::default();
+        for port in 1..=3000 {
+            silent.missed(at(port.into()), peer(port));
+        }
+        assert_eq!(silent.peers.len(), MOST);
+        silent.missed(at(3001), peer(3000));
+        assert!(silent.contains(at(3002), peer(3000)));
+    }
+}
