@@ -3,6 +3,7 @@
 mod announce;
 mod bench_over_link;
 mod examples;
+mod fallback_over_link;
 mod full_socket;
 mod gateway;
 mod handoff;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         ("announce", announce::tests()),
         ("bench_over_link", bench_over_link::tests()),
         ("examples", examples::tests()),
+        ("fallback_over_link", fallback_over_link::tests()),
         ("full_socket", full_socket::tests()),
         ("gateway", gateway::tests()),
         ("handoff", handoff::tests()),
