@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "callers of C functions say themselves that their pointers are right")]
 
 use crate::machines::Choices;
-use hopline_capi::abi::{tpa_info, tpa_option, tpa_pollfd};
+use hopline_capi::abi::{tpa_info, tpa_option, tpa_pollfd, tpa_protocol};
 use hopline_capi::ffi;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
@@ -14,7 +14,9 @@ const MOST_SOCKETS: usize = 3;
 const MOST_CALLS: usize = 24;
 /// What stands behind the memory that callees may use.
 const CANARY: u8 = 0xa5;
-/// Keys of all sockets, so that none looks for the user's.
+/// Protocols of sockets.
+const PROTOCOLS: [tpa_protocol; 2] = [tpa_protocol::TPA_PROTOCOL_WIDE, tpa_protocol::TPA_PROTOCOL_TPA];
+/// Keys of sockets of TPA-wide, so that none looks for the user's.
 const KEY: [u8; 32] = [7; 32];
 
 /// Script of calls. Each returns −1 with a reason, or what it says it returns; it writes nothing where it may not.
@@ -38,10 +40,10 @@ struct Script {
 
 impl Script {
     fn call(&mut self, choices: &mut Choices<'_>) {
-        let function = choices.byte() % 16;
+        let byte = choices.byte();
         let handle = self.handle(choices);
-        let returned = match function {
-            0 => self.socket(),
+        let returned = match byte % 16 {
+            0 => self.socket(PROTOCOLS[usize::from(byte / 16) % PROTOCOLS.len()]),
             1 | 2 => set(handle, choices),
             3 => get(handle, choices),
             4 => with_address(choices, |address, len| {
@@ -80,17 +82,22 @@ impl Script {
         }
     }
 
-    fn socket(&mut self) -> c_int {
+    /// TPA-wide has a key, and TPA as published none.
+    fn socket(&mut self, protocol: tpa_protocol) -> c_int {
         if self.handles.len() >= MOST_SOCKETS {
             return 0;
         }
         let handle = ffi::tpa_socket();
         assert!(handle >= 0, "there is room for a socket");
         do_not_wait(handle);
-        // SAFETY: the key has that many bytes.
-        let set =
-            unsafe { ffi::tpa_setsockopt(handle, tpa_option::TPA_PSK as c_int, KEY.as_ptr().cast(), 32) };
-        assert_eq!(set, 0);
+        let number = (protocol as c_int).to_ne_bytes();
+        let (option, value) = match protocol {
+            tpa_protocol::TPA_PROTOCOL_WIDE => (tpa_option::TPA_PSK, &KEY[..]),
+            _ => (tpa_option::TPA_PROTOCOL, &number[..]),
+        };
+        let (pointer, len) = (value.as_ptr().cast(), value.len() as u32);
+        // SAFETY: the value has that many bytes.
+        assert_eq!(unsafe { ffi::tpa_setsockopt(handle, option as c_int, pointer, len) }, 0);
         self.handles.push(handle);
         handle
     }
@@ -151,7 +158,7 @@ fn bytes(choices: &mut Choices<'_>) -> Vec<u8> {
 }
 
 fn set(handle: c_int, choices: &mut Choices<'_>) -> c_int {
-    let option = c_int::from(choices.byte() % 18);
+    let option = c_int::from(choices.byte() % 21);
     let mut value = match choices.byte() % 3 {
         0 => bytes(choices),
         1 => c_int::from_ne_bytes([choices.byte(), choices.byte(), 0, choices.byte()]).to_ne_bytes().to_vec(),
@@ -162,6 +169,11 @@ fn set(handle: c_int, choices: &mut Choices<'_>) -> c_int {
     if names_a_file {
         value.splice(0..0, *b"/nonexistent/");
     }
+    // A call by TCP would send what it likes to other programs of this machine.
+    let calls_by_tcp = (tpa_protocol::TPA_PROTOCOL_TPA_OR_TCP as c_int).to_ne_bytes();
+    if option == tpa_option::TPA_PROTOCOL as c_int && value == calls_by_tcp {
+        value.pop();
+    }
     let pointer = if choices.byte() == 0 { ptr::null() } else { value.as_ptr().cast::<c_void>() };
     // SAFETY: the memory has that many bytes, or the pointer is null.
     let returned = unsafe { ffi::tpa_setsockopt(handle, option, pointer, value.len() as u32) };
@@ -170,7 +182,7 @@ fn set(handle: c_int, choices: &mut Choices<'_>) -> c_int {
 }
 
 fn get(handle: c_int, choices: &mut Choices<'_>) -> c_int {
-    let option = c_int::from(choices.byte() % 18);
+    let option = c_int::from(choices.byte() % 21);
     let mut memory = Memory::new(usize::from(choices.byte() % 64));
     let mut len = memory.len as u32;
     let returned = match choices.byte() {

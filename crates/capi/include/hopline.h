@@ -1,4 +1,4 @@
-/* hopline: TPA-wide over UDP, encrypted streams of bytes. Made of crates/capi/src by its test `header`; not to be edited.
+/* hopline: TPA-wide over UDP, encrypted streams of bytes; and TPA as published. Made of crates/capi/src by its test `header`; not to be edited.
  *
  * Functions that fail return -1 and set errno; tpa_last_error() says it in words. EBADF: no open handle; EFAULT: a pointer that must not
  * be NULL; EINVAL: a length or a value out of its range, or a call that makes no sense now; ENOTCONN: there is no connection; EAGAIN:
@@ -127,6 +127,42 @@ enum tpa_option {
      * Only for tpa_getsockopt: the fingerprint of our key, a text of TPA_FINGERPRINT_LEN bytes with the final NUL.
      */
     TPA_FINGERPRINT = 15,
+    /**
+     * The protocol, an enum tpa_protocol; set before anything else but options. Default TPA_PROTOCOL_WIDE. Reads as the protocol of the
+     * connection once there is one.
+     */
+    TPA_PROTOCOL = 16,
+    /**
+     * Largest window of TPA as published, segments: 1 to 12; the paper has 2 or 3. Default 3.
+     */
+    TPA_CWND_MAX = 17,
+    /**
+     * Not 0: over TPA as published and TCP what tpa_send takes leaves at once. Default 0: TPA waits until a block is full, for 100 ms at
+     * most, and TCP until the peer has what was sent before. No effect over TPA-wide, which does not wait.
+     */
+    TPA_NODELAY = 18,
+};
+
+/**
+ * Protocol of a socket.
+ */
+enum tpa_protocol {
+    /**
+     * TPA-wide: encrypted, with keys.
+     */
+    TPA_PROTOCOL_WIDE = 0,
+    /**
+     * TPA as published, over UDP: without keys, not encrypted.
+     */
+    TPA_PROTOCOL_TPA = 1,
+    /**
+     * TPA as published if the peer answers it, else TCP; neither is encrypted. A listener has both, at ports of the same number.
+     */
+    TPA_PROTOCOL_TPA_OR_TCP = 2,
+    /**
+     * TCP. Not to be set: what a connection turned out to be.
+     */
+    TPA_PROTOCOL_TCP = 3,
 };
 
 /**
@@ -236,9 +272,18 @@ struct tpa_info {
      */
     uint64_t rejected;
     /**
-     * The fingerprint of the peer's key, which it has proved to have; empty with a shared key.
+     * The fingerprint of the peer's key, which it has proved to have; empty with a shared key, and where there are no keys.
      */
     char peer_fingerprint[TPA_FINGERPRINT_LEN];
+    /**
+     * The protocol: an enum tpa_protocol. Of TCP only state, mss, srtt_us, window and retransmissions are filled in; of TPA as
+     * published all that it knows.
+     */
+    unsigned int protocol;
+    /**
+     * 0.
+     */
+    unsigned int reserved;
 };
 
 /**
@@ -264,7 +309,7 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Makes a socket for one connection, or for listening. Returns its handle, or -1.
+ * Makes a socket for one connection, or for listening: of TPA-wide, unless TPA_PROTOCOL is set. Returns its handle, or -1.
  *
  * The handle is a descriptor of the system's, for poll, select or epoll, for reading only; nothing else may be done with it, and only
  * tpa_close and tpa_abort close it. It is readable
@@ -300,7 +345,7 @@ int tpa_bind(int handle, const struct sockaddr *local, socklen_t len);
 int tpa_listen(int handle, int backlog);
 
 /**
- * Waits for the next connection. Returns its handle, with nothing set, or -1. Where the peer is goes to `peer`, which has room for `*len`
+ * Waits for the next connection, over TPA or TCP with TPA_PROTOCOL_TPA_OR_TCP. Returns its handle, with nothing set, or -1. Where the peer is goes to `peer`, which has room for `*len`
  * bytes; `*len` is then how long the address is. Both may be NULL. Who the peer is says tpa_info.
  */
 int tpa_accept(int handle, struct sockaddr *peer, socklen_t *len);
@@ -308,12 +353,15 @@ int tpa_accept(int handle, struct sockaddr *peer, socklen_t *len);
 /**
  * Connects to a peer, and waits until it has proved who it is. Returns 0, or -1:
  * - EINPROGRESS, if nothing is to wait: the handle becomes readable when it is known what came of it, which TPA_ERROR says;
- * - ECONNREFUSED: nobody has that port, or one end has a shared key and the other a key of its own; or the peer does not know our key,
+ * - ECONNREFUSED: nothing has that port, or one end has a shared key and the other a key of its own; or the peer does not know our key,
  *   which may be known only to the first tpa_recv or tpa_send after it;
  * - ETIMEDOUT: no answer: nobody is there, or the shared keys differ;
  * - EACCES: who answers is not whom it has to be, or is not known; tpa_last_error() has its fingerprint;
  * - EISCONN, EALREADY, EINVAL: the socket is connected, is being connected, listens;
  * - EAFNOSUPPORT: an address of neither family, or not of the one that the socket is bound to.
+ *
+ * With TPA_PROTOCOL_TPA_OR_TCP it calls by TPA and by TCP at once, and returns with TPA if the peer answers it within a round trip after
+ * TCP, else with TCP: tpa_info says which. The call that is given up never shows at the peer. TCP's error is told if both fail.
  *
  * After an error it can be tried again.
  */

@@ -64,6 +64,28 @@ pub enum tpa_option {
     TPA_ERROR = 14,
     /// Only for tpa_getsockopt: the fingerprint of our key, a text of TPA_FINGERPRINT_LEN bytes with the final NUL.
     TPA_FINGERPRINT = 15,
+    /// The protocol, an enum tpa_protocol; set before anything else but options. Default TPA_PROTOCOL_WIDE. Reads as the protocol of the
+    /// connection once there is one.
+    TPA_PROTOCOL = 16,
+    /// Largest window of TPA as published, segments: 1 to 12; the paper has 2 or 3. Default 3.
+    TPA_CWND_MAX = 17,
+    /// Not 0: over TPA as published and TCP what tpa_send takes leaves at once. Default 0: TPA waits until a block is full, for 100 ms at
+    /// most, and TCP until the peer has what was sent before. No effect over TPA-wide, which does not wait.
+    TPA_NODELAY = 18,
+}
+
+/// Protocol of a socket.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum tpa_protocol {
+    /// TPA-wide: encrypted, with keys.
+    TPA_PROTOCOL_WIDE = 0,
+    /// TPA as published, over UDP: without keys, not encrypted.
+    TPA_PROTOCOL_TPA = 1,
+    /// TPA as published if the peer answers it, else TCP; neither is encrypted. A listener has both, at ports of the same number.
+    TPA_PROTOCOL_TPA_OR_TCP = 2,
+    /// TCP. Not to be set: what a connection turned out to be.
+    TPA_PROTOCOL_TCP = 3,
 }
 
 /// How far a connection is.
@@ -136,6 +158,11 @@ pub struct tpa_info {
     pub frozen_us: u64,
     /// Datagrams that could not be opened: forged, damaged, repeated.
     pub rejected: u64,
-    /// The fingerprint of the peer's key, which it has proved to have; empty with a shared key.
+    /// The fingerprint of the peer's key, which it has proved to have; empty with a shared key, and where there are no keys.
     pub peer_fingerprint: [c_char; TPA_FINGERPRINT_LEN],
+    /// The protocol: an enum tpa_protocol. Of TCP only state, mss, srtt_us, window and retransmissions are filled in; of TPA as
+    /// published all that it knows.
+    pub protocol: c_uint,
+    /// 0.
+    pub reserved: c_uint,
 }

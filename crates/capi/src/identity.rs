@@ -50,6 +50,16 @@ pub(crate) enum Check {
 }
 
 impl Identity {
+    /// Returns whether any key was named, ours or a peer's.
+    pub(crate) fn names_a_key(&self) -> bool {
+        let Self { ours, known_peers, peer_name, trust, strangers } = self;
+        ours.is_some()
+            || known_peers.is_some()
+            || peer_name.is_some()
+            || trust.is_some()
+            || *strangers == Strangers::Believed
+    }
+
     /// For a connection to `peer`.
     pub(crate) fn to_connect(&self, peer: SocketAddr) -> Result<(Config, Check)> {
         let private = match self.ours()? {

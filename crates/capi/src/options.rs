@@ -1,10 +1,13 @@
 //! What is set for a socket.
 
 use crate::abi::tpa_option::{self, *};
+use crate::abi::tpa_protocol;
 use crate::error::{Error, Result};
 use crate::identity::{Check, Identity, Ours, Strangers};
 use crate::key_files;
-use hopline_net::wide::{Config, Fingerprint, PreSharedKey, TransportConfig, WideStream};
+use crate::transport::{Parameters, Protocol, Stream};
+use hopline_net::wide::{Fingerprint, PreSharedKey, TransportConfig};
+use hopline_net::{fallback, tpa};
 use hopline_secure::keys::NoFingerprint;
 use libc::c_int;
 use std::ffi::OsStr;
@@ -24,7 +27,14 @@ pub(crate) struct Settings {
     pub(crate) send: Option<Duration>,
     pub(crate) close: Option<Duration>,
     pub(crate) silence: Option<Duration>,
+    pub(crate) protocol: Protocol,
+    /// Largest window of TPA as published, segments.
+    pub(crate) cwnd_max: Option<u8>,
+    pub(crate) no_delay: bool,
 }
+
+/// Largest window of the paper's measurements, segments (TPA §3.5).
+const CWND_MAX: u8 = 3;
 
 impl Default for Settings {
     fn default() -> Self {
@@ -37,6 +47,9 @@ impl Default for Settings {
             send: None,
             close: None,
             silence: silence.map(|limit| Duration::from_nanos(limit.as_nanos())),
+            protocol: Protocol::default(),
+            cwnd_max: None,
+            no_delay: false,
         }
     }
 }
@@ -57,7 +70,7 @@ pub(crate) enum Value {
 
 /// The option with this number.
 pub(crate) fn option(number: c_int) -> Result<tpa_option> {
-    const ALL: [tpa_option; 15] = [
+    const ALL: [tpa_option; 18] = [
         TPA_PSK,
         TPA_PSK_FILE,
         TPA_KEY_FILE,
@@ -73,6 +86,9 @@ pub(crate) fn option(number: c_int) -> Result<tpa_option> {
         TPA_SILENCE,
         TPA_ERROR,
         TPA_FINGERPRINT,
+        TPA_PROTOCOL,
+        TPA_CWND_MAX,
+        TPA_NODELAY,
     ];
     let found = ALL.into_iter().find(|option| *option as c_int == number);
     found.ok_or_else(|| Error::new(libc::ENOPROTOOPT, format!("there is no option {number}")))
@@ -109,6 +125,9 @@ impl Settings {
             TPA_SEND_TIMEOUT => self.send = duration(bytes)?,
             TPA_CLOSE_TIMEOUT => self.close = duration(bytes)?,
             TPA_SILENCE => self.silence = duration(bytes)?,
+            TPA_PROTOCOL => self.protocol = protocol(number(bytes)?)?,
+            TPA_CWND_MAX => self.cwnd_max = Some(window(number(bytes)?)?),
+            TPA_NODELAY => self.no_delay = number(bytes)? != 0,
             TPA_ERROR | TPA_FINGERPRINT => {
                 return Err(Error::new(libc::ENOPROTOOPT, "this option is for tpa_getsockopt only"));
             }
@@ -139,33 +158,83 @@ impl Settings {
             TPA_SEND_TIMEOUT => Ok(milliseconds(self.send)),
             TPA_CLOSE_TIMEOUT => Ok(milliseconds(self.close)),
             TPA_SILENCE => Ok(milliseconds(self.silence)),
+            TPA_PROTOCOL => Ok(Value::Number(match self.protocol {
+                Protocol::Wide => tpa_protocol::TPA_PROTOCOL_WIDE,
+                Protocol::Tpa => tpa_protocol::TPA_PROTOCOL_TPA,
+                Protocol::TpaOrTcp => tpa_protocol::TPA_PROTOCOL_TPA_OR_TCP,
+            } as c_int)),
+            TPA_CWND_MAX => Ok(Value::Number(self.cwnd_max.unwrap_or(CWND_MAX).into())),
+            TPA_NODELAY => Ok(Value::Number(self.no_delay.into())),
         }
     }
 
     /// For a connection to `peer`.
-    pub(crate) fn to_connect(&self, peer: SocketAddr) -> Result<(Config, Check)> {
-        let (config, check) = self.identity.to_connect(peer)?;
-        Ok((self.patient(config), check))
+    pub(crate) fn to_connect(&self, peer: SocketAddr) -> Result<(Parameters, Check)> {
+        if self.protocol != Protocol::Wide {
+            return Ok((self.unencrypted()?, Check::Proved));
+        }
+        let (mut config, check) = self.identity.to_connect(peer)?;
+        config.transport.silence.limit = self.silence_limit();
+        Ok((Parameters::Wide(Box::new(config)), check))
     }
 
     /// For connections from whoever may.
-    pub(crate) fn to_listen(&self) -> Result<Config> {
-        self.identity.to_listen().map(|config| self.patient(config))
+    pub(crate) fn to_listen(&self) -> Result<Parameters> {
+        if self.protocol != Protocol::Wide {
+            return self.unencrypted();
+        }
+        let mut config = self.identity.to_listen()?;
+        config.transport.silence.limit = self.silence_limit();
+        Ok(Parameters::Wide(Box::new(config)))
     }
 
-    fn patient(&self, mut config: Config) -> Config {
+    /// For TPA as published.
+    fn unencrypted(&self) -> Result<Parameters> {
+        if self.identity.names_a_key() {
+            let what = "TPA as published and TCP have no keys, and are not encrypted: keys are for TPA_PROTOCOL_WIDE";
+            return Err(invalid(what));
+        }
+        let mut config = tpa::config(self.cwnd_max.unwrap_or(CWND_MAX));
+        config.silence_limit = self.silence_limit();
+        Ok(match self.protocol {
+            Protocol::TpaOrTcp => {
+                Parameters::TpaOrTcp(fallback::Config { tpa: config, ..fallback::Config::default() })
+            }
+            Protocol::Tpa | Protocol::Wide => Parameters::Tpa(config),
+        })
+    }
+
+    fn silence_limit(&self) -> Option<hopline_core::Duration> {
         let nanos = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        config.transport.silence.limit =
-            self.silence.map(|limit| hopline_core::Duration::from_nanos(nanos(limit)));
-        config
+        self.silence.map(|limit| hopline_core::Duration::from_nanos(nanos(limit)))
     }
 
-    /// A stream waits as is set.
-    pub(crate) fn apply(&self, stream: &WideStream) {
-        stream.set_nonblocking(self.waiting == Waiting::No);
-        stream.set_read_timeout(self.receive);
-        stream.set_write_timeout(self.send);
+    pub(crate) fn does_not_wait(&self) -> bool {
+        self.waiting == Waiting::No
     }
+
+    /// Has a stream wait as is set.
+    pub(crate) fn apply(&self, stream: &Stream) {
+        stream.apply(self);
+    }
+}
+
+fn protocol(number: c_int) -> Result<Protocol> {
+    const OFFERED: [(tpa_protocol, Protocol); 3] = [
+        (tpa_protocol::TPA_PROTOCOL_WIDE, Protocol::Wide),
+        (tpa_protocol::TPA_PROTOCOL_TPA, Protocol::Tpa),
+        (tpa_protocol::TPA_PROTOCOL_TPA_OR_TCP, Protocol::TpaOrTcp),
+    ];
+    let found = OFFERED.into_iter().find(|(offered, _)| *offered as c_int == number);
+    found.map(|(_, protocol)| protocol).ok_or_else(|| {
+        invalid(format!("{number} is no protocol to set; TPA_PROTOCOL_TPA_OR_TCP falls back to TCP"))
+    })
+}
+
+/// Segments, as the block of TPA has at most.
+fn window(segments: c_int) -> Result<u8> {
+    let fitting = u8::try_from(segments).ok().filter(|segments| (1..=12).contains(segments));
+    fitting.ok_or_else(|| invalid(format!("a window has 1 to 12 segments, and not {segments}")))
 }
 
 fn shared(bytes: &[u8]) -> Result<PreSharedKey> {
@@ -233,6 +302,9 @@ mod tests {
             (TPA_CLOSE_TIMEOUT, &0i32.to_ne_bytes(), Value::Number(0)),
             (TPA_SILENCE, &3000i32.to_ne_bytes(), Value::Number(3000)),
             (TPA_PEER_NAME, b"drone-3\0", Value::Text(b"drone-3".to_vec())),
+            (TPA_PROTOCOL, &2i32.to_ne_bytes(), Value::Number(2)),
+            (TPA_CWND_MAX, &12i32.to_ne_bytes(), Value::Number(12)),
+            (TPA_NODELAY, &7i32.to_ne_bytes(), Value::Number(1)),
         ] {
             settings.set(option, bytes).unwrap();
             assert_eq!(settings.get(option).unwrap(), value);
@@ -250,6 +322,10 @@ mod tests {
             (TPA_RECV_TIMEOUT, &(-1i32).to_ne_bytes()),
             (TPA_TRUST, b"0123"),
             (TPA_PEER_NAME, b"two words"),
+            (TPA_PROTOCOL, &3i32.to_ne_bytes()),
+            (TPA_PROTOCOL, &(-1i32).to_ne_bytes()),
+            (TPA_CWND_MAX, &0i32.to_ne_bytes()),
+            (TPA_CWND_MAX, &13i32.to_ne_bytes()),
             (TPA_KEY_FILE, b""),
             (TPA_KNOWN_PEERS, b"a\0b"),
         ] {
@@ -257,7 +333,7 @@ mod tests {
         }
         assert_eq!(settings.get(TPA_PSK).unwrap_err().errno, libc::ENOPROTOOPT);
         assert_eq!(settings.get(TPA_TRUST).unwrap_err().errno, libc::ENOENT);
-        for number in [0, -1, 16] {
+        for number in [0, -1, 19] {
             assert_eq!(option(number).unwrap_err().errno, libc::ENOPROTOOPT);
         }
     }

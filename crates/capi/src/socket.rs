@@ -1,22 +1,26 @@
 //! A socket of C: what state it is in, and what calls make of it.
 
-use crate::abi::tpa_option::{self, TPA_ERROR};
+use crate::abi::tpa_option::{self, TPA_ERROR, TPA_PROTOCOL};
 use crate::error::{Error, Result};
-use crate::ffi;
 use crate::identity::Check;
 use crate::options::{Settings, Value, Waiting};
-use hopline_net::wide::{Host, Info, State as TransportState, WideListener, WideStream};
+use crate::transport::{Begun, Bound, Info, Listener, Protocol, Stream, begin};
+use hopline_net::fallback;
 use libc::c_int;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 /// Longer than any connection lives: what "as long as it takes" is to calls that want a limit.
 const NO_LIMIT: Duration = Duration::from_secs(u32::MAX as u64);
+/// Longest sleep of a call that waits for the choice of a protocol: another call may have taken the news of it.
+pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
 /// Locks are held for moments only: whoever waits does it without one.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub(crate) struct Socket {
     descriptor: OwnedFd,
     /// Readable for ever, and in `descriptor`: the listener is gone.
     bell: OnceLock<OwnedFd>,
+    /// Whether the descriptor also says that TCP has room: the streams of TPA do so by themselves.
+    waits_for_room: AtomicBool,
     settings: Mutex<Settings>,
     state: Mutex<State>,
 }
@@ -32,13 +38,13 @@ pub(crate) struct Socket {
 #[derive(Debug)]
 pub(crate) enum State {
     /// Fresh, or bound.
-    Idle(Option<Host>),
+    Idle(Option<Bound>),
     /// A connection is being opened; nothing is sent or received before the check is made.
-    Calling(Arc<WideStream>, Check),
-    /// A connection that was begun came to nothing, and nobody has been told. The host is bound still.
-    Failed(Host, Error),
-    Open(Arc<WideStream>),
-    Listening(Arc<WideListener>),
+    Calling(Begun, Check, Option<Bound>),
+    /// A connection that was begun came to nothing, and no caller has been told. What was bound is bound still.
+    Failed(Option<Bound>, Error),
+    Open(Arc<Stream>),
+    Listening(Arc<Listener>),
     Closed,
 }
 
@@ -56,6 +62,7 @@ impl Socket {
         Ok(Self {
             descriptor: epoll::create(CreateFlags::CLOEXEC)?,
             bell: OnceLock::new(),
+            waits_for_room: AtomicBool::new(false),
             settings: Mutex::default(),
             state: Mutex::new(State::Idle(None)),
         })
@@ -69,13 +76,16 @@ impl Socket {
     // ---- settings ----
 
     pub(crate) fn set(&self, option: tpa_option, bytes: &[u8]) -> Result<()> {
+        if option == TPA_PROTOCOL && !matches!(&*self.state(), State::Idle(None)) {
+            return Err(Error::new(libc::EINVAL, "the protocol is set before anything else is done"));
+        }
         let settings = {
             let mut settings = self.settings();
             settings.set(option, bytes)?;
             settings.clone()
         };
         match &*self.state() {
-            State::Open(stream) | State::Calling(stream, _) => settings.apply(stream),
+            State::Open(stream) | State::Calling(Begun::Stream(stream), ..) => settings.apply(stream),
             _ => {}
         }
         Ok(())
@@ -85,6 +95,11 @@ impl Socket {
         if option == TPA_ERROR {
             return Ok(Value::Number(self.take_error()));
         }
+        if option == TPA_PROTOCOL
+            && let State::Open(stream) = &*self.progressed()
+        {
+            return Ok(Value::Number(stream.protocol() as c_int));
+        }
         self.settings().clone().get(option)
     }
 
@@ -92,8 +107,8 @@ impl Socket {
     fn take_error(&self) -> c_int {
         let mut state = self.progressed();
         match std::mem::replace(&mut *state, State::Closed) {
-            State::Failed(host, error) => {
-                *state = State::Idle(Some(host));
+            State::Failed(bound, error) => {
+                *state = State::Idle(bound);
                 error.remember("tpa_connect");
                 error.errno
             }
@@ -108,9 +123,10 @@ impl Socket {
     // ---- before a connection ----
 
     pub(crate) fn bind(&self, address: SocketAddr) -> Result<()> {
+        let protocol = self.settings().protocol;
         match &mut *self.state() {
             state @ State::Idle(None) => {
-                *state = State::Idle(Some(host(address)?));
+                *state = State::Idle(Some(Bound::new(address, protocol)?));
                 Ok(())
             }
             _ => Err(Error::new(libc::EINVAL, "it is bound already")),
@@ -118,15 +134,15 @@ impl Socket {
     }
 
     pub(crate) fn listen(&self, backlog: usize) -> Result<()> {
-        let config = self.settings().clone().to_listen()?;
+        let settings = self.settings().clone();
+        let parameters = settings.to_listen()?;
         let mut state = self.state();
-        let host = match &*state {
-            State::Idle(Some(host)) => host.clone(),
-            State::Idle(None) => host(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))?,
+        let bound = match &*state {
+            State::Idle(Some(bound)) => bound.clone(),
+            State::Idle(None) => Bound::new(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), settings.protocol)?,
             _ => return Err(Error::new(libc::EINVAL, "only a socket without connection can listen")),
         };
-        let listener = host.listen(&config, backlog)?;
-        listener.set_nonblocking(true);
+        let listener = bound.listen(&parameters, backlog)?;
         self.watch(listener.as_fd())?;
         *state = State::Listening(Arc::new(listener));
         Ok(())
@@ -134,19 +150,23 @@ impl Socket {
 
     pub(crate) fn connect(&self, peer: SocketAddr) -> Result<()> {
         let settings = self.settings().clone();
-        let stream = self.begin(peer, &settings)?;
+        let begun = self.begin(peer, &settings)?;
         if settings.waiting == Waiting::No {
             let text = format!("{peer} is being called");
             return Err(Error::new(libc::EINPROGRESS, text));
         }
-        self.await_open(&stream, settings.connect).map_err(|error| error.of(peer))
+        self.await_open(&begun, settings.connect).map(drop).map_err(|error| error.of(peer))
     }
 
-    fn begin(&self, peer: SocketAddr, settings: &Settings) -> Result<Arc<WideStream>> {
+    fn begin(&self, peer: SocketAddr, settings: &Settings) -> Result<Begun> {
         let mut state = self.progressed();
-        let host = match &*state {
-            State::Idle(Some(host)) | State::Failed(host, _) => host.clone(),
-            State::Idle(None) => host(any_of_family(peer))?,
+        let bound = match &*state {
+            State::Idle(Some(bound)) | State::Failed(Some(bound), _) => Some(bound.clone()),
+            // Its attempts have sockets of their own.
+            State::Idle(None) | State::Failed(None, _) if settings.protocol == Protocol::TpaOrTcp => None,
+            State::Idle(None) | State::Failed(None, _) => {
+                Some(Bound::new(any_of_family(peer), settings.protocol)?)
+            }
             State::Calling(..) => {
                 return Err(Error::new(libc::EALREADY, "it is being connected already"));
             }
@@ -154,41 +174,63 @@ impl Socket {
             State::Listening(_) => return Err(Error::new(libc::EINVAL, "it listens")),
             State::Closed => return Err(gone()),
         };
-        if host.local_addr()?.is_ipv4() != peer.is_ipv4() {
+        if let Some(bound) = &bound
+            && bound.local_addr()?.is_ipv4() != peer.is_ipv4()
+        {
             let what = format!("it is bound to an address of another family than {peer}");
             return Err(Error::new(libc::EAFNOSUPPORT, what));
         }
-        let (config, check) = settings.to_connect(peer)?;
-        let stream = host.begin_connect(peer, &config).map_err(|error| Error::from(error).of(peer))?;
-        settings.apply(&stream);
-        self.watch(stream.as_fd())?;
-        let stream = Arc::new(stream);
-        *state = State::Calling(Arc::clone(&stream), check);
-        Ok(stream)
+        let (parameters, check) = settings.to_connect(peer)?;
+        let begun = begin(bound.as_ref(), peer, &parameters).map_err(|error| Error::from(error).of(peer))?;
+        if let Begun::Stream(stream) = &begun {
+            settings.apply(stream);
+        }
+        self.watch(begun.as_fd())?;
+        *state = State::Calling(begun.clone(), check, bound);
+        Ok(begun)
     }
 
-    /// Waits until the stream that is being opened is open.
-    fn await_open(&self, stream: &Arc<WideStream>, limit: Option<Duration>) -> Result<()> {
-        // Why it failed is told below.
-        let _ = stream.await_open(limit);
+    /// Waits until the connection that is being opened is open.
+    fn await_open(&self, begun: &Begun, limit: Option<Duration>) -> Result<Arc<Stream>> {
+        match begun {
+            // Why it failed is told below.
+            Begun::Stream(stream) => _ = stream.await_open(limit),
+            Begun::TpaOrTcp(_) => self.await_choice(limit)?,
+        }
         let mut state = self.progressed();
         match &*state {
-            State::Open(_) => Ok(()),
-            State::Calling(..) => {
+            State::Open(stream) => Ok(Arc::clone(stream)),
+            State::Calling(begun, _, bound) => {
                 // The limit was over: it would go on for as long as the protocol likes.
-                stream.abort();
-                *state = State::Idle(Some(stream.host().clone()));
-                self.unwatch(stream);
+                let (begun, bound) = (begun.clone(), bound.clone());
+                *state = State::Idle(bound);
+                self.unwatch(&begun);
+                if let Begun::Stream(stream) = &begun {
+                    stream.abort();
+                }
                 let what = "no answer in time: nobody is there, or, if there is a shared key, it is another";
                 Err(Error::new(libc::ETIMEDOUT, what))
             }
-            State::Failed(host, error) => {
-                let (host, error) = (host.clone(), error.clone());
-                *state = State::Idle(Some(host));
+            State::Failed(bound, error) => {
+                let (bound, error) = (bound.clone(), error.clone());
+                *state = State::Idle(bound);
                 Err(error)
             }
             State::Idle(_) | State::Listening(_) | State::Closed => Err(gone()),
         }
+    }
+
+    /// Waits until it is known which protocol a connection has, or that it has none.
+    fn await_choice(&self, limit: Option<Duration>) -> Result<()> {
+        let began = now();
+        while matches!(&*self.progressed(), State::Calling(..)) {
+            let left = limit.map_or(LONGEST_SLEEP, |limit| limit.saturating_sub(began.elapsed()));
+            if left.is_zero() {
+                break;
+            }
+            self.sleep(Some(left.min(LONGEST_SLEEP)))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn accept(&self) -> Result<(Self, SocketAddr)> {
@@ -213,7 +255,7 @@ impl Socket {
         }
     }
 
-    fn of(stream: WideStream) -> Result<Self> {
+    fn of(stream: Stream) -> Result<Self> {
         let socket = Self::new()?;
         socket.watch(stream.as_fd())?;
         *socket.state() = State::Open(Arc::new(stream));
@@ -225,15 +267,26 @@ impl Socket {
     /// Takes all of `data` if it may wait, or what there is room for.
     pub(crate) fn send(&self, data: &[u8]) -> Result<usize> {
         let stream = self.stream(|settings| settings.send)?;
+        if self.waits_for_room.swap(false, Relaxed) {
+            self.watch_also(&stream, EventFlags::empty());
+        }
         let mut sent = 0;
         loop {
-            match (&*stream).write(&data[sent..]) {
+            match stream.write(&data[sent..]) {
                 Ok(len) => sent += len,
-                // What was taken is told, and the error next time.
-                Err(_) if sent > 0 => return Ok(sent),
-                Err(error) => return Err(why(error, "no room")),
+                Err(error) => {
+                    if error.kind() == ErrorKind::WouldBlock && matches!(&*stream, Stream::Tcp(_)) {
+                        self.waits_for_room.store(true, Relaxed);
+                        self.watch_also(&stream, EventFlags::OUT);
+                    }
+                    // What was taken is told, and the error next time.
+                    return if sent > 0 { Ok(sent) } else { Err(why(error, "no room")) };
+                }
             }
             if sent == data.len() {
+                if self.settings().no_delay {
+                    stream.flush()?;
+                }
                 return Ok(sent);
             }
         }
@@ -241,7 +294,7 @@ impl Socket {
 
     pub(crate) fn receive(&self, buffer: &mut [u8]) -> Result<usize> {
         let stream = self.stream(|settings| settings.receive)?;
-        (&*stream).read(buffer).map_err(|error| why(error, "nothing came"))
+        stream.read(buffer).map_err(|error| why(error, "nothing came"))
     }
 
     pub(crate) fn shutdown(&self, how: Shutdown) -> Result<()> {
@@ -253,24 +306,28 @@ impl Socket {
 
     pub(crate) fn info(&self) -> Result<Info> {
         match &*self.progressed() {
-            State::Open(stream) | State::Calling(stream, _) => Ok(stream.info()),
+            State::Open(stream) | State::Calling(Begun::Stream(stream), ..) => Ok(stream.info()?),
             _ => Err(unconnected()),
         }
     }
 
     pub(crate) fn local(&self) -> Result<SocketAddr> {
         match &*self.state() {
-            State::Idle(Some(host)) | State::Failed(host, _) => Ok(host.local_addr()?),
-            State::Open(stream) | State::Calling(stream, _) => Ok(stream.host().local_addr()?),
+            State::Idle(Some(bound)) | State::Failed(Some(bound), _) | State::Calling(_, _, Some(bound)) => {
+                Ok(bound.local_addr()?)
+            }
+            State::Open(stream) => Ok(stream.local_addr()?),
             State::Listening(listener) => Ok(listener.local_addr()?),
-            State::Idle(None) => Err(Error::new(libc::EINVAL, "it is not bound")),
+            State::Idle(None) | State::Failed(None, _) | State::Calling(_, _, None) => {
+                Err(Error::new(libc::EINVAL, "it is not bound"))
+            }
             State::Closed => Err(gone()),
         }
     }
 
     pub(crate) fn peer(&self) -> Result<SocketAddr> {
         match &*self.progressed() {
-            State::Open(stream) => Ok(stream.peer_addr()),
+            State::Open(stream) => Ok(stream.peer_addr()?),
             _ => Err(unconnected()),
         }
     }
@@ -282,9 +339,7 @@ impl Socket {
         match state {
             State::Open(stream) if end == End::Orderly => {
                 let closed = match waiting {
-                    Waiting::Yes if !is_done(&stream.info()) => {
-                        stream.close_within(close.unwrap_or(NO_LIMIT))
-                    }
+                    Waiting::Yes if !stream.is_done() => stream.close_within(close.unwrap_or(NO_LIMIT)),
                     _ => Ok(()),
                 };
                 if Arc::strong_count(&stream) > 1 {
@@ -298,7 +353,7 @@ impl Socket {
                     _ => Error::from(error).of("the peer may not have everything"),
                 })
             }
-            State::Open(stream) | State::Calling(stream, _) => {
+            State::Open(stream) | State::Calling(Begun::Stream(stream), ..) => {
                 stream.abort();
                 Ok(())
             }
@@ -306,15 +361,18 @@ impl Socket {
                 self.wake_for_ever();
                 Ok(())
             }
-            State::Idle(_) | State::Failed(..) | State::Closed => Ok(()),
+            // Attempts are given up when they are dropped.
+            State::Calling(Begun::TpaOrTcp(_), ..) | State::Idle(_) | State::Failed(..) | State::Closed => {
+                Ok(())
+            }
         }
     }
 
     /// The stream, once it is open: waited for by those who wait, for as long as is set.
-    fn stream(&self, limit: impl FnOnce(&Settings) -> Option<Duration>) -> Result<Arc<WideStream>> {
+    fn stream(&self, limit: impl FnOnce(&Settings) -> Option<Duration>) -> Result<Arc<Stream>> {
         let calling = match &*self.progressed() {
             State::Open(stream) => return Ok(Arc::clone(stream)),
-            State::Calling(stream, _) => Arc::clone(stream),
+            State::Calling(begun, ..) => begun.clone(),
             State::Failed(_, error) => return Err(error.clone()),
             _ => return Err(unconnected()),
         };
@@ -325,8 +383,7 @@ impl Socket {
         if waiting == Waiting::No {
             return Err(Error::new(libc::EAGAIN, "it is being connected"));
         }
-        self.await_open(&calling, limit)?;
-        Ok(calling)
+        self.await_open(&calling, limit)
     }
 
     // ---- state ----
@@ -334,23 +391,36 @@ impl Socket {
     /// The state, after what is known by now of a connection that is being opened.
     pub(crate) fn progressed(&self) -> MutexGuard<'_, State> {
         let mut state = self.state();
-        if let State::Calling(stream, check) = &*state {
-            let checked = match stream.is_open() {
-                Ok(false) => return state,
-                Ok(true) => check.make(&stream.info()),
-                Err(error) => Err(check.failed(error.into())),
+        if let State::Calling(begun, check, bound) = &*state {
+            let opened = match begun {
+                Begun::Stream(stream) => opened(stream, check),
+                Begun::TpaOrTcp(opening) => match opening.poll() {
+                    Poll::Pending => return state,
+                    Poll::Ready(chosen) => self.chosen(begun, chosen).map(Some),
+                },
             };
-            let stream = Arc::clone(stream);
-            *state = match checked {
-                Ok(()) => State::Open(stream),
+            let (begun, bound) = (begun.clone(), bound.clone());
+            *state = match opened {
+                Ok(None) => return state,
+                Ok(Some(stream)) => State::Open(stream),
                 Err(error) => {
-                    stream.abort();
-                    self.unwatch(&stream);
-                    State::Failed(stream.host().clone(), error)
+                    let shared = begun.stream().and_then(|stream| stream.bound());
+                    begun.stream().iter().for_each(|stream| stream.abort());
+                    self.unwatch(&begun);
+                    State::Failed(bound.or(shared), error)
                 }
             };
         }
         state
+    }
+
+    /// Takes the connection that an opening has come to.
+    fn chosen(&self, opening: &Begun, chosen: io::Result<fallback::Stream>) -> Result<Arc<Stream>> {
+        let stream = Stream::of(chosen?)?;
+        self.unwatch(opening);
+        self.settings().apply(&stream);
+        self.watch(stream.as_fd())?;
+        Ok(Arc::new(stream))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -367,9 +437,16 @@ impl Socket {
         Ok(epoll::add(&self.descriptor, descriptor, EventData::new_u64(0), EventFlags::IN)?)
     }
 
-    fn unwatch(&self, stream: &WideStream) {
+    fn unwatch(&self, begun: &Begun) {
         // It goes anyway, as soon as the connection is forgotten.
-        let _ = epoll::delete(&self.descriptor, stream.as_fd());
+        let _ = epoll::delete(&self.descriptor, begun.as_fd());
+    }
+
+    /// Watches for data and for these events.
+    fn watch_also(&self, stream: &Stream, events: EventFlags) {
+        // It is watched for as long as it is there.
+        let _ =
+            epoll::modify(&self.descriptor, stream.as_fd(), EventData::new_u64(0), EventFlags::IN | events);
     }
 
     /// Whoever sleeps until there is something, or will, wakes up.
@@ -404,9 +481,18 @@ pub(crate) fn timespec(duration: Duration) -> Timespec {
     Timespec { tv_sec, tv_nsec: duration.subsec_nanos().into() }
 }
 
-fn host(address: SocketAddr) -> Result<Host> {
-    // Its thread is ours: signals are for those of the program.
-    ffi::without_signals(|| Host::bind(address)).map_err(|error| Error::from(error).of(address))
+/// Returns a connection that was begun, if it is open and its peer may be its peer.
+fn opened(stream: &Arc<Stream>, check: &Check) -> Result<Option<Arc<Stream>>> {
+    match stream.is_open() {
+        Ok(false) => Ok(None),
+        Ok(true) => {
+            if let Stream::Wide(stream) = &**stream {
+                check.make(&stream.info())?;
+            }
+            Ok(Some(Arc::clone(stream)))
+        }
+        Err(error) => Err(check.failed(error.into())),
+    }
 }
 
 fn any_of_family(peer: SocketAddr) -> SocketAddr {
@@ -414,11 +500,6 @@ fn any_of_family(peer: SocketAddr) -> SocketAddr {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     }
-}
-
-/// Whether the peer has all data and wants no more: it may have left already, so that nobody would say that our end came.
-fn is_done(info: &Info) -> bool {
-    info.state == TransportState::CloseWait && info.unacknowledged == 0
 }
 
 fn why(error: std::io::Error, blocked: &str) -> Error {

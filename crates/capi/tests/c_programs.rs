@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         peers_are_whom_they_say_they_are,
         threads_do_not_hold_each_other_up,
         connections_that_are_over_leave_nothing,
+        tpa_as_published_and_tcp_are_used_as_the_peer_knows_them,
     );
     let cpp = tests!([Need::Of(no_compiler), Need::Program("c++")]; the_header_is_for_cpp_too);
     let nm = tests!([Need::Of(no_compiler), Need::Program("nm")]; the_library_has_the_functions_of_the_header_and_no_others);
@@ -111,6 +112,10 @@ fn threads_do_not_hold_each_other_up() {
     done(program("threads").output().unwrap());
 }
 
+fn tpa_as_published_and_tcp_are_used_as_the_peer_knows_them() {
+    done(program("published").output().unwrap());
+}
+
 fn the_header_is_for_cpp_too() {
     let header = installed().join("include/hopline.h");
     done(
@@ -163,7 +168,7 @@ fn install() -> TempDir {
     );
     let flags = flags(folder.path());
     let programs = ["send", "recv", "echo"].map(|name| example(&format!("{name}.c")));
-    let tests = ["wrong", "failures", "identity", "threads", "leaves_nothing", "poll"];
+    let tests = ["wrong", "failures", "identity", "threads", "leaves_nothing", "poll", "published"];
     let tests = tests.map(|name| Path::new(CRATE).join("tests/c").join(name).with_extension("c"));
     for source in programs.iter().chain(&tests) {
         let mut cc = cc();

@@ -12,16 +12,14 @@
 mod memory;
 
 use self::memory::{Address, address, bytes, bytes_mut, store_address, write};
-use crate::abi::{
-    TPA_FINGERPRINT_LEN, TPA_SHUT_RD, TPA_SHUT_RDWR, TPA_SHUT_WR, tpa_info, tpa_pollfd, tpa_state,
-};
+use crate::abi::{TPA_SHUT_RD, TPA_SHUT_RDWR, TPA_SHUT_WR, tpa_info, tpa_pollfd};
 use crate::error::{self, Error, Result};
 use crate::options::{Value, option};
 use crate::readiness;
+use crate::report::told;
 use crate::socket::{End, Socket};
 use crate::table;
-use hopline_net::wide::{Info, State};
-use libc::{c_char, c_int, c_uint, c_void, sockaddr, socklen_t, ssize_t};
+use libc::{c_char, c_int, c_void, sockaddr, socklen_t, ssize_t};
 use std::ffi::CStr;
 use std::net::Shutdown;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,7 +29,7 @@ use std::time::Duration;
 /// The oldest structure that tpa_info fills in: its first three fields.
 const LEAST_INFO: usize = 16;
 
-/// Makes a socket for one connection, or for listening. Returns its handle, or -1.
+/// Makes a socket for one connection, or for listening: of TPA-wide, unless TPA_PROTOCOL is set. Returns its handle, or -1.
 ///
 /// The handle is a descriptor of the system's, for poll, select or epoll, for reading only; nothing else may be done with it, and only
 /// tpa_close and tpa_abort close it. It is readable
@@ -113,7 +111,7 @@ pub extern "C" fn tpa_listen(handle: c_int, backlog: c_int) -> c_int {
     })
 }
 
-/// Waits for the next connection. Returns its handle, with nothing set, or -1. Where the peer is goes to `peer`, which has room for `*len`
+/// Waits for the next connection, over TPA or TCP with TPA_PROTOCOL_TPA_OR_TCP. Returns its handle, with nothing set, or -1. Where the peer is goes to `peer`, which has room for `*len`
 /// bytes; `*len` is then how long the address is. Both may be NULL. Who the peer is says tpa_info.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_accept(handle: c_int, peer: *mut sockaddr, len: *mut socklen_t) -> c_int {
@@ -135,12 +133,15 @@ pub unsafe extern "C" fn tpa_accept(handle: c_int, peer: *mut sockaddr, len: *mu
 
 /// Connects to a peer, and waits until it has proved who it is. Returns 0, or -1:
 /// - EINPROGRESS, if nothing is to wait: the handle becomes readable when it is known what came of it, which TPA_ERROR says;
-/// - ECONNREFUSED: nobody has that port, or one end has a shared key and the other a key of its own; or the peer does not know our key,
+/// - ECONNREFUSED: nothing has that port, or one end has a shared key and the other a key of its own; or the peer does not know our key,
 ///   which may be known only to the first tpa_recv or tpa_send after it;
 /// - ETIMEDOUT: no answer: nobody is there, or the shared keys differ;
 /// - EACCES: who answers is not whom it has to be, or is not known; tpa_last_error() has its fingerprint;
 /// - EISCONN, EALREADY, EINVAL: the socket is connected, is being connected, listens;
 /// - EAFNOSUPPORT: an address of neither family, or not of the one that the socket is bound to.
+///
+/// With TPA_PROTOCOL_TPA_OR_TCP it calls by TPA and by TCP at once, and returns with TPA if the peer answers it within a round trip after
+/// TCP, else with TCP: tpa_info says which. The call that is given up never shows at the peer. TCP's error is told if both fail.
 ///
 /// After an error it can be tried again.
 #[unsafe(no_mangle)]
@@ -333,57 +334,6 @@ fn no_flags(flags: c_int) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(libc::EINVAL, format!("there are no flags yet: {flags:#x} should be 0")))
-}
-
-fn told(info: &Info, size: usize) -> tpa_info {
-    let micros = |duration: hopline_core::Duration| duration.as_nanos() / 1000;
-    tpa_info {
-        size,
-        state: state(info.state) as c_uint,
-        mss: info.mss,
-        srtt_us: info.srtt.map_or(0, micros),
-        // Far below what it could not hold.
-        rate_bps: info.rate.unwrap_or(0.0) as u64,
-        window: info.window,
-        in_flight: info.in_flight,
-        unacknowledged: info.unacknowledged,
-        bytes_sent: info.stats.bytes_sent,
-        bytes_acked: info.stats.bytes_acked,
-        bytes_received: info.stats.bytes_received,
-        packets_sent: info.stats.segments_sent,
-        retransmissions: info.stats.retransmissions,
-        packets_received: info.stats.packets_received,
-        lost: info.stats.lost,
-        late: info.stats.late,
-        timeouts: info.stats.timeouts,
-        reductions: info.stats.reductions,
-        frozen_us: micros(info.stats.frozen),
-        rejected: info.rejections.total(),
-        peer_fingerprint: fingerprint(info),
-    }
-}
-
-fn state(state: State) -> tpa_state {
-    match state {
-        State::SynSent | State::SynReceived => tpa_state::TPA_STATE_OPENING,
-        State::Established | State::CloseWait => tpa_state::TPA_STATE_OPEN,
-        State::FinWait1 | State::FinWait2 | State::LastAck | State::Closing | State::TimeWait => {
-            tpa_state::TPA_STATE_CLOSING
-        }
-        State::Closed | State::Listen => tpa_state::TPA_STATE_CLOSED,
-    }
-}
-
-fn fingerprint(info: &Info) -> [c_char; TPA_FINGERPRINT_LEN] {
-    let mut text = [0; TPA_FINGERPRINT_LEN];
-    if let Some(fingerprint) = info.peer.fingerprint {
-        for (place, byte) in
-            text.iter_mut().zip(fingerprint.to_string().bytes().take(TPA_FINGERPRINT_LEN - 1))
-        {
-            *place = byte as c_char;
-        }
-    }
-    text
 }
 
 #[cfg(test)]

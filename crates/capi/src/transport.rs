@@ -1,0 +1,352 @@
+//! The protocols below a socket: TPA-wide, TPA as published, and TCP where a peer does not know TPA.
+
+use crate::abi::tpa_protocol;
+use crate::error::{Error, Result};
+use crate::ffi;
+use crate::options::Settings;
+use crate::tcp::Tcp;
+use hopline_net::fallback::{self, Connector, Opening, Port};
+use hopline_net::tpa::{self, TpaListener, TpaStream};
+use hopline_net::wide::{self, State, WideListener, WideStream};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+/// Memory of peers that do not answer TPA, of the whole program.
+static CONNECTOR: LazyLock<Connector> = LazyLock::new(Connector::default);
+
+/// Protocol that a socket is set to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// TPA-wide, encrypted.
+    #[default]
+    Wide,
+    /// TPA as published.
+    Tpa,
+    /// TPA as published where the peer knows it, else TCP.
+    TpaOrTcp,
+}
+
+/// Parameters of a connection or a listener.
+#[derive(Clone, Debug)]
+pub(crate) enum Parameters {
+    Wide(Box<wide::Config>),
+    Tpa(tpa::Config),
+    TpaOrTcp(fallback::Config),
+}
+
+/// Bound socket, or two.
+#[derive(Clone, Debug)]
+pub(crate) enum Bound {
+    Wide(wide::Host),
+    Tpa(tpa::Host),
+    TpaOrTcp(Arc<Port>),
+}
+
+/// Listener.
+#[derive(Debug)]
+pub(crate) enum Listener {
+    Wide(WideListener),
+    Tpa(TpaListener),
+    TpaOrTcp(fallback::Listener),
+}
+
+/// Connection.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Wide(WideStream),
+    Tpa(TpaStream),
+    Tcp(Tcp),
+}
+
+/// State and counters of a connection.
+#[derive(Clone, Debug)]
+pub(crate) enum Info {
+    Wide(Box<wide::Info>),
+    Tpa(Box<tpa::Info>),
+    Tcp(hopline_net::tcp::Info),
+}
+
+/// Connection that was begun.
+#[derive(Clone, Debug)]
+pub(crate) enum Begun {
+    /// The protocol is known.
+    Stream(Arc<Stream>),
+    /// It is not.
+    TpaOrTcp(Arc<Opening>),
+}
+
+impl Bound {
+    pub(crate) fn new(address: SocketAddr, protocol: Protocol) -> Result<Self> {
+        // Its thread is ours: signals are for those of the program.
+        let bound = ffi::without_signals(|| match protocol {
+            Protocol::Wide => wide::Host::bind(address).map(Self::Wide),
+            Protocol::Tpa => tpa::Host::bind(address).map(Self::Tpa),
+            Protocol::TpaOrTcp => Port::bind(address).map(|port| Self::TpaOrTcp(Arc::new(port))),
+        });
+        bound.map_err(|error| Error::from(error).of(address))
+    }
+
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::Wide(host) => host.local_addr(),
+            Self::Tpa(host) => host.local_addr(),
+            Self::TpaOrTcp(port) => Ok(port.local_addr()),
+        }
+    }
+
+    pub(crate) fn listen(&self, parameters: &Parameters, backlog: usize) -> io::Result<Listener> {
+        match (self, parameters) {
+            (Self::Wide(host), Parameters::Wide(config)) => {
+                let listener = host.listen(config, backlog)?;
+                listener.set_nonblocking(true);
+                Ok(Listener::Wide(listener))
+            }
+            (Self::Tpa(host), Parameters::Tpa(config)) => {
+                let listener = host.listen(config, backlog)?;
+                listener.set_nonblocking(true);
+                Ok(Listener::Tpa(listener))
+            }
+            (Self::TpaOrTcp(port), Parameters::TpaOrTcp(config)) => {
+                let listener = port.listen(config, backlog)?;
+                listener.set_nonblocking(true);
+                Ok(Listener::TpaOrTcp(listener))
+            }
+            _ => Err(another_protocol()),
+        }
+    }
+}
+
+/// Begins a connection to `peer` from a bound socket. Only TPA with TCP does without one.
+pub(crate) fn begin(bound: Option<&Bound>, peer: SocketAddr, parameters: &Parameters) -> io::Result<Begun> {
+    let stream = match (bound, parameters) {
+        (Some(Bound::Wide(host)), Parameters::Wide(config)) => {
+            Stream::Wide(host.begin_connect(peer, config)?)
+        }
+        (Some(Bound::Tpa(host)), Parameters::Tpa(config)) => Stream::Tpa(host.begin_connect(peer, config)?),
+        (None, Parameters::TpaOrTcp(config)) => return both(None, peer, config),
+        (Some(Bound::TpaOrTcp(port)), Parameters::TpaOrTcp(config)) => return both(Some(port), peer, config),
+        _ => return Err(another_protocol()),
+    };
+    Ok(Begun::Stream(Arc::new(stream)))
+}
+
+fn both(port: Option<&Port>, peer: SocketAddr, config: &fallback::Config) -> io::Result<Begun> {
+    let opening = ffi::without_signals(|| CONNECTOR.begin(port, peer, config))?;
+    Ok(Begun::TpaOrTcp(Arc::new(opening)))
+}
+
+/// A socket cannot change its protocol once it is bound.
+fn another_protocol() -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, "it is bound to another protocol")
+}
+
+impl Begun {
+    pub(crate) fn stream(&self) -> Option<&Arc<Stream>> {
+        match self {
+            Self::Stream(stream) => Some(stream),
+            Self::TpaOrTcp(_) => None,
+        }
+    }
+}
+
+impl AsFd for Begun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Stream(stream) => stream.as_fd(),
+            Self::TpaOrTcp(opening) => opening.as_fd(),
+        }
+    }
+}
+
+impl Listener {
+    /// Does not wait.
+    pub(crate) fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
+        match self {
+            Self::Wide(listener) => listener.accept().map(|(stream, peer)| (Stream::Wide(stream), peer)),
+            Self::Tpa(listener) => listener.accept().map(|(stream, peer)| (Stream::Tpa(stream), peer)),
+            Self::TpaOrTcp(listener) => {
+                let (stream, peer) = listener.accept()?;
+                Ok((Stream::of(stream)?, peer))
+            }
+        }
+    }
+
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::Wide(listener) => listener.local_addr(),
+            Self::Tpa(listener) => listener.local_addr(),
+            Self::TpaOrTcp(listener) => Ok(listener.local_addr()),
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Wide(listener) => listener.as_fd(),
+            Self::Tpa(listener) => listener.as_fd(),
+            Self::TpaOrTcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+impl Stream {
+    pub(crate) fn of(stream: fallback::Stream) -> io::Result<Self> {
+        Ok(match stream {
+            fallback::Stream::Tpa(stream) => Self::Tpa(stream),
+            fallback::Stream::Tcp(stream) => Self::Tcp(Tcp::new(stream)?),
+        })
+    }
+
+    /// Returns whether a connection that was begun is open. Does not wait.
+    pub(crate) fn is_open(&self) -> io::Result<bool> {
+        match self {
+            Self::Wide(stream) => stream.is_open(),
+            Self::Tpa(stream) => stream.is_open(),
+            Self::Tcp(_) => Ok(true),
+        }
+    }
+
+    pub(crate) fn await_open(&self, limit: Option<Duration>) -> io::Result<()> {
+        match self {
+            Self::Wide(stream) => stream.await_open(limit),
+            Self::Tpa(stream) => stream.await_open(limit),
+            Self::Tcp(_) => Ok(()),
+        }
+    }
+
+    /// Has it wait as is set.
+    pub(crate) fn apply(&self, settings: &Settings) {
+        let does_not_wait = settings.does_not_wait();
+        match self {
+            Self::Wide(stream) => {
+                stream.set_nonblocking(does_not_wait);
+                stream.set_read_timeout(settings.receive);
+                stream.set_write_timeout(settings.send);
+            }
+            Self::Tpa(stream) => {
+                stream.set_nonblocking(does_not_wait);
+                stream.set_read_timeout(settings.receive);
+                stream.set_write_timeout(settings.send);
+            }
+            Self::Tcp(stream) => stream.apply(settings),
+        }
+    }
+
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Wide(stream) => (&*stream).read(buffer),
+            Self::Tpa(stream) => (&*stream).read(buffer),
+            Self::Tcp(stream) => stream.read(buffer),
+        }
+    }
+
+    pub(crate) fn write(&self, data: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Wide(stream) => (&*stream).write(data),
+            Self::Tpa(stream) => (&*stream).write(data),
+            Self::Tcp(stream) => stream.write(data),
+        }
+    }
+
+    /// Has what was written leave. TCP is told once, by its own option.
+    pub(crate) fn flush(&self) -> io::Result<()> {
+        match self {
+            Self::Wide(_) | Self::Tcp(_) => Ok(()),
+            Self::Tpa(stream) => (&*stream).flush(),
+        }
+    }
+
+    pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        match self {
+            Self::Wide(stream) => stream.shutdown(how),
+            Self::Tpa(stream) => stream.shutdown(how),
+            Self::Tcp(stream) => stream.shutdown(how),
+        }
+    }
+
+    pub(crate) fn close_within(&self, limit: Duration) -> io::Result<()> {
+        match self {
+            Self::Wide(stream) => stream.close_within(limit),
+            Self::Tpa(stream) => stream.close_within(limit),
+            Self::Tcp(stream) => stream.close_within(limit),
+        }
+    }
+
+    pub(crate) fn abort(&self) {
+        match self {
+            Self::Wide(stream) => stream.abort(),
+            Self::Tpa(stream) => stream.abort(),
+            Self::Tcp(stream) => stream.abort(),
+        }
+    }
+
+    pub(crate) fn protocol(&self) -> tpa_protocol {
+        match self {
+            Self::Wide(_) => tpa_protocol::TPA_PROTOCOL_WIDE,
+            Self::Tpa(_) => tpa_protocol::TPA_PROTOCOL_TPA,
+            Self::Tcp(_) => tpa_protocol::TPA_PROTOCOL_TCP,
+        }
+    }
+
+    /// Returns the socket that it shares with others; TCP has one for each connection.
+    pub(crate) fn bound(&self) -> Option<Bound> {
+        match self {
+            Self::Wide(stream) => Some(Bound::Wide(stream.host().clone())),
+            Self::Tpa(stream) => Some(Bound::Tpa(stream.host().clone())),
+            Self::Tcp(_) => None,
+        }
+    }
+
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::Wide(stream) => stream.host().local_addr(),
+            Self::Tpa(stream) => stream.host().local_addr(),
+            Self::Tcp(stream) => stream.local_addr(),
+        }
+    }
+
+    pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
+        match self {
+            Self::Wide(stream) => Ok(stream.peer_addr()),
+            Self::Tpa(stream) => Ok(stream.peer_addr()),
+            Self::Tcp(stream) => stream.peer_addr(),
+        }
+    }
+
+    pub(crate) fn info(&self) -> io::Result<Info> {
+        Ok(match self {
+            Self::Wide(stream) => Info::Wide(Box::new(stream.info())),
+            Self::Tpa(stream) => Info::Tpa(Box::new(stream.info())),
+            Self::Tcp(stream) => Info::Tcp(stream.info()?),
+        })
+    }
+
+    /// Returns whether the peer has all data and wants no more: it may have left already, so that nothing would acknowledge our end.
+    pub(crate) fn is_done(&self) -> bool {
+        match self {
+            Self::Wide(stream) => {
+                let info = stream.info();
+                info.state == State::CloseWait && info.unacknowledged == 0
+            }
+            Self::Tpa(stream) => {
+                let info = stream.info();
+                info.state == State::CloseWait && info.unacknowledged == 0
+            }
+            Self::Tcp(_) => false,
+        }
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Wide(stream) => stream.as_fd(),
+            Self::Tpa(stream) => stream.as_fd(),
+            Self::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
