@@ -15,6 +15,7 @@
 //! | `selective` | the SACK option of an acknowledgment |
 //! | `output` | what to send next |
 //! | `expire` | what timers do |
+//! | `host` | calls for a host stack: path MTU, pieces that wait |
 //! | `ecn` | explicit congestion notification (RFC 3168) |
 //! | `reassembly`, `scoreboard`, `rto` | the data structures |
 //! | `rack`, `tlp`, `transmissions` | RACK-TLP: losses told by time (RFC 8985), and its records; `detect`: what an endpoint does then |
@@ -39,6 +40,7 @@ mod endpoint;
 mod expire;
 mod feedback;
 mod frto;
+mod host;
 mod input;
 mod output;
 mod pacing;

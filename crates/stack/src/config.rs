@@ -1,0 +1,116 @@
+//! Limits of a stack, and where its sequence numbers come from.
+
+use crate::secret::Secret;
+use hopline_core::Seq32;
+use hopline_transport::ConfigError;
+use hopline_transport::tcp;
+use std::net::IpAddr;
+
+/// Bytes of the headers of IPv4 and TCP without options.
+const HEADERS: u32 = 40;
+/// Smallest MTU of a stack with IPv4 alone: what every host must accept (RFC 791 §3.1).
+const LEAST_MTU: u16 = 576;
+/// Smallest MTU of a stack with IPv6 (RFC 8200 §5).
+const LEAST_MTU_V6: u16 = 1280;
+
+/// Parameters of a [`Stack`](crate::Stack).
+#[derive(Clone, Debug)]
+pub struct StackConfig {
+    /// TCP of every connection. Its `mss` is lowered to what `mtu` permits. Its `send_buffer` must be limited.
+    pub tcp: tcp::Config,
+    /// Addresses of the stack: one at least, each unicast.
+    pub addresses: Vec<IpAddr>,
+    /// Longest IP packet that the interface takes, bytes. 576 to 65,535; 1280 at least with an IPv6 address.
+    pub mtu: u16,
+    /// Connections at once, those in TIME-WAIT included, which give way to new ones. 1 to 1,048,576.
+    pub max_connections: usize,
+    /// Connections at once whose handshake, begun by the peer, is not complete. At the limit the oldest of the address prefix with the most
+    /// of them gives way. 1 to `max_connections`.
+    pub max_half_open: usize,
+    /// Origin of initial sequence numbers.
+    pub initial_sequence: InitialSequence,
+    /// Key of ports and sequence numbers. Must be unpredictable.
+    pub secret: Secret,
+}
+
+/// Origin of initial sequence numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialSequence {
+    /// A clock of 4 µs, and a keyed hash of addresses and ports (RFC 6528 §3).
+    Keyed,
+    /// The same for each connection. For tests of wrap-around.
+    Fixed(Seq32),
+}
+
+/// Reason for which a [`StackConfig`] is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StackConfigError {
+    /// TCP parameter out of its range.
+    #[error("TCP: {0}")]
+    Tcp(ConfigError),
+    /// Parameter of the stack out of its range.
+    #[error("`{field}` must be {must}")]
+    Field {
+        /// Name of the parameter.
+        field: &'static str,
+        /// Values that are right.
+        must: &'static str,
+    },
+}
+
+impl StackConfig {
+    /// Send buffer of a connection where `tcp` names none, bytes.
+    pub const SEND_BUFFER: u64 = 1 << 20;
+
+    /// A stack at `addresses` with the MTU of Ethernet, 1024 connections and 256 half-open ones.
+    #[must_use]
+    pub fn new(tcp: tcp::Config, addresses: Vec<IpAddr>, secret: Secret) -> Self {
+        let send_buffer = tcp.send_buffer.or(Some(Self::SEND_BUFFER));
+        Self {
+            tcp: tcp::Config { send_buffer, ..tcp },
+            addresses,
+            mtu: 1500,
+            max_connections: 1024,
+            max_half_open: 256,
+            initial_sequence: InitialSequence::Keyed,
+            secret,
+        }
+    }
+
+    /// Checks every parameter against its range.
+    ///
+    /// # Errors
+    /// The first parameter that is out of its range.
+    pub fn validate(&self) -> Result<(), StackConfigError> {
+        let usable = |ip: &IpAddr| !(ip.is_unspecified() || ip.is_multicast() || ip.is_loopback());
+        let v6 = self.addresses.iter().any(IpAddr::is_ipv6);
+        let rules = [
+            (!self.addresses.is_empty(), "addresses", "one at least"),
+            (self.addresses.iter().all(usable), "addresses", "unicast, and not of the loopback network"),
+            (self.mtu >= LEAST_MTU, "mtu", "576 to 65535 bytes"),
+            (!v6 || self.mtu >= LEAST_MTU_V6, "mtu", "1280 bytes at least with an IPv6 address"),
+            ((1..=1 << 20).contains(&self.max_connections), "max_connections", "1 to 1048576"),
+            (
+                (1..=self.max_connections).contains(&self.max_half_open),
+                "max_half_open",
+                "1 to max_connections",
+            ),
+            (self.tcp.send_buffer.is_some(), "tcp.send_buffer", "limited"),
+        ];
+        if let Some(&(_, field, must)) = rules.iter().find(|(holds, ..)| !holds) {
+            return Err(StackConfigError::Field { field, must });
+        }
+        self.tcp.validate().map_err(StackConfigError::Tcp)
+    }
+
+    /// Returns the TCP configuration of a connection at the address `local`.
+    pub(crate) fn tcp_at(&self, local: IpAddr) -> tcp::Config {
+        let mss = self.tcp.mss.min(mss_of(self.mtu.into(), local));
+        tcp::Config { mss, ..self.tcp }
+    }
+}
+
+/// Returns the MSS for packets of `mtu` bytes between addresses of the version of `ip`.
+pub(crate) const fn mss_of(mtu: u32, ip: IpAddr) -> u32 {
+    mtu.saturating_sub(if ip.is_ipv4() { HEADERS } else { HEADERS + 20 })
+}

@@ -1,0 +1,41 @@
+//! Counters of a stack.
+
+/// Counters of a [`Stack`](crate::Stack). Each packet that arrives is counted in `received` and, if no connection takes it, in one of the
+/// others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackStats {
+    /// Packets that arrived.
+    pub received: u64,
+    /// Packets that were made.
+    pub sent: u64,
+    /// Packets that cannot be read: cut short, a wrong checksum, a fragment.
+    pub malformed: u64,
+    /// Packets for or from an address that has no place here.
+    pub misaddressed: u64,
+    /// Packets of a protocol other than TCP and ICMP, or ICMP messages that mean nothing to a stack.
+    pub unsupported: u64,
+    /// Segments for no connection.
+    pub unknown: u64,
+    /// Resets that answered them.
+    pub resets: u64,
+    /// Answers to segments and echo requests that were left out, as too many waited.
+    pub unanswered: u64,
+    /// SYNs that were dropped for want of room.
+    pub refused: u64,
+    /// Segments that were dropped as the application had not read too many short pieces.
+    pub crowded: u64,
+    /// Connections that a peer opened.
+    pub accepted: u64,
+    /// Connections that were asked for here.
+    pub connected: u64,
+    /// Half-open connections that gave way to newer ones.
+    pub displaced: u64,
+    /// Reports of routers that concern data under way here.
+    pub reports: u64,
+    /// Reports that concern nothing under way: stale or forged.
+    pub stale_reports: u64,
+    /// Segments that were retransmitted, of connections that are over.
+    pub retransmissions: u64,
+    /// Out-of-order events that TCP-DOOR noticed, of connections that are over.
+    pub door_events: u64,
+}

@@ -1,0 +1,154 @@
+//! What no honest peer sends.
+
+use crate::world::{ADDRESSES, PORT, World, config, modern, pattern};
+use bytes::Bytes;
+use hopline_core::{Duration, Instant, Seq32};
+use hopline_link::Emulation;
+use hopline_stack::{Stack, StackConfig};
+use hopline_wire::ip::{Ecn, Header, Protocol};
+use hopline_wire::tcp::{Flags, Options, Segment};
+use proptest::prelude::*;
+use std::net::{IpAddr, Ipv4Addr};
+
+fn segment(from: (IpAddr, u16), flags: Flags, seq: u32, payload: &'static [u8]) -> Vec<u8> {
+    let segment = Segment {
+        src_port: from.1,
+        dst_port: PORT,
+        seq: Seq32(seq),
+        ack: Seq32(7),
+        flags,
+        window: 1000,
+        urgent: 0,
+        options: Options::default(),
+        ecn: Ecn::NotCapable,
+        payload: Bytes::from_static(payload),
+    };
+    let header = Header::between(from.0, ADDRESSES[1].parse().unwrap(), Protocol::Tcp);
+    let mut packet = Vec::new();
+    header.emit(segment.wire_len(), &mut packet);
+    segment.emit(&header, &mut packet);
+    packet
+}
+
+fn attacker(number: u32) -> (IpAddr, u16) {
+    (IpAddr::V4(Ipv4Addr::from_bits(0x0b00_0000 + number / 50_000)), 1024 + (number % 50_000) as u16)
+}
+
+#[test]
+fn a_flood_of_syns_is_bounded_and_an_honest_transfer_goes_on() {
+    let mut world = World::of(modern(), &Emulation::delay(Duration::from_millis(10)));
+    let ids = world.open();
+    let data = pattern(1, 200_000);
+    world.stacks[0].send(world.now, ids[0], &data);
+    world.stacks[0].close(world.now, ids[0]);
+    world.flush();
+    for number in 0..100_000 {
+        world.stacks[1].handle_packet(world.now, &segment(attacker(number), Flags::SYN, number, b""));
+        assert!(world.stacks[1].half_open() <= 256 && world.stacks[1].len() <= 257);
+        let mut answer = Vec::new();
+        while world.stacks[1].poll_transmit(world.now, &mut answer) {}
+    }
+    assert!(world.stacks[1].stats().displaced > 90_000);
+    assert!(world.exchange(ids, [&[], b"x"])[1] == data);
+    // A newcomer gets in as well.
+    world.connect(ADDRESSES[1]);
+    assert!(world.run_until(|world| !world.accepted.is_empty()));
+}
+
+#[test]
+fn an_unknown_segment_is_answered_by_a_reset_that_fits_and_a_reset_by_nothing() {
+    let mut stack = Stack::new(config(1, modern())).unwrap();
+    let mut answer = Vec::new();
+    let mut to = |flags, payload| {
+        stack.handle_packet(Instant::ZERO, &segment(attacker(1), flags, 100, payload));
+        let is_answered = stack.poll_transmit(Instant::ZERO, &mut answer);
+        is_answered.then(|| {
+            let (ip, payload) = Header::parse(&answer).unwrap();
+            Segment::parse(&ip, &Bytes::copy_from_slice(&answer[payload])).unwrap()
+        })
+    };
+    let reset = to(Flags::ACK, b"data").unwrap();
+    assert_eq!((reset.flags, reset.seq), (Flags::RST, Seq32(7)));
+    let reset = to(Flags::SYN, b"").unwrap();
+    assert_eq!((reset.flags, reset.ack), (Flags::RST | Flags::ACK, Seq32(101)));
+    assert_eq!(to(Flags::RST, b""), None);
+    assert_eq!(to(Flags::RST | Flags::ACK, b""), None);
+    assert_eq!((stack.stats().unknown, stack.stats().resets), (4, 2));
+}
+
+#[test]
+fn answers_that_nobody_fetches_do_not_pile_up() {
+    let mut stack = Stack::new(config(1, modern())).unwrap();
+    for number in 0..1000 {
+        stack.handle_packet(Instant::ZERO, &segment(attacker(number), Flags::ACK, 1, b""));
+    }
+    assert_eq!((stack.stats().resets, stack.stats().unanswered), (64, 936));
+}
+
+#[test]
+fn addresses_that_no_host_has_are_ignored() {
+    let mut stack = Stack::new(config(1, modern())).unwrap();
+    stack.listen(PORT);
+    for ip in ["127.0.0.1", "224.0.0.1", "255.255.255.255", "0.0.0.0", ADDRESSES[1]] {
+        stack.handle_packet(Instant::ZERO, &segment((ip.parse().unwrap(), 1024), Flags::SYN, 1, b""));
+    }
+    assert_eq!((stack.stats().misaddressed, stack.len()), (5, 0));
+    assert!(!stack.poll_transmit(Instant::ZERO, &mut Vec::new()));
+}
+
+#[test]
+fn pieces_of_one_byte_that_nobody_reads_are_bounded() {
+    let mut stack = Stack::new(config(1, modern())).unwrap();
+    stack.listen(PORT);
+    let peer = attacker(1);
+    stack.handle_packet(Instant::ZERO, &segment(peer, Flags::SYN, 0, b""));
+    let mut answer = Vec::new();
+    assert!(stack.poll_transmit(Instant::ZERO, &mut answer));
+    let ours = u32::from_be_bytes(answer[24..28].try_into().unwrap());
+    for number in 0..10_000 {
+        let mut packet = segment(peer, Flags::ACK, 1 + number, b"x");
+        // The right acknowledgment number, and the checksum again.
+        let (ip, payload) = Header::parse(&packet).unwrap();
+        let mut parsed = Segment::parse(&ip, &Bytes::copy_from_slice(&packet[payload])).unwrap();
+        parsed.ack = Seq32(ours.wrapping_add(1));
+        packet.truncate(20);
+        parsed.emit(&ip, &mut packet);
+        stack.handle_packet(Instant::ZERO, &packet);
+        while stack.poll_transmit(Instant::ZERO, &mut answer) {}
+    }
+    assert_eq!(stack.stats().crowded, 10_000 - 8192);
+}
+
+proptest! {
+    /// Packets of any bytes, with headers that are right or damaged: nothing panics, limits hold, and every packet is counted.
+    #[test]
+    fn garbage_is_counted(packets in prop::collection::vec((any::<u8>(), any::<u32>(), prop::collection::vec(any::<u8>(), 0..80)), 0..200)) {
+        let small = StackConfig { max_connections: 8, max_half_open: 4, ..config(1, modern()) };
+        let mut stack = Stack::new(small).unwrap();
+        stack.listen(PORT);
+        let mut now = Instant::ZERO;
+        let mut answer = Vec::new();
+        for (kind, number, bytes) in packets {
+            now = now + Duration::from_millis(u64::from(kind) * 10);
+            let packet = match kind % 4 {
+                0 => bytes,
+                1 => segment(attacker(number % 16), Flags(kind ^ number as u8), number, b"data"),
+                2 => segment(attacker(number % 16), Flags::SYN, number, b""),
+                _ => {
+                    let mut packet = segment(attacker(number % 16), Flags(number as u8), number, b"abc");
+                    let at = number as usize % packet.len();
+                    packet[at] ^= kind;
+                    packet
+                }
+            };
+            stack.handle_packet(now, &packet);
+            stack.handle_timeout(now);
+            while stack.poll_transmit(now, &mut answer) {
+                prop_assert!(Header::parse(&answer).is_ok());
+            }
+            while stack.poll_event().is_some() {}
+            prop_assert!(stack.len() <= 8 && stack.half_open() <= 4);
+            prop_assert!(stack.poll_timeout().is_none_or(|due| due > now));
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Two stacks with an emulated link between them, in virtual time; and what no honest peer sends.
+
+#![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
+
+mod hostile;
+mod reports;
+mod transfers;
+mod world;
