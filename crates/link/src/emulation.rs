@@ -28,8 +28,11 @@ pub struct Emulation {
     /// the good one). `None`: each packet is lost for itself. A burst shorter than what independent losses have by
     /// themselves, 1 / (1 − `loss`), counts as that.
     pub burst: Option<f64>,
-    /// Each packet takes up to so much longer, drawn uniformly, and none overtakes another: as where a medium has to be won first.
+    /// Each packet takes up to so much longer, drawn uniformly, and none overtakes another, unless `overtakes` says otherwise: as where a
+    /// medium has to be won first.
     pub jitter: Duration,
+    /// Packets that jitter or a new condition delays less than earlier ones overtake them, as after a change of the route.
+    pub overtakes: bool,
     /// Probability that a packet takes extra time, and so may be overtaken.
     pub reorder: f64,
     /// Additional delay of a reordered packet.
@@ -259,7 +262,7 @@ impl Direction {
         if !e.jitter.is_zero() {
             arrival += self.random.duration_below(e.jitter);
         }
-        if !e.jitter.is_zero() || e.conditions.is_some() {
+        if (!e.jitter.is_zero() || e.conditions.is_some()) && !e.overtakes {
             self.latest = self.latest.max(arrival);
             arrival = self.latest;
         }
@@ -422,6 +425,22 @@ mod tests {
         assert_eq!(first(d.carry(ms(40), 100)), Some(ms(60)), "none overtakes another");
         assert_eq!(first(d.carry(ms(70), 100)), Some(ms(75)));
         assert_eq!((d.counts().lost, d.counts().delivered), (1, 4));
+    }
+
+    #[test]
+    fn a_shorter_route_overtakes_where_packets_may() {
+        let shorter =
+            Condition { from: ms(10), latency: Some(Duration::from_millis(5)), ..Condition::default() };
+        let route = |overtakes| Emulation {
+            conditions: Some(Arc::from([shorter])),
+            overtakes,
+            ..Emulation::delay(Duration::from_millis(50))
+        };
+        for (overtakes, second) in [(true, ms(15)), (false, ms(59))] {
+            let mut d = Direction::new(route(overtakes), 1, 0);
+            assert_eq!(first(d.carry(ms(9), 100)), Some(ms(59)));
+            assert_eq!(first(d.carry(ms(10), 100)), Some(second));
+        }
     }
 
     #[test]

@@ -136,6 +136,12 @@ fn numbers_that_are_none_in_words_that_say_what_would_be_one() {
 }
 
 #[test]
+fn a_link_on_which_nothing_could_overtake() {
+    let error = refused(&hopline(["link", "--overtake", "--", "true"]));
+    contains(&error, &["--overtake where all packets take as long", "--jitter 5ms"]);
+}
+
+#[test]
 fn a_value_that_is_varied_twice() {
     let file = scenario("chain");
     let error = refused(&hopline(["compare", file.to_str().unwrap(), "--vary", "tcp.window=2,3,2"]));

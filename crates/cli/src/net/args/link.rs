@@ -42,6 +42,9 @@ pub(crate) struct Link {
     /// Each packet takes up to so much longer, and keeps its place: 5ms
     #[arg(long, value_name = "TIME", default_value = "0ms")]
     pub(crate) jitter: Time,
+    /// Let packets that --jitter or --replay delays less overtake earlier ones, as after a change of the route
+    #[arg(long)]
+    pub(crate) overtake: bool,
     /// Packets lost each way: 5%
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub(crate) loss: Share,

@@ -97,6 +97,7 @@ fn emulation(args: &Args, way: &Way<'_>) -> Result<Emulation, Problem> {
         loss: way.loss.0,
         burst: args.loss_burst,
         jitter: args.jitter.0,
+        overtakes: args.overtake,
         reorder: args.reorder.0.0,
         extra_delay: args.reorder.1.0,
         extra: Extra::Exactly,
@@ -108,6 +109,12 @@ fn emulation(args: &Args, way: &Way<'_>) -> Result<Emulation, Problem> {
 }
 
 fn setup(args: &Args) -> Result<Setup, Problem> {
+    let delays_differ = args.jitter.0.as_nanos() > 0 || args.replay.is_some() || args.replay_back.is_some();
+    if args.overtake && !delays_differ {
+        return Err(Problem::new("--overtake where all packets take as long").help(
+            "--jitter 5ms, or --replay FILE with other delays; --reorder 5% holds single packets back",
+        ));
+    }
     let there = Way {
         rate: args.rate,
         rate_trace: args.rate_trace.as_deref(),
@@ -288,6 +295,7 @@ mod tests {
             loss: 0.05,
             burst: Some(4.0),
             jitter: Span::from_millis(3),
+            overtakes: true,
             reorder: 0.02,
             extra_delay: Span::from_millis(10),
             extra: Extra::Exactly,
@@ -302,7 +310,7 @@ mod tests {
             ],
         };
         let expected = Setup { path_mtu: Some(1400), ..Setup::new(way.clone(), way, 7) };
-        let options = "--rate 20mbit --delay 25ms --jitter 3ms --loss 5% --loss-burst 4 --reorder 2%:10ms --duplicate 1% --corrupt 0.1% \
+        let options = "--rate 20mbit --delay 25ms --jitter 3ms --overtake --loss 5% --loss-burst 4 --reorder 2%:10ms --duplicate 1% --corrupt 0.1% \
                        --queue 50 --mtu 1400 --outage 1s..2s --outage 60s..2min --seed 7";
         assert_eq!(setup_of(options), expected);
     }
