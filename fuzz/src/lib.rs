@@ -45,6 +45,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "arq_frame", run: wire::arq_frame },
     Target { name: "arp", run: wire::arp },
     Target { name: "tcp_endpoint", run: machines::tcp_endpoint },
+    Target { name: "host_stack", run: machines::host_stack },
     Target { name: "snoop", run: machines::snoop },
     Target { name: "mtcp", run: machines::mtcp },
     Target { name: "nack", run: machines::nack },

@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Link(Ignored),
     /// Run proxies and gateways on a router (not in this build: `make build`)
     Proxy(Ignored),
+    /// Run a TCP host stack (not in this build: `make build`)
+    Tcp(Ignored),
     /// Make and show keys (not in this build: `make build`)
     Key(Ignored),
 }
@@ -54,6 +56,7 @@ pub(crate) fn execute(command: &Command) -> Result<ExitCode, Failure> {
         Command::Bench(_) => "bench",
         Command::Link(_) => "link",
         Command::Proxy(_) => "proxy",
+        Command::Tcp(_) => "tcp",
         Command::Key(_) => "key",
     };
     Err(absent(&format!("`hopline {name}`")))

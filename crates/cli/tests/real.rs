@@ -6,6 +6,7 @@ mod iperf3;
 mod link;
 mod needing;
 mod proxy;
+mod tcp;
 mod unattended;
 
 use hopline_harness::{module, run};
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         ("link", link::tests()),
         ("needing", needing::tests()),
         ("proxy", proxy::tests()),
+        ("tcp", tcp::tests()),
         ("unattended", unattended::tests()),
     ];
     let at_once = if docs::is_update() { 1 } else { at_once() };

@@ -25,6 +25,8 @@ pub mod frames;
 pub mod gateway;
 mod generic_netlink;
 pub mod handoff;
+#[cfg(feature = "gateway")]
+pub mod host_stack;
 pub mod in_path;
 pub mod interface;
 pub mod key_files;

@@ -52,6 +52,12 @@ impl Tun {
         Ok(Self { file, name })
     }
 
+    /// Returns another handle of the same interface.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { file: self.file.try_clone()?, name: self.name.clone() })
+    }
+
     /// What the interface is called.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -7,6 +7,7 @@ mod fallback_over_link;
 mod full_socket;
 mod gateway;
 mod handoff;
+mod host_stack;
 mod kernel;
 mod neighborhood;
 mod nfqueue;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         ("full_socket", full_socket::tests()),
         ("gateway", gateway::tests()),
         ("handoff", handoff::tests()),
+        ("host_stack", host_stack::tests()),
         ("kernel", kernel::tests()),
         ("neighborhood", neighborhood::tests()),
         ("nfqueue", nfqueue::tests()),

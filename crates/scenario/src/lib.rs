@@ -8,6 +8,7 @@ pub mod choice;
 pub mod csv;
 mod degrees;
 pub mod document;
+pub mod endpoint;
 pub mod field;
 pub mod folder;
 pub mod json_schema;

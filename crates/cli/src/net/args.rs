@@ -5,6 +5,7 @@ mod key;
 mod link;
 mod peer;
 mod proxy;
+mod tcp;
 mod transfer;
 
 pub(super) use bench::{Bench, BitRate, Test, Unit};
@@ -12,6 +13,7 @@ pub(super) use key::{Key, KeyCommand};
 pub(super) use link::{Link, Rate, Share, Time};
 pub(super) use peer::Peer;
 pub(super) use proxy::{Asked, Proxy, ProxyCommand, ProxySetup, ProxyStatus, ProxyTop, ProxyUndo};
+pub(super) use tcp::Tcp;
 pub(super) use transfer::{Identity, Recv, Send, Show, Transport};
 
 use clap::Subcommand;
@@ -34,6 +36,9 @@ pub(crate) enum Command {
     /// Run Snoop, split connections, D-Proxy, gateways and agents on real packets
     #[command(after_help = proxy::EXAMPLES)]
     Proxy(Proxy),
+    /// Run a TCP host stack of our own behind a TUN interface: TCP-DOOR, BBR and others on real links
+    #[command(after_help = tcp::EXAMPLES)]
+    Tcp(Box<Tcp>),
     /// Make and show the keys by which machines know each other
     #[command(after_help = key::EXAMPLES)]
     Key(Key),

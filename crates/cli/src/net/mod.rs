@@ -14,6 +14,7 @@ mod recv;
 mod refusals;
 mod send;
 mod state;
+mod tcp;
 
 pub(crate) use args::Command;
 
@@ -43,6 +44,7 @@ pub(crate) fn execute(command: &Command) -> Result<ExitCode, Failure> {
         Command::Recv(args) => recv::execute(args),
         Command::Bench(args) => bench::execute(args),
         Command::Proxy(args) => proxy::execute(args),
+        Command::Tcp(args) => tcp::execute(args),
         Command::Key(args) => key::execute(args),
         Command::Link(args) => return link::execute(args),
     }

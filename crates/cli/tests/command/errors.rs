@@ -136,6 +136,25 @@ fn numbers_that_are_none_in_words_that_say_what_would_be_one() {
 }
 
 #[test]
+fn a_host_stack_that_could_serve_nobody_or_would_serve_anybody() {
+    let of = |arguments: &str| {
+        let words = format!("tcp --address 10.88.0.2 {arguments}");
+        refused(&hopline(words.split_whitespace()))
+    };
+    contains(&of(""), &["no program would reach the stack", "-L 8080:HOST:80"]);
+    contains(&of("--socks 0.0.0.0:1080"), &["every host there", "loopback"]);
+    contains(&of("-L 80"), &["8080:192.0.2.7:80"]);
+    contains(&of("--socks 1080 --transport tpa"), &["tcp-door", "tcp-bbr3"]);
+    contains(&of("--socks 1080 --set tcp.mss=9"), &["unknown key `mss`", "--set:1:"]);
+    contains(&of("--socks 1080 --set radio.preset=x"), &["says nothing of a TCP endpoint"]);
+    contains(&of("--socks 1080 --mtu 100"), &["a whole number from 576 to 65535"]);
+    contains(
+        &refused(&hopline(["tcp", "--address", "127.0.0.1", "--socks", "1080"])),
+        &["`addresses` must be"],
+    );
+}
+
+#[test]
 fn a_link_on_which_nothing_could_overtake() {
     let error = refused(&hopline(["link", "--overtake", "--", "true"]));
     contains(&error, &["--overtake where all packets take as long", "--jitter 5ms"]);

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-pub(crate) const COMMANDS: [&str; 16] = [
+pub(crate) const COMMANDS: [&str; 17] = [
     "run",
     "compare",
     "sweep",
@@ -23,6 +23,7 @@ pub(crate) const COMMANDS: [&str; 16] = [
     "recv",
     "bench",
     "proxy",
+    "tcp",
     "key",
 ];
 

@@ -21,9 +21,9 @@ const RESPITE: Duration = Duration::from_millis(50);
 
 /// A socket that listens, for one [`Way`] in.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(crate) struct Door {
     listener: Listener,
-    pub(super) way: Way,
+    pub(crate) way: Way,
 }
 
 #[derive(Debug)]
@@ -33,22 +33,22 @@ enum Listener {
 }
 
 /// A connection that came in.
-pub(super) struct Call {
-    pub(super) stream: TcpStream,
-    pub(super) client: SocketAddr,
+pub(crate) struct Call {
+    pub(crate) stream: TcpStream,
+    pub(crate) client: SocketAddr,
     /// Whom the client called: us, or, where it was diverted, somebody else.
-    pub(super) called: Called,
+    pub(crate) called: Called,
 }
 
 /// Whom a client called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Called {
+pub(crate) enum Called {
     Us,
     Another(SocketAddr),
 }
 
 impl Door {
-    pub(super) fn open(way: &Way) -> Result<Self, Error> {
+    pub(crate) fn open(way: &Way) -> Result<Self, Error> {
         let listener = match way {
             Way::Transparent { listen } => Listener::Transparent(TransparentListener::bind(*listen)?),
             Way::Forward { listen, .. } | Way::Socks { listen, .. } => {
@@ -62,7 +62,7 @@ impl Door {
         Ok(Self { listener, way: way.clone() })
     }
 
-    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
         match &self.listener {
             Listener::Plain(listener) => listener.local_addr(),
             Listener::Transparent(listener) => listener.local_addr(),
@@ -70,7 +70,7 @@ impl Door {
     }
 
     /// Returns the listener of connections that are diverted.
-    pub(super) const fn transparent(&self) -> Option<&TransparentListener> {
+    pub(crate) const fn transparent(&self) -> Option<&TransparentListener> {
         match &self.listener {
             Listener::Plain(_) => None,
             Listener::Transparent(listener) => Some(listener),
@@ -79,7 +79,7 @@ impl Door {
 
     /// Gives each connection to `take`, and tells `unaccepted` of those that were diverted; ends only if the system has no way to wait for
     /// them.
-    pub(super) async fn serve(
+    pub(crate) async fn serve(
         self,
         unaccepted: Unaccepted,
         mut take: impl FnMut(Call, &Way),

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 
 /// One side of a connection. Dropping it resets the connection, whatever state it is in; only [`leave`](Self::leave) ends it well. So a
 /// stream that was cut off never looks like one that has ended.
-pub(super) trait Leg: Send {
+pub(crate) trait Leg: Send {
     /// Bytes that came; 0 at their end.
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 
@@ -39,14 +39,14 @@ pub(super) trait Leg: Send {
 }
 
 /// A connection of the kernel.
-pub(super) struct TcpLeg {
+pub(crate) struct TcpLeg {
     stream: Arc<TcpStream>,
     broken: Pin<Box<dyn Future<Output = io::Error> + Send>>,
 }
 
 impl TcpLeg {
     /// From now on the end of the process, too, resets the connection.
-    pub(super) fn new(stream: TcpStream, options: &LegOptions) -> io::Result<Self> {
+    pub(crate) fn new(stream: TcpStream, options: &LegOptions) -> io::Result<Self> {
         let socket = SockRef::from(&stream);
         // The kernel answers what is left open with a reset, and not with a FIN for a stream of which something is missing.
         socket.set_linger(Some(Duration::ZERO))?;
@@ -57,11 +57,11 @@ impl TcpLeg {
     }
 
     /// The next bytes; 0 at their end.
-    pub(super) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         poll_fn(|context| self.poll_read(context, buffer)).await
     }
 
-    pub(super) async fn write_all(&mut self, mut data: &[u8]) -> io::Result<()> {
+    pub(crate) async fn write_all(&mut self, mut data: &[u8]) -> io::Result<()> {
         while !data.is_empty() {
             let written = poll_fn(|context| self.poll_write(context, data)).await?;
             data = &data[written..];
@@ -70,7 +70,7 @@ impl TcpLeg {
     }
 
     /// What was written last is the last word: the peer is to hear it, and no reset.
-    pub(super) fn is_heard(&self) {
+    pub(crate) fn is_heard(&self) {
         // The kernel sends what it has, though nobody waits for it.
         let _ = SockRef::from(&*self.stream).set_linger(None);
     }
@@ -126,14 +126,14 @@ impl Leg for TcpLeg {
 
 /// A connection of ours.
 #[derive(Debug)]
-pub(super) struct TrunkLeg<P: Protocol> {
+pub(crate) struct TrunkLeg<P: Protocol> {
     stream: Option<AsyncStream<P>>,
     /// Beats with all that comes.
     pulse: Option<Arc<Pulse>>,
 }
 
 impl<P: Protocol> TrunkLeg<P> {
-    pub(super) fn new(stream: AsyncStream<P>) -> Self {
+    pub(crate) fn new(stream: AsyncStream<P>) -> Self {
         Self { stream: Some(stream), pulse: None }
     }
 
@@ -143,12 +143,12 @@ impl<P: Protocol> TrunkLeg<P> {
     }
 
     /// The stream, for messages of the gateways.
-    pub(super) fn stream(&mut self) -> &mut AsyncStream<P> {
+    pub(crate) fn stream(&mut self) -> &mut AsyncStream<P> {
         self.stream.as_mut().expect("only `leave` takes the stream, and the leg with it")
     }
 
     /// Ends writing, and reads until the other gateway has ended, too: so it hears what was written last, whatever it says meanwhile.
-    pub(super) async fn part(mut self) {
+    pub(crate) async fn part(mut self) {
         if poll_fn(|context| self.poll_end(context)).await.is_err() {
             return;
         }

@@ -29,7 +29,7 @@ mod carrier;
 mod config;
 pub mod destination;
 #[cfg(feature = "gateway")]
-mod doors;
+pub(crate) mod doors;
 #[cfg(feature = "gateway")]
 mod early;
 mod embedded;
@@ -44,17 +44,17 @@ mod figures;
 pub mod greeting;
 pub mod key;
 #[cfg(feature = "gateway")]
-mod leg;
+pub(crate) mod leg;
 #[cfg(feature = "gateway")]
-mod onward;
+pub(crate) mod onward;
 #[cfg(feature = "gateway")]
 mod presence;
 #[cfg(feature = "gateway")]
-mod relay;
+pub(crate) mod relay;
 #[cfg(feature = "gateway")]
 mod remarks;
 #[cfg(feature = "gateway")]
-mod service;
+pub(crate) mod service;
 #[cfg(feature = "gateway")]
 mod sessions;
 pub mod socks;
@@ -63,7 +63,7 @@ mod spare;
 #[cfg(feature = "gateway")]
 mod trunk;
 #[cfg(feature = "gateway")]
-mod ways;
+pub(crate) mod ways;
 
 #[cfg(feature = "gateway")]
 pub use self::{

@@ -16,13 +16,13 @@ const MOST_ADDRESSES: usize = 8;
 
 /// Whose address the destination is to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum From {
+pub(crate) enum From {
     Gateway,
     Client(SocketAddr),
 }
 
 /// Connects to `destination`, by the first of its addresses that `permits` and that answers, within `limit` in all.
-pub(super) async fn connect(
+pub(crate) async fn connect(
     destination: &Destination,
     from: From,
     permits: impl Fn(SocketAddr) -> bool,
@@ -44,7 +44,7 @@ pub(super) async fn connect(
 }
 
 /// The addresses of `destination`, at most eight.
-pub(super) async fn resolve(destination: &Destination) -> Result<Vec<SocketAddr>, Denial> {
+pub(crate) async fn resolve(destination: &Destination) -> Result<Vec<SocketAddr>, Denial> {
     match destination {
         Destination::Address(address) => Ok(vec![*address]),
         Destination::Named { host, port } => {

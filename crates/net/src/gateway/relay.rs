@@ -10,14 +10,14 @@ use std::task::{Context, Poll, ready};
 
 /// Bytes that went each way.
 #[derive(Debug, Default)]
-pub(super) struct Moved {
-    pub(super) out: AtomicU64,
-    pub(super) back: AtomicU64,
+pub(crate) struct Moved {
+    pub(crate) out: AtomicU64,
+    pub(crate) back: AtomicU64,
 }
 
 /// Passes on bytes, ends and the lack of room between `near` and `far`, with `buffer` bytes for each direction. Where one leg breaks
 /// both are reset, at once. `first`: what was read from `near` before.
-pub(super) async fn relay(
+pub(crate) async fn relay(
     mut near: impl Leg,
     mut far: impl Leg,
     first: Vec<u8>,
@@ -46,7 +46,7 @@ pub(super) async fn relay(
 }
 
 /// Returns the result of `work`, unless `over` is ready before.
-pub(super) async fn until<T>(work: impl Future<Output = T>, over: impl Future<Output = ()>) -> Option<T> {
+pub(crate) async fn until<T>(work: impl Future<Output = T>, over: impl Future<Output = ()>) -> Option<T> {
     let (mut work, mut over) = (pin!(work), pin!(over));
     poll_fn(|context| match work.as_mut().poll(context) {
         Poll::Ready(done) => Poll::Ready(Some(done)),

@@ -20,22 +20,22 @@ const RESOLVERS: usize = 16;
 
 /// Notices on their way to the ledger, which tasks cannot borrow.
 #[derive(Debug, Default)]
-pub(super) struct Notices(Mutex<Vec<Notice>>);
+pub(crate) struct Notices(Mutex<Vec<Notice>>);
 
 impl Notices {
     /// Has the ledger say `notice`.
-    pub(super) fn say(&self, notice: Notice) {
+    pub(crate) fn say(&self, notice: Notice) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
     }
 
-    pub(super) fn pass_to(&self, ledger: &Ledger) {
+    pub(crate) fn pass_to(&self, ledger: &Ledger) {
         let said = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         said.into_iter().for_each(|notice| ledger.say(notice));
     }
 }
 
 /// Runs `work`, and what it spawns, until `stop` can be read; then all connections are reset.
-pub(super) fn run(
+pub(crate) fn run(
     work: impl Future<Output = io::Result<()>>,
     stop: BorrowedFd<'_>,
     ledger: &Ledger,

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 /// How a client hears what became of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(crate) enum Told {
     /// By the bytes that come, or a reset.
     Nothing,
     /// By a reply of SOCKS before.
@@ -21,7 +21,7 @@ pub(super) enum Told {
 
 impl Way {
     /// How clients hear what became of it.
-    pub(super) fn told(&self) -> Told {
+    pub(crate) fn told(&self) -> Told {
         match self {
             Self::Socks { .. } => Told::Socks,
             Self::Forward { .. } | Self::Transparent { .. } => Told::Nothing,
@@ -29,7 +29,7 @@ impl Way {
     }
 
     /// Where `client`, which has called `called`, wants to go, if it says so within `limit`.
-    pub(super) async fn destination(
+    pub(crate) async fn destination(
         &self,
         client: &mut TcpLeg,
         called: Called,
@@ -52,7 +52,7 @@ impl Way {
 
 impl Told {
     /// Says that bytes follow.
-    pub(super) async fn connected(self, client: &mut TcpLeg) -> io::Result<()> {
+    pub(crate) async fn connected(self, client: &mut TcpLeg) -> io::Result<()> {
         match self {
             Self::Nothing => Ok(()),
             Self::Socks => client.write_all(&reply(Ok(()))).await,
@@ -60,7 +60,7 @@ impl Told {
     }
 
     /// Says that there is no connection.
-    pub(super) async fn refused(self, mut client: TcpLeg, denial: Denial) {
+    pub(crate) async fn refused(self, mut client: TcpLeg, denial: Denial) {
         match self {
             // A reset is what a refused connection is, once it was taken.
             Self::Nothing => drop(client),

@@ -8,7 +8,7 @@ mod between;
 mod carried;
 mod clear;
 mod diverted;
-mod helpers;
+pub(crate) mod helpers;
 mod hostile;
 mod killed;
 mod measure;

@@ -1,0 +1,101 @@
+//! `hopline tcp`.
+
+use crate::console;
+use crate::net::args::Tcp as Args;
+use crate::problems::{Failure, say};
+use hopline_lab::Problem;
+use hopline_net::gateway::Way;
+use hopline_net::host_stack::{Accept, HostStack, HostStackConfig, StackConfig, forwards};
+use hopline_net::service::{Figure, Ledger, Service};
+use hopline_scenario::document::Setting;
+use hopline_scenario::endpoint::tcp_config;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::low_level::pipe;
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// Runs a TCP host stack until it is told to end.
+pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
+    let config = config(args)?;
+    if config.ways.is_empty() && config.accept.is_empty() {
+        return Err(Problem::new("no program would reach the stack, and no peer a program")
+            .help("-L 8080:HOST:80, --socks 1080 or --accept 2222:127.0.0.1:22")
+            .into());
+    }
+    let host = HostStack::open(config).map_err(|error| Problem::new(error.to_string()))?;
+    announce(args, &host);
+    let (mut stop, stopped) = UnixStream::pair().map_err(|e| Failure::Other(e.to_string()))?;
+    for signal in [SIGTERM, SIGINT, SIGHUP] {
+        let told = stop.try_clone().and_then(|stop| pipe::register(signal, stop));
+        told.map_err(|e| Failure::Other(format!("cannot catch signal {signal}: {e}")))?;
+    }
+    if let Some(time) = args.lasting {
+        std::thread::Builder::new()
+            .spawn(move || {
+                std::thread::sleep(Duration::from_nanos(time.0.as_nanos()));
+                // The other end goes with the stack.
+                let _ = stop.write_all(b"x");
+            })
+            .map_err(|e| Failure::Other(format!("starting a thread: {e}")))?;
+    }
+    let ledger = Ledger::default();
+    let ended = Box::new(host).run(stopped.as_fd(), &ledger);
+    report(args, &ledger.read())?;
+    ended.map_err(|e| Failure::Other(format!("the stack could not go on: {e}")))
+}
+
+fn config(args: &Args) -> Result<HostStackConfig, Failure> {
+    let settings: Result<Vec<_>, _> = args.set.iter().map(|text| Setting::parse("--set", text)).collect();
+    let tcp = tcp_config(&args.transport, &settings?)?;
+    let forwards =
+        args.forward.iter().map(|forward| Way::Forward { listen: forward.0, to: forward.1.clone() });
+    let socks = args.socks.iter().map(|listen| Way::Socks { listen: listen.0, login: None });
+    if let Some(open) = args.socks.iter().find(|listen| !listen.0.ip().is_loopback()) {
+        let what = format!("SOCKS at {} would let every host there use this stack", open.0);
+        return Err(Problem::new(what).help("an address of the loopback interface").into());
+    }
+    let config = HostStackConfig::new(tcp, args.address.clone())
+        .map_err(|e| Failure::Other(format!("random numbers: {e}")))?;
+    let most = args.max_connections as usize;
+    Ok(HostStackConfig {
+        interface: args.tun.clone(),
+        ways: forwards.chain(socks).collect(),
+        accept: args.accept.iter().map(|a| Accept { port: a.0, to: a.1.clone() }).collect(),
+        stack: StackConfig {
+            mtu: args.mtu,
+            max_connections: most,
+            max_half_open: config.stack.max_half_open.min(most),
+            ..config.stack
+        },
+        ..config
+    })
+}
+
+/// Says what the stack is, and what keeps its packets here.
+fn announce(args: &Args, host: &HostStack) {
+    let addresses: Vec<_> = args.address.iter().map(ToString::to_string).collect();
+    say(&format!("{}: {} at {}", host.interface(), args.transport, addresses.join(", ")));
+    for &address in args.address.iter().filter(|&&address| !forwards(address)) {
+        let key = if address.is_ipv4() { "net.ipv4.ip_forward" } else { "net.ipv6.conf.all.forwarding" };
+        say(&format!(
+            "warning: this machine does not forward packets, so that the stack reaches nothing beyond it: `sysctl -w {key}=1`"
+        ));
+    }
+}
+
+/// Tells what the stack has counted.
+fn report(args: &Args, figures: &[Figure]) -> Result<(), Failure> {
+    if args.json {
+        let all: serde_json::Map<_, _> =
+            figures.iter().map(|figure| (figure.name.to_owned(), figure.value.into())).collect();
+        return console::print(&format!("{}\n", serde_json::Value::from(all)));
+    }
+    let counted = figures.iter().filter(|figure| figure.value > 0);
+    let counted: Vec<_> = counted.map(|figure| format!("{} {}", figure.value, figure.doc)).collect();
+    if !counted.is_empty() {
+        say(&counted.join("\n"));
+    }
+    Ok(())
+}

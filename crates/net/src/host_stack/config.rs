@@ -1,0 +1,56 @@
+//! Parameters of a host stack.
+
+use crate::gateway::{Destination, Way};
+use hopline_stack::{Secret, StackConfig};
+use hopline_transport::tcp;
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Parameters of a [`HostStack`](super::HostStack).
+#[derive(Clone, Debug)]
+pub struct HostStackConfig {
+    /// Name of the TUN interface, at most 15 bytes. `%d` in it becomes the first free number.
+    pub interface: String,
+    /// The stack: TCP, addresses, MTU, limits.
+    pub stack: StackConfig,
+    /// Ways by which programs of this host reach the stack: forwards and SOCKS.
+    pub ways: Vec<Way>,
+    /// Ports at which the stack accepts connections.
+    pub accept: Vec<Accept>,
+    /// Bytes of each direction of a connection that wait between the kernel's TCP and the stack's. Default 64 KiB.
+    pub buffer: usize,
+    /// Time that a client of SOCKS has to say where it wants to go. Default 10 s.
+    pub negotiation_timeout: Duration,
+    /// Time that a peer has to answer, all its addresses together. Default 30 s.
+    pub connect_timeout: Duration,
+}
+
+/// A port of the stack, and where connections to it go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accept {
+    /// Port of the stack.
+    pub port: u16,
+    /// Destination of its connections, by the kernel's TCP.
+    pub to: Destination,
+}
+
+impl HostStackConfig {
+    /// Returns a stack of TCP `tcp` at `addresses`, which no program reaches yet, with a fresh secret.
+    ///
+    /// # Errors
+    /// If the system has no random numbers.
+    pub fn new(tcp: tcp::Config, addresses: Vec<IpAddr>) -> io::Result<Self> {
+        let mut secret = [0; 16];
+        getrandom::fill(&mut secret).map_err(io::Error::other)?;
+        Ok(Self {
+            interface: "hopline%d".into(),
+            stack: StackConfig::new(tcp, addresses, Secret(secret)),
+            ways: Vec::new(),
+            accept: Vec::new(),
+            buffer: 64 << 10,
+            negotiation_timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(30),
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! The stack, and the tasks that wait for it.
+
+use hopline_core::Instant;
+use hopline_stack::{ConnectionId, Event, Stack};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// The stack, shared by the driver and all connections. All of them are tasks of one thread, and none holds the lock while it waits.
+#[derive(Debug)]
+pub(super) struct Shared {
+    state: Mutex<State>,
+    start: std::time::Instant,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) stack: Stack,
+    /// Tasks that wait for news of a connection: one each, the last that asked.
+    wakers: BTreeMap<ConnectionId, Waker>,
+    /// Task of the driver.
+    pub(super) driver: Option<Waker>,
+    /// Receiver of connections that peers open. There are at most as many as the stack has.
+    accepted: UnboundedSender<ConnectionId>,
+}
+
+impl Shared {
+    pub(super) fn new(stack: Stack, accepted: UnboundedSender<ConnectionId>) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "packets are in real time")]
+        let start = std::time::Instant::now();
+        let state = State { stack, wakers: BTreeMap::new(), driver: None, accepted };
+        Self { state: Mutex::new(state), start }
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        Instant::from_nanos(self.start.elapsed().as_nanos() as u64)
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a call of the stack, and has the driver send what follows from it.
+    pub(super) fn call<T>(&self, call: impl FnOnce(&mut Stack, Instant) -> T) -> T {
+        let mut state = self.lock();
+        let done = call(&mut state.stack, self.now());
+        if let Some(driver) = state.driver.take() {
+            driver.wake();
+        }
+        done
+    }
+
+    /// Has `waker` woken at the next news of a connection.
+    pub(super) fn wait(&self, id: ConnectionId, waker: &Waker) {
+        self.lock().wakers.insert(id, waker.clone());
+    }
+
+    /// Forgets who waits for a connection.
+    pub(super) fn forget(&self, id: ConnectionId) {
+        self.lock().wakers.remove(&id);
+    }
+}
+
+impl State {
+    /// Tells the tasks what is new.
+    pub(super) fn tell(&mut self) {
+        while let Some(event) = self.stack.poll_event() {
+            match event {
+                Event::Changed(id) => self.wakers.remove(&id).into_iter().for_each(Waker::wake),
+                // The receiver goes with the service, and the stack with it.
+                Event::Accepted(id) => drop(self.accepted.send(id)),
+            }
+        }
+    }
+}
