@@ -19,11 +19,13 @@
 //! | `identity` | who we are, and whom we believe |
 //! | `key_files` | files of keys: who may read and write them |
 //! | `readiness` | waiting for many sockets |
+//! | `clock` | real time |
 //! | `error` | `errno`, and words for people |
 
 #![cfg(target_os = "linux")]
 
 pub mod abi;
+mod clock;
 mod error;
 pub mod ffi;
 mod identity;

@@ -1,8 +1,9 @@
 //! Waiting for many sockets.
 
 use crate::abi::{TPA_POLLERR, TPA_POLLHUP, TPA_POLLIN, TPA_POLLNVAL, TPA_POLLOUT, tpa_pollfd};
+use crate::clock::{now, timespec};
 use crate::error::Result;
-use crate::socket::{LONGEST_SLEEP, Socket, State, now, timespec};
+use crate::socket::{LONGEST_SLEEP, Socket, State};
 use crate::table;
 use crate::transport::{Begun, Stream};
 use hopline_net::streams::{Interest, Ready};

@@ -1,6 +1,7 @@
 //! A socket of C: what state it is in, and what calls make of it.
 
 use crate::abi::tpa_option::{self, TPA_ERROR, TPA_PROTOCOL};
+use crate::clock::{now, timespec};
 use crate::error::{Error, Result};
 use crate::identity::Check;
 use crate::options::{Settings, Value, Waiting};
@@ -8,7 +9,7 @@ use crate::transport::{Begun, Bound, Info, Listener, Protocol, Stream, begin};
 use hopline_net::fallback;
 use libc::c_int;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -234,7 +235,7 @@ impl Socket {
     }
 
     pub(crate) fn accept(&self) -> Result<(Self, SocketAddr)> {
-        let Settings { waiting, receive, .. } = *self.settings();
+        let Settings { waiting, receive, silence, .. } = *self.settings();
         let began = now();
         loop {
             let listener = match &*self.state() {
@@ -243,7 +244,7 @@ impl Socket {
                 _ => return Err(Error::new(libc::EINVAL, "it does not listen")),
             };
             match listener.accept() {
-                Ok((stream, peer)) => return Ok((Self::of(stream)?, peer)),
+                Ok((stream, peer)) => return Ok((Self::of(stream, silence)?, peer)),
                 Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error.into()),
                 Err(_) => {}
             }
@@ -255,8 +256,12 @@ impl Socket {
         }
     }
 
-    fn of(stream: Stream) -> Result<Self> {
+    /// A connection that was accepted, whose peer may be silent for as long as the listener has it.
+    fn of(stream: Stream, silence: Option<Duration>) -> Result<Self> {
         let socket = Self::new()?;
+        let settings = Settings { silence, ..Settings::default() };
+        stream.apply(&settings);
+        *socket.settings() = settings;
         socket.watch(stream.as_fd())?;
         *socket.state() = State::Open(Arc::new(stream));
         Ok(socket)
@@ -393,7 +398,7 @@ impl Socket {
         let mut state = self.state();
         if let State::Calling(begun, check, bound) = &*state {
             let opened = match begun {
-                Begun::Stream(stream) => opened(stream, check),
+                Begun::Stream(stream) => stream.checked(check),
                 Begun::TpaOrTcp(opening) => match opening.poll() {
                     Poll::Pending => return state,
                     Poll::Ready(chosen) => self.chosen(begun, chosen).map(Some),
@@ -468,30 +473,6 @@ impl Socket {
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor.as_fd()
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "callers are in real time")]
-pub(crate) fn now() -> std::time::Instant {
-    std::time::Instant::now()
-}
-
-pub(crate) fn timespec(duration: Duration) -> Timespec {
-    let tv_sec = duration.as_secs().try_into().unwrap_or(i64::MAX);
-    Timespec { tv_sec, tv_nsec: duration.subsec_nanos().into() }
-}
-
-/// Returns a connection that was begun, if it is open and its peer may be its peer.
-fn opened(stream: &Arc<Stream>, check: &Check) -> Result<Option<Arc<Stream>>> {
-    match stream.is_open() {
-        Ok(false) => Ok(None),
-        Ok(true) => {
-            if let Stream::Wide(stream) = &**stream {
-                check.make(&stream.info())?;
-            }
-            Ok(Some(Arc::clone(stream)))
-        }
-        Err(error) => Err(check.failed(error.into())),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A TCP connection of a socket whose peer does not know TPA.
 
+use crate::clock::{now, timespec};
 use crate::options::{Settings, Waiting};
-use crate::socket::{now, timespec};
 use hopline_net::{fallback, tcp};
 use rustix::event::{PollFd, PollFlags, poll};
 use socket2::{SockRef, TcpKeepalive};

@@ -3,6 +3,7 @@
 use crate::abi::tpa_protocol;
 use crate::error::{Error, Result};
 use crate::ffi;
+use crate::identity::Check;
 use crate::options::Settings;
 use crate::tcp::Tcp;
 use hopline_net::fallback::{self, Connector, Opening, Port};
@@ -210,6 +211,20 @@ impl Stream {
         }
     }
 
+    /// Returns the connection, if it is open and its peer may be its peer.
+    pub(crate) fn checked(self: &Arc<Self>, check: &Check) -> Result<Option<Arc<Self>>> {
+        match self.is_open() {
+            Ok(false) => Ok(None),
+            Ok(true) => {
+                if let Self::Wide(stream) = &**self {
+                    check.make(&stream.info())?;
+                }
+                Ok(Some(Arc::clone(self)))
+            }
+            Err(error) => Err(check.failed(error.into())),
+        }
+    }
+
     pub(crate) fn await_open(&self, limit: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Wide(stream) => stream.await_open(limit),
@@ -228,6 +243,10 @@ impl Stream {
                 stream.set_write_timeout(settings.send);
             }
             Self::Tpa(stream) => {
+                if let Some(cwnd_max) = settings.cwnd_max {
+                    // In its range since it was set.
+                    let _ = stream.set_cwnd_max(cwnd_max);
+                }
                 stream.set_nonblocking(does_not_wait);
                 stream.set_read_timeout(settings.receive);
                 stream.set_write_timeout(settings.send);
