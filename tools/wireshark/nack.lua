@@ -2,7 +2,8 @@
 -- docs/protocols/snoop.md says when it is sent, and how to install this.
 --
 -- Layout: a TCP option of kind 253 (RFC 4727) with experiment identifier 0x4e4b (RFC 6994), then ranges of eight bytes as those of
--- SACK: the first sequence number and that after the last. Of another length it is no question, as in crates/wire/src/tcp/options.rs.
+-- SACK: the first sequence number and that after the last. Without ranges it is the announcement of a host that keeps what it sends. Of
+-- another length it is neither, as in crates/wire/src/tcp/options.rs.
 -- crates/wire/tests/tshark/nack.rs compares the two.
 
 local EXID = 0x4e4b
@@ -23,7 +24,10 @@ function nack.dissector(_, pinfo, tree)
     local identifiers, contents = { exids() }, { datas() }
     for i, identifier in ipairs(identifiers) do
         local data = contents[i] and contents[i].range
-        if identifier.value == EXID and data and data:len() > 0 and data:len() % RANGE_LEN == 0 then
+        if identifier.value == EXID and (not data or data:len() == 0) then
+            tree:add(nack, identifier.range)
+            pinfo.cols.info:append(" [keeps what it sends]")
+        elseif identifier.value == EXID and data:len() % RANGE_LEN == 0 then
             local subtree = tree:add(nack, data)
             for at = 0, data:len() - 1, RANGE_LEN do
                 subtree:add(field.left, data(at, 4))

@@ -17,7 +17,7 @@ use hopline_net::{Error, gateway};
 use hopline_proxy::Filter;
 use hopline_proxy::mtcp::{self, Mtcp};
 use hopline_proxy::nack::{self, Nacks};
-use hopline_proxy::snoop;
+use hopline_proxy::snoop::{self, Snoop};
 use std::mem;
 
 /// What does it, and how it is told of other parameters.
@@ -78,6 +78,10 @@ pub(crate) fn open(task: &Task) -> Result<Opened, OpenError> {
         })?,
         Task::Nack(path, config) => queued(path, *config, |task| match task {
             Task::Nack(path, config) => Some((path, *config)),
+            _ => None,
+        })?,
+        Task::NackHost(path, config) => queued(path, Keeping(*config), |task| match task {
+            Task::NackHost(path, config) => Some((path, Keeping(*config))),
             _ => None,
         })?,
         Task::Split(task) => split(task)?,
@@ -143,6 +147,22 @@ impl Parameters for nack::Config {
     fn tune(self, middlebox: &mut Self::Middlebox) -> bool {
         middlebox.set_config(self);
         true
+    }
+}
+
+/// Parameters of a host that keeps what it sends: Snoop without a window on the last hop.
+#[derive(Clone, Copy, Debug)]
+struct Keeping(snoop::Config);
+
+impl Parameters for Keeping {
+    type Middlebox = Snoop<Bytes>;
+
+    fn middlebox(self) -> Self::Middlebox {
+        Snoop::new(self.0)
+    }
+
+    fn tune(self, middlebox: &mut Self::Middlebox) -> bool {
+        middlebox.set_config(self.0)
     }
 }
 

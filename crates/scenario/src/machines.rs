@@ -30,11 +30,7 @@ const CLASSIC_KEYS: &[&str] = &[
 /// A key of the classic rules with the modern ones.
 pub fn snoop(section: &Section<'_>) -> Result<Config, Problem> {
     let mut config = section.get(keys::proxy::PRESET).unwrap_or(Config::modern)();
-    config.high_water =
-        section.narrow("high_water_packets").and_then(NonZeroU16::new).unwrap_or(config.high_water);
-    config.local_limit = section.narrow("local_limit").unwrap_or(config.local_limit);
-    config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
-    config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
+    set_bounds(section, &mut config);
     section.set(keys::proxy::HOP_WINDOW, &mut config.hop_window);
     let min_timer = milliseconds(section, "min_timer_ms");
     match &mut config.rules {
@@ -84,6 +80,23 @@ pub fn nack(section: &Section<'_>) -> nack::Config {
     config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
     config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
     config
+}
+
+/// What a section says of keeping what a host sends.
+#[must_use]
+pub fn nack_host(section: &Section<'_>) -> Config {
+    let mut config = Config::announcing();
+    set_bounds(section, &mut config);
+    config
+}
+
+/// What is said of how much Snoop keeps, whatever its rules.
+fn set_bounds(section: &Section<'_>, config: &mut Config) {
+    config.high_water =
+        section.narrow("high_water_packets").and_then(NonZeroU16::new).unwrap_or(config.high_water);
+    config.local_limit = section.narrow("local_limit").unwrap_or(config.local_limit);
+    config.bounds.connections = section.small("connections").unwrap_or(config.bounds.connections);
+    config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
 }
 
 /// What a section says of spreading ACKs.

@@ -33,10 +33,11 @@ const IDLE: Duration = Duration::from_secs(60);
 pub fn snoop(data: &[u8]) {
     let mut choices = Choices(data);
     let which = choices.byte();
-    let mut config = match which % 4 {
+    let mut config = match which % 5 {
         0 => snoop::Config::published(),
         1 => snoop::Config::ns2(),
         2 => snoop::Config::told(),
+        3 => snoop::Config::announcing(),
         _ => snoop::Config::modern(),
     };
     config.bounds = bounds();
@@ -66,7 +67,8 @@ pub fn mtcp(data: &[u8]) {
 pub fn nack(data: &[u8]) {
     let mut choices = Choices(data);
     let attempts = choices.byte();
-    let config = nack::Config { attempts, bounds: bounds(), ..nack::Config::default() };
+    let asks = if attempts & 1 == 0 { nack::Asks::All } else { nack::Asks::Announced };
+    let config = nack::Config { attempts, asks, bounds: bounds(), ..nack::Config::default() };
     pass(choices, Nacks::new(config), Holds::Nothing);
 }
 
@@ -239,6 +241,6 @@ fn any_options(choices: &mut Choices<'_>, ack: Seq32) -> Options {
         let left = ack + 500 * u32::from(choices.byte() % 16);
         options.sack.push(SackBlock { left, right: left + 500 * u32::from(choices.byte() % 8) });
     }
-    options.nack = which & 3 == 3 && !options.sack.is_empty();
+    options.nack = which & 3 == 3;
     options
 }

@@ -2,10 +2,11 @@
 
 use crate::proxy::gateways::reach;
 use crate::proxy::nat::{
-    Calls, MIDDLEBOXES, Nat, asks, at_once, link_translated, repairs, resets, serves, translating,
+    Calls, MIDDLEBOXES, Nat, at_once, link_translated, repairs, resets, serves, translating,
 };
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::transfer;
+use crate::proxy::uploads::asks_and_is_answered;
 use crate::proxy::world::{Ground, Version, shell, until_or};
 
 /// IPv6 as it is mostly used.
@@ -54,7 +55,9 @@ pub(crate) fn middleboxes_work_over_ipv6() {
 }
 
 pub(crate) fn questions_reach_a_mobile_host_over_ipv6() {
-    at_once(&[None, Some(&NATS[0])], |nat| asks(&nat.map_or_else(routed, translating), Version::V6));
+    at_once(&[None, Some(&NATS[0])], |nat| {
+        asks_and_is_answered(&nat.map_or_else(routed, translating), Version::V6);
+    });
 }
 
 fn routed() -> Ground {

@@ -138,6 +138,7 @@ pub(crate) fn each_kind(ground: &Ground) -> String {
         ("snoop", format!("{on}\nports = [5001]")),
         ("mtcp", format!("{on}\nports = [5003]")),
         ("nack", format!("{on}\nports = [5006]")),
+        ("nack-host", on.to_owned()),
         ("split", format!("{on}\nports = [5002]")),
         ("d-proxy", format!("{on}\n{ends}\nport = 1023")),
         ("opaque", format!("{ends}\nport = 1024\nroutes = [\"10.99.0.0/24\"]")),
@@ -160,8 +161,8 @@ pub(crate) fn each_kind(ground: &Ground) -> String {
 }
 
 /// Kinds that need the interface, and end without it.
-pub(crate) const TIED: [&str; 7] =
-    ["snoop", "mtcp", "nack", "d-proxy", "home-agent", "base-station", "neighborhood-red"];
+pub(crate) const TIED: [&str; 8] =
+    ["snoop", "mtcp", "nack", "nack-host", "d-proxy", "home-agent", "base-station", "neighborhood-red"];
 
 pub(crate) fn each_kind_goes_on_when_its_interface_returns() {
     let ground = Ground::new();

@@ -12,6 +12,7 @@
 //! | `tracking` | connection tracking that begins while the daemon runs |
 //! | `onward` | servers that are called before the client is answered |
 //! | `policy` | routers whose routes depend on more than the destination |
+//! | `uploads` | what a mobile host sends, with daemons at both ends of the last hop |
 //! | `tunnels` | interfaces of tunnels that stay |
 //! | `ipv6` | the same and plain routers, over IPv6 |
 //! | `gateways` | TPA that is announced; what gateways log |
@@ -40,6 +41,7 @@ mod start;
 mod tracking;
 pub(crate) mod transfer;
 mod tunnels;
+pub(crate) mod uploads;
 pub(crate) mod world;
 
 use hopline_harness::{Need, Test, tests};
@@ -118,6 +120,10 @@ pub(crate) fn tests() -> Vec<Test> {
         tunnels::routes_of_ipv6_that_contain_the_other_end_do_not_swallow_the_tunnel,
         tunnels::an_interface_that_the_daemon_did_not_make_is_refused_and_stays,
         tunnels::what_a_file_no_longer_names_goes_when_it_is_read_again,
+        uploads::what_the_station_asks_for_is_sent_again_by_the_mobile_host,
+        uploads::an_ordinary_host_is_asked_nothing,
+        uploads::without_a_station_a_host_only_announces,
+        uploads::either_end_that_is_killed_and_begins_again_repairs_again,
         ipv6::middleboxes_work_over_ipv6,
         ipv6::questions_reach_a_mobile_host_over_ipv6,
         ipv6::snoop_repairs_ipv6_that_is_translated,

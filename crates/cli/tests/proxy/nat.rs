@@ -2,6 +2,7 @@
 
 use crate::proxy::gateways::reach;
 use crate::proxy::transfer::{End, Pace, Transfer, transfer};
+use crate::proxy::uploads::asks_and_is_answered;
 use crate::proxy::world::{Daemon, Ground, Version, secret, shell, until_or};
 use hopline_net::Namespace;
 use std::fs;
@@ -127,25 +128,7 @@ pub(crate) fn does_its_work(middlebox: &Middlebox, ground: &Ground, nat: &Nat, d
 
 /// `nack` asks in the server's name for segments that the router has missed.
 pub(crate) fn questions_reach_a_mobile_host_that_is_translated() {
-    asks(&translating(&NATS[0]), Version::V4);
-}
-
-/// Checks that `nack` asks a mobile host.
-pub(crate) fn asks(ground: &Ground, version: Version) {
-    shell(
-        &ground.router,
-        &format!(
-            "nft 'table inet air {{ chain from_mobile {{ type filter hook prerouting priority -400; iifname mobile {LOSSES} drop; }}; }}'"
-        ),
-    );
-    let before = ground.listing();
-    let mut daemon = ground.start("[[proxy]]\nkind = \"nack\"\ninterface = \"mobile\"\n");
-    transfer([&ground.mobile, &ground.server], (version.server(), PORT), BYTES);
-    let asked = || daemon.figure("nack", "questions");
-    until_or(|| panic!("{} questions", asked()), || asked() > 0);
-    assert_eq!(resets_of(&ground.mobile), 0);
-    daemon.ended_by("TERM");
-    ground.is_as_before(&before, "nack");
+    at_once(&[0, 1, 2], |&nat| asks_and_is_answered(&translating(&NATS[nat]), Version::V4));
 }
 
 pub(crate) fn a_gateway_takes_calls_of_hosts_that_are_translated() {

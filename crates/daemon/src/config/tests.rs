@@ -180,6 +180,24 @@ fn a_mobile_host_has_a_key_of_its_own_and_hosts_register_at_named_stations() {
 }
 
 #[test]
+fn a_host_that_keeps_what_it_sends_sees_its_own_packets_and_the_station_asks_no_other() {
+    let config = read(
+        "[[proxy]]\nkind = \"nack-host\"\ninterface = \"wlan0\"\nhigh_water_packets = 7\n\
+         [[proxy]]\nkind = \"nack\"\ninterface = \"wlan0\"\n",
+    )
+    .unwrap();
+    let [host, station] = [0, 1].map(|at| config.proxies[at].task.clone());
+    let Task::NackHost(path, keeps) = &host else { panic!("{host:?}") };
+    assert_eq!((keeps.high_water.get(), path.hooks), (7, crate::rules::Hooks::Local));
+    let Task::Nack(path, asks) = &station else { panic!("{station:?}") };
+    assert_eq!((asks.asks, path.hooks), (hopline_proxy::nack::Asks::Announced, crate::rules::Hooks::Forward));
+    for key in ["ports = [80]", "subnets = [\"10.1.0.0/16\"]", "rate_mbps = 20"] {
+        let said = read(&format!("[[proxy]]\nkind = \"nack-host\"\ninterface = \"wlan0\"\n{key}\n"));
+        assert!(said.unwrap_err().contains(key.split(' ').next().unwrap()), "{key}");
+    }
+}
+
+#[test]
 fn a_congestion_control_that_no_kernel_has_is_refused_with_those_of_this_one() {
     for (kind, key) in [("split", "mobile_congestion"), ("split", "fixed_congestion")] {
         let with = |name| {
@@ -387,7 +405,7 @@ fn the_guide_shows_a_file_of_every_kind() {
     let is_shown = |kind: &&str| guide.contains(&format!("\nkind = \"{kind}\"\n"));
     let unsaid: Vec<_> =
         keys::KindKey::ALL.iter().map(|kind| kind.word()).filter(|kind| !is_shown(kind)).collect();
-    assert_eq!(unsaid, ["mtcp", "nack", "arq"], "their files are as those of snoop and opaque");
+    assert_eq!(unsaid, ["mtcp", "nack", "nack-host", "arq"], "their files are as those of snoop and opaque");
 }
 
 /// A proxy of each kind that reads a secret, from the file `path`, which has 64 digits; `login` is one of SOCKS.

@@ -28,6 +28,21 @@ impl Figures for snoop::Stats {
             count("edited_acks", "ACKs whose SACK blocks were cut short", self.acks_edited),
             count("made_acks", "ACKs made in the name of mobile hosts", self.acks_made),
             count("acks_beyond", "ACKs for what was never sent", self.acks_beyond),
+            count(
+                "announcements",
+                "of nack-host: announcements that it keeps what this host sends",
+                self.announcements,
+            ),
+            count(
+                "unfit_questions",
+                "of nack-host: questions that did not fit their connection",
+                self.unfit_questions,
+            ),
+            count(
+                "unallowed_questions",
+                "of nack-host: questions for more than is sent again",
+                self.unallowed,
+            ),
             count("evicted_connections", "connections forgotten to make room", self.evicted),
             count(
                 "evicted_for_bytes_connections",
@@ -84,8 +99,16 @@ impl Figures for nack::Stats {
             count("questions", "questions sent", self.nacks),
             count("question_timeouts", "of those, brought about by a timer", self.timeouts),
             count("repaired_ranges", "ranges that came after they were asked for", self.repaired),
-            count("answered_ranges", "of those, ranges that the host must have kept", self.answered),
-            count("unasked_ranges", "ranges not asked for: the host does not answer", self.unasked),
+            count(
+                "announcements",
+                "announcements of hosts that keep what they send, as those with nack-host do",
+                self.announcements,
+            ),
+            count(
+                "unasked_ranges",
+                "ranges not asked for: the host has not announced that it keeps what it sends",
+                self.unasked,
+            ),
             count("left_ranges", "ranges that are no longer asked for", self.left_to_sender),
             count("evicted_connections", "connections forgotten to make room", self.evicted),
             count("expired_connections", "connections forgotten for silence", self.expired),

@@ -12,6 +12,7 @@ mod policy;
 mod router;
 mod seat;
 mod transfer;
+mod uploads;
 mod world;
 
 use hopline_harness::{Need, Test};
@@ -53,7 +54,10 @@ pub(crate) fn tests() -> Vec<Test> {
     );
     let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
     let measured = goodput::tests().map(|(name, body)| Test::new(name, needs.clone(), body).long());
-    let measured = measured.chain([Test::new("throughput", NEEDS, cost::throughput).long()]);
+    let measured = measured.chain([
+        Test::new("throughput", NEEDS, cost::throughput).long(),
+        Test::new("uploads", NEEDS, uploads::goodput).long().alone(),
+    ]);
     cases.into_iter().chain(own).chain(of_ipv6).chain(measured).collect()
 }
 

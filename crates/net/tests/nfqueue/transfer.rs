@@ -1,13 +1,11 @@
 //! The kernel's TCP over a link that loses packets, with Snoop before it.
 
-use crate::nfqueue::router::{self, QUEUE, divert, divert_ipv6};
+use crate::nfqueue::router::{divert, divert_ipv6};
+use crate::nfqueue::uploads::{self, divert_own};
 use crate::nfqueue::world::{Bottleneck, PATIENCE, Standing, World, transfer};
 use hopline_net::nfqueue;
 use hopline_proxy::Filter;
-use hopline_proxy::nack::{self, Nacks};
-use hopline_proxy::snoop::{self, Snoop};
 use hopline_testkit::Side;
-use hopline_testkit::namespace::host::succeed;
 use hopline_testkit::namespace::last_hop::{self, LINK, MOBILE_V6};
 use std::net::TcpStream;
 
@@ -48,12 +46,8 @@ pub(crate) fn nack_repairs_what_a_mobile_host_sends_over_ipv6() {
     last_hop::speak_ipv6(&world.wired, &world.wireless);
     let [station, mobile] = [Side::A, Side::B].map(|side| world.wireless.host(side));
     divert_ipv6(station, LINK);
-    for rule in [format!("INPUT -i {LINK}"), format!("OUTPUT -o {LINK} -m mark ! --mark 0x686f")] {
-        let rule = format!("-w -A {rule} -p tcp -j NFQUEUE --queue-num {QUEUE} --queue-bypass");
-        succeed(mobile, "ip6tables", &rule);
-    }
-    let keeps = Standing::with(router::queue_again(mobile, LINK), Snoop::new(snoop::Config::told()));
-    let asks = Standing::with(router::queue_again(station, LINK), Nacks::new(nack::Config::default()));
+    divert_own(mobile, "ip6tables");
+    let (keeps, asks) = (uploads::keeps(mobile), uploads::asks(station));
     let [fixed, uploads] = world.connection_to(MOBILE_V6.into(), "cubic");
     for (socket, timeout) in [(&fixed, true), (&uploads, false)] {
         let set = if timeout { TcpStream::set_read_timeout } else { TcpStream::set_write_timeout };

@@ -6,13 +6,12 @@
 //! ([`hopline_wire::tcp::Options::nack`]). At the mobile host stands [`Snoop`](crate::snoop::Snoop) with
 //! [`Repairs::Told`](crate::snoop::Repairs): it keeps what the host sends, sends again what it is asked for, and hides from the host's
 //! TCP the duplicate ACKs that come of it. Neither TCP knows of any of it, and hosts without it must not be asked: they would take the
-//! question for a duplicate ACK. Where it is not known which hosts have it, a station finds out ([`Asks::Answering`]).
+//! question for a duplicate ACK. Where it is not known which hosts have it, they say so ([`Asks::Announced`]): an announcement is
+//! an ACK with the same option and no range, which the station takes off the path.
 //!
 //! * It asks when one later packet has come, for all that is missing between that and the one before.
 //! * It asks again when what it asked for has not come within the measured round trip of the last hop and four deviations; the wait
 //!   doubles. After some times it leaves the loss to TCP.
-
-mod hosts;
 
 use crate::filter::{Filter, OnTheWay, Transmit};
 use crate::packet::{Connection, Nack, Packet, Verdict};
@@ -20,8 +19,6 @@ use crate::rtt::Rtt;
 use crate::table::{Bounds, Place, Table};
 use hopline_core::{Duration, Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, Options, SackBlock, SackBlocks, Segment, Timestamps};
-pub use hosts::Asks;
-use hosts::Hosts;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -44,12 +41,23 @@ impl Default for Config {
     }
 }
 
+/// Which mobile hosts are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// All: they are known to keep what they send.
+    All,
+    /// Those that announce that they keep what they send, connection by connection, for [`BELIEVED`] after each announcement.
+    Announced,
+}
+
+/// Time for which an announcement is believed. A host repeats it every second while it sends.
+pub const BELIEVED: Duration = Duration::from_secs(5);
+
 /// The machine at a base station.
 #[derive(Debug)]
 pub struct Nacks<K> {
     config: Config,
     table: Table<Tracked>,
-    hosts: Hosts,
     out: VecDeque<Transmit<K>>,
     stats: Stats,
 }
@@ -63,9 +71,9 @@ pub struct Stats {
     pub timeouts: u64,
     /// Ranges that came after they were asked for.
     pub repaired: u64,
-    /// Ranges that came so soon that the mobile host must have kept them.
-    pub answered: u64,
-    /// Ranges that it did not ask for, because the mobile host does not answer.
+    /// Announcements of mobile hosts that keep what they send.
+    pub announcements: u64,
+    /// Ranges that it did not ask for, because the mobile host has not announced that it keeps them.
     pub unasked: u64,
     /// Ranges that it no longer asked for.
     pub left_to_sender: u64,
@@ -85,6 +93,8 @@ struct Tracked {
     rtt: Rtt,
     /// What the fixed host has said last: its next number, what it expects, its window, its clock.
     said: Option<(Seq32, Seq32, u16, Option<Timestamps>)>,
+    /// When the mobile host last announced that it keeps what it sends.
+    announced: Option<Instant>,
 }
 
 /// A missing range.
@@ -96,8 +106,6 @@ struct Hole {
     asked: Instant,
     /// Number of requests for it.
     times: u8,
-    /// `true` if the fixed host has reported it since: then the mobile host's TCP may send it again.
-    reported: bool,
 }
 
 /// Most ranges that are remembered. Of more the first ones count.
@@ -108,26 +116,43 @@ const INITIAL: Duration = Duration::from_millis(100);
 const MOST_DOUBLINGS: u8 = 6;
 /// Numbers farther apart than this are not of one window: the connection is another one, on the same ports.
 const FAR: i32 = 1 << 30;
+/// An announcement names the next byte of the host. It is at most so far behind what has come, 4 MiB.
+const AHEAD: i32 = 1 << 22;
 
 impl<K> Nacks<K> {
     /// A machine that knows of no connection yet.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let (table, hosts) = (Table::new(config.bounds), Hosts::new(config.asks));
-        Self { config, table, hosts, out: VecDeque::new(), stats: Stats::default() }
+        Self { config, table: Table::new(config.bounds), out: VecDeque::new(), stats: Stats::default() }
     }
 
     /// Takes other parameters, and keeps what is known of connections; the bounds of the table stay as they are.
     pub fn set_config(&mut self, config: Config) {
-        self.hosts.set_asks(config.asks);
         self.config = Config { bounds: self.config.bounds, ..config };
     }
 
     fn begin(&mut self, now: Instant, connection: Connection, edge: Seq32) -> Place {
-        let tracked = Tracked { edge, holes: Vec::new(), rtt: Rtt::until_sampled(INITIAL), said: None };
+        let rtt = Rtt::until_sampled(INITIAL);
+        let tracked = Tracked { edge, holes: Vec::new(), rtt, said: None, announced: None };
         let (place, evicted) = self.table.insert(now, connection, tracked);
         self.stats.evicted += u64::from(evicted.is_some_and(|(other, _)| other != connection));
         place
+    }
+
+    /// An ACK without data comes from the mobile host.
+    fn take_ack<P>(&mut self, now: Instant, known: Option<Place>, segment: &Segment<P>) -> Verdict {
+        if !segment.options.nack || !segment.options.sack.is_empty() {
+            return Verdict::Forward;
+        }
+        let Some(place) = known else { return Verdict::Forward };
+        let tracked = self.table.at(place);
+        // It leaves behind data; in the name of another host its numbers would have to be guessed.
+        if !(0..=AHEAD).contains(&segment.seq.distance_from(tracked.edge)) {
+            return Verdict::Forward;
+        }
+        tracked.announced = Some(now);
+        self.stats.announcements += 1;
+        Verdict::Absorb
     }
 
     /// Asks for these ranges, if the fixed host has said anything yet.
@@ -146,8 +171,8 @@ impl<K> Nacks<K> {
 
     /// Asks again for what is overdue.
     fn wake(&mut self, now: Instant, place: Place, connection: Connection) {
-        let attempts = if self.hosts.has_answered(connection.mobile.0) { self.config.attempts } else { 1 };
         let (config, tracked) = (self.config, self.table.at(place));
+        let attempts = if tracked.may_be_asked(now, config.asks) { config.attempts } else { 0 };
         let rtt = tracked.rtt;
         let is_due = |hole: &Hole| due(&config, &rtt, hole) <= now;
         let before = tracked.holes.len();
@@ -204,7 +229,7 @@ impl<K> Filter<K> for Nacks<K> {
         }
         let known = self.table.hear(now, &connection);
         if segment.seq_len() == 0 {
-            return Verdict::Forward;
+            return self.take_ack(now, known, segment);
         }
         let (left, right) = (segment.seq, segment.seq_end());
         let near = |tracked: &Tracked| (-FAR..FAR).contains(&left.distance_from(tracked.edge));
@@ -215,17 +240,13 @@ impl<K> Filter<K> for Nacks<K> {
         let (config, tracked) = (self.config, self.table.at(place));
         if let Some(filled) = tracked.fill(left, right) {
             self.stats.repaired += 1;
-            if !filled.reported && now <= due(&config, &tracked.rtt, &filled) {
-                self.stats.answered += 1;
-                self.hosts.answers(connection.mobile.0);
-            }
             tracked.rtt.sample(now.since(filled.asked));
         }
         let edge = tracked.edge;
         tracked.edge = edge.max(right);
         if left.after(edge) && tracked.holes.len() < HOLES && config.attempts > 0 {
-            if self.hosts.may_ask(now, connection.mobile.0) {
-                tracked.holes.push(Hole { left: edge, right: left, asked: now, times: 1, reported: false });
+            if tracked.may_be_asked(now, config.asks) {
+                tracked.holes.push(Hole { left: edge, right: left, asked: now, times: 1 });
                 let mut missing = SackBlocks::default();
                 missing.push(SackBlock { left: edge, right: left });
                 self.ask(place, connection, missing);
@@ -273,6 +294,11 @@ impl<K> Filter<K> for Nacks<K> {
 }
 
 impl Tracked {
+    /// Returns whether the mobile host is known to keep what it sends.
+    fn may_be_asked(&self, now: Instant, asks: Asks) -> bool {
+        asks == Asks::All || self.announced.is_some_and(|announced| now.since(announced) <= BELIEVED)
+    }
+
     fn due(&self, config: &Config, hole: &Hole) -> Instant {
         due(config, &self.rtt, hole)
     }
@@ -299,10 +325,6 @@ impl Tracked {
 
     fn hear_fixed<P: Payload>(&mut self, segment: &Segment<P>) {
         let is_older = self.said.is_some_and(|(_, ack, ..)| segment.ack.before(ack));
-        let repeats = self.said.is_some_and(|(_, ack, ..)| segment.ack == ack) && segment.seq_len() == 0;
-        if repeats || !segment.options.sack.is_empty() {
-            self.holes.iter_mut().for_each(|hole| hole.reported = true);
-        }
         if !is_older {
             let timestamps = segment.options.timestamps;
             self.said = Some((segment.seq_end(), segment.ack, segment.window, timestamps));

@@ -243,73 +243,201 @@ fn beside_timestamps_a_question_holds_three_ranges() {
 }
 
 fn careful() -> Config {
-    Config { asks: Asks::Answering { questions: 3 }, ..Config::default() }
+    Config { asks: Asks::Announced, ..Config::default() }
+}
+
+/// What a host says that has sent everything up to packet `n`: that it keeps what it sends.
+fn announcement(n: u32) -> (Header, Segment<Length>) {
+    let (ip, mut segment) = data(n);
+    (segment.payload, segment.options.nack) = (Length(0), true);
+    (ip, segment)
+}
+
+impl Station {
+    fn announced(&mut self, n: u32) -> Verdict {
+        let (ip, segment) = announcement(n);
+        self.machine.pass_from_mobile(self.now(), Packet::new(&ip, &segment))
+    }
+
+    /// Packets are lost one by one, and come 4 ms later. Ranges asked for.
+    fn lose(&mut self, gaps: core::ops::Range<u32>) -> usize {
+        let mut asked = 0;
+        for gap in gaps.map(|n| 2 * n + 1) {
+            asked += self.data(gap + 1).len();
+            self.now_ms += 4;
+            self.data(gap);
+            self.ack(gap + 2);
+        }
+        asked
+    }
 }
 
 #[test]
-fn an_ordinary_host_is_asked_a_few_questions_and_then_none() {
+fn a_host_that_does_not_say_that_it_keeps_what_it_sends_is_never_asked() {
     let mut station = Station::new(careful());
-    let mut questions = 0;
-    for n in 0..50 {
-        let gap = 2 * n + 1;
-        questions += station.data(gap + 1).len();
-        // The fixed host reports the loss, and the host's own TCP sends again.
-        station.now_ms += 20;
-        (0..3).for_each(|_| station.ack(gap));
-        station.now_ms += 20;
-        station.data(gap);
-        station.ack(gap + 2);
-        questions += station.wait(station.now_ms + 1_000).len();
-    }
-    assert_eq!((questions, station.machine.stats().nacks), (3, 3));
-    assert_eq!((station.machine.stats().unasked, station.machine.stats().answered), (47, 0));
-    station.now_ms += 600_000;
-    assert_eq!(station.data(102).len(), 1, "after a long time it is asked once");
-    assert_eq!(station.data(104), []);
+    assert_eq!(station.lose(0..50), 0);
+    assert_eq!((station.machine.stats().nacks, station.machine.stats().unasked), (0, 50));
 }
 
 #[test]
-fn a_host_that_sends_again_only_by_its_timeout_is_left_alone_too() {
+fn a_host_that_says_so_is_asked_repeatedly_while_it_says_so() {
     let mut station = Station::new(careful());
-    for n in 0..20 {
-        let gap = 2 * n + 1;
-        station.data(gap + 1);
-        station.wait(station.now_ms + 200);
-        station.data(gap);
+    assert_eq!(station.announced(1), Verdict::Absorb, "it is for no other host");
+    assert_eq!(station.data(2), [(1, 2)]);
+    assert_eq!(station.wait(700), [(100, 1, 2), (300, 1, 2), (700, 1, 2)]);
+    station.data(1);
+    station.now_ms = 5_000;
+    assert_eq!(station.data(4), [(3, 4)]);
+    station.now_ms = 5_001;
+    assert_eq!(station.data(6), [], "it may have ended");
+    assert_eq!(station.wait(60_000), [], "nor is anything asked for again");
+    assert_eq!(station.machine.stats().left_to_sender, 1);
+    assert_eq!(station.announced(7), Verdict::Absorb);
+    assert_eq!(station.data(8), [(7, 8)]);
+}
+
+#[test]
+fn an_announcement_in_the_name_of_another_host_is_none() {
+    let mut station = Station::new(careful());
+    for n in [1 << 13, u32::MAX / LEN / 2] {
+        assert_eq!(station.announced(n), Verdict::Forward, "its number is guessed: {n}");
     }
-    assert_eq!(station.machine.stats().nacks, 3);
+    let (ip, mut segment) = announcement(1);
+    segment.src_port += 1;
+    let packet = Packet::new(&ip, &segment);
+    assert_eq!(station.machine.pass_from_mobile(station.now(), packet), Verdict::Forward, "no connection");
+    assert_eq!(station.data(2), []);
+    assert_eq!(station.machine.stats().announcements, 0);
+}
+
+#[test]
+fn a_call_on_the_same_ports_is_asked_for_nothing_until_it_is_announced() {
+    let mut station = Station::new(careful());
+    assert_eq!(station.announced(1), Verdict::Absorb);
+    let (ip, mut segment) = data(0);
+    (segment.flags, segment.payload) = (Flags::SYN, Length(0));
+    let _ = station.machine.pass_from_mobile(station.now(), Packet::new(&ip, &segment));
+    station.ack(0);
+    assert_eq!(station.data(3), []);
 }
 
 #[test]
 fn other_parameters_decide_from_then_on_which_hosts_are_asked() {
     let mut station = Station::new(Config::default());
+    assert_eq!(station.lose(0..5), 5);
     station.machine.set_config(careful());
-    let lose = |station: &mut Station, gaps: core::ops::Range<u32>| {
-        for gap in gaps.map(|n| 2 * n + 1) {
-            station.data(gap + 1);
-            station.wait(station.now_ms + 200);
-            station.data(gap);
+    assert_eq!(station.lose(5..10), 0);
+    assert_eq!(station.announced(21), Verdict::Absorb);
+    assert_eq!(station.lose(10..15), 5);
+}
+
+/// When a host that has sent a packet every so many milliseconds has announced the connection.
+fn announcements(every_ms: u64, packets: u32) -> Vec<u64> {
+    let mut host = Snoop::<u32>::new(snoop::Config::announcing());
+    let mut said = Vec::new();
+    for n in 0..packets {
+        let at_ms = u64::from(n) * every_ms;
+        let (ip, segment) = data(n);
+        let _ = host.pass_to_mobile(Instant::from_millis(at_ms), Packet::new(&ip, &segment), || n);
+        while let Some(Transmit::Nack(nack)) = host.poll_transmit() {
+            let expected = Nack {
+                connection: Connection { fixed: MOBILE, mobile: FIXED },
+                seq: seq(n + 1),
+                ack: Seq32(7),
+                window: 500,
+                timestamps: None,
+                missing: SackBlocks::default(),
+            };
+            assert_eq!(nack, expected);
+            said.push(at_ms);
         }
-        station.machine.stats().nacks
-    };
-    assert_eq!(lose(&mut station, 0..20), 3);
-    station.machine.set_config(Config::default());
-    assert!(lose(&mut station, 20..30) >= 13);
+    }
+    said
 }
 
 #[test]
-fn a_host_that_answers_is_asked_for_ever_and_repeatedly() {
+fn a_host_announces_uploads_soon_and_then_every_second() {
+    assert_eq!(announcements(10, 350), [20, 120, 220, 1220, 2220, 3220]);
+    assert_eq!(announcements(10, 2), [], "short exchanges are no uploads");
+    assert_eq!(announcements(10_000, 5), [20_000, 30_000, 40_000], "no data, no announcement");
+}
+
+#[test]
+fn a_station_hears_what_a_host_announces() {
     let mut station = Station::new(careful());
-    for n in 0..50 {
-        let gap = 2 * n + 1;
-        assert_eq!(station.data(gap + 1), [(gap, gap + 1)]);
-        station.now_ms += 4;
-        // Now and then an answer is lost.
-        if n % 5 == 4 {
-            assert!(!station.wait(station.now_ms + 1_000).is_empty());
-        }
-        station.data(gap);
-        station.ack(gap + 2);
+    let (ip, segment) = data(1);
+    let mut host = Snoop::<u32>::new(snoop::Config::announcing());
+    for n in 1..=3 {
+        let (ip, segment) = data(n);
+        let _ = host.pass_to_mobile(station.now(), Packet::new(&ip, &segment), || n);
+        station.data(n);
     }
-    assert_eq!(station.machine.stats().unasked, 0);
+    let Some(Transmit::Nack(nack)) = host.poll_transmit() else { panic!("nothing is announced") };
+    let said = nack.segment::<Length>();
+    assert_eq!((said.src_port, said.dst_port), (segment.src_port, segment.dst_port));
+    let verdict = station.machine.pass_from_mobile(station.now(), Packet::new(&ip, &said));
+    assert_eq!((verdict, station.machine.stats().announcements), (Verdict::Absorb, 1));
+}
+
+/// The number of packets that forged questions have a host send again, and what it counts. `first`: packets sent for the first time.
+fn forged(first: u32, question: impl Fn(u32) -> Segment<Length>) -> (usize, snoop::Stats) {
+    let mut host = Snoop::<u32>::new(snoop::Config::told());
+    let (ip, _) = ack(0);
+    let mut sent = 0;
+    for n in 0..first {
+        let now = Instant::from_millis(u64::from(n));
+        let (to, segment) = data(n);
+        let _ = host.pass_to_mobile(now, Packet::new(&to, &segment), || n);
+        // The fixed host acknowledges what left 50 packets ago.
+        if n >= 50 {
+            let _ = told(&mut host, n.into(), n - 50);
+        }
+        for _ in 0..20 {
+            let segment = question(n);
+            assert_eq!(host.pass_from_mobile(now, Packet::new(&ip, &segment)), Verdict::Absorb);
+            sent += again(&mut host).len();
+        }
+    }
+    (sent, host.stats())
+}
+
+fn question(n: u32, ack_of: u32) -> Segment<Length> {
+    let (_, mut segment) = ack(ack_of);
+    segment.options.nack = true;
+    segment.options.sack.push(SackBlock { left: seq(0), right: seq(n + 1) });
+    segment
+}
+
+#[test]
+fn forged_questions_have_no_more_sent_again_than_was_sent() {
+    let (sent, stats) = forged(1000, |n| question(n, n.saturating_sub(50)));
+    assert!(
+        (900..=1000).contains(&sent),
+        "{sent} of 1000, though 20,000 questions asked for 50 packets each"
+    );
+    assert_eq!(stats.unfit_questions, 0);
+    assert!(stats.unallowed > 18_000, "{stats:?}");
+}
+
+#[test]
+fn a_question_whose_numbers_do_not_fit_sends_nothing() {
+    let cases: [fn(u32) -> Segment<Length>; 3] = [
+        |n| Segment { seq: Seq32(7 + (1 << 23)), ..question(n, n) },
+        |n| question(n, n + 2),
+        |n| Segment { ack: seq(n) - (1 << 23), ..question(n, n) },
+    ];
+    for (case, question) in cases.into_iter().enumerate() {
+        let (sent, stats) = forged(100, question);
+        assert_eq!((sent, stats.unfit_questions), (0, 2_000), "case {case}");
+    }
+}
+
+#[test]
+fn what_the_other_host_announces_passes_a_host_that_keeps_what_it_sends() {
+    let mut host = host();
+    let (ip, mut segment) = ack(1);
+    segment.options.nack = true;
+    let packet = Packet::new(&ip, &segment);
+    assert_eq!(host.pass_from_mobile(Instant::from_millis(60), packet), Verdict::Forward);
+    assert_eq!(again(&mut host), []);
 }

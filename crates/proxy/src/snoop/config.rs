@@ -210,6 +210,9 @@ pub enum LocalTimer {
 pub struct Modern {
     /// How a loss is found. Default by what the mobile host says, and by time.
     pub repairs: Repairs,
+    /// With [`Repairs::Told`]: whether connections are announced to stations, which ask no other hosts
+    /// ([`Asks::Announced`](crate::nack::Asks)). Default not.
+    pub announces: bool,
     /// Least time in which a local retransmission, or the tail of a window, is waited for. Default 5 ms.
     pub min_timer: Duration,
     /// The same before the first sample of the last hop. Default 100 ms.
@@ -281,6 +284,7 @@ impl Modern {
     /// The defaults.
     pub const DEFAULT: Self = Self {
         repairs: Repairs::Inferred,
+        announces: false,
         min_timer: Duration::from_millis(5),
         initial_timer: Duration::from_millis(100),
         without_sack: Classic {
@@ -311,6 +315,13 @@ impl Config {
     #[must_use]
     pub fn told() -> Self {
         let rules = Rules::Modern(Modern { repairs: Repairs::Told, ..Modern::DEFAULT });
+        Self { rules, ..Self::modern() }
+    }
+
+    /// The same where the station knows of no host by itself.
+    #[must_use]
+    pub fn announcing() -> Self {
+        let rules = Rules::Modern(Modern { repairs: Repairs::Told, announces: true, ..Modern::DEFAULT });
         Self { rules, ..Self::modern() }
     }
 

@@ -11,6 +11,7 @@ mod config;
 mod modern;
 mod order;
 mod stats;
+mod told;
 
 pub use crate::filter::{Transmit, Turn};
 pub use config::{
@@ -24,7 +25,7 @@ use crate::packet::{BareAck, Connection, Packet, Verdict};
 use crate::table::{Place, Table};
 use cache::{Cache, Cached, Dated, Origin, State};
 use hopline_core::{Instant, Payload, Seq32};
-use hopline_wire::tcp::{Flags, SackBlocks, Segment, Timestamps};
+use hopline_wire::tcp::{Flags, Segment, Timestamps};
 pub use stats::Stats;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -173,23 +174,30 @@ impl<K: Clone> Snoop<K> {
     /// A question is for whoever is told, known or not.
     fn without_state<P>(&self, segment: &Segment<P>) -> Verdict {
         let told = matches!(&self.config.rules, Rules::Modern(rules) if rules.repairs == Repairs::Told);
-        if segment.options.nack && told { Verdict::Absorb } else { Verdict::Forward }
+        if segment.options.nack && !segment.options.sack.is_empty() && told {
+            Verdict::Absorb
+        } else {
+            Verdict::Forward
+        }
     }
 
-    /// A station has not got this. What was asked of somebody else passes.
-    fn take_nack(
+    /// A station has not got this. What was asked of another host passes.
+    fn take_nack<P>(
         &mut self,
         now: Instant,
         place: Place,
         connection: Connection,
-        missing: &SackBlocks,
+        segment: &Segment<P>,
     ) -> Verdict {
+        let (numbers, missing) = ([segment.seq, segment.ack], segment.options.sack);
         let tracked = self.table.at(place);
         let (config, out, stats) = (&self.config, &mut self.out, &mut self.stats);
         let mut hand = Hand { now, connection, config, out, stats };
         let verdict = match &tracked.rules {
-            Followed::Modern(_) => modern::take_nack(tracked, &mut hand, missing),
-            Followed::Classic(_) => Verdict::Forward,
+            Followed::Modern(state) if state.repairs == Repairs::Told => {
+                told::take_nack(tracked, &mut hand, numbers, &missing)
+            }
+            Followed::Modern(_) | Followed::Classic(_) => Verdict::Forward,
         };
         self.stats.acks_absorbed += u64::from(verdict == Verdict::Absorb);
         self.look(place);
@@ -247,13 +255,16 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         let tracked = self.table.at(place);
         let before = tracked.cache.bytes();
         let clock = segment.options.timestamps.map_or(0, |timestamps| timestamps.value);
-        let data = Data { seq: segment.seq, end: segment.seq_end(), clock };
+        let (data, seen) = (Data { seq: segment.seq, end: segment.seq_end(), clock }, tracked.seen);
         let mut hand =
             Hand { now, connection, config: &self.config, out: &mut self.out, stats: &mut self.stats };
         let verdict = match &tracked.rules {
             Followed::Classic(_) => classic::take_data(tracked, &mut hand, data, keep),
             Followed::Modern(_) => modern::take_data(tracked, &mut hand, data, keep),
         };
+        if matches!(&tracked.rules, Followed::Modern(state) if state.repairs == Repairs::Told) {
+            told::note_sent(tracked, &mut hand, segment, (data, seen));
+        }
         self.look(place);
         self.settle(place, before);
         self.make_room();
@@ -270,7 +281,11 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         }
         let Some(place) = self.table.hear(now, &connection) else { return self.without_state(segment) };
         if segment.options.nack {
-            return self.take_nack(now, place, connection, &segment.options.sack);
+            return match segment.options.sack.is_empty() {
+                // That of the other host. It acknowledges nothing that was not acknowledged before.
+                true => Verdict::Forward,
+                false => self.take_nack(now, place, connection, segment),
+            };
         }
         let tracked = self.table.at(place);
         if agrees_on_sack(segment) || !segment.options.sack.is_empty() {

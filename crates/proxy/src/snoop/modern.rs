@@ -21,6 +21,7 @@
 use super::cache::{Cache, Cached, Dated, Origin, State as Of};
 use super::config::{Modern, OldData, Repairs};
 use super::order::{Cause, Latest, Order, is_before};
+use super::told::Host;
 use super::{Ack, Data, Followed, Hand, Kind, Stats, Tracked};
 use crate::packet::{Says, Verdict};
 use crate::rtt::{Longest, Rtt};
@@ -46,7 +47,10 @@ const LONGEST_HIDDEN: Duration = Duration::from_millis(200);
 /// What these rules remember of a connection.
 #[derive(Debug)]
 pub(super) struct State {
-    repairs: Repairs,
+    pub(super) repairs: Repairs,
+    /// Of a host that is told.
+    pub(super) announces: bool,
+    pub(super) host: Host,
     min_timer: Duration,
     /// Of first transmissions, from the queue to the ACK; of those sent again, which go first.
     first: Rtt,
@@ -87,6 +91,8 @@ impl State {
     pub(super) fn new(rules: &Modern) -> Self {
         Self {
             repairs: rules.repairs,
+            announces: rules.announces,
+            host: Host::default(),
             min_timer: rules.min_timer,
             first: Rtt::until_sampled(rules.initial_timer),
             again: Rtt::until_sampled(rules.initial_timer),
@@ -120,6 +126,11 @@ impl State {
         }
         let missing = cache.iter().filter(|cached| cached.state == Of::Sent);
         missing.filter_map(|cached| self.passed(cached)).min().map(|at| at + self.order.tolerance())
+    }
+
+    /// A first transmission and its ACK take no longer than this, as a rule.
+    pub(super) fn round_trip(&self) -> Duration {
+        self.first.with_deviations(4)
     }
 
     /// Returns whether the mobile host has acknowledged more than the sender was told.
@@ -245,7 +256,7 @@ impl State {
     }
 }
 
-fn state_of<K>(tracked: &mut Tracked<K>) -> (&mut State, &mut Cache<K>) {
+pub(super) fn state_of<K>(tracked: &mut Tracked<K>) -> (&mut State, &mut Cache<K>) {
     let Followed::Modern(state) = &mut tracked.rules else { unreachable!("asked for these rules") };
     (state, &mut tracked.cache)
 }
@@ -333,31 +344,6 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
     } else {
         Verdict::ForwardWith(Says { ack: ack.number, sack: shown })
     }
-}
-
-/// A station asks for what it has not got.
-pub(super) fn take_nack<K: Clone>(
-    tracked: &mut Tracked<K>,
-    hand: &mut Hand<'_, K>,
-    missing: &SackBlocks,
-) -> Verdict {
-    let (mut sent, echo) = (tracked.sent, tracked.echo());
-    let (state, cache) = state_of(tracked);
-    if state.repairs != Repairs::Told {
-        return Verdict::Forward;
-    }
-    let is_missing = |cached: &Cached<K>| {
-        missing.as_slice().iter().any(|range| cached.seq.before(range.right) && cached.end.after(range.left))
-    };
-    // What the sender has sent again himself may still wait behind others.
-    let (now, may_wait) = (hand.now, state.first.with_deviations(4));
-    let is_lost = |cached: &Cached<K>| cached.by == Origin::First || now.since(cached.sent) >= may_wait;
-    let lost = |cached: &Cached<K>| cached.state == Of::Sent && is_missing(cached) && is_lost(cached);
-    for cached in cache.iter_mut().filter(|cached| lost(cached)) {
-        send_or_leave(state, hand, cached, &mut sent, (echo, Cause::Again));
-    }
-    tracked.sent = sent;
-    Verdict::Absorb
 }
 
 /// The SACK blocks of an ACK without the report of a duplicate that was made here (RFC 2883 §4: it comes first).
@@ -455,6 +441,17 @@ fn send_or_leave<K: Clone>(
         leave(hand.stats, cached);
     }
     goes
+}
+
+/// Sends again what a station has asked for, as [`send_or_leave`].
+pub(super) fn send_again<K: Clone>(
+    state: &mut State,
+    hand: &mut Hand<'_, K>,
+    cached: &mut Cached<K>,
+    sent: &mut u32,
+    echo: Option<u32>,
+) -> bool {
+    send_or_leave(state, hand, cached, sent, (echo, Cause::Again))
 }
 
 fn leave<K>(stats: &mut Stats, cached: &mut Cached<K>) {

@@ -23,6 +23,12 @@ pub struct Stats {
     pub acks_made: u64,
     /// ACKs for what was never sent: forwarded, and nothing else.
     pub acks_beyond: u64,
+    /// Announcements of a host that keeps what it sends.
+    pub announcements: u64,
+    /// Questions of stations that did not fit their connection.
+    pub unfit_questions: u64,
+    /// Questions of stations that asked for more than is sent again.
+    pub unallowed: u64,
     /// Connections forgotten to make room for others.
     pub evicted: u64,
     /// Of those, forgotten because all together kept too many bytes.

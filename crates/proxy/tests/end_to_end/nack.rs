@@ -38,7 +38,7 @@ impl Host {
             match transmit {
                 Transmit::Again { kept, clock, .. } => self.out.push_front(showing(clock, kept)),
                 Transmit::Ack(ack) => self.tcp.handle_packet(now, LinkId(0), ack.segment()),
-                Transmit::Nack(nack) => panic!("{nack:?}"),
+                Transmit::Nack(nack) => self.out.push_back(nack.segment()),
             }
         }
     }
@@ -131,16 +131,22 @@ impl Connection<Bytes> for Host {
     }
 }
 
-/// Whether the station asks, and the mobile host answers.
+/// What the station and the mobile host do.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Asks {
-    Yes,
-    No,
+enum Roles {
+    /// Nothing.
+    None,
+    /// The station asks all hosts, and this one keeps what it sends.
+    Known,
+    /// The station asks a host that announces that it keeps what it sends.
+    Announced,
+    /// The station would ask such a host, and this one is none.
+    Ordinary,
 }
 
-fn hosts(config: tcp::Config, isns: [u32; 2], asks: Asks) -> [Host; 2] {
+fn hosts(config: tcp::Config, isns: [u32; 2], keeps: Option<snoop::Config>) -> [Host; 2] {
     let (a, b) = endpoints(config, isns);
-    let keeps = (asks == Asks::Yes).then(|| Snoop::new(snoop::Config::told()));
+    let keeps = keeps.map(Snoop::new);
     let host = |tcp, keeps, side| Host { tcp, keeps, side, out: VecDeque::new() };
     [host(a, None, Side::A), host(b, keeps, Side::B)]
 }
@@ -151,6 +157,7 @@ proptest! {
     #[test]
     fn every_byte_arrives_past_a_station_that_asks(
         attempts in 1u8..20,
+        asks in prop::sample::select(&[nack::Asks::All, nack::Asks::Announced][..]),
         tcp in transports(),
         wireless in [emulations(), emulations()],
         restarts in prop::option::of(1u64..2000),
@@ -158,8 +165,9 @@ proptest! {
         isns in [0..u32::MAX, u32::MAX - 50_000..u32::MAX],
         seed in any::<u64>(),
     ) {
-        let config = nack::Config { attempts, ..nack::Config::default() };
-        let [a, b] = hosts(tcp, isns, Asks::Yes);
+        let config = nack::Config { attempts, asks, ..nack::Config::default() };
+        let keeps = if asks == nack::Asks::All { snoop::Config::told() } else { snoop::Config::announcing() };
+        let [a, b] = hosts(tcp, isns, Some(keeps));
         let station = Base::new(move || Nacks::new(config), restarts.map(Duration::from_millis));
         let middle = Middle::new(a, station, b, [wire(), wire()], wireless, seed);
         let mut transfer = Transfer::of(middle, totals, |_| {});
@@ -171,14 +179,19 @@ proptest! {
 #[test]
 fn an_upload_hardly_feels_the_losses_of_its_first_hop() {
     const TOTAL: u64 = 3_000_000;
-    let time = |tcp: tcp::Config, asks| {
+    let time = |tcp: tcp::Config, roles| {
         let tcp = tcp::Config { window_clamp: Some(100), ..tcp };
         let last_hop =
             Emulation { latency: Duration::from_millis(2), rate: Some(20_000_000), ..Emulation::default() };
         let lossy = Emulation { loss: 0.05, ..last_hop.clone() };
-        let [a, b] = hosts(tcp, [1, 2], asks);
-        let silent = nack::Config { attempts: 0, ..nack::Config::default() };
-        let config = if asks == Asks::Yes { nack::Config::default() } else { silent };
+        let (keeps, attempts, asks) = match roles {
+            Roles::None => (None, 0, nack::Asks::All),
+            Roles::Known => (Some(snoop::Config::told()), 10, nack::Asks::All),
+            Roles::Announced => (Some(snoop::Config::announcing()), 10, nack::Asks::Announced),
+            Roles::Ordinary => (None, 10, nack::Asks::Announced),
+        };
+        let [a, b] = hosts(tcp, [1, 2], keeps);
+        let config = nack::Config { attempts, asks, ..nack::Config::default() };
         let station = Base::new(move || Nacks::new(config), None);
         let middle = Middle::new(a, station, b, [wire(), wire()], [last_hop, lossy], 5);
         let mut transfer = Transfer::of(middle, [0, TOTAL], |_| {});
@@ -189,7 +202,10 @@ fn an_upload_hardly_feels_the_losses_of_its_first_hop() {
         transfer.pair.now().since(Instant::ZERO)
     };
     for tcp in [tcp::Config::linux().with_sack(), tcp::Config::modern().with_sack(), tcp::Config::modern()] {
-        let (with, without) = (time(tcp, Asks::Yes), time(tcp, Asks::No));
-        assert!(with.as_nanos() * 3 < without.as_nanos(), "{with:?} with, {without:?} without, {tcp:?}");
+        let [without, ordinary] = [Roles::None, Roles::Ordinary].map(|roles| time(tcp, roles));
+        assert_eq!(without, ordinary, "an ordinary host is not asked");
+        for with in [Roles::Known, Roles::Announced].map(|roles| time(tcp, roles)) {
+            assert!(with.as_nanos() * 3 < without.as_nanos(), "{with:?} with, {without:?} without, {tcp:?}");
+        }
     }
 }

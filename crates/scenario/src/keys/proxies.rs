@@ -170,14 +170,14 @@ pub mod proxy {
         "high_water_packets",
         1,
         65_535,
-        "of snoop and d-proxy: packets kept of a connection, of opaque: packets kept in all, of ack-pacing: ACKs that wait, in all; default: 2000, of published: 45, of ns2-2.35: 100, of d-proxy: 1024 (C6), of opaque: 1024, of ack-pacing: 4096",
+        "of snoop, d-proxy and nack-host: packets kept of a connection, of opaque: packets kept in all, of ack-pacing: ACKs that wait, in all; default: 2000, of published: 45, of ns2-2.35: 100, of d-proxy: 1024 (C6), of opaque: 1024, of nack-host: 2000, of ack-pacing: 4096",
     );
     /// `local_limit`.
     pub const LOCAL_LIMIT: Key = Key::integer(
         "local_limit",
         1,
         255,
-        "of snoop: retransmissions of a packet from here, then it is left to the sender (S3), of nack: questions for a packet, then it is left to the sender, of d-proxy and opaque: requests for a packet that are due to its timer, the first one among them, then it is left to the sender; default: 10, of d-proxy: 4 (C3), of opaque: 12",
+        "of snoop: retransmissions of a packet from here, then it is left to the sender (S3), of nack: questions for a packet, then it is left to the sender, of nack-host: times that a packet is sent again, then it is left to the sender, of d-proxy and opaque: requests for a packet that are due to its timer, the first one among them, then it is left to the sender; default: 10, of d-proxy: 4 (C3), of opaque: 12",
     );
     /// `dup_ack_threshold`.
     pub const DUP_ACK_THRESHOLD: Key = Key::integer(

@@ -65,7 +65,7 @@ impl Options {
 
     /// Length of the option that has so many of the blocks.
     const fn blocks_len(&self, blocks: usize) -> usize {
-        len_if(blocks > 0, self.blocks_header_len() + SACK_BLOCK_LEN * blocks)
+        len_if(blocks > 0 || self.nack, self.blocks_header_len() + SACK_BLOCK_LEN * blocks)
     }
 
     /// Length without SACK and without NOPs.
@@ -124,7 +124,7 @@ impl Options {
             align(out, DOOR_LEN - door.len());
             door.emit(out);
         }
-        if !sack.is_empty() {
+        if self.nack || !sack.is_empty() {
             let len = self.blocks_len(sack.len()) as u8;
             if self.nack {
                 out.extend([door::EXPERIMENT, len]);
@@ -203,9 +203,10 @@ impl Options {
         Ok(())
     }
 
-    /// What is missing and what has arrived do not go together: the former counts. One of another length is none.
+    /// What is missing and what has arrived do not go together: the former counts. Without ranges it is the announcement of a host that
+    /// keeps what it sends. One of another length is none.
     fn take_nack(&mut self, data: &[u8]) {
-        if !data.is_empty() && data.len().is_multiple_of(SACK_BLOCK_LEN) {
+        if data.len().is_multiple_of(SACK_BLOCK_LEN) {
             (self.nack, self.sack) = (true, SackBlocks::default());
             self.take_blocks(data);
         }

@@ -66,6 +66,7 @@ fn names(kind: &str) -> Names {
     match kind {
         "snoop" => Names { repairs: &["local_retransmissions"], ..IN_PATH },
         "nack" => Names { repairs: &["repaired_ranges"], ..IN_PATH },
+        "nack-host" => Names { repairs: &["local_retransmissions"], ..IN_PATH },
         "mtcp" => IN_PATH,
         "split" => Names {
             out_bytes: &["to_servers_bytes"],

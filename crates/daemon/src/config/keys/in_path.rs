@@ -6,7 +6,7 @@ use hopline_scenario::schema::Key;
 /// `interface`.
 pub const INTERFACE: Key = Key::text(
     "interface",
-    "the interface that leads to the mobile hosts, of d-proxy: the interface that leads to the peer, of neighborhood-red and base-station: the interface of the radio",
+    "the interface that leads to the mobile hosts, of d-proxy: the interface that leads to the peer, of nack-host: the interface that leads to the base station, of neighborhood-red and base-station: the interface of the radio",
 ).example("\"wlan0\"");
 /// `subnets`.
 pub const SUBNETS: Key = Key::texts(

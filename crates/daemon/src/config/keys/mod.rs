@@ -112,6 +112,8 @@ pub enum KindKey {
     Mtcp,
     /// What asks for what mobile hosts have sent.
     Nack,
+    /// What keeps that, in a mobile host.
+    NackHost,
     /// Connections split in two.
     Split,
     /// Neighborhood RED.
@@ -145,6 +147,7 @@ pub mod proxy {
             "snoop" => KindKey::Snoop,
             "mtcp" => KindKey::Mtcp,
             "nack" => KindKey::Nack,
+            "nack-host" => KindKey::NackHost,
             "split" => KindKey::Split,
             "neighborhood-red" => KindKey::NeighborhoodRed,
             "d-proxy" => KindKey::DProxy,
@@ -156,7 +159,7 @@ pub mod proxy {
             "base-station" => KindKey::BaseStation,
             "mobile-host" => KindKey::MobileHost,
         },
-        "what it is; snoop: sends again what the last hop loses, and hides the losses from senders; mtcp: makes senders wait while a mobile host cannot be reached; nack: asks mobile hosts for lost packets of their uploads; split: ends connections, and makes others onward; neighborhood-red: drops or marks packets when a neighbour suffers; d-proxy: repairs, with its peer, what the link between them loses of TCP; opaque: repairs, with its peer, what the link between them loses of anything that is routed into an interface; arq: the same as opaque, with an acknowledgment of each packet; gateway: carries connections to the other gateway over TPA or TPA-wide; gateway-exit: connects them to their destinations by TCP; home-agent: sends packets for mobile hosts to the stations that serve them; base-station: serves mobile hosts; mobile-host: changes its station without loss",
+        "what it is; snoop: sends again what the last hop loses, and hides the losses from senders; mtcp: makes senders wait while a mobile host cannot be reached; nack: asks mobile hosts for lost packets of their uploads; nack-host: keeps what this host sends, and sends again what a station with nack asks for; split: ends connections, and makes others onward; neighborhood-red: drops or marks packets when a neighbour suffers; d-proxy: repairs, with its peer, what the link between them loses of TCP; opaque: repairs, with its peer, what the link between them loses of anything that is routed into an interface; arq: the same as opaque, with an acknowledgment of each packet; gateway: carries connections to the other gateway over TPA or TPA-wide; gateway-exit: connects them to their destinations by TCP; home-agent: sends packets for mobile hosts to the stations that serve them; base-station: serves mobile hosts; mobile-host: changes its station without loss",
     )
     .required();
     /// `name`.
@@ -220,6 +223,7 @@ impl KindKey {
         Self::Snoop,
         Self::Mtcp,
         Self::Nack,
+        Self::NackHost,
         Self::Split,
         Self::NeighborhoodRed,
         Self::DProxy,
@@ -239,6 +243,7 @@ impl KindKey {
             Self::Snoop => "snoop",
             Self::Mtcp => "mtcp",
             Self::Nack => "nack",
+            Self::NackHost => "nack-host",
             Self::Split => "split",
             Self::NeighborhoodRed => "neighborhood-red",
             Self::DProxy => "d-proxy",
@@ -262,7 +267,7 @@ impl KindKey {
     #[must_use]
     pub const fn needs(self) -> &'static [Key] {
         match self {
-            Self::Snoop | Self::Mtcp | Self::Nack | Self::Split => &[in_path::INTERFACE],
+            Self::Snoop | Self::Mtcp | Self::Nack | Self::NackHost | Self::Split => &[in_path::INTERFACE],
             Self::NeighborhoodRed => &[in_path::INTERFACE, neighborhood::NEIGHBORHOOD_RED],
             Self::DProxy => &[in_path::INTERFACE, pair::LOCAL, pair::PEER, proxy::KEY_FILE],
             Self::Opaque | Self::Arq => &[pair::LOCAL, pair::PEER, proxy::KEY_FILE],
@@ -303,6 +308,9 @@ impl KindKey {
             ],
             Self::Mtcp => &[in_path::MTCP],
             Self::Nack => &[in_path::LOCAL, in_path::LEAST_TIMER],
+            Self::NackHost => {
+                &[in_path::LEADS, in_path::WAITING, in_path::TABLE, in_path::LOCAL, in_path::KEPT]
+            }
             Self::Split => &[
                 in_path::LEADS,
                 in_path::PLACE,

@@ -23,6 +23,8 @@ pub struct InPath {
     pub ports: Vec<u16>,
     /// Bits per second that go out by the interface, if they are to wait here.
     pub rate_bps: Option<u64>,
+    /// The hooks at which they are queued.
+    pub(crate) hooks: Hooks,
 }
 
 /// Queue of the first proxy of a file.
@@ -37,7 +39,13 @@ impl InPath {
             subnets: subnets(section)?,
             ports: ports(section),
             rate_bps: rate_bps(section),
+            hooks: Hooks::Forward,
         })
+    }
+
+    /// The same in a host at the end of the link.
+    pub(super) fn of_host(self) -> Self {
+        Self { hooks: Hooks::Local, ..self }
     }
 
     pub(super) fn shaped(&self) -> Option<Shaped> {
@@ -45,9 +53,9 @@ impl InPath {
     }
 
     pub(super) fn queued(&self) -> Queued {
-        let Self { queue, interface, subnets, ports, .. } = self.clone();
+        let Self { queue, interface, subnets, ports, hooks, .. } = self.clone();
         let mark = nfqueue::Config::new(queue, &interface).mark;
-        Queued { queue, interface, versions: Versions::Both, subnets, ports, hooks: Hooks::Forward, mark }
+        Queued { queue, interface, versions: Versions::Both, subnets, ports, hooks, mark }
     }
 }
 

@@ -35,6 +35,8 @@ pub enum Task {
     Mtcp(InPath, mtcp::Config),
     /// Asks mobile hosts for what they have sent and what has not come.
     Nack(InPath, nack::Config),
+    /// Keeps what this host sends, and sends again what is asked for.
+    NackHost(InPath, snoop::Config),
     /// Ends connections, and leads others on.
     Split(SplitTask),
     /// Takes part in its neighbourhood's queue.
@@ -54,9 +56,6 @@ pub enum Task {
     /// Changes its station.
     MobileHost(Box<MobileConfig>),
 }
-
-/// Questions of `nack` to a mobile host that does not answer, until it is left alone.
-const QUESTIONS: u8 = 8;
 
 /// When the threads of a proxy must run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,10 +78,11 @@ impl Task {
             }
             KindKey::Mtcp => Self::Mtcp(path()?, machines::mtcp(section)),
             KindKey::Nack => {
-                // Hosts are whatever they are here: most keep nothing of what they send.
-                let asks = nack::Asks::Answering { questions: QUESTIONS };
+                // Most hosts keep nothing of what they send.
+                let asks = nack::Asks::Announced;
                 Self::Nack(path()?, nack::Config { asks, ..machines::nack(section) })
             }
+            KindKey::NackHost => Self::NackHost(path()?.of_host(), machines::nack_host(section)),
             KindKey::Split => Self::Split(SplitTask::resolve(section, number)?),
             KindKey::NeighborhoodRed => {
                 Self::NeighborhoodRed(Box::new(neighborhood::resolve(section, number)?))
@@ -104,6 +104,7 @@ impl Task {
             Self::Snoop(..) => KindKey::Snoop,
             Self::Mtcp(..) => KindKey::Mtcp,
             Self::Nack(..) => KindKey::Nack,
+            Self::NackHost(..) => KindKey::NackHost,
             Self::Split(_) => KindKey::Split,
             Self::NeighborhoodRed(_) => KindKey::NeighborhoodRed,
             Self::DProxy(_) => KindKey::DProxy,
@@ -120,7 +121,9 @@ impl Task {
     /// The packets that wait for what it says, if it is a machine in the path.
     pub(crate) fn queued(&self) -> Option<Queued> {
         match self {
-            Self::Snoop(path, _) | Self::Mtcp(path, _) | Self::Nack(path, _) => Some(path.queued()),
+            Self::Snoop(path, _) | Self::Mtcp(path, _) | Self::Nack(path, _) | Self::NackHost(path, _) => {
+                Some(path.queued())
+            }
             Self::DProxy(task) => Some(task.queued()),
             Self::BaseStation(task) => task.queued(),
             _ => None,

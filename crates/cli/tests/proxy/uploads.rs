@@ -1,0 +1,118 @@
+//! What a mobile host sends: `nack` on the router asks for what got lost, and `nack-host` on the mobile host sends it again.
+
+use crate::proxy::nat::{NATS, tcp_count, translating};
+use crate::proxy::transfer::{Pace, Transfer, transfer};
+use crate::proxy::world::{Daemon, Ground, Version, shell, until_or};
+use std::fs;
+use std::time::Duration;
+
+/// Bytes of an upload: some 700 segments.
+const BYTES: usize = 1_000_000;
+/// Every twentieth segment to the server is lost, and not that of the handshake.
+const LOSSES: &str = "meta l4proto tcp numgen inc mod 20 == 7";
+const PORT: u16 = 80;
+/// What the station must repair at least of such an upload, where all are repaired: 35 segments are lost.
+const REPAIRS: u64 = 20;
+const STATION: &str = "[[proxy]]\nkind = \"nack\"\ninterface = \"mobile\"\n";
+
+/// Loses segments that come to the router from the mobile host, before any other rule sees them.
+fn lose_uploads(ground: &Ground) {
+    let drop = format!("iifname mobile {LOSSES} drop");
+    let rules = format!(
+        "table inet air {{ chain from_mobile {{ type filter hook prerouting priority -400; {drop}; }}; }}"
+    );
+    shell(&ground.router, &format!("nft '{rules}'"));
+}
+
+/// Starts the daemon of the mobile host.
+fn host(ground: &Ground) -> Daemon {
+    let (file, state) = (ground.folder.path().join("host.toml"), ground.folder.path().join("host"));
+    let text = format!(
+        "state_dir = \"{}\"\n[[proxy]]\nkind = \"nack-host\"\ninterface = \"mobile\"\n",
+        state.display()
+    );
+    fs::write(&file, text).unwrap();
+    let mut daemon = Daemon::begin(&ground.mobile, &file, &state);
+    daemon.wait_until("the host's daemon runs", |status| status["proxies"][0]["state"] == "running");
+    daemon
+}
+
+fn upload(ground: &Ground, version: Version) {
+    transfer([&ground.mobile, &ground.server], (version.server(), PORT), BYTES);
+}
+
+/// A figure that is at least so much, soon.
+fn reaches(daemon: &Daemon, (proxy, figure): (&str, &str), least: u64) {
+    let now = || daemon.figure(proxy, figure);
+    until_or(|| panic!("{figure} of {proxy} is {}: {}", now(), daemon.status()), || now() >= least);
+}
+
+fn rules_of(ground: &Ground) -> String {
+    shell(&ground.mobile, "iptables -w -S -t security; ip6tables -w -S -t security")
+}
+
+/// Checks that the station asks, and that the host sends again.
+pub(crate) fn asks_and_is_answered(ground: &Ground, version: Version) {
+    lose_uploads(ground);
+    // Makes the tables, which stay.
+    let (before, of_host) = (ground.listing(), rules_of(ground));
+    let [mut station, mut host] = [ground.start(STATION), host(ground)];
+    upload(ground, version);
+    reaches(&station, ("nack", "repaired_ranges"), REPAIRS);
+    reaches(&host, ("nack-host", "local_retransmissions"), REPAIRS);
+    assert!(station.figure("nack", "announcements") > 0);
+    assert_eq!(host.figure("nack-host", "unfit_questions"), 0);
+    for what in [&ground.mobile, &ground.server] {
+        assert_eq!(tcp_count(what, "OutRsts"), 0, "packets were known");
+    }
+    for daemon in [&mut station, &mut host] {
+        assert!(daemon.ended_by("TERM").success());
+    }
+    ground.is_as_before(&before, "nack");
+    assert_eq!(rules_of(ground), of_host);
+}
+
+pub(crate) fn what_the_station_asks_for_is_sent_again_by_the_mobile_host() {
+    asks_and_is_answered(&Ground::new(), Version::V4);
+}
+
+pub(crate) fn an_ordinary_host_is_asked_nothing() {
+    let ground = Ground::new();
+    lose_uploads(&ground);
+    let station = ground.start(STATION);
+    upload(&ground, Version::V4);
+    reaches(&station, ("nack", "unasked_ranges"), REPAIRS);
+    assert_eq!(station.figure("nack", "questions"), 0);
+    assert_eq!(station.figure("nack", "sent_to_mobile_packets"), 0);
+}
+
+pub(crate) fn without_a_station_a_host_only_announces() {
+    for nat in [None, Some(&NATS[0])] {
+        let ground = nat.map_or_else(Ground::new, translating);
+        let host = host(&ground);
+        upload(&ground, Version::V4);
+        reaches(&host, ("nack-host", "announcements"), 1);
+        assert_eq!(host.figure("nack-host", "local_retransmissions"), 0);
+        assert_eq!(tcp_count(&ground.server, "OutRsts"), 0);
+        assert_eq!(tcp_count(&ground.server, "InErrs"), 0);
+    }
+}
+
+pub(crate) fn either_end_that_is_killed_and_begins_again_repairs_again() {
+    let ground = Ground::new();
+    lose_uploads(&ground);
+    let file = ground.write(STATION);
+    let (mut station, mut host) = (ground.start_file(&file), host(&ground));
+    // Some eight seconds.
+    let pace = Pace::Chunks(Duration::from_millis(60));
+    let to = (Version::V4.server(), PORT);
+    let upload = Transfer::start([&ground.mobile, &ground.server], to, 2 * BYTES, pace).unwrap();
+    reaches(&station, ("nack", "repaired_ranges"), 5);
+    station.ended_by("KILL");
+    station = ground.start_file(&file);
+    reaches(&station, ("nack", "repaired_ranges"), 5);
+    host.ended_by("KILL");
+    host = self::host(&ground);
+    reaches(&host, ("nack-host", "local_retransmissions"), 5);
+    upload.arrives("an upload past two ends that were killed");
+}
