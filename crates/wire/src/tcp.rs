@@ -4,9 +4,10 @@
 use crate::checksum::Sum;
 use crate::emit::{Emit, be16, be32};
 use crate::error::{ParseError, require};
-use crate::ip::{Ecn, IpHeader};
+use crate::ip::{Ecn, IpHeader, Protocol};
+use crate::ipv4;
 use bytes::Bytes;
-use hopline_core::{Payload, Seq32};
+use hopline_core::{Length, Payload, Seq32};
 
 mod door;
 mod options;
@@ -199,28 +200,59 @@ impl Segment<Bytes> {
     /// # Errors
     /// `Truncated` of header or an option; `BadLength` of the data offset or an option; `BadChecksum`.
     pub fn parse(ip: &impl IpHeader, bytes: &Bytes) -> Result<Self, ParseError> {
-        require(bytes, HEADER_LEN)?;
-        let header_len = usize::from(bytes[12] >> 4) * 4;
-        if header_len < HEADER_LEN {
-            return Err(ParseError::BadLength { what: "tcp header", value: header_len });
-        }
-        require(bytes, header_len)?;
+        let header_len = header_len(bytes)?;
         let mut sum = Sum::pseudo_header(ip, bytes.len());
         sum.add(bytes);
         if sum.finish() != 0 {
             return Err(ParseError::BadChecksum);
         }
+        Self::of(&bytes[..header_len], ip.ecn(), bytes.slice(header_len..))
+    }
+}
+
+impl Segment<Length> {
+    /// Reads the headers of a packet over IPv4 that a host sends: it may be cut short behind them, and its checksums need not be written
+    /// yet.
+    ///
+    /// # Errors
+    /// `Unsupported` of another protocol or a fragment; otherwise as [`Segment::parse`].
+    pub fn parse_headers(packet: &[u8]) -> Result<(ipv4::Header, Self), ParseError> {
+        let (ip, start, total) = ipv4::Header::read(packet)?;
+        if ip.protocol != Protocol::Tcp {
+            return Err(ParseError::Unsupported { what: "ip protocol", value: ip.protocol.number().into() });
+        }
+        let bytes = &packet[start..];
+        let len = header_len(bytes)?;
+        let data = total.checked_sub(start + len);
+        let data = data.ok_or(ParseError::BadLength { what: "ip total", value: total })?;
+        Ok((ip, Self::of(&bytes[..len], ip.ecn, Length(data as u64))?))
+    }
+}
+
+/// The length of the header at the start of `bytes`, which is all there.
+fn header_len(bytes: &[u8]) -> Result<usize, ParseError> {
+    require(bytes, HEADER_LEN)?;
+    let header_len = usize::from(bytes[12] >> 4) * 4;
+    if header_len < HEADER_LEN {
+        return Err(ParseError::BadLength { what: "tcp header", value: header_len });
+    }
+    require(bytes, header_len)?;
+    Ok(header_len)
+}
+
+impl<P> Segment<P> {
+    fn of(header: &[u8], ecn: Ecn, payload: P) -> Result<Self, ParseError> {
         Ok(Self {
-            src_port: be16(bytes, 0),
-            dst_port: be16(bytes, 2),
-            seq: Seq32(be32(bytes, 4)),
-            ack: Seq32(be32(bytes, 8)),
-            flags: Flags(bytes[13]),
-            window: be16(bytes, 14),
-            urgent: be16(bytes, 18),
-            options: Options::parse(&bytes[HEADER_LEN..header_len])?,
-            ecn: ip.ecn(),
-            payload: bytes.slice(header_len..),
+            src_port: be16(header, 0),
+            dst_port: be16(header, 2),
+            seq: Seq32(be32(header, 4)),
+            ack: Seq32(be32(header, 8)),
+            flags: Flags(header[13]),
+            window: be16(header, 14),
+            urgent: be16(header, 18),
+            options: Options::parse(&header[HEADER_LEN..])?,
+            ecn,
+            payload,
         })
     }
 }

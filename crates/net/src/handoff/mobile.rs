@@ -2,6 +2,7 @@
 
 use super::clock::{Bookkeeping, Clock, Woken, wait_for};
 use super::messenger::Messenger;
+use super::repeats::{AckTap, Repeats};
 use super::signals::{Meter, Signals};
 use super::tap::Tap;
 use crate::Error;
@@ -15,6 +16,7 @@ use hopline_proxy::handoff::{
 use std::collections::BTreeMap;
 use std::io;
 use std::net::Ipv4Addr;
+use std::num::NonZeroU8;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// What a [`MobileHost`] is to be.
@@ -45,6 +47,9 @@ pub struct MobileConfig {
     pub stations: u8,
     /// Metric of the default route that leads to the current station. Default 10.
     pub metric: u32,
+    /// Number of times that it repeats the last ACK of each connection when a handoff is over, so that senders without SACK send again what
+    /// was lost. Default none.
+    pub fast_retransmit: Option<NonZeroU8>,
 }
 
 impl MobileConfig {
@@ -67,6 +72,7 @@ impl MobileConfig {
             tries,
             stations,
             metric,
+            fast_retransmit: None,
         }
     }
 
@@ -91,6 +97,7 @@ pub struct MobileHost {
     heard: BTreeMap<Ipv4Addr, Heard>,
     routes: Routes,
     route: Option<Route>,
+    repeats: Option<Repeats>,
     /// When the route was looked after last.
     looked: Instant,
     /// `true` if a radio has ever gone.
@@ -115,6 +122,8 @@ struct Sockets {
     /// Asks, from the home address, and hears answers.
     mouth: Messenger,
     tap: Tap,
+    /// Where ACKs are repeated.
+    acks: Option<AckTap>,
 }
 
 /// Of a station.
@@ -157,7 +166,7 @@ impl MobileHost {
             return Err(Error::system(doing, io::ErrorKind::InvalidInput));
         }
         let clock = Clock::start();
-        let radios = config.interfaces.iter().map(|interface| Radio::open(interface, config.home));
+        let radios = config.interfaces.iter().map(|interface| Radio::open(interface, config));
         Ok(Self {
             machine: Machine::new(config.behaviour(clock)),
             radios: radios.collect::<Result<_, _>>()?,
@@ -167,6 +176,7 @@ impl MobileHost {
             heard: BTreeMap::new(),
             routes: Routes::open()?,
             route: None,
+            repeats: config.fast_retransmit.map(Repeats::open).transpose()?,
             looked: Instant::ZERO,
             has_gone: false,
             counts: Counts::default(),
@@ -180,6 +190,15 @@ impl MobileHost {
                 counts.received += 1;
                 machine.received(packet);
             })?;
+        }
+        Ok(())
+    }
+
+    /// What this host has acknowledged is known before it is repeated.
+    fn take_sent(&mut self) -> io::Result<()> {
+        let Self { clock, radios, repeats: Some(repeats), .. } = self else { return Ok(()) };
+        for sockets in radios.iter_mut().filter_map(|radio| radio.sockets.as_mut()) {
+            sockets.acks.iter_mut().try_for_each(|acks| acks.receive(clock.now(), repeats))?;
         }
         Ok(())
     }
@@ -209,6 +228,8 @@ impl MobileHost {
                 Event::Served { took, handoff, .. } => {
                     self.counts.served += u64::from(handoff);
                     self.counts.last_handoff = if handoff { took } else { self.counts.last_handoff };
+                    let now = self.clock.now();
+                    self.repeats.iter_mut().filter(|_| handoff).for_each(|repeats| repeats.moved(now));
                 }
                 Event::Detached => {
                     self.counts.detached += 1;
@@ -232,7 +253,7 @@ impl MobileHost {
 
     /// A radio that vanishes leaves the others as they are, and is taken again when it returns.
     fn look_for_radios(&mut self, books: &Bookkeeping<'_>) {
-        let (home, counts) = (self.config.home, &mut self.counts);
+        let (config, counts) = (&self.config, &mut self.counts);
         let mut has_returned = false;
         for radio in &mut self.radios {
             if let Some(gone) = radio.sockets.take_if(|sockets| sockets.watched.check().is_err()) {
@@ -240,7 +261,7 @@ impl MobileHost {
                 counts.unsent += gone.mouth.counts.unsent;
             }
             if radio.sockets.is_none() {
-                radio.sockets = Sockets::open(&radio.interface, home).ok();
+                radio.sockets = Sockets::open(&radio.interface, config).ok();
                 has_returned |= radio.sockets.is_some();
             }
         }
@@ -294,6 +315,7 @@ impl MobileHost {
         let malformed = counts.malformed
             + sockets().map(|s| s.ears.counts.malformed + s.mouth.counts.malformed).sum::<u64>();
         let unsent = counts.unsent + sockets().map(|s| s.mouth.counts.unsent).sum::<u64>();
+        let [repeated, unsent_acks] = self.repeats.as_ref().map_or([0; 2], Repeats::counts);
         vec![
             Figure::gauge("attached", "1 while it has a station.", self.machine.station().is_some().into()),
             Figure::counter("handoffs", "Changes from one station to another.", stats.handoffs),
@@ -324,6 +346,8 @@ impl MobileHost {
             Figure::counter("foreign", "Messages that are none of its concern.", stats.foreign),
             Figure::counter("malformed", "Messages that were none.", malformed),
             Figure::counter("unsent_messages", "Messages that the system did not take.", unsent),
+            Figure::counter("repeated_acks", "ACKs repeated after handoffs (fast_retransmit).", repeated),
+            Figure::counter("unsent_acks", "Of those, ACKs that the system did not take.", unsent_acks),
             Figure::counter("unrouted", "Stations to which the system made no route.", counts.unrouted),
         ]
     }
@@ -344,18 +368,20 @@ const fn refused(machine: &Machine) -> u64 {
 }
 
 impl Radio {
-    fn open(interface: &str, home: Ipv4Addr) -> Result<Self, Error> {
-        Ok(Self { interface: interface.into(), sockets: Some(Sockets::open(interface, home)?) })
+    fn open(interface: &str, config: &MobileConfig) -> Result<Self, Error> {
+        Ok(Self { interface: interface.into(), sockets: Some(Sockets::open(interface, config)?) })
     }
 }
 
 impl Sockets {
-    fn open(interface: &str, home: Ipv4Addr) -> Result<Self, Error> {
+    fn open(interface: &str, config: &MobileConfig) -> Result<Self, Error> {
+        let home = config.home;
         Ok(Self {
             watched: Watched::new([interface])?,
             ears: Messenger::open(Ipv4Addr::UNSPECIFIED, Some(interface))?,
             mouth: Messenger::open(home, Some(interface))?,
             tap: Tap::open(interface, home)?,
+            acks: config.fast_retransmit.map(|_| AckTap::open(interface, home)).transpose()?,
         })
     }
 }
@@ -366,6 +392,7 @@ impl Service for MobileHost {
         loop {
             // What has been received is known before a station is told of it.
             self.take_received()?;
+            self.take_sent()?;
             let now = self.clock.now();
             self.machine.handle_timeout(now);
             self.act();
@@ -374,12 +401,16 @@ impl Service for MobileHost {
             }
             let longest = books.wait(now, self.machine.poll_timeout());
             let sockets = self.radios.iter().filter_map(|radio| radio.sockets.as_ref());
-            let sources = sockets.flat_map(|s| [s.ears.as_fd(), s.mouth.as_fd(), s.tap.as_fd()]);
+            let sources = sockets.flat_map(|s| {
+                let acks = s.acks.as_ref().map(AsFd::as_fd);
+                [s.ears.as_fd(), s.mouth.as_fd(), s.tap.as_fd()].into_iter().chain(acks)
+            });
             if wait_for(sources, stop, longest)? == Woken::ToStop {
                 ledger.write(self.figures());
                 return Ok(());
             }
             self.take_received()?;
+            self.take_sent()?;
             self.take_messages()?;
             self.act();
             self.keep_route();

@@ -20,6 +20,7 @@ mod home;
 mod informed;
 mod messenger;
 mod mobile;
+mod repeats;
 mod signals;
 mod station;
 mod tap;

@@ -10,6 +10,7 @@ mod hostile;
 mod hub;
 mod mistakes;
 mod programs;
+mod repeats;
 mod snoop;
 mod stream;
 mod transfer;
@@ -26,6 +27,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let tests = hopline_harness::tests!(NEEDS;
         handoffs::nothing_is_lost_where_the_next_station_keeps_packets,
         handoffs::a_transfer_survives_many_handoffs,
+        repeats::the_last_ack_of_a_download_is_repeated_when_a_handoff_is_over,
         cables::between_two_radios_nothing_is_lost,
         cables::who_is_no_member_gets_nothing,
         cables::a_radio_that_goes_down_is_left,
@@ -52,6 +54,7 @@ pub(crate) fn tests() -> Vec<Test> {
         Test::new("programs::curl_fetches", needing(&[Need::Program("curl")]), programs::curl_fetches),
         Test::new("snoop::beside_stations_it_repairs", queued.clone(), snoop::beside_stations_it_repairs),
         Test::new("handoffs::figures", NEEDS, handoffs::figures).long(),
+        Test::new("repeats::figures", NEEDS, repeats::figures).long().alone(),
         Test::new("snoop::figures", queued, snoop::figures).long(),
     ];
     tests.into_iter().chain(others).collect()

@@ -81,6 +81,13 @@ pub mod mobile {
         Key::integer("buffering", 0, 15, "other stations that keep packets for it: the strongest")
             .or(Integer(1)),
     );
+    /// `fast_retransmit`.
+    pub const FAST_RETRANSMIT: Key = Key::integer(
+        "fast_retransmit",
+        0,
+        255,
+        "how often it repeats its last ACKs when a handoff is over, so that senders do not wait for their timers; default: 0",
+    );
     /// `listens`.
     pub const LISTENS: Chosen<Listens> = choice!(
         "listens",
@@ -103,12 +110,7 @@ pub const MOBILE: &[Key] = &[
     mobile::BEACONS.key,
     mobile::BUFFERING.key,
     mobile::LISTENS.key,
-    Key::integer(
-        "fast_retransmit",
-        0,
-        255,
-        "how often it repeats its last ACKs when a handoff is over, so that senders do not wait for their timers; default: 0",
-    ),
+    mobile::FAST_RETRANSMIT,
     Key::number(
         "lifetime_s",
         0.001,

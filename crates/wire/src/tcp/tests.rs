@@ -265,6 +265,33 @@ fn what_is_missing_is_told_in_an_experiment_and_counts_before_what_has_arrived()
 }
 
 #[test]
+fn headers_are_read_of_packets_that_are_cut_short_and_have_no_checksums_yet() {
+    let segment = Segment { payload: Bytes::from_static(b"some data"), ..data() };
+    let ip = ipv4::Header {
+        src: [10, 0, 0, 1].into(),
+        dst: [10, 0, 0, 2].into(),
+        ttl: 64,
+        protocol: ipv4::Protocol::Tcp,
+        ecn: Ecn::NotCapable,
+        id: 7,
+    };
+    let mut packet = Vec::new();
+    ip.emit(segment.wire_len(), &mut packet);
+    segment.emit(&ip, &mut packet);
+    let headers = packet.len() - segment.payload.len();
+    packet[36..38].fill(0xaa);
+    let (read, of_it) = Segment::parse_headers(&packet[..headers]).unwrap();
+    assert_eq!((read, of_it.payload), (ip, Length(9)));
+    assert_eq!((of_it.seq, of_it.options), (segment.seq, segment.options));
+    assert!(Segment::parse_headers(&packet[..headers - 1]).is_err(), "cut short");
+    packet[9] = 17;
+    assert!(Segment::parse_headers(&packet).is_err(), "another protocol");
+    packet[9] = 6;
+    packet[2..4].copy_from_slice(&20u16.to_be_bytes());
+    assert!(Segment::parse_headers(&packet).is_err(), "shorter than its headers");
+}
+
+#[test]
 fn nothing_counts_after_the_end_of_options() {
     assert_eq!(options("00 ff ff ff"), Ok(Options::default()));
 }

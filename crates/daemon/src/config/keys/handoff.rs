@@ -91,4 +91,5 @@ pub(super) const HOST: &[Key] = &[
     mobile::HYSTERESIS_DB.key,
     mobile::BEACONS.key,
     mobile::BUFFERING.key,
+    mobile::FAST_RETRANSMIT,
 ];

@@ -15,6 +15,7 @@ use hopline_scenario::schema::Section;
 use hopline_scenario::source::{Origin, Problem};
 use ipnet::IpNet;
 use std::net::Ipv4Addr;
+use std::num::NonZeroU8;
 use std::path::PathBuf;
 
 pub(super) fn home_agent(section: &Section<'_>) -> Result<HomeConfig, Problem> {
@@ -94,6 +95,7 @@ pub(super) fn mobile_host(section: &Section<'_>) -> Result<MobileConfig, Problem
     if let Some(lifetime) = section.number(keys::LIFETIME_S.name) {
         config.lifetime = Duration::from_secs_f64(lifetime);
     }
+    config.fast_retransmit = section.narrow(mobile::FAST_RETRANSMIT.name).and_then(NonZeroU8::new);
     if let Some(path) = section.word(keys::SIGNALS.name) {
         config.signals = Signals::File(PathBuf::from(path));
     }
