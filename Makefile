@@ -318,10 +318,10 @@ must-hold: tools ## Send 10 MB by TPA and TPA-wide through everything that they 
 	cargo test --locked --package hopline-testkit --test real -- --ignored --test-threads=20 must_hold::
 
 .PHONY: drills
-drills: tools iptables nft ## Kill, restart, cut off, flood and rebind real transfers, count what is lost, and print the tables of recipes for proxies and of connections by TPA or TCP (root, half an hour)
+drills: tools iptables nft ## Kill, restart, cut off, flood and rebind real transfers, count what is lost, and print the tables of recipes for proxies, docs/c.md and docs/tcp.md (root, an hour)
 	cargo test --locked --release --package hopline-cli --test real -- --ignored --nocapture --test-threads=4 drills::
 	cargo test --locked --release --package hopline-cli --test real -- --ignored --nocapture proxy::
-	cargo test --locked --release --package hopline-net --test real -- --ignored --nocapture fallback_over_link::
+	cargo test --locked --release --package hopline-net --test real -- --ignored --nocapture --test-threads=1 fallback_over_link:: stacks_over_links_that_reorder
 
 # The picture is left as it is where there is no Chromium.
 .PHONY: docs

@@ -1,4 +1,5 @@
-//! Drill: our TCP and the kernel's over a link that reorders, and one whose route changes. Prints a table.
+//! Drill: our TCP and the kernel's over a link that reorders, and one whose route changes. Prints a table. `STACKS=DOOR` measures those
+//! senders alone that have it in their names.
 //!
 //! ```text
 //! host A: sender ── our stack or the kernel ══ link ══ our stack or the kernel ── receiver: host B
@@ -17,7 +18,7 @@ use hopline_net::tcp::set_congestion_control;
 use hopline_testkit::Emulation;
 use hopline_testkit::namespace::LINK;
 use hopline_transport::tcp::{
-    AckOrder, BbrConfig, Config, Detection, Detector, DoorConfig, EcnUse, Spurious, WindowLaw,
+    AckOrder, BbrConfig, Config, Detection, Detector, DoorConfig, EcnUse, Held, Spurious, WindowLaw,
 };
 use socket2::{Domain, Socket, Type};
 use std::io::{Read, Write};
@@ -54,6 +55,9 @@ fn pairs() -> Vec<(&'static str, Pair)> {
     let sack = Config::modern().with_sack();
     let eifel = Config { spurious: Spurious { eifel: Detector::On, ..sack.spurious }, ..sack };
     let door = Config { door: Some(DoorConfig::all(2.0, 2.0)), ..sack };
+    // What the paper leaves open (A7): whether the window may grow while congestion control is disabled.
+    let growing = DoorConfig { held: Held::Reductions, ..DoorConfig::all(2.0, 2.0) };
+    let growing = Config { door: Some(growing), ..sack };
     vec![
         ("kernel, CUBIC", Pair::Kernel("cubic")),
         ("kernel, BBR", Pair::Kernel("bbr")),
@@ -61,6 +65,7 @@ fn pairs() -> Vec<(&'static str, Pair)> {
         ("ours, SACK", Pair::Ours(sack)),
         ("ours, SACK and Eifel", Pair::Ours(eifel)),
         ("ours, DOOR", Pair::Ours(door)),
+        ("ours, DOOR, only reductions held", Pair::Ours(growing)),
         ("ours, DOOR, to the kernel", Pair::OursToKernel(door)),
         ("ours, CUBIC", Pair::Ours(Config::linux())),
         ("ours, BBRv3", Pair::Ours(bbr3)),
@@ -93,7 +98,8 @@ fn drill() {
     let names: Vec<_> = links().iter().map(|(name, _)| *name).collect();
     println!("| sender | {} |", names.join(" | "));
     println!("|---|{}", "--:|".repeat(names.len()));
-    for (name, pair) in pairs() {
+    let wanted = std::env::var("STACKS").unwrap_or_default();
+    for (name, pair) in pairs().into_iter().filter(|(name, _)| name.contains(&wanted)) {
         let cells = links().map(|(_, way)| {
             let mut runs: Vec<f64> = (0..RUNS).filter_map(|run| goodput(&way, pair, run)).collect();
             runs.sort_by(f64::total_cmp);

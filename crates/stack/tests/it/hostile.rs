@@ -129,7 +129,7 @@ proptest! {
         let mut now = Instant::ZERO;
         let mut answer = Vec::new();
         for (kind, number, bytes) in packets {
-            now = now + Duration::from_millis(u64::from(kind) * 10);
+            now += Duration::from_millis(u64::from(kind) * 10);
             let packet = match kind % 4 {
                 0 => bytes,
                 1 => segment(attacker(number % 16), Flags(kind ^ number as u8), number, b"data"),

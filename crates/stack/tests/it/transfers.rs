@@ -22,9 +22,9 @@ fn crosses(mut world: World, len: usize) -> World {
     let (there, back) = (pattern(1, len), pattern(2, len));
     let [at_near, at_far] = world.exchange(ids, [&there, &back]);
     assert!(at_far == there && at_near == back, "{} and {} of {len} bytes", at_far.len(), at_near.len());
-    for side in 0..2 {
-        assert_eq!(world.end(side, ids[side]), Some(End::Finished));
-        world.stacks[side].let_go(world.now, ids[side]);
+    for (side, id) in ids.into_iter().enumerate() {
+        assert_eq!(world.end(side, id), Some(End::Finished));
+        world.stacks[side].let_go(world.now, id);
     }
     world.flush();
     assert!(world.run_until(|world| world.stacks.iter().all(|stack| stack.is_empty())));
