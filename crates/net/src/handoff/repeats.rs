@@ -7,7 +7,7 @@ use crate::sys;
 use hopline_core::{Instant, Length};
 use hopline_proxy::fast_retransmit::{Config, FastRetransmit};
 use hopline_proxy::{BareAck, Injected, Packet, Turn};
-use hopline_wire::ip::{Header, IpHeader, Protocol};
+use hopline_wire::ip::{Header, Protocol};
 use hopline_wire::tcp::Segment;
 use rustix::net::netdevice::name_to_index;
 use socket2::{Domain, Socket, Type};
