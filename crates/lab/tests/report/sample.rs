@@ -4,7 +4,7 @@ use hopline_lab::Scenario;
 use hopline_lab::record::distribution::{PERCENT, Times};
 use hopline_lab::report::{
     Better, Claim, Claims, Distributed, Experiment, Family, FamilyMember, FlowRow, FlowSeries, Map, Measured,
-    Metric, Report, Reproduce, RunSeries, Value, Variant, Verdict, Versus,
+    Metric, ReadOtherwise, Report, Reproduce, RunSeries, Value, Variant, Verdict, Versus,
 };
 use hopline_lab::stats::Confidence;
 use serde_json::{Value as Json, json};
