@@ -330,7 +330,7 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "CLAIM", conflicts_with_all = ["list", "figure", "output", "report"])]
     pub(crate) explain: Option<String>,
     /// Judge every claim by all readings of what the paper leaves open; `quick` makes the other readings with fewer runs
-    #[arg(long, value_name = "RUNS", conflicts_with_all = ["list", "explain"])]
+    #[arg(long, value_name = "RUNS", conflicts_with = "list")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "full")]
     pub(crate) readings: Option<Readings>,
     /// Keep the results in this directory

@@ -207,7 +207,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         return None;
     }
     let known = known.into_iter().filter(|name| name.len() <= LONGEST_COMPARED);
-    let distance = |candidate: &str| strsim::damerau_levenshtein(&word.to_lowercase(), candidate);
+    let distance =
+        |candidate: &str| strsim::damerau_levenshtein(&word.to_lowercase(), &candidate.to_lowercase());
     let limit = 1 + word.chars().count() / 3;
     let (best, name) = known.map(|name| (distance(name), name)).min()?;
     let related = |name: &str| word.len() >= 3 && (name.starts_with(word) || word.starts_with(name));
@@ -243,6 +244,7 @@ mod tests {
         assert_eq!(nearest("durration", ["duration_s", "seed"]), Some("duration_s"));
         assert_eq!(nearest("zzzz", ["window", "preset"]), None);
         assert_eq!(nearest("x", []), None);
+        assert_eq!(nearest("Z-44", ["H-4", "Z-4a"]), Some("Z-4a"), "capitals are not far from themselves");
     }
 
     #[test]

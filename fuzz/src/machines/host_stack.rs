@@ -95,7 +95,7 @@ impl World {
         let peer = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2 + choices.byte() % 4));
         let flags = Flags(choices.byte());
         let payload = vec![9; usize::from(choices.byte())];
-        let answered = self.last.as_ref().filter(|_| kind % 2 == 0);
+        let answered = self.last.as_ref().filter(|_| kind.is_multiple_of(2));
         let (from, src_port, dst_port, seq, ack) = match answered {
             Some((peer, last)) => {
                 (*peer, last.dst_port, last.src_port, last.ack + u32::from(kind / 64), last.seq_end())

@@ -5,7 +5,7 @@ use crate::args::{Readings, Reproduce as Args};
 use crate::console;
 use crate::problems::{Failure, say};
 use crate::progress::Progress;
-use hopline_lab::claims::{self, Figure, Kind, Reading, Register, evaluate, evaluate_one};
+use hopline_lab::claims::{self, Evidence, Figure, Kind, Reading, Register, evaluate, evaluate_one};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::{How, in_memory};
 use hopline_lab::output::{Existing, OutputError, write_file};
@@ -40,8 +40,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     }
     let read = match args.readings {
         None => Vec::new(),
-        Some(Readings::Full) => read_otherwise(&register, &chosen, &over, effort)?,
-        Some(Readings::Quick) => read_otherwise(&register, &chosen, &over, Effort::Quick)?,
+        Some(readings) => read_otherwise(&register, &chosen, &over, readings.effort(effort))?,
     };
     if let Some(folder) = &args.output {
         let refused = |error| OutputError::Io { path: folder.clone(), error };
@@ -64,7 +63,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         let comparison = run_in(args, &folder, &plan)?;
         made_otherwise.push((figure, reading, comparison));
     }
-    register.read_otherwise(&mut evidence, &made_otherwise)?;
+    judge_otherwise(&register, &mut evidence, &made, &made_otherwise)?;
     if let Some(report) = &report {
         report.write(&report::html(&view::reproduction(&register, &made, &evidence, effort)))?;
     }
@@ -92,12 +91,44 @@ fn explain(args: &Args, register: &Register, id: &str) -> Result<(), Failure> {
         comparisons.push((*number, run(args, &register.figures[*number], plan)?));
     }
     let made: Vec<(usize, &Comparison)> = comparisons.iter().map(|(number, c)| (*number, c)).collect();
-    let evidence = evaluate_one(register, claim, &made)?;
+    let mut evidence = vec![evaluate_one(register, claim, &made)?];
+    if let Some(readings) = args.readings {
+        let effort = readings.effort(super::effort(&args.effort));
+        let mut made_otherwise = Vec::new();
+        for (number, reading, plan) in
+            register.plans_of_read(claim, &super::settings(&args.effort.set)?, effort)?
+        {
+            made_otherwise.push((number, reading, run(args, &register.figures[number], &plan)?));
+        }
+        judge_otherwise(register, &mut evidence, &made, &made_otherwise)?;
+    }
     if args.effort.json {
-        return console::print(&format!("{}\n", evidence.json()));
+        return console::print(&format!("{}\n", evidence[0].json()));
     }
     let command = experiment::command().join(" ");
-    console::print(&text::explanation::describe(register, &made, &evidence, &command))
+    console::print(&text::explanation::describe(register, &made, &evidence[0], &command))
+}
+
+/// Judges claims by other readings; `made` has the runs of the first reading, `otherwise` those of others.
+fn judge_otherwise(
+    register: &Register,
+    evidence: &mut [Evidence<'_>],
+    made: &[(usize, &Comparison)],
+    otherwise: &[(usize, Reading, Comparison)],
+) -> Result<(), Failure> {
+    let others = otherwise.iter().map(|(number, reading, runs)| (*number, reading.clone(), runs));
+    let all: Vec<_> = register.as_written(made).into_iter().chain(others).collect();
+    Ok(register.read_otherwise(evidence, &all)?)
+}
+
+impl Readings {
+    /// Returns the effort of other readings, where the first is made with `first`.
+    const fn effort(self, first: Effort) -> Effort {
+        match self {
+            Self::Full => first,
+            Self::Quick => Effort::Quick,
+        }
+    }
 }
 
 /// How many runs there are in all plans together, as far as is known before any is made.

@@ -145,6 +145,20 @@ fn a_claim_is_explained_by_its_own_points_on_one_screen() {
 }
 
 #[test]
+fn a_claim_is_explained_in_all_readings() {
+    let folder = papers();
+    let file = folder.path().join("papers/mine/claims.toml");
+    std::fs::write(&file, CLAIMS.replacen("[[claim]]", &format!("{AXIS}[[claim]]"), 1)).unwrap();
+    let open = stdout(&reproduce(folder.path(), &["--explain", "X-1", "-q"]));
+    assert!(open.contains("\nleft open      ") && !open.contains("\nreadings "), "{open}");
+    let read = stdout(&reproduce(folder.path(), &["--explain", "X-1", "-q", "--readings=quick"]));
+    assert!(read.contains("\nreadings       holds in 2 of 2\n"), "{read}");
+    let json = stdout(&reproduce(folder.path(), &["--explain", "X-1", "-q", "--readings", "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["readings"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn readings_of_a_register_that_leaves_nothing_open_are_said_to_be_none() {
     let said = stderr(&reproduce(papers().path(), &["-q", "--readings"]));
     assert!(said.contains("mine: its register leaves nothing open"), "{said}");

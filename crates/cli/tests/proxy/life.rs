@@ -199,8 +199,9 @@ pub(crate) fn each_kind_goes_on_when_its_interface_returns() {
     until_or(|| panic!("{}", daemon.status()), || daemon.figure("d-proxy", "segments_out") > before);
     let said = daemon.said();
     for name in TIED {
+        let of_it = format!("proxy=\"{name}\"");
         let lines =
-            |words: &str| said.lines().filter(|line| line.contains(name) && line.contains(words)).count();
+            |words: &str| said.lines().filter(|line| line.contains(&of_it) && line.contains(words)).count();
         assert_eq!((lines("ended; it is started again"), lines("running again")), (1, 1), "{name}: {said}");
     }
     assert!(daemon.ended_by("TERM").success());

@@ -147,6 +147,13 @@ impl Reading {
 }
 
 impl Register {
+    /// Returns the runs of figures with the reading closest to the paper's words, as [`read_otherwise`](Self::read_otherwise) takes them.
+    #[must_use]
+    pub fn as_written<'a>(&self, made: &[(usize, &'a Comparison)]) -> Vec<(usize, Reading, &'a Comparison)> {
+        let first = |number: usize| self.readings(&self.figures[number]).swap_remove(0);
+        made.iter().map(|&(number, comparison)| (number, first(number), comparison)).collect()
+    }
+
     /// Returns the readings of a figure, the one closest to the paper's words first.
     #[must_use]
     pub fn readings(&self, figure: &Figure) -> Vec<Reading> {
@@ -200,6 +207,39 @@ impl Register {
         Ok(plan)
     }
 
+    /// Returns the axes of the figures that a claim is judged by.
+    #[must_use]
+    pub fn axes_of(&self, claim: &Claim) -> Vec<&Axis> {
+        let Test::Measure(measure) = &claim.test else { return Vec::new() };
+        let figures = figures_of(measure);
+        self.axes.iter().filter(|axis| figures.iter().any(|figure| axis.concerns(figure))).collect()
+    }
+
+    /// Returns every reading but the first of the figures that a claim is judged by, each with a plan of the claim's points alone.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn plans_of_read(
+        &self,
+        claim: &Claim,
+        over: &[Setting],
+        effort: Effort,
+    ) -> Result<Vec<(usize, Reading, Plan)>, Problems> {
+        let Test::Measure(measure) = &claim.test else { return Ok(Vec::new()) };
+        let mut plans = Vec::new();
+        for id in figures_of(measure) {
+            for (number, figure) in self.figures.iter().enumerate().filter(|(_, figure)| figure.id == id) {
+                for reading in self.readings(figure).into_iter().filter(|reading| !reading.is_first()) {
+                    let settings = [reading.settings(self).as_slice(), over].concat();
+                    let plan = self.plan(figure, &settings, effort)?;
+                    let points = self.points_of(claim, figure, &plan)?;
+                    plans.push((number, reading, plan.only(&points)?));
+                }
+            }
+        }
+        Ok(plans)
+    }
+
     /// The points of a plan by which claims are judged that are not this project's.
     fn judging(&self, figure: &Figure, plan: Plan) -> Result<Plan, Problems> {
         let mut points = Vec::new();
@@ -211,15 +251,15 @@ impl Register {
         plan.only(&points)
     }
 
-    /// Judges the claims of `evidence` by every reading but the first, as far as its figures were run. Claims that the paper does not
-    /// make are not read otherwise.
+    /// Judges the claims of `evidence` by every reading but the first, as far as its figures were run: `made` has the first readings of
+    /// figures, too. Claims that the paper does not make are not read otherwise.
     ///
     /// # Errors
     /// A claim that picks no point.
     pub fn read_otherwise(
         &self,
         evidence: &mut [Evidence<'_>],
-        made: &[(usize, Reading, Comparison)],
+        made: &[(usize, Reading, &Comparison)],
     ) -> Result<(), Problem> {
         for one in evidence {
             let claim = one.claim;
@@ -243,12 +283,12 @@ impl Register {
         &self,
         figures: &[&str],
         reading: &Reading,
-        made: &'a [(usize, Reading, Comparison)],
+        made: &[(usize, Reading, &'a Comparison)],
     ) -> Option<Vec<(usize, &'a Comparison)>> {
         let of_figure = |id: &&str| {
             let read = reading.of_figure(self, id);
             let found = made.iter().find(|(number, r, _)| self.figures[*number].id == *id && *r == read)?;
-            Some((found.0, &found.2))
+            Some((found.0, found.2))
         };
         figures.iter().map(of_figure).collect()
     }

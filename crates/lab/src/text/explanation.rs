@@ -35,6 +35,17 @@ pub fn describe(
     line("claimed", &evidence.claimed());
     line("measured", &measured(evidence));
     line("mechanism off", &mechanism_off(evidence));
+    for axis in register.axes_of(claim) {
+        let answers = axis.answers.iter().map(|answer| answer.name.as_str()).collect::<Vec<_>>().join(" | ");
+        line("left open", &format!("{}: {answers}", axis.id));
+    }
+    if let Some((agree, all)) = evidence.holds_in() {
+        line("readings", &format!("holds in {agree} of {all}"));
+    }
+    for read in evidence.readings.iter().filter(|read| read.verdict != evidence.verdict) {
+        let value = view::in_words(claim, read.measurement.as_ref());
+        line("otherwise", &format!("{}: {value}: {}", read.name, read.verdict.word()));
+    }
     let why = if evidence.why.is_empty() { String::new() } else { format!(": {}", evidence.why) };
     line("verdict", &format!("{}{why}", evidence.verdict.word()));
     lines.extend([

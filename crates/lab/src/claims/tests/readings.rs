@@ -36,6 +36,25 @@ fn made(register: &Register) -> Vec<(usize, Reading, Comparison)> {
     register.readings(figure).into_iter().filter(|reading| !reading.is_first()).map(run).collect()
 }
 
+fn lent(made: &[(usize, Reading, Comparison)]) -> Vec<(usize, Reading, &Comparison)> {
+    made.iter().map(|(number, reading, comparison)| (*number, reading.clone(), comparison)).collect()
+}
+
+#[test]
+fn a_claim_alone_has_plans_of_its_own_points_in_every_other_reading() {
+    let claims = [claim(&format!("{WIDE}\nabove = 0")), claim(&format!("{NARROW}\nabove = 0"))];
+    let second = claims[1].replacen("X-1", "X-2", 1);
+    let (_folder, register) = register_with(AXES, &[claims[0].as_str(), &second].concat());
+    let register = register.unwrap();
+    let claim = register.claim("X-2").unwrap();
+    let axes: Vec<&str> = register.axes_of(claim).iter().map(|axis| axis.id.as_str()).collect();
+    assert_eq!(axes, ["acks", "time"]);
+    let plans = register.plans_of_read(claim, &[], Effort::Full).unwrap();
+    let names: Vec<String> = plans.iter().map(|(_, reading, _)| reading.name(&register)).collect();
+    assert_eq!(names, ["twice", "at once", "at once, twice"]);
+    assert!(plans.iter().all(|(.., plan)| plan.points.len() == 1), "the point of X-2 alone");
+}
+
 #[test]
 fn a_claim_is_judged_in_every_combination_of_answers() {
     let claim = claim(&format!("{WIDE}\nabove = 0"));
@@ -51,7 +70,7 @@ fn a_claim_is_judged_in_every_combination_of_answers() {
     let made = made(&register);
     // Only the points that the claim is judged by are run.
     assert!(made.iter().all(|(.., comparison)| comparison.points.len() == 2));
-    register.read_otherwise(&mut evidence, &made).unwrap();
+    register.read_otherwise(&mut evidence, &lent(&made)).unwrap();
     let read = &evidence[0].readings;
     assert_eq!(
         read.iter().map(|read| read.name.as_str()).collect::<Vec<_>>(),
@@ -104,6 +123,6 @@ fn a_claim_that_the_paper_does_not_make_is_not_read_otherwise() {
     let comparison = run(&register);
     let figures = [(0, &comparison)];
     let mut evidence = evaluate(&register, &figures).unwrap();
-    register.read_otherwise(&mut evidence, &made(&register)).unwrap();
+    register.read_otherwise(&mut evidence, &lent(&made(&register))).unwrap();
     assert_eq!((evidence[0].readings.len(), evidence[1].readings.len()), (3, 0));
 }
