@@ -37,7 +37,7 @@ pub(crate) struct Tcp {
     #[arg(long, value_name = "TRANSPORT", default_value = "tcp-cubic")]
     #[arg(value_parser = PossibleValuesParser::new(tcp_transports()))]
     pub(crate) transport: String,
-    /// Set a key of [tcp], [door], [pacing] or [feedback]: tcp.mss_bytes=1200; may be repeated
+    /// Set a key of tcp, door, pacing or feedback, as in a scenario: tcp.mss_bytes=1200; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Name of the TUN interface; %d becomes the first free number
