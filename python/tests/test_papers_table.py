@@ -49,18 +49,15 @@ def fill(tmp_path):
 
 
 def test_rows_are_made_by_the_header_of_their_table(fill):
-    page = "\n".join(
-        [
-            "| claim | statement | measured | verdict |",
-            "|---|---|--:|---|",
-            "| A-1 | old words | +1 % | differs |",
-            "",
-            "| claim | verdict |",
-            "|---|---|",
-            "| A-2 | |",
-            "",
-        ]
-    )
+    page = """\
+| claim | statement | measured | verdict |
+|---|---|--:|---|
+| A-1 | old words | +1 % | differs |
+
+| claim | verdict |
+|---|---|
+| A-2 | |
+"""
     new, _ = fill(page, [claim("A-1", 12.0, "agrees"), claim("A-2", -4.0, "differs")])
     assert "| A-1 | A-1 gains | +12.0 ± 3.0 % | agrees |" in new
     assert "| A-2 | differs |" in new
