@@ -267,23 +267,27 @@ impl Attempts {
         Ok(())
     }
 
-    /// Keeps the attempt that has won. The other one is dropped: TCP is reset.
+    /// Keeps the attempt that has won. The other one is dropped: TCP is reset. The peer may have reset a connection in the moment in which
+    /// it won: then there is none.
     fn decided(mut self, decision: Decision) -> io::Result<Stream> {
-        const THERE: &str = "what has won is open";
         let (now, peer) = (self.now(), self.peer);
         match decision {
             Decision::Tpa => {
                 self.connector.lock().answered(peer);
-                Ok(Stream::Tpa(self.tpa.take().expect(THERE)))
+                self.tpa.take().map(Stream::Tpa).ok_or_else(|| self.why_none())
             }
             Decision::Tcp => {
                 if self.race.has_missed_tpa() {
                     self.connector.lock().missed(now, peer);
                 }
-                self.tcp.take().expect(THERE).take().map(Stream::Tcp)
+                self.tcp.take().ok_or_else(|| self.why_none())?.take().map(Stream::Tcp)
             }
-            Decision::Neither => Err(self.failure.take().unwrap_or_else(|| ErrorKind::TimedOut.into())),
+            Decision::Neither => Err(self.why_none()),
         }
+    }
+
+    fn why_none(&mut self) -> io::Error {
+        self.failure.take().unwrap_or_else(|| ErrorKind::TimedOut.into())
     }
 }
 
@@ -302,4 +306,28 @@ pub(super) fn watch(ready: &OwnedFd, descriptor: BorrowedFd<'_>, events: EventFl
 pub(super) fn timespec(duration: Duration) -> Timespec {
     let tv_sec = duration.as_secs().try_into().unwrap_or(i64::MAX);
     Timespec { tv_sec, tv_nsec: duration.subsec_nanos().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tcp_that_was_reset_in_the_moment_in_which_it_won_is_an_error() {
+        let connector = Connector::default();
+        let now = connector.clock.now();
+        let mut race = Race::of_tcp_alone(now);
+        assert_eq!(race.handle(now, Event::TcpOpened), Some(Decision::Tcp));
+        let attempts = Attempts {
+            connector,
+            peer: "192.0.2.1:7".parse().expect("an address"),
+            race,
+            tcp: None,
+            tpa: None,
+            timer: timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).expect("a timer"),
+            failure: Some(ErrorKind::ConnectionReset.into()),
+        };
+        let error = attempts.decided(Decision::Tcp).expect_err("there is no connection");
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    }
 }

@@ -109,7 +109,7 @@ impl Driver {
         while self.packets.poll_read_ready(context)?.is_ready() {
             while self.take_packet(state)? {
                 taken += 1;
-                if taken == BATCH {
+                if taken >= BATCH {
                     return Ok(true);
                 }
             }
