@@ -160,7 +160,7 @@ enum tpa_protocol {
      */
     TPA_PROTOCOL_TPA_OR_TCP = 2,
     /**
-     * TCP. Not to be set: what a connection turned out to be.
+     * TCP. Cannot be set: the protocol of an open connection.
      */
     TPA_PROTOCOL_TCP = 3,
 };

@@ -84,7 +84,7 @@ pub enum tpa_protocol {
     TPA_PROTOCOL_TPA = 1,
     /// TPA as published if the peer answers it, else TCP; neither is encrypted. A listener has both, at ports of the same number.
     TPA_PROTOCOL_TPA_OR_TCP = 2,
-    /// TCP. Not to be set: what a connection turned out to be.
+    /// TCP. Cannot be set: the protocol of an open connection.
     TPA_PROTOCOL_TCP = 3,
 }
 

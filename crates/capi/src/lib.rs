@@ -1,5 +1,5 @@
 //! [TPA-wide](hopline_net::wide), [TPA as published](hopline_net::tpa), and the latter [with TCP](hopline_net::fallback) for C: sockets as
-//! BSD has them, whose functions begin with `tpa_`.
+//! BSD has them. Their functions begin with `tpa_`.
 //!
 //! Installed it is `libhopline` with the header `hopline.h`, which is made of this crate; `docs/c.md` says how to use it. It adds no
 //! protocol: connections are those of `hopline_net`, keys are those of `hopline send` and `recv`.

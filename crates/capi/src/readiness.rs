@@ -82,7 +82,7 @@ pub(crate) fn wait(entries: &mut [tpa_pollfd], limit: Option<Duration>) -> Resul
     }
 }
 
-/// What rings no bell when something can be done with a socket.
+/// Source of a change that wakes no waker: its descriptor is polled.
 fn awaited(socket: &Arc<Socket>, entry: &tpa_pollfd) -> Option<Awaited> {
     match &*socket.progressed() {
         State::Listening(_) if asks(entry, TPA_POLLIN) => Some(Awaited::Listener(Arc::clone(socket))),
@@ -94,7 +94,7 @@ fn awaited(socket: &Arc<Socket>, entry: &tpa_pollfd) -> Option<Awaited> {
     }
 }
 
-/// What can be done with a socket now. The waker is woken when that may have changed, unless it is [awaited].
+/// Returns the calls that a socket would take now. The waker is woken when that may have changed, unless it is [awaited].
 fn look(socket: &Socket, events: c_int, waker: &Waker) -> c_int {
     let asked = TPA_POLLERR | TPA_POLLHUP | events;
     let stream = match &*socket.progressed() {
@@ -133,7 +133,7 @@ fn look_at_stream(stream: &Stream, events: c_int, waker: &Waker) -> c_int {
 fn look_at_tcp(stream: &Stream, events: c_int) -> Ready {
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut polled = [PollFd::new(stream, asked_of_tcp(events))];
-    // What cannot be looked at has nothing.
+    // A descriptor that cannot be polled has nothing to tell.
     let _ = poll(&mut polled, Some(&at_once));
     let found = polled[0].revents();
     let over = found.intersects(PollFlags::HUP | PollFlags::ERR);

@@ -30,7 +30,7 @@ pub(crate) struct Socket {
     descriptor: OwnedFd,
     /// Readable for ever, and in `descriptor`: the listener is gone.
     bell: OnceLock<OwnedFd>,
-    /// Whether the descriptor also says that TCP has room: the streams of TPA do so by themselves.
+    /// `true` if the descriptor also tells of room in TCP. Streams of TPA tell of theirs by themselves.
     waits_for_room: AtomicBool,
     settings: Mutex<Settings>,
     state: Mutex<State>,
@@ -194,7 +194,7 @@ impl Socket {
     /// Waits until the connection that is being opened is open.
     fn await_open(&self, begun: &Begun, limit: Option<Duration>) -> Result<Arc<Stream>> {
         match begun {
-            // Why it failed is told below.
+            // The reason of a failure is told below.
             Begun::Stream(stream) => _ = stream.await_open(limit),
             Begun::TpaOrTcp(_) => self.await_choice(limit)?,
         }
@@ -256,7 +256,7 @@ impl Socket {
         }
     }
 
-    /// A connection that was accepted, whose peer may be silent for as long as the listener has it.
+    /// Returns the socket of an accepted connection. Its peer may be silent for `silence`, as the listener has it.
     fn of(stream: Stream, silence: Option<Duration>) -> Result<Self> {
         let socket = Self::new()?;
         let settings = Settings { silence, ..Settings::default() };
@@ -284,7 +284,7 @@ impl Socket {
                         self.waits_for_room.store(true, Relaxed);
                         self.watch_also(&stream, EventFlags::OUT);
                     }
-                    // What was taken is told, and the error next time.
+                    // The call returns the bytes that were taken, and the next one the error.
                     return if sent > 0 { Ok(sent) } else { Err(why(error, "no room")) };
                 }
             }

@@ -1,4 +1,4 @@
-//! A TCP connection of a socket whose peer does not know TPA.
+//! TCP connection of a socket, for a peer that does not know TPA.
 
 use crate::clock::{now, timespec};
 use crate::options::{Settings, Waiting};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Probes of a silent peer within the time that it may be silent.
 const PROBES: u32 = 4;
 
-/// TCP connection that waits as the others do. Its descriptor never blocks.
+/// TCP connection that waits as streams of TPA do. Its descriptor never blocks.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     stream: TcpStream,

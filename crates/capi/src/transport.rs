@@ -311,7 +311,7 @@ impl Stream {
         }
     }
 
-    /// Returns the socket that it shares with others; TCP has one for each connection.
+    /// Returns the UDP socket that connections of a port share; TCP has one for each connection.
     pub(crate) fn bound(&self) -> Option<Bound> {
         match self {
             Self::Wide(stream) => Some(Bound::Wide(stream.host().clone())),

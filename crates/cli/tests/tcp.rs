@@ -97,7 +97,7 @@ fn a_file_crosses_and_the_end_is_counted() {
     let mut answer = String::new();
     client.read_to_string(&mut answer).unwrap();
     assert_eq!(answer, "done");
-    // What was closed in order is over; what is open is reset.
+    // Connections that were closed in order are over; open ones are reset.
     let open = connect(&link);
     let other = patient(listener.accept().unwrap().0);
     tell_to_end(&child);

@@ -82,7 +82,7 @@ pub fn nack(section: &Section<'_>) -> nack::Config {
     config
 }
 
-/// What a section says of keeping what a host sends.
+/// Returns the configuration of Snoop at a sending host, as a section has it.
 #[must_use]
 pub fn nack_host(section: &Section<'_>) -> Config {
     let mut config = Config::announcing();
@@ -90,7 +90,7 @@ pub fn nack_host(section: &Section<'_>) -> Config {
     config
 }
 
-/// What is said of how much Snoop keeps, whatever its rules.
+/// Sets the limits of the cache as a section has them.
 fn set_bounds(section: &Section<'_>, config: &mut Config) {
     config.high_water =
         section.narrow("high_water_packets").and_then(NonZeroU16::new).unwrap_or(config.high_water);

@@ -24,7 +24,7 @@ pub struct StackConfig {
     pub mtu: u16,
     /// Connections at once, those in TIME-WAIT included, which give way to new ones. 1 to 1,048,576.
     pub max_connections: usize,
-    /// Connections at once whose handshake, begun by the peer, is not complete. At the limit the oldest of the address prefix with the most
+    /// Connections at once with an incomplete handshake that the peer has begun. At the limit the oldest of the address prefix with the most
     /// of them gives way. 1 to `max_connections`.
     pub max_half_open: usize,
     /// Origin of initial sequence numbers.
@@ -38,7 +38,7 @@ pub struct StackConfig {
 pub enum InitialSequence {
     /// A clock of 4 µs, and a keyed hash of addresses and ports (RFC 6528 §3).
     Keyed,
-    /// The same for each connection. For tests of wrap-around.
+    /// One number for all connections, for tests of wrap-around.
     Fixed(Seq32),
 }
 

@@ -125,7 +125,7 @@ fn quoted_v4(bytes: &[u8]) -> Quoted {
     quoted_segment(ends, bytes.get(header_len..)?).filter(|_| is_first_of_tcp)
 }
 
-/// The same of IPv6. Packets of this host have no extension headers.
+/// Reads the quoted IPv6 header and the beginning of the segment behind it. Packets of this host have no extension headers.
 fn quoted_v6(bytes: &[u8]) -> Quoted {
     let header = bytes.get(..IPV6_LEN).filter(|header| header[6] == TCP)?;
     let address = |at: usize| {

@@ -18,7 +18,7 @@ const MOST_ANSWERS: usize = 64;
 const MOST_PIECES: usize = 8192;
 /// Least path MTU that a report is believed, bytes. A smaller one would make a connection crawl (RFC 5927 §7.2).
 const LEAST_PATH_MTU: u32 = 296;
-/// The same of IPv6, in which no link has a smaller one.
+/// Least path MTU of IPv6, in which no link has a smaller one.
 const LEAST_PATH_MTU_V6: u32 = 1280;
 /// Path MTU that is assumed of a router that does not say (RFC 1191 §5).
 const SILENT_ROUTER_MTU: u32 = 576;

@@ -43,7 +43,7 @@ impl Stack {
         self.due.first().map(|&(due, _)| due)
     }
 
-    /// Takes the passing of time. Each connection whose timer is due is asked once.
+    /// Handles the timers that are due, each once.
     pub fn handle_timeout(&mut self, now: Instant) {
         let due: Vec<_> = self.due.iter().take_while(|&&(due, _)| due <= now).map(|&(_, id)| id).collect();
         for id in due {

@@ -228,7 +228,7 @@ impl Stack {
         self.connections.is_empty()
     }
 
-    /// Returns the number of connections whose handshake, begun by the peer, is not complete.
+    /// Returns the number of connections with an incomplete handshake that the peer has begun.
     #[must_use]
     pub fn half_open(&self) -> usize {
         self.half_open.len()

@@ -1,7 +1,7 @@
 //! Counters of a stack.
 
 /// Counters of a [`Stack`](crate::Stack). Each packet that arrives is counted in `received` and, if no connection takes it, in one of the
-/// others.
+/// other counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackStats {
     /// Packets that arrived.

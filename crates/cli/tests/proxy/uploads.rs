@@ -1,4 +1,4 @@
-//! What a mobile host sends: `nack` on the router asks for what got lost, and `nack-host` on the mobile host sends it again.
+//! Uploads of a mobile host: `nack` on the router asks for what got lost, and `nack-host` on the mobile host sends it again.
 
 use crate::proxy::nat::{NATS, tcp_count, translating};
 use crate::proxy::transfer::{Pace, Transfer, transfer};
@@ -11,7 +11,7 @@ const BYTES: usize = 1_000_000;
 /// Every twentieth segment to the server is lost, and not that of the handshake.
 const LOSSES: &str = "meta l4proto tcp numgen inc mod 20 == 7";
 const PORT: u16 = 80;
-/// What the station must repair at least of such an upload, where all are repaired: 35 segments are lost.
+/// Repairs of the station at least in an upload that loses 35 segments.
 const REPAIRS: u64 = 20;
 const STATION: &str = "[[proxy]]\nkind = \"nack\"\ninterface = \"mobile\"\n";
 

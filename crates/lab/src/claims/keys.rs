@@ -187,7 +187,7 @@ pub const CLAIM: &[Key] = &[
         "settings of a second point: the claim is the ratio of `point` to `against`, over the ratio of this one to `over_against`, less one, in percent; default: `point`",
     ),
     Key::settings("over_against", "what `over` is compared with; default: `against`"),
-    Key::text("over_flow", "name of the flow whose metric the second ratio is of; default: `flow`"),
+    Key::text("over_flow", "name of the flow of the second ratio; default: `flow`"),
     Key::number("claimed", -1e12, 1e12, "the value claimed: in the unit of the metric, or in percent"),
     Key::number(
         "tolerance",

@@ -57,7 +57,7 @@ impl Call {
     /// Completes the handshake.
     pub(super) fn take(self) -> io::Result<TcpStream> {
         self.0.set_linger(None)?;
-        // What is withheld leaves.
+        // The withheld ACK leaves.
         sockopt::set_tcp_quickack(&self.0, true)?;
         self.0.set_nonblocking(false)?;
         Ok(self.0.into())

@@ -19,8 +19,8 @@
 //! which the decision falls), and a call that has lost is reset. The server's `accept` never returns a connection that was given up. TPA
 //! loses in silence, too: a listener keeps nothing of a call that has not been confirmed.
 //!
-//! A peer whose TCP answers while its TPA does not, twice in a row, is called by TCP alone for ten minutes: see [`Silent`]. Then a call
-//! tries TPA again.
+//! A peer that answers TCP and not TPA, twice in a row, is called by TCP alone for ten minutes: see [`Silent`]. Then a call tries TPA
+//! again.
 //!
 //! Neither transport is encrypted. An attacker on the path can force TCP by dropping datagrams, and gains nothing that it did not have.
 //!

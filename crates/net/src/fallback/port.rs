@@ -29,7 +29,7 @@ impl Port {
     /// Binds both sockets; port 0 is any that is free for both.
     ///
     /// # Errors
-    /// What `bind` has, and no thread to be had.
+    /// Errors of `bind`, and of the system if it has no thread.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
         let mut tries = if address.port() == 0 { PORTS_TRIED } else { 1 };
         loop {

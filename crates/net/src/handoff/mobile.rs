@@ -2,9 +2,9 @@
 
 use super::clock::{Bookkeeping, Clock, Woken, wait_for};
 use super::messenger::Messenger;
-use super::repeats::{AckTap, Repeats};
+use super::repeats::Repeats;
 use super::signals::{Meter, Signals};
-use super::tap::Tap;
+use super::tap::{Tap, packet_id};
 use crate::Error;
 use crate::routing::{DefaultRoute, MAIN, Routes, To};
 use crate::service::{Figure, Ledger, Notice, Service, Tone};
@@ -121,9 +121,10 @@ struct Sockets {
     ears: Messenger,
     /// Asks, from the home address, and hears answers.
     mouth: Messenger,
-    tap: Tap,
-    /// Where ACKs are repeated.
-    acks: Option<AckTap>,
+    /// Packets that come for the host.
+    arriving: Tap,
+    /// Segments that the host sends, if its ACKs are repeated.
+    leaving: Option<Tap>,
 }
 
 /// Of a station.
@@ -186,19 +187,24 @@ impl MobileHost {
     fn take_received(&mut self) -> io::Result<()> {
         let Self { machine, counts, radios, .. } = self;
         for sockets in radios.iter_mut().filter_map(|radio| radio.sockets.as_mut()) {
-            sockets.tap.receive(|packet| {
-                counts.received += 1;
-                machine.received(packet);
+            sockets.arriving.receive(|header| {
+                if let Some(packet) = packet_id(header) {
+                    counts.received += 1;
+                    machine.received(packet);
+                }
             })?;
         }
         Ok(())
     }
 
-    /// What this host has acknowledged is known before it is repeated.
+    /// Takes the segments that this host has sent: its last ACKs must be known before they are repeated.
     fn take_sent(&mut self) -> io::Result<()> {
         let Self { clock, radios, repeats: Some(repeats), .. } = self else { return Ok(()) };
         for sockets in radios.iter_mut().filter_map(|radio| radio.sockets.as_mut()) {
-            sockets.acks.iter_mut().try_for_each(|acks| acks.receive(clock.now(), repeats))?;
+            sockets
+                .leaving
+                .iter_mut()
+                .try_for_each(|tap| tap.receive(|packet| repeats.take(clock.now(), packet)))?;
         }
         Ok(())
     }
@@ -380,8 +386,8 @@ impl Sockets {
             watched: Watched::new([interface])?,
             ears: Messenger::open(Ipv4Addr::UNSPECIFIED, Some(interface))?,
             mouth: Messenger::open(home, Some(interface))?,
-            tap: Tap::open(interface, home)?,
-            acks: config.fast_retransmit.map(|_| AckTap::open(interface, home)).transpose()?,
+            arriving: Tap::of_arriving(interface, home)?,
+            leaving: config.fast_retransmit.map(|_| Tap::of_leaving_tcp(interface, home)).transpose()?,
         })
     }
 }
@@ -402,8 +408,8 @@ impl Service for MobileHost {
             let longest = books.wait(now, self.machine.poll_timeout());
             let sockets = self.radios.iter().filter_map(|radio| radio.sockets.as_ref());
             let sources = sockets.flat_map(|s| {
-                let acks = s.acks.as_ref().map(AsFd::as_fd);
-                [s.ears.as_fd(), s.mouth.as_fd(), s.tap.as_fd()].into_iter().chain(acks)
+                let leaving = s.leaving.as_ref().map(AsFd::as_fd);
+                [s.ears.as_fd(), s.mouth.as_fd(), s.arriving.as_fd()].into_iter().chain(leaving)
             });
             if wait_for(sources, stop, longest)? == Woken::ToStop {
                 ledger.write(self.figures());

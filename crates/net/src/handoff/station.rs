@@ -7,6 +7,7 @@ use super::messenger::Messenger;
 use super::tunnel::{Decapsulated, Exit, decapsulate};
 use super::way::Way;
 use super::{BATCH, LONGEST};
+use crate::nfqueue;
 use crate::service::{Figure, Ledger, Service};
 use crate::watched::Watched;
 use crate::{Error, Interface, Tun};
@@ -84,7 +85,7 @@ impl StationConfig {
             cold: Cold::Yes,
             receive_buffer: 1 << 20,
             tun: "cell%d".into(),
-            mark: 0x686f,
+            mark: nfqueue::MARK,
             table: 1021,
             rule_priority: 1021,
         }

@@ -18,7 +18,7 @@ use tokio::time::{Interval, interval};
 
 /// Packets that are taken before other tasks have a turn.
 const BATCH: usize = 64;
-/// How often it is looked whether the interface is still there.
+/// Time between two checks that the interface is still there.
 const LOOK: Duration = Duration::from_secs(1);
 /// Longest IP packet.
 const LONGEST: usize = 65_535;
@@ -74,7 +74,7 @@ impl Driver {
         state.driver = Some(context.waker().clone());
         self.take_time(context, &mut state)?;
         let more = self.take_packets(context, &mut state)?;
-        // What tasks asked for meanwhile leaves even if no packet came.
+        // Segments that tasks asked for meanwhile leave even if no packet came.
         send(&mut state, shared.now(), &self.tun, &self.refused);
         state.tell();
         self.arm(&state)?;

@@ -56,7 +56,7 @@ impl Shared {
         self.lock().wakers.insert(id, waker.clone());
     }
 
-    /// Forgets who waits for a connection.
+    /// Forgets the tasks that wait for a connection.
     pub(super) fn forget(&self, id: ConnectionId) {
         self.lock().wakers.remove(&id);
     }

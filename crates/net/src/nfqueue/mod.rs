@@ -51,6 +51,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use verdicts::{Replaced, Verdicts};
 
+/// Mark of the packets that daemons inject, unless they are told another one.
+pub const MARK: u32 = 0x686f;
+
 /// What a [`Queue`] is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -58,7 +61,7 @@ pub struct Config {
     pub number: u16,
     /// The interface that leads to the mobile hosts. What passes it neither in nor out, and what comes in and leaves by it, passes.
     pub mobile: String,
-    /// Mark of packets that are injected; 0: none. Default 0x686f.
+    /// Mark of packets that are injected; 0: none. Default [`MARK`].
     pub mark: u32,
     /// Most packets that wait, 1 or more. Default 4096.
     pub length: u32,
@@ -87,7 +90,7 @@ impl Config {
         Self {
             number,
             mobile: mobile.into(),
-            mark: 0x686f,
+            mark: MARK,
             length: 4096,
             when_full: WhenFull::Pass,
             trains: Trains::Never,

@@ -32,7 +32,7 @@ fn connect(to: SocketAddr, config: &Config) -> Stream {
     Connector::default().connect(to, config, HUNG).unwrap()
 }
 
-/// A TCP listener whose UDP port of the same number is taken, and never answers.
+/// Returns a TCP listener, and a UDP socket at the port of the same number that never answers.
 fn silent_over_udp() -> (TcpListener, UdpSocket) {
     loop {
         let tcp = TcpListener::bind(ANY).unwrap();

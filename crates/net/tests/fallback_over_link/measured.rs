@@ -1,6 +1,6 @@
 //! The time that a connection takes over a link of 100 ms, by what the peer and the path know: `make drills`.
 
-#![allow(clippy::print_stdout, reason = "figures for whoever asked for them")]
+#![allow(clippy::print_stdout, reason = "figures for the user of the drill")]
 
 use super::*;
 use std::net::TcpStream;

@@ -39,7 +39,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.into_iter().chain([drill]).collect()
 }
 
-/// Which transports a server has.
+/// Transports of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Serves {
     Both,

@@ -1,4 +1,4 @@
-//! What a handoff loses of a download, and a host that repeats its last ACKs when it is over.
+//! Losses of a download in a handoff, and a host that repeats its last ACKs when the handoff is over.
 
 use crate::handoff::world::{HOST, Radio, World, say};
 use hopline_core::Duration as Span;
@@ -18,7 +18,7 @@ const EVERY: Span = Span::from_secs(3);
 /// Longer than anything here is silent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a download over handoffs was.
+/// Result of a download over handoffs.
 struct Walk {
     handoffs: usize,
     /// Longest time without data about each handoff, in ms, sorted.
@@ -102,7 +102,7 @@ pub(crate) fn the_last_ack_of_a_download_is_repeated_when_a_handoff_is_over() {
     assert!(four.repeated <= 4 * (four.handoffs as u64 + 1), "{} of {}", four.repeated, four.handoffs);
 }
 
-/// What docs/protocols/handoff.md says of it.
+/// Prints the figures of docs/protocols/handoff.md.
 pub(crate) fn figures() {
     for sack in [false, true] {
         for repeats in [0, 3] {

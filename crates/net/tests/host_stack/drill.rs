@@ -55,7 +55,7 @@ fn pairs() -> Vec<(&'static str, Pair)> {
     let sack = Config::modern().with_sack();
     let eifel = Config { spurious: Spurious { eifel: Detector::On, ..sack.spurious }, ..sack };
     let door = Config { door: Some(DoorConfig::all(2.0, 2.0)), ..sack };
-    // What the paper leaves open (A7): whether the window may grow while congestion control is disabled.
+    // The paper leaves open (A7) whether the window may grow while congestion control is disabled.
     let growing = DoorConfig { held: Held::Reductions, ..DoorConfig::all(2.0, 2.0) };
     let growing = Config { door: Some(growing), ..sack };
     vec![
@@ -72,7 +72,7 @@ fn pairs() -> Vec<(&'static str, Pair)> {
     ]
 }
 
-/// Links by name: packets that overtake single others, and a route that changes every second.
+/// Links by name: packets that overtake single ones, and a route that changes every second.
 fn links() -> [(&'static str, Emulation); 3] {
     let base = Emulation { rate: Some(RATE), queue: Some(100), ..Emulation::delay(Span::from_millis(20)) };
     let jitter = Emulation { jitter: Span::from_millis(10), overtakes: true, ..base.clone() };
@@ -140,7 +140,7 @@ fn socket() -> Socket {
     Socket::new(Domain::IPV4, Type::STREAM, None).unwrap()
 }
 
-/// Where a receiver takes connections, and where senders reach it.
+/// Returns the listener of a receiver, and the address at which senders reach it.
 fn receiver(pair: Pair, far: Ipv4Addr) -> (Option<Running>, std::net::TcpListener, SocketAddr) {
     let Pair::Ours(tcp) = pair else {
         let (listener, address) = server(far.into());

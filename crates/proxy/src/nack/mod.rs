@@ -29,7 +29,7 @@ pub struct Config {
     pub attempts: u8,
     /// Least time before it asks again. Default 5 ms.
     pub min_timer: Duration,
-    /// Which mobile hosts are asked. Default all.
+    /// Mobile hosts that are asked. Default all.
     pub asks: Asks,
     /// How much is remembered of connections.
     pub bounds: Bounds,
@@ -41,7 +41,7 @@ impl Default for Config {
     }
 }
 
-/// Which mobile hosts are asked.
+/// Mobile hosts that are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
     /// All: they are known to keep what they send.
@@ -93,7 +93,7 @@ struct Tracked {
     rtt: Rtt,
     /// What the fixed host has said last: its next number, what it expects, its window, its clock.
     said: Option<(Seq32, Seq32, u16, Option<Timestamps>)>,
-    /// When the mobile host last announced that it keeps what it sends.
+    /// Time of the last announcement of the mobile host.
     announced: Option<Instant>,
 }
 

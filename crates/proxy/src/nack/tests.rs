@@ -246,7 +246,7 @@ fn careful() -> Config {
     Config { asks: Asks::Announced, ..Config::default() }
 }
 
-/// What a host says that has sent everything up to packet `n`: that it keeps what it sends.
+/// Returns the announcement of a host that has sent all packets up to `n`.
 fn announcement(n: u32) -> (Header, Segment<Length>) {
     let (ip, mut segment) = data(n);
     (segment.payload, segment.options.nack) = (Length(0), true);
@@ -331,7 +331,7 @@ fn other_parameters_decide_from_then_on_which_hosts_are_asked() {
     assert_eq!(station.lose(10..15), 5);
 }
 
-/// When a host that has sent a packet every so many milliseconds has announced the connection.
+/// Returns the times of the announcements of a host that sends a packet every `every_ms`.
 fn announcements(every_ms: u64, packets: u32) -> Vec<u64> {
     let mut host = Snoop::<u32>::new(snoop::Config::announcing());
     let mut said = Vec::new();

@@ -318,7 +318,7 @@ impl Config {
         Self { rules, ..Self::modern() }
     }
 
-    /// The same where the station knows of no host by itself.
+    /// Returns the configuration of a sending host that announces itself to stations.
     #[must_use]
     pub fn announcing() -> Self {
         let rules = Rules::Modern(Modern { repairs: Repairs::Told, announces: true, ..Modern::DEFAULT });

@@ -19,12 +19,12 @@ const ANNOUNCED_FROM: usize = 3;
 /// Announcements that follow each other soon: the last hop may lose one.
 const SOON: u8 = 3;
 const SOON_AFTER: Duration = Duration::from_millis(100);
-/// Time between others. A station believes one for [`crate::nack::BELIEVED`].
+/// Time between later announcements. A station believes one for [`crate::nack::BELIEVED`].
 const AFTER: Duration = Duration::from_secs(1);
 /// Numbers farther than this from those of the host are not of the station: 4 MiB, more than windows of today.
 const NEAR: i32 = 1 << 22;
 
-/// What a host remembers of a connection beside what it keeps.
+/// State of a connection at a sending host, beside its cache.
 #[derive(Debug, Default)]
 pub(super) struct Host {
     /// Bytes that may be sent again.
@@ -96,7 +96,7 @@ pub(super) fn take_nack<K: Clone>(
     let is_missing = |cached: &Cached<K>| {
         missing.as_slice().iter().any(|range| cached.seq.before(range.right) && cached.end.after(range.left))
     };
-    // What the sender has sent again himself may still wait behind others.
+    // A segment that the sender itself has sent again may still wait in a queue.
     let (now, may_wait) = (hand.now, state.round_trip());
     let is_lost = |cached: &Cached<K>| cached.by == Origin::First || now.since(cached.sent) >= may_wait;
     let lost = |cached: &Cached<K>| cached.state == Of::Sent && is_missing(cached) && is_lost(cached);

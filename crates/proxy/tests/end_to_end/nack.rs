@@ -131,7 +131,7 @@ impl Connection<Bytes> for Host {
     }
 }
 
-/// What the station and the mobile host do.
+/// Roles of the station and the mobile host.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Roles {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! What no honest peer sends.
+//! Packets that no honest peer sends.
 
 use crate::world::{ADDRESSES, PORT, World, config, modern, pattern};
 use bytes::Bytes;

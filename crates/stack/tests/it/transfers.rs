@@ -1,4 +1,4 @@
-//! What arrives is what was sent, whatever the link does.
+//! Transfers over links that lose, reorder and duplicate.
 
 use crate::world::{ADDRESSES, PORT, V6_ADDRESSES, World, config, door, modern, pattern, wrapping};
 use hopline_core::Duration;

@@ -203,8 +203,8 @@ impl Options {
         Ok(())
     }
 
-    /// What is missing and what has arrived do not go together: the former counts. Without ranges it is the announcement of a host that
-    /// keeps what it sends. One of another length is none.
+    /// Takes the ranges that a station misses. They exclude ranges that have arrived, and count. Without ranges the option is the
+    /// announcement of a host that keeps the segments it sends. An option of another length is ignored.
     fn take_nack(&mut self, data: &[u8]) {
         if data.len().is_multiple_of(SACK_BLOCK_LEN) {
             (self.nack, self.sack) = (true, SackBlocks::default());

@@ -112,7 +112,7 @@ pub enum KindKey {
     Mtcp,
     /// What asks for what mobile hosts have sent.
     Nack,
-    /// What keeps that, in a mobile host.
+    /// Keeps the segments that a mobile host sends, for questions of `nack`.
     NackHost,
     /// Connections split in two.
     Split,

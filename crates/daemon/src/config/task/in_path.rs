@@ -43,7 +43,7 @@ impl InPath {
         })
     }
 
-    /// The same in a host at the end of the link.
+    /// Moves the rules to a host at the end of the link.
     pub(super) fn of_host(self) -> Self {
         Self { hooks: Hooks::Local, ..self }
     }
