@@ -2,16 +2,13 @@
 
 use hopline_net::Namespace;
 use hopline_net::announce::{Announcements, Config, Known, Role};
-use hopline_net::service::{Figure, Ledger, Service};
 use hopline_net::veth::{self, Trains};
+use hopline_testkit::namespace::Running;
 use hopline_testkit::namespace::host::{address, ip, opened, succeed};
-use rustix::event::{EventfdFlags, eventfd};
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::thread::{self, JoinHandle, sleep};
+use std::thread::sleep;
 use std::time::Duration;
 
 /// What hosts call the interface that leads to the other end.
@@ -85,9 +82,7 @@ pub(crate) fn divert(host: &Namespace, hooks: Hooks) {
 /// Announcements on a thread of their own.
 pub(crate) struct Standing {
     pub(crate) known: Known,
-    ledger: Arc<Ledger>,
-    stop: Arc<OwnedFd>,
-    thread: JoinHandle<io::Result<()>>,
+    running: Running,
 }
 
 impl Standing {
@@ -98,33 +93,19 @@ impl Standing {
     pub(crate) fn with(host: &Namespace, config: &Config, hooks: Hooks) -> Self {
         divert(host, hooks);
         let service = opened(host, || Announcements::open(config));
-        let (known, ledger) = (service.known(), Arc::new(Ledger::default()));
-        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
-        let (kept, stopped) = (Arc::clone(&ledger), Arc::clone(&stop));
-        let run = move || Box::new(service).run(stopped.as_fd(), &kept);
-        let thread = thread::Builder::new().name("announcer".into()).spawn(run).unwrap();
-        Self { known, ledger, stop, thread }
+        let known = service.known();
+        Self { known, running: Running::new(service) }
     }
 
     /// Ends it, and waits for that.
-    pub(crate) fn end(self) -> Ended {
-        rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
-        self.thread.join().unwrap().unwrap();
-        Ended(self.ledger.read())
+    pub(crate) fn end(mut self) -> Running {
+        self.running.end();
+        self.running
     }
 
     /// Returns whether these words are among what it says of itself now.
     pub(crate) fn says(&self, words: &str) -> bool {
-        self.ledger.notices().iter().any(|notice| notice.text.contains(words))
-    }
-}
-
-/// What a service has counted.
-pub(crate) struct Ended(Vec<Figure>);
-
-impl Ended {
-    pub(crate) fn figure(&self, name: &str) -> u64 {
-        self.0.iter().find(|figure| figure.name == name).expect("it has this name").value
+        self.running.says(words)
     }
 }
 

@@ -38,7 +38,7 @@ fn bytes_both_ways(ip: IpAddr) {
     let client = connect(pair.address);
     exchange(&client, &accept(&listener), 3_000_000);
     for end in [&pair.entrance, &pair.exit] {
-        end.await_figure("finished_connections", 1);
+        end.await_figure("finished_connections", |figure| figure == 1);
         assert_eq!([end.figure("out_bytes"), end.figure("back_bytes")], [3_000_000; 2]);
         assert_eq!([end.figure("broken_connections"), end.figure("open_connections")], [0; 2]);
     }
@@ -56,7 +56,7 @@ fn half_a_connection_may_end() {
     let answer = pattern(3, 500_000);
     send(&server, &answer);
     assert_eq!(hash_of(&client).unwrap(), hash(&answer));
-    pair.entrance.await_figure("finished_connections", 1);
+    pair.entrance.await_figure("finished_connections", |figure| figure == 1);
 }
 
 fn a_word_is_answered_while_both_ends_stay_open() {
@@ -82,8 +82,8 @@ fn a_reset_passes_from_the_client() {
     resets(&client);
     drop(client);
     is_reset(&server);
-    pair.exit.await_figure("broken_connections", 1);
-    pair.entrance.await_figure("broken_connections", 1);
+    pair.exit.await_figure("broken_connections", |figure| figure == 1);
+    pair.entrance.await_figure("broken_connections", |figure| figure == 1);
 }
 
 fn a_reset_passes_from_the_server() {
@@ -93,7 +93,7 @@ fn a_reset_passes_from_the_server() {
     resets(&server);
     drop(server);
     is_reset(&client);
-    pair.entrance.await_figure("broken_connections", 1);
+    pair.entrance.await_figure("broken_connections", |figure| figure == 1);
 }
 
 fn a_reset_passes_after_the_end_of_one_direction() {
@@ -106,7 +106,7 @@ fn a_reset_passes_after_the_end_of_one_direction() {
     resets(&server);
     drop(server);
     assert!(eventually(|| client.take_error().unwrap().is_some_and(|e| e.kind() == ErrorKind::BrokenPipe)));
-    pair.entrance.await_figure("broken_connections", 1);
+    pair.entrance.await_figure("broken_connections", |figure| figure == 1);
 }
 
 fn a_server_that_does_not_read_stops_the_client() {
@@ -151,7 +151,7 @@ fn hundreds_of_connections_at_once() {
     said.sort_unstable();
     assert!(heard == said);
     drop(servers);
-    pair.entrance.await_figure("finished_connections", MANY as u64);
+    pair.entrance.await_figure("finished_connections", |figure| figure == MANY as u64);
     assert_eq!(pair.entrance.figure("tpa_connections"), MANY as u64);
 }
 
@@ -162,9 +162,9 @@ fn who_stops_resets() {
         let (mut client, server) = open(&listener, &pair);
         client.write_all(b"the beginning of something").unwrap();
         if which == 0 {
-            pair.entrance.stop()
+            pair.entrance.end()
         } else {
-            pair.exit.stop()
+            pair.exit.end()
         }
         thread::scope(|scope| {
             scope.spawn(|| is_reset(&server));

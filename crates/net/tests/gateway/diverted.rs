@@ -7,8 +7,8 @@ use hopline_net::Namespace;
 use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Sources, Way};
 use hopline_net::link::NamespaceLink;
 use hopline_net::veth::{self, Trains};
-use hopline_testkit::namespace::LINK;
 use hopline_testkit::namespace::host::{address as up, succeed};
+use hopline_testkit::namespace::{LINK, Running};
 use hopline_testkit::{Emulation, Side};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -55,10 +55,9 @@ impl World {
         succeed(link.host(Side::A), "iptables", &format!("-w -t mangle -A PREROUTING {divert}"));
         let find = format!("-i {CABLE} -p tcp -m socket --transparent -j MARK --set-mark 1");
         succeed(link.host(Side::B), "iptables", &format!("-w -t mangle -A PREROUTING {find}"));
-        let exit =
-            link.run_in_b(|| Running::start(Exit::open(&exit_config(link.address_b().into())).unwrap()));
+        let exit = link.run_in_b(|| Running::new(Exit::open(&exit_config(link.address_b().into())).unwrap()));
         let config = entrance_config((link.address_b(), EXIT_PORT).into());
-        let entrance = link.run_in_a(|| Running::start(Entrance::open(&config).unwrap()));
+        let entrance = link.run_in_a(|| Running::new(Entrance::open(&config).unwrap()));
         Self { client, link, server, entrance, _exit: exit }
     }
 }
@@ -86,7 +85,7 @@ fn both_addresses_stay() {
     assert_eq!(client.peer_addr().unwrap(), SocketAddr::from((SERVER, 80)));
     assert_eq!(server.peer_addr().unwrap(), client.local_addr().unwrap());
     exchange(&client, &server, 200_000);
-    world.entrance.await_figure("finished_connections", 1);
+    world.entrance.await_figure("finished_connections", |figure| figure == 1);
     assert_eq!(world.entrance.figure("tpa_connections"), 1, "not by TCP");
     // Another port is not allowed there.
     let refused = world.client.run(|| connect((SERVER, 81).into())).unwrap();
@@ -98,5 +97,5 @@ fn who_calls_the_gateway_itself_is_reset() {
     let world = World::new();
     let client = world.client.run(|| connect((ENTRANCE, DIVERTED_TO).into())).unwrap();
     is_reset(&client);
-    world.entrance.await_figure("unintelligible_connections", 1);
+    world.entrance.await_figure("unintelligible_connections", |figure| figure == 1);
 }

@@ -4,15 +4,12 @@ use hopline_core::Duration as Span;
 use hopline_net::gateway::{
     Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Key, Name, Peer, Transport, Way,
 };
-use hopline_net::service::{Ledger, Service};
 use hopline_net::tpa;
+use hopline_testkit::namespace::Running;
 use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -23,48 +20,6 @@ const ALIVE: Span = Span::from_millis(300);
 const SILENT: Span = Span::from_millis(1500);
 /// After this a test is not slow but wrong.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A service on a thread of its own; it is stopped when this goes.
-pub(crate) struct Running {
-    ledger: Arc<Ledger>,
-    stop: Option<UnixStream>,
-    thread: Option<JoinHandle<io::Result<()>>>,
-}
-
-impl Running {
-    pub(crate) fn start(service: impl Service + 'static) -> Self {
-        let ledger = Arc::new(Ledger::default());
-        let (stop, stopped) = UnixStream::pair().unwrap();
-        let written = Arc::clone(&ledger);
-        let run = move || Box::new(service).run(stopped.as_fd(), &written);
-        let thread = thread::Builder::new().spawn(run).unwrap();
-        Self { ledger, stop: Some(stop), thread: Some(thread) }
-    }
-
-    /// A figure, as the ledger has it.
-    pub(crate) fn figure(&self, name: &str) -> u64 {
-        self.ledger.read().iter().find(|figure| figure.name == name).map_or(0, |figure| figure.value)
-    }
-
-    /// Waits until a figure is what it must become.
-    pub(crate) fn await_figure(&self, name: &str, value: u64) {
-        let becomes = eventually(|| self.figure(name) == value);
-        assert!(becomes, "{name} is {}, not {value}: {:?}", self.figure(name), self.ledger.read());
-    }
-
-    pub(crate) fn stop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            thread.join().unwrap().unwrap();
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
 
 /// Whether something is so within a minute.
 pub(crate) fn eventually(mut is_so: impl FnMut() -> bool) -> bool {
@@ -169,13 +124,13 @@ pub(crate) fn entrance_config(way: Way, exit: SocketAddr) -> EntranceConfig {
 pub(crate) fn start_exit(config: &ExitConfig) -> (Running, SocketAddr) {
     let exit = Exit::open(config).unwrap();
     let address = exit.local_addr().unwrap();
-    (Running::start(exit), address)
+    (Running::new(exit), address)
 }
 
 pub(crate) fn start_entrance(config: &EntranceConfig) -> (Running, SocketAddr) {
     let entrance = Entrance::open(config).unwrap();
     let address = entrance.local_addrs().unwrap()[0];
-    (Running::start(entrance), address)
+    (Running::new(entrance), address)
 }
 
 /// All that goes to `server` enters at the address that is given.

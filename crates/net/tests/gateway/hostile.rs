@@ -70,17 +70,17 @@ fn a_recorded_hello_or_request_is_good_for_nothing() {
     let (first, _) = caller(exit_address);
     say(&first, &recorded);
     accept(&listener);
-    exit.await_figure("tpa_connections", 1);
+    exit.await_figure("tpa_connections", |figure| figure == 1);
     let (second, _) = caller(exit_address);
     say(&second, &recorded);
     is_cut_off(&second);
     // Nor is it once the trunk is over.
     trunk.abort();
-    exit.await_figure("open_trunks", 0);
+    exit.await_figure("open_trunks", |figure| figure == 0);
     let (third, _) = caller(exit_address);
     say(&third, &Request { number: 2, ..request(address) }.encode(&session));
     is_cut_off(&third);
-    exit.await_figure("wrong_proofs", 3);
+    exit.await_figure("wrong_proofs", |figure| figure == 3);
     assert_eq!(exit.figure("tpa_connections"), 1);
 }
 
@@ -93,7 +93,7 @@ fn garbage_is_counted_and_reset() {
         say(&stream, garbage);
         is_cut_off(&stream);
     }
-    exit.await_figure("malformed_requests", 4);
+    exit.await_figure("malformed_requests", |figure| figure == 4);
 }
 
 fn strangers_hear_a_challenge_and_nothing_else_and_not_for_long() {
@@ -104,7 +104,7 @@ fn strangers_hear_a_challenge_and_nothing_else_and_not_for_long() {
     say(&begins, b"hgw");
     is_cut_off(&silent);
     is_cut_off(&begins);
-    exit.await_figure("silent_connections", 2);
+    exit.await_figure("silent_connections", |figure| figure == 2);
 }
 
 fn strangers_do_not_keep_peers_out() {
@@ -117,10 +117,10 @@ fn strangers_do_not_keep_peers_out() {
     let exit_address = pair.exit_address;
     let strangers: Vec<_> = (0..10).map(|_| caller(exit_address)).collect();
     // The entrance is at the same address.
-    pair.exit.await_figure("turned_away_connections", 2);
+    pair.exit.await_figure("turned_away_connections", |figure| figure == 2);
     exchange(&client, &carried, 10_000);
     strangers.iter().for_each(|(stranger, _)| is_cut_off(stranger));
-    pair.exit.await_figure("silent_connections", 8);
+    pair.exit.await_figure("silent_connections", |figure| figure == 8);
     exchange(&connect(pair.address), &accept(&listener), 10_000);
 }
 
@@ -137,7 +137,7 @@ fn an_entrance_gets_in_beside<P: Protocol>(strangers: &P::Config) {
         ExitConfig { max_connections: 8, request_timeout: Duration::from_secs(30), ..exit_config(V4) };
     let (exit, exit_address) = start_exit(&config);
     let held = [2, 3].map(|host| silent::<P>([127, 0, 0, host], 8, exit_address, strangers));
-    exit.await_figure("turned_away_connections", 8);
+    exit.await_figure("turned_away_connections", |figure| figure == 8);
     let (entrance, entry) = start_entrance(&entrance_config(forward(address), exit_address));
     exchange(&connect(entry), &accept(&listener), 10_000);
     assert_eq!((entrance.figure("tcp_connections"), exit.figure("silent_connections")), (0, 0));
@@ -161,16 +161,16 @@ fn a_host_at_which_an_entrance_was_keeps_its_place_at_the_exit() {
         ExitConfig { max_connections: 8, request_timeout: Duration::from_secs(30), ..exit_config(V4) };
     let Pair { exit, exit_address, mut entrance, address: entry } = pair(forward(address), &config);
     exchange(&connect(entry), &accept(&listener), 1000);
-    entrance.stop();
-    exit.await_figure("open_trunks", 0);
+    entrance.end();
+    exit.await_figure("open_trunks", |figure| figure == 0);
     let (mut known, challenge) = caller(exit_address);
     // All prefixes are as heavy as this one, and younger.
     let strangers: Vec<_> =
         (1..=16).map(|net| silent::<Tpa>([127, net, 0, 1], 1, exit_address, &trunk())).collect();
-    exit.await_figure("turned_away_connections", 9);
+    exit.await_figure("turned_away_connections", |figure| figure == 9);
     say(&known, &hello().encode(&key(1), &challenge));
     known.read_exact(&mut [0; ANSWER_LEN]).unwrap();
-    exit.await_figure("open_trunks", 1);
+    exit.await_figure("open_trunks", |figure| figure == 1);
     drop(strangers);
 }
 
@@ -203,7 +203,7 @@ fn stands_in_between() {
         scope.spawn(|| pass_on(&far, &near));
         is_reset(&client);
     });
-    exit.await_figure("wrong_proofs", 1);
-    entrance.await_figure("rejected_connections", 1);
+    exit.await_figure("wrong_proofs", |figure| figure == 1);
+    entrance.await_figure("rejected_connections", |figure| figure == 1);
     assert_eq!(exit.figure("tpa_connections"), 0);
 }

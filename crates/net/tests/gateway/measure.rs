@@ -7,8 +7,8 @@ use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, 
 use hopline_net::link::{NamespaceLink, Setup};
 use hopline_net::transparent::LegOptions;
 use hopline_net::{tcp, tpa};
-use hopline_testkit::namespace::LINK;
 use hopline_testkit::namespace::last_hop;
+use hopline_testkit::namespace::{LINK, Running};
 use hopline_testkit::{Emulation, Side};
 use socket2::{Domain, Socket, Type};
 use std::io::{Read, Write};
@@ -107,12 +107,12 @@ impl World {
             transport: trunk.clone(),
             ..ExitConfig::new(vec![peer()])
         };
-        let exit = self.wireless.run_in_b(|| Running::start(Exit::open(&exit).unwrap()));
+        let exit = self.wireless.run_in_b(|| Running::new(Exit::open(&exit).unwrap()));
         let way = Way::Forward { listen: (ENTRANCE, 5000).into(), to: SERVER.to_string().parse().unwrap() };
         let tcp = LegOptions { congestion: Some("cubic".into()), ..LegOptions::default() };
         let config = EntranceConfig::new(way, SocketAddr::new(SERVER.ip(), EXIT_PORT), name(), key(1));
         let config = EntranceConfig { transport: trunk, tcp, ..config };
-        let entrance = self.wireless.run_in_a(|| Running::start(Entrance::open(&config).unwrap()));
+        let entrance = self.wireless.run_in_a(|| Running::new(Entrance::open(&config).unwrap()));
         (entrance, exit, (ENTRANCE, 5000).into())
     }
 }

@@ -35,9 +35,9 @@ fn an_exit_that_has_moved_is_found_by_its_name() {
     let (entrance, entry) = start_entrance(&config);
     exchange(&connect(entry), &accept(&listener), 1000);
     drop(exit);
-    entrance.await_figure("exit_present", 0);
+    entrance.await_figure("exit_present", |figure| figure == 0);
     let _exit = start_exit(&ExitConfig { listen: (moved, exit_address.port()).into(), ..exit_config(V4) });
     is_at(moved);
-    entrance.await_figure("exit_present", 1);
+    entrance.await_figure("exit_present", |figure| figure == 1);
     exchange(&connect(entry), &accept(&listener), 1000);
 }

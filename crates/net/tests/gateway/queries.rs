@@ -6,7 +6,7 @@ use hopline_harness::Test;
 use hopline_net::gateway::{Allowed, Entrance, EntranceConfig, Exit, ExitConfig, Transport, Way};
 use hopline_net::link::NamespaceLink;
 use hopline_testkit::Emulation;
-use hopline_testkit::namespace::{LINK, if_on_time};
+use hopline_testkit::namespace::{LINK, Running, if_on_time};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::thread;
@@ -44,7 +44,7 @@ fn a_new_connection_costs_no_round_trip(transport: &Transport, most: f64) {
         transport: transport.clone(),
         ..ExitConfig::new(vec![peer()])
     };
-    let _exit = link.run_in_b(|| Running::start(Exit::open(&exit).unwrap()));
+    let _exit = link.run_in_b(|| Running::new(Exit::open(&exit).unwrap()));
     let to =
         Way::Forward { listen: (Ipv4Addr::LOCALHOST, 0).into(), to: server.to_string().parse().unwrap() };
     let config = EntranceConfig {
@@ -53,8 +53,8 @@ fn a_new_connection_costs_no_round_trip(transport: &Transport, most: f64) {
     };
     let entrance = link.run_in_a(|| Entrance::open(&config).unwrap());
     let entry = entrance.local_addrs().unwrap()[0];
-    let entrance = link.run_in_a(|| Running::start(entrance));
-    entrance.await_figure("exit_present", 1);
+    let entrance = link.run_in_a(|| Running::new(entrance));
+    entrance.await_figure("exit_present", |figure| figure == 1);
     let median = |to| {
         let mut took: Vec<_> = (0..QUERIES).map(|_| query(&link, to)).collect();
         took.sort_unstable();

@@ -48,7 +48,7 @@ fn a_client_says_where_to() {
     let pair = pair(way(None), &exit_config(V4));
     let client = ask(pair.address, &request(address), 0);
     exchange(&client, &accept(&listener), 500_000);
-    pair.entrance.await_figure("finished_connections", 1);
+    pair.entrance.await_figure("finished_connections", |figure| figure == 1);
 }
 
 fn a_name_is_resolved_by_the_exit() {
@@ -77,8 +77,8 @@ fn a_client_learns_why_not() {
         let client = ask(pair.address, &request, code);
         assert_eq!(hash_of(&client).unwrap().1, 0, "an end, and no reset that could overtake the reply");
     }
-    pair.entrance.await_figure("refused_connections", 2);
-    pair.entrance.await_figure("unintelligible_connections", 2);
+    pair.entrance.await_figure("refused_connections", |figure| figure == 2);
+    pair.entrance.await_figure("unintelligible_connections", |figure| figure == 2);
 }
 
 fn a_login_is_asked_for() {
@@ -121,9 +121,9 @@ fn who_says_nothing_is_reset_and_keeps_nobody_out() {
         })
         .collect();
     // As many as there are places wait, and none has that of a client that has been connected.
-    entrance.await_figure("turned_away_connections", 180);
+    entrance.await_figure("turned_away_connections", |figure| figure == 180);
     exchange(&client, &carried, 10_000);
-    entrance.await_figure("unintelligible_connections", 20);
+    entrance.await_figure("unintelligible_connections", |figure| figure == 20);
     silent.iter().flatten().for_each(is_reset);
     let client = ask(entry, &request(address), 0);
     exchange(&client, &accept(&listener), 10_000);
@@ -145,7 +145,7 @@ fn silent_clients_of_two_addresses_keep_no_third_out() {
         patient(socket.into())
     };
     let silent: Vec<_> = (0..24).map(|at| from([127, 0, 0, 2 + at % 2])).collect();
-    entrance.await_figure("turned_away_connections", 16);
+    entrance.await_figure("turned_away_connections", |figure| figure == 16);
     silent[..16].iter().for_each(is_reset);
     let mut client = from([127, 0, 0, 4]);
     client.write_all(&[&[5, 1, 0][..], &request(address)].concat()).unwrap();
@@ -169,14 +169,14 @@ fn without_an_exit_a_client_reaches_only_what_is_allowed() {
     }
     let named = [&[5, 1, 0, 3, 9][..], b"localhost", &address.port().to_be_bytes()].concat();
     ask(entry, &named, 2);
-    entrance.await_figure("not_allowed_connections", 5);
+    entrance.await_figure("not_allowed_connections", |figure| figure == 5);
     assert_eq!(entrance.figure("tcp_connections"), 0);
     let allowed = vec![format!("127.0.0.1 {}", address.port()).parse().unwrap()];
     let (entrance, entry) = start_entrance(&EntranceConfig { allowed, ..refusing });
     let client = ask(entry, &request(address), 0);
     exchange(&client, &accept(&listener), 1000);
     ask(entry, &request(([127, 0, 0, 2], address.port()).into()), 2);
-    entrance.await_figure("tcp_connections", 1);
+    entrance.await_figure("tcp_connections", |figure| figure == 1);
 }
 
 /// One answer of HTTP.
@@ -205,5 +205,5 @@ fn curl_fetches_through_socks() {
         assert!(fetched.status.success(), "{fetched:?}");
         assert_eq!(hash(&fetched.stdout), hash(&body));
     });
-    pair.entrance.await_figure("finished_connections", 1);
+    pair.entrance.await_figure("finished_connections", |figure| figure == 1);
 }

@@ -43,7 +43,7 @@ pub(crate) fn a_host_that_hears_nobody_waits_for_a_station_to_come_back() {
     let world = World::new(Radio::IsTuned);
     let mut all = world.all(Scheme::Multicast, Span::from_secs(3600));
     until("a first station", || world.default_route().is_some());
-    all.stations.iter_mut().for_each(crate::handoff::world::Running::end);
+    all.stations.iter_mut().for_each(hopline_testkit::namespace::Running::end);
     until("no station", || world.default_route().is_none());
     all.stations[1] = world.station(1);
     until("a station", || world.default_route() == Some(STATIONS[1].to_string()));

@@ -1,7 +1,7 @@
 //! Snoop beside stations: what comes out of the tunnel passes the rules of `FORWARD`, and waits in a queue there.
 
 use crate::handoff::transfer::transfer;
-use crate::handoff::world::{All, Radio, Running, World, say};
+use crate::handoff::world::{All, Radio, World, say};
 use bytes::Bytes;
 use hopline_core::Duration as Span;
 use hopline_net::handoff::{Cold, Decide, Informed, Scheme};
@@ -10,6 +10,7 @@ use hopline_net::{Namespace, in_path};
 use hopline_proxy::Filter;
 use hopline_proxy::driver::Driver;
 use hopline_proxy::snoop::{self, Snoop};
+use hopline_testkit::namespace::Running;
 use hopline_testkit::streams::until;
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, OwnedFd};
@@ -64,7 +65,7 @@ fn lossy(with_snoop: Option<Cold>, bytes: usize) -> Vec<snoop::Stats> {
             let snoop = station.inform(Snoop::new(snoop::Config::modern()));
             standing.push(Standing::new(&world.stations[number], snoop));
         }
-        Running::new(station)
+        Running::on_time(station)
     });
     let home = world.home_agent(Scheme::Multicast);
     let mobile = world.mobile_host(|config| config.decide = Decide::Every(Span::from_secs(1)));

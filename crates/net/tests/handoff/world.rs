@@ -9,19 +9,16 @@ use hopline_core::Duration as Span;
 use hopline_net::handoff::{
     BaseStation, Decide, HomeAgent, HomeConfig, Key, MobileConfig, MobileHost, Scheme, StationConfig,
 };
-use hopline_net::service::{Ledger, Service};
 use hopline_net::veth::{self, Trains};
-use hopline_net::{Interface, Namespace, Tun, sched};
+use hopline_net::{Interface, Namespace, Tun};
+use hopline_testkit::namespace::Running;
 use hopline_testkit::namespace::host::{address, forward, ip, opened};
-use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::io::Write;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 70, 0, 1);
@@ -241,11 +238,11 @@ impl World {
             scheme,
             ..HomeConfig::new(HOME, NETWORK, KEY)
         };
-        Running::new(opened(&self.home, || HomeAgent::open(&config)))
+        Running::on_time(opened(&self.home, || HomeAgent::open(&config)))
     }
 
     pub(crate) fn station(&self, number: usize) -> Running {
-        Running::new(self.open_station(number, |_| {}))
+        Running::on_time(self.open_station(number, |_| {}))
     }
 
     pub(crate) fn open_station(&self, number: usize, change: impl FnOnce(&mut StationConfig)) -> BaseStation {
@@ -262,7 +259,7 @@ impl World {
             ..MobileConfig::new(HOST, KEY)
         };
         change(&mut config);
-        Running::new(opened(&self.mobile, || MobileHost::open(&config)))
+        Running::on_time(opened(&self.mobile, || MobileHost::open(&config)))
     }
 
     /// Everybody, with a host that changes its station every so often.
@@ -292,53 +289,6 @@ impl All {
     /// Ends all, and so brings their ledgers up to date.
     pub(crate) fn end(&mut self) {
         [&mut self.home, &mut self.mobile].into_iter().chain(&mut self.stations).for_each(Running::end);
-    }
-}
-
-/// A service on a thread of its own.
-pub(crate) struct Running {
-    stop: Arc<OwnedFd>,
-    ledger: Arc<Ledger>,
-    thread: Option<JoinHandle<io::Result<()>>>,
-}
-
-impl Running {
-    pub(crate) fn new(service: impl Service + 'static) -> Self {
-        let (stop, ledger) =
-            (Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap()), Arc::new(Ledger::default()));
-        let (stopped, written) = (Arc::clone(&stop), Arc::clone(&ledger));
-        let run = move || {
-            // Others are busy on the machines of tests.
-            let _ = sched::be_on_time();
-            Box::new(service).run(stopped.as_fd(), &written)
-        };
-        let thread = Some(thread::Builder::new().name("service".into()).spawn(run).unwrap());
-        Self { stop, ledger, thread }
-    }
-
-    pub(crate) fn end(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
-            thread.join().unwrap().unwrap();
-        }
-    }
-
-    pub(crate) fn figure(&self, name: &str) -> u64 {
-        let figures = self.ledger.read();
-        figures.iter().find(|f| f.name == name).unwrap_or_else(|| panic!("no {name} in {figures:?}")).value
-    }
-
-    pub(crate) fn show(&self) -> String {
-        let all = self.ledger.read();
-        all.iter().filter(|f| f.value > 0).map(|f| format!("{}={} ", f.name, f.value)).collect()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if !thread::panicking() {
-            self.end();
-        }
     }
 }
 

@@ -8,7 +8,7 @@
 #![allow(clippy::print_stdout, reason = "it tells what it measures")]
 
 use super::world::*;
-use crate::gateway::helpers::{Running, accept, server};
+use crate::gateway::helpers::{accept, server};
 use hopline_core::{Duration as Span, Instant as Moment};
 use hopline_harness::Test;
 use hopline_link::Condition;
@@ -16,7 +16,7 @@ use hopline_net::host_stack::{Accept, HostStack, HostStackConfig};
 use hopline_net::link::{Ends, NamespaceLink, Setup, Stands};
 use hopline_net::tcp::set_congestion_control;
 use hopline_testkit::Emulation;
-use hopline_testkit::namespace::LINK;
+use hopline_testkit::namespace::{LINK, Running};
 use hopline_transport::tcp::{
     AckOrder, BbrConfig, Config, Detection, Detector, DoorConfig, EcnUse, Held, Spurious, WindowLaw,
 };
@@ -149,7 +149,7 @@ fn receiver(pair: Pair, far: Ipv4Addr) -> (Option<Running>, std::net::TcpListene
     let (listener, address) = server(Ipv4Addr::LOCALHOST.into());
     let accept = vec![Accept { port: PORT, to: address.to_string().parse().unwrap() }];
     let config = HostStackConfig { accept, ..HostStackConfig::new(tcp, vec![FAR_STACK.into()]).unwrap() };
-    (Some(Running::start(HostStack::open(config).unwrap())), listener, (FAR_STACK, PORT).into())
+    (Some(Running::new(HostStack::open(config).unwrap())), listener, (FAR_STACK, PORT).into())
 }
 
 /// Sends until the receiver has had enough.

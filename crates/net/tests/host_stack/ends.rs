@@ -34,7 +34,7 @@ fn a_port_of_the_peer_at_which_nothing_listens_resets_the_program() {
     link.run_in_a(move || {
         let (running, entry) = forwarding(config(Config::linux()), to);
         is_reset(&connect(entry));
-        running.await_figure("refused_connections", 1);
+        running.await_figure("refused_connections", |figure| figure == 1);
     });
 }
 
@@ -91,7 +91,7 @@ fn a_reset_of_either_side_reaches_the_other() {
             first.recv().unwrap();
             resets(&client);
             drop(client);
-            running.await_figure("broken_connections", 2);
+            running.await_figure("broken_connections", |figure| figure == 2);
         },
         move || {
             let (listener, address) = server(ip.into());
@@ -118,7 +118,7 @@ fn a_stack_that_ends_resets_everybody() {
             let (mut running, entry) = forwarding(config(Config::linux()), is_ready.recv().unwrap());
             let client = connect(entry);
             have_met.recv().unwrap();
-            running.stop();
+            running.end();
             is_reset(&client);
         },
         move || {

@@ -58,7 +58,7 @@ fn outgoing(link: &NamespaceLink, config: HostStackConfig, len: usize) {
             let client = connect(entry);
             send(&client, &pattern(1, len));
             assert_eq!(hash_of(&client).unwrap(), hash(&pattern(2, len)));
-            running.await_figure("finished_connections", 1);
+            running.await_figure("finished_connections", |figure| figure == 1);
             assert_eq!(running.figure("refused_packets"), 0);
             let _ = is_over.recv();
         },
@@ -90,7 +90,7 @@ fn incoming(link: &NamespaceLink, config: HostStackConfig, len: usize) {
                 scope.spawn(|| send(&server, &pattern(2, len)));
                 assert_eq!(hash_of(&server).unwrap(), hash(&pattern(1, len)));
             });
-            running.await_figure("finished_connections", 1);
+            running.await_figure("finished_connections", |figure| figure == 1);
             let _ = is_over.recv();
         },
         move || {
@@ -122,7 +122,7 @@ fn ipv6_is_no_different() {
             let client = connect(entry);
             send(&client, &pattern(1, 300_000));
             assert_eq!(hash_of(&client).unwrap(), hash(b"done"));
-            running.await_figure("finished_connections", 1);
+            running.await_figure("finished_connections", |figure| figure == 1);
         },
         move || {
             let (listener, address) = server(IpAddr::V6(ip));
@@ -186,7 +186,7 @@ fn a_server_that_reads_nothing_closes_the_window() {
             let client = connect(entry);
             send(&client, &pattern(1, len));
             assert_eq!(hash_of(&client).unwrap(), hash(b"done"));
-            running.await_figure("finished_connections", 1);
+            running.await_figure("finished_connections", |figure| figure == 1);
         },
         move || {
             let (listener, address) = server(ip.into());
@@ -234,7 +234,7 @@ fn a_link_with_a_small_mtu_is_crossed() {
             let (running, entry) = forwarding(config(Config::linux()), to);
             let client = connect(entry);
             exchange_with(&client);
-            running.await_figure("finished_connections", 1);
+            running.await_figure("finished_connections", |figure| figure == 1);
             assert!(running.figure("router_reports") > 0);
         },
         move || {

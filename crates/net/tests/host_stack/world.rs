@@ -1,11 +1,11 @@
 //! A stack at host A of a link, with a route to it from host B.
 
-use crate::gateway::helpers::Running;
 use hopline_core::Duration as Span;
 use hopline_net::gateway::Way;
 use hopline_net::host_stack::{Accept, HostStack, HostStackConfig};
 use hopline_net::link::{Ends, NamespaceLink, Setup, Stands};
 use hopline_testkit::Emulation;
+use hopline_testkit::namespace::Running;
 use hopline_transport::tcp::{Config, DoorConfig};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -55,11 +55,11 @@ pub(crate) fn forwarding(config: HostStackConfig, to: SocketAddr) -> (Running, S
 pub(crate) fn entered_by(config: HostStackConfig, way: Way) -> (Running, SocketAddr) {
     let host = HostStack::open(HostStackConfig { ways: vec![way], ..config }).unwrap();
     let entry = host.local_addrs().unwrap()[0];
-    (Running::start(host), entry)
+    (Running::new(host), entry)
 }
 
 /// Runs a stack through which peers reach the program at `to`.
 pub(crate) fn accepting(config: HostStackConfig, to: SocketAddr) -> Running {
     let accept = vec![Accept { port: PORT, to: to.to_string().parse().unwrap() }];
-    Running::start(HostStack::open(HostStackConfig { accept, ..config }).unwrap())
+    Running::new(HostStack::open(HostStackConfig { accept, ..config }).unwrap())
 }

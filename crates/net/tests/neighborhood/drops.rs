@@ -70,10 +70,7 @@ pub(crate) fn packets_are_dropped_in_proportion() {
     node.await_figure("drop_probability_out_ppm", |ppm| ppm == 0);
     send(&place.datagrams(0), 200);
     let after = (0..200).filter(|_| sink.recv(&mut [0; 16]).is_ok()).count();
-    assert_eq!(
-        (after, node.end().1.read().iter().find(|f| f.name == "packets_marked").unwrap().value),
-        (200, 0)
-    );
+    assert_eq!((after, node.end().figure("packets_marked")), (200, 0));
 }
 
 pub(crate) fn what_understands_marks_is_marked() {
@@ -92,7 +89,7 @@ pub(crate) fn what_understands_marks_is_marked() {
     let [arrived, marked] = sent(&place.datagrams(0), &mut wire);
     assert!(expected_of(COUNT).contains(&(u64::from(COUNT) - arrived)), "{arrived}");
     assert_eq!(marked, 0);
-    node.end().0.unwrap();
+    node.end();
 }
 
 /// Sends datagrams; those that come meanwhile, and of them those that are marked.
@@ -140,12 +137,12 @@ pub(crate) fn packets_pass_while_nobody_has_the_queue() {
     let node = place.member(0, |_| {});
     pass();
     node.await_figure("packets", |packets| packets > 0);
-    node.end().0.unwrap();
+    node.end();
     pass();
     let node = place.member_without_rules(0, |_| {});
     pass();
     node.await_figure("packets", |packets| packets > 0);
-    node.end().0.unwrap();
+    node.end();
 }
 
 pub(crate) fn a_vanished_interface_ends_it() {

@@ -41,8 +41,8 @@ pub(crate) fn who_suffers_says_so_and_is_heeded_until_it_is_over() {
     let sent = suffers.figure("notices_sent");
     sleep(ms(600));
     assert_eq!(suffers.figure("notices_sent"), sent, "it is over");
-    takes.end().0.unwrap();
-    suffers.end().0.unwrap();
+    takes.end();
+    suffers.end();
 }
 
 pub(crate) fn what_is_said_has_these_bytes() {
@@ -66,7 +66,7 @@ pub(crate) fn what_is_said_has_these_bytes() {
         heard.receive(|frame| found |= frame == expected).unwrap();
         found
     });
-    assert!(found, "{:?}", suffers.end().1.read());
+    assert!(found, "{}", suffers.end().show());
 }
 
 pub(crate) fn a_flood_of_forged_notices_is_heeded_by_nobody() {
@@ -87,7 +87,7 @@ pub(crate) fn a_flood_of_forged_notices_is_heeded_by_nobody() {
     node.await_figure("notices_own", |own| own == 1);
     assert_eq!((node.figure("notices_received"), node.figure("notices_stranger")), (203, 201));
     assert_eq!((node.figure("drop_probability_out_ppm"), node.figure("neighbours")), (0, 1));
-    node.end().0.unwrap();
+    node.end();
 }
 
 pub(crate) fn total_congestion_is_believed_for_two_seconds_of_twelve() {
@@ -116,7 +116,7 @@ pub(crate) fn total_congestion_is_believed_for_two_seconds_of_twelve() {
     // maxp / maxth of 98 packets.
     assert!((50_000..60_000).contains(&meanwhile), "{meanwhile}");
     assert!(node.figure("notices_capped") > 0 && node.figure("notices_too_soon") > 10);
-    node.end().0.unwrap();
+    node.end();
 }
 
 pub(crate) fn a_source_that_vanishes_leaves_the_channel_idle() {
@@ -136,7 +136,7 @@ pub(crate) fn a_source_that_vanishes_leaves_the_channel_idle() {
     node.load([100, 0, 0]);
     node.await_figure("source_silent", |silent| silent == 0);
     node.await_figure("notices_sent", |more| more > sent);
-    node.end().0.unwrap();
+    node.end();
 }
 
 pub(crate) fn nobody_is_answered() {
@@ -166,7 +166,7 @@ pub(crate) fn nobody_is_answered() {
         !answers(&mut attacker).is_empty()
     });
     assert!(answered);
-    node.end().0.unwrap();
+    node.end();
 }
 
 /// Packets of IPv4 that have come for the host of this socket.

@@ -4,20 +4,18 @@ use bytes::Bytes;
 use hopline_net::Namespace;
 use hopline_net::frames::{self, FrameSocket};
 use hopline_net::neighborhood::{Config, Neighborhood, Source};
-use hopline_net::service::{Ledger, Service};
 use hopline_net::veth::{self, Trains};
+use hopline_testkit::namespace::Running;
 use hopline_testkit::namespace::host::{ip, opened, succeed};
 use hopline_wire::dot11::MacAddr;
 use hopline_wire::ipv4::{self, Ecn, Protocol};
 use hopline_wire::ncn::{self, About, NormalizedPb, Notice};
 use hopline_wire::udp;
-use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
-use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixDatagram;
 use std::sync::{Arc, Mutex, Weak};
-use std::thread::{self, JoinHandle, sleep};
+use std::thread::{self, sleep};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -106,42 +104,23 @@ pub(crate) fn divert(host: &Namespace) {
 
 /// Neighborhood RED on a thread of its own.
 pub(crate) struct Member {
-    ledger: Arc<Ledger>,
-    stop: Arc<OwnedFd>,
-    thread: JoinHandle<io::Result<()>>,
+    running: Running,
     radio: Radio,
 }
 
 impl Member {
     fn new(service: Neighborhood, folder: TempDir) -> Self {
-        let ledger = Arc::new(Ledger::default());
-        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
-        let (kept, stopped) = (Arc::clone(&ledger), Arc::clone(&stop));
-        let run = move || Box::new(service).run(stopped.as_fd(), &kept);
-        let thread = thread::Builder::new().name("neighborhood".into()).spawn(run).unwrap();
-        Self { ledger, stop, thread, radio: Radio::new(folder) }
+        Self { running: Running::new(service), radio: Radio::new(folder) }
     }
 
     /// A figure as it was written last.
     pub(crate) fn figure(&self, name: &str) -> u64 {
-        let figures = self.ledger.read();
-        let Some(figure) = figures.iter().find(|figure| figure.name == name) else {
-            assert!(figures.is_empty(), "there is no figure {name}");
-            return 0;
-        };
-        figure.value
+        self.running.figure(name)
     }
 
     /// Waits until a figure is as it should be.
     pub(crate) fn await_figure(&self, name: &str, is_right: impl Fn(u64) -> bool) -> u64 {
-        for _ in 0..1000 {
-            let value = self.figure(name);
-            if is_right(value) {
-                return value;
-            }
-            sleep(Duration::from_millis(10));
-        }
-        unreachable!("{name} is {}: {:?}", self.figure(name), self.ledger.read())
+        self.running.await_figure(name, is_right)
     }
 
     /// Its radio from now on: shares in percent of busy, receiving, transmitting.
@@ -155,15 +134,14 @@ impl Member {
     }
 
     /// Ends it, and waits for that.
-    pub(crate) fn end(self) -> (io::Result<()>, Arc<Ledger>) {
-        rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
-        let ended = self.thread.join().unwrap();
-        (ended, self.ledger)
+    pub(crate) fn end(mut self) -> Running {
+        self.running.end();
+        self.running
     }
 
     /// Waits until it has ended by itself.
-    pub(crate) fn wait(self) -> io::Result<()> {
-        self.thread.join().unwrap()
+    pub(crate) fn wait(mut self) -> io::Result<()> {
+        self.running.wait()
     }
 }
 

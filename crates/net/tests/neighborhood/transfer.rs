@@ -21,7 +21,7 @@ pub(crate) fn tcp_is_whole_while_packets_are_dropped() {
     let node = transfer(Action::Drop, "0");
     assert!(node.figure("packets_dropped") > 5);
     assert_eq!(node.figure("packets_marked"), 0);
-    node.end().0.unwrap();
+    node.end();
 }
 
 pub(crate) fn tcp_is_whole_while_packets_are_marked() {
@@ -29,7 +29,7 @@ pub(crate) fn tcp_is_whole_while_packets_are_marked() {
     assert!(node.figure("packets_marked") > 5);
     // Of those that begin a connection, of pure ACKs and of what is sent again (RFC 3168 §6.1), a few.
     assert!(node.figure("packets_dropped") <= 2);
-    node.end().0.unwrap();
+    node.end();
 }
 
 /// From host 0 to host 2, with ECN as tcp(7) has it.

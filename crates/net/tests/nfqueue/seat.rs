@@ -7,26 +7,20 @@ use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_net::Namespace;
 use hopline_net::nfqueue::{self, Figures, Replacer, Seat, WhenFull};
-use hopline_net::service::{Ledger, Service};
 use hopline_proxy::driver::Driver;
 use hopline_proxy::mtcp::{self, Mtcp};
 use hopline_proxy::snoop::{self, Snoop};
 use hopline_proxy::{Filter, PacketIo, Side as Of};
 use hopline_testkit::in_path::{IPV4, Place, data};
+use hopline_testkit::namespace::Running;
 use hopline_testkit::namespace::last_hop::LINK;
 use hopline_testkit::{Emulation, Side};
-use rustix::event::{EventfdFlags, eventfd};
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::{self};
 
 /// A seat on a thread of its own.
 struct Seated<M> {
-    stop: Arc<OwnedFd>,
-    ledger: Arc<Ledger>,
+    running: Running,
     replacer: Replacer<M>,
-    thread: JoinHandle<io::Result<()>>,
 }
 
 impl<M> Seated<M>
@@ -37,26 +31,16 @@ where
     fn new(router: &Namespace, interface: &str, machine: M) -> Self {
         let config = nfqueue::Config::new(QUEUE, interface);
         let seat = router.run(|| Seat::open(&config, machine)).unwrap().unwrap();
-        let (replacer, ledger) = (seat.replacer(), Arc::new(Ledger::default()));
-        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
-        let (stopped, written) = (Arc::clone(&stop), Arc::clone(&ledger));
-        let run = move || Box::new(seat).run(stopped.as_fd(), &written);
+        let replacer = seat.replacer();
         // In the router's namespace, whose queues it looks at.
-        let thread = router.run(|| thread::Builder::new().name("seat".into()).spawn(run)).unwrap().unwrap();
-        Self { stop, ledger, replacer, thread }
+        let running = router.run(|| Running::new(seat)).unwrap();
+        Self { running, replacer }
     }
 
-    fn end(self) -> (io::Result<()>, Ledger) {
-        rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
-        let ended = self.thread.join().unwrap();
-        (ended, Arc::into_inner(self.ledger).expect("the thread has ended"))
+    fn end(mut self) -> Running {
+        self.running.end();
+        self.running
     }
-}
-
-fn figure(ledger: &Ledger, name: &str) -> u64 {
-    let figures = ledger.read();
-    let found = figures.iter().find(|figure| figure.name == name);
-    found.unwrap_or_else(|| panic!("no {name} in {figures:?}")).value
 }
 
 pub(crate) fn another_machine_takes_the_seat_and_the_connection_goes_on() {
@@ -71,22 +55,20 @@ pub(crate) fn another_machine_takes_the_seat_and_the_connection_goes_on() {
             replaced = true;
         }
     });
-    let (ended, ledger) = seated.end();
-    ended.unwrap();
+    let ended = seated.end();
     // Of 829 segments the first third has met the first machine alone.
-    let seen = ["kept_packets", "not_kept_packets"].map(|name| figure(&ledger, name)).iter().sum::<u64>();
-    assert!(seen >= 829, "{:?}", ledger.read());
-    assert!(figure(&ledger, "packets") > 829);
-    assert_eq!(figure(&ledger, "found_full_packets"), 0);
+    let seen = ["kept_packets", "not_kept_packets"].map(|name| ended.figure(name)).iter().sum::<u64>();
+    assert!(seen >= 829, "{}", ended.show());
+    assert!(ended.figure("packets") > 829);
+    assert_eq!(ended.figure("found_full_packets"), 0);
 }
 
 pub(crate) fn what_is_counted_has_a_name_of_its_own() {
     let world = World::new(0.0, 5, Bottleneck::InLink(100));
     let router = world.wireless.host(Side::A);
     divert(router, LINK);
-    let (ended, ledger) = Seated::new(router, LINK, Mtcp::new(mtcp::Config::default())).end();
-    ended.unwrap();
-    let mut names: Vec<&str> = ledger.read().iter().map(|figure| figure.name).collect();
+    let figures = Seated::new(router, LINK, Mtcp::new(mtcp::Config::default())).end().figures();
+    let mut names: Vec<&str> = figures.iter().map(|figure| figure.name).collect();
     let count = names.len();
     names.sort_unstable();
     names.dedup();
@@ -96,9 +78,9 @@ pub(crate) fn what_is_counted_has_a_name_of_its_own() {
 pub(crate) fn a_seat_ends_when_its_interface_has_gone() {
     let router = Namespace::new().unwrap();
     let tun = router.run(|| interface("mobile", IPV4[1])).unwrap();
-    let seated = Seated::new(&router, "mobile", Snoop::new(snoop::Config::modern()));
+    let mut seated = Seated::new(&router, "mobile", Snoop::new(snoop::Config::modern()));
     drop(tun);
-    let error = seated.thread.join().unwrap().unwrap_err();
+    let error = seated.running.wait().unwrap_err();
     assert_eq!(error.to_string(), "the interface mobile behind NFQUEUE 7 has gone");
 }
 
@@ -154,8 +136,7 @@ pub(crate) fn a_sender_survives_an_outage_behind_mtcp() {
     divert(router, LINK);
     let seated = Seated::new(router, LINK, Mtcp::new(mtcp::Config::default()));
     transfer(&world, 5_000_000, |_| {});
-    let (ended, ledger) = seated.end();
-    ended.unwrap();
-    assert!(figure(&ledger, "closed_windows") >= 1, "{:?}", ledger.read());
-    assert!(figure(&ledger, "reopened_windows") >= 1, "{:?}", ledger.read());
+    let ended = seated.end();
+    assert!(ended.figure("closed_windows") >= 1, "{}", ended.show());
+    assert!(ended.figure("reopened_windows") >= 1, "{}", ended.show());
 }

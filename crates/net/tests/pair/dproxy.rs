@@ -1,6 +1,6 @@
 //! D-Proxy that reads TCP, behind NFQUEUE at both ends: a router, and the mobile host itself.
 
-use crate::pair::world::{Bottleneck, Losses, Running, World};
+use crate::pair::world::{Bottleneck, Losses, World, last_figures};
 use hopline_net::Namespace;
 use hopline_net::dproxy::{Config, DProxy};
 use hopline_net::link::NamespaceLink;
@@ -8,8 +8,8 @@ use hopline_net::nfqueue::{Config as QueueConfig, Queue};
 use hopline_proxy::dproxy::{Holding, Key};
 use hopline_testkit::Side;
 use hopline_testkit::namespace::host::{ip, opened, succeed};
-use hopline_testkit::namespace::if_on_time;
 use hopline_testkit::namespace::last_hop::{LINK, MOBILE_V6};
+use hopline_testkit::namespace::{Running, if_on_time};
 use hopline_testkit::streams::until;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -45,7 +45,7 @@ fn divert_by(world: &World, tables: &str) {
 }
 
 pub(crate) fn stand(world: &World, side: Side, config: &Config) -> Running {
-    Running::new(opened(world.lossy.host(side), || DProxy::open(config)))
+    Running::on_time(opened(world.lossy.host(side), || DProxy::open(config)))
 }
 
 pub(crate) fn pair(world: &World, configs: [Config; 2]) -> [Running; 2] {
@@ -69,7 +69,7 @@ pub(crate) fn every_byte_crosses_whatever_is_lost() {
         let [near, mobile] = pair(&world, both());
         world.transfer(MOBILE, bytes, |_| {});
         let lost = world.lossy.stats().forth.lost;
-        let (near, mobile) = (near.end(), mobile.end());
+        let (near, mobile) = (last_figures(near), last_figures(mobile));
         assert!(near("packets_sent_again") >= lost / 3, "{lost} lost, {losses:?}");
         assert!(mobile("segments_in") > 300 && near("segments_out") > 300, "both see what crosses");
         assert!(lost == 0 || mobile("packets_postponed") > 0, "packets wait for what is lost");
@@ -106,7 +106,7 @@ pub(crate) fn every_byte_of_ipv6_crosses_between_ends_with_link_local_addresses(
     let [near, mobile] = pair_over_ipv6(&world, ends);
     world.transfer(MOBILE_V6, 1_000_000, |_| {});
     let lost = world.lossy.stats().forth.lost;
-    let (near, mobile) = (near.end(), mobile.end());
+    let (near, mobile) = (last_figures(near), last_figures(mobile));
     assert!(lost > 10 && near("packets_sent_again") >= lost / 3, "{lost} lost");
     assert!(mobile("segments_in") > 300 && near("segments_out") > 300, "both see what crosses");
     assert!(mobile("packets_postponed") > 0, "packets wait for what is lost");
@@ -136,7 +136,7 @@ pub(crate) fn packets_need_not_wait() {
     });
     let [_near, mobile] = pair(&world, configs);
     world.transfer(MOBILE, 500_000, |_| {});
-    let figure = mobile.end();
+    let figure = last_figures(mobile);
     assert!(figure("packets_postponed") == 0 && figure("holes_recovered") > 0);
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn a_transfer_outlives_either_end() {
                 ends[who as usize] = Some(stand(&world, who, &config(who)));
             }
         });
-        let [near, mobile] = ends.map(|end| end.unwrap().end());
+        let [near, mobile] = ends.map(|end| last_figures(end.unwrap()));
         assert!(has_ended && near("packets_sent_again") > 0 && mobile("holes_recovered") > 0);
         for end in [near, mobile] {
             assert_eq!((end("messages_replayed"), end("messages_forged")), (0, 0));
@@ -167,7 +167,7 @@ pub(crate) fn without_the_other_end_traffic_passes() {
         let end = stand(&world, who, &config(who));
         world.transfer(MOBILE, 500_000, |_| {});
         until("it is said", || end.says("does not answer: packets pass without repair"));
-        let figure = end.end();
+        let figure = last_figures(end);
         assert!(figure("segments_out") > 0 && figure("segments_in") > 0, "it has seen it");
         assert_eq!(
             (figure("packets_sent_again"), figure("packets_postponed"), figure("requests")),

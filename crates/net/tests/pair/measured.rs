@@ -1,6 +1,6 @@
 //! Goodput, packets sent for each delivered, and a ping beside it.
 
-use crate::pair::world::{Bottleneck, Losses, Running, World, at, udp};
+use crate::pair::world::{Bottleneck, Losses, World, at, udp};
 use crate::pair::{dproxy, opaque};
 use hopline_net::link::NamespaceLink;
 use hopline_net::opaque::Shaping;
@@ -8,6 +8,7 @@ use hopline_proxy::arq;
 use hopline_proxy::dproxy::opaque as asking;
 use hopline_proxy::tunnel::Repair;
 use hopline_testkit::Side;
+use hopline_testkit::namespace::Running;
 use hopline_testkit::namespace::last_hop::SENDER;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, UdpSocket};

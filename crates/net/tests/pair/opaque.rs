@@ -1,6 +1,6 @@
 //! Links that number what crosses them, over TUN and UDP.
 
-use crate::pair::world::{Bottleneck, Losses, Running, World, at, udp};
+use crate::pair::world::{Bottleneck, Losses, World, at, last_figures, udp};
 use hopline_net::Namespace;
 use hopline_net::link::NamespaceLink;
 use hopline_net::nfqueue::Injector;
@@ -10,6 +10,7 @@ use hopline_proxy::dproxy::{Key, opaque};
 use hopline_proxy::tunnel::Repair;
 use hopline_proxy::{Injected, Turn, arq};
 use hopline_testkit::Side;
+use hopline_testkit::namespace::Running;
 use hopline_testkit::namespace::host::{ip, opened};
 use hopline_testkit::namespace::last_hop::LINK;
 use hopline_testkit::streams::until;
@@ -49,7 +50,7 @@ pub(crate) fn stand(world: &World, side: Side, config: &Config) -> Running {
     if side == Side::B {
         ip(host, &format!("route add 10.81.0.0/24 dev {TUN}"));
     }
-    Running::new(end)
+    Running::on_time(end)
 }
 
 /// Both ends, which know each other.
@@ -78,7 +79,7 @@ pub(crate) fn every_byte_crosses_whatever_is_lost_and_however_it_is_repaired() {
             let [near, _mobile] = pair(&world, both(repair));
             world.transfer(MOBILE, bytes, |_| {});
             let lost = world.lossy.stats().forth.lost;
-            let figure = near.end();
+            let figure = last_figures(near);
             let again = figure("packets_sent_again");
             // Losses may all be acknowledgments, which are not repeated. Without losses, an end still sends packets again when
             // it gets no processor for the 5 ms of its timer.
@@ -147,7 +148,7 @@ pub(crate) fn a_transfer_outlives_either_end() {
                 ends[who as usize] = Some(end);
             }
         });
-        let other = ends[who.other() as usize].take().unwrap().end();
+        let other = last_figures(ends[who.other() as usize].take().unwrap());
         assert!(has_ended && other("sessions") == 2, "{}", other("sessions"));
     }
 }
@@ -160,7 +161,7 @@ pub(crate) fn without_the_other_end_nothing_crosses_and_a_greeting_a_second_is_a
         socket.send_to(b"is anybody there?", at(MOBILE, 9)).unwrap();
     }
     thread::sleep(Duration::from_millis(1200));
-    let figure = near.end();
+    let figure = last_figures(near);
     // The kernel has things to say over IPv6, too.
     let (packets, dropped) = (figure("packets"), figure("packets_without_peer"));
     assert!(packets >= 20 && dropped == packets && figure("peer_ready") == 0, "{dropped} of {packets}");
@@ -234,7 +235,7 @@ pub(crate) fn the_ends_may_have_addresses_of_ipv6() {
             let config = Config::new(outer(local).into(), outer(peer).into(), KEY);
             let end = opened(&hosts[at], || Opaque::open(&config));
             ip(&hosts[at], &format!("addr add {own}/24 dev {TUN}"));
-            Running::new(end)
+            Running::on_time(end)
         })
         .into();
     ends.iter().for_each(|end| until("the ends know each other", || end.figure("peer_ready") == 1));
@@ -298,7 +299,7 @@ pub(crate) fn what_somebody_plays_back_brings_nothing() {
     until("all have come", || mobile.figure("datagrams_received") >= 3 * recorded.len() as u64);
     receiver.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     assert!(receiver.recv(&mut [0; 200]).is_err(), "none of them brings a packet");
-    let figure = mobile.end();
+    let figure = last_figures(mobile);
     // The kernel's own packets over IPv6 are few.
     assert!(figure("packets_delivered") < delivered + 10 && figure("sessions") == 2);
     assert!(figure("datagrams_forged") >= 100, "{}", figure("datagrams_forged"));

@@ -2,18 +2,13 @@
 
 use hopline_core::Duration;
 use hopline_net::link::{NamespaceLink, Setup};
-use hopline_net::service::{Ledger, Service};
-use hopline_net::{Namespace, sched, tcp};
+use hopline_net::{Namespace, tcp};
+use hopline_testkit::namespace::Running;
 use hopline_testkit::namespace::host::{ip, tc};
 use hopline_testkit::namespace::last_hop::{self, LINK, SENDER, SENDER_V6};
 use hopline_testkit::{Emulation, Side};
-use rustix::event::{EventfdFlags, eventfd};
 use socket2::{Domain, Socket, Type};
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 use std::time::Duration as Real;
 
 /// Longer than anything here is silent.
@@ -135,60 +130,10 @@ impl World {
     }
 }
 
-/// A service on a thread of its own.
-pub(crate) struct Running {
-    stop: Arc<OwnedFd>,
-    ledger: Arc<Ledger>,
-    thread: Option<JoinHandle<io::Result<()>>>,
-}
-
-impl Running {
-    pub(crate) fn new(service: impl Service + 'static) -> Self {
-        let stop = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
-        let ledger = Arc::new(Ledger::default());
-        let (stopped, written) = (Arc::clone(&stop), Arc::clone(&ledger));
-        let run = move || {
-            // As the link is: a busy machine makes neither of them late.
-            let _ = sched::be_on_time();
-            Box::new(service).run(stopped.as_fd(), &written)
-        };
-        let thread = Some(thread::Builder::new().name("service".into()).spawn(run).unwrap());
-        Self { stop, ledger, thread }
-    }
-
-    /// A figure as it was written last; 0 before.
-    pub(crate) fn figure(&self, name: &str) -> u64 {
-        let figures = self.ledger.read();
-        let found = figures.iter().find(|figure| figure.name == name);
-        assert!(figures.is_empty() || found.is_some(), "there is no figure {name}");
-        found.map_or(0, |figure| figure.value)
-    }
-
-    /// Returns whether these words are among what it says of itself now.
-    pub(crate) fn says(&self, words: &str) -> bool {
-        self.ledger.notices().iter().any(|notice| notice.text.contains(words))
-    }
-
-    /// Ends it. Its last figures.
-    pub(crate) fn end(mut self) -> impl Fn(&str) -> u64 {
-        self.stop_it();
-        move |name| self.figure(name)
-    }
-
-    fn stop_it(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
-            thread.join().unwrap().unwrap();
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if !thread::panicking() {
-            self.stop_it();
-        }
-    }
+/// Ends a service. Its last figures.
+pub(crate) fn last_figures(mut service: Running) -> impl Fn(&str) -> u64 {
+    service.end();
+    move |name| service.figure(name)
 }
 
 /// A UDP socket on a host.

@@ -3,8 +3,10 @@
 mod harness;
 pub mod host;
 pub mod last_hop;
+mod running;
 mod sockets;
 
 pub use harness::{LINK, at_once, if_on_time};
 pub use hopline_net::link::{Damage, Lateness, LinkStats, NamespaceLink, Setup};
+pub use running::Running;
 pub use sockets::{OverSockets, READ_TIMEOUT, Sockets};
