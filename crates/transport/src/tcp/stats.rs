@@ -72,6 +72,10 @@ pub struct DoorStats {
     pub data_events: u64,
     /// Events that the peer told (D2).
     pub told_events: u64,
+    /// Of `ack_events`, those within a retransmission timeout of one that was told, before or after.
+    pub met_ack_events: u64,
+    /// Of `told_events`, those within a retransmission timeout of one in the order of acknowledgments, before or after.
+    pub met_told_events: u64,
     /// Times congestion control was disabled (R1); begun anew while it was counts no more.
     pub disablings: u64,
     /// Time-outs that left the window alone for that.
@@ -91,6 +95,8 @@ impl DoorStats {
             ack_events: of(self.ack_events, other.ack_events),
             data_events: of(self.data_events, other.data_events),
             told_events: of(self.told_events, other.told_events),
+            met_ack_events: of(self.met_ack_events, other.met_ack_events),
+            met_told_events: of(self.met_told_events, other.met_told_events),
             disablings: of(self.disablings, other.disablings),
             spared_timeouts: of(self.spared_timeouts, other.spared_timeouts),
             spared_fast_retransmits: of(self.spared_fast_retransmits, other.spared_fast_retransmits),

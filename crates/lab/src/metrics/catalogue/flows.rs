@@ -131,6 +131,20 @@ pub(super) const FLOWS: &[MetricInfo] = &[
         of_door(s, f.door.told_events)
     }),
     flow(
+        "door_ack_events_met_pct",
+        "%",
+        Neither,
+        "of the events in the order of ACKs, those within a timeout of one in the order of data; of TCP-DOOR only",
+        |s, f| of_door(s, f.door.ack_events).and_then(|all| per_hundred(f.door.met_ack_events as f64, all)),
+    ),
+    flow(
+        "door_told_events_met_pct",
+        "%",
+        Neither,
+        "of the events that the sender heard of, those within a timeout of one in the order of ACKs; of TCP-DOOR only",
+        |s, f| of_door(s, f.door.told_events).and_then(|all| per_hundred(f.door.met_told_events as f64, all)),
+    ),
+    flow(
         "door_disablings",
         "1",
         Neither,

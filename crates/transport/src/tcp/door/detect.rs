@@ -4,7 +4,7 @@ use super::Door;
 use super::order::{Arrival, unwrapped_8, unwrapped_16, unwrapped_32};
 use crate::connection::State;
 use crate::tcp::endpoint::Endpoint;
-use hopline_core::{Instant, Payload, Seq32};
+use hopline_core::{Duration, Instant, Payload, Seq32};
 use hopline_wire::tcp::{DoorOption, DoorReport, Flags, Segment};
 
 impl<P: Payload> Endpoint<P> {
@@ -15,6 +15,7 @@ impl<P: Payload> Endpoint<P> {
         }
         let acks = self.ack_position(segment);
         let timestamp = segment.options.timestamps.filter(|_| self.options.timestamps).map(|ts| ts.value);
+        let rto = self.rto.without_back_off();
         let Some(door) = &mut self.door else { return };
         let stats = &mut self.stats.door;
         let report = match segment.options.door {
@@ -34,6 +35,9 @@ impl<P: Payload> Endpoint<P> {
         let is_told = door.take_feedback(arrival, report, Teller { acks, adsn: report.adsn, block });
         stats.ack_events += u64::from(is_ack_event);
         stats.told_events += u64::from(is_told);
+        let [met_acks, met_told] = door.coinciding(now, rto, is_ack_event, is_told);
+        stats.met_ack_events += met_acks;
+        stats.met_told_events += met_told;
         if is_ack_event || is_told {
             self.on_out_of_order(now);
         }
@@ -89,6 +93,20 @@ impl Door {
             (None, near) => near.unwrap_or(0),
         };
         self.acks.take((position, adsn), self.config.late)
+    }
+
+    /// How many events in the order of ACKs, and how many that were told, prove to have come within a timeout of one of the
+    /// other kind.
+    fn coinciding(&mut self, now: Instant, rto: Duration, is_ack_event: bool, is_told: bool) -> [u64; 2] {
+        let mut met = [0, 0];
+        if is_ack_event {
+            met = self.ack_events.take(now, &mut self.told_events, rto);
+        }
+        if is_told {
+            let [told, acks] = self.told_events.take(now, &mut self.ack_events, rto);
+            met = [met[0] + acks, met[1] + told];
+        }
+        met
     }
 
     /// Whether the peer tells of an event. Of several that tell in a row, the first does; an acknowledgment that the network

@@ -7,11 +7,13 @@
 //! |---|---|
 //! | `config` | parameters, the 56 settings of the study |
 //! | `order` | what is late, and what is an event |
+//! | `coincide` | events in both orders that come together |
 //! | `detect` | looking at every segment, before anything else does |
 //! | `respond` | R1 and R2 |
 //! | `announce` | the option on what is sent |
 
 mod announce;
+mod coincide;
 mod config;
 mod detect;
 mod order;
@@ -24,6 +26,7 @@ pub use config::{
 pub(super) use announce::{Carries, Syn};
 pub(super) use respond::Spared;
 
+use coincide::Events;
 use detect::Teller;
 use hopline_core::Instant;
 use hopline_wire::tcp::{DoorFeatures, DoorOption};
@@ -49,6 +52,10 @@ pub(super) struct Door {
     last_ack: Option<(u64, u8)>,
     /// TPSN of the next data packet.
     next_packet: u16,
+    /// Events in the order of ACKs.
+    ack_events: Events,
+    /// Events in the order of data that were told.
+    told_events: Events,
     /// End of T1.
     disabled_until: Instant,
 }
@@ -65,6 +72,8 @@ impl Door {
             to_tell: 0,
             last_ack: None,
             next_packet: 0,
+            ack_events: Events::default(),
+            told_events: Events::default(),
             disabled_until: Instant::ZERO,
         }
     }

@@ -311,3 +311,14 @@ fn without_sack_newreno_does_the_same() {
     assert_eq!(s.endpoint.phase(), Phase::Recovery);
     assert_eq!((s.endpoint.cwnd(), s.endpoint.ssthresh()), (13_000, 1 << 30), "three segments have left");
 }
+
+#[test]
+fn events_in_both_orders_within_a_timeout_count_as_met() {
+    let mut s = in_flight(with(DoorConfig::all(2.0, 1.0)), ALL);
+    for (adsn, right) in [(0, 2001), (2, 4001), (1, 3001)] {
+        s.hears(seg(1).ack(1).adsn(adsn).sack(1001, right));
+    }
+    assert_eq!((stats(&s).ack_events, stats(&s).met_ack_events), (1, 0));
+    s.hears(tells());
+    assert_eq!((stats(&s).met_ack_events, stats(&s).told_events, stats(&s).met_told_events), (1, 1, 1));
+}
