@@ -242,7 +242,7 @@ impl Comparison {
             let gains = gain.versus.pairs.gains();
             let mut json = interval(gains.estimate());
             json["mean"] = json!((!gains.pct.is_empty()).then_some(gains.estimate().mean));
-            json["excluded"] = json!(gains.excluded);
+            json["excluded"] = json!(gains.without_ratio.len());
             json
         });
         let estimates = metrics.iter().filter_map(|info| {

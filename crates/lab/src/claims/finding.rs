@@ -273,7 +273,7 @@ impl Finding {
     pub(super) fn n(&self) -> usize {
         match self {
             Self::Estimate(estimate) | Self::LogRatio(estimate) => estimate.n,
-            Self::Gains(gains, _) | Self::Ratio(gains, ..) => gains.pct.len(),
+            Self::Gains(gains, statistic) | Self::Ratio(gains, _, statistic) => gains.counted(*statistic),
         }
     }
 
@@ -281,8 +281,8 @@ impl Finding {
     pub(super) fn excluded(&self) -> usize {
         match self {
             Self::Estimate(_) | Self::LogRatio(_) => 0,
-            Self::Gains(gains, _) => gains.excluded,
-            Self::Ratio(ours, others, _) => ours.excluded + others.excluded,
+            Self::Gains(gains, statistic) => gains.excluded(*statistic),
+            Self::Ratio(ours, others, statistic) => ours.excluded(*statistic) + others.excluded(*statistic),
         }
     }
 

@@ -9,8 +9,9 @@ use serde::Serialize;
 pub struct Gains {
     /// One entry a pair whose baseline is above zero, in order.
     pub pct: Vec<f64>,
-    /// Pairs left out because their baseline is zero or below: there is no ratio to it.
-    pub excluded: usize,
+    /// Differences of the other pairs, in the units of the metric: a baseline of zero or below has no ratio to it. They have a
+    /// sign, and count in shares alone.
+    pub without_ratio: Vec<f64>,
 }
 
 /// What is said of the gains of many pairs.
@@ -22,7 +23,7 @@ pub enum GainStatistic {
     Deviation,
     /// Their standard deviation over their mean; none where the mean is not above zero.
     DeviationPerMean,
-    /// The share of them that is above zero, in percent.
+    /// The share of pairs that gain, in percent, those without a ratio among them.
     PositiveShare,
 }
 
@@ -38,7 +39,7 @@ impl Gains {
     #[must_use]
     pub fn value(&self, statistic: GainStatistic) -> Option<f64> {
         let value = match statistic.resampled() {
-            None => 100.0 * self.positive() as f64 / self.pct.len() as f64,
+            None => 100.0 * self.positive() as f64 / self.signs().count() as f64,
             Some(_) if self.pct.is_empty() => return None,
             Some(Statistic::Mean) => self.estimate().mean,
             Some(_) if self.pct.len() < 2 => return None,
@@ -57,7 +58,7 @@ impl Gains {
                 Bootstrap { statistic, confidence, ..Bootstrap::new(seed) }.interval(&self.pct).ok()
             }
             None => {
-                let share = share_interval(self.positive(), self.pct.len(), confidence)?;
+                let share = share_interval(self.positive(), self.signs().count(), confidence)?;
                 Some(Interval { low: 100.0 * share.low, high: 100.0 * share.high })
             }
         }
@@ -88,11 +89,31 @@ impl Gains {
     /// The sign test: is a pair as likely to gain as to lose?
     #[must_use]
     pub fn sign_test(&self) -> SignTest {
-        SignTest::of(&self.pct)
+        SignTest::of(&self.signs().collect::<Vec<_>>())
+    }
+
+    /// Pairs that `statistic` is made of.
+    #[must_use]
+    pub fn counted(&self, statistic: GainStatistic) -> usize {
+        match statistic.resampled() {
+            Some(_) => self.pct.len(),
+            None => self.signs().count(),
+        }
+    }
+
+    /// Pairs that `statistic` leaves out.
+    #[must_use]
+    pub fn excluded(&self, statistic: GainStatistic) -> usize {
+        self.signs().count() - self.counted(statistic)
     }
 
     fn positive(&self) -> usize {
-        self.pct.iter().filter(|gain| **gain > 0.0).count()
+        self.signs().filter(|gain| *gain > 0.0).count()
+    }
+
+    /// A number of each pair that is above zero if it gains, and below if it loses.
+    fn signs(&self) -> impl Iterator<Item = f64> {
+        self.pct.iter().chain(&self.without_ratio).copied()
     }
 }
 
@@ -119,7 +140,7 @@ mod tests {
     const FOUR: [f64; 4] = [30.0, 20.0, 40.0, -10.0];
 
     fn gains(pct: &[f64]) -> Gains {
-        Gains { pct: pct.to_vec(), excluded: 0 }
+        Gains { pct: pct.to_vec(), without_ratio: Vec::new() }
     }
 
     fn values(pct: &[f64]) -> [Option<f64>; 4] {

@@ -65,8 +65,11 @@ impl Pairs {
     #[must_use]
     pub fn gains(&self) -> Gains {
         let pairs = self.values.iter().zip(&self.baseline);
-        let pct: Vec<f64> = pairs.filter(|(_, b)| **b > 0.0).map(|(x, b)| (x / b - 1.0) * 100.0).collect();
-        Gains { excluded: self.values.len() - pct.len(), pct }
+        let (with, without): (Vec<_>, Vec<_>) = pairs.partition(|(_, b)| **b > 0.0);
+        Gains {
+            pct: with.into_iter().map(|(x, b)| (x / b - 1.0) * 100.0).collect(),
+            without_ratio: without.into_iter().map(|(x, b)| x - b).collect(),
+        }
     }
 
     /// The paired t test.
@@ -145,18 +148,18 @@ mod tests {
     #[test]
     fn gains_agree_with_numpy() {
         let gains = pairs(&A, &B).gains();
-        assert_eq!((gains.pct.len(), gains.excluded), (10, 0));
+        assert_eq!((gains.pct.len(), gains.without_ratio.len()), (10, 0));
         assert!(close(gains.estimate().mean, 6.915_550_923_699_892), "{gains:?}");
         assert!(close(gains.estimate().deviation.unwrap(), 1.939_642_876_876_492_6), "{gains:?}");
         assert!(close(median(&gains.pct).unwrap(), 7.174_645_954_850_522), "{gains:?}");
     }
 
     #[test]
-    fn a_baseline_of_zero_has_no_gain_and_is_counted() {
+    fn a_baseline_of_zero_has_no_ratio_and_keeps_its_sign() {
         let gains = pairs(&[5.0, 3.0, 0.0, 6.0, 1.0], &[0.0, 2.0, 0.0, 4.0, -1.0]).gains();
-        assert_eq!(gains, Gains { pct: vec![50.0, 50.0], excluded: 3 });
+        assert_eq!(gains, Gains { pct: vec![50.0, 50.0], without_ratio: vec![5.0, 0.0, 2.0] });
         let none = pairs(&[1.0], &[0.0]).gains();
-        assert_eq!((none.estimate().n, none.excluded), (0, 1));
+        assert_eq!((none.estimate().n, none.without_ratio.len()), (0, 1));
     }
 
     #[test]

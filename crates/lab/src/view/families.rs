@@ -58,7 +58,8 @@ fn family(
 fn member(comparison: &Comparison, variant: usize, point: usize, metric: Key<'_>) -> FamilyMember {
     let baseline = comparison.description.points[point].baseline;
     let versus = comparison.versus(point, baseline, metric);
-    let gains = versus.map_or(Gains { pct: Vec::new(), excluded: 0 }, |versus| versus.pairs.gains());
+    let gains =
+        versus.map_or(Gains { pct: Vec::new(), without_ratio: Vec::new() }, |versus| versus.pairs.gains());
     let signs = gains.sign_test();
     let measured = |statistic| -> Option<Measured> {
         let interval =
@@ -72,8 +73,8 @@ fn member(comparison: &Comparison, variant: usize, point: usize, metric: Key<'_>
         gain: measured(GainStatistic::Mean),
         deviation: measured(GainStatistic::Deviation),
         positive: signs.positive,
-        runs: gains.pct.len(),
-        excluded: gains.excluded,
+        runs: gains.counted(GainStatistic::PositiveShare),
+        excluded: gains.excluded(GainStatistic::Mean),
     }
 }
 

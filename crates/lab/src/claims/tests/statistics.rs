@@ -112,8 +112,10 @@ fn runs_without_anything_to_compare_with_are_left_out_and_counted() {
     assert_eq!(judged.json["measured"]["excluded"], 2);
     let share = statistic("positive-share", "above = 1", &[20.0, 5.0, 1.0], &[10.0, 0.0, 2.0]);
     let m = share.measurement.unwrap();
-    assert_eq!((m.value, m.n, m.excluded), (50.0, 2, 1));
+    assert_eq!((m.value, m.n, m.excluded), (200.0 / 3.0, 3, 0), "5 over nothing is a gain without a ratio");
     assert_eq!(share.json["measured"]["sign_p"], 1.0);
+    let none = statistic("positive-share", "above = 1", &[1.0, 0.0], &[0.0, 0.0]).measurement.unwrap();
+    assert_eq!((none.value, none.n), (50.0, 2));
     let none = statistic("mean-ratio", "above = 1", &[1.0, 2.0], &[0.0, 0.0]);
     assert_eq!(
         (none.verdict, none.why.as_str()),
