@@ -1,9 +1,9 @@
 //! Limits of a stack, and where its sequence numbers come from.
 
 use crate::secret::Secret;
-use hopline_core::Seq32;
+use hopline_core::{Duration, Seq32};
 use hopline_transport::ConfigError;
-use hopline_transport::tcp;
+use hopline_transport::tcp::{self, KeepAlive};
 use std::net::IpAddr;
 
 /// Bytes of the headers of IPv4 and TCP without options.
@@ -12,6 +12,11 @@ const HEADERS: u32 = 40;
 const LEAST_MTU: u16 = 576;
 /// Smallest MTU of a stack with IPv6 (RFC 8200 §5).
 const LEAST_MTU_V6: u16 = 1280;
+
+/// Range of the memory of all connections, bytes. With the least there is room for one.
+const LEAST_MEMORY: u64 = 64 << 10;
+const MOST_MEMORY: u64 = 1 << 60;
+const _: () = assert!(crate::memory::LEAST <= LEAST_MEMORY);
 
 /// Parameters of a [`Stack`](crate::Stack).
 #[derive(Clone, Debug)]
@@ -27,6 +32,11 @@ pub struct StackConfig {
     /// Connections at once with an incomplete handshake that the peer has begun. At the limit the oldest of the address prefix with the most
     /// of them gives way. 1 to `max_connections`.
     pub max_half_open: usize,
+    /// Memory of all connections together, bytes: data to send, received data, announced windows, and 160 bytes for each piece of received
+    /// data. A connection takes at most half of it. One that would not have 64 KiB is refused. 65,536 at least; default 256 MiB.
+    pub max_memory: u64,
+    /// Keep-alive of every connection. Default `None`, as RFC 9293 §3.8.4 (MUST-25) has it.
+    pub keep_alive: Option<KeepAlive>,
     /// Origin of initial sequence numbers.
     pub initial_sequence: InitialSequence,
     /// Key of ports and sequence numbers. Must be unpredictable.
@@ -62,6 +72,9 @@ impl StackConfig {
     /// Send buffer of a connection where `tcp` names none, bytes.
     pub const SEND_BUFFER: u64 = 1 << 20;
 
+    /// Memory of all connections together by default, bytes.
+    pub const MAX_MEMORY: u64 = 256 << 20;
+
     /// A stack at `addresses` with the MTU of Ethernet, 1024 connections and 256 half-open ones.
     #[must_use]
     pub fn new(tcp: tcp::Config, addresses: Vec<IpAddr>, secret: Secret) -> Self {
@@ -72,6 +85,8 @@ impl StackConfig {
             mtu: 1500,
             max_connections: 1024,
             max_half_open: 256,
+            max_memory: Self::MAX_MEMORY,
+            keep_alive: None,
             initial_sequence: InitialSequence::Keyed,
             secret,
         }
@@ -94,6 +109,13 @@ impl StackConfig {
                 (1..=self.max_connections).contains(&self.max_half_open),
                 "max_half_open",
                 "1 to max_connections",
+            ),
+            ((LEAST_MEMORY..=MOST_MEMORY).contains(&self.max_memory), "max_memory", "65536 bytes to 1 EiB"),
+            (
+                self.keep_alive
+                    .is_none_or(|keep| keep.idle > Duration::ZERO && keep.interval > Duration::ZERO),
+                "keep_alive",
+                "of times above zero",
             ),
             (self.tcp.send_buffer.is_some(), "tcp.send_buffer", "limited"),
         ];

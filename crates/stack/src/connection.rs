@@ -1,6 +1,7 @@
 //! One connection of a stack, and how it ended.
 
 use crate::icmp::Obstacle;
+use crate::memory::Window;
 use bytes::Bytes;
 use hopline_core::Instant;
 use hopline_transport::connection::CloseReason;
@@ -77,12 +78,17 @@ pub(crate) struct Connection {
     pub(crate) is_changed: bool,
     /// Entry among the timers.
     pub(crate) timer: Option<Instant>,
+    /// Growth of the receive window.
+    pub(crate) window: Window,
+    /// Bytes of the stack's memory that are set aside for it.
+    pub(crate) reserved: u64,
     /// Length of the path, as the peer's packets tell.
     pub(crate) hops: Option<u8>,
 }
 
 impl Connection {
     pub(crate) fn new(endpoint: Endpoint<Bytes>, ends: Ends, owner: Owner) -> Self {
+        let window = Window::new(endpoint.config());
         Self {
             endpoint,
             ends,
@@ -93,6 +99,8 @@ impl Connection {
             is_queued: false,
             is_changed: false,
             timer: None,
+            window,
+            reserved: 0,
             hops: None,
         }
     }

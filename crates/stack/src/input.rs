@@ -7,15 +7,12 @@ use crate::stack::Stack;
 use bytes::Bytes;
 use hopline_core::{Instant, LinkId, Machine, Seq32};
 use hopline_transport::Signal;
-use hopline_transport::tcp::State;
+use hopline_transport::tcp::{DropReason, Endpoint, State};
 use hopline_wire::ip::{Ecn, Header, IpHeader, Protocol};
 use hopline_wire::tcp::{Flags, Options, Segment};
 
 /// Packets that may wait without a connection: resets and echo replies.
 const MOST_ANSWERS: usize = 64;
-/// Pieces of received data that the application may leave unread, whatever the receive buffer has room for. A piece takes about a hundred
-/// bytes of memory beside its data.
-const MOST_PIECES: usize = 8192;
 /// Least path MTU that a report is believed, bytes. A smaller one would make a connection crawl (RFC 5927 §7.2).
 const LEAST_PATH_MTU: u32 = 296;
 /// Least path MTU of IPv6, in which no link has a smaller one.
@@ -57,13 +54,12 @@ impl Stack {
             Ends { local: (ip.dst(), segment.dst_port).into(), remote: (ip.src(), segment.src_port).into() };
         let known = self.by_ends.get(&ends).copied();
         let Some(id) = known.or_else(|| self.open_by_peer(now, ends, &segment)) else { return };
+        self.limit(id);
         let connection = self.connections.get_mut(&id).expect("the tables agree");
-        if !segment.payload.is_empty() && connection.endpoint.unread_pieces() >= MOST_PIECES {
-            self.stats.crowded += 1;
-            return;
-        }
+        let crowded_before = crowded(&connection.endpoint);
         tell_path_length(now, connection, ip);
         connection.endpoint.handle_packet(now, LINK, segment);
+        self.stats.crowded += crowded(&connection.endpoint) - crowded_before;
         self.settle(now, id);
     }
 
@@ -79,7 +75,7 @@ impl Stack {
         if self.half_open.is_full() {
             self.displace_half_open();
         }
-        if !self.has_room() {
+        if self.find_room().is_err() {
             self.stats.refused += 1;
             return None;
         }
@@ -174,6 +170,11 @@ impl Stack {
         }
         self.settle(now, id);
     }
+}
+
+/// Returns the number of segments of which the data were dropped, as too many pieces were unread. What they acknowledged was taken.
+fn crowded(endpoint: &Endpoint<Bytes>) -> u64 {
+    endpoint.stats().drops.count(DropReason::Unread)
 }
 
 /// Tells the endpoint how many hops the peer's packets take, if that is new. Hosts send with a hop limit of 64, 128 or 255; what is missing

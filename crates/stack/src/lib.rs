@@ -16,6 +16,7 @@
 //! | `input` | a packet arrives |
 //! | `output` | a packet leaves; timers |
 //! | `icmp` | reports of routers, and echo requests |
+//! | `memory` | the memory of all connections, and the share of each |
 //! | `connection` | one connection, and how it ended |
 //! | `secret` | keyed hashes: sequence numbers, ports |
 //! | `stats` | counters |
@@ -24,6 +25,7 @@ mod config;
 mod connection;
 mod icmp;
 mod input;
+mod memory;
 mod output;
 mod secret;
 mod stack;
@@ -31,6 +33,7 @@ mod stats;
 
 pub use config::{InitialSequence, StackConfig, StackConfigError};
 pub use connection::{ConnectionId, End, Status};
+pub use hopline_transport::tcp::KeepAlive;
 pub use icmp::Obstacle;
 pub use secret::Secret;
 pub use stack::{ConnectError, Event, Stack};

@@ -17,6 +17,7 @@ impl Stack {
             return true;
         }
         while let Some(id) = self.queued.pop_front() {
+            self.limit(id);
             let Some(connection) = self.connections.get_mut(&id) else { continue };
             let segment = connection.endpoint.poll_transmit(now);
             connection.is_queued = segment.is_some();
@@ -26,6 +27,7 @@ impl Stack {
                 self.stats.sent += 1;
             }
             let is_over = segment.is_none() && connection.is_over();
+            self.charge(id);
             self.arm(id);
             if is_over {
                 self.remove(id);

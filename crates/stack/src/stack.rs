@@ -30,6 +30,8 @@ pub struct Stack {
     pub(crate) events: VecDeque<Event>,
     /// Number of the next connection.
     pub(crate) next: u64,
+    /// Bytes that are set aside for all connections.
+    pub(crate) reserved: u64,
     pub(crate) stats: StackStats,
 }
 
@@ -54,6 +56,9 @@ pub enum ConnectError {
     /// As many connections as there may be, or every port towards this peer in use.
     #[error("there are as many connections as there may be")]
     TooMany,
+    /// The connections hold as much memory as they may.
+    #[error("the connections hold as much memory as they may")]
+    NoMemory,
 }
 
 impl Stack {
@@ -76,6 +81,7 @@ impl Stack {
             answers: VecDeque::new(),
             events: VecDeque::new(),
             next: 0,
+            reserved: 0,
             stats: StackStats::default(),
         })
     }
@@ -96,9 +102,7 @@ impl Stack {
         if remote.port() == 0 || !self.may_be_peer(remote.ip()) {
             return Err(ConnectError::NotBeyond);
         }
-        if !self.has_room() {
-            return Err(ConnectError::TooMany);
-        }
+        self.find_room()?;
         let ends = self.free_ends(local, remote).ok_or(ConnectError::TooMany)?;
         let id = self.insert(now, ends, Owner::Application);
         self.stats.connected += 1;
@@ -110,9 +114,10 @@ impl Stack {
 
     /// Takes data to send, as far as there is room. Returns the number of bytes taken: 0 if the connection is not open for sending.
     pub fn send(&mut self, now: Instant, id: ConnectionId, data: &[u8]) -> usize {
-        let Some(connection) = self.connections.get_mut(&id) else { return 0 };
-        let room = usize::try_from(connection.endpoint.send_capacity()).unwrap_or(usize::MAX);
+        let Some(connection) = self.connections.get(&id) else { return 0 };
+        let room = usize::try_from(self.send_capacity(connection)).unwrap_or(usize::MAX);
         let taken = data.len().min(room);
+        let connection = self.connections.get_mut(&id).expect("nothing was removed");
         if taken == 0 || connection.endpoint.send(now, Bytes::copy_from_slice(&data[..taken])).is_err() {
             return 0;
         }
@@ -122,6 +127,8 @@ impl Stack {
 
     /// Returns the next piece of received data, in order, of at most `most` bytes.
     pub fn receive(&mut self, now: Instant, id: ConnectionId, most: usize) -> Option<Bytes> {
+        // The window to announce may have grown by what was read before.
+        self.limit(id);
         let connection = self.connections.get_mut(&id)?;
         let mut data = match connection.rest.take() {
             Some(rest) => rest,
@@ -170,12 +177,12 @@ impl Stack {
     #[must_use]
     pub fn status(&self, id: ConnectionId) -> Option<Status> {
         let connection = self.connections.get(&id)?;
-        let waits = connection.rest.is_some() || connection.endpoint.unread_pieces() > 0;
+        let waits = connection.rest.is_some() || connection.endpoint.receive_use().unread_pieces > 0;
         Some(Status {
             state: connection.endpoint.state(),
             end: connection.end,
             readable: waits || connection.peer_closed,
-            capacity: connection.endpoint.send_capacity(),
+            capacity: self.send_capacity(connection),
             unacknowledged: connection.endpoint.unacknowledged(),
         })
     }
@@ -245,24 +252,35 @@ impl Stack {
         is_unicast && !ip.is_loopback() && !self.config.addresses.contains(&ip)
     }
 
-    /// Returns whether another connection has room. Where there is none, one in TIME-WAIT or a half-open one makes it.
-    pub(crate) fn has_room(&mut self) -> bool {
+    /// Finds room for another connection. Where there is none, one in TIME-WAIT or a half-open one makes it. Where memory is short,
+    /// half-open ones do: the others in question hold next to none.
+    pub(crate) fn find_room(&mut self) -> Result<(), ConnectError> {
         if self.connections.len() >= self.config.max_connections {
             match self.time_wait.first().copied() {
                 Some(oldest) => self.remove(oldest),
-                None => self.displace_half_open(),
+                None => drop(self.displace_half_open()),
             }
         }
-        self.connections.len() < self.config.max_connections
+        while !self.has_memory() && self.displace_half_open() {}
+        if self.connections.len() >= self.config.max_connections {
+            Err(ConnectError::TooMany)
+        } else if !self.has_memory() {
+            self.stats.without_memory += 1;
+            Err(ConnectError::NoMemory)
+        } else {
+            Ok(())
+        }
     }
 
-    /// Removes the half-open connection that gives way first, if there is one.
-    pub(crate) fn displace_half_open(&mut self) {
+    /// Removes the half-open connection that gives way first. Returns whether there was one.
+    pub(crate) fn displace_half_open(&mut self) -> bool {
         let place = self.half_open.first_to_go();
-        if let Some(oldest) = place.and_then(|place| self.by_place.get(&place).copied()) {
+        let oldest = place.and_then(|place| self.by_place.get(&place).copied());
+        if let Some(oldest) = oldest {
             self.remove(oldest);
             self.stats.displaced += 1;
         }
+        oldest.is_some()
     }
 
     fn free_ends(&self, local: IpAddr, remote: SocketAddr) -> Option<Ends> {
@@ -278,8 +296,9 @@ impl Stack {
             InitialSequence::Fixed(sequence) => sequence,
         };
         let ports = Ports { local: ends.local.port(), remote: ends.remote.port() };
-        let endpoint = Endpoint::new(self.config.tcp_at(ends.local.ip()), ports, sequence)
+        let mut endpoint = Endpoint::new(self.config.tcp_at(ends.local.ip()), ports, sequence)
             .expect("the configuration was validated, and an MTU of 576 has room for the least MSS");
+        endpoint.set_keep_alive(now, self.config.keep_alive);
         let id = ConnectionId(self.next);
         self.next += 1;
         if let Owner::HalfOpen(place) = owner {
@@ -287,6 +306,8 @@ impl Stack {
         }
         self.by_ends.insert(ends, id);
         self.connections.insert(id, Box::new(Connection::new(endpoint, ends, owner)));
+        self.charge(id);
+        self.limit(id);
         id
     }
 
@@ -330,6 +351,7 @@ impl Stack {
             connection.is_queued = true;
             self.queued.push_back(id);
         }
+        self.charge(id);
         self.arm(id);
     }
 
@@ -351,6 +373,7 @@ impl Stack {
     pub(crate) fn remove(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.remove(&id) else { return };
         self.by_ends.remove(&connection.ends);
+        self.reserved -= connection.reserved;
         self.time_wait.remove(&id);
         if let Some(due) = connection.timer {
             self.due.remove(&(due, id));

@@ -20,9 +20,11 @@ pub struct StackStats {
     pub resets: u64,
     /// Answers to segments and echo requests that were left out, as too many waited.
     pub unanswered: u64,
-    /// SYNs that were dropped for want of room.
+    /// SYNs that were dropped for want of room or memory.
     pub refused: u64,
-    /// Segments that were dropped as the application had not read too many short pieces.
+    /// Connections, of peers or of the application, that were refused for want of memory.
+    pub without_memory: u64,
+    /// Segments of which the data were dropped, as the application had left too many short pieces unread.
     pub crowded: u64,
     /// Connections that a peer opened.
     pub accepted: u64,

@@ -14,6 +14,8 @@ pub(crate) struct Reassembly<P> {
     parts: usize,
     bytes: u64,
     most_parts: usize,
+    /// Limit of the host, below `most_parts`.
+    limit: usize,
     /// A position in each of the runs that changed last, the latest first.
     recent: [Option<u64>; RECENT],
 }
@@ -44,7 +46,19 @@ pub(crate) enum Stored {
 impl<P: Payload> Reassembly<P> {
     /// An empty store that keeps at most `most_parts` pieces.
     pub(crate) fn new(most_parts: usize) -> Self {
-        Self { runs: VecDeque::new(), parts: 0, bytes: 0, most_parts, recent: [None; RECENT] }
+        Self {
+            runs: VecDeque::new(),
+            parts: 0,
+            bytes: 0,
+            most_parts,
+            limit: most_parts,
+            recent: [None; RECENT],
+        }
+    }
+
+    /// Keeps `most` pieces at most, or as many as it was made for if that is fewer. Pieces that are kept stay.
+    pub(crate) fn limit(&mut self, most: usize) {
+        self.limit = most.min(self.most_parts);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -68,7 +82,7 @@ impl<P: Payload> Reassembly<P> {
 
     /// Drops everything.
     pub(crate) fn clear(&mut self) {
-        *self = Self::new(self.most_parts);
+        *self = Self { limit: self.limit, ..Self::new(self.most_parts) };
     }
 
     /// Keeps the bytes of `data`, which start at `start`, as far as they are new.
@@ -83,7 +97,7 @@ impl<P: Payload> Reassembly<P> {
             self.touch(start);
             return Stored::New(0);
         }
-        if self.parts + (last - first) + 1 > self.most_parts {
+        if self.parts + (last - first) + 1 > self.limit {
             return Stored::Full;
         }
         let mut joined = Run { start, end: start, parts: VecDeque::new() };

@@ -5,7 +5,7 @@ use crate::net::args::Tcp as Args;
 use crate::problems::{Failure, say};
 use hopline_lab::Problem;
 use hopline_net::gateway::Way;
-use hopline_net::host_stack::{Accept, HostStack, HostStackConfig, StackConfig, forwards};
+use hopline_net::host_stack::{Accept, HostStack, HostStackConfig, KeepAlive, StackConfig, forwards};
 use hopline_net::service::{Figure, Ledger, Service};
 use hopline_scenario::document::Setting;
 use hopline_scenario::endpoint::tcp_config;
@@ -67,10 +67,19 @@ fn config(args: &Args) -> Result<HostStackConfig, Failure> {
             mtu: args.mtu,
             max_connections: most,
             max_half_open: config.stack.max_half_open.min(most),
+            max_memory: u64::from(args.max_memory) << 20,
+            keep_alive: keep_alive(args),
             ..config.stack
         },
         ..config
     })
+}
+
+/// Returns the keep-alive of all connections: probes come no further apart than the time before the first.
+fn keep_alive(args: &Args) -> Option<KeepAlive> {
+    let idle = args.keep_alive.map_or(KeepAlive::DEFAULT.idle, |time| time.0);
+    let interval = idle.min(KeepAlive::DEFAULT.interval);
+    (idle.as_nanos() > 0).then_some(KeepAlive { idle, interval, ..KeepAlive::DEFAULT })
 }
 
 /// Says what the stack is, and what keeps its packets here.

@@ -2,7 +2,7 @@
 
 use crate::gateway::{Destination, Way};
 use hopline_stack::{Secret, StackConfig};
-use hopline_transport::tcp;
+use hopline_transport::tcp::{self, KeepAlive};
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -43,9 +43,11 @@ impl HostStackConfig {
     pub fn new(tcp: tcp::Config, addresses: Vec<IpAddr>) -> io::Result<Self> {
         let mut secret = [0; 16];
         getrandom::fill(&mut secret).map_err(io::Error::other)?;
+        let stack = StackConfig::new(tcp, addresses, Secret(secret));
         Ok(Self {
             interface: "hopline%d".into(),
-            stack: StackConfig::new(tcp, addresses, Secret(secret)),
+            // The stack is the application of its connections: those behind it do not see the peer (RFC 9293 §3.8.4).
+            stack: StackConfig { keep_alive: Some(KeepAlive::DEFAULT), ..stack },
             ways: Vec::new(),
             accept: Vec::new(),
             buffer: 64 << 10,

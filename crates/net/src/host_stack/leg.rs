@@ -35,7 +35,7 @@ impl StackLeg {
         let id = shared.call(|stack, now| stack.connect(now, remote)).map_err(|error| match error {
             ConnectError::NoAddress => Denial::NetworkUnreachable,
             ConnectError::NotBeyond => Denial::NotAllowed,
-            ConnectError::TooMany => Denial::TooMany,
+            ConnectError::TooMany | ConnectError::NoMemory => Denial::TooMany,
         })?;
         let leg = Self::accepted(Arc::clone(shared), id);
         let opened = timeout(limit, poll_fn(|context| leg.poll_open(context))).await;

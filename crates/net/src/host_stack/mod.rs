@@ -22,5 +22,5 @@ mod service;
 mod shared;
 
 pub use config::{Accept, HostStackConfig};
-pub use hopline_stack::{InitialSequence, StackConfig};
+pub use hopline_stack::{InitialSequence, KeepAlive, StackConfig};
 pub use service::{HostStack, forwards};

@@ -234,9 +234,14 @@ impl Host {
             ("unknown_segments", "segments for no connection", stats.unknown),
             ("resets", "resets that answered them", stats.resets),
             ("unanswered_packets", "answers left out, as too many waited", stats.unanswered),
-            ("refused_syns", "SYNs dropped for want of room", stats.refused),
+            ("refused_syns", "SYNs dropped for want of room or memory", stats.refused),
+            ("memory_refusals", "connections refused for want of memory", stats.without_memory),
             ("displaced_half_open", "half-open connections that gave way", stats.displaced),
-            ("crowded_segments", "segments dropped behind too many short unread pieces", stats.crowded),
+            (
+                "crowded_segments",
+                "segments of which the data were dropped behind too many short unread pieces",
+                stats.crowded,
+            ),
             ("router_reports", "ICMP reports about data under way", stats.reports),
             ("stale_reports", "ICMP reports about nothing under way", stats.stale_reports),
             ("retransmissions", "segments sent again, of connections that are over", stats.retransmissions),
@@ -245,6 +250,7 @@ impl Host {
         let gauges = [
             ("connections", "connections of the stack", state.stack.len()),
             ("half_open_connections", "connections whose handshake is not complete", state.stack.half_open()),
+            ("memory_bytes", "memory that connections hold or have promised", state.stack.memory() as usize),
         ];
         let own = own.into_iter().map(|(name, doc, value)| Figure::counter(name, doc, value.load(Relaxed)));
         let of_stack = of_stack.into_iter().map(|(name, doc, value)| Figure::counter(name, doc, value));

@@ -4,7 +4,7 @@ use crate::world::{ADDRESSES, PORT, World, config, modern, pattern};
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_link::Emulation;
-use hopline_stack::{Stack, StackConfig};
+use hopline_stack::{ConnectionId, Event, Stack, StackConfig};
 use hopline_wire::ip::{Ecn, Header, Protocol};
 use hopline_wire::tcp::{Flags, Options, Segment};
 use proptest::prelude::*;
@@ -32,6 +32,31 @@ fn segment(from: (IpAddr, u16), flags: Flags, seq: u32, payload: &'static [u8]) 
 
 fn attacker(number: u32) -> (IpAddr, u16) {
     (IpAddr::V4(Ipv4Addr::from_bits(0x0b00_0000 + number / 50_000)), 1024 + (number % 50_000) as u16)
+}
+
+/// A segment with the acknowledgment number `ack`.
+fn acknowledging(from: (IpAddr, u16), seq: u32, ack: u32, payload: &'static [u8]) -> Vec<u8> {
+    let mut packet = segment(from, Flags::ACK, seq, payload);
+    let (ip, at) = Header::parse(&packet).unwrap();
+    let mut parsed = Segment::parse(&ip, &Bytes::copy_from_slice(&packet[at])).unwrap();
+    parsed.ack = Seq32(ack);
+    packet.truncate(20);
+    parsed.emit(&ip, &mut packet);
+    packet
+}
+
+/// Opens a connection of a peer whose initial sequence number is 0. Returns the peer, the stack's initial sequence number, and the name.
+fn open_by_hand(stack: &mut Stack) -> ((IpAddr, u16), u32, ConnectionId) {
+    stack.listen(PORT);
+    let peer = attacker(1);
+    stack.handle_packet(Instant::ZERO, &segment(peer, Flags::SYN, 0, b""));
+    let mut answer = Vec::new();
+    assert!(stack.poll_transmit(Instant::ZERO, &mut answer));
+    let ours = u32::from_be_bytes(answer[24..28].try_into().unwrap());
+    stack.handle_packet(Instant::ZERO, &acknowledging(peer, 1, ours.wrapping_add(1), b""));
+    while stack.poll_transmit(Instant::ZERO, &mut answer) {}
+    let Some(Event::Accepted(id)) = stack.poll_event() else { panic!("no connection") };
+    (peer, ours, id)
 }
 
 #[test]
@@ -99,24 +124,19 @@ fn addresses_that_no_host_has_are_ignored() {
 #[test]
 fn pieces_of_one_byte_that_nobody_reads_are_bounded() {
     let mut stack = Stack::new(config(1, modern())).unwrap();
-    stack.listen(PORT);
-    let peer = attacker(1);
-    stack.handle_packet(Instant::ZERO, &segment(peer, Flags::SYN, 0, b""));
+    let (peer, ours, id) = open_by_hand(&mut stack);
     let mut answer = Vec::new();
-    assert!(stack.poll_transmit(Instant::ZERO, &mut answer));
-    let ours = u32::from_be_bytes(answer[24..28].try_into().unwrap());
     for number in 0..10_000 {
-        let mut packet = segment(peer, Flags::ACK, 1 + number, b"x");
-        // The right acknowledgment number, and the checksum again.
-        let (ip, payload) = Header::parse(&packet).unwrap();
-        let mut parsed = Segment::parse(&ip, &Bytes::copy_from_slice(&packet[payload])).unwrap();
-        parsed.ack = Seq32(ours.wrapping_add(1));
-        packet.truncate(20);
-        parsed.emit(&ip, &mut packet);
-        stack.handle_packet(Instant::ZERO, &packet);
+        stack.handle_packet(Instant::ZERO, &acknowledging(peer, 1 + number, ours + 1, b"x"));
         while stack.poll_transmit(Instant::ZERO, &mut answer) {}
     }
     assert_eq!(stack.stats().crowded, 10_000 - 8192);
+    // The data of such a segment are dropped. What it acknowledges is not.
+    assert_eq!(stack.send(Instant::ZERO, id, b"data"), 4);
+    assert!(stack.poll_transmit(Instant::ZERO, &mut answer));
+    stack.handle_packet(Instant::ZERO, &acknowledging(peer, 1 + 8192, ours + 5, b"x"));
+    assert_eq!(stack.status(id).unwrap().unacknowledged, 0);
+    assert_eq!(stack.stats().crowded, 10_001 - 8192);
 }
 
 proptest! {

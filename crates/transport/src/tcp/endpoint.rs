@@ -7,6 +7,7 @@ use super::door::Door;
 use super::ecn::Ecn as EcnState;
 use super::feedback::Route;
 use super::frto::Steps;
+use super::keep_alive::Keep;
 use super::rack::Rack;
 use super::receive::Receiver;
 use super::rto::Rto;
@@ -60,6 +61,8 @@ pub struct Endpoint<P: Payload> {
     pub(super) pacing: Option<Box<Pacer>>,
     /// `None`: no TCP-DOOR.
     pub(super) door: Option<Box<Door>>,
+    /// `None`: no keep-alive.
+    pub(super) keep: Option<Box<Keep>>,
     /// What is known of the route.
     pub(super) route: Route,
     pub(super) options: Negotiated,
@@ -214,6 +217,7 @@ impl<P: Payload> Endpoint<P> {
             timers: TimerTable::new(),
             pacing: config.pacing.machine().map(|pacing| Box::new(Pacer::Adaptive(*pacing))),
             door: config.door.map(|door| Box::new(Door::new(door))),
+            keep: None,
             route: Route::NEW,
             options: Negotiated { timestamps: false, sack: false },
             ecn: EcnState::default(),

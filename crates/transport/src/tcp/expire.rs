@@ -26,6 +26,7 @@ impl<P: Payload> Endpoint<P> {
                 Timer::TimeWait => self.finish(CloseReason::Finished),
                 Timer::Release | Timer::MarkPause => {} // what waited is chosen when the outputs are drained
                 Timer::Route => self.on_route_timer(now),
+                Timer::KeepAlive => self.on_keep_alive(now),
             }
         }
     }

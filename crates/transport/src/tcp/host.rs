@@ -3,7 +3,32 @@
 use super::config::MIN_MSS;
 use super::endpoint::Endpoint;
 use super::input::TIMESTAMPS_LEN;
+use crate::connection::State;
 use hopline_core::{Payload, Seq32};
+
+/// Limits of received data that a host sets below those of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiveLimits {
+    /// Receive buffer, bytes; at most that of the configuration.
+    pub buffer: u64,
+    /// Unread pieces from which on data are dropped, while their acknowledgments are still taken. Pieces that fill a gap may exceed it.
+    pub unread_pieces: usize,
+    /// Pieces out of order that are kept; at most as many as the configured buffer permits.
+    pub unordered_pieces: usize,
+}
+
+/// Memory of received data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiveUse {
+    /// Bytes of the announced window that have not arrived in order.
+    pub promised: u64,
+    /// Bytes that wait for [`Endpoint::recv`].
+    pub unread: u64,
+    /// Pieces in which they wait. Each takes memory of its own, however short it is.
+    pub unread_pieces: usize,
+    /// Pieces out of order.
+    pub unordered_pieces: usize,
+}
 
 impl<P: Payload> Endpoint<P> {
     /// Returns whether `seq` was sent and is not acknowledged. A report of a router that quotes another number is stale or forged
@@ -27,10 +52,26 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Returns the number of pieces in which received data wait for [`recv`](Self::recv). Each takes memory of its own, however short
-    /// it is.
+    /// Sets the limits of received data, as often as they change. A window that was announced is kept (RFC 9293 §3.8.6.2.1): a smaller
+    /// limit takes effect as data arrive.
+    pub fn limit_receive(&mut self, limits: ReceiveLimits) {
+        self.rcv.buffer = limits.buffer.min(self.config.receive_buffer.into());
+        self.rcv.most_ready = limits.unread_pieces;
+        self.rcv.store.limit(limits.unordered_pieces);
+    }
+
+    /// Returns the memory that received data take, and that the announced window may yet take.
     #[must_use]
-    pub fn unread_pieces(&self) -> usize {
-        self.rcv.ready.len()
+    pub fn receive_use(&self) -> ReceiveUse {
+        let rcv = &self.rcv;
+        // Data out of order lie in the window.
+        let opens = matches!(self.state, State::Listen | State::SynSent | State::SynReceived);
+        let promised = if opens || self.state.may_receive() { rcv.edge.saturating_sub(rcv.nxt) } else { 0 };
+        ReceiveUse {
+            promised: promised.max(rcv.store.len()),
+            unread: rcv.ready_bytes,
+            unread_pieces: rcv.ready.len(),
+            unordered_pieces: rcv.store.parts(),
+        }
     }
 }

@@ -162,6 +162,7 @@ impl<P: Payload> Endpoint<P> {
         self.snd.syn_pending = false;
         self.timers.stop(Timer::Retransmit);
         self.state = State::Established;
+        self.start_keep_alive(now);
         self.event(Event::Connected);
         self.enter_closing();
         self.note_window(1, segment);
@@ -188,6 +189,7 @@ impl<P: Payload> Endpoint<P> {
         }
         self.check_ack(now, &segment)?;
         // RFC 5961 §5.2: a segment changes nothing before its ACK is known to be acceptable.
+        self.note_heard(now);
         self.note_timestamp(now, position, &segment);
         let start = self.cut_to_window(position, &mut segment);
         self.note_mark(&segment);

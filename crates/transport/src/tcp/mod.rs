@@ -42,6 +42,7 @@ mod feedback;
 mod frto;
 mod host;
 mod input;
+mod keep_alive;
 mod output;
 mod pacing;
 mod presets;
@@ -82,6 +83,8 @@ pub use feedback::{
     RtoAfter, TcpFConfig, WindowAfter,
 };
 pub use frto::Frto;
+pub use host::{ReceiveLimits, ReceiveUse};
+pub use keep_alive::KeepAlive;
 pub use rack::RackConfig;
 pub use spurious::{Detector, Spurious};
 pub use stats::{DoorStats, DropReason, Drops, FeedbackStats, Stats};

@@ -32,6 +32,9 @@ impl<P: Payload> Endpoint<P> {
             }
             self.arm_persist(now);
         }
+        if let Some(probe) = self.keep_alive_probe(now) {
+            return Some(probe);
+        }
         if self.rcv.owed == OwedAck::Now {
             return Some(self.pure_ack(now));
         }
@@ -48,7 +51,7 @@ impl<P: Payload> Endpoint<P> {
         let flags = if answers { Flags::SYN | Flags::ACK } else { Flags::SYN };
         let ack = if answers { self.rcv.seq(self.rcv.nxt) } else { Seq32(0) };
         let mut segment = self.bare_segment(self.snd.iss, ack, flags | self.ecn_setup());
-        segment.window = self.rcv.syn_window(&self.config);
+        segment.window = self.rcv.syn_window();
         segment.options.mss = Some(self.config.mss as u16);
         // A SYN-ACK carries only what the SYN offered (RFC 7323 §1.3, RFC 2018 §2).
         let shift = Receiver::<P>::shift_for(&self.config);
@@ -86,7 +89,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Fills in acknowledgment, window and options; what was owed is paid.
-    fn complete(&mut self, now: Instant, segment: &mut Segment<P>) {
+    pub(super) fn complete(&mut self, now: Instant, segment: &mut Segment<P>) {
         segment.ack = self.rcv.seq(self.rcv.nxt);
         segment.flags |= self.ecn_echo();
         segment.window = self.rcv.announce(&self.config);

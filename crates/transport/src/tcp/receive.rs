@@ -35,6 +35,10 @@ pub(super) struct Receiver<P> {
     pub(super) store: Reassembly<P>,
     /// Data that arrived again, to be told with the next acknowledgment (RFC 2883).
     duplicate: Option<(u64, u64)>,
+    /// Bytes of receive buffer in use: those of the configuration, or fewer where the host says so.
+    pub(super) buffer: u64,
+    /// Pieces that `ready` may hold before data are dropped.
+    pub(super) most_ready: usize,
     /// Position of the peer's FIN, once seen.
     pub(super) fin: Option<u64>,
     pub(super) owed: OwedAck,
@@ -69,6 +73,8 @@ impl<P: Payload> Receiver<P> {
             ready: VecDeque::new(),
             ready_bytes: 0,
             store: Reassembly::new(pieces),
+            buffer: config.receive_buffer.into(),
+            most_ready: usize::MAX,
             duplicate: None,
             fin: None,
             owed: OwedAck::None,
@@ -89,8 +95,8 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// The window for a SYN, which is never scaled (RFC 7323 §2.2).
-    pub(super) fn syn_window(&mut self, config: &Config) -> u16 {
-        let window = config.receive_buffer.min(0xffff) as u16;
+    pub(super) fn syn_window(&mut self) -> u16 {
+        let window = self.buffer.min(0xffff) as u16;
         self.edge = self.edge.max(self.nxt + u64::from(window));
         window
     }
@@ -98,9 +104,9 @@ impl<P: Payload> Receiver<P> {
     /// The window field to announce; moves the edge.
     pub(super) fn announce(&mut self, config: &Config) -> u16 {
         let offered = self.edge - self.nxt;
-        let free = self.free(config);
+        let free = self.free();
         // RFC 9293 §3.8.6.2.2: the edge moves by a segment or half the buffer at least.
-        let window = if free >= offered + least_step(config) { free } else { offered };
+        let window = if free >= offered + self.least_step(config) { free } else { offered };
         // Rounding down may retract the edge seen by the peer by less than one unit (RFC 7323 §2.4); what was announced
         // before is still accepted.
         let field = (window >> self.scale).min(0xffff) as u16;
@@ -108,15 +114,19 @@ impl<P: Payload> Receiver<P> {
         field
     }
 
-    fn free(&self, config: &Config) -> u64 {
-        u64::from(config.receive_buffer).saturating_sub(self.ready_bytes)
+    fn free(&self) -> u64 {
+        self.buffer.saturating_sub(self.ready_bytes)
+    }
+
+    fn least_step(&self, config: &Config) -> u64 {
+        (self.buffer / 2).min(config.mss.into()).max(1)
     }
 
     /// The user read something: the peer learns at once if that at least doubles its window (as Linux does).
     pub(super) fn note_window_update(&mut self, config: &Config) {
         let offered = self.edge - self.nxt;
-        let free = self.free(config).min(0xffff << self.scale);
-        if free >= 2 * offered && free >= offered + least_step(config) {
+        let free = self.free().min(0xffff << self.scale);
+        if free >= 2 * offered && free >= offered + self.least_step(config) {
             self.owed = OwedAck::Now;
         }
     }
@@ -146,10 +156,6 @@ impl<P: Payload> Receiver<P> {
     fn blocks_to_tell(&self) -> impl Iterator<Item = (u64, u64)> {
         self.duplicate.into_iter().chain(self.store.blocks())
     }
-}
-
-fn least_step(config: &Config) -> u64 {
-    u64::from((config.receive_buffer / 2).min(config.mss).max(1))
 }
 
 impl<P: Payload> Endpoint<P> {
@@ -203,11 +209,17 @@ impl<P: Payload> Endpoint<P> {
             self.drop_segment(DropReason::AfterClose);
             return;
         }
+        let in_order = position == self.rcv.nxt;
+        if len > 0 && self.rcv.ready.len() >= self.rcv.most_ready {
+            // What the segment acknowledges was taken. The data come again, as if they had been lost.
+            self.drop_segment(DropReason::Unread);
+            self.rcv.owed = OwedAck::Now;
+            return;
+        }
         if fin {
             // The first FIN counts; a peer that moves it is broken.
             self.rcv.fin.get_or_insert(position + len);
         }
-        let in_order = position == self.rcv.nxt;
         let filled_gap = !self.rcv.store.is_empty();
         if len > 0 {
             if filled_gap && let Some((left, right)) = self.rcv.store.first_overlap(position, position + len)

@@ -42,6 +42,8 @@ pub struct Stats {
     pub out_of_order: u64,
     /// Zero-window probes sent.
     pub window_probes: u64,
+    /// Keep-alive probes sent (RFC 9293 §3.8.4).
+    pub keep_alives: u64,
     /// Challenge ACKs sent (RFC 5961).
     pub challenge_acks: u64,
     /// Reports of duplicates owed to the peer, each with one ACK (D-SACK, RFC 2883).
@@ -164,11 +166,13 @@ pub enum DropReason {
     AfterClose,
     /// More out-of-order pieces than the endpoint keeps.
     ReassemblyFull,
+    /// Data behind more unread pieces than the host permits.
+    Unread,
 }
 
 impl DropReason {
     /// Every reason.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::WrongPort,
         Self::Closed,
         Self::Unexpected,
@@ -180,6 +184,7 @@ impl DropReason {
         Self::NoTimestamp,
         Self::AfterClose,
         Self::ReassemblyFull,
+        Self::Unread,
     ];
 }
 

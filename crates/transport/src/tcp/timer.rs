@@ -23,6 +23,8 @@ pub enum Timer {
     MarkPause,
     /// There is no route: a probe is due, or the wait for its return is over.
     Route,
+    /// The peer of an idle connection is to be probed (RFC 9293 §3.8.4).
+    KeepAlive,
 }
 
 impl TimerKind for Timer {
@@ -36,6 +38,7 @@ impl TimerKind for Timer {
         Self::Release,
         Self::MarkPause,
         Self::Route,
+        Self::KeepAlive,
     ];
 
     fn index(self) -> usize {

@@ -51,6 +51,13 @@ pub(crate) struct Tcp {
     #[arg(long, value_name = "N", default_value_t = 1024)]
     #[arg(value_parser = whole::<u32>(1..=1 << 20), allow_negative_numbers = true)]
     pub(crate) max_connections: u32,
+    /// Memory of all connections together, MiB
+    #[arg(long, value_name = "MIB", default_value_t = 256)]
+    #[arg(value_parser = whole::<u32>(1..=1 << 20), allow_negative_numbers = true)]
+    pub(crate) max_memory: u32,
+    /// Probe a peer that was silent for this time, and end the connection if it stays so; 0s: never [default: 120min]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) keep_alive: Option<Time>,
     /// End after this time: 30s [default: SIGTERM or Ctrl-C ends it]
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) lasting: Option<Time>,

@@ -1,0 +1,136 @@
+//! Memory of all connections together.
+//!
+//! A connection has a few kilobytes for certain, and may take more as long as it holds less than what is free: the dynamic threshold of
+//! Choudhury and Hahne ("Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", IEEE/ACM Trans. Networking 6(2), 1998) with
+//! α = 1. So one connection takes at most half of the limit, and a new one finds room. An announced window counts as taken, since it
+//! cannot be taken back (RFC 9293 §3.8.6.2.1). Therefore a window begins small and grows with what the application reads.
+
+use crate::connection::{Connection, ConnectionId};
+use crate::stack::Stack;
+use hopline_transport::tcp::{Config, ReceiveLimits};
+
+/// Bytes of the receive window that a connection has for certain, as far as its receive buffer is no smaller.
+const LEAST_RECEIVE: u64 = 16 << 10;
+/// Bytes to send that a connection may hold for certain, as far as its send buffer is no smaller.
+const LEAST_SEND: u64 = 16 << 10;
+/// Unread pieces that a connection may hold for certain.
+const LEAST_PIECES: usize = 200;
+/// Most unread pieces, whatever memory is free.
+const MOST_PIECES: usize = 8192;
+/// Memory that a piece of received data takes beside its data: its header, the handle, and what the allocator adds, bytes.
+const PIECE: u64 = 160;
+/// Receive window with which a connection begins, bytes: as much as a SYN can announce (RFC 7323 §2.2).
+const FIRST_WINDOW: u64 = 0xffff;
+
+/// Memory that a connection has for certain, bytes.
+pub(crate) const LEAST: u64 = LEAST_RECEIVE + LEAST_SEND + LEAST_PIECES as u64 * PIECE;
+
+/// Growth of a receive window, by what the application reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    /// Bytes that may be unread or announced.
+    size: u64,
+    /// Bytes that the application had read when the window grew last.
+    read: u64,
+}
+
+impl Window {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self { size: FIRST_WINDOW.min(config.receive_buffer.into()), read: 0 }
+    }
+
+    /// Doubles the window each time half of it was read. So it is always larger than what a sender in slow start has sent by then.
+    fn grow(&mut self, read: u64, most: u64) {
+        while self.size < most && read - self.read >= self.size / 2 {
+            self.read += self.size / 2;
+            self.size = (2 * self.size).min(most);
+        }
+    }
+}
+
+/// Memory that a connection holds, or has promised to hold.
+#[derive(Clone, Copy, Debug)]
+struct Holding {
+    /// Unread bytes, and those of the announced window.
+    receive: u64,
+    send: u64,
+    unread_pieces: usize,
+    unordered_pieces: usize,
+}
+
+impl Holding {
+    fn of(connection: &Connection) -> Self {
+        let used = connection.endpoint.receive_use();
+        let rest = connection.rest.as_ref().map_or(0, bytes::Bytes::len) as u64;
+        Self {
+            receive: used.promised + used.unread + rest,
+            send: connection.endpoint.unacknowledged(),
+            unread_pieces: used.unread_pieces,
+            unordered_pieces: used.unordered_pieces,
+        }
+    }
+
+    /// Returns the bytes that are set aside for it: what it holds, but no part less than what it has for certain while it may use that.
+    fn reserved(&self, connection: &Connection) -> u64 {
+        let state = connection.endpoint.state();
+        let receives = state.may_receive() || state.may_send() && !connection.peer_closed;
+        let (receive, pieces) = if receives { (LEAST_RECEIVE, LEAST_PIECES) } else { (0, 0) };
+        let send = if state.may_send() { LEAST_SEND } else { 0 };
+        let pieces = self.unread_pieces.max(pieces) + self.unordered_pieces;
+        self.receive.max(receive) + self.send.max(send) + pieces as u64 * PIECE
+    }
+}
+
+impl Stack {
+    /// Returns the memory that connections hold or have promised to hold, bytes: at most the configured limit.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        self.reserved
+    }
+
+    /// Returns whether a new connection has the memory that each has for certain.
+    pub(crate) fn has_memory(&self) -> bool {
+        self.reserved + LEAST <= self.config.max_memory
+    }
+
+    /// Returns the bytes by which a connection may grow that has `reserved`: as many as leave free what it then has.
+    fn spare(&self, reserved: u64) -> u64 {
+        self.config.max_memory.saturating_sub(self.reserved).saturating_sub(reserved) / 2
+    }
+
+    /// Returns the bytes that `send` takes now.
+    pub(crate) fn send_capacity(&self, connection: &Connection) -> u64 {
+        let held = connection.endpoint.unacknowledged();
+        let most = held.max(LEAST_SEND) + self.spare(connection.reserved);
+        connection.endpoint.send_capacity().min(most - held)
+    }
+
+    /// Sets the limits of a connection before it takes a segment or announces a window.
+    pub(crate) fn limit(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get(&id) else { return };
+        let holding = Holding::of(connection);
+        let spare = self.spare(connection.reserved);
+        let rest = connection.rest.as_ref().map_or(0, bytes::Bytes::len) as u64;
+        let pieces = usize::try_from(spare / PIECE).unwrap_or(usize::MAX);
+        let window = connection.window.size.min(holding.receive.max(LEAST_RECEIVE) + spare);
+        let limits = ReceiveLimits {
+            buffer: window.saturating_sub(rest),
+            unread_pieces: MOST_PIECES.min(holding.unread_pieces.max(LEAST_PIECES).saturating_add(pieces)),
+            unordered_pieces: holding.unordered_pieces.saturating_add(pieces),
+        };
+        let connection = self.connections.get_mut(&id).expect("nothing was removed");
+        connection.endpoint.limit_receive(limits);
+    }
+
+    /// Counts what a connection holds after it has changed.
+    pub(crate) fn charge(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let holding = Holding::of(connection);
+        let used = connection.endpoint.receive_use();
+        let read = connection.endpoint.stats().bytes_received - used.unread;
+        connection.window.grow(read, connection.endpoint.config().receive_buffer.into());
+        let reserved = holding.reserved(connection);
+        self.reserved = self.reserved - connection.reserved + reserved;
+        connection.reserved = reserved;
+    }
+}

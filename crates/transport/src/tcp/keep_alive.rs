@@ -1,0 +1,93 @@
+//! Keep-alive of an idle connection (RFC 9293 §3.8.4).
+
+use super::endpoint::Endpoint;
+use super::timer::Timer;
+use crate::connection::CloseReason;
+use hopline_core::{Duration, Instant, Payload};
+use hopline_wire::tcp::{Flags, Segment};
+
+/// Times of keep-alive. RFC 9293 §3.8.4 has a connection without it unless the application asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Time without a segment of the peer after which the first probe leaves. More than zero; two hours at least by default (MUST-28).
+    pub idle: Duration,
+    /// Time between two probes. More than zero.
+    pub interval: Duration,
+    /// Probes without an answer after which the connection ends, one interval after the last.
+    pub probes: u32,
+}
+
+impl KeepAlive {
+    /// Two hours, then nine probes, 75 s apart: the least that RFC 9293 permits as a default, and the default of Linux.
+    pub const DEFAULT: Self =
+        Self { idle: Duration::from_secs(2 * 3600), interval: Duration::from_secs(75), probes: 9 };
+}
+
+/// Keep-alive of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Keep {
+    config: KeepAlive,
+    /// Arrival of the last acceptable segment.
+    heard: Instant,
+    /// Probes sent since.
+    unanswered: u32,
+    /// A probe is to leave now.
+    pending: bool,
+}
+
+impl<P: Payload> Endpoint<P> {
+    /// Turns keep-alive on or, with `None`, off. A peer that does not answer its probes ends the connection as
+    /// [timed out](CloseReason::TimedOut).
+    pub fn set_keep_alive(&mut self, now: Instant, config: Option<KeepAlive>) {
+        self.timers.stop(Timer::KeepAlive);
+        self.keep = config.map(|config| Box::new(Keep { config, heard: now, unanswered: 0, pending: false }));
+        if self.state.is_synchronized() {
+            self.start_keep_alive(now);
+        }
+    }
+
+    /// Begins to measure how long the peer of an open connection is silent.
+    pub(super) fn start_keep_alive(&mut self, now: Instant) {
+        if let Some(keep) = &mut self.keep {
+            (keep.heard, keep.unanswered) = (now, 0);
+            self.timers.set(Timer::KeepAlive, now + keep.config.idle);
+        }
+    }
+
+    /// Records a segment that passed the checks of RFC 9293 §3.10.7.4. The timer follows when it expires.
+    pub(super) fn note_heard(&mut self, now: Instant) {
+        if let Some(keep) = &mut self.keep {
+            (keep.heard, keep.unanswered, keep.pending) = (now, 0, false);
+        }
+    }
+
+    pub(super) fn on_keep_alive(&mut self, now: Instant) {
+        // MUST-26: a probe is sent only when no data are outstanding. Those are retransmitted, or probe the window, and end the connection
+        // by a limit of their own.
+        let asks_already = self.snd.outstanding() || self.timers.is_set(Timer::Persist);
+        let Some(keep) = &mut self.keep else { return };
+        let due = keep.heard + keep.config.idle;
+        if due > now {
+            return self.timers.set(Timer::KeepAlive, due);
+        }
+        if !asks_already {
+            if keep.unanswered >= keep.config.probes {
+                return self.finish(CloseReason::TimedOut);
+            }
+            keep.unanswered += 1;
+            keep.pending = true;
+        }
+        self.timers.set(Timer::KeepAlive, now + keep.config.interval);
+    }
+
+    /// Returns a probe that is due: without data, and with a sequence number that the peer has acknowledged, so that it has to answer.
+    pub(super) fn keep_alive_probe(&mut self, now: Instant) -> Option<Segment<P>> {
+        let keep = self.keep.as_mut().filter(|keep| keep.pending)?;
+        keep.pending = false;
+        self.stats.keep_alives += 1;
+        let mut probe =
+            self.bare_segment(self.snd.seq(self.snd.max - 1), self.rcv.seq(self.rcv.nxt), Flags::ACK);
+        self.complete(now, &mut probe);
+        Some(probe)
+    }
+}
