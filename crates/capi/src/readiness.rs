@@ -59,14 +59,16 @@ pub(crate) fn wait(entries: &mut [tpa_pollfd], limit: Option<Duration>) -> Resul
         let sockets: Vec<_> = entries.iter().map(|entry| table::get(entry.handle).ok()).collect();
         let mut all = Vec::new();
         for (entry, socket) in entries.iter_mut().zip(&sockets) {
-            let found = match socket {
-                _ if entry.handle < 0 => 0,
-                None => TPA_POLLNVAL,
+            let look = match socket {
+                _ if entry.handle < 0 => Look::of(0),
+                None => Look::of(TPA_POLLNVAL),
                 Some(socket) => look(socket, entry.events.into(), &waker),
             };
             // A constant of a few bits.
-            entry.revents = found as c_short;
-            all.extend(socket.iter().filter_map(|socket| awaited(socket, entry)));
+            entry.revents = look.found as c_short;
+            all.extend(look.awaited);
+            #[cfg(test)]
+            tests::interleave();
         }
         let ready = entries.iter().filter(|entry| entry.revents != 0).count();
         let left = limit.map(|limit| limit.saturating_sub(began.elapsed()));
@@ -82,36 +84,49 @@ pub(crate) fn wait(entries: &mut [tpa_pollfd], limit: Option<Duration>) -> Resul
     }
 }
 
-/// Source of a change that wakes no waker: its descriptor is polled.
-fn awaited(socket: &Arc<Socket>, entry: &tpa_pollfd) -> Option<Awaited> {
-    match &*socket.progressed() {
-        State::Listening(_) if asks(entry, TPA_POLLIN) => Some(Awaited::Listener(Arc::clone(socket))),
-        State::Calling(Begun::TpaOrTcp(_), ..) => Some(Awaited::Choice(Arc::clone(socket))),
-        State::Open(stream) if matches!(&**stream, Stream::Tcp(_)) => {
-            Some(Awaited::Tcp(Arc::clone(stream), asked_of_tcp(entry.events.into())))
-        }
-        _ => None,
+/// State of a socket at one moment: the calls that it would take, and what tells of a change from that moment on. Both come of one look,
+/// since the socket may change between two.
+struct Look {
+    found: c_int,
+    /// Descriptor of a change that wakes no waker. Without one the waker is woken, or nothing changes by itself.
+    awaited: Option<Awaited>,
+}
+
+impl Look {
+    const fn of(found: c_int) -> Self {
+        Self { found, awaited: None }
     }
 }
 
-/// Returns the calls that a socket would take now. The waker is woken when that may have changed, unless it is [awaited].
-fn look(socket: &Socket, events: c_int, waker: &Waker) -> c_int {
+/// Looks at a socket. The waker is woken when it may have changed, unless a descriptor is awaited.
+fn look(socket: &Arc<Socket>, events: c_int, waker: &Waker) -> Look {
     let asked = TPA_POLLERR | TPA_POLLHUP | events;
-    let stream = match &*socket.progressed() {
-        State::Idle(_) | State::Closed => return TPA_POLLHUP,
-        State::Failed(..) => return (TPA_POLLERR | TPA_POLLHUP | TPA_POLLIN | TPA_POLLOUT) & asked,
-        State::Listening(_) => {
-            return if events & TPA_POLLIN != 0 && is_readable(socket) { TPA_POLLIN } else { 0 };
+    loop {
+        let stream = match &*socket.progressed() {
+            State::Idle(_) | State::Closed => return Look::of(TPA_POLLHUP),
+            State::Failed(..) => {
+                return Look::of((TPA_POLLERR | TPA_POLLHUP | TPA_POLLIN | TPA_POLLOUT) & asked);
+            }
+            State::Listening(_) if events & TPA_POLLIN == 0 => return Look::of(0),
+            State::Listening(_) => {
+                let found = if is_readable(socket) { TPA_POLLIN } else { 0 };
+                return Look { found, awaited: Some(Awaited::Listener(Arc::clone(socket))) };
+            }
+            State::Calling(Begun::TpaOrTcp(_), ..) => {
+                return Look { found: 0, awaited: Some(Awaited::Choice(Arc::clone(socket))) };
+            }
+            State::Calling(Begun::Stream(stream), ..) | State::Open(stream) => Arc::clone(stream),
+        };
+        let found = look_at_stream(&stream, events, waker);
+        let awaited = matches!(&*stream, Stream::Tcp(_))
+            .then(|| Awaited::Tcp(Arc::clone(&stream), asked_of_tcp(events)));
+        // Whether it is open, and to whom, is looked at before anything is said of a stream, and anew after it wakes us.
+        match &*socket.progressed() {
+            State::Open(now) if Arc::ptr_eq(now, &stream) => return Look { found: found & asked, awaited },
+            State::Calling(Begun::Stream(now), ..) if Arc::ptr_eq(now, &stream) => return Look::of(0),
+            // Another thread has changed it meanwhile.
+            _ => {}
         }
-        State::Calling(Begun::TpaOrTcp(_), ..) => return 0,
-        State::Calling(Begun::Stream(stream), ..) | State::Open(stream) => Arc::clone(stream),
-    };
-    let found = look_at_stream(&stream, events, waker);
-    // Whether it is open, and to whom, is looked at before anything is said of a stream, and anew after it wakes us.
-    match &*socket.progressed() {
-        State::Open(_) => found & asked,
-        State::Failed(..) => (TPA_POLLERR | TPA_POLLHUP | TPA_POLLIN | TPA_POLLOUT) & asked,
-        _ => 0,
     }
 }
 
@@ -149,10 +164,6 @@ fn asked_of_tcp(events: c_int) -> PollFlags {
     asked.into_iter().filter(|(event, _)| events & event != 0).map(|(_, flag)| flag).collect()
 }
 
-fn asks(entry: &tpa_pollfd, event: c_int) -> bool {
-    c_int::from(entry.events) & event != 0
-}
-
 fn is_readable(socket: &Socket) -> bool {
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&at_once)).is_ok_and(|ready| ready > 0)
@@ -171,4 +182,104 @@ fn bell() -> Result<Arc<Bell>> {
 fn silence(bell: &Bell) {
     // It may not have rung.
     let _ = rustix::io::read(&bell.0, &mut [0u8; 8]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::tpa_option::{TPA_NONBLOCK, TPA_PROTOCOL};
+    use crate::abi::tpa_protocol::TPA_PROTOCOL_TPA_OR_TCP;
+    use crate::socket::End;
+    use std::cell::RefCell;
+
+    /// Longer than any step of a test takes.
+    const LONG: Duration = Duration::from_secs(30);
+
+    thread_local! {
+        /// Work of another thread that falls between the look at a socket and the sleep, once.
+        static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
+    }
+
+    /// Called after each look at a socket.
+    pub(super) fn interleave() {
+        if let Some(work) = MEANWHILE.take() {
+            work();
+        }
+    }
+
+    fn socket() -> Socket {
+        let socket = Socket::new().unwrap();
+        socket.set(TPA_PROTOCOL, &(TPA_PROTOCOL_TPA_OR_TCP as c_int).to_ne_bytes()).unwrap();
+        socket.set(TPA_NONBLOCK, &1i32.to_ne_bytes()).unwrap();
+        socket
+    }
+
+    fn listener() -> Socket {
+        let listener = socket();
+        listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        listener.listen(8).unwrap();
+        listener
+    }
+
+    /// Polls the socket while `meanwhile` happens. Returns what was found; nothing, if the poll slept to its end.
+    fn found(handle: c_int, events: c_int, meanwhile: impl FnOnce() + 'static) -> c_int {
+        MEANWHILE.set(Some(Box::new(meanwhile)));
+        let mut entries = [tpa_pollfd { handle, events: events as c_short, revents: 0 }];
+        let began = now();
+        wait(&mut entries, Some(LONG)).unwrap();
+        let slept = began.elapsed() >= LONG;
+        if slept { 0 } else { entries[0].revents.into() }
+    }
+
+    #[test]
+    fn a_choice_that_falls_between_the_look_and_the_sleep_is_noticed() {
+        let listener = listener();
+        let handle = table::insert(socket());
+        let connecting = table::get(handle).unwrap();
+        let refusal = connecting.connect(listener.local().unwrap()).unwrap_err();
+        assert_eq!(refusal.errno, libc::EINPROGRESS);
+        let meanwhile = move || {
+            while matches!(&*connecting.progressed(), State::Calling(..)) {
+                std::thread::yield_now();
+            }
+        };
+        assert_eq!(found(handle, TPA_POLLOUT, meanwhile), TPA_POLLOUT);
+        table::remove(handle).unwrap().end(End::Abort).unwrap();
+    }
+
+    #[test]
+    fn a_refusal_that_comes_between_the_look_and_the_sleep_is_noticed() {
+        let free = listener().local().unwrap();
+        let handle = table::insert(socket());
+        let connecting = table::get(handle).unwrap();
+        assert_eq!(connecting.connect(free).unwrap_err().errno, libc::EINPROGRESS);
+        let meanwhile = move || {
+            while matches!(&*connecting.progressed(), State::Calling(..)) {
+                std::thread::yield_now();
+            }
+        };
+        assert_ne!(found(handle, TPA_POLLOUT, meanwhile) & TPA_POLLERR, 0);
+        table::remove(handle).unwrap().end(End::Abort).unwrap();
+    }
+
+    #[test]
+    fn a_listener_that_is_closed_between_the_look_and_the_sleep_is_noticed() {
+        let handle = table::insert(listener());
+        let listening = table::get(handle).unwrap();
+        let meanwhile = move || listening.end(End::Abort).unwrap();
+        assert_eq!(found(handle, TPA_POLLIN, meanwhile), TPA_POLLHUP);
+        table::remove(handle).unwrap();
+    }
+
+    #[test]
+    fn a_connection_that_is_aborted_between_the_look_and_the_sleep_is_noticed() {
+        let listener = listener();
+        let handle = table::insert(socket());
+        let connected = table::get(handle).unwrap();
+        let _ = connected.connect(listener.local().unwrap());
+        assert_eq!(found(handle, TPA_POLLOUT, || {}), TPA_POLLOUT);
+        let meanwhile = move || connected.end(End::Abort).unwrap();
+        assert_eq!(found(handle, TPA_POLLIN, meanwhile), TPA_POLLHUP);
+        table::remove(handle).unwrap();
+    }
 }
