@@ -115,7 +115,8 @@ enum tpa_option {
      */
     TPA_CLOSE_TIMEOUT = 12,
     /**
-     * How long the peer may be silent before the connection is given up, ms; set before tpa_connect or tpa_listen. Default 120000.
+     * How long the peer may be silent before the connection is given up, ms; set before tpa_connect or tpa_listen. Over TCP a window that
+     * stays closed is no silence, and 0 turns keep-alive off. Default 120000.
      */
     TPA_SILENCE = 13,
     /**

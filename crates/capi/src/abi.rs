@@ -57,7 +57,8 @@ pub enum tpa_option {
     TPA_SEND_TIMEOUT = 11,
     /// How long tpa_close waits until the peer has everything, ms. Default 0.
     TPA_CLOSE_TIMEOUT = 12,
-    /// How long the peer may be silent before the connection is given up, ms; set before tpa_connect or tpa_listen. Default 120000.
+    /// How long the peer may be silent before the connection is given up, ms; set before tpa_connect or tpa_listen. Over TCP a window that
+    /// stays closed is no silence, and 0 turns keep-alive off. Default 120000.
     TPA_SILENCE = 13,
     /// Only for tpa_getsockopt: the errno of a tpa_connect that failed after EINPROGRESS, which is then forgotten; EINPROGRESS while it
     /// goes on; 0 otherwise. An int.

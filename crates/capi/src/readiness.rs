@@ -42,6 +42,18 @@ enum Awaited {
 }
 
 impl Awaited {
+    /// Returns the longest sleep: another thread may have taken the news of a choice, and the kernel does not tell of a silent peer.
+    fn next_look(&self) -> Option<Duration> {
+        match self {
+            Self::Listener(_) => None,
+            Self::Choice(_) => Some(LONGEST_SLEEP),
+            Self::Tcp(stream, _) => match &**stream {
+                Stream::Tcp(tcp) => tcp.next_look(),
+                Stream::Wide(_) | Stream::Tpa(_) => None,
+            },
+        }
+    }
+
     fn poll_fd(&self) -> PollFd<'_> {
         match self {
             Self::Listener(socket) | Self::Choice(socket) => PollFd::new(&**socket, PollFlags::IN),
@@ -75,9 +87,7 @@ pub(crate) fn wait(entries: &mut [tpa_pollfd], limit: Option<Duration>) -> Resul
         if ready > 0 || left.is_some_and(|left| left.is_zero()) {
             return Ok(ready);
         }
-        let chooses = all.iter().any(|awaited| matches!(awaited, Awaited::Choice(_)));
-        let sleep =
-            if chooses { Some(left.map_or(LONGEST_SLEEP, |left| left.min(LONGEST_SLEEP))) } else { left };
+        let sleep = all.iter().filter_map(Awaited::next_look).chain(left).min();
         let mut polled = vec![PollFd::new(&bell.0, PollFlags::IN)];
         polled.extend(all.iter().map(Awaited::poll_fd));
         poll(&mut polled, sleep.map(timespec).as_ref())?;
@@ -139,7 +149,11 @@ fn look_at_stream(stream: &Stream, events: c_int, waker: &Waker) -> c_int {
     let ready = match stream {
         Stream::Wide(stream) => stream.poll_ready(interest, &Context::from_waker(waker)),
         Stream::Tpa(stream) => stream.poll_ready(interest, &Context::from_waker(waker)),
-        Stream::Tcp(_) => look_at_tcp(stream, events),
+        Stream::Tcp(tcp) => {
+            // One that is given up is over for the kernel, too.
+            let _ = tcp.is_given_up();
+            look_at_tcp(stream, events)
+        }
     };
     let flags = [(ready.readable, TPA_POLLIN), (ready.writable, TPA_POLLOUT), (ready.over, TPA_POLLHUP)];
     flags.into_iter().filter(|(holds, _)| *holds).fold(0, |all, (_, flag)| all | flag)

@@ -9,16 +9,17 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Probes of a silent peer within the time that it may be silent.
-const PROBES: u32 = 4;
+/// Parts of the time that a peer may be silent: the kernel sends the first probe after one, and three unanswered ones take the rest.
+const PARTS: u32 = 4;
 
 /// TCP connection that waits as streams of TPA do. Its descriptor never blocks.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     stream: TcpStream,
     limits: Mutex<Limits>,
+    silence: Mutex<Silence>,
 }
 
 /// Time for which calls wait.
@@ -27,27 +28,82 @@ struct Limits {
     waiting: Waiting,
     receive: Option<Duration>,
     send: Option<Duration>,
+    silence: Option<Duration>,
+}
+
+/// Silence of the peer, as it is seen from time to time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Silence {
+    /// Nothing is unanswered.
+    None,
+    /// Something is, at least since then.
+    Since(Instant),
+    /// The connection was given up.
+    TooLong,
+}
+
+impl Silence {
+    /// Returns the silence at `now` if the last segment came `unanswered` ago, and something is unanswered. It counts from the first time
+    /// that it was seen: the connection may have been idle before.
+    fn after(self, now: Instant, unanswered: Option<Duration>, limit: Duration) -> Self {
+        match (self, unanswered) {
+            (Self::TooLong, _) => Self::TooLong,
+            (_, None) => Self::None,
+            (Self::Since(seen), Some(heard)) if heard >= now - seen => {
+                if now - seen >= limit {
+                    Self::TooLong
+                } else {
+                    self
+                }
+            }
+            // The first time, or the peer has said something meanwhile.
+            (_, Some(_)) => Self::Since(now),
+        }
+    }
 }
 
 impl Tcp {
     pub(crate) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        let limits = Limits { waiting: Waiting::Yes, receive: None, send: None };
-        Ok(Self { stream, limits: Mutex::new(limits) })
+        let limits = Limits { waiting: Waiting::Yes, receive: None, send: None, silence: None };
+        Ok(Self { stream, limits: Mutex::new(limits), silence: Mutex::new(Silence::None) })
     }
 
     pub(crate) fn apply(&self, settings: &Settings) {
         let Settings { waiting, receive, send, silence, no_delay, .. } = *settings;
-        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) = Limits { waiting, receive, send };
+        *self.limits.lock().unwrap_or_else(PoisonError::into_inner) =
+            Limits { waiting, receive, send, silence };
         let socket = SockRef::from(&self.stream);
         // A connection that is over takes no options, and needs none.
         let _ = self.stream.set_nodelay(no_delay);
-        let _ = socket.set_tcp_user_timeout(silence);
-        if let Some(silence) = silence {
-            let interval = (silence / PROBES).max(Duration::from_secs(1));
-            let asked = TcpKeepalive::new().with_time(interval).with_interval(interval);
-            let _ = socket.set_tcp_keepalive(&asked);
+        // Not TCP_USER_TIMEOUT: it ends a connection whose peer answers with a closed window, too.
+        let _ = match silence {
+            None => socket.set_keepalive(false),
+            Some(silence) => {
+                let part = Duration::from_secs((silence / PARTS).as_millis().div_ceil(1000).max(1) as u64);
+                let asked = TcpKeepalive::new().with_time(part).with_interval(part).with_retries(PARTS - 1);
+                socket.set_tcp_keepalive(&asked)
+            }
+        };
+    }
+
+    /// Returns the time after which the silence of the peer is to be looked at again; `None` if it may last.
+    pub(crate) fn next_look(&self) -> Option<Duration> {
+        self.limits().silence.map(|silence| silence / PARTS)
+    }
+
+    /// Gives the connection up if the peer was silent for too long. Returns whether it was given up. The kernel probes idle connections; those
+    /// with data under way it keeps for a quarter of an hour.
+    pub(crate) fn is_given_up(&self) -> bool {
+        let Some(limit) = self.limits().silence else { return false };
+        let unanswered = tcp::unanswered(&self.stream).ok().flatten();
+        let mut silence = self.silence.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = *silence;
+        *silence = before.after(now(), unanswered, limit);
+        if before != Silence::TooLong && *silence == Silence::TooLong {
+            self.abort();
         }
+        *silence == Silence::TooLong
     }
 
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -65,7 +121,18 @@ impl Tcp {
     }
 
     pub(crate) fn close_within(&self, limit: Duration) -> io::Result<()> {
-        fallback::close_tcp_within(&self.stream, limit)
+        let began = now();
+        loop {
+            let left = limit.saturating_sub(began.elapsed());
+            let part = self.next_look().map_or(left, |look| look.min(left));
+            match fallback::close_tcp_within(&self.stream, part) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock && part < left => {}
+                result => return result,
+            }
+            if self.is_given_up() {
+                return Err(ErrorKind::TimedOut.into());
+            }
+        }
     }
 
     /// Resets the connection, and ends calls that wait.
@@ -99,6 +166,9 @@ impl Tcp {
     ) -> io::Result<T> {
         let began = now();
         loop {
+            if self.is_given_up() {
+                return Err(ErrorKind::TimedOut.into());
+            }
             match attempt() {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock && waiting == Waiting::Yes => {}
@@ -108,7 +178,8 @@ impl Tcp {
             if left.is_some_and(|left| left.is_zero()) {
                 return Err(ErrorKind::WouldBlock.into());
             }
-            match poll(&mut [PollFd::new(&self.stream, event)], left.map(timespec).as_ref()) {
+            let sleep = [left, self.next_look()].into_iter().flatten().min();
+            match poll(&mut [PollFd::new(&self.stream, event)], sleep.map(timespec).as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -119,5 +190,30 @@ impl Tcp {
 impl AsFd for Tcp {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_counts_from_the_first_unanswered_question_that_is_seen() {
+        let start = now();
+        let at = |s| start + Duration::from_secs(s);
+        let limit = Duration::from_secs(10);
+        let heard = |s| Some(Duration::from_secs(s));
+        // The connection was idle for an hour. Its first loss ends nothing.
+        let mut silence = Silence::None.after(at(0), heard(3600), limit);
+        assert_eq!(silence, Silence::Since(at(0)));
+        silence = silence.after(at(9), heard(3609), limit);
+        assert_eq!(silence, Silence::Since(at(0)));
+        // A segment of the peer, after which it is silent anew.
+        silence = silence.after(at(12), heard(2), limit);
+        assert_eq!(silence, Silence::Since(at(12)));
+        assert_eq!(silence.after(at(14), None, limit), Silence::None);
+        silence = silence.after(at(22), heard(12), limit);
+        assert_eq!(silence, Silence::TooLong);
+        assert_eq!(silence.after(at(23), None, limit), Silence::TooLong);
     }
 }

@@ -44,6 +44,19 @@ pub fn info(connection: &TcpStream) -> Result<Info, Error> {
     })
 }
 
+/// Returns the time since the peer's last segment, if it has left something unanswered: data that were sent again, or more than one probe
+/// of its closed window or of an idle connection. `None` if it answers. A window that stays closed is an answer.
+///
+/// # Errors
+/// If the system fails.
+pub fn unanswered(connection: &TcpStream) -> Result<Option<Duration>, Error> {
+    let info = sys::tcp_info(connection).map_err(|e| Error::system("reading TCP_INFO", e))?;
+    // The kernel sets both back at each acknowledgment.
+    let asks = info.tcpi_retransmits > 0 || info.tcpi_probes > 1;
+    let heard = info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv);
+    Ok(asks.then(|| Duration::from_millis(heard.into())))
+}
+
 /// Sets the congestion control of a socket, such as `cubic`.
 ///
 /// # Errors

@@ -279,6 +279,30 @@ static void a_limit(void)
     CHECK(tpa_abort(s) == 0 && close(udp) == 0 && close(listener) == 0);
 }
 
+/* A peer that does not read for longer than it may be silent is not silent: it answers that it has no room. */
+static void a_peer_that_does_not_read(void)
+{
+    static char much[1 << 16];
+    struct sockaddr_in at;
+    int listener = listening_by_tcp(&at), s = of(TPA_PROTOCOL_TPA_OR_TCP);
+    CHECK(set_int(s, TPA_SILENCE, 400) == 0 && set_int(s, TPA_SEND_TIMEOUT, 2000) == 0);
+    CHECK(connecting(s, &at) == 0 && protocol_of(s) == TPA_PROTOCOL_TCP);
+    int server = accept(listener, NULL, NULL);
+    size_t sent = 0, got = 0;
+    ssize_t len;
+    /* For 2 s there is no room. */
+    while ((len = tpa_send(s, much, sizeof much, 0)) > 0)
+        sent += (size_t)len;
+    CHECK(errno == EAGAIN);
+    struct tpa_pollfd one = {.handle = s, .events = TPA_POLLIN};
+    CHECK(tpa_poll(&one, 1, 500) == 0);
+    CHECK(tpa_shutdown(s, TPA_SHUT_WR) == 0);
+    while ((len = read(server, much, sizeof much)) > 0)
+        got += (size_t)len;
+    CHECK(len == 0 && got == sent);
+    CHECK(tpa_close(s) == 0 && close(server) == 0 && close(listener) == 0);
+}
+
 int main(void)
 {
     alarm(120);
@@ -291,5 +315,6 @@ int main(void)
     a_port_of_our_own();
     failures();
     a_limit();
+    a_peer_that_does_not_read();
     return 0;
 }
