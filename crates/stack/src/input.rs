@@ -56,10 +56,14 @@ impl Stack {
         let Some(id) = known.or_else(|| self.open_by_peer(now, ends, &segment)) else { return };
         self.limit(id);
         let connection = self.connections.get_mut(&id).expect("the tables agree");
-        let crowded_before = crowded(&connection.endpoint);
-        tell_path_length(now, connection, ip);
+        let (accepted, unread) = counts(&connection.endpoint);
         connection.endpoint.handle_packet(now, LINK, segment);
-        self.stats.crowded += crowded(&connection.endpoint) - crowded_before;
+        let (accepted_then, unread_then) = counts(&connection.endpoint);
+        self.stats.crowded += unread_then - unread;
+        // Any host can send a packet with the addresses and ports of a connection. TCP knows which are the peer's (RFC 5961).
+        if accepted_then > accepted {
+            tell_path_length(now, connection, ip);
+        }
         self.settle(now, id);
     }
 
@@ -172,9 +176,10 @@ impl Stack {
     }
 }
 
-/// Returns the number of segments of which the data were dropped, as too many pieces were unread. What they acknowledged was taken.
-fn crowded(endpoint: &Endpoint<Bytes>) -> u64 {
-    endpoint.stats().drops.count(DropReason::Unread)
+/// Returns the number of segments that TCP has accepted, and of those whose data it dropped behind too many unread pieces.
+fn counts(endpoint: &Endpoint<Bytes>) -> (u64, u64) {
+    let stats = endpoint.stats();
+    (stats.segments_accepted, stats.drops.count(DropReason::Unread))
 }
 
 /// Tells the endpoint how many hops the peer's packets take, if that is new. Hosts send with a hop limit of 64, 128 or 255; what is missing

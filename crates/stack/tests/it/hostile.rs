@@ -5,6 +5,8 @@ use bytes::Bytes;
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_link::Emulation;
 use hopline_stack::{ConnectionId, Event, Stack, StackConfig};
+use hopline_transport::pacing::{self, Pacing};
+use hopline_transport::tcp::Config;
 use hopline_wire::ip::{Ecn, Header, Protocol};
 use hopline_wire::tcp::{Flags, Options, Segment};
 use proptest::prelude::*;
@@ -137,6 +139,42 @@ fn pieces_of_one_byte_that_nobody_reads_are_bounded() {
     stack.handle_packet(Instant::ZERO, &acknowledging(peer, 1 + 8192, ours + 5, b"x"));
     assert_eq!(stack.status(id).unwrap().unacknowledged, 0);
     assert_eq!(stack.stats().crowded, 10_001 - 8192);
+}
+
+/// Spacing of the sender's segments after a transfer in which forged packets arrived at the sender from time to time.
+fn paced(forged: Option<(Flags, u32)>) -> Duration {
+    let tcp = Config { pacing: Pacing::Adaptive(pacing::Config::AUTHORS), ..modern() };
+    let mut world = World::of(tcp, &Emulation::delay(Duration::from_millis(10)));
+    let ids = world.open();
+    let (local, remote) = world.stacks[0].addresses(ids[0]).unwrap();
+    for _ in 0..10 {
+        if let Some((flags, ack)) = forged {
+            let (seq, ack) = (Seq32(1 << 31), Seq32(ack));
+            let (src_port, dst_port) = (remote.port(), local.port());
+            let segment = Segment::<Bytes> { src_port, dst_port, seq, ack, flags, ..Segment::default() };
+            let mut header = Header::between(remote.ip(), local.ip(), Protocol::Tcp);
+            let Header::V4(v4) = &mut header else { panic!("addresses of version 4") };
+            v4.ttl = 40;
+            let mut packet = Vec::new();
+            header.emit(segment.wire_len(), &mut packet);
+            segment.emit(&header, &mut packet);
+            world.stacks[0].handle_packet(world.now, &packet);
+        }
+        world.stacks[0].send(world.now, ids[0], &pattern(1, 1000));
+        world.flush();
+        assert!(world.run_until(|world| world.status(0, ids[0]).unacknowledged == 0));
+    }
+    world.stacks[0].endpoint(ids[0]).unwrap().pacing().unwrap().interval()
+}
+
+#[test]
+fn the_path_length_of_a_forged_segment_does_not_count() {
+    let honest = paced(None);
+    for (flags, ack) in
+        [(Flags::ACK, 7), (Flags::SYN, 0), (Flags::RST, 0), (Flags::ACK | Flags::FIN, 1 << 31)]
+    {
+        assert_eq!(paced(Some((flags, ack))), honest, "{flags:?}");
+    }
 }
 
 proptest! {

@@ -106,6 +106,7 @@ impl<P: Payload> Endpoint<P> {
     /// Takes the peer's initial sequence number and options.
     fn take_syn(&mut self, now: Instant, segment: &Segment<P>) {
         let options = &segment.options;
+        self.stats.segments_accepted += 1;
         self.rcv.irs = segment.seq;
         self.rcv.nxt = 1;
         self.rcv.edge += 1; // the window of our SYN, if it was sent, starts behind the peer's
@@ -189,6 +190,7 @@ impl<P: Payload> Endpoint<P> {
         }
         self.check_ack(now, &segment)?;
         // RFC 5961 §5.2: a segment changes nothing before its ACK is known to be acceptable.
+        self.stats.segments_accepted += 1;
         self.note_heard(now);
         self.note_timestamp(now, position, &segment);
         let start = self.cut_to_window(position, &mut segment);

@@ -18,6 +18,9 @@ pub struct Stats {
     pub acks_sent: u64,
     /// Segments taken in, dropped ones included.
     pub segments_received: u64,
+    /// Of these, SYNs that were taken, and segments of which the sequence number, the timestamp and the acknowledgment number are acceptable
+    /// (RFC 9293 §3.10.7.4, RFC 7323 §5.3, RFC 5961 §5.2).
+    pub segments_accepted: u64,
     /// Distinct bytes received in order, whether or not the user has read them.
     pub bytes_received: u64,
     /// Expirations of the retransmission timer.
