@@ -11,7 +11,7 @@ use super::protocol::{COOKIE, Cookie, State};
 use super::pump;
 use super::refusal::Bound;
 use super::report::{Connected, Ending, Report, Role, Settled};
-use super::stream::{Dialer, Stream};
+use super::stream::{CONNECT, Dialer, Stream};
 use super::{Watch, now};
 use crate::wide::PublicKey;
 use std::io::{self, ErrorKind};
@@ -35,7 +35,7 @@ pub struct Call {
     pub peers: Vec<SocketAddr>,
     /// Address to call from; `None`: the system's choice.
     pub from: Option<IpAddr>,
-    /// How long an attempt to connect may take; `None`: 10 s.
+    /// Time to connect, with all of `peers`; each has its share of what is left. `None`: 10 s. Later connections of the test have as much each.
     pub patience: Option<Duration>,
 }
 
@@ -68,9 +68,12 @@ pub fn measure(
 /// The first of the peers that answers, and a connection to it.
 fn dial(plan: &Plan, call: &Call) -> Result<(Dialer, SocketAddr, Stream), Error> {
     let mut failure = Error::Plan(Bound::Peer);
-    for &peer in &call.peers {
+    let until = now() + call.patience.unwrap_or(CONNECT);
+    for (number, &peer) in call.peers.iter().enumerate() {
+        // An address that is silent leaves time for the others.
+        let share = until.saturating_duration_since(now()) / (call.peers.len() - number) as u32;
         let attempt = Dialer::new(plan, peer, call.from, call.patience)
-            .and_then(|dialer| Ok((dialer.dial(peer)?, dialer)));
+            .and_then(|dialer| Ok((dialer.dial_within(peer, share)?, dialer)));
         match attempt {
             Ok((stream, dialer)) => return Ok((dialer, peer, stream)),
             Err(_) if matches!(plan.transport, Transport::Tpa { .. }) && takes_tcp(peer) => {

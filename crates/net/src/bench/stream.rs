@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// How long an attempt to connect may take.
-const CONNECT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT: Duration = Duration::from_secs(10);
 /// How often a server of UDP is asked to take note of a stream.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// How long a control connection is silent before TCP asks whether the peer is there.
@@ -78,14 +78,21 @@ impl Dialer {
 
     /// A connection for control, or for data over a transport that has connections.
     pub(super) fn dial(&self, peer: SocketAddr) -> io::Result<Stream> {
+        self.dial_within(peer, self.patience)
+    }
+
+    /// Dials for at most `limit`.
+    pub(super) fn dial_within(&self, peer: SocketAddr, limit: Duration) -> io::Result<Stream> {
+        // A limit of zero is an error of its own.
+        let limit = limit.max(Duration::from_millis(1));
         if let Some((host, cwnd_max)) = &self.tpa {
-            return host.connect(peer, &tpa::config(*cwnd_max), Some(self.patience)).map(Stream::own);
+            return host.connect(peer, &tpa::config(*cwnd_max), Some(limit)).map(Stream::own);
         }
         let socket = Socket::new(Domain::for_address(peer), Type::STREAM, None)?;
         socket.bind(&self.from.into())?;
         // The other side hears of the buffer and the segment as the connection begins.
         prepare(SockRef::from(&socket), &self.sockets, Kind::Tcp, peer).map_err(SocketOption::into_io)?;
-        socket.connect_timeout(&peer.into(), self.patience)?;
+        socket.connect_timeout(&peer.into(), limit)?;
         Ok(Stream::Tcp(socket.into()))
     }
 

@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// Addresses of a name that are tried.
 const MOST_ADDRESSES: usize = 8;
@@ -28,19 +28,46 @@ pub(crate) async fn connect(
     permits: impl Fn(SocketAddr) -> bool,
     (options, limit): (&LegOptions, Duration),
 ) -> Result<TcpLeg, Denial> {
-    let attempt = async {
-        let addresses: Vec<_> =
-            resolve(destination).await?.into_iter().filter(|&address| permits(address)).collect();
-        let mut last = Denial::NotAllowed;
-        for address in addresses {
-            match connect_to(address, from, options).await {
-                Ok(leg) => return Ok(leg),
-                Err(error) => last = Denial::from(&error),
-            }
-        }
-        Err(last)
-    };
-    timeout(limit, attempt).await.unwrap_or(Err(Denial::TimedOut))
+    let mut last = Denial::NotAllowed;
+    for (address, share) in turns(destination, permits, limit).await? {
+        last = match timeout(share, connect_to(address, from, options)).await {
+            Ok(Ok(leg)) => return Ok(leg),
+            Ok(Err(error)) => Denial::from(&error),
+            Err(_) => Denial::TimedOut,
+        };
+    }
+    Err(last)
+}
+
+/// Addresses that are tried one after the other, each with its share of the time that is left: one that is silent leaves time for the others.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    addresses: std::vec::IntoIter<SocketAddr>,
+    until: Instant,
+}
+
+impl Iterator for Turns {
+    type Item = (SocketAddr, Duration);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let those_left = self.addresses.len();
+        let address = self.addresses.next()?;
+        let left = self.until.saturating_duration_since(Instant::now());
+        // At most eight.
+        Some((address, left / those_left as u32))
+    }
+}
+
+/// Returns the addresses of `destination` that `permits`. To find and to try them takes `limit` in all.
+pub(crate) async fn turns(
+    destination: &Destination,
+    permits: impl Fn(SocketAddr) -> bool,
+    limit: Duration,
+) -> Result<Turns, Denial> {
+    let until = Instant::now() + limit;
+    let mut addresses = timeout(limit, resolve(destination)).await.map_err(|_| Denial::TimedOut)??;
+    addresses.retain(|&address| permits(address));
+    Ok(Turns { addresses: addresses.into_iter(), until })
 }
 
 /// The addresses of `destination`, at most eight.
@@ -87,4 +114,38 @@ fn begin(address: SocketAddr, options: &LegOptions) -> io::Result<std::net::TcpS
 
 fn is_taken(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_are_silent_share_the_limit_of_the_whole_attempt() {
+        let limit = Duration::from_millis(8);
+        let addresses: Vec<SocketAddr> =
+            (1..=4).map(|last| SocketAddr::from(([192, 0, 2, last], 80))).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let turns = Turns { addresses: addresses.clone().into_iter(), until: Instant::now() + limit };
+        let tried: Vec<_> = runtime.block_on(async {
+            let mut tried = Vec::new();
+            for (address, share) in turns {
+                tokio::time::sleep(share).await;
+                tried.push((address, share));
+            }
+            tried
+        });
+        assert!(tried.iter().map(|(address, _)| address).eq(&addresses), "{tried:?}");
+        assert!(tried.iter().map(|(_, share)| *share).sum::<Duration>() <= limit, "{tried:?}");
+        assert!(tried[0].1 <= limit / 4, "{tried:?}");
+    }
+
+    #[test]
+    fn an_address_alone_has_all_of_the_time() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        let destination = Destination::Address(SocketAddr::from(([192, 0, 2, 1], 80)));
+        let turns = turns(&destination, |_| true, Duration::from_secs(1000));
+        let all: Vec<_> = runtime.block_on(turns).expect("it is an address").collect();
+        assert!(matches!(all[..], [(_, share)] if share > Duration::from_secs(900)));
+    }
 }

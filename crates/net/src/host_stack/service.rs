@@ -10,7 +10,7 @@ use crate::gateway::destination::{Allowed, Destination};
 use crate::gateway::doors::{Call, Door};
 use crate::gateway::greeting::Denial;
 use crate::gateway::leg::TcpLeg;
-use crate::gateway::onward::{self, From, resolve};
+use crate::gateway::onward::{self, From};
 use crate::gateway::relay::{Moved, relay, until};
 use crate::gateway::service::{self, Notices};
 use crate::gateway::{Error, Way};
@@ -169,12 +169,10 @@ impl Host {
 
     /// Connects by the stack to the first address of `destination` that answers.
     async fn connect(&self, destination: &Destination) -> Result<StackLeg, Denial> {
+        let permits = |address| Allowed::Beyond.permits(address);
         let mut last = Denial::NotAllowed;
-        for address in resolve(destination).await? {
-            if !Allowed::Beyond.permits(address) {
-                continue;
-            }
-            match StackLeg::connect(&self.shared, address, self.config.connect_timeout).await {
+        for (address, share) in onward::turns(destination, permits, self.config.connect_timeout).await? {
+            match StackLeg::connect(&self.shared, address, share).await {
                 Ok(leg) => return Ok(leg),
                 Err(denial) => last = denial,
             }
