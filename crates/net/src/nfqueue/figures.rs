@@ -110,6 +110,7 @@ impl Figures for nack::Stats {
                 self.unasked,
             ),
             count("left_ranges", "ranges that are no longer asked for", self.left_to_sender),
+            count("packets_beyond", "packets beyond the window of the fixed host", self.beyond),
             count("evicted_connections", "connections forgotten to make room", self.evicted),
             count("expired_connections", "connections forgotten for silence", self.expired),
         ]

@@ -75,6 +75,8 @@ pub struct Stats {
     pub announcements: u64,
     /// Ranges that it did not ask for, because the mobile host has not announced that it keeps them.
     pub unasked: u64,
+    /// Packets whose numbers lie beyond the window of the fixed host: forged, or of a connection that went on elsewhere.
+    pub beyond: u64,
     /// Ranges that it no longer asked for.
     pub left_to_sender: u64,
     /// Connections forgotten to make room for others.
@@ -93,6 +95,12 @@ struct Tracked {
     rtt: Rtt,
     /// What the fixed host has said last: its next number, what it expects, its window, its clock.
     said: Option<(Seq32, Seq32, u16, Option<Timestamps>)>,
+    /// Shift of the fixed host's window (RFC 7323 §2.2); `None` if its SYN was not seen.
+    shift: Option<u8>,
+    /// Numbers that came beyond the window of the fixed host, in one run: the connection is there if the fixed host acknowledges them.
+    elsewhere: Option<SackBlock>,
+    /// Right edge of the fixed host's window, the farthest that it has announced.
+    limit: Option<Seq32>,
     /// Time of the last announcement of the mobile host.
     announced: Option<Instant>,
 }
@@ -114,8 +122,12 @@ const HOLES: usize = 64;
 const INITIAL: Duration = Duration::from_millis(100);
 /// Most doublings of the time before it asks again.
 const MOST_DOUBLINGS: u8 = 6;
-/// Numbers farther apart than this are not of one window: the connection is another one, on the same ports.
+/// Numbers farther apart than this cannot be compared.
 const FAR: i32 = 1 << 30;
+/// Window of a fixed host whose SYN was not seen, 16 MiB: more than windows of today.
+const WINDOW: u32 = 1 << 24;
+/// Largest shift (RFC 7323 §2.3).
+const MOST_SHIFT: u8 = 14;
 /// An announcement names the next byte of the host. It is at most so far behind what has come, 4 MiB.
 const AHEAD: i32 = 1 << 22;
 
@@ -133,7 +145,16 @@ impl<K> Nacks<K> {
 
     fn begin(&mut self, now: Instant, connection: Connection, edge: Seq32) -> Place {
         let rtt = Rtt::until_sampled(INITIAL);
-        let tracked = Tracked { edge, holes: Vec::new(), rtt, said: None, announced: None };
+        let tracked = Tracked {
+            edge,
+            holes: Vec::new(),
+            rtt,
+            said: None,
+            shift: None,
+            elsewhere: None,
+            limit: None,
+            announced: None,
+        };
         let (place, evicted) = self.table.insert(now, connection, tracked);
         self.stats.evicted += u64::from(evicted.is_some_and(|(other, _)| other != connection));
         place
@@ -208,7 +229,16 @@ impl<K> Filter<K> for Nacks<K> {
             && let Some(place) = self.table.hear(now, &connection)
         {
             let tracked = self.table.at(place);
-            if !segment.ack.after(tracked.edge) {
+            if segment.flags.contains(Flags::SYN) {
+                tracked.shift = Some(segment.options.window_scale.unwrap_or(0).min(MOST_SHIFT));
+            }
+            let (elsewhere, shift) = (tracked.acknowledged_elsewhere(segment.ack), tracked.shift);
+            if let Some(edge) = elsewhere {
+                let place = self.begin(now, connection, edge);
+                let tracked = self.table.at(place);
+                tracked.shift = shift;
+                tracked.hear_fixed(segment);
+            } else if !segment.ack.after(tracked.edge) {
                 tracked.fill(segment.ack - FAR as u32, segment.ack);
                 tracked.hear_fixed(segment);
             }
@@ -232,9 +262,14 @@ impl<K> Filter<K> for Nacks<K> {
             return self.take_ack(now, known, segment);
         }
         let (left, right) = (segment.seq, segment.seq_end());
-        let near = |tracked: &Tracked| (-FAR..FAR).contains(&left.distance_from(tracked.edge));
-        let place = match known.filter(|place| near(self.table.at(*place))) {
-            Some(place) => place,
+        let place = match known {
+            Some(place) if self.table.at(place).may_send(left, right) => place,
+            // RFC 9293 §3.10.7.4: nothing beyond its window is of use to the fixed host. A forged number must not move the edge.
+            Some(place) => {
+                self.stats.beyond += 1;
+                self.table.at(place).note_elsewhere(left, right);
+                return Verdict::Forward;
+            }
             None => self.begin(now, connection, left),
         };
         let (config, tracked) = (self.config, self.table.at(place));
@@ -244,6 +279,7 @@ impl<K> Filter<K> for Nacks<K> {
         }
         let edge = tracked.edge;
         tracked.edge = edge.max(right);
+        tracked.elsewhere = tracked.elsewhere.filter(|run| run.left.after(right));
         if left.after(edge) && tracked.holes.len() < HOLES && config.attempts > 0 {
             if tracked.may_be_asked(now, config.asks) {
                 tracked.holes.push(Hole { left: edge, right: left, asked: now, times: 1 });
@@ -303,6 +339,28 @@ impl Tracked {
         due(config, &self.rtt, hole)
     }
 
+    /// Returns whether the mobile host may send this: it ends within the window of the fixed host, or before what has come. A probe of a
+    /// closed window and a FIN may lie one number beyond.
+    fn may_send(&self, left: Seq32, right: Seq32) -> bool {
+        let limit = self.limit.unwrap_or(self.edge + WINDOW).max(self.edge) + 1;
+        left.distance_from(self.edge) >= -FAR && !right.after(limit)
+    }
+
+    /// Records what came beyond the window.
+    fn note_elsewhere(&mut self, left: Seq32, right: Seq32) {
+        let follows = |run: &SackBlock| left.distance_from(run.right).unsigned_abs() <= WINDOW;
+        self.elsewhere = Some(match self.elsewhere.filter(follows) {
+            Some(run) => SackBlock { left: run.left, right: run.right.max(right) },
+            None => SackBlock { left, right },
+        });
+    }
+
+    /// Returns the end of what came beyond the window, if the fixed host has acknowledged part of it: the connection is there.
+    fn acknowledged_elsewhere(&self, ack: Seq32) -> Option<Seq32> {
+        let run = self.elsewhere.filter(|run| ack.after(run.left) && !ack.after(run.right))?;
+        Some(run.right)
+    }
+
     /// A range is there. A missing one that it fills and that was asked for once.
     fn fill(&mut self, left: Seq32, right: Seq32) -> Option<Hole> {
         let mut answered = None;
@@ -328,6 +386,11 @@ impl Tracked {
         if !is_older {
             let timestamps = segment.options.timestamps;
             self.said = Some((segment.seq_end(), segment.ack, segment.window, timestamps));
+            // The window of a SYN is not scaled (RFC 7323 §2.2).
+            let shift = if segment.flags.contains(Flags::SYN) { Some(0) } else { self.shift };
+            let window = shift.map_or(WINDOW, |shift| u32::from(segment.window) << shift);
+            let limit = segment.ack + window;
+            self.limit = Some(self.limit.map_or(limit, |known| known.max(limit)));
         }
     }
 }

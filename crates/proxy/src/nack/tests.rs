@@ -441,3 +441,68 @@ fn what_the_other_host_announces_passes_a_host_that_keeps_what_it_sends() {
     assert_eq!(host.pass_from_mobile(Instant::from_millis(60), packet), Verdict::Forward);
     assert_eq!(again(&mut host), []);
 }
+
+impl Station {
+    /// A call of the mobile host, which the fixed host answers with a window of 500 · 2^shift bytes. Packet 0 is the first.
+    fn called(config: Config, shift: u8) -> Self {
+        let mut station = Self { machine: Nacks::new(config), now_ms: 0 };
+        let (ip, mut segment) = data(0);
+        (segment.seq, segment.flags, segment.payload) = (segment.seq - 1, Flags::SYN, Length(0));
+        let _ = station.machine.pass_from_mobile(station.now(), Packet::new(&ip, &segment));
+        let (ip, mut segment) = ack(0);
+        segment.flags |= Flags::SYN;
+        segment.options.window_scale = Some(shift);
+        let _ = station.machine.pass_to_mobile(station.now(), Packet::new(&ip, &segment), || ());
+        station.ack(0);
+        station
+    }
+}
+
+#[test]
+fn a_forged_number_beyond_the_window_moves_nothing() {
+    // The window has 32 packets.
+    for forged in [33, 1000, (1 << 29) / LEN, (1 << 31) / LEN, (3 << 30) / LEN] {
+        let mut station = Station::called(careful(), 6);
+        (0..2).for_each(|n| drop(station.data(n)));
+        assert_eq!(station.announced(2), Verdict::Absorb);
+        assert_eq!(station.data(forged), [], "{forged}");
+        assert_eq!(station.data(4), [(2, 4)], "{forged}");
+        assert_eq!(station.machine.stats().beyond, 1);
+        // Neither when the fixed host goes on.
+        station.ack(2);
+        assert_eq!(station.data(6), [(5, 6)], "{forged}");
+    }
+}
+
+#[test]
+fn a_window_that_is_not_known_is_taken_for_a_large_one() {
+    let mut station = Station::new(Config::default());
+    assert_eq!(station.data(10_000), [(1, 10_000)]);
+    let mut station = Station::new(Config::default());
+    assert_eq!(station.data(20_000), []);
+    assert_eq!(station.data(2), [(1, 2)]);
+}
+
+#[test]
+fn a_connection_that_went_on_elsewhere_is_found_when_the_fixed_host_acknowledges() {
+    let mut station = Station::called(Config::default(), 6);
+    station.data(1);
+    for n in 500_000..500_010 {
+        assert_eq!(station.data(n), []);
+    }
+    station.ack(500_005);
+    assert_eq!(station.data(500_011), [(500_010, 500_011)]);
+    assert_eq!(station.machine.stats().beyond, 10);
+}
+
+#[test]
+fn the_window_of_the_fixed_host_may_be_filled_and_probed() {
+    let mut station = Station::called(Config::default(), 6);
+    for n in 0..32 {
+        assert_eq!(station.data(n), []);
+    }
+    let (ip, mut segment) = data(32);
+    segment.payload = Length(1);
+    let _ = station.machine.pass_from_mobile(station.now(), Packet::new(&ip, &segment));
+    assert_eq!(station.machine.stats().beyond, 0);
+}
