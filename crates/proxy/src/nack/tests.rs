@@ -344,7 +344,7 @@ fn announcements(every_ms: u64, packets: u32) -> Vec<u64> {
                 connection: Connection { fixed: MOBILE, mobile: FIXED },
                 seq: seq(n + 1),
                 ack: Seq32(7),
-                window: 500,
+                window: 499,
                 timestamps: None,
                 missing: SackBlocks::default(),
             };
@@ -505,4 +505,61 @@ fn the_window_of_the_fixed_host_may_be_filled_and_probed() {
     segment.payload = Length(1);
     let _ = station.machine.pass_from_mobile(station.now(), Packet::new(&ip, &segment));
     assert_eq!(station.machine.stats().beyond, 0);
+}
+
+/// A server without SACK whose own data are under way, and a host that uploads to it and announces: no station takes the announcements off
+/// the path. Returns the announcements, and what the server counts.
+fn announced_to_a_server(with: hopline_transport::tcp::Config) -> (usize, hopline_transport::tcp::Stats) {
+    use hopline_core::{LinkId, Machine};
+    use hopline_transport::tcp::{Endpoint, Ports};
+    let ports = Ports { local: FIXED.1, remote: MOBILE.1 };
+    let mut server = Endpoint::<Length>::new(with, ports, Seq32(6)).unwrap();
+    server.listen().unwrap();
+    let (_, mut syn) = data(0);
+    (syn.seq, syn.flags, syn.payload) = (syn.seq - 1, Flags::SYN, Length(0));
+    (syn.options.mss, syn.options.sack_permitted) = (Some(1000), true);
+    server.handle_packet(Instant::ZERO, LinkId::ONLY, syn);
+    assert!(server.poll_transmit(Instant::ZERO).is_some());
+    let mut host = Snoop::<u32>::new(snoop::Config::announcing());
+    let mut announcements = 0;
+    for n in 0..30 {
+        let now = Instant::from_millis(u64::from(n) * 10);
+        let (ip, segment) = data(n);
+        let _ = host.pass_to_mobile(now, Packet::new(&ip, &segment), || n);
+        server.handle_packet(now, LinkId::ONLY, segment);
+        while let Some(Transmit::Nack(nack)) = host.poll_transmit() {
+            announcements += 1;
+            server.handle_packet(now, LinkId::ONLY, nack.segment());
+        }
+        if n == 0 {
+            server.send(now, Length(100_000)).unwrap();
+        }
+        while server.poll_transmit(now).is_some() {}
+        while server.recv().is_some() {}
+    }
+    assert!(server.flight_size() > 0);
+    (announcements, *server.stats())
+}
+
+#[test]
+fn announcements_are_no_duplicate_acks_to_a_server() {
+    let tcp = hopline_transport::tcp::Config::modern();
+    for with in [tcp.with_newreno(), tcp.with_sack(), hopline_transport::tcp::Config::linux()] {
+        let (announcements, stats) = announced_to_a_server(with);
+        assert_eq!(announcements, 3);
+        assert_eq!((stats.dup_acks, stats.fast_retransmits, stats.retransmissions), (0, 0, 0));
+    }
+}
+
+#[test]
+fn a_host_with_a_closed_window_does_not_announce() {
+    for (window, expected) in [(0, 0), (1, 0), (2, 1)] {
+        let mut host = Snoop::<u32>::new(snoop::Config::announcing());
+        for n in 0..3 {
+            let (ip, mut segment) = data(n);
+            segment.window = window;
+            let _ = host.pass_to_mobile(Instant::ZERO, Packet::new(&ip, &segment), || n);
+        }
+        assert_eq!(core::iter::from_fn(|| host.poll_transmit()).count(), expected, "{window}");
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! * An announcement goes out with the third packet under way, soon twice again, and then once a second while data leave: a station that
 //!   begins anew, or to which the host has moved, hears one soon. Short exchanges cause none: a question takes a later packet.
+//! * An announcement has another window than the packet before it: a server that hears it must not count it as a duplicate ACK.
 //! * A question must fit the connection: numbers that a stranger would have to guess.
 //! * Never more bytes are sent again than were sent for the first time since, and a window of them: a question is short and may name the whole
 //!   window, so forged ones would otherwise be amplified.
@@ -63,6 +64,9 @@ pub(super) fn note_sent<K, P: Payload>(
     let host = &mut state.host;
     host.allowance = host.allowance.saturating_add(new).min(under_way);
     host.expected = Some(segment.ack);
+    // RFC 5681 §2 (e): an ACK with another window is no duplicate, for which a server without SACK would take it. One unit less is not missed,
+    // and the next packet has the window again. A window that this would close stays as it is.
+    let Some(window) = segment.window.checked_sub(1).filter(|&window| window > 0) else { return };
     if !state.announces || cache.len() < ANNOUNCED_FROM || !host.announces(hand.now) {
         return;
     }
@@ -71,7 +75,7 @@ pub(super) fn note_sent<K, P: Payload>(
         connection: hand.connection,
         seq: end,
         ack: segment.ack,
-        window: segment.window,
+        window,
         timestamps: segment.options.timestamps,
         missing: SackBlocks::default(),
     }));
