@@ -356,7 +356,7 @@ int tpa_accept(int handle, struct sockaddr *peer, socklen_t *len);
  * - EINPROGRESS, if nothing is to wait: the handle becomes readable when it is known what came of it, which TPA_ERROR says;
  * - ECONNREFUSED: nothing has that port, or one end has a shared key and the other a key of its own; or the peer does not know our key,
  *   which may be known only to the first tpa_recv or tpa_send after it;
- * - ETIMEDOUT: no answer: nobody is there, or the shared keys differ;
+ * - ETIMEDOUT: no answer: no program is there, or, over TPA-wide, the shared keys differ;
  * - EACCES: who answers is not whom it has to be, or is not known; tpa_last_error() has its fingerprint;
  * - EISCONN, EALREADY, EINVAL: the socket is connected, is being connected, listens;
  * - EAFNOSUPPORT: an address of neither family, or not of the one that the socket is bound to.

@@ -209,6 +209,18 @@ impl Settings {
         self.silence.map(|limit| hopline_core::Duration::from_nanos(nanos(limit)))
     }
 
+    /// Returns the reasons for which a connection may not be opened in time.
+    pub(crate) fn without_answer(&self) -> &'static str {
+        match (self.protocol, &self.identity.ours) {
+            (Protocol::Wide, Some(Ours::Shared(_))) => {
+                "no answer in time: no program answers TPA-wide there, or it has another shared key"
+            }
+            (Protocol::Wide, _) => "no answer in time: no program answers TPA-wide there",
+            (Protocol::Tpa, _) => "no answer in time: no program answers TPA there",
+            (Protocol::TpaOrTcp, _) => "no answer in time, by TPA or by TCP",
+        }
+    }
+
     pub(crate) fn does_not_wait(&self) -> bool {
         self.waiting == Waiting::No
     }

@@ -209,8 +209,7 @@ impl Socket {
                 if let Begun::Stream(stream) = &begun {
                     stream.abort();
                 }
-                let what = "no answer in time: nobody is there, or, if there is a shared key, it is another";
-                Err(Error::new(libc::ETIMEDOUT, what))
+                Err(Error::new(libc::ETIMEDOUT, self.settings().without_answer()))
             }
             State::Failed(bound, error) => {
                 let (bound, error) = (bound.clone(), error.clone());
@@ -275,24 +274,16 @@ impl Socket {
         if self.waits_for_room.swap(false, Relaxed) {
             self.watch_also(&stream, EventFlags::empty());
         }
-        let mut sent = 0;
-        loop {
-            match stream.write(&data[sent..]) {
-                Ok(len) => sent += len,
-                Err(error) => {
-                    if error.kind() == ErrorKind::WouldBlock && matches!(&*stream, Stream::Tcp(_)) {
-                        self.waits_for_room.store(true, Relaxed);
-                        self.watch_also(&stream, EventFlags::OUT);
-                    }
-                    // The call returns the bytes that were taken, and the next one the error.
-                    return if sent > 0 { Ok(sent) } else { Err(why(error, "no room")) };
+        let flush = || if self.settings().no_delay { stream.flush() } else { Ok(()) };
+        match write_all(data, |rest| stream.write(rest), flush) {
+            (sent, Ok(())) => Ok(sent),
+            (sent, Err(error)) => {
+                if error.kind() == ErrorKind::WouldBlock && matches!(&*stream, Stream::Tcp(_)) {
+                    self.waits_for_room.store(true, Relaxed);
+                    self.watch_also(&stream, EventFlags::OUT);
                 }
-            }
-            if sent == data.len() {
-                if self.settings().no_delay {
-                    stream.flush()?;
-                }
-                return Ok(sent);
+                // The call returns the bytes that were taken, and the next one the error.
+                if sent > 0 { Ok(sent) } else { Err(why(error, "no room")) }
             }
         }
     }
@@ -476,6 +467,26 @@ impl AsFd for Socket {
     }
 }
 
+/// Writes all of `data`, or what is taken before an error, and has what was taken leave. Returns the number of bytes that were taken.
+fn write_all(
+    data: &[u8],
+    mut write: impl FnMut(&[u8]) -> io::Result<usize>,
+    flush: impl FnOnce() -> io::Result<()>,
+) -> (usize, io::Result<()>) {
+    let mut sent = 0;
+    let written = loop {
+        match write(&data[sent..]) {
+            Ok(len) => sent += len,
+            Err(error) => break Err(error),
+        }
+        if sent == data.len() {
+            break Ok(());
+        }
+    };
+    let flushed = if sent > 0 { flush() } else { Ok(()) };
+    (sent, written.and(flushed))
+}
+
 fn any_of_family(peer: SocketAddr) -> SocketAddr {
     match peer {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -496,4 +507,37 @@ fn unconnected() -> Error {
 
 fn gone() -> Error {
     Error::new(libc::EBADF, "it was closed meanwhile")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Room for so many bytes in all.
+    fn room(mut left: usize) -> impl FnMut(&[u8]) -> io::Result<usize> {
+        move |data| {
+            let taken = data.len().min(left).min(3);
+            left -= taken;
+            if taken == 0 { Err(ErrorKind::WouldBlock.into()) } else { Ok(taken) }
+        }
+    }
+
+    #[test]
+    fn what_was_taken_leaves_whether_it_is_all_or_not() {
+        for (room_for, flushes) in [(0, 0), (1, 1), (9, 1), (10, 1), (11, 1)] {
+            let mut flushed = 0;
+            let (sent, result) = write_all(&[7; 10], room(room_for), || {
+                flushed += 1;
+                Ok(())
+            });
+            assert_eq!((sent, flushed), (room_for.min(10), flushes));
+            assert_eq!(result.is_ok(), room_for >= 10);
+        }
+    }
+
+    #[test]
+    fn an_error_of_leaving_is_told() {
+        let (sent, result) = write_all(&[7; 10], room(10), || Err(ErrorKind::ConnectionReset.into()));
+        assert_eq!((sent, result.unwrap_err().kind()), (10, ErrorKind::ConnectionReset));
+    }
 }

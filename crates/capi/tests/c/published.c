@@ -270,6 +270,7 @@ static void a_limit(void)
     if (bind(udp, (struct sockaddr *)&at, sizeof at) == 0) {
         CHECK(set_int(s, TPA_CONNECT_TIMEOUT, 20) == 0);
         FAILS(connecting(s, &at), ETIMEDOUT);
+        SAYS("by TPA or by TCP");
         CHECK(fcntl(listener, F_SETFL, O_NONBLOCK) == 0);
         CHECK(accept(listener, NULL, NULL) == -1 && errno == EAGAIN);
         /* Tried again, it is TCP's. */
