@@ -50,6 +50,12 @@ pub enum Error {
         /// What was looked for.
         name: String,
     },
+    /// This machine has the address itself, and would answer what is for the stack.
+    #[error("{address} is an address of this machine; a stack needs one of its own, such as 10.88.0.2")]
+    OwnAddress {
+        /// Address that the stack was to have.
+        address: IpAddr,
+    },
     /// No interface of this namespace has this address, now.
     #[error(
         "{doing}: no interface here has the address {address} now; `ip address` lists those that are there"

@@ -4,7 +4,8 @@ use crate::document::Setting;
 use crate::source::{Problem, Problems, Source};
 use crate::{Scenario, keys};
 use hopline_sim::spec::{Traffic, Transport};
-use hopline_transport::tcp::Config;
+use hopline_transport::pacing::Pacing;
+use hopline_transport::tcp::{Config, Feedback};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,9 +41,26 @@ pub fn tcp_config(transport: &str, settings: &[Setting]) -> Result<Config, Probl
     let source = Arc::new(Source { name: "--transport".into(), text });
     let spec = Scenario::parse(source, Path::new(""), settings)?.spec(1)?;
     match spec.flows.first().map(|flow| &flow.traffic) {
-        Some(Traffic::Bulk { over: Transport::Tcp(config), .. }) => Ok(*config),
+        Some(Traffic::Bulk { over: Transport::Tcp(config), .. }) => {
+            settings.iter().try_for_each(|setting| has_a_use(setting, transport, config)).map(|()| *config)
+        }
         _ => Err(Problem::new(format!("`{transport}` is not TCP")).into()),
     }
+}
+
+/// Refuses a key of a mechanism that the transport does not have.
+fn has_a_use(setting: &Setting, transport: &str, config: &Config) -> Result<(), Problems> {
+    let (is_used, users) = match setting.path.split('.').next().unwrap_or_default() {
+        "door" => (config.door.is_some(), "tcp-door"),
+        "pacing" => (config.pacing != Pacing::None, "tcp-ap"),
+        "feedback" => (config.feedback != Feedback::None, "tcp-f, tcp-elfn, atcp and tcp-bus"),
+        _ => (true, ""),
+    };
+    if is_used {
+        return Ok(());
+    }
+    let what = format!("`{}` changes nothing with {transport}", setting.path);
+    Err(Problem::new(what).at(&setting.key).help(format!("{users} would use it")).into())
 }
 
 #[cfg(test)]
@@ -81,6 +99,8 @@ mod tests {
             ("duration_s=3", "says nothing of a TCP endpoint"),
             ("tcp.mss=3", "mss"),
             ("tcp.mss_bytes=3", "mss_bytes"),
+            ("door.t1=3", "`door.t1` changes nothing with tcp-sack"),
+            ("pacing.contention_factor=2", "`pacing.contention_factor` changes nothing with tcp-sack"),
         ] {
             let error = config("tcp-sack", &[setting]).unwrap_err();
             assert!(error.contains(said), "{setting}: {error}");

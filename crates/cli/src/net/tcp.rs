@@ -4,7 +4,7 @@ use crate::console;
 use crate::net::args::Tcp as Args;
 use crate::problems::{Failure, say};
 use hopline_lab::Problem;
-use hopline_net::gateway::Way;
+use hopline_net::gateway::{Destination, Way};
 use hopline_net::host_stack::{Accept, HostStack, HostStackConfig, KeepAlive, StackConfig, forwards};
 use hopline_net::service::{Figure, Ledger, Service};
 use hopline_scenario::document::Setting;
@@ -26,6 +26,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     }
     let host = HostStack::open(config).map_err(|error| Problem::new(error.to_string()))?;
     announce(args, &host);
+    warn_of_neighbours(&host);
     let (mut stop, stopped) = UnixStream::pair().map_err(|e| Failure::Other(e.to_string()))?;
     for signal in [SIGTERM, SIGINT, SIGHUP] {
         let told = stop.try_clone().and_then(|stop| pipe::register(signal, stop));
@@ -56,6 +57,7 @@ fn config(args: &Args) -> Result<HostStackConfig, Failure> {
         let what = format!("SOCKS at {} would let every host there use this stack", open.0);
         return Err(Problem::new(what).help("an address of the loopback interface").into());
     }
+    args.forward.iter().try_for_each(|forward| is_beyond(&forward.1, args))?;
     let config = HostStackConfig::new(tcp, args.address.clone())
         .map_err(|e| Failure::Other(format!("random numbers: {e}")))?;
     let most = args.max_connections as usize;
@@ -73,6 +75,16 @@ fn config(args: &Args) -> Result<HostStackConfig, Failure> {
         },
         ..config
     })
+}
+
+/// Refuses a destination that the stack has or that is this machine's own: none of its packets would leave.
+fn is_beyond(to: &Destination, args: &Args) -> Result<(), Failure> {
+    let Destination::Address(address) = to else { return Ok(()) };
+    if !address.ip().is_loopback() && !args.address.contains(&address.ip()) {
+        return Ok(());
+    }
+    let what = format!("-L leads to {to}, which the stack does not reach: its packets go to other hosts");
+    Err(Problem::new(what).help("the address of a peer; --accept leads peers to programs here").into())
 }
 
 /// Returns the keep-alive of all connections: probes come no further apart than the time before the first.
@@ -94,6 +106,16 @@ fn announce(args: &Args, host: &HostStack) {
     }
 }
 
+/// Warns of addresses that a host of a network here may have.
+fn warn_of_neighbours(host: &HostStack) {
+    for (address, interface) in host.in_networks() {
+        say(&format!(
+            "warning: {address} lies in the network of {interface}: hosts there look for it on the link, where the stack does not \
+             answer, and one of them may have it; an address of no network here, such as 10.88.0.2, has neither problem"
+        ));
+    }
+}
+
 /// Tells what the stack has counted.
 fn report(args: &Args, figures: &[Figure]) -> Result<(), Failure> {
     if args.json {
@@ -102,7 +124,7 @@ fn report(args: &Args, figures: &[Figure]) -> Result<(), Failure> {
         return console::print(&format!("{}\n", serde_json::Value::from(all)));
     }
     let counted = figures.iter().filter(|figure| figure.value > 0);
-    let counted: Vec<_> = counted.map(|figure| format!("{} {}", figure.value, figure.doc)).collect();
+    let counted: Vec<_> = counted.map(|figure| format!("{}: {}", figure.doc, figure.value)).collect();
     if !counted.is_empty() {
         say(&counted.join("\n"));
     }

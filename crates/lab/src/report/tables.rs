@@ -170,7 +170,9 @@ pub(super) fn family_note(experiment: &Experiment) -> String {
     let left_out = match members.map(|member| member.excluded).max() {
         None | Some(0) => String::new(),
         Some(most) => {
-            format!(" Left out of means are the runs, up to {most} of a setting, in which the baseline has nothing.")
+            format!(
+                " Left out of means are the runs, up to {most} of a setting, in which the baseline has nothing."
+            )
         }
     };
     let baseline = experiment.variants.first().map_or("", |v| v.label.as_str());

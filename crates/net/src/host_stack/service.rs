@@ -14,6 +14,7 @@ use crate::gateway::onward::{self, From};
 use crate::gateway::relay::{Moved, relay, until};
 use crate::gateway::service::{self, Notices};
 use crate::gateway::{Error, Way};
+use crate::routes::{Asked, Route, Routes};
 use crate::service::{Figure, Ledger, Service};
 use crate::transparent::LegOptions;
 use crate::{Interface, Network, Tun, descriptors};
@@ -33,6 +34,7 @@ pub struct HostStack {
     tun: Tun,
     doors: Vec<Door>,
     stack: Stack,
+    in_networks: Vec<(IpAddr, String)>,
 }
 
 impl HostStack {
@@ -45,6 +47,12 @@ impl HostStack {
         if config.ways.iter().any(|way| matches!(way, Way::Transparent { .. })) {
             return Err(Error::Config { field: "ways", must });
         }
+        let mut ports: Vec<u16> = config.accept.iter().map(|accept| accept.port).collect();
+        ports.sort_unstable();
+        if ports.windows(2).any(|two| two[0] == two[1]) {
+            return Err(Error::Config { field: "accept", must: "name each port once" });
+        }
+        let in_networks = surroundings(&config.stack.addresses)?;
         let mut stack = Stack::new(config.stack.clone())
             .map_err(|error| crate::Error::system("making the stack", io::Error::other(error)))?;
         config.accept.iter().for_each(|accept| stack.listen(accept.port));
@@ -61,13 +69,20 @@ impl HostStack {
             let prefix = if address.is_ipv4() { 32 } else { 128 };
             interface.route(Network { address, prefix }, None)?;
         }
-        Ok(Self { config, tun, doors, stack })
+        Ok(Self { config, tun, doors, stack, in_networks })
     }
 
     /// Returns the name of the TUN interface.
     #[must_use]
     pub fn interface(&self) -> &str {
         self.tun.name()
+    }
+
+    /// Returns the addresses of the stack that lie in the network of an interface, with its name. Hosts of that network look for
+    /// them by ARP or neighbour discovery, which the stack does not answer, and one of them may have the address.
+    #[must_use]
+    pub fn in_networks(&self) -> &[(IpAddr, String)] {
+        &self.in_networks
     }
 
     /// Returns the addresses at which programs reach the stack, in the order of [`HostStackConfig::ways`].
@@ -81,7 +96,7 @@ impl HostStack {
 
 impl Service for HostStack {
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let Self { config, tun, doors, stack } = *self;
+        let Self { config, tun, doors, stack, .. } = *self;
         let (accepted, incoming) = unbounded_channel();
         let host = Arc::new(Host {
             waiting: Admission::new(config.stack.max_connections),
@@ -113,6 +128,24 @@ impl Service for HostStack {
         Driver::stop(&host.shared, &last);
         ended
     }
+}
+
+/// Returns those of `addresses` that lie in the network of an interface, with its name.
+///
+/// # Errors
+/// An address of this machine, or an error of the system.
+fn surroundings(addresses: &[IpAddr]) -> Result<Vec<(IpAddr, String)>, crate::Error> {
+    let failed = |error| crate::Error::system("looking for a route", error);
+    let mut routes = Routes::open()?;
+    let mut in_networks = Vec::new();
+    for &address in addresses {
+        if routes.towards(address).map_err(failed)? == Some(Route::Here) {
+            return Err(crate::Error::OwnAddress { address });
+        }
+        let hop = routes.hop(&Asked::to(address)).map_err(failed)?.filter(|hop| hop.next == address);
+        in_networks.extend(hop.and_then(|hop| Some((address, routes.name_of(hop.interface)?))));
+    }
+    Ok(in_networks)
 }
 
 /// State that all connections share.

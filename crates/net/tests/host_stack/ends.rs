@@ -3,12 +3,12 @@
 use super::world::*;
 use crate::gateway::helpers::{accept, connect, is_reset, resets, server};
 use hopline_harness::{Need, Test, tests};
-use hopline_net::host_stack::HostStack;
+use hopline_net::host_stack::{Accept, HostStack, HostStackConfig};
 use hopline_net::service::{Ledger, Service};
 use hopline_testkit::namespace::LINK;
 use hopline_transport::tcp::Config;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
@@ -22,6 +22,8 @@ pub(crate) fn tests() -> Vec<Test> {
         a_program_that_is_missing_resets_the_peer,
         a_reset_of_either_side_reaches_the_other,
         a_stack_that_ends_resets_everybody,
+        an_address_of_the_host_or_a_port_twice_is_refused,
+        an_address_in_the_network_of_an_interface_is_named,
     )
     .into_iter()
     .chain(tests!([LINK, Need::Program("ip")]; an_interface_that_is_taken_away_ends_the_stack))
@@ -55,6 +57,33 @@ fn a_port_of_the_stack_at_which_nothing_listens_refuses() {
             assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
         },
     );
+}
+
+/// Returns a configuration with these addresses.
+fn at(addresses: &[IpAddr]) -> HostStackConfig {
+    HostStackConfig::new(Config::linux(), addresses.to_vec()).unwrap()
+}
+
+fn an_address_of_the_host_or_a_port_twice_is_refused() {
+    let link = link(&good());
+    let own = IpAddr::from(link.address_a());
+    link.run_in_a(move || {
+        let error = HostStack::open(at(&[own])).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{own} is an address of this machine")), "{error}");
+        let accept = [80, 81, 80].map(|port| Accept { port, to: "127.0.0.1:1".parse().unwrap() });
+        let error = HostStack::open(HostStackConfig { accept: accept.into(), ..at(&[STACK.into()]) });
+        assert_eq!(error.unwrap_err().to_string(), "accept must name each port once");
+    });
+}
+
+fn an_address_in_the_network_of_an_interface_is_named() {
+    let link = link(&good());
+    let neighbour = IpAddr::from(link.address_b());
+    link.run_in_a(move || {
+        assert_eq!(HostStack::open(at(&[STACK.into()])).unwrap().in_networks(), []);
+        let host = HostStack::open(at(&[STACK.into(), neighbour])).unwrap();
+        assert_eq!(host.in_networks()[0].0, neighbour);
+    });
 }
 
 fn a_program_that_is_missing_resets_the_peer() {
