@@ -184,4 +184,54 @@ mod tests {
         host.handle_timeout(Instant::from_secs(200));
         assert_eq!((repeated(&mut host), host.poll_timeout()), (vec![], None));
     }
+
+    /// A download of which a window is lost in a handoff, from a sender without SACK whose timer does not expire meanwhile. `repeats`: so often
+    /// the host repeats its last ACK. Returns the segments that the sender sends again then, its recoveries, and its time-outs.
+    fn after_a_handoff(repeats: Option<u8>) -> (usize, u64, u64) {
+        use hopline_core::{LinkId, Machine};
+        use hopline_transport::tcp::{self, Endpoint, Ports};
+        let ports = Ports { local: 80, remote: 9 };
+        let mut sender =
+            Endpoint::<Length>::new(tcp::Config::modern().with_newreno(), ports, Seq32(0)).unwrap();
+        let ip = Header::between(HERE, THERE, Protocol::Tcp);
+        let from_host = |flags, seq, ack| Segment::<Length> {
+            src_port: 9,
+            dst_port: 80,
+            flags,
+            seq: Seq32(seq),
+            ack: Seq32(ack),
+            window: 60_000,
+            ..Segment::default()
+        };
+        let mut now = Instant::ZERO;
+        sender.listen().unwrap();
+        sender.handle_packet(now, LinkId::ONLY, from_host(Flags::SYN, 0, 0));
+        assert!(sender.poll_transmit(now).is_some());
+        let ack = from_host(Flags::ACK, 1, 1);
+        let mut host = FastRetransmit::new(Config {
+            duplicates: NonZeroU8::new(repeats.unwrap_or(1)).unwrap(),
+            ..Config::default()
+        });
+        host.pass_out(now, Packet::new(&ip, &ack));
+        sender.handle_packet(now, LinkId::ONLY, ack);
+        sender.send(now, Length(100_000)).unwrap();
+        while sender.poll_transmit(now).is_some() {}
+        now += Duration::from_millis(100);
+        if repeats.is_some() {
+            host.moved();
+            while let Some(ack) = host.poll_transmit() {
+                sender.handle_packet(now, LinkId::ONLY, ack.segment());
+            }
+        }
+        let again = core::iter::from_fn(|| sender.poll_transmit(now)).filter(|sent| sent.seq == Seq32(1));
+        (again.count(), sender.stats().fast_retransmits, sender.stats().timeouts)
+    }
+
+    #[test]
+    fn a_sender_sends_again_at_the_end_of_a_handoff_and_waits_for_its_timer_otherwise() {
+        assert_eq!(after_a_handoff(Some(3)), (1, 1, 0));
+        assert_eq!(after_a_handoff(Some(4)), (1, 1, 0));
+        assert_eq!(after_a_handoff(Some(2)), (0, 0, 0));
+        assert_eq!(after_a_handoff(None), (0, 0, 0));
+    }
 }
