@@ -286,7 +286,7 @@ pub(crate) struct Sweep {
 /// What commands that run plans take.
 #[derive(Debug, Arguments)]
 pub(crate) struct Effort {
-    /// Set a key of the scenario at every point, over what the files say; may be repeated
+    /// Set a key of the scenario at every point, over the scenario and `[set]` of the plan, unless variants or axes set it; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Few runs of each point, as the plan's quick_runs says

@@ -7,6 +7,7 @@ use crate::problems::Failure;
 use crate::progress::Progress;
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::How;
+use hopline_lab::plan::refuse_varied;
 use hopline_lab::record::Record;
 use hopline_lab::text::table::{Align, kbps, render};
 use hopline_lab::{Plan, Problem, comparison, text};
@@ -21,6 +22,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         true => scenario.sweep()?,
         false => args.vary.iter().map(|text| parse_vary(text)).collect::<Result<_, _>>()?,
     };
+    refuse_varied(scenario.settings(), &axes)?;
     let plan = Plan::new(&scenario, &axes)?.asking(args.asked.question())?;
     let window = super::window(args.animate, &scenario)?;
     let reported = args.report.is_some() || !(args.no_report || args.common.json || args.output.is_some());

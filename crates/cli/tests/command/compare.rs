@@ -222,3 +222,16 @@ fn a_part_that_the_run_does_not_have_is_refused_before_anything_runs() {
     let nowhere = compare_chain_over("1", &["--json", "--animate", "0s..1s"]);
     assert_eq!(nowhere.status.code(), Some(2), "a report is what it is for: {}", stderr(&nowhere));
 }
+
+#[test]
+fn a_key_that_is_both_set_and_varied_is_refused() {
+    for (more, part) in [
+        (&["--set", "tcp.window=8"][..], "`[sweep]` of the scenario sets `tcp.window`"),
+        (&["--set", "tcp.window=8", "--vary", "tcp.window=2,4"], "`--vary` sets `tcp.window`"),
+        (&["--vary", "runs=2,4"], "`--vary` sets `runs`"),
+    ] {
+        let output = compare_chain(more);
+        assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()), "{more:?}");
+        assert!(stderr(&output).contains(part), "{more:?}: {}", stderr(&output));
+    }
+}

@@ -239,3 +239,25 @@ fn quick_says_that_it_is_quick_and_a_directory_is_taken_up_again() {
     let text = stdout(&reproduce(folder.path(), &["windows", "--quick"]));
     assert!(text.contains("QUICK"), "{text}");
 }
+
+#[test]
+fn a_setting_that_variants_would_override_or_that_would_change_their_stand_ins_is_refused() {
+    for (setting, part) in [
+        ("neighborhood_red.max_probability=0.3", "three.toml"),
+        ("queue.discipline=codel", "the variant \"RED\" sets `queue.discipline`"),
+        ("neighborhood_red.action=mark", "\"drop tail\" would get it, too"),
+    ] {
+        for more in
+            [["three", "-q"].as_slice(), &["--explain", "N-12b", "-q"], &["three", "--readings", "-q"]]
+        {
+            let start = ["reproduce", "nred", "--quick", "--set", setting];
+            let output =
+                command().current_dir(papers().path()).args(start.iter().chain(more)).output().unwrap();
+            assert_eq!((output.status.code(), stdout(&output)), (Some(2), String::new()), "{setting}");
+            assert!(stderr(&output).contains(part), "{setting}: {}", stderr(&output));
+        }
+    }
+    let varied = reproduce(papers().path(), &["-q", "--set", "tcp.window=4"]);
+    assert_eq!(varied.status.code(), Some(2));
+    assert!(stderr(&varied).contains("`[grid]` of the plan sets `tcp.window`"), "{}", stderr(&varied));
+}

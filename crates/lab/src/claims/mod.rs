@@ -27,7 +27,8 @@ pub use verdict::{Claimed, Direction, Scale, Verdict, judge};
 
 use crate::comparison::Comparison;
 use crate::metrics::{self, Level};
-use crate::plan::{Effort, Plan};
+use crate::plan::{Effort, Over, Plan};
+use hopline_scenario::Machines;
 use hopline_scenario::document::{self, Setting};
 use hopline_scenario::schema::{Section, check_document};
 use hopline_scenario::source::{Problem, Problems, Source, nearest};
@@ -162,7 +163,11 @@ impl Register {
     ///
     /// Everything that is wrong with it, a claim that picks none or several of its points included.
     pub fn plan(&self, figure: &Figure, over: &[Setting], effort: Effort) -> Result<Plan, Problems> {
-        let plan = Plan::load(&figure.plan, over, effort)?;
+        self.plan_over(figure, Over { user: over, ..Over::default() }, effort)
+    }
+
+    fn plan_over(&self, figure: &Figure, over: Over<'_>, effort: Effort) -> Result<Plan, Problems> {
+        let plan = Plan::load_over(&figure.plan, over, effort, Machines::default())?;
         let measures = self.claims.iter().filter_map(|claim| match &claim.test {
             Test::Needs(_) => None,
             Test::Measure(measure) => Some(measure),

@@ -8,7 +8,7 @@ use super::keys::{axis, reading};
 use super::measure::known;
 use super::{Claim, Figure, Measure, Quantity, Register, Test, Verdict, evaluate_one};
 use crate::comparison::Comparison;
-use crate::plan::{Effort, Plan};
+use crate::plan::{Effort, Over, Plan, Setter, refuse_overridden};
 use hopline_scenario::document::Setting;
 use hopline_scenario::schema::Section;
 use hopline_scenario::settings;
@@ -187,11 +187,11 @@ impl Register {
         over: &[Setting],
         effort: Effort,
     ) -> Result<Plan, Problems> {
-        let settings = [reading.settings(self).as_slice(), over].concat();
-        let plan = self.judging(figure, self.plan(figure, &settings, effort)?)?;
+        let plan = self.judging(figure, self.plan_in(figure, reading, over, effort)?)?;
         for &(axis, answer) in reading.answers.iter().filter(|(_, answer)| *answer > 0) {
             let alone = |answer| Reading { answers: vec![(axis, answer)] }.settings(self);
-            let [first, other] = [alone(0), alone(answer)].map(|set| self.plan(figure, &set, effort));
+            let [first, other] = [alone(0), alone(answer)]
+                .map(|set| self.plan_over(figure, Over { reading: &set, user: &[] }, effort));
             if first?.identity() == other?.identity() {
                 let axis = &self.axes[axis];
                 let (name, figure) = (&axis.answers[answer].name, &figure.id);
@@ -205,6 +205,31 @@ impl Register {
             }
         }
         Ok(plan)
+    }
+
+    /// Returns the plan of a figure in a reading, with `over` over it.
+    fn plan_in(
+        &self,
+        figure: &Figure,
+        reading: &Reading,
+        over: &[Setting],
+        effort: Effort,
+    ) -> Result<Plan, Problems> {
+        let setter = |&(axis, answer): &(usize, usize)| {
+            let axis: &Axis = &self.axes[axis];
+            let Answer { name, set } = &axis.answers[answer];
+            Setter {
+                name: format!("the reading \"{name}\" of the axis \"{}\"", axis.id),
+                settings: set.clone(),
+            }
+        };
+        let setters: Vec<Setter> = reading.answers.iter().map(setter).collect();
+        refuse_overridden(
+            over,
+            &setters,
+            "leave it out, or judge by the first reading alone, without --readings",
+        )?;
+        self.plan_over(figure, Over { reading: &reading.settings(self), user: over }, effort)
     }
 
     /// Returns the axes of the figures that a claim is judged by.
@@ -230,8 +255,7 @@ impl Register {
         for id in figures_of(measure) {
             for (number, figure) in self.figures.iter().enumerate().filter(|(_, figure)| figure.id == id) {
                 for reading in self.readings(figure).into_iter().filter(|reading| !reading.is_first()) {
-                    let settings = [reading.settings(self).as_slice(), over].concat();
-                    let plan = self.plan(figure, &settings, effort)?;
+                    let plan = self.plan_in(figure, &reading, over, effort)?;
                     let points = self.points_of(claim, figure, &plan)?;
                     plans.push((number, reading, plan.only(&points)?));
                 }

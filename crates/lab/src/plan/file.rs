@@ -2,6 +2,7 @@
 
 use super::keys;
 use super::keys::PLAN;
+use super::over::{self, IN_A_PLAN, Over, Setter, refuse_overridden};
 use super::{
     Difference, Keep, KeepNodes, KeepPairs, KeepSeries, MOST_POINTS, Plan, Point, Runs, product, resolve,
     steps,
@@ -30,7 +31,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the plan, with the scenario, or with any point.
+    /// Everything that is wrong with the plan, with the scenario, or with any point. A key of `over` that the plan sets at some points or
+    /// varies, or in a table that switches a mechanism on and that only some variants have.
     pub fn load(path: &Path, over: &[Setting], effort: Effort) -> Result<Self, Problems> {
         Self::load_with(path, over, effort, Machines::default())
     }
@@ -46,9 +48,19 @@ impl Plan {
         effort: Effort,
         machines: Machines,
     ) -> Result<Self, Problems> {
+        Self::load_over(path, Over { user: over, ..Over::default() }, effort, machines)
+    }
+
+    /// Reads a plan file, with settings of a register's reading and of the user over it.
+    pub(crate) fn load_over(
+        path: &Path,
+        over: Over<'_>,
+        effort: Effort,
+        machines: Machines,
+    ) -> Result<Self, Problems> {
         let source = Source::read(path)?;
         let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-        Self::parse_with(&source, path.parent().unwrap_or(Path::new("")), &stem, over, effort, machines)
+        Self::parse_over(&source, path.parent().unwrap_or(Path::new("")), &stem, over, effort, machines)
     }
 
     /// Reads a plan from `source`; the scenario is named relative to `folder`, and the plan is called `name` if it does
@@ -80,11 +92,25 @@ impl Plan {
         effort: Effort,
         machines: Machines,
     ) -> Result<Self, Problems> {
+        Self::parse_over(source, folder, name, Over { user: over, ..Over::default() }, effort, machines)
+    }
+
+    fn parse_over(
+        source: &Arc<Source>,
+        folder: &Path,
+        name: &str,
+        over: Over<'_>,
+        effort: Effort,
+        machines: Machines,
+    ) -> Result<Self, Problems> {
         let document = document::parse(source)?;
         check_document(&document, "the plan", PLAN)?;
         let plan = Section::new(&document, PLAN);
-        let scenario = base(plan, folder, over, machines)?;
+        refuse_overridden(over.user, &setters(plan)?, IN_A_PLAN)?;
         let variants = variants(plan)?;
+        let without = || base(plan, folder, over.reading, machines.clone());
+        over::refuse_switches(over.user, &variants, without)?;
+        let scenario = base(plan, folder, &over.all(), machines)?;
         let rest = product(&[Difference::default()], &rest(plan)?)?;
         let points = product(&variants, std::slice::from_ref(&rest))?;
         // Points of one combination stand together: its variants are compared with each other.
@@ -131,6 +157,32 @@ fn base(
         return Err(missing.at(plan.origin_of("scenario")).help(help).into());
     }
     Scenario::load_with(&path, &set, machines)
+}
+
+/// The parts of a plan that set keys after what holds at every point, and the keys of the plan that win over the scenario's.
+fn setters(plan: Section<'_>) -> Result<Vec<Setter>, Problem> {
+    let mut setters = Vec::new();
+    let mut setter = |name: String, settings: Vec<Setting>| setters.push(Setter { name, settings });
+    for variant in plan.sections("variant") {
+        let name = format!("the variant \"{}\"", variant.get(keys::variant::NAME));
+        setter(name.clone(), variant.node("set").map(settings).unwrap_or_default());
+        setter(format!("`grid` of {name}"), variant.node("grid").map(settings).unwrap_or_default());
+    }
+    for table in ["zip", "grid"] {
+        setter(format!("`[{table}]` of the plan"), plan.node(table).map(settings).unwrap_or_default());
+    }
+    let question = plan.section("question");
+    let own = [
+        ("runs", plan, "runs"),
+        ("question.metric", question, "metric"),
+        ("question.bound", question, "bound"),
+    ];
+    let own = own.into_iter().filter_map(|(path, section, key)| {
+        let node = section.node(key)?.clone();
+        Some(Setting { path: path.to_owned(), key: node.origin.clone(), node })
+    });
+    setter("the plan".to_owned(), own.collect());
+    Ok(setters)
 }
 
 /// What is compared, in the order of the file; a variant with a grid of its own is as many as that has combinations.

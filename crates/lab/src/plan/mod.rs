@@ -5,10 +5,13 @@
 
 mod file;
 pub mod keys;
+mod over;
 #[cfg(test)]
 mod tests;
 
 pub use file::Effort;
+pub use over::refuse_varied;
+pub(crate) use over::{Over, Setter, refuse_overridden};
 
 use crate::question::{Asked, Question};
 use crate::record::FlowEnds;

@@ -1,3 +1,5 @@
+mod over;
+
 use super::*;
 use crate::metrics::{self, Level};
 use crate::testing::{TWO_HOPS, scenario, source};

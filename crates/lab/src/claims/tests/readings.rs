@@ -126,3 +126,22 @@ fn a_claim_that_the_paper_does_not_make_is_not_read_otherwise() {
     register.read_otherwise(&mut evidence, &lent(&made(&register))).unwrap();
     assert_eq!((evidence[0].readings.len(), evidence[1].readings.len()), (3, 0));
 }
+
+#[test]
+fn a_setting_of_a_key_that_a_reading_sets_is_refused_in_that_reading() {
+    let (_folder, register) = register_with(AXES, &claim(&format!("{WIDE}\nabove = 0")));
+    let register = register.unwrap();
+    let figure = &register.figures[0];
+    let over = [Setting::parse("--set", "tcp.delayed_ack_ms=50").unwrap()];
+    assert!(register.plan(figure, &over, Effort::Full).is_ok(), "another answer to what is left open");
+    let refused = |reading: &Reading| register.plan_read(figure, reading, &over, Effort::Full);
+    let readings = register.readings(figure);
+    assert!(refused(&readings[1]).is_ok());
+    let refused = refused(&readings[2]).unwrap_err().to_string();
+    assert!(
+        refused.contains("the reading \"at once\" of the axis \"acks\" sets `tcp.delayed_ack_ms` (")
+            && refused.contains("without --readings"),
+        "{refused}"
+    );
+    assert!(register.plans_of_read(&register.claims[0], &over, Effort::Full).is_err());
+}
