@@ -340,7 +340,7 @@ impl Evidence<'_> {
 }
 
 impl Claimed {
-    fn scaled(self, factor: f64) -> Self {
+    pub(super) fn scaled(self, factor: f64) -> Self {
         match self {
             Self::Value { value, tolerance } => {
                 Self::Value { value: value * factor, tolerance: tolerance * factor }

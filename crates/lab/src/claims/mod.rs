@@ -8,6 +8,7 @@ mod finding;
 pub mod keys;
 mod measure;
 mod readings;
+mod rule;
 mod selector;
 mod sham;
 mod standing;
@@ -19,6 +20,7 @@ mod verdict;
 pub use evaluate::{Evidence, Measurement, evaluate, evaluate_one};
 pub use measure::{Against, Measure, Quantity, SecondRatio};
 pub use readings::{Answer, Axis, ReadOtherwise, Reading};
+pub use rule::Rule;
 pub use selector::{OfSeveral, Selector};
 pub use sham::{Mechanism, Sham, Shams};
 pub use standing::Standing;
@@ -26,7 +28,6 @@ pub use tally::{Count, Heading, Kind, Tally};
 pub use verdict::{Claimed, Direction, Scale, Verdict, judge};
 
 use crate::comparison::Comparison;
-use crate::metrics::{self, Level};
 use crate::plan::{Effort, Over, Plan};
 use hopline_scenario::Machines;
 use hopline_scenario::document::{self, Setting};
@@ -53,17 +54,6 @@ pub struct Register {
     pub figures: Vec<Figure>,
     /// What is claimed.
     pub claims: Vec<Claim>,
-}
-
-/// When a measurement agrees with a claim.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rule {
-    /// A claimed value stands for itself, give or take so many percent of it.
-    pub tolerance_pct: f64,
-    /// An interval that meets what is claimed and has a half-width above so many percent of it decides nothing.
-    pub widest_pct: f64,
-    /// Metrics of which a gain is judged by the logarithm of its ratio.
-    pub log_ratios: Vec<&'static str>,
 }
 
 /// Something that can be reproduced.
@@ -275,43 +265,6 @@ pub fn json(
         "headline": Standing::of(evidence).headline(),
         "figures": figures,
     })
-}
-
-impl Rule {
-    fn of(section: &Section<'_>) -> Result<Self, Problem> {
-        let metric = |name: &str| match metrics::find(Level::Flow, name) {
-            Some(metric) => Ok(metric.name),
-            None => metrics::named(Level::Run, name, section.origin_of("log_ratios")).map(|m| m.name),
-        };
-        let log_ratios = section.texts("log_ratios").into_iter().map(metric).collect::<Result<_, _>>()?;
-        let (tolerance_pct, widest_pct) =
-            (section.get(keys::rule::TOLERANCE_PCT), section.get(keys::rule::WIDEST_PCT));
-        Ok(Self { tolerance_pct, widest_pct, log_ratios })
-    }
-
-    /// The rule in some sentences, without the last full stop.
-    #[must_use]
-    pub fn describe(&self) -> String {
-        let linear = format!(
-            "A claimed value stands for itself ± {} %, unless the claim states another tolerance. A measurement agrees if \
-             its estimate lies within and its interval has a half-width of {} % of the claimed value at most; it agrees in \
-             direction only if the estimate lies outside and the whole interval on the claimed side of zero; else it \
-             differs if the interval misses the tolerance. What is left cannot be judged: an interval that is too wide, \
-             or reaches into the tolerance from an estimate outside",
-            self.tolerance_pct, self.widest_pct
-        );
-        if self.log_ratios.is_empty() {
-            return linear;
-        }
-        let factor = |percent: f64| 1.0 + percent / 100.0;
-        format!(
-            "{linear}. Gains in {} are judged as ratios: the tolerance is a factor of {}, the widest interval one of {} to \
-             either side",
-            self.log_ratios.join(", "),
-            factor(self.tolerance_pct),
-            factor(self.widest_pct)
-        )
-    }
 }
 
 impl Figure {

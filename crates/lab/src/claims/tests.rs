@@ -1,6 +1,7 @@
 mod pairs;
 mod ratios;
 mod readings;
+mod rule;
 mod sham;
 mod sizes;
 mod standing;

@@ -154,6 +154,11 @@ pub fn judge(
 }
 
 impl Claimed {
+    /// Half-width of the widest interval that decides about a value or a range, on `scale`; `None` of a bound.
+    pub(super) fn widest(self, scale: Scale, percent: f64) -> Option<f64> {
+        self.range().map(|(range, size)| scale.widest(scale.of_interval(range), size, percent))
+    }
+
     /// The range that a size stands for, and how large the size is; `None` of a bound.
     fn range(self) -> Option<(Interval, f64)> {
         match self {

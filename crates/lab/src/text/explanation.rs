@@ -48,12 +48,10 @@ pub fn describe(
     }
     let why = if evidence.why.is_empty() { String::new() } else { format!(": {}", evidence.why) };
     line("verdict", &format!("{}{why}", evidence.verdict.word()));
-    lines.extend([
-        String::new(),
-        format!("{}.", register.rule.describe()),
-        String::new(),
-        command.to_owned(),
-    ]);
+    if let Test::Measure(measure) = &claim.test {
+        lines.extend([String::new(), format!("{}.", register.rule.describe_for(measure))]);
+    }
+    lines.extend([String::new(), command.to_owned()]);
     lines.join("\n") + "\n"
 }
 

@@ -1,0 +1,39 @@
+//! The rule in words, of one claim and of all.
+
+use super::*;
+
+/// The rule that is printed with the one claim `what`.
+fn rule_for(what: &str) -> String {
+    let (_folder, register) = paper(&claim(what));
+    let register = register.unwrap();
+    let Test::Measure(measure) = &register.claims[0].test else { panic!("it is measured") };
+    register.rule.describe_for(measure)
+}
+
+#[test]
+fn with_one_claim_stands_the_rule_of_its_kind_with_its_numbers() {
+    let size = rule_for(&format!("{NARROW}\nclaimed = 1000000"));
+    assert!(size.contains("The claim is a size, 1000 ± 200 kb/s."), "{size}");
+    assert!(size.contains("half-width is 500 kb/s at most"), "{size}");
+    assert!(size.contains("differs if the interval misses") && !size.contains("direction"), "{size}");
+    let gain = rule_for(&format!("{WIDE}\nclaimed = 40"));
+    assert!(gain.contains("The claim is a gain or loss, +40 ± 8 %."), "{gain}");
+    assert!(gain.contains("half-width is 20 % at most") && gain.contains("in direction only"), "{gain}");
+    let bound = rule_for(&format!("{WIDE}\nabove = 5"));
+    assert!(bound.contains("The claim is a bound, above +5 %. It agrees if the whole interval"), "{bound}");
+    let margin = rule_for(&format!("{WIDE}\nwithin = 5"));
+    assert!(margin.contains("The claim is no difference: within ± 5 %."), "{margin}");
+    for other in [bound, margin] {
+        assert!(!other.contains("estimate") && !other.contains("direction"), "{other}");
+    }
+}
+
+#[test]
+fn the_whole_rule_gives_direction_only_to_gains_alone() {
+    let (_folder, register) = paper(&claim(&format!("{NARROW}\nclaimed = 1000000")));
+    let rule = register.unwrap().rule.describe();
+    assert_eq!(rule.matches("direction").count(), 1, "{rule}");
+    assert!(rule.contains("A gain or loss agrees in direction only"), "{rule}");
+    assert!(rule.contains("A bound agrees if") && rule.contains("± 20 %"), "{rule}");
+    assert!(!rule.contains("as ratios"), "{rule}");
+}
