@@ -117,6 +117,8 @@ impl Scale {
     }
 }
 
+const HOLDS_BOUND: &str = "the interval holds the bound";
+const ACROSS: &str = "the interval reaches across the margin";
 const TOO_WIDE: &str = "the interval is too wide";
 const REACHES_IN: &str = "the estimate misses what is claimed, and its interval does not";
 
@@ -184,21 +186,21 @@ pub(super) fn ratio_range(value: f64, factor: f64) -> Interval {
 
 fn bounded(claimed: Claimed, measured: Interval) -> (Verdict, &'static str) {
     match claimed {
-        Claimed::Above(limit) => bound(measured.low > limit, measured.high <= limit),
-        Claimed::Below(limit) => bound(measured.high < limit, measured.low >= limit),
+        Claimed::Above(limit) => bound(measured.low > limit, measured.high <= limit, HOLDS_BOUND),
+        Claimed::Below(limit) => bound(measured.high < limit, measured.low >= limit, HOLDS_BOUND),
         Claimed::Within(margin) => {
             let beyond = measured.low > margin || measured.high < -margin;
-            bound(measured.low >= -margin && measured.high <= margin, beyond)
+            bound(measured.low >= -margin && measured.high <= margin, beyond, ACROSS)
         }
         Claimed::Value { .. } | Claimed::Ratio { .. } | Claimed::Range(_) => unreachable!("it has a range"),
     }
 }
 
-fn bound(holds: bool, fails: bool) -> (Verdict, &'static str) {
+fn bound(holds: bool, fails: bool, undecided: &'static str) -> (Verdict, &'static str) {
     match (holds, fails) {
         (true, _) => (Verdict::Agrees, ""),
         (_, true) => (Verdict::Differs, ""),
-        _ => (Verdict::CannotBeJudged, TOO_WIDE),
+        _ => (Verdict::CannotBeJudged, undecided),
     }
 }
 

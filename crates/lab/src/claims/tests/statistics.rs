@@ -144,7 +144,7 @@ fn one_run_has_a_share_and_no_spread_and_two_have_both() {
     assert_eq!(one("mean-ratio").measurement.unwrap().value, 50.0);
     assert_eq!(one("mean-ratio").why, "a single run has no interval");
     assert_eq!(one("ratio-sd").why, "a single run has no spread");
-    assert_eq!(one("positive-share").why, "the interval is too wide");
+    assert_eq!(one("positive-share").why, "the interval holds the bound");
     // Gains of 50 and 100: mean 75, deviation √1250.
     let two = |name: &str| statistic(name, "above = 0", &[3.0, 4.0], &[2.0, 2.0]);
     assert!(near(two("ratio-sd").measurement.unwrap().value, libm::sqrt(1250.0)));

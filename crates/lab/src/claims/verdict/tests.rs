@@ -131,3 +131,15 @@ fn where_nothing_is_resent_the_ratio_lies_below_every_claim() {
     let more = Claimed::Ratio { value: 22.0, factor: 1.2 };
     assert_eq!(judge(more, RATIO, (-100.0, Interval { low: -100.0, high: -100.0 }), 50.0).0, Differs);
 }
+
+#[test]
+fn an_interval_that_holds_the_bound_is_said_to_hold_it() {
+    let on = (Direction::Size, Scale::Linear);
+    let why = |claimed, low, high| judge(claimed, on, ((low + high) / 2.0, Interval { low, high }), 50.0);
+    assert_eq!(why(Claimed::Above(0.95), 0.92, 1.006), (CannotBeJudged, "the interval holds the bound"));
+    assert_eq!(why(Claimed::Below(0.95), 0.92, 1.006), (CannotBeJudged, "the interval holds the bound"));
+    assert_eq!(
+        why(Claimed::Within(2.0), -1.0, 3.0),
+        (CannotBeJudged, "the interval reaches across the margin")
+    );
+}
