@@ -17,7 +17,10 @@ fn without_vary_the_sweep_of_the_scenario_is_compared() {
     let output = compare_chain(&[]);
     let text = stdout(&output);
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "chain: 4 variants, 3 paired runs, seed 1; ± is the 95 % interval of the mean");
+    assert_eq!(
+        lines[0],
+        "chain: 4 variants, 3 paired runs, seed 1; ± is the 95 % interval of the mean, of gains 95 % for all 3 comparisons together"
+    );
     assert!(lines[2].starts_with("variant ") && lines[2].ends_with("CPU s  fingerprint"), "{text}");
     let starts = ["tcp.window=2 ", "tcp.window=3 ", "tcp.window=8 ", "tcp.window=unclamped "];
     for (line, start) in lines[3..].iter().zip(starts) {

@@ -14,7 +14,7 @@ pub fn describe(comparison: &Comparison) -> String {
     let description = &comparison.description;
     let interval = match comparison.runs {
         0 | 1 => "; one run has no interval".to_owned(),
-        _ => format!("; ± is the {} interval of the mean", description.confidence()),
+        _ => format!("; ± is the {} interval of the mean{}", description.confidence(), of_gains(comparison)),
     };
     let points = counted(comparison.points.len(), "variant");
     let runs = counted(comparison.runs as usize, "paired run");
@@ -22,8 +22,21 @@ pub fn describe(comparison: &Comparison) -> String {
     head + &table(comparison) + &failures(comparison)
 }
 
+/// What the intervals of gains are, where they are wider than those of single comparisons.
+fn of_gains(comparison: &Comparison) -> String {
+    let asked = comparison.question.asked.key();
+    let (confidence, gains) = (comparison.description.confidence(), comparison.gains(asked));
+    match gains.iter().flatten().count() {
+        0 | 1 => String::new(),
+        n => {
+            let what = if asked == GOODPUT { "gains" } else { "changes" };
+            format!(", of {what} {confidence} for all {n} comparisons together")
+        }
+    }
+}
+
 /// "1 run", "2 runs".
-pub(super) fn counted(n: usize, what: &str) -> String {
+pub(crate) fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
