@@ -66,7 +66,9 @@ pub(crate) fn store(error: &StoreError) -> PyErr {
 pub(crate) fn output(error: &OutputError) -> PyErr {
     let said = error.to_string();
     match error {
-        OutputError::Exists { target } | OutputError::Foreign { target, .. } => results(said, target),
+        OutputError::Exists { target }
+        | OutputError::Foreign { target, .. }
+        | OutputError::WrongKind { target, .. } => results(said, target),
         OutputError::Io { .. } => PyOSError::new_err(said),
     }
 }

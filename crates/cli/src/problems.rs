@@ -121,7 +121,9 @@ impl Failure {
             Self::Output(error) => {
                 say(&format!("{:?}", Rendered(&Problem::new(error.to_string()))));
                 match error {
-                    OutputError::Exists { .. } | OutputError::Foreign { .. } => ExitCode::from(WRONG_INPUT),
+                    OutputError::Exists { .. }
+                    | OutputError::Foreign { .. }
+                    | OutputError::WrongKind { .. } => ExitCode::from(WRONG_INPUT),
                     OutputError::Io { .. } => ExitCode::from(FAILED),
                 }
             }

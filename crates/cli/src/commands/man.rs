@@ -5,7 +5,7 @@ use crate::console;
 use crate::problems::Failure;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
-use hopline_lab::output::OutputError;
+use hopline_lab::output::{OutputError, check_directory};
 use std::fs;
 use std::path::Path;
 
@@ -16,7 +16,10 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     command.build();
     match &args.output {
         None => console::print(&page(command).1),
-        Some(folder) => write_all(&command, folder),
+        Some(folder) => {
+            check_directory(folder)?;
+            write_all(&command, folder)
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use hopline_lab::claims::{self, Evidence, Figure, Kind, Reading, Register, evaluate, evaluate_one};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::{How, in_memory};
-use hopline_lab::output::{Existing, OutputError, write_file};
+use hopline_lab::output::{Existing, OutputError, check_directory, write_file};
 use hopline_lab::papers::Papers;
 use hopline_lab::plan::{Effort, Runs};
 use hopline_lab::{Plan, report, text, view};
@@ -43,6 +43,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         Some(readings) => read_otherwise(&register, &chosen, &over, readings.effort(effort))?,
     };
     if let Some(folder) = &args.output {
+        check_directory(folder)?;
         let refused = |error| OutputError::Io { path: folder.clone(), error };
         std::fs::create_dir_all(folder).map_err(refused)?;
     }

@@ -211,3 +211,35 @@ fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
     assert!(made.success());
     contains(&refused(&hopline(["run", pipe.to_str().unwrap()])), &["pipe: not a regular file"]);
 }
+
+#[test]
+fn a_file_in_the_place_of_a_directory_and_the_other_way_round_are_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("file"), "mine").unwrap();
+    let chain = scenario("chain");
+    let chain = chain.to_str().unwrap();
+    let (file, below, directory) = (at("file"), at("file/below"), at(""));
+    for args in [
+        &["reproduce", "snoop", "errors", "--quick", "-o", &file][..],
+        &["reproduce", "snoop", "errors", "--quick", "-o", &below],
+        &["compare", chain, "-o", &file],
+        &["run", chain, "-o", &file],
+        &["run", chain, "-o", &below, "--force"],
+        &["man", "-o", &file],
+        &["recv", "--anyone", "-o", &file],
+    ] {
+        let said = refused(&hopline(args));
+        assert!(said.contains("it is a file; -o takes a directory"), "{args:?}: {said}");
+    }
+    for args in [
+        &["compare", chain, "--report", &directory][..],
+        &["run", chain, "--report", &directory],
+        &["reproduce", "snoop", "errors", "--quick", "--report", &directory],
+        &["movements", chain, "-o", &directory, "--force"],
+    ] {
+        let said = refused(&hopline(args));
+        assert!(said.contains("it is a directory; "), "{args:?}: {said}");
+    }
+    assert_eq!(std::fs::read_to_string(at("file")).unwrap(), "mine");
+}

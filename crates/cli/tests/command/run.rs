@@ -298,14 +298,14 @@ fn force_does_not_replace_what_is_not_a_result() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_one_clear_failure() {
+fn a_place_below_a_file_is_one_clear_error() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "").unwrap();
     let missing = folder.path().join("file/no/out");
     let output = run_chain(&["-o", missing.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     let error = stderr(&output);
-    assert!(error.contains("cannot write") && error.lines().count() == 1, "{error}");
+    assert!(error.contains("it is a file; -o takes a directory") && error.lines().count() == 1, "{error}");
     assert!(!error.contains(".hopline-"), "{error}");
 }
 

@@ -75,6 +75,13 @@ pub enum OutputError {
         /// What it has or lacks.
         why: String,
     },
+    /// A file is in the place of a directory, or a directory in that of a file.
+    WrongKind {
+        /// The file or directory.
+        target: PathBuf,
+        /// What it is, and what the option takes.
+        why: &'static str,
+    },
     /// The file system refused.
     Io {
         /// The file or directory.
@@ -97,6 +104,7 @@ impl fmt::Display for OutputError {
             Self::Foreign { target, why } => {
                 write!(f, "{} is not replaced, even with --force: {why}", target.display())
             }
+            Self::WrongKind { target, why } => write!(f, "{}: {why}", target.display()),
             Self::Io { path, error } => write!(f, "cannot write {}: {error}", path.display()),
         }
     }
@@ -178,8 +186,23 @@ impl Directory {
     }
 }
 
+/// Checks that `target` is a directory, or can become one.
+///
+/// # Errors
+/// There is a file in its place, or in that of a folder on the way to it.
+pub fn check_directory(target: &Path) -> Result<(), OutputError> {
+    let there = target.ancestors().find(|path| path.exists());
+    match there.filter(|path| !path.is_dir()) {
+        None => Ok(()),
+        Some(file) => {
+            Err(OutputError::WrongKind { target: file.to_owned(), why: "it is a file; -o takes a directory" })
+        }
+    }
+}
+
 /// Whether `target` may be written.
 fn check(target: &Path, existing: Existing) -> Result<(), OutputError> {
+    check_directory(target)?;
     if fs::symlink_metadata(target).is_err() {
         return Ok(());
     }

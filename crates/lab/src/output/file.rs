@@ -49,6 +49,10 @@ fn draft(target: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) 
 fn check(target: &Path, existing: Existing) -> Result<(), OutputError> {
     match fs::symlink_metadata(target) {
         Err(_) => Ok(()),
+        Ok(found) if found.is_dir() => Err(OutputError::WrongKind {
+            target: target.to_owned(),
+            why: "it is a directory; -o takes a file",
+        }),
         Ok(_) if existing == Existing::Refuse => Err(OutputError::Exists { target: target.to_owned() }),
         Ok(found) if found.is_file() => Ok(()),
         Ok(_) => {
@@ -128,7 +132,7 @@ mod tests {
     fn a_directory_is_no_file_to_replace() {
         let folder = tempfile::tempdir().unwrap();
         let refused = write(folder.path(), Existing::Replace, "x").unwrap_err();
-        assert!(matches!(refused, OutputError::Foreign { .. }), "{refused}");
+        assert!(matches!(refused, OutputError::WrongKind { .. }), "{refused}");
         let missing = write(&folder.path().join("no/such"), Existing::Refuse, "x").unwrap_err();
         assert!(matches!(missing, OutputError::Io { .. }), "{missing}");
         assert!(

@@ -9,7 +9,7 @@ mod movements;
 mod page;
 mod tables;
 
-pub use directory::{Directory, Existing, OutputError};
+pub use directory::{Directory, Existing, OutputError, check_directory};
 pub(crate) use file::replace_file;
 pub use file::write_file;
 pub use hopline_sim::trace::Captured;

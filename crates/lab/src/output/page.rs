@@ -39,6 +39,10 @@ impl ReportFile {
         match std::fs::metadata(&self.path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => self.check_folder(),
             Err(error) => Err(OutputError::at(&self.path)(error)),
+            Ok(found) if found.is_dir() => Err(OutputError::WrongKind {
+                target: self.path.clone(),
+                why: "it is a directory; --report takes a file",
+            }),
             Ok(_) if self.is_report() => self.check_folder(),
             Ok(_) => Err(OutputError::Foreign {
                 target: self.path.clone(),
@@ -92,7 +96,10 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_named() {
+    fn a_folder_in_its_place_or_one_that_is_not_there_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = ReportFile::new(folder.path().into()).check().unwrap_err();
+        assert!(error.to_string().contains("it is a directory; --report takes a file"), "{error}");
         let error = ReportFile::new("/no/such/folder/a.html".into()).check().unwrap_err();
         assert!(error.to_string().contains("/no/such/folder"), "{error}");
     }

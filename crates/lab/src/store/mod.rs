@@ -17,7 +17,7 @@ pub use error::StoreError;
 
 use crate::description::Description;
 use crate::execute::Sink;
-use crate::output::replace_file;
+use crate::output::{OutputError, check_directory, replace_file};
 use crate::question::Asked;
 use crate::record::Record;
 use journal::{Access, Journal};
@@ -96,6 +96,9 @@ impl Store {
     ///
     /// It holds something else, another process writes it, or the file system refuses.
     pub fn open(path: &Path, description: &Description, start: Start) -> Result<Self, StoreError> {
+        if let Err(OutputError::WrongKind { target, why }) = check_directory(path) {
+            return Err(StoreError::foreign(&target, why));
+        }
         let found = Self::found(path)?;
         fs::create_dir_all(path).map_err(|e| StoreError::io(path, e))?;
         let lock = lock(path)?;

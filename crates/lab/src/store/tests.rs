@@ -204,7 +204,7 @@ fn foreign_files_are_left_alone_and_force_begins_anew() {
         assert!(refused.contains("holds files but no manifest.json"), "{refused}");
     }
     assert_eq!(fs::read_dir(&path).unwrap().count(), 1);
-    assert!(refusal(run(&plan(), &path.join("thesis.tex"))).contains("it is not a directory"));
+    assert!(refusal(run(&plan(), &path.join("thesis.tex"))).contains("it is a file; -o takes a directory"));
 
     let results = folder.path().join("results");
     run(&plan(), &results).unwrap();

@@ -53,6 +53,7 @@ struct Guest<P: Protocol> {
 
 /// Takes what senders send, until Ctrl-C, or one conversation with `--once`.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
+    hopline_lab::output::check_directory(&args.output)?;
     let open = || Directory::open(&args.output).map_err(|e| Failure::Other(e.to_string()));
     if args.clean {
         return parts::clean(args, &open()?);
