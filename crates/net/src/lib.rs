@@ -44,6 +44,7 @@ mod peer_socket;
 pub mod policy;
 mod printable;
 pub mod qdisc;
+pub mod repair;
 pub mod routes;
 mod routing;
 pub mod ruleset;

@@ -207,6 +207,32 @@ pub(crate) fn set_option(socket: impl AsFd, level: c_int, option: c_int, value: 
     answer(unsafe { libc::setsockopt(fd, level, option, (&raw const value).cast(), len) })
 }
 
+/// Sets an option of a socket to these bytes, which must be what the kernel expects of `option`.
+pub(crate) fn set_option_bytes(
+    socket: impl AsFd,
+    level: c_int,
+    option: c_int,
+    value: &[u8],
+) -> io::Result<()> {
+    let (fd, len) = (socket.as_fd().as_raw_fd(), value.len() as libc::socklen_t);
+    // SAFETY: the descriptor is open, and the kernel reads `len` bytes, the length of `value`.
+    answer(unsafe { libc::setsockopt(fd, level, option, value.as_ptr().cast(), len) })
+}
+
+/// Reads an option of a socket into `value`. Fails unless the kernel fills all of it.
+pub(crate) fn option_bytes(
+    socket: impl AsFd,
+    level: c_int,
+    option: c_int,
+    value: &mut [u8],
+) -> io::Result<()> {
+    let fd = socket.as_fd().as_raw_fd();
+    let mut len = value.len() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the kernel writes at most `len` bytes, the length of `value`.
+    answer(unsafe { libc::getsockopt(fd, level, option, value.as_mut_ptr().cast(), &raw mut len) })?;
+    if len as usize == value.len() { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
 /// A datagram that was received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Datagram {
@@ -278,6 +304,15 @@ pub(crate) fn attach_filter(socket: impl AsFd, program: &mut [libc::sock_filter]
 pub(crate) fn unsent(socket: impl AsFd) -> io::Result<u64> {
     let mut bytes: c_int = 0;
     ioctl(socket.as_fd(), libc::TIOCOUTQ as c_ulong, &mut bytes)?;
+    Ok(u64::try_from(bytes).unwrap_or(0))
+}
+
+/// Bytes written to a TCP socket that have not been sent at all (`SIOCOUTQNSD`).
+pub(crate) fn not_sent(socket: impl AsFd) -> io::Result<u64> {
+    /// Of linux/sockios.h, which libc lacks.
+    const SIOCOUTQNSD: c_ulong = 0x894b;
+    let mut bytes: c_int = 0;
+    ioctl(socket.as_fd(), SIOCOUTQNSD, &mut bytes)?;
     Ok(u64::try_from(bytes).unwrap_or(0))
 }
 

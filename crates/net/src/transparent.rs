@@ -198,14 +198,19 @@ impl Call {
 pub fn connect_from(client: SocketAddr, server: SocketAddr, options: &LegOptions) -> io::Result<TcpStream> {
     let socket = transparent_socket(client)?;
     options.apply(&socket)?;
-    match (options.mark, onward_mark()) {
-        (0, mark) if mark != 0 => socket.set_mark(mark)?,
-        _ => {}
-    }
+    mark_onward(&socket, options)?;
     socket.bind(&client.into())?;
     match socket.connect(&server.into()) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
         _ => Ok(TcpStream::from(OwnedFd::from(socket))),
+    }
+}
+
+/// Marks the packets of an onward connection, unless `options` name a mark.
+pub(crate) fn mark_onward(socket: &Socket, options: &LegOptions) -> io::Result<()> {
+    match (options.mark, onward_mark()) {
+        (0, mark) if mark != 0 => socket.set_mark(mark),
+        _ => Ok(()),
     }
 }
 
@@ -263,7 +268,7 @@ pub fn end(stream: TcpStream) -> io::Result<()> {
 
 /// A socket of the family of `address` that may have addresses of other hosts, resets when it is closed, and reads urgent data in its row (RFC 6093 §2).
 /// What it accepts has all that from it.
-fn transparent_socket(address: SocketAddr) -> io::Result<Socket> {
+pub(crate) fn transparent_socket(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     if address.is_ipv4() {
         socket.set_ip_transparent_v4(true)?;

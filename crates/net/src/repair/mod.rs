@@ -1,0 +1,95 @@
+//! One socket of the kernel's TCP, taken out of one machine and put into another (`TCP_REPAIR`, tcp(7), `net/ipv4/tcp.c`).
+//!
+//! A socket is [frozen](Frozen::freeze) first. A filter drops all that comes for it, silently, and its window ends at the last byte that was
+//! sent, so that it sends nothing new. It still is an ordinary socket: if this process is killed, the kernel resets the connection.
+//! Repair mode, in which `close` is silent, lasts for the reading of its state alone.
+//!
+//! | read | by |
+//! |---|---|
+//! | next byte to receive, last byte written | `TCP_QUEUE_SEQ` of both queues |
+//! | bytes that the peer has not acknowledged | `MSG_PEEK` of the send queue; `SIOCOUTQ`, `SIOCOUTQNSD` say which were sent |
+//! | bytes that were not read | `MSG_PEEK` |
+//! | windows | `TCP_REPAIR_WINDOW` |
+//! | MSS, window scale, SACK, timestamps | `TCP_MAXSEG`, `TCP_INFO`; they are set by `TCP_REPAIR_OPTIONS` |
+//! | the clock of timestamps | `TCP_TIMESTAMP` |
+//!
+//! Not read, as the kernel has no call for it: data out of order, the scoreboard, estimates of the round-trip time, the congestion window, ECN.
+//! Both peers send again what was not acknowledged, and the new socket begins as a new connection does.
+
+mod calls;
+mod frozen;
+mod restored;
+
+pub use frozen::{Frozen, Retired};
+pub use restored::Restored;
+
+use calls::{Leave, in_repair};
+use std::io;
+use std::net::TcpStream;
+
+/// Windows of a socket (`struct tcp_repair_window`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Windows {
+    /// Sequence number of the segment that last changed the send window.
+    pub update: u32,
+    /// Send window, in bytes.
+    pub send: u32,
+    /// Largest send window so far.
+    pub largest: u32,
+    /// Receive window as it was announced last.
+    pub receive: u32,
+    /// Next byte to receive when that was.
+    pub announced: u32,
+}
+
+/// State of a connection at one socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// First byte that the peer has not acknowledged.
+    pub unacknowledged: u32,
+    /// The bytes from there on that have been sent.
+    pub sent: Vec<u8>,
+    /// Next byte to receive.
+    pub next: u32,
+    /// The bytes before it that were not read.
+    pub unread: Vec<u8>,
+    /// Windows of both directions.
+    pub windows: Windows,
+    /// Largest segment that the peer takes (`TCP_MAXSEG`).
+    pub mss: u32,
+    /// Shift of the peer's window and of ours (RFC 7323 §2).
+    pub scales: Option<(u8, u8)>,
+    /// Whether both hosts permit SACK (RFC 2018).
+    pub sack: bool,
+    /// Clock of timestamps as the kernel tells and takes it.
+    pub timestamp: Option<u32>,
+    /// Sizes of the send buffer and of the receive buffer, in bytes.
+    pub buffers: [u32; 2],
+}
+
+/// What was read of a socket.
+#[derive(Debug)]
+pub struct Dump {
+    /// State for another socket.
+    pub state: State,
+    /// Bytes that were written to it and not sent.
+    pub unsent: Vec<u8>,
+}
+
+/// Marking of the packets of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marked {
+    /// As its options say.
+    AsTold,
+    /// As those of an onward connection ([`crate::transparent::ONWARD_MARK`]).
+    Onward,
+}
+
+/// Has the peer of a socket say what it has received and how much more it takes. The peer does not learn the window of this socket by it, though
+/// the kernel takes that for told.
+///
+/// # Errors
+/// Error of the system.
+pub fn probe(stream: &TcpStream) -> io::Result<()> {
+    in_repair(stream, Leave::Probing, || Ok(()))
+}
