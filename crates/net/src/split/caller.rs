@@ -3,7 +3,7 @@
 use super::Shared;
 use crate::error::Error;
 use crate::routes::{Route, Routes};
-use crate::transparent::connect_from;
+use crate::transparent::{LegOptions, connect_from};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
@@ -29,6 +29,13 @@ impl<'a> Caller<'a> {
         let legs = self.shared.legs();
         let leg = legs.towards(server.ip(), forth, &self.routes);
         self.shared.spare.beside(|| connect_from(client, server, leg)).map(Some)
+    }
+
+    /// What a half that ends at `host` is told. `None`: the host is this machine.
+    pub(super) fn options(&mut self, host: IpAddr) -> io::Result<Option<LegOptions>> {
+        let route = self.routes.towards(host)?;
+        let legs = self.shared.legs();
+        Ok((route != Some(Route::Here)).then(|| legs.towards(host, route, &self.routes).clone()))
     }
 
     /// Tells the half that ends at `host`.

@@ -42,6 +42,12 @@ pub(super) struct Counts {
     pub(super) unsplit: Count,
     pub(super) unfollowed: Count,
     pub(super) dropped_held: Count,
+    /// To another station, and from one.
+    pub(super) moved_away: Count,
+    pub(super) moved_here: Count,
+    pub(super) moved_bytes: Count,
+    pub(super) unmoved: Count,
+    pub(super) lost_moving: Count,
     /// To the server, and to the client.
     pub(super) bytes: [Count; 2],
 }
@@ -116,6 +122,19 @@ impl Counts {
                 "dropped_held_connects",
                 "calls whose SYN was dropped for newer ones, as too many servers had not answered",
                 &self.dropped_held,
+            ),
+            counter("moved_away_connections", "connections that another station has now", &self.moved_away),
+            counter("moved_here_connections", "connections that came from another station", &self.moved_here),
+            counter("moved_here_bytes", "bytes of their state", &self.moved_bytes),
+            counter(
+                "unmoved_connections",
+                "times that a connection was to move and stayed, as it could not or the other station did not take it",
+                &self.unmoved,
+            ),
+            counter(
+                "lost_moving_connections",
+                "connections reset because it is unknown which station has them, or the other one could not go on",
+                &self.lost_moving,
             ),
             counter("to_servers_bytes", "bytes handed to the halves towards servers", &self.bytes[0]),
             counter("to_clients_bytes", "bytes handed to the halves towards clients", &self.bytes[1]),

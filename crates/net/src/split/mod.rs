@@ -50,6 +50,7 @@ mod counts;
 mod door;
 mod held;
 mod holder;
+mod moving;
 mod pair;
 mod refusal;
 mod side;
@@ -57,6 +58,7 @@ mod slots;
 mod spare;
 mod worker;
 
+pub use moving::{Arrived, MoveKey, Moves};
 pub use refusal::Refusal;
 pub use side::{Legs, MobileHosts, Network, NetworkError};
 
@@ -69,12 +71,16 @@ use crate::transparent::{LegOptions, TransparentListener};
 use counts::Counts;
 use door::Door;
 use holder::{Calls, Holder, Queue};
+use moving::Gate;
+use pair::Pair;
+use rustix::event::{EventfdFlags, eventfd};
 use spare::Spare;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroUsize;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Builder, ScopedJoinHandle};
 use std::time::Duration;
@@ -102,6 +108,8 @@ pub struct Config {
     pub buffer_bytes: NonZeroUsize,
     /// How long connections may go on when the proxy is stopped, before they are reset. Default 0: not at all.
     pub drain: Duration,
+    /// Other stations between which connections move with their mobile hosts. Default `None`: connections stay.
+    pub moves: Option<Moves>,
 }
 
 /// Order of calling the server and answering the client.
@@ -143,6 +151,7 @@ impl Default for Config {
             workers: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             buffer_bytes: at_least_one(65_536),
             drain: Duration::ZERO,
+            moves: None,
         }
     }
 }
@@ -153,7 +162,8 @@ pub struct Split {
     listeners: Vec<TransparentListener>,
     /// If calls are diverted.
     queue: Option<Queue>,
-    inboxes: Vec<Inbox>,
+    /// If connections move.
+    gate: Option<Gate>,
     shared: Arc<Shared>,
     drain: Duration,
 }
@@ -174,6 +184,10 @@ struct Shared {
     calls: Calls,
     unaccepted: Unaccepted,
     spare: Spare,
+    inboxes: Vec<Inbox>,
+    /// Number of the next worker that goes on with a connection.
+    adopter: AtomicUsize,
+    moves: Option<Moves>,
 }
 
 impl Split {
@@ -183,8 +197,8 @@ impl Split {
     /// [`Error::Unavailable`] without `CAP_NET_RAW`; [`Error::NoSuchCongestionControl`]; if a port is taken, or there may not be as many
     /// descriptors as [`Config::max_connections`] take.
     pub fn open(config: &Config) -> Result<Self, Error> {
-        let Config { listen, onward, legs, connect_timeout, max_connections, workers, buffer_bytes, drain } =
-            config;
+        let Config { listen, onward, legs, connect_timeout, max_connections, workers, .. } = config;
+        let Config { buffer_bytes, drain, moves, .. } = config;
         legs.check()?;
         // Of the client and of the server.
         descriptors::allow(max_connections.get(), 2)?;
@@ -201,16 +215,14 @@ impl Split {
             calls: Calls::new(max_connections.get()),
             unaccepted: Unaccepted::of(&listeners)?,
             spare: Spare::new(),
+            inboxes: inboxes.map_err(|e| Error::new("opening an eventfd", e))?,
+            adopter: AtomicUsize::new(0),
+            moves: *moves,
         };
+        let gate = moves.map(Gate::open).transpose()?;
         let open = |diversion| Queue::open(diversion, max_connections.get());
         let queue = onward.diversion().map(open).transpose()?;
-        Ok(Self {
-            listeners,
-            queue,
-            inboxes: inboxes.map_err(|e| Error::new("opening an eventfd", e))?,
-            shared: Arc::new(shared),
-            drain: *drain,
-        })
+        Ok(Self { listeners, queue, gate, shared: Arc::new(shared), drain: *drain })
     }
 
     /// For what may be said to it while it runs.
@@ -252,6 +264,12 @@ impl Shared {
         [self.counts.figures(), vec![held, dropped]].concat()
     }
 
+    /// Has a worker go on with a connection. Without workers it is reset; returns whether it goes on.
+    fn adopt(&self, pair: Pair) -> bool {
+        let number = self.adopter.fetch_add(1, Ordering::Relaxed) % self.inboxes.len();
+        self.inboxes[number].adopt(pair).is_ok()
+    }
+
     fn legs(&self) -> Arc<Legs> {
         Arc::clone(&self.legs.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -264,13 +282,15 @@ fn joined(thread: ScopedJoinHandle<'_, io::Result<()>>) -> io::Result<()> {
 impl Service for Split {
     /// Stopped, it takes no more calls, and resets what is left after [`Config::drain`].
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
-        let Self { listeners, queue, inboxes, shared, drain } = *self;
+        let Self { listeners, queue, gate, shared, drain } = *self;
         let shared = &*shared;
+        let inboxes = &shared.inboxes;
         // All that is open from the start, before a call can take its place.
         let workers: io::Result<Vec<_>> = inboxes.iter().map(|inbox| Worker::new(shared, inbox)).collect();
         let workers = workers?;
         let end_of_holder = queue.as_ref().map(Queue::end).transpose()?;
         let holder = queue.map(|queue| Holder::new(shared, queue)).transpose()?;
+        let end_of_gate = eventfd(0, EventfdFlags::CLOEXEC)?;
         let ended = thread::scope(|scope| {
             let named = || Builder::new().name("split".into());
             let started: io::Result<Vec<_>> = workers
@@ -279,21 +299,28 @@ impl Service for Split {
                 .collect();
             let holder =
                 holder.map(|mut holder| named().spawn_scoped(scope, move || holder.run())).transpose();
+            let gate = gate.as_ref().map(|gate| {
+                let end = end_of_gate.as_fd();
+                named().spawn_scoped(scope, move || gate.run(shared, end))
+            });
+            let gate = gate.transpose();
             let came = started.as_ref().map_or(Ok(()), |workers| {
                 let holders = || holder.as_ref().into_iter().flatten();
                 let alive = || !workers.iter().chain(holders()).any(ScopedJoinHandle::is_finished);
-                Door::new(shared, &listeners, &inboxes).run(stop, ledger, alive)
+                Door::new(shared, &listeners, inboxes).run(stop, ledger, alive)
             });
             if let Some(end) = &end_of_holder {
                 // It has room for one more.
                 let _ = rustix::io::write(end, &1u64.to_ne_bytes());
             }
+            let _ = rustix::io::write(&end_of_gate, &1u64.to_ne_bytes());
+            let left = gate.map(|gate| gate.map_or(Ok(()), joined));
             let held = holder.map(|holder| holder.map_or(Ok(()), joined));
             // From here on the kernel refuses.
             drop(listeners);
             inboxes.iter().for_each(|inbox| inbox.end_at(now() + drain));
             let carried = started?.into_iter().try_for_each(joined);
-            came.and(held?).and(carried)
+            came.and(held?).and(left?).and(carried)
         });
         ledger.write(shared.figures());
         ended

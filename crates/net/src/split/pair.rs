@@ -49,6 +49,15 @@ struct Waiting {
     taken: usize,
 }
 
+/// What a pair consists of while nothing is known of its sockets.
+#[derive(Debug)]
+pub(super) struct Parts {
+    /// Those to the client and to the server.
+    pub(super) streams: [TcpStream; 2],
+    /// Bytes that wait for each of them.
+    pub(super) waiting: [Vec<u8>; 2],
+}
+
 /// What became of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
@@ -64,6 +73,31 @@ impl Pair {
     /// Halves of which nothing is known yet.
     pub(super) fn new(client: TcpStream, server: TcpStream) -> Self {
         Self { halves: [Half::new(client), Half::new(server)] }
+    }
+
+    /// Halves with bytes that wait for them.
+    pub(super) fn of(Parts { streams: [client, server], waiting }: Parts) -> Self {
+        let mut pair = Self::new(client, server);
+        for (half, bytes) in pair.halves.iter_mut().zip(waiting) {
+            half.waiting = Waiting { bytes, taken: 0 };
+        }
+        pair
+    }
+
+    /// Returns whether neither host has ended its direction, as far as was read.
+    pub(super) fn is_open(&self) -> bool {
+        self.halves.iter().all(|half| half.incoming == Incoming::Open)
+    }
+
+    /// Takes a pair apart that [is open](Self::is_open).
+    pub(super) fn into_parts(self) -> Parts {
+        let parts = self.halves.map(|half| {
+            let mut bytes = half.waiting.bytes;
+            bytes.drain(..half.waiting.taken);
+            (half.stream, bytes)
+        });
+        let [(client, to_client), (server, to_server)] = parts;
+        Parts { streams: [client, server], waiting: [to_client, to_server] }
     }
 
     /// Notes what an event says of a half.

@@ -56,6 +56,15 @@ impl<T> Slots<T> {
         Some(value)
     }
 
+    /// Keys of all for which `holds` is true.
+    pub(super) fn keys(&self, holds: impl Fn(&T) -> bool) -> Vec<Key> {
+        let key = |(place, (turn, value)): (usize, &(u32, Option<T>))| {
+            let of = Key { place: place as u32, turn: *turn };
+            value.as_ref().filter(|value| holds(value)).map(|_| of)
+        };
+        self.places.iter().enumerate().filter_map(key).collect()
+    }
+
     /// How many there are.
     pub(super) const fn len(&self) -> usize {
         self.places.len() - self.free.len()
@@ -81,6 +90,7 @@ mod tests {
         assert_eq!(slots.get(first), None);
         assert_eq!((slots.remove(first), slots.len()), (None, 1));
         assert_eq!(slots.get(second), Some(&mut 'b'));
+        assert_eq!((slots.keys(|_| true), slots.keys(|value| *value == 'a')), (vec![second], vec![]));
     }
 
     #[test]

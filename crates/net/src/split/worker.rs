@@ -2,7 +2,7 @@
 
 use super::Shared;
 use super::caller::Caller;
-use super::pair::{CLIENT, Pair, SERVER, Turn};
+use super::pair::{CLIENT, Pair, Parts, SERVER, Turn};
 use super::slots::{Key, Slots};
 use crate::transparent::Call;
 use rustix::buffer::spare_capacity;
@@ -12,8 +12,9 @@ use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,11 @@ pub(super) struct Inbox {
 #[derive(Debug, Default)]
 struct Letters {
     calls: Vec<Answered>,
+    /// Connections that begin here in the midst of their lives.
+    moved: Vec<Pair>,
+    leavers: Vec<Leaver>,
+    /// The worker has ended: there is nothing to say to it.
+    is_closed: bool,
     /// When to reset whatever is there, and to end.
     end: Option<Instant>,
 }
@@ -37,6 +43,13 @@ pub(super) struct Answered {
     pub(super) call: Call,
     /// The connection to the server, if the server was called first.
     pub(super) onward: Option<TcpStream>,
+}
+
+/// A mobile host that is at another station. Its connections are handed over to the thread that moves them.
+#[derive(Debug)]
+pub(super) struct Leaver {
+    pub(super) host: IpAddr,
+    pub(super) to: Sender<Parts>,
 }
 
 #[derive(Debug)]
@@ -89,6 +102,26 @@ impl Inbox {
         self.put(|letters| letters.calls.push(call));
     }
 
+    /// Has a connection go on. It is given back if the worker has ended.
+    pub(super) fn adopt(&self, pair: Pair) -> Result<(), Pair> {
+        let mut pair = Some(pair);
+        self.put(|letters| {
+            if !letters.is_closed {
+                letters.moved.extend(pair.take());
+            }
+        });
+        pair.map_or(Ok(()), Err)
+    }
+
+    /// Asks for the connections of a host. The sender is dropped when all have been handed over.
+    pub(super) fn leave(&self, leaver: Leaver) {
+        self.put(|letters| {
+            if !letters.is_closed {
+                letters.leavers.push(leaver);
+            }
+        });
+    }
+
     /// Ends the worker when it has no connections any more, or at this time.
     pub(super) fn end_at(&self, deadline: Instant) {
         self.put(|letters| letters.end = Some(deadline));
@@ -100,10 +133,18 @@ impl Inbox {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    fn take(&self) -> (Vec<Answered>, Option<Instant>) {
+    /// Takes all letters. The time of the end stays.
+    fn take(&self) -> Letters {
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
         let mut letters = self.letters.lock().unwrap_or_else(PoisonError::into_inner);
-        (std::mem::take(&mut letters.calls), letters.end)
+        let (end, is_closed) = (letters.end, letters.is_closed);
+        std::mem::replace(&mut letters, Letters { end, is_closed, ..Letters::default() })
+    }
+
+    /// Takes the last letters.
+    fn close(&self) -> Letters {
+        self.put(|letters| letters.is_closed = true);
+        self.take()
     }
 }
 
@@ -145,7 +186,8 @@ impl<'a> Worker<'a> {
             }
             self.give_up_calls();
         }
-        let left = (self.links.drain().count() + self.inbox.take().0.len()) as u64;
+        let Letters { calls, moved, .. } = self.inbox.close();
+        let left = (self.links.drain().count() + calls.len() + moved.len()) as u64;
         self.shared.counts.stopped.add(left);
         self.shared.counts.open.subtract(left);
         Ok(())
@@ -162,9 +204,39 @@ impl<'a> Worker<'a> {
     }
 
     fn read_inbox(&mut self) -> Option<Instant> {
-        let (calls, end) = self.inbox.take();
+        let Letters { calls, moved, leavers, end, .. } = self.inbox.take();
         calls.into_iter().for_each(|call| self.answer(call));
+        moved.into_iter().for_each(|pair| self.adopt(pair));
+        leavers.iter().for_each(|leaver| self.hand_over(leaver));
         end
+    }
+
+    /// Goes on with a connection. Its first event says what there is to do.
+    fn adopt(&mut self, pair: Pair) {
+        let key = self.links.insert(Link { pair, stage: Stage::Open });
+        if let Err(error) = self.watch(key) {
+            self.fail(key, &error);
+        }
+    }
+
+    /// Hands over the connections of a host. Those that wait for a server, or whose end was read, stay.
+    fn hand_over(&mut self, leaver: &Leaver) {
+        let is_at = |stream: &TcpStream| stream.peer_addr().is_ok_and(|peer| peer.ip() == leaver.host);
+        let leaves = |link: &Link| {
+            let ends = [CLIENT, SERVER].map(|half| link.pair.stream(half));
+            link.stage != Stage::Calling && link.pair.is_open() && ends.into_iter().any(is_at)
+        };
+        for key in self.links.keys(leaves) {
+            let Some(link) = self.links.remove(key) else { continue };
+            for half in [CLIENT, SERVER] {
+                let _ = epoll::delete(&self.epoll, link.pair.stream(half));
+            }
+            // Nothing but the end of the thread that asked closes the channel: the connection is reset then.
+            if leaver.to.send(link.pair.into_parts()).is_err() {
+                self.shared.counts.reset.add(1);
+                self.shared.counts.open.subtract(1);
+            }
+        }
     }
 
     /// Calls on: a call that cannot be passed on is reset.
@@ -282,6 +354,13 @@ impl<'a> Worker<'a> {
                 self.fail(key, &ErrorKind::TimedOut.into());
             }
         }
+    }
+}
+
+/// Nothing waits for it in vain.
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        self.inbox.close();
     }
 }
 

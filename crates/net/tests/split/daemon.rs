@@ -1,9 +1,10 @@
 //! The proxy as a process of its own, which can be killed, and whose memory is its own: this program once more, told by its environment.
 
 use hopline_net::Namespace;
+use hopline_net::handoff::Key;
 use hopline_net::sched::{Priority, be_on_time};
 use hopline_net::service::{Ledger, Service};
-use hopline_net::split::{Config, Legs, MobileHosts, Split};
+use hopline_net::split::{Config, Handle, Legs, MobileHosts, MoveKey, Moves, Split};
 use hopline_net::transparent::LegOptions;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
@@ -67,6 +68,12 @@ impl Daemon {
         panic!("{name} is not {wanted}: {figures:?}");
     }
 
+    /// Asks it for something, and returns the line that it answers.
+    pub(crate) fn answer(&mut self, what: &str) -> String {
+        self.ask(what);
+        self.line()
+    }
+
     pub(crate) fn ask(&mut self, what: &str) {
         writeln!(self.asks.as_mut().unwrap(), "{what}").unwrap();
     }
@@ -111,9 +118,13 @@ impl Daemon {
     }
 
     fn read(&mut self) -> BTreeMap<String, u64> {
+        serde_json::from_str(&self.line()).unwrap()
+    }
+
+    fn line(&mut self) -> String {
         let mut line = String::new();
         self.answers.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap()
+        line.trim_end().into()
     }
 }
 
@@ -185,6 +196,9 @@ fn run() {
         for line in stdin().lines() {
             match line.unwrap().as_str() {
                 "figures" => say(&json(&ledger)),
+                // Only its answer to what was asked before is waited for.
+                "" => {}
+                claim if claim.starts_with("claim ") => say(&claimed(&handle, claim)),
                 congestion => handle.set_legs(legs(Some(congestion.into()))).unwrap(),
             }
         }
@@ -194,8 +208,20 @@ fn run() {
     say(&json(&ledger));
 }
 
+/// Has the connections of a host come from another station.
+fn claimed(handle: &Handle, claim: &str) -> String {
+    let words: Vec<&str> = claim.split(' ').collect();
+    let claimed = handle.claim(words[1].parse().unwrap(), words[2].parse().unwrap());
+    claimed.map_or_else(|e| format!("error: {e}"), |came| format!("{} {}", came.connections, came.refused))
+}
+
 fn config() -> Config {
     let mut config = Config { legs: legs(setting("mobile")), ..Config::default() };
+    if let Some(address) = setting("moves") {
+        let key = setting("key").map_or([7; 16], |key| [key.parse().unwrap(); 16]);
+        let key = MoveKey::of(&Key::new(key)).unwrap();
+        config.moves = Some(Moves { listen: address.parse().unwrap(), key });
+    }
     if let Some(most) = setting("most") {
         config.max_connections = most.parse().unwrap();
     }

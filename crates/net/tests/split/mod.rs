@@ -9,8 +9,12 @@ mod ends;
 mod hosts;
 mod lossy;
 mod measured;
+mod moved;
+mod moving;
 mod peers;
+mod relay;
 mod router;
+mod stations;
 
 use hopline_harness::{Need, Test};
 use hopline_net::Namespace;
@@ -49,6 +53,23 @@ pub(crate) fn tests() -> Vec<Test> {
         bounds::without_descriptors_calls_are_reset_and_nothing_spins,
         bounds::the_port_is_nobodys_relay,
         bounds::mistakes_are_named,
+        moving::a_socket_moves_with_everything_over_ipv4,
+        moving::a_socket_moves_with_everything_over_ipv6,
+        moving::a_socket_moves_without_options,
+        moving::a_frozen_socket_goes_on_or_resets,
+        moving::an_idle_socket_moves,
+        moved::connections_move_back_and_forth_under_loss_over_ipv4,
+        moved::connections_move_back_and_forth_under_loss_over_ipv6,
+        moved::many_connections_move,
+        moved::a_connection_that_has_ended_one_direction_stays,
+        moved::a_full_station_refuses_and_the_connection_stays,
+        moved::a_station_of_another_network_gets_nothing,
+        moved::a_connection_stays_where_it_is_until_the_commit,
+        moved::what_comes_during_a_move_is_not_lost,
+        moved::a_doubt_resets_both_hosts,
+        moved::a_claimant_that_is_killed_leaves_the_connection,
+        moved::a_holder_that_is_killed_resets_both_hosts,
+        moved::a_client_may_call_other_servers_by_the_port_of_a_connection_that_moved,
     );
     let confined = hopline_harness::tests!([&NEEDS[..], &[Need::Program("setpriv")]].concat();
         bounds::it_runs_with_no_capability_that_is_not_documented,
@@ -59,6 +80,7 @@ pub(crate) fn tests() -> Vec<Test> {
         ("latency", measured::latency),
         ("connections", measured::connections),
         ("lossy_link", lossy::lossy_link),
+        ("pause_of_a_move", moved::pause_of_a_move),
     ];
     let measured = measured.map(|(name, body)| Test::new(name, NEEDS, body).long());
     tests.into_iter().chain(confined).chain(measured).collect()

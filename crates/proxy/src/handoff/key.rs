@@ -53,6 +53,13 @@ impl Key {
         Some(bytes)
     }
 
+    /// Returns the key of what stations say to each other beside messages. `None`: this is not the network's key.
+    #[must_use]
+    pub fn of_stations(&self) -> Option<[u8; 32]> {
+        let Holds::Network(network) = self.0 else { return None };
+        Some(blake3::derive_key("hopline split connections between stations", &network))
+    }
+
     fn tag(&self, message: &Message) -> [u8; TAG_LEN] {
         let mobile = match message.says {
             Says::Beacon { .. } => None,

@@ -57,6 +57,7 @@ impl SplitTask {
             buffer_bytes: size(keys::BUFFER_BYTES.name, default.buffer_bytes),
             drain: values::seconds(section, keys::DRAIN_S.name).unwrap_or(default.drain),
             workers: default.workers,
+            moves: None,
         };
         let (subnets, ports) = (in_path::subnets(section)?, in_path::ports(section));
         Ok(Self { interface, subnets, ports, port, config })
