@@ -8,6 +8,7 @@
 pub mod animation;
 pub mod claims;
 pub mod comparison;
+pub mod counted;
 pub mod description;
 mod digest;
 pub mod execute;

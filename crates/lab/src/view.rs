@@ -4,18 +4,21 @@ pub mod columns;
 mod families;
 mod flows;
 mod names;
+mod readings;
 
 use crate::claims::{
-    self, Direction, Evidence, Measure, Measurement, Mechanism, Quantity, Register, Tally, Test,
+    self, Count, Direction, Evidence, Heading, Measure, Measurement, Mechanism, Quantity, Register, Standing,
+    Tally, Test, Verdict,
 };
 use crate::comparison::{Comparison, Gain, PointResult};
+use crate::counted::counted;
 use crate::metrics::{self, Level};
 use crate::plan::Effort;
 use crate::question::{Asked, Bound};
 use crate::record::{Neighborhood, Series};
 use crate::report::{
-    Claim, Claims, Experiment, FlowSeries, Limit, Measured, Metric, Played, QueueSeries, ReadOtherwise,
-    Report, Reproduce, RunSeries, Value, Variant, Versus,
+    Claim, ClaimCount, Claims, Experiment, FlowSeries, Limit, Measured, Metric, Played, QueueSeries,
+    ReadOtherwise, Report, Reproduce, RunSeries, Value, Variant, Versus,
 };
 use crate::stats::{Confidence, Estimate, GainStatistic};
 
@@ -90,12 +93,24 @@ pub fn reproduction(
 /// Claims and what became of them, without links to experiments.
 #[must_use]
 pub fn claims(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> Claims {
-    Claims { note: note(register, evidence, effort), claims: evidence.iter().map(claim).collect() }
-}
-
-fn note(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> String {
-    let counts: String = Tally::of(evidence).lines().iter().map(|line| format!(" {line}.")).collect();
-    format!("{}{}.{counts}", quick(effort), register.rule.describe())
+    let standing = Standing::of(evidence);
+    let tally = Tally::of(evidence);
+    let counts = Heading::ALL.into_iter().map(|heading| (heading, tally.under(heading)));
+    let counts = counts.filter(|(_, count)| *count != Count::default());
+    let axes = readings::axes(register, evidence);
+    Claims {
+        headline: if standing.claims > 0 { standing.headline() } else { String::new() },
+        counts: counts
+            .map(|(heading, count)| ClaimCount {
+                heading: heading.words().to_owned(),
+                of_verdicts: Verdict::ALL.map(|verdict| count.of(verdict)),
+            })
+            .collect(),
+        reading_runs: claims::reading_runs(evidence),
+        note: format!("{}{}.", quick(effort), register.rule.describe()),
+        claims: evidence.iter().map(|e| readings::with_answers(claim(e), e, register, &axes)).collect(),
+        axes: readings::described(register, &axes),
+    }
 }
 
 fn quick(effort: Effort) -> &'static str {
@@ -137,6 +152,7 @@ pub fn claim(evidence: &Evidence<'_>) -> Claim {
             .iter()
             .map(|read| ReadOtherwise {
                 name: read.name.clone(),
+                answers: Vec::new(),
                 measured: read.measurement.as_ref().map(|m| scaled(m, factor)),
                 verdict: read.verdict,
             })
@@ -208,7 +224,7 @@ pub fn in_words(claim: &claims::Claim, measurement: Option<&Measurement>) -> Str
 fn failures(comparison: &Comparison) -> Option<String> {
     let failed = comparison.failed();
     let first = comparison.points.iter().find_map(|p| p.failed.first());
-    first.map(|(_, why)| format!("{failed} runs failed and are not counted in; the first: {why}"))
+    first.map(|(_, why)| format!("{} failed, not counted in; the first: {why}", counted(failed, "run")))
 }
 
 /// A section for each baseline and what is compared with it; one for all if there are many.

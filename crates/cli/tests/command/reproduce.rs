@@ -26,6 +26,11 @@ fn an_unknown_paper_or_figure_is_refused_with_those_that_there_are() {
     let output = hopline(["reproduce", "tpa", "chian"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("tpa has no figure `chian`"), "{}", stderr(&output));
+    let near = stderr(&hopline(["reproduce", "snoop", "error"]));
+    assert!(near.contains("did you mean `errors`?"), "{near}");
+    let beside = hopline(["reproduce", "snoop", "handoffs", "--explain", "Z-4a"]);
+    assert_eq!(beside.status.code(), Some(2));
+    assert!(stderr(&beside).contains("leave the figure out"), "{}", stderr(&beside));
 }
 
 const AXIS: &str = "\
@@ -152,7 +157,10 @@ fn a_claim_is_explained_in_all_readings() {
     let open = stdout(&reproduce(folder.path(), &["--explain", "X-1", "-q"]));
     assert!(open.contains("\nleft open      ") && !open.contains("\nreadings "), "{open}");
     let read = stdout(&reproduce(folder.path(), &["--explain", "X-1", "-q", "--readings=quick"]));
-    assert!(read.contains("\nreadings       holds in 2 of 2\n"), "{read}");
+    assert!(
+        read.contains("\nreadings       holds in 2 of 2; first reading: 6 runs, other readings: 3 runs\n"),
+        "{read}"
+    );
     let json = stdout(&reproduce(folder.path(), &["--explain", "X-1", "-q", "--readings", "--json"]));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["readings"].as_array().unwrap().len(), 1);
@@ -174,6 +182,15 @@ fn claims_are_judged_by_all_readings_of_what_the_paper_leaves_open() {
         |id: &str| text.lines().rfind(|line| line.starts_with(id)).unwrap_or_else(|| panic!("{id}: {text}"));
     assert!(text.contains("\nread otherwise\n"), "{text}");
     assert!(row("X-1 ").contains("2 of 2 readings") && row("X-2 ").contains("0 of 2 readings"), "{text}");
+    assert!(text.contains("Runs: first reading: 6 runs, other readings: 6 runs. "), "{text}");
+    assert!(
+        text.contains("`hopline reproduce mine --explain CLAIM --readings` lists the readings"),
+        "{text}"
+    );
+    assert!(!text.contains("at once"), "names of readings are in the report: {text}");
+    let page = std::fs::read_to_string(folder.path().join("results/report.html")).unwrap();
+    assert!(page.contains("<p class=\"headline\">Of the paper&#39;s 3 claims"), "the answer is at the top");
+    assert!(page.contains("<td class=\"statement\">§2 does not say</td><td>delayed</td><td>at once</td>"));
     assert!(folder.path().join("results/windows-reading-2/records.jsonl").is_file());
     let kept = std::fs::read_to_string(folder.path().join("results/claims.json")).unwrap();
     let kept: serde_json::Value = serde_json::from_str(&kept).unwrap();

@@ -19,6 +19,7 @@ mod verdict;
 
 pub use evaluate::{Evidence, Measurement, evaluate, evaluate_one};
 pub use measure::{Against, Measure, Quantity, SecondRatio};
+pub(crate) use readings::reading_runs;
 pub use readings::{Answer, Axis, ReadOtherwise, Reading};
 pub use rule::Rule;
 pub use selector::{OfSeveral, Selector};

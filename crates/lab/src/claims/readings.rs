@@ -8,6 +8,7 @@ use super::keys::{axis, reading};
 use super::measure::known;
 use super::{Claim, Figure, Measure, Quantity, Register, Test, Verdict, evaluate_one};
 use crate::comparison::Comparison;
+use crate::counted::counted;
 use crate::plan::{Effort, Over, Plan, Setter, refuse_overridden};
 use hopline_scenario::document::Setting;
 use hopline_scenario::schema::Section;
@@ -110,6 +111,11 @@ impl Reading {
         if names.is_empty() { "as written".to_owned() } else { names.join(", ") }
     }
 
+    /// Returns the answer to an axis, by their numbers in the register; `None` if the reading has none.
+    pub(crate) fn answer(&self, axis: usize) -> Option<usize> {
+        self.answers.iter().find(|&&(number, _)| number == axis).map(|&(_, answer)| answer)
+    }
+
     fn settings(&self, register: &Register) -> Vec<Setting> {
         let sets = self.answers.iter().map(|&(axis, answer)| register.axes[axis].answers[answer].set.clone());
         sets.collect::<Vec<_>>().concat()
@@ -128,8 +134,7 @@ impl Reading {
 
     /// Returns a reading with the answers of both; `None` if they contradict each other.
     pub(super) fn with(&self, other: &Self) -> Option<Self> {
-        let answer = |axis| self.answers.iter().find(|&&(a, _)| a == axis).map(|&(_, answer)| answer);
-        let contradicts = |&(axis, a): &(usize, usize)| answer(axis).is_some_and(|b| a != b);
+        let contradicts = |&(axis, a): &(usize, usize)| self.answer(axis).is_some_and(|b| a != b);
         if other.answers.iter().any(contradicts) {
             return None;
         }
@@ -364,4 +369,26 @@ impl Evidence<'_> {
         let agree = verdicts.filter(|verdict| *verdict == Verdict::Agrees).count();
         (!self.readings.is_empty()).then_some((agree, self.readings.len() + 1))
     }
+    /// Returns the numbers of runs in the first reading and in others, in words; empty if it was read in no other way.
+    #[must_use]
+    pub fn reading_runs(&self) -> String {
+        reading_runs(std::slice::from_ref(self))
+    }
+}
+
+/// The numbers of runs of claims in the first reading and in others, in words; empty if none was read otherwise.
+pub(crate) fn reading_runs(evidence: &[Evidence<'_>]) -> String {
+    let read = || evidence.iter().filter(|e| !e.readings.is_empty());
+    let first = read().filter_map(|e| e.measurement.as_ref()).map(|m| m.n);
+    let others = read().flat_map(|e| &e.readings).filter_map(|read| read.measurement.as_ref()).map(|m| m.n);
+    match (range(first), range(others)) {
+        (Some(first), Some(others)) => format!("first reading: {first}, other readings: {others}"),
+        _ => String::new(),
+    }
+}
+
+/// "5 runs", "5 to 20 runs"; `None` of no numbers.
+fn range(runs: impl Iterator<Item = usize> + Clone) -> Option<String> {
+    let (least, most) = (runs.clone().min()?, runs.max()?);
+    Some(if least == most { counted(most, "run") } else { format!("{least} to {}", counted(most, "run")) })
 }

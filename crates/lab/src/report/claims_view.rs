@@ -1,17 +1,25 @@
 //! Claims of a paper as rows of two tables: statements with measurements, and outcomes in other readings of what the paper leaves open.
 
 use super::page::section_id;
-use super::{Claim, Claims, ReadOtherwise, Verdict};
+use super::{Claim, ClaimCount, Claims, ReadAxis, ReadOtherwise, Verdict};
 
 /// The section of claims.
 pub(super) struct ClaimsView<'a> {
+    pub(super) headline: &'a str,
     pub(super) note: &'a str,
+    /// Columns of `counts`.
+    pub(super) verdicts: [&'static str; Verdict::ALL.len()],
+    pub(super) counts: &'a [ClaimCount],
     pub(super) tally: Vec<(&'static str, &'static str, &'static str, usize)>,
     pub(super) rows: Vec<ClaimRow<'a>>,
     /// `true` if any claim was measured with the mechanism off.
     pub(super) has_mechanism_off: bool,
     /// Claims that were read otherwise; may be empty.
     pub(super) read_otherwise: Vec<ReadRow<'a>>,
+    pub(super) axes: &'a [ReadAxis],
+    pub(super) reading_runs: &'a str,
+    /// Columns of a reading: its answers, what was measured, and the verdict.
+    pub(super) columns: usize,
 }
 
 pub(super) struct ClaimRow<'a> {
@@ -39,6 +47,8 @@ pub(super) struct ReadRow<'a> {
 
 pub(super) struct ReadCell<'a> {
     pub(super) name: &'a str,
+    /// Answers to the axes; `None` for those of the first reading.
+    pub(super) answers: &'a [Option<String>],
     pub(super) measured: String,
     pub(super) symbol: &'static str,
     pub(super) word: &'static str,
@@ -66,7 +76,10 @@ impl<'a> ClaimsView<'a> {
             statement: &claim.statement,
         };
         Self {
+            headline: &claims.headline,
             note: &claims.note,
+            verdicts: Verdict::ALL.map(Verdict::word),
+            counts: &claims.counts,
             tally: Verdict::ALL
                 .into_iter()
                 .filter(|v| count(*v) > 0)
@@ -75,6 +88,9 @@ impl<'a> ClaimsView<'a> {
             rows: claims.claims.iter().map(row).collect(),
             has_mechanism_off: claims.claims.iter().any(|claim| !claim.mechanism_off.is_empty()),
             read_otherwise: claims.claims.iter().filter_map(read_row).collect(),
+            axes: &claims.axes,
+            reading_runs: &claims.reading_runs,
+            columns: claims.axes.len().max(1) + 2,
         }
     }
 }
@@ -90,6 +106,7 @@ fn read_row(claim: &Claim) -> Option<ReadRow<'_>> {
 fn read_cell<'a>(read: &'a ReadOtherwise, unit: &str) -> ReadCell<'a> {
     ReadCell {
         name: &read.name,
+        answers: &read.answers,
         measured: read.measured.as_ref().map_or_else(|| "–".into(), |m| format!("{} {unit}", m.text())),
         symbol: read.verdict.symbol(),
         word: read.verdict.word(),

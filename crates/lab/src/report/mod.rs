@@ -288,10 +288,40 @@ pub struct Reproduce {
 /// Published claims, checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Claims {
+    /// Number of claims that are tested and that hold, in a sentence. May be empty.
+    pub headline: String,
+    /// Numbers of claims by kind and verdict.
+    pub counts: Vec<ClaimCount>,
+    /// Questions that the paper leaves open, as far as claims were read otherwise.
+    pub axes: Vec<ReadAxis>,
+    /// Numbers of runs in the first and in other readings, a sentence without its full stop. May be empty.
+    pub reading_runs: String,
     /// What a reader must know of all of them, plain text: a reduced number of runs, for example. May be empty.
     pub note: String,
     /// One row each.
     pub claims: Vec<Claim>,
+}
+
+/// Number of claims of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClaimCount {
+    /// The kind.
+    pub heading: String,
+    /// One number for each verdict, in their order.
+    pub of_verdicts: [usize; Verdict::ALL.len()],
+}
+
+/// A question that a paper leaves open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadAxis {
+    /// Its name.
+    pub id: String,
+    /// The paper's words that leave it open.
+    pub words: String,
+    /// Answer of the first reading.
+    pub first: String,
+    /// Answers of the other readings.
+    pub others: Vec<String>,
 }
 
 impl Claim {
@@ -336,6 +366,8 @@ pub struct Claim {
 pub struct ReadOtherwise {
     /// Answers that differ from the first reading.
     pub name: String,
+    /// Answers to [`Claims::axes`]; `None` where it is that of the first reading. Empty if there are no axes.
+    pub answers: Vec<Option<String>>,
     /// Measurement, in the unit of the claim; `None` if there is none.
     pub measured: Option<Measured>,
     /// Verdict on the claim.

@@ -2,6 +2,7 @@
 
 use super::table::{Align, render};
 use crate::comparison::{Comparison, GOODPUT, Gain};
+use crate::counted::counted;
 use crate::metrics::{Key, Level};
 use crate::question::Asked;
 use crate::report::Answer;
@@ -33,11 +34,6 @@ fn of_gains(comparison: &Comparison) -> String {
             format!(", of {what} {confidence} for all {n} comparisons together")
         }
     }
-}
-
-/// "1 run", "2 runs".
-pub(crate) fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Columns of one with hosts that move between base stations: title, metric, by how much that is multiplied, digits.

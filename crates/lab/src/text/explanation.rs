@@ -2,6 +2,7 @@
 
 use crate::claims::{Evidence, Figure, Measure, Mechanism, Register, Test};
 use crate::comparison::Comparison;
+use crate::counted::counted;
 use crate::view;
 
 /// Everything that a verdict rests on. `made`: what [`Register::plans_of`] the claim came to; `command`: what repeats it.
@@ -40,7 +41,9 @@ pub fn describe(
         line("left open", &format!("{}: {answers}", axis.id));
     }
     if let Some((agree, all)) = evidence.holds_in() {
-        line("readings", &format!("holds in {agree} of {all}"));
+        let runs = evidence.reading_runs();
+        let runs = if runs.is_empty() { runs } else { format!("; {runs}") };
+        line("readings", &format!("holds in {agree} of {all}{runs}"));
     }
     for read in evidence.readings.iter().filter(|read| read.verdict != evidence.verdict) {
         let value = view::in_words(claim, read.measurement.as_ref());
@@ -59,7 +62,8 @@ fn measured(evidence: &Evidence<'_>) -> String {
     let Some(measurement) = &evidence.measurement else { return String::new() };
     let runs = evidence.runs();
     let more = if runs.is_empty() { String::new() } else { format!("; {runs}") };
-    format!("{}, {} runs, {}{more}", view::measured(evidence), measurement.n, evidence.scenario())
+    let n = counted(measurement.n, "run");
+    format!("{}, {n}, {}{more}", view::measured(evidence), evidence.scenario())
 }
 
 fn mechanism_off(evidence: &Evidence<'_>) -> String {

@@ -2,7 +2,7 @@
 
 use super::comparison;
 use super::table::{Align, render};
-use crate::claims::{Evidence, Mechanism, Register, Standing, Tally};
+use crate::claims::{self, Evidence, Mechanism, Register, Standing, Tally};
 use crate::comparison::Comparison;
 use crate::plan::Effort;
 use crate::view;
@@ -17,7 +17,7 @@ pub fn describe(
 ) -> String {
     let figures = made.iter().map(|(_, figure)| comparison::describe(figure) + "\n").collect::<String>();
     let judged = verdicts(register, evidence, effort);
-    figures + &judged + &readings(evidence) + &counts(evidence)
+    figures + &judged + &readings(register, evidence) + &counts(evidence)
 }
 
 fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> String {
@@ -44,21 +44,26 @@ fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> S
     format!("{}\n\n{}\n{}.\n{quick}", register.paper, render(&header, &rows), register.rule.describe())
 }
 
-/// Outcomes of claims in other readings; empty if there are none.
-fn readings(evidence: &[Evidence<'_>]) -> String {
+/// Number of readings in which each claim holds; empty if none was read otherwise. The readings themselves have long names.
+fn readings(register: &Register, evidence: &[Evidence<'_>]) -> String {
     let read: Vec<&Evidence<'_>> = evidence.iter().filter(|e| !e.readings.is_empty()).collect();
     if read.is_empty() {
         return String::new();
     }
-    let header = [("claim", Align::Left), ("holds in", Align::Left), ("otherwise", Align::Left)];
+    let header = [("claim", Align::Left), ("holds in", Align::Left)];
     let row = |e: &&Evidence<'_>| {
         let (agree, all) = e.holds_in().unwrap_or_default();
-        let others = e.readings.iter().filter(|read| read.verdict != e.verdict);
-        let others = others.map(|read| format!("{}: {}", read.name, read.verdict.word()));
-        vec![e.claim.id.clone(), format!("{agree} of {all} readings"), others.collect::<Vec<_>>().join("; ")]
+        vec![e.claim.id.clone(), format!("{agree} of {all} readings")]
     };
     let rows: Vec<Vec<String>> = read.iter().map(row).collect();
-    format!("\nread otherwise\n\n{}", render(&header, &rows))
+    let runs = claims::reading_runs(evidence);
+    let runs = if runs.is_empty() { runs } else { format!("Runs: {runs}. ") };
+    format!(
+        "\nread otherwise\n\n{}\n{runs}`hopline reproduce {} --explain CLAIM --readings` lists the readings in which a claim comes out \
+         otherwise, and so does the report.\n",
+        render(&header, &rows),
+        register.id
+    )
 }
 
 /// How many claims agree, under each heading.

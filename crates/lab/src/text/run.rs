@@ -2,6 +2,7 @@
 
 use super::table::{Align, kbps, render};
 use crate::comparison::GOODPUT;
+use crate::counted::counted;
 use crate::metrics::Level;
 use crate::record::{ByKey, Done, FlowEnds};
 use crate::run::Run;
@@ -17,9 +18,9 @@ pub fn describe(scenario: &Scenario, spec: &Spec, number: u64, run: &Run, done: 
         warmup_s => format!(" of which the first {warmup_s} do not count"),
     };
     let mut text = format!(
-        "{}: {} nodes, {} s{uncounted}, seed {}, run {}\n\n",
+        "{}: {}, {} s{uncounted}, seed {}, run {}\n\n",
         scenario.name(),
-        spec.nodes.len(),
+        counted(spec.nodes.len(), "node"),
         done.sim_s,
         spec.seed,
         number

@@ -3,8 +3,9 @@
 use hopline_lab::Scenario;
 use hopline_lab::record::distribution::{PERCENT, Times};
 use hopline_lab::report::{
-    Better, Claim, Claims, Distributed, Experiment, Family, FamilyMember, FlowRow, FlowSeries, Map, Measured,
-    Metric, ReadOtherwise, Report, Reproduce, RunSeries, Value, Variant, Verdict, Versus,
+    Better, Claim, ClaimCount, Claims, Distributed, Experiment, Family, FamilyMember, FlowRow, FlowSeries,
+    Map, Measured, Metric, ReadAxis, ReadOtherwise, Report, Reproduce, RunSeries, Value, Variant, Verdict,
+    Versus,
 };
 use hopline_lab::stats::Confidence;
 use serde_json::{Value as Json, json};
@@ -211,6 +212,10 @@ pub(crate) fn several() -> Report {
     let lanes = experiment("three-lanes", windows(10), 10, 3);
     let read = |name: &str, verdict, mean| ReadOtherwise {
         name: name.into(),
+        answers: vec![
+            name.contains("ACKs").then(|| "ACKs at once".into()),
+            name.contains("adds").then(|| "all interference adds up".into()),
+        ],
         measured: Some(Measured::of(vec![mean - 2.0, mean, mean + 2.0])),
         verdict,
     };
@@ -234,6 +239,12 @@ pub(crate) fn several() -> Report {
             ],
         },
     };
+    let axis = |id: &str, first: &str, other: &str| ReadAxis {
+        id: id.into(),
+        words: "the text does not say".into(),
+        first: first.into(),
+        others: vec![other.into()],
+    };
     let claims = vec![
         claim("T1", Verdict::Agrees, Some(Measured::of(vec![52.0, 55.0, 58.0]))),
         claim("T2", Verdict::DirectionOnly, Some(Measured::of(vec![12.0, 15.0, 18.0]))),
@@ -244,7 +255,17 @@ pub(crate) fn several() -> Report {
         title: "A paper, reproduced".into(),
         intro: vec!["Figures and tables of a paper, with the published value beside ours.".into()],
         version: "0.1.0".into(),
-        claims: Some(Claims { note: "Quick: 5 runs instead of 50.".into(), claims }),
+        claims: Some(Claims {
+            headline: "Of the paper's 4 claims about its system 3 are tested: 1 of them hold.".into(),
+            note: "Quick: 5 runs instead of 50.".into(),
+            counts: vec![ClaimCount { heading: "signs and ranges".into(), of_verdicts: [1, 1, 1, 1, 0] }],
+            axes: vec![
+                axis("acks", "delayed", "ACKs at once"),
+                axis("reception", "pairwise", "all interference adds up"),
+            ],
+            reading_runs: "first reading: 3 runs, other readings: 3 runs".into(),
+            claims,
+        }),
         experiments: vec![wired, walk, lanes],
     }
 }

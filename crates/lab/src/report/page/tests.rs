@@ -1,7 +1,7 @@
 //! Pages of small reports.
 
 use super::*;
-use crate::report::{Better, Claim, Claims, ReadOtherwise, Verdict, Versus};
+use crate::report::{Better, Claim, ClaimCount, Claims, ReadAxis, ReadOtherwise, Verdict, Versus};
 
 fn two_variants() -> Experiment {
     let measured =
@@ -84,8 +84,10 @@ fn claims_are_counted_listed_and_linked() {
     };
     let claims =
         vec![claim(Verdict::Agrees, Some(0)), claim(Verdict::Agrees, Some(7)), claim(Verdict::Differs, None)];
-    let claims = Some(Claims { note: "Quick.".into(), claims });
+    let claims =
+        Some(Claims { headline: "Of 3 claims".into(), note: "Quick.".into(), claims, ..Claims::default() });
     let page = html(&Report { claims, experiments: vec![two_variants()], ..Report::default() });
+    assert!(page.contains("<h1></h1>\n<p class=\"headline\">Of 3 claims</p>"), "the answer first");
     assert!(page.contains(r##"<a href="#experiment-1">N1</a>"##));
     assert!(!page.contains("#experiment-8"), "there is no such experiment");
     assert!(page.contains("</span> 2 agrees</span>") && page.contains("</span> 1 differs</span>"), "{page}");
@@ -96,6 +98,7 @@ fn claims_are_counted_listed_and_linked() {
 fn claims_that_were_read_otherwise_are_a_table_of_the_readings_that_decide() {
     let read = |name: &str, mean, verdict| ReadOtherwise {
         name: name.into(),
+        answers: vec![None, Some(name.into())],
         measured: Some(Measured { mean, interval: None, runs: Vec::new() }),
         verdict,
     };
@@ -113,12 +116,39 @@ fn claims_that_were_read_otherwise_are_a_table_of_the_readings_that_decide() {
         readings,
     };
     let both = vec![read("sensed <far>", 5.0, Verdict::Differs), read("ACKs at once", 7.0, Verdict::Agrees)];
-    let claims = vec![claim("N1", both), claim("N2", Vec::new())];
-    let claims = Some(Claims { note: String::new(), claims });
+    let agreeing = vec![read("sensed <far>", 5.0, Verdict::Agrees)];
+    let claims = vec![claim("N1", both), claim("N2", Vec::new()), claim("N3", agreeing)];
+    let axis = |id: &str, other: &str| ReadAxis {
+        id: id.into(),
+        words: "the text does not say".into(),
+        first: "as usual".into(),
+        others: vec![other.into()],
+    };
+    let claims = Some(Claims {
+        counts: vec![ClaimCount { heading: "exact values".into(), of_verdicts: [2, 0, 1, 0, 0] }],
+        axes: vec![axis("acks", "ACKs at once"), axis("range", "sensed <far>")],
+        reading_runs: "first reading: 9 runs, other readings: 3 runs".into(),
+        claims,
+        ..Claims::default()
+    });
     let page = html(&Report { claims, ..Report::default() });
-    let table = page.split("<h3>Read otherwise</h3>").nth(1).unwrap().split("</table>").next().unwrap();
-    assert!(table.contains("<td class=\"name\">N1</td><td class=\"number\">2 of 3</td>"), "{table}");
-    assert!(table.contains("sensed &#60;far&#62;: 5 m") && !table.contains("ACKs at once"), "{table}");
+    let otherwise = page.split("<h3>Read otherwise</h3>").nth(1).unwrap();
+    let mut tables = otherwise.split("</table>");
+    let (axes, table) = (tables.next().unwrap(), tables.next().unwrap());
+    assert!(axes.contains("the answers closest to the paper's words"), "{axes}");
+    assert!(axes.contains("first reading: 9 runs, other readings: 3 runs."), "{axes}");
+    assert!(axes.contains("the text does not say</td><td>as usual</td><td>ACKs at once"), "{axes}");
+    assert!(table.contains("<th>acks</th><th>range</th><th class=\"number\">measured</th>"), "{table}");
+    assert!(table.contains(">N1</td><td class=\"number\" rowspan=\"1\">2 of 3</td>"), "{table}");
+    assert!(
+        table.contains(
+            "<td class=\"first\">first</td><td>sensed &#60;far&#62;</td><td class=\"number\">5 m</td>"
+        ),
+        "{table}"
+    );
+    assert!(table.contains("2 of 2</td><td colspan=\"4\">no reading has another verdict"), "{table}");
+    assert!(!table.contains("ACKs at once"), "{table}");
+    assert!(page.contains("exact values</td><td class=\"number\">2</td>"), "{page}");
     assert!(!table.contains("N2"), "{table}");
 }
 

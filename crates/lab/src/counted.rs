@@ -1,0 +1,26 @@
+//! Numbers of things in words.
+
+use std::fmt::Display;
+
+/// "1 run", "2 runs".
+#[must_use]
+pub fn counted(n: usize, what: &str) -> String {
+    as_written(n, n, what)
+}
+
+/// The same of a number that is written as `text`: "1,200 runs".
+#[must_use]
+pub fn as_written(n: usize, text: impl Display, what: &str) -> String {
+    format!("{text} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thing_is_singular() {
+        assert_eq!([0, 1, 2].map(|n| counted(n, "run")), ["0 runs", "1 run", "2 runs"]);
+        assert_eq!(as_written(1200, "1,200", "run"), "1,200 runs");
+    }
+}
