@@ -327,7 +327,7 @@ pub(crate) struct Reproduce {
     #[arg(long)]
     pub(crate) list: bool,
     /// Judge this claim alone, by its own points, and print what the verdict rests on
-    #[arg(long, value_name = "CLAIM", conflicts_with_all = ["list", "figure", "output", "report"])]
+    #[arg(long, value_name = "CLAIM", conflicts_with_all = ["list", "output", "report"])]
     pub(crate) explain: Option<String>,
     /// Judge every claim by all readings of what the paper leaves open; `quick` makes the other readings with fewer runs
     #[arg(long, value_name = "RUNS", conflicts_with = "list")]

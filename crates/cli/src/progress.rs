@@ -3,6 +3,7 @@
 use crate::console;
 use crate::forecast::Forecast;
 use crate::problems::say;
+use hopline_lab::counted::{as_written, counted};
 use hopline_lab::{Watch, Work};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
@@ -96,10 +97,10 @@ impl Estimate {
                 there => format!(", {} of them there already", HumanCount(there)),
             };
             format!(
-                "{}: {} points, {} runs, {:.1} h of virtual time{there}",
+                "{}: {}, {}, {:.1} h of virtual time{there}",
                 self.name,
-                work.left_s.len(),
-                HumanCount(work.runs),
+                counted(work.left_s.len(), "point"),
+                as_written(work.runs as usize, HumanCount(work.runs), "run"),
                 work.total_s / 3600.0
             )
         })

@@ -34,6 +34,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let report = reported.then(|| experiment::report_file(args.report.as_deref(), &plan.name));
     report.as_ref().map(experiment::ReportFile::check).transpose()?;
     console::catch_interrupts()?;
+    experiment::say_formats(args.output.as_deref(), args.common.quiet);
     let command = experiment::command();
     let progress = Progress::new(args.common.quiet);
     let how = How { jobs: args.jobs.map(Into::into), command: &command, watch: &progress };

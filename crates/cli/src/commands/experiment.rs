@@ -27,10 +27,14 @@ pub(crate) fn kept(
         hopline_lab::experiment::animate(plan, &mut comparison, window, how)?;
     }
     store.put(REPORT, page(&comparison).as_bytes())?;
-    if !cfg!(feature = "parquet") {
+    Ok((comparison, store))
+}
+
+/// Says once that a directory of results will hold no Parquet, if this build writes none.
+pub(crate) fn say_formats(directory: Option<&Path>, quiet: bool) {
+    if directory.is_some() && !quiet && !cfg!(feature = "parquet") {
         say("tables are CSV only: this build writes no Parquet; `make build` makes one that does");
     }
-    Ok((comparison, store))
 }
 
 /// The page of one experiment.

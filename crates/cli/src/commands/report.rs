@@ -4,6 +4,7 @@ use super::experiment;
 use crate::args::Report as Args;
 use crate::console;
 use crate::problems::Failure;
+use hopline_lab::counted::counted;
 use hopline_lab::experiment::stored;
 use hopline_lab::store::{REPORT, Status};
 use hopline_lab::text;
@@ -19,7 +20,10 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let mut shown = text::comparison::describe(&comparison) + &text::comparison::answer(&comparison);
     if store.status() == Status::Unfinished {
         let command = comparison.description.command.join(" ");
-        shown.push_str(&format!("\nnot complete: {} runs are there; `{command}` goes on\n", store.len()));
+        shown.push_str(&format!(
+            "\nnot complete, {} so far; `{command}` goes on\n",
+            counted(store.len(), "run")
+        ));
     }
     shown.push_str(&format!("\nreport in {}\n", args.directory.join(REPORT).display()));
     console::print(&shown)

@@ -7,11 +7,12 @@ use crate::problems::{Failure, say};
 use crate::progress::Progress;
 use hopline_lab::claims::{self, Evidence, Figure, Kind, Reading, Register, evaluate, evaluate_one};
 use hopline_lab::comparison::Comparison;
+use hopline_lab::counted::as_written;
 use hopline_lab::experiment::{How, in_memory};
 use hopline_lab::output::{Existing, OutputError, check_directory, write_file};
 use hopline_lab::papers::Papers;
 use hopline_lab::plan::{Effort, Runs};
-use hopline_lab::{Plan, report, text, view};
+use hopline_lab::{Plan, Problem, report, text, view};
 use hopline_scenario::document::Setting;
 use indicatif::HumanCount;
 use std::path::Path;
@@ -53,6 +54,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         say(&format!("{paper}: {} figures, {}", plans.len(), all_runs(&plans)));
     }
     console::catch_interrupts()?;
+    experiment::say_formats(args.output.as_deref(), args.effort.quiet);
     let mut comparisons = Vec::new();
     for (number, plan) in chosen.iter().zip(&plans) {
         comparisons.push((*number, run(args, &register.figures[*number], plan)?));
@@ -85,6 +87,11 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
 /// Judges one claim, and prints what the verdict rests on.
 fn explain(args: &Args, register: &Register, id: &str) -> Result<(), Failure> {
     let claim = register.claim(id)?;
+    if let Some(figure) = &args.figure {
+        return Err(Problem::new(format!("`{figure}` beside --explain: a claim names its figures itself"))
+            .help(format!("leave the figure out: hopline reproduce {} --explain {id}", register.id))
+            .into());
+    }
     let plans = register.plans_of(claim, &super::settings(&args.effort.set)?, super::effort(&args.effort))?;
     console::catch_interrupts()?;
     let mut comparisons = Vec::new();
@@ -142,8 +149,9 @@ fn all_runs(plans: &[Plan]) -> String {
         runs * plan.points.len() as u64
     };
     let more = plans.iter().any(|plan| matches!(plan.runs, Runs::Until { .. }));
-    let runs = HumanCount(plans.iter().map(least).sum());
-    format!("{runs} runs{}", if more { " or more, until they are precise enough" } else { "" })
+    let runs = plans.iter().map(least).sum::<u64>();
+    let runs = as_written(runs as usize, HumanCount(runs), "run");
+    format!("{runs}{}", if more { " or more, until they are precise enough" } else { "" })
 }
 
 fn report_file(args: &Args, paper: &str) -> Option<experiment::ReportFile> {

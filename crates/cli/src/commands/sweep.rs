@@ -13,6 +13,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let plan = Plan::load(&args.plan, &super::settings(&args.effort.set)?, super::effort(&args.effort))?;
     let plan = plan.asking(args.asked.question())?;
     console::catch_interrupts()?;
+    experiment::say_formats(Some(&args.output), args.effort.quiet);
     let command = experiment::command();
     let progress = Progress::of_plan(&plan.name, args.effort.quiet);
     let how = How { jobs: args.effort.jobs.map(Into::into), command: &command, watch: &progress };

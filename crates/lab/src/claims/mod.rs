@@ -143,8 +143,10 @@ impl Register {
         let found = self.figures.iter().position(|f| f.id == asked);
         found.map(|number| vec![number]).ok_or_else(|| {
             let known: Vec<&str> = self.figures.iter().map(|f| f.id.as_str()).collect();
+            let guess = nearest(asked, known.iter().copied());
+            let guess = guess.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
             Problem::new(format!("{} has no figure `{asked}`", self.id))
-                .help(format!("its figures are {}", known.join(", ")))
+                .help(format!("{guess}its figures are {}", known.join(", ")))
         })
     }
 

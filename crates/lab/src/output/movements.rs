@@ -1,5 +1,6 @@
 //! The movements of a run as a file for ns-2, ns-3 and BonnMotion.
 
+use crate::counted::counted;
 use hopline_radio::mobility::{Position, Trajectory};
 use hopline_scenario::Scenario;
 use hopline_scenario::movements::to_ns_movements;
@@ -16,7 +17,8 @@ pub fn movements(scenario: &Scenario, spec: &Spec, run: u64) -> Option<String> {
     let (least, most) = bounds(&paths)?;
     let mut text = String::new();
     let mut say = |line: String| writeln!(text, "# {line}").expect("strings take everything");
-    say(format!("{}, seed {}, run {run}: {} nodes", scenario.name().escape_debug(), spec.seed, names.len()));
+    let nodes = counted(names.len(), "node");
+    say(format!("{}, seed {}, run {run}: {nodes}", scenario.name().escape_debug(), spec.seed));
     say(format!("x from {} to {} m, y from {} to {} m", least.x_m, most.x_m, least.y_m, most.y_m));
     if least.x_m <= 0.0 || least.y_m <= 0.0 {
         say("ns-2 sends nodes only to coordinates above 0".to_owned());

@@ -2,6 +2,7 @@
 
 use super::measured::{Measured, plain};
 use super::{Better, Experiment, Metric, Value, Variant, Versus};
+use crate::counted::counted;
 use crate::stats::Estimate;
 
 mod bounded;
@@ -413,8 +414,5 @@ fn unit_after(number: &str, metric: &Metric) -> String {
 
 fn runs(measured: &Measured, experiment: &Experiment) -> String {
     let there = measured.finite() as u64;
-    match if there > 0 { there } else { experiment.runs } {
-        1 => "1 run".into(),
-        n => format!("{n} runs"),
-    }
+    counted(if there > 0 { there } else { experiment.runs } as usize, "run")
 }

@@ -2,6 +2,7 @@
 
 use super::measured::shortest;
 use super::picture::legible;
+use crate::counted::counted;
 use crate::map::{Map, MapFlow, MapNode, Waypoint};
 use hopline_sim::spec::Interface;
 use std::fmt::Write as _;
@@ -106,9 +107,9 @@ impl Projection {
 fn svg(map: &Map, projection: Projection, selected: usize) -> String {
     let mut out = String::new();
     let nodes = map.nodes.len();
+    let (links, flows) = (counted(map.links.len(), "wired link"), counted(map.flows.len(), "flow"));
     let class = if map.flows.len() > NAMED_FLOWS { "map crowded" } else { "map" };
-    let label =
-        format!("Map of {nodes} nodes, {} wired links and {} flows", map.links.len(), map.flows.len());
+    let label = format!("Map of {}, {links} and {flows}", counted(nodes, "node"));
     write(
         &mut out,
         format_args!(
