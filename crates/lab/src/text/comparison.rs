@@ -23,7 +23,7 @@ pub fn describe(comparison: &Comparison) -> String {
     head + &table(comparison) + &failures(comparison)
 }
 
-/// What the intervals of gains are, where they are wider than those of single comparisons.
+/// Confidence of the intervals of gains; empty where one variant alone is compared.
 fn of_gains(comparison: &Comparison) -> String {
     let asked = comparison.question.asked.key();
     let (confidence, gains) = (comparison.description.confidence(), comparison.gains(asked));
