@@ -1,56 +1,59 @@
-//! Whom to answer when more call than can be answered.
+//! Admission control of connection requests under a flood.
 //!
-//! An answer costs several times what a forged call costs who sends it, and what is spent on answers is not there for the
-//! connections that are open. So calls are answered as they come only up to a number a second. Above it
+//! A response costs the responder several times what a forged request costs its attacker, and work spent on responses is
+//! lost to established connections. Requests are therefore answered immediately only up to a number per second. Above that
+//! number:
 //!
-//! - a call has to come twice: who means it calls again soon, and a flood from forged addresses does not. (The same is done to mail, as
-//!   greylisting: RFC 6647.)
-//! - what somebody has said before, here or elsewhere, no longer counts among those that are answered as they come: a call that was recorded and
-//!   is repeated from anywhere takes nobody's place.
-//! - a call that was answered a moment ago is not answered again.
+//! - A request must arrive twice. A legitimate initiator retransmits soon; a flood from forged addresses does not.
+//!   (Greylisting does the same to mail: RFC 6647.)
+//! - Content that was seen before, from any address, is not answered immediately. A request that an attacker recorded and
+//!   replays from arbitrary addresses takes no initiator's place.
+//! - A request that was answered a moment ago is not answered again.
 
 use crate::time::{Duration, Instant};
 
-/// Calls answered in a second as they come, and as many again that have come before.
+/// Requests per second answered immediately, and as many again that have arrived before.
 const ANSWERS: u32 = 2000;
-/// How long a call is remembered: at least this, at most twice this. Callers repeat theirs within it.
+/// Memory of requests: at least this, at most twice this. Initiators retransmit within it.
 const MEMORY: Duration = Duration::from_secs(4);
-/// Words of the memory; of 80,000 calls a second at most one in 100 is taken for another.
+/// Words of the memory. At 80,000 requests per second, at most one in 100 is mistaken for another.
 const WORDS: usize = 1 << 17;
-/// How long a call that was answered is not answered again: at least this, at most twice this. Callers repeat theirs later.
+/// Time in which a request that was answered is not answered again: at least this, at most twice this. Initiators retransmit
+/// later.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Words of the memory of answers: of 800, which there can be, hardly one is taken for another.
+/// Words of the memory of answers. Of at most 800 answers, hardly one is mistaken for another.
 const PAUSE_WORDS: usize = 1 << 11;
 
-/// Decides about calls.
+/// Admission control of connection requests.
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     first: Option<Allowance>,
     flood: Option<Box<Flood>>,
 }
 
-/// What a call is known by: numbers that nobody can choose, as of a hash with a key.
+/// Identity of a request: numbers that an attacker cannot choose, such as a keyed hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Of what is said, and of the address that it comes from.
+    /// Hash of the content and of the source address.
     pub whose: u64,
-    /// Of what is said, wherever it comes from. An honest caller says what nobody else does.
+    /// Hash of the content alone. The content of a legitimate request is unique.
     pub said: u64,
 }
 
-/// What is remembered while there are too many: 4 MiB, and nothing else of them.
+/// State kept during a flood only: 4 MiB.
 #[derive(Clone, Debug)]
 struct Flood {
-    /// Answers to those that have come before.
+    /// Answers to requests that have arrived before.
     again: Allowance,
     called: Lately,
     said: Lately,
     answered: Lately,
-    /// When one was not answered, last.
+    /// Time of the last request that was not answered.
     last: Instant,
 }
 
-/// Numbers noted lately: a set that may hold more than was put into it (a Bloom filter, of which each number has four bits in one word).
+/// Set of numbers recorded recently. It may contain more than was put into it: a Bloom filter with four bits of one word for
+/// each number.
 #[derive(Clone, Debug)]
 struct Lately {
     now: Vec<u64>,
@@ -61,13 +64,13 @@ struct Lately {
 }
 
 impl Calls {
-    /// Nobody has called.
+    /// Creates admission control that has seen no request.
     #[must_use]
     pub const fn new() -> Self {
         Self { first: None, flood: None }
     }
 
-    /// Whether to answer a call, of which `call` is asked for only if there are too many. All calls have to be asked about.
+    /// Returns whether to answer a request. Must be called for every request; `call` is evaluated only during a flood.
     pub fn answers(&mut self, now: Instant, call: impl FnOnce() -> Call) -> bool {
         let first = self.first.get_or_insert_with(|| Allowance::new(ANSWERS, now));
         self.flood.take_if(|flood| now >= flood.last + MEMORY.saturating_mul(2));
@@ -107,14 +110,14 @@ impl Lately {
         Self { now: vec![0; words], before: vec![0; words], since: now, memory }
     }
 
-    /// Whether a number is there.
+    /// Returns whether the set contains `number`.
     fn has(&mut self, now: Instant, number: u64) -> bool {
         self.forget(now);
         let (word, mask) = self.place(number);
         (self.now[word] | self.before[word]) & mask == mask
     }
 
-    /// Notes a number. Returns whether it was there.
+    /// Records a number. Returns whether it was in the set.
     fn note(&mut self, now: Instant, number: u64) -> bool {
         let was_there = self.has(now, number);
         let (word, mask) = self.place(number);
@@ -140,13 +143,13 @@ impl Lately {
     }
 }
 
-/// So many a second, and so many at once after a second without. What is left comes back bit by bit, so that at no moment of a second one's
-/// chances are better than at another.
+/// Token bucket with a depth of one second. Tokens return continuously, so that no moment within a second is better than
+/// another.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
-    /// What comes back in a second.
+    /// Tokens that return in a second.
     a_second: u32,
-    /// What is left, in parts of which each comes back in a nanosecond: `a_second` parts are 1 / 10⁹ of a second's.
+    /// Tokens left, in units of 10⁻⁹ token; `a_second` units return in a nanosecond.
     left: u64,
     since: Instant,
 }
@@ -189,13 +192,13 @@ mod tests {
         mixed ^ (mixed >> 32)
     }
 
-    /// Says what nobody else does.
+    /// Returns the `n`th request, with unique content.
     fn by(n: u64) -> Call {
         Call { whose: number(n), said: number(!n) }
     }
 
-    /// 80 forged calls in each millisecond of a span, and honest ones, each with its millisecond and its number. How many of the flood are
-    /// answered, and which of the honest calls.
+    /// Sends 80 forged requests in each millisecond of a span, and legitimate ones, each given by its millisecond and its
+    /// number. Returns the number of forged requests answered, and for each legitimate one whether it was answered.
     fn under_flood(
         calls: &mut Calls,
         [from, to]: [u64; 2],

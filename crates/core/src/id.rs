@@ -26,7 +26,7 @@ impl NodeId {
         Ipv4Addr::from_bits(NETWORK + 1 + self.0)
     }
 
-    /// The node whose default address this is; `None` outside 10.0.0.0/8.
+    /// Returns the node that has this default address; `None` outside 10.0.0.0/8.
     #[must_use]
     pub const fn from_ipv4(address: Ipv4Addr) -> Option<Self> {
         let host = address.to_bits().wrapping_sub(NETWORK + 1);

@@ -1,4 +1,4 @@
-//! What every hopline machine stands on: time, serial numbers, ids, random streams, timers, payloads
+//! Foundations of every hopline state machine: time, serial numbers, ids, random streams, timers, payloads
 //! and the [machine contract](machine).
 //!
 //! Nothing here opens a socket, reads a clock, spawns a thread or asks the operating system for randomness.

@@ -1,8 +1,8 @@
 //! The contract that every protocol machine keeps.
 //!
 //! A transport endpoint, a proxy, a routing agent, a queue controller and a MAC are all *machines*: plain values
-//! driven through `&mut self`. A machine opens no socket, reads no clock, spawns no thread, holds no lock and calls
-//! nobody back. The simulator and the Linux daemons drive the same machine through the same methods.
+//! driven through `&mut self`. A machine opens no socket, reads no clock, spawns no thread, holds no lock and makes no
+//! callbacks. The simulator and the Linux daemons drive the same machine through the same methods.
 //!
 //! # Method families
 //!
@@ -34,15 +34,15 @@ use crate::time::Instant;
 
 /// A sans-IO protocol machine; see the [module](self) for the contract.
 pub trait Machine {
-    /// What arrives: a parsed header with its payload.
+    /// Input packet: a parsed header with its payload.
     type Packet;
-    /// What leaves: a packet and where to.
+    /// Output packet with its destination.
     type Transmit;
-    /// What neighbouring layers report: a link that failed, a route that was lost or found, a congestion mark.
+    /// Report from a neighbouring layer: a failed link, a lost or found route, a congestion mark.
     type Signal;
-    /// What the machine tells its user.
+    /// Event for the user of the machine.
     type Event;
-    /// Why the machine wants to be woken.
+    /// Reason for which the machine asks to be woken.
     type Timer: Copy + core::fmt::Debug;
 
     /// Takes a packet that arrived over `link`.
@@ -58,7 +58,8 @@ pub trait Machine {
     #[must_use]
     fn poll_transmit(&mut self, now: Instant) -> Option<Self::Transmit>;
 
-    /// When to call `handle_timeout` next, and why. `None`: nothing will happen without another input.
+    /// Returns the time of the next call to `handle_timeout`, with its reason. `None`: nothing will happen without another
+    /// input.
     #[must_use]
     fn poll_timeout(&self) -> Option<(Instant, Self::Timer)>;
 

@@ -1,13 +1,13 @@
-//! Machines of somebody's own, in place of one of ours: how they fail.
+//! Failures of user-defined algorithms.
 
 use core::fmt;
 
-/// Why a machine of somebody's own could not answer.
+/// Failure of a user-defined algorithm to return a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnFailure {
-    /// What it was asked: the name of the method.
+    /// Name of the method that was called.
     pub method: &'static str,
-    /// What it says, which may have many lines.
+    /// Error text of the algorithm; may have many lines.
     pub why: String,
 }
 

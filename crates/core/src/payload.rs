@@ -8,7 +8,7 @@ pub trait Payload: Clone + Default + core::fmt::Debug {
     /// Number of bytes.
     fn len(&self) -> u64;
 
-    /// Whether there are none.
+    /// Returns whether there are no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

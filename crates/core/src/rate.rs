@@ -10,12 +10,12 @@ const SECOND: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct RateLimit {
     per_second: Option<NonZeroU16>,
-    /// When the last `per_second` messages went out.
+    /// Times of the last `per_second` messages.
     sent: VecDeque<Instant>,
 }
 
 impl RateLimit {
-    /// At most `per_second`; `None`: as many as one likes.
+    /// Limits messages to `per_second`; `None`: no limit.
     #[must_use]
     pub fn new(per_second: Option<NonZeroU16>) -> Self {
         Self { per_second, sent: VecDeque::new() }

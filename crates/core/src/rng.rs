@@ -1,20 +1,20 @@
 //! Named random streams and our own samplers: the same numbers on every machine, in every build.
 //!
-//! A stream is keyed by (seed, run, node, purpose). Adding a node, or asking one stream for more numbers, shifts
-//! nobody else's. The generator is PCG XSL RR 128/64 (`rand_pcg::Pcg64`); transcendentals come from `libm`.
+//! A stream is keyed by (seed, run, node, purpose). Adding a node, or drawing more numbers from one stream, leaves every
+//! other stream unchanged. The generator is PCG XSL RR 128/64 (`rand_pcg::Pcg64`); transcendentals come from `libm`.
 
 use crate::id::NodeId;
 use crate::time::Duration;
 use rand_core::Rng;
 use rand_pcg::Pcg64;
 
-/// What a stream is for. The number is part of the key: never reuse one, never renumber.
+/// Purpose of a stream. The number is part of the key: never reuse one, never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u64)]
 pub enum Purpose {
-    /// Where nodes are placed.
+    /// Placement of nodes.
     Placement = 1,
-    /// Where and how fast a node moves.
+    /// Movement of nodes: positions and speeds.
     Mobility = 2,
     /// Backoff of the medium access.
     Backoff = 3,
@@ -34,23 +34,23 @@ pub enum Purpose {
     Emulation = 10,
     /// Resampling in statistics.
     Bootstrap = 11,
-    /// How much later than planned an application starts.
+    /// Delay of an application's start after its planned time.
     Start = 12,
-    /// Decisions about a neighborhood's queue.
+    /// Decisions about the queue of a neighbourhood.
     Neighborhood = 13,
-    /// What a machine in the path draws.
+    /// Draws of a middlebox.
     Proxy = 14,
-    /// When a base station begins to be heard.
+    /// Time at which a base station becomes audible during a handoff.
     Handoff = 15,
-    /// Which nodes a flow joins, where that is drawn.
+    /// End nodes of a flow, if they are drawn at random.
     Pairs = 16,
-    /// What a law of somebody's own draws.
+    /// Draws of a user-defined congestion control algorithm.
     OwnLaw = 17,
-    /// When a transport that goes by rates looks for more.
+    /// Times at which a rate-based transport probes for bandwidth.
     Probing = 18,
-    /// Which packets of a link come late.
+    /// Choice of the packets of a link that arrive late.
     Lateness = 19,
-    /// How much longer each packet of a link takes.
+    /// Delay jitter of each packet of a link.
     Jitter = 20,
     /// Delays before requests for link-layer addresses.
     Arp = 21,

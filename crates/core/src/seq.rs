@@ -13,19 +13,19 @@ macro_rules! serial {
         pub struct $name(pub $raw);
 
         impl $name {
-            /// Whether `self` comes strictly before `other` on the circle.
+            /// Returns whether `self` comes strictly before `other` on the circle.
             #[must_use]
             pub const fn before(self, other: Self) -> bool {
                 (self.0.wrapping_sub(other.0) as $signed) < 0
             }
 
-            /// Whether `self` comes strictly after `other` on the circle.
+            /// Returns whether `self` comes strictly after `other` on the circle.
             #[must_use]
             pub const fn after(self, other: Self) -> bool {
                 other.before(self)
             }
 
-            /// Whether `self` is `other` or comes after it.
+            /// Returns whether `self` is `other` or comes after it.
             #[must_use]
             pub const fn at_or_after(self, other: Self) -> bool {
                 !self.before(other)

@@ -128,7 +128,7 @@ impl Duration {
         self.0 as f64 / NANOS_PER_SEC
     }
 
-    /// Whether this is no time at all.
+    /// Returns whether the duration is zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0

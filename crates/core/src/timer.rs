@@ -47,14 +47,14 @@ impl<K: TimerKind, const N: usize> TimerTable<K, N> {
         self.at = [Instant::FAR_FUTURE; N];
     }
 
-    /// When `kind` fires, if it is set.
+    /// Returns the expiry time of `kind`, if it is set.
     #[must_use]
     pub fn get(&self, kind: K) -> Option<Instant> {
         let at = self.at[kind.index()];
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 
-    /// Whether `kind` is set.
+    /// Returns whether `kind` is set.
     #[must_use]
     pub fn is_set(&self, kind: K) -> bool {
         self.at[kind.index()] != Instant::FAR_FUTURE
