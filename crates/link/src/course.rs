@@ -84,7 +84,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// When `len` bytes that are handed over at `now` begin to leave, and when their last has left.
+    /// Returns the times at which the first and the last of `len` bytes that are enqueued at `now` leave the sender.
     pub(crate) fn send(&mut self, all: &Opportunities, now: Instant, len: usize) -> (Instant, Instant) {
         let first = all.first_from(now);
         if first > self.number {

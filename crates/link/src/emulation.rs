@@ -7,8 +7,8 @@ use hopline_core::{Duration, Instant, Purpose, Stream};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What one direction of a link does to packets, in this order: queue, rate, blackouts, loss, corruption, jitter, reordering,
-/// duplication. A packet that is lost has used the rate, as one lost in the air has. The default is perfect and
+/// Impairments of one direction of a link, applied in this order: queue, rate, blackouts, loss, corruption, jitter,
+/// reordering, duplication. A lost packet has used the rate, as a packet lost on the air has. The default is perfect and
 /// instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Emulation {
@@ -37,7 +37,7 @@ pub struct Emulation {
     pub reorder: f64,
     /// Additional delay of a reordered packet.
     pub extra_delay: Duration,
-    /// How the additional delay is drawn.
+    /// Distribution of the additional delay.
     pub extra: Extra,
     /// Probability that a packet arrives twice; the copy is delayed like a reordered packet.
     pub duplicate: f64,
@@ -49,7 +49,7 @@ pub struct Emulation {
     pub blackouts: Vec<(Instant, Instant)>,
 }
 
-/// How the additional delay of a reordered packet is drawn.
+/// Distribution of the additional delay of a reordered packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extra {
     /// Uniformly from zero to `extra_delay`.
@@ -67,8 +67,7 @@ impl Emulation {
     }
 }
 
-/// What one direction of a link has done. Every packet that was sent was dropped by the queue, blacked out, lost or
-/// delivered.
+/// Counters of one direction of a link. Every packet that was sent was dropped by the queue, blacked out, lost or delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets handed to the link.
@@ -93,7 +92,7 @@ pub struct Counts {
     pub corrupted: u64,
     /// Most packets that waited at once.
     pub longest_queue: u64,
-    /// What packets waited for the rate before their own serialisation, all together.
+    /// Sum of the times that packets waited for the rate before their own serialisation.
     pub waited: Duration,
 }
 
@@ -105,15 +104,15 @@ impl Counts {
     }
 }
 
-/// What becomes of one packet: its copies, each with its time of arrival and fate.
+/// Copies of one packet, each with its arrival time and fate.
 pub type Copies = [Option<(Instant, Fate)>; 2];
 
 const GONE: Copies = [None, None];
 
-/// Whether a copy arrives whole.
+/// State in which a copy arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It does.
+    /// Unchanged.
     Whole,
     /// A bit is flipped.
     Corrupt,
@@ -123,18 +122,18 @@ pub enum Fate {
 #[derive(Clone, Debug)]
 pub struct Direction {
     emulation: Emulation,
-    /// What else is left to chance is drawn from here: which bit is flipped.
+    /// Source of the other random choices: which bit is flipped.
     pub random: Stream,
     losses: Losses,
     /// Share of packets that `losses` loses.
     loss: f64,
-    /// When the sender has serialised everything handed over.
+    /// Time at which the sender has serialised all enqueued bytes.
     free_at: Instant,
     /// Position among the opportunities.
     position: Position,
-    /// When those that wait will begin to be sent.
+    /// Times at which transmission of the waiting packets begins.
     waiting: VecDeque<Instant>,
-    /// When the latest arrives of those that keep their order.
+    /// Arrival time of the latest packet that was not reordered.
     latest: Instant,
     counts: Counts,
 }
@@ -165,13 +164,13 @@ impl Direction {
         self.emulation = emulation;
     }
 
-    /// What it has done so far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Whether the next packet is to be marked.
+    /// Returns whether the next packet is to be marked.
     pub fn marks(&mut self) -> bool {
         self.emulation.mark > 0.0 && self.random.bernoulli(self.emulation.mark)
     }
@@ -218,7 +217,7 @@ impl Direction {
         condition.and_then(|condition| condition.rate).or(self.emulation.rate)
     }
 
-    /// When the last bit leaves the sender, or `None` if the queue is full.
+    /// Returns the time at which the last bit leaves the sender, or `None` if the queue is full.
     fn serialise(&mut self, now: Instant, len: usize) -> Option<Instant> {
         let opportunities = self.emulation.opportunities.clone();
         let start = match &opportunities {

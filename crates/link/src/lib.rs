@@ -1,5 +1,5 @@
-//! What an emulated link does to packets, and when, as a machine without packets: for two machines in virtual time, and for
-//! real sockets.
+//! Link emulation without packets: a state machine that decides the fate and the timing of each packet of an emulated link.
+//! It serves two endpoints in virtual time and real sockets.
 
 mod course;
 mod emulation;
@@ -28,7 +28,7 @@ impl Side {
     }
 }
 
-/// What becomes of the ports by which a host was known before its address translator was started anew.
+/// Handling of a host's old ports after its address translator (NAT) was restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OldPorts {
     /// The translator has forgotten them: what is sent there is dropped. A restarted home router does this.
