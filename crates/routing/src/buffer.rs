@@ -38,7 +38,7 @@ impl<M: Copy> SendBuffer<M> {
         self.waiting.iter().any(|waiting| waiting.destination == destination)
     }
 
-    /// Whether one of the packets for `destination` is like that.
+    /// Returns whether `is` holds for one of the packets for `destination`.
     pub(crate) fn any_for(&self, destination: Ipv4Addr, is: impl Fn(&M) -> bool) -> bool {
         self.waiting.iter().any(|waiting| waiting.destination == destination && is(&waiting.packet))
     }

@@ -1,29 +1,29 @@
-//! Why a routing agent gives up a data packet.
+//! Reasons for which a routing agent drops a data packet.
 
 use core::fmt;
 
-/// Why a data packet was dropped.
+/// Reason for which a data packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
     /// This node was to pass it on and has no route (RFC 3561 §6.11 case ii; RFC 4728 §8.3.6: nor one to salvage it by).
     NoRoute,
-    /// Nobody answered the route requests (RFC 3561 §6.3; RFC 4728 §8.2.1).
+    /// No reply answered the route requests (RFC 3561 §6.3; RFC 4728 §8.2.1).
     DiscoveryFailed,
     /// The route was not repaired (RFC 3561 §6.12).
     RepairFailed,
-    /// It was the oldest in a full buffer.
+    /// The oldest packet in a full buffer.
     BufferFull,
-    /// It waited too long for a route.
+    /// Waited too long for a route.
     BufferTimeout,
     /// The link layer could not deliver it to the next hop.
     LinkFailure,
-    /// It came back to the node that made it.
+    /// Came back to its source.
     RoutingLoop,
-    /// Its destination is this node, or no host.
+    /// Destination is this node, or no host.
     Unroutable,
     /// The route that it carries makes no sense here (RFC 4728 §8.1.5).
     BadRoute,
-    /// Its time to live was over.
+    /// Time to live expired.
     TtlExpired,
 }
 

@@ -18,12 +18,12 @@ pub use static_routes::{Edge, StaticRoutes};
 
 use std::net::Ipv4Addr;
 
-/// Whether `address` can be a node's.
+/// Returns whether `address` can belong to a node.
 const fn is_host(address: Ipv4Addr) -> bool {
     !(address.is_unspecified() || address.is_multicast() || address.is_broadcast())
 }
 
-/// Whether a message that floods the network is new here.
+/// Novelty of a flooded message at this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sighting {
     First,
@@ -32,11 +32,11 @@ enum Sighting {
     Full,
 }
 
-/// Whether an input changed anything that a timer depends on.
+/// Effect of an input on the state that timers depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
-    /// No: the timers stand.
+    /// None: the timers stand.
     None,
-    /// Perhaps.
+    /// Perhaps some.
     Some,
 }

@@ -1,4 +1,4 @@
-//! What leaves the machine: at once, or once a delay has passed.
+//! Outputs of a machine: immediate, or after a delay.
 
 use hopline_core::Instant;
 use std::collections::VecDeque;

@@ -1,5 +1,5 @@
-//! What a routing agent is to the node that it routes for: one question for each packet, one kind of message, one kind of
-//! answer, whichever protocol it speaks.
+//! Common interface of routing agents to their node. Every protocol takes the same route query for a packet and the same
+//! messages, and returns the same decisions.
 
 use crate::{DropReason, aodv, dsr, olsr};
 use hopline_core::Instant;
@@ -14,13 +14,13 @@ use std::sync::Arc;
 /// and says which transmissions its link layer gave up. After each of these it drains [`transmission`](Self::transmission) and
 /// [`report`](Self::report), and arranges to call [`wake`](Self::wake) when [`next_wake`](Self::next_wake) says.
 pub trait Router<M: Copy> {
-    /// Where a data packet goes.
+    /// Decides how to handle a data packet.
     fn route(&mut self, now: Instant, question: Question<M>) -> Decision;
 
-    /// Whether packets for `peer` would leave at `now`, and neither wait nor be dropped.
+    /// Returns whether packets for `peer` would leave at `now`, and neither wait nor be dropped.
     fn has_route(&self, now: Instant, peer: Ipv4Addr) -> bool;
 
-    /// Takes a message that arrived or was overheard, and what it carries. One of another protocol goes unheard.
+    /// Handles a message that arrived or was overheard, and its payload. A message of another protocol is ignored.
     fn receive(&mut self, now: Instant, received: Received<M>) -> Custody;
 
     /// Records that a packet of any kind arrived from `neighbour`, for this node or for all. Most agents have no use for it.
@@ -32,7 +32,7 @@ pub trait Router<M: Copy> {
     /// Does what is due.
     fn wake(&mut self, now: Instant);
 
-    /// When to be woken; `None`: nothing happens without another input.
+    /// Returns the time of the next wake-up; `None`: nothing happens without another input.
     fn next_wake(&self) -> Option<Instant>;
 
     /// The next message to send.
@@ -42,7 +42,7 @@ pub trait Router<M: Copy> {
     fn report(&mut self) -> Option<Report<M>>;
 }
 
-/// What a node asks about a data packet.
+/// Route query for a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question<M> {
     /// The packet.
@@ -51,18 +51,18 @@ pub struct Question<M> {
     pub destination: Ipv4Addr,
     /// Time to live, as it is to be on the air.
     pub ttl: u8,
-    /// What the packet is, for a header that goes in front of it.
+    /// Protocol of the packet, for a header that goes in front of it.
     pub protocol: Protocol,
-    /// Where it comes from.
+    /// Origin of the packet.
     pub origin: Origin,
 }
 
-/// Where a data packet that asks for a route comes from.
+/// Origin of a data packet that needs a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// From this node itself, or from beyond the network that the agent routes in.
+    /// This node itself, or a node beyond the network in which the agent routes.
     Local,
-    /// From another node, to be passed on.
+    /// Another node; the packet is to be forwarded.
     Forwarded {
         /// The neighbour that handed it to this node.
         previous_hop: Ipv4Addr,
@@ -71,7 +71,7 @@ pub enum Origin {
     },
 }
 
-/// What to do with a data packet.
+/// Action for a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Decision {
@@ -83,14 +83,14 @@ pub enum Decision {
     /// The agent has it, until it knows a route or behind a header of its own. It comes back in a [`Report`] or in a
     /// [`Transmission`].
     Taken,
-    /// It goes nowhere. The caller still has it.
+    /// No transmission. The caller still owns the packet.
     Dropped {
-        /// Why.
+        /// Reason.
         reason: DropReason,
     },
 }
 
-/// What one agent says to others.
+/// Message of a routing agent to other agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// AODV's, over UDP.
@@ -101,7 +101,7 @@ pub enum Message {
     Dsr {
         /// The options.
         header: Arc<hopline_wire::dsr::Header>,
-        /// Whether who hears it learns its way.
+        /// Learning of its path by nodes that receive or overhear it.
         flow: dsr::Flow,
     },
 }
@@ -117,7 +117,7 @@ impl Message {
         }
     }
 
-    /// What the IP header says of it.
+    /// Returns the protocol number for the IP header.
     #[must_use]
     pub const fn protocol(&self) -> Protocol {
         match self {
@@ -126,7 +126,7 @@ impl Message {
         }
     }
 
-    /// Its UDP port at both ends; `None` of what does not go over UDP.
+    /// Returns the UDP port at both ends; `None` without UDP.
     #[must_use]
     pub const fn port(&self) -> Option<u16> {
         match self {
@@ -136,7 +136,7 @@ impl Message {
         }
     }
 
-    /// Its bytes, behind the UDP header if it has one.
+    /// Returns the bytes of the message, behind the UDP header if it has one.
     #[must_use]
     pub fn wire_len(&self) -> usize {
         match self {
@@ -183,16 +183,16 @@ pub struct Received<M> {
     pub packet: Packet<M>,
     /// The neighbour that transmitted it.
     pub from: Ipv4Addr,
-    /// Whom it was transmitted to.
+    /// Receiver of the transmission.
     pub to: Receiver,
 }
 
-/// Whom a packet was transmitted to.
+/// Receiver of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receiver {
-    /// To this node, or to all.
+    /// This node, or all.
     Us,
-    /// To another node: this one overhears it.
+    /// Another node: this one overhears the packet.
     Other(Ipv4Addr),
 }
 
@@ -207,7 +207,7 @@ pub struct Transmission<M> {
     pub len: usize,
 }
 
-/// What the link layer gave up.
+/// Transmission that the link layer gave up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost<M> {
     /// A data packet as it is.
@@ -225,7 +225,7 @@ pub enum Lost<M> {
     Message(Packet<M>),
 }
 
-/// Who has a data packet that an agent was told of.
+/// Owner of a data packet after a call of the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Custody {
@@ -235,7 +235,7 @@ pub enum Custody {
     Refused,
 }
 
-/// What an agent tells its node.
+/// Report of an agent to its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report<M> {
     /// Send a data packet that the agent had.
@@ -256,32 +256,32 @@ pub enum Report<M> {
     Drop {
         /// The packet.
         packet: M,
-        /// Why.
+        /// Reason.
         reason: DropReason,
     },
     /// Take every packet for `next_hop` out of the interface queue: it cannot arrive.
     PurgeQueue {
         /// The lost neighbour.
         next_hop: Ipv4Addr,
-        /// What becomes of them.
+        /// Treatment of those packets.
         fate: Purged,
     },
-    /// There is a route where there was none.
+    /// A route to a destination that had none.
     RouteFound {
-        /// Where it leads.
+        /// Destination of the route.
         destination: Ipv4Addr,
     },
-    /// There is no route any more, or none was found.
+    /// Loss of the only route to a destination, or a search without success.
     RouteLost {
-        /// Where it led.
+        /// Destination of the lost route.
         destination: Ipv4Addr,
     },
 }
 
-/// What becomes of packets that are taken out of a queue because their next hop is gone.
+/// Treatment of packets that are taken out of a queue because their next hop is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purged {
-    /// They are dropped.
+    /// Dropped.
     Dropped,
     /// The agent is told of each as of one that the link layer gave up.
     Failed,

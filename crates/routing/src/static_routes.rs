@@ -14,17 +14,17 @@ const NONE: u32 = u32::MAX;
 pub struct Edge {
     /// The node at the far end.
     pub to: NodeId,
-    /// What breaks ties between paths of equally many hops; smaller is better. Any unit: the distance in millimetres
-    /// prefers short hops, 0 everywhere leaves ties to the node id.
+    /// Tie-breaker between paths of equally many hops; smaller is better. Any unit: the distance in millimetres prefers
+    /// short hops, 0 everywhere leaves ties to the node id.
     pub weight: u64,
 }
 
 /// Next hops towards a list of destinations. Memory: 4 bytes per destination and node.
 #[derive(Clone, Debug, Default)]
 pub struct StaticRoutes {
-    /// For each node its column in `next`, or `NONE` if no routes to it were asked for.
+    /// Column of each node in `next`, or `NONE` if no routes to it were requested.
     column: Vec<u32>,
-    /// One table of `column.len()` next hops per destination, one after the other.
+    /// Tables of `column.len()` next hops, one table per destination.
     next: Vec<u32>,
 }
 

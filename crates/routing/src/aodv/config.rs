@@ -4,14 +4,15 @@ use core::num::NonZeroU16;
 use hopline_core::Duration;
 use hopline_wire::aodv::Message;
 
-/// How a node learns that a neighbour is gone.
+/// Detection of a lost neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkSensing {
-    /// From the link layer: a unicast frame that was given up (RFC 3561 §6.10).
+    /// Link-layer feedback: a unicast frame that was given up (RFC 3561 §6.10).
     LinkLayer,
-    /// From silence (§6.9). Reports of the link layer are ignored, except that a packet they bring back is dropped.
+    /// Missing HELLO messages (§6.9). Reports of the link layer are ignored, except that a packet they bring back is
+    /// dropped.
     Hello(Hello),
-    /// From whichever speaks first.
+    /// Link-layer feedback or missing HELLO messages, whichever comes first.
     Both(Hello),
 }
 
@@ -37,9 +38,9 @@ pub struct Hello {
     /// taken for a lost one. Of half an interval, the default, no delay below half an interval counts as a loss, and the loss of
     /// `allowed_loss` HELLOs in a row always does. RFC 3561: 0. AODV-UU: 50 ms (`HELLO_DELAY` in `aodv_hello.c`).
     pub slack: Duration,
-    /// Which nodes say HELLO. Default [`HelloWhen::OnActiveRoute`].
+    /// Nodes that send HELLO messages. Default [`HelloWhen::OnActiveRoute`].
     pub when: HelloWhen,
-    /// Instants at which a node may say HELLO. Default [`HelloSchedule::AfterBroadcast`].
+    /// Instants at which a node may send a HELLO message. Default [`HelloSchedule::AfterBroadcast`].
     pub schedule: HelloSchedule,
     /// Packets of a neighbour that end its silence. Default [`SignOfLife::AnyPacket`].
     pub sign_of_life: SignOfLife,
@@ -96,25 +97,26 @@ impl Hello {
 pub enum SignOfLife {
     /// Every packet that it transmits to this node or to all: HELLO messages or otherwise (RFC 3561 §6.9).
     AnyPacket,
-    /// Its AODV messages. In AODV-UU the lines that would count data packets are commented out (`routing_table.c`).
+    /// AODV messages only. In AODV-UU the lines that would count data packets are commented out (`routing_table.c`).
     AodvMessage,
 }
 
 /// Instants at which a node may say HELLO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HelloSchedule {
-    /// At a check every interval, unless the node has broadcast something within the last interval (RFC 3561 §6.9). From such a
-    /// broadcast to the next HELLO almost two intervals may pass.
+    /// At a check every interval, unless the node has broadcast a message within the last interval (RFC 3561 §6.9). Almost
+    /// two intervals may pass between such a broadcast and the next HELLO.
     Periodic,
     /// One interval after the latest broadcast of any kind (AODV-UU).
     AfterBroadcast {
-        /// Width of the random part of this interval, whose middle is the interval. A HELLO due sooner than an interval after the
-        /// latest broadcast is put off. 0: HELLOs have the jitter of other broadcasts. AODV-UU: 100 ms (`JITTER_INTERVAL`).
+        /// Width of the random part of the HELLO interval, centred on the interval. A HELLO that is due sooner than one
+        /// interval after the latest broadcast is postponed. 0: HELLO messages have the jitter of other broadcasts. AODV-UU:
+        /// 100 ms (`JITTER_INTERVAL`).
         jitter: Duration,
     },
 }
 
-/// Which nodes say HELLO.
+/// Nodes that send HELLO messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HelloWhen {
     /// Nodes on an active route, as RFC 3561 §6.9 recommends.
@@ -123,7 +125,7 @@ pub enum HelloWhen {
     Always,
 }
 
-/// How far each attempt to find a route reaches and how long it waits for an answer.
+/// Reach and timeout of each attempt to find a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
     /// RFC 3561 §6.4 and §6.3: rings from `ttl_start` (or beyond the last known distance) up to `ttl_threshold`, each
@@ -140,7 +142,7 @@ pub enum Search {
     },
 }
 
-/// When the clock takes effect on routes and discoveries.
+/// Time at which expiry takes effect on routes and discoveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ageing {
     /// At the instant itself.
@@ -150,7 +152,7 @@ pub enum Ageing {
     Ticks(Duration),
 }
 
-/// How long a request keeps the route back to its originator.
+/// Lifetime of the reverse route to the originator of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReverseLifetime {
     /// RFC 3561 §6.5: 2 · NET_TRAVERSAL_TIME − 2 · hops · NODE_TRAVERSAL_TIME.
@@ -159,7 +161,7 @@ pub enum ReverseLifetime {
     Fixed(Duration),
 }
 
-/// What a node remembers of the neighbour that handed it an AODV message.
+/// Route to the neighbour that transmitted an AODV message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreviousHop {
     /// A route to it, without sequence number (RFC 3561 §6.5, §6.7).
@@ -168,7 +170,7 @@ pub enum PreviousHop {
     Ignored,
 }
 
-/// Whose lifetimes a forwarded data packet renews.
+/// Routes that a forwarded data packet renews.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataRenews {
     /// The routes to destination, source, next hop and previous hop (RFC 3561 §6.2).
@@ -177,7 +179,7 @@ pub enum DataRenews {
     Destination,
 }
 
-/// How a destination chooses the sequence number of its reply.
+/// Sequence number that a destination puts into its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplySequence {
     /// RFC 3561 §6.6.1: one more, only if the request asks for exactly one more than the current number; never less
@@ -188,7 +190,7 @@ pub enum ReplySequence {
     AlwaysAdvance,
 }
 
-/// Who may answer a request.
+/// Nodes that may answer a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answering {
     /// Relays with a fresh route, and the destination.
@@ -199,10 +201,10 @@ pub enum Answering {
     DestinationOnly,
 }
 
-/// Whether replies are acknowledged by RREP-ACK (RFC 3561 §6.8).
+/// Acknowledgement of replies by RREP-ACK (RFC 3561 §6.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyAck {
-    /// No.
+    /// No reply asks for it.
     Never,
     /// Each reply asks for it; a neighbour that does not answer within NEXT_HOP_WAIT is put on the blacklist.
     Always,
@@ -220,19 +222,19 @@ pub enum LocalRepair {
         /// LOCAL_ADD_TTL: margin of the request's time to live. Default 2.
         add_ttl: u8,
     },
-    /// As ns-2.35: if the packet has come farther than it has still to go, by an ordinary discovery; the queue and other
-    /// routes over the lost neighbour are left as they are, and nobody is told of a failure before another packet comes
-    /// for the destination.
+    /// As ns-2.35: an ordinary discovery, if the packet has travelled farther than it has still to go. The queue and other
+    /// routes over the lost neighbour are left as they are. No node is told of a failure before another packet arrives for
+    /// the destination.
     WhenPastHalfWay {
-        /// What the discovery asks for.
+        /// Sequence number in the request of the repair.
         number: RepairNumber,
-        /// When it ends without success.
+        /// Time at which an unsuccessful repair ends.
         end: RepairEnd,
     },
 }
 
 impl LocalRepair {
-    /// Whether a route under repair keeps its number and counts as known.
+    /// Returns whether a route under repair keeps its sequence number and counts as known.
     pub(super) const fn keeps_number(&self) -> bool {
         matches!(self, Self::WhenPastHalfWay { number: RepairNumber::Ns2Kept, .. })
     }
@@ -241,50 +243,50 @@ impl LocalRepair {
 /// The sequence number for which a repairing node asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepairNumber {
-    /// One more than that of the broken route, as after any break (RFC 3561 §6.12): no node whose route leads through
-    /// the broken link can answer.
+    /// One more than that of the broken route, as after any break (RFC 3561 §6.12). A node with a route through the broken
+    /// link cannot answer.
     Advanced,
-    /// That of the broken route, which still counts as known: requests are answered with it, and only a higher number or
-    /// fewer hops replace it. So the neighbours on both sides answer from their tables, their answers are refused as no
-    /// better, and nobody relays the request: unless the link that broke was the last one, the repair cannot succeed
-    /// before the neighbours' routes have expired. Nothing but the flag of the entry changes in ns-2.35
-    /// (`local_rt_repair` in `aodv.cc`); in an idle table that is a pause of about 10 s.
+    /// That of the broken route, which still counts as known. Requests are answered with it, and only a higher number or
+    /// fewer hops replace it. The neighbours on both sides therefore answer from their tables, their answers are refused as
+    /// no better, and no neighbour relays the request. Unless the broken link was the last one, the repair cannot succeed
+    /// before the neighbours' routes have expired. ns-2.35 changes nothing but the flag of the entry (`local_rt_repair` in
+    /// `aodv.cc`). In an idle table, the pause is about 10 s.
     Ns2Kept,
 }
 
-/// When a repair that found nothing ends, so that packets are refused instead of buffered.
+/// Time at which an unsuccessful repair ends; from then on packets are refused instead of buffered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepairEnd {
     /// With its discovery.
     WithDiscovery,
-    /// After as long as the run had lasted when the wait for its request was to end. Until then, discovery after
-    /// discovery is made for the packets that keep coming, whose source hears nothing. ns-2.35 sets a timer to an
-    /// absolute time where an interval is meant. Each packet that meets the broken link sets one of its own, and one that
-    /// goes off during a later repair ends that.
+    /// After as long as the run had lasted when the wait for its request was to end. Until then, the packets that keep
+    /// arriving cause one discovery after another, and their source is not informed. ns-2.35 sets a timer to an absolute
+    /// time in place of an interval. Each packet that meets the broken link sets a timer of its own. One that expires during
+    /// a later repair ends that repair.
     Ns2AbsoluteTimer,
 }
 
-/// Which broken routes a route error lists after a link failure.
+/// Broken routes that a route error lists after a link failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorScope {
-    /// Those that a neighbour uses; sent by unicast if only one neighbour does (RFC 3561 §6.11).
+    /// Routes with precursors; sent by unicast if there is only one precursor (RFC 3561 §6.11).
     Precursors,
-    /// All, by broadcast, even if nobody is known to use them (ns-2).
+    /// All, by broadcast, even without known precursors (ns-2).
     AllBroadcast,
 }
 
-/// When packets for a lost neighbour are cleared from the interface queue.
+/// Time at which packets for a lost neighbour are removed from the interface queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuePurge {
-    /// Never: each of them fails by itself.
+    /// Never: each packet fails by itself.
     Never,
-    /// When the link fails.
+    /// At the link failure.
     OnLinkFailure,
-    /// When the link fails, and also when that neighbour reports a broken route (ns-2).
+    /// At the link failure, and also when that neighbour reports a broken route (ns-2).
     OnLinkFailureAndRouteError,
 }
 
-/// What the failed transmission of an AODV message means.
+/// Reaction to the failed transmission of an AODV message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlFailure {
     /// The link is broken; if it was a reply, the neighbour goes on the blacklist (RFC 3561 §6.8, §6.11).
@@ -319,9 +321,9 @@ impl Encapsulation {
 pub struct Limits {
     /// Routes. Default 65,536.
     pub routes: u32,
-    /// Originators whose requests are remembered. Default 65,536.
+    /// Originators for which request ids are remembered. Default 65,536.
     pub originators: u32,
-    /// Destinations looked for at the same time. Default 1,024.
+    /// Concurrent route discoveries. Default 1,024.
     pub searches: u32,
     /// Neighbours watched by HELLO, on the blacklist, or owing an RREP-ACK; each. Default 1,024.
     pub neighbours: u32,
@@ -347,10 +349,10 @@ impl Default for Limits {
     }
 }
 
-/// Parameters of an AODV machine. Names in capitals are those of RFC 3561 §10, whose defaults [`Config::rfc3561`] has.
+/// Parameters of an AODV machine. Names in capitals are those of RFC 3561 §10; [`Config::rfc3561`] has its defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How link failures are noticed. Default: link layer.
+    /// Detection of link failures. Default: link layer.
     pub link_sensing: LinkSensing,
     /// ACTIVE_ROUTE_TIMEOUT: how long a route lives after a packet used it. RFC 3 s, ns-2 10 s.
     pub active_route_timeout: Duration,
@@ -369,7 +371,7 @@ pub struct Config {
     pub blacklist_timeout: Duration,
     /// NEXT_HOP_WAIT: how long an RREP-ACK may take. RFC NODE_TRAVERSAL_TIME + 10 ms.
     pub next_hop_wait: Duration,
-    /// How discoveries grow and wait.
+    /// Reach and timeouts of discoveries.
     pub search: Search,
     /// RREQ_RETRIES: network-wide attempts after the first. RFC 2, ns-2 3.
     pub rreq_retries: u8,
@@ -388,17 +390,17 @@ pub struct Config {
     /// Broadcasts that answer a broadcast, relayed requests and route errors, wait a random time below this, so that neighbours
     /// that heard the same do not collide (RFC 5148 §5.3). RFC 3561 says nothing; 10 ms as ns-2.
     pub broadcast_jitter: Duration,
-    /// Broadcasts that this node originates, requests, route errors and HELLO messages, wait a random time below this, so that
-    /// neighbours whose applications or timers act at the same instant do not collide each time (RFC 5148 §5.2). RFC 3561 says
-    /// nothing; 10 ms as ns-3. ns-2: zero, as its MAC draws a back-off before each frame.
+    /// Jitter of broadcasts that this node originates (requests, route errors, HELLO messages): each waits a random time
+    /// below this. It keeps neighbours from colliding each time if their applications or timers act at the same instant (RFC
+    /// 5148 §5.2). RFC 3561 says nothing; 10 ms as ns-3. ns-2: zero, as its MAC draws a back-off before each frame.
     pub originated_jitter: Duration,
-    /// Who may answer our requests. Default [`Answering::Relays`].
+    /// Nodes that may answer requests of this node. Default [`Answering::Relays`].
     pub answering: Answering,
     /// Lifetime of routes back to originators.
     pub reverse_lifetime: ReverseLifetime,
     /// Routes to transmitters of AODV messages.
     pub previous_hop: PreviousHop,
-    /// What data packets renew.
+    /// Routes that data packets renew.
     pub data_renews: DataRenews,
     /// A destination's sequence number.
     pub reply_sequence: ReplySequence,
@@ -412,12 +414,12 @@ pub struct Config {
     pub queue_purge: QueuePurge,
     /// Failed AODV messages.
     pub control_failure: ControlFailure,
-    /// When expiry takes effect.
+    /// Time at which expiry takes effect.
     pub ageing: Ageing,
     /// Packets that wait for routes, all destinations together; the oldest gives way. 64, as ns-2 (the RFC leaves it
     /// open).
     pub buffer_packets: NonZeroU16,
-    /// How long a packet may wait for a route. 30 s, as ns-2 (the RFC leaves it open).
+    /// Longest time a packet waits for a route. 30 s, as ns-2 (the RFC leaves it open).
     pub buffer_time: Duration,
     /// Spacing of buffered packets once a reply arrives. RFC 0, ns-2 10 ms (ARP_DELAY).
     pub release_spacing: Duration,

@@ -98,7 +98,7 @@ impl<M: Copy> Aodv<M> {
         }
     }
 
-    /// Nobody waits for the route any more.
+    /// Ends the search; no packet waits for the route any more.
     fn end_search(&mut self, now: Instant, destination: Ipv4Addr) {
         match self.config.search {
             Method::Rfc => self.searches.remove(destination),

@@ -117,7 +117,8 @@ impl<M: Copy> Aodv<M> {
             Some(route) => casualties.add(destination, route.seq(), route.precursors()),
             None => casualties.add(destination, None, &[]),
         }
-        // The RFC tells the precursors only. They may be forgotten by now; whoever sent the packet surely needs to know.
+        // The RFC informs the precursors only. They may be forgotten by now, and the node that sent the packet needs to
+        // know.
         if self.is_other_host(previous_hop) {
             casualties.users.insert(previous_hop);
         }
@@ -205,7 +206,7 @@ impl<M: Copy> Aodv<M> {
     }
 }
 
-/// What a route error asks of its receivers: the N flag.
+/// Reaction that a route error asks of its receivers: the N flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deletion {
     /// End the routes.

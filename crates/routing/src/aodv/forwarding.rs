@@ -1,4 +1,4 @@
-//! Where data packets go (RFC 3561 §6.2, §6.3, §6.11 case ii).
+//! Forwarding of data packets (RFC 3561 §6.2, §6.3, §6.11 case ii).
 
 use super::config::DataRenews;
 use super::machine::Aodv;

@@ -46,20 +46,20 @@ pub struct Aodv<M> {
     pub(super) stats: Stats,
 }
 
-/// A route as others may see it.
+/// Public view of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteView {
-    /// Where it leads.
+    /// Destination of the route.
     pub destination: Ipv4Addr,
-    /// The neighbour on the way.
+    /// Next hop.
     pub next_hop: Ipv4Addr,
     /// Hops to the destination; of a route that is not valid, hops when it last was.
     pub hops: u8,
     /// The destination's sequence number, if ever learnt.
     pub seq: Option<Seq32>,
-    /// What it is good for.
+    /// State of the route.
     pub state: RouteState,
-    /// When it ends or is forgotten.
+    /// Time at which a valid route expires and any other is deleted.
     pub expires: Instant,
 }
 
@@ -108,7 +108,7 @@ impl<M: Copy> Aodv<M> {
         &self.config
     }
 
-    /// What was counted so far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -141,13 +141,13 @@ impl<M: Copy> Aodv<M> {
         })
     }
 
-    /// Whether packets for `destination` would be sent at `now`, and not wait or be dropped.
+    /// Returns whether packets for `destination` would be sent at `now`, and not wait or be dropped.
     #[must_use]
     pub fn has_route(&self, now: Instant, destination: Ipv4Addr) -> bool {
         self.routes.find(destination).is_some_and(|route| self.routes.is_usable(now, destination, route))
     }
 
-    /// Whether `address` can be another node's.
+    /// Returns whether `address` can belong to another node.
     pub(super) fn is_other_host(&self, address: Ipv4Addr) -> bool {
         is_host(address) && address != self.address
     }

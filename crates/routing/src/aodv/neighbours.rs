@@ -1,4 +1,4 @@
-//! What a node keeps about its neighbours: who was heard when, who does not hear us, who owes an RREP-ACK.
+//! State kept for each neighbour: time last heard, blacklist of unidirectional links, RREP-ACKs that are outstanding.
 
 use hopline_core::{Duration, Instant};
 use std::net::Ipv4Addr;
@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 pub(super) struct Watch {
     list: Vec<(Ipv4Addr, Instant)>,
     limit: usize,
-    /// Nobody falls silent before this. May be too early: whoever wakes up then finds out.
+    /// Earliest expiry of a neighbour, or an earlier time. A wake-up that turns out to be too early computes it again.
     deadline: Option<Instant>,
 }
 
@@ -54,7 +54,7 @@ impl Watch {
     }
 }
 
-/// Neighbours whose requests are ignored, because replies do not reach them (§6.8).
+/// Neighbours from which requests are ignored, because replies do not reach them (§6.8).
 #[derive(Clone, Debug)]
 pub(super) struct Blacklist {
     list: Vec<(Ipv4Addr, Instant)>,

@@ -1,8 +1,8 @@
 //! Renewals of routes to neighbours that are not in the table yet.
 //!
-//! In a flood a node hears the same request from every neighbour, and each time a route is to live longer (RFC 3561
-//! §6.5). In a large network the table has left the caches by then. What is here stands beside the agent's other state,
-//! and goes into the table when somebody looks at the route.
+//! In a flood a node receives the same request from every neighbour, and each copy extends a route's lifetime (RFC 3561
+//! §6.5). In a large network the table has left the caches by then. The renewals here lie beside the agent's other state,
+//! and go into the table when the route is next looked up.
 
 use hopline_core::Instant;
 use std::net::Ipv4Addr;
@@ -10,10 +10,10 @@ use std::net::Ipv4Addr;
 /// Most routes with a renewal here: somewhat more than most nodes have neighbours.
 const CAPACITY: usize = 16;
 
-/// Neighbours whose routes are valid, and until when these live. Nobody has looked at the routes since.
+/// Neighbours with a valid route, and the expiry times. The routes have not been looked up since.
 #[derive(Clone, Debug)]
 pub(super) struct Renewals {
-    /// Apart from the times: who is sought here mostly is in the first line, or in none. Free places are unspecified.
+    /// Stored apart from the times: a neighbour found here is mostly in the first cache line. Free places are unspecified.
     neighbours: [Ipv4Addr; CAPACITY],
     until: [Instant; CAPACITY],
     /// The place that is taken next.
@@ -25,7 +25,8 @@ impl Renewals {
         Self { neighbours: [Ipv4Addr::UNSPECIFIED; CAPACITY], until: [Instant::ZERO; CAPACITY], next: 0 }
     }
 
-    /// Lets the route to `neighbour` live at least until `until`. `false` if it is not here, or expired at `now`.
+    /// Extends the lifetime of the route to `neighbour` to at least `until`. Returns `false` if it is not here, or expired
+    /// at `now`.
     pub(super) fn extend(&mut self, now: Instant, neighbour: Ipv4Addr, until: Instant) -> bool {
         let place = self.place(neighbour).filter(|&place| self.until[place] > now);
         if let Some(place) = place {
@@ -34,8 +35,8 @@ impl Renewals {
         place.is_some()
     }
 
-    /// Takes in a route that is valid, lives until `until`, and is not here. Returns the one that it replaces, if any:
-    /// that goes into the table.
+    /// Inserts a valid route that expires at `until` and is not here. Returns the entry that it replaces, if any, for the
+    /// caller to put into the table.
     pub(super) fn insert(&mut self, neighbour: Ipv4Addr, until: Instant) -> Option<(Ipv4Addr, Instant)> {
         let place = self.place(Ipv4Addr::UNSPECIFIED).unwrap_or(self.next);
         self.next = (place + 1) % CAPACITY;
@@ -44,19 +45,19 @@ impl Renewals {
         Some(replaced).filter(|(other, _)| !other.is_unspecified())
     }
 
-    /// Until when the route to `neighbour` lives, if it is here.
+    /// Returns the expiry time of the route to `neighbour`, if it is here.
     pub(super) fn get(&self, neighbour: Ipv4Addr) -> Option<Instant> {
         self.place(neighbour).map(|place| self.until[place])
     }
 
-    /// Takes the route to `neighbour` out.
+    /// Removes the route to `neighbour` and returns its expiry time.
     pub(super) fn take(&mut self, neighbour: Ipv4Addr) -> Option<Instant> {
         let place = self.place(neighbour)?;
         self.neighbours[place] = Ipv4Addr::UNSPECIFIED;
         Some(self.until[place])
     }
 
-    /// Takes all routes out.
+    /// Removes and returns all routes.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = (Ipv4Addr, Instant)> {
         let Self { neighbours, until, .. } = core::mem::replace(self, Self::new());
         neighbours.into_iter().zip(until).filter(|(neighbour, _)| !neighbour.is_unspecified())

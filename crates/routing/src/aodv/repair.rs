@@ -10,11 +10,11 @@ use hopline_core::Instant;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// When repairs are to end: each packet that starts or joins one has a timer of its own, which nothing stops
+/// End times of repairs. Each packet that starts or joins a repair sets a timer of its own, which nothing stops
 /// ([`RepairEnd::Ns2AbsoluteTimer`]).
 #[derive(Clone, Debug)]
 pub(super) struct RepairEnds {
-    /// In order of time.
+    /// Sorted by time.
     due: VecDeque<(Instant, Ipv4Addr)>,
     limit: usize,
 }
@@ -118,7 +118,7 @@ impl<M: Copy> Aodv<M> {
         true
     }
 
-    /// ns-2: the time of a repair is over. Nobody is told.
+    /// Ends repairs with an expired timer, as ns-2 does. No node is informed.
     pub(super) fn end_overdue_repairs(&mut self, now: Instant) {
         while let Some(destination) = self.repair_ends.take(now) {
             self.end_repair(now, destination);

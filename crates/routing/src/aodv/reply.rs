@@ -28,8 +28,8 @@ impl<M: Copy> Aodv<M> {
         match self.routes.offer(now, reply.destination, offer) {
             Verdict::Worse => return self.stats.ignore(Ignored::StaleReply),
             Verdict::TableFull => return self.stats.ignore(Ignored::TableFull),
-            // §6.7 passes a reply on if it changed the route. One that confirms the route as it stands counts too: a
-            // destination whose number did not rise could not be discovered by a second node otherwise.
+            // §6.7 passes a reply on if it changed the route. A reply that confirms the route counts too: otherwise a second
+            // node could not discover a destination with an unchanged sequence number.
             Verdict::Better | Verdict::Same => {}
         }
         if reply.originator == self.address {
@@ -40,7 +40,7 @@ impl<M: Copy> Aodv<M> {
         }
     }
 
-    /// Passes a reply on towards the node that asked (§6.7), and notes who will use which route.
+    /// Passes a reply on towards the originator of the request (§6.7), and records the precursors of both routes.
     fn relay_reply(&mut self, now: Instant, from: Ipv4Addr, ttl: u8, mut reply: Rrep) {
         if ttl <= 1 {
             return self.stats.ignore(Ignored::TtlExpired);
@@ -65,7 +65,7 @@ impl<M: Copy> Aodv<M> {
         self.unicast(Message::Rrep(reply), back_hop, ttl - 1);
     }
 
-    /// §6.8: whoever does not confirm a reply may not hear us at all.
+    /// Blacklists neighbours that did not confirm a reply (§6.8): they may not receive from this node at all.
     pub(super) fn blacklist_silent(&mut self, now: Instant) {
         while let Some(neighbour) = self.ack_waits.take_overdue(now) {
             self.blacklist.add(now, neighbour, now + self.config.blacklist_timeout);

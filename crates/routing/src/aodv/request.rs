@@ -54,7 +54,7 @@ impl<M: Copy> Aodv<M> {
         }
     }
 
-    /// §6.5, §6.7: whoever transmits a message is a neighbour.
+    /// Learns a route to the transmitter of a message, which is a neighbour (§6.5, §6.7).
     pub(super) fn learn_previous_hop(&mut self, now: Instant, from: Ipv4Addr) -> Effect {
         if self.config.previous_hop == PreviousHop::Ignored {
             return Effect::None;
@@ -112,8 +112,8 @@ impl<M: Copy> Aodv<M> {
         let Some(route) = self.routes.known(now, request.destination) else { return false };
         let Some(seq) = route.seq() else { return false };
         let fresh = request.destination_seq.is_none_or(|asked| seq.at_or_after(asked));
-        // A way that leads back to whoever asks is none. Sequence numbers alone rule that out (§6.1), unless the asker
-        // has forgotten the route in the meantime, or does not raise them and refuses such answers.
+        // A route that leads back to the requester is no answer. Sequence numbers alone rule that out (§6.1), unless the
+        // requester has forgotten the route in the meantime, or does not raise its numbers and refuses such answers.
         if !fresh || (route.next_hop == from && !kept) {
             return false;
         }

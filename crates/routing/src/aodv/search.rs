@@ -10,18 +10,18 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 /// Discoveries over which ns-2 takes the mean time of a hop.
 const HISTORY: usize = 3;
 
-/// Why a route is looked for.
+/// Purpose of a route discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
     /// Packets of this node wait for it.
     Origin,
-    /// It broke here, when it had this many hops (§6.12).
+    /// Local repair of a route that broke here, when it had this many hops (§6.12).
     Repair { hops: u8 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing is awaited; kept for what ns-2 remembers of earlier discoveries.
+    /// Nothing is awaited. Kept for what ns-2 remembers of earlier discoveries.
     Idle,
     /// At `deadline` the next attempt is due.
     Waiting,
@@ -35,7 +35,7 @@ pub(super) struct Search {
     pub(super) phase: Phase,
     /// No new attempt before this.
     pub(super) deadline: Instant,
-    /// When the latest request went out.
+    /// Time of the latest request.
     sent: Instant,
     /// Reach of the latest request, or the length of the route it found; 0: none yet.
     ttl: u8,
@@ -46,7 +46,7 @@ pub(super) struct Search {
     slot: usize,
 }
 
-/// What the next attempt is.
+/// Next step of a discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
     Request { ttl: u8, wait: Duration },
@@ -134,7 +134,7 @@ impl Search {
         (self.network_wide, self.ttl) = (0, hops);
     }
 
-    /// Notes that nobody answered; the destination is let alone until `until`.
+    /// Records that no reply arrived; no request is sent for the destination until `until`.
     pub(super) fn failed(&mut self, until: Instant) {
         (self.phase, self.deadline, self.goal) = (Phase::Waiting, until, Goal::Origin);
         self.network_wide = 0;
@@ -147,14 +147,14 @@ impl Search {
     }
 }
 
-/// How a route was found.
+/// Event by which a route was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
     /// By a reply to this node's request.
     ByReply,
     /// By a reply that this node passes on.
     ByReplyToOther,
-    /// By another message that happened to pass.
+    /// By another AODV message.
     Otherwise,
 }
 
@@ -202,13 +202,13 @@ impl Searches {
         self.list.retain(|search| search.destination != destination);
     }
 
-    /// A destination whose next attempt is due.
+    /// Returns a destination for which the next attempt is due.
     pub(super) fn due(&self, now: Instant) -> Option<Ipv4Addr> {
         let due = |search: &&Search| search.phase == Phase::Waiting && search.deadline <= now;
         self.list.iter().find(due).map(|search| search.destination)
     }
 
-    /// When the next attempt is due.
+    /// Returns the time at which the next attempt is due.
     pub(super) fn next_deadline(&self, ageing: config::Ageing) -> Option<Instant> {
         let waiting = self.list.iter().filter(|search| search.phase == Phase::Waiting);
         let earliest = waiting.map(|search| search.deadline).min()?;

@@ -1,4 +1,4 @@
-//! Which route requests were heard before (RFC 3561 §6.5).
+//! Route requests received before (RFC 3561 §6.5).
 
 use crate::Sighting;
 use crate::address_map::AddressMap;
@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 /// Places for requests at hand: more than originators flood the same place at the same time. A power of two.
 const AT_HAND: usize = 32;
 
-/// How many request ids below the latest are told apart. Older ones count as heard.
+/// Number of request ids below the latest that are told apart. Older ones count as received.
 const WINDOW: u32 = u64::BITS;
 
 /// The requests heard in the last PATH_DISCOVERY_TIME.
@@ -81,8 +81,8 @@ impl AtHand {
         (known, latest) == (originator, id) && expires > now
     }
 
-    /// In place of what is here of the same originator, so that it never contradicts the entries: whatever changes an
-    /// entry passes here.
+    /// Replaces the cached entry of the same originator, so that the cache never contradicts the entries. Every change of an
+    /// entry calls this.
     fn put(&mut self, originator: Ipv4Addr, id: u32, expires: Instant) {
         self.0[Self::place(originator)] = (originator, id, expires);
     }

@@ -1,6 +1,6 @@
-//! What an AODV machine has counted.
+//! Counters of an AODV machine.
 
-/// Why a message had no effect.
+/// Reason for which a message had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ignored {
     /// A request that was heard before (RFC 3561 §6.5).
@@ -13,7 +13,7 @@ pub enum Ignored {
     StaleReply,
     /// A reply for another node to which there is no route back.
     NoWayBack,
-    /// A reply or request whose time to live was over.
+    /// A reply or request with an expired time to live.
     TtlExpired,
     /// An address that cannot be a host's, or that is this node's where it must not be.
     BadAddress,
@@ -59,7 +59,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// How many messages had no effect for this reason.
+    /// Returns the number of messages that had no effect for this reason.
     #[must_use]
     pub const fn ignored(&self, reason: Ignored) -> u64 {
         self.ignored[reason as usize]

@@ -6,17 +6,17 @@ use crate::address_map::AddressMap;
 use hopline_core::{Duration, Instant, Seq32};
 use std::net::Ipv4Addr;
 
-/// How often memory of forgotten routes is reclaimed when expiry itself is exact.
+/// Period at which memory of forgotten routes is reclaimed if expiry itself is exact.
 const RECLAIM_PERIOD: Duration = Duration::from_secs(5);
 
-/// What a route is good for.
+/// State of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteState {
     /// Packets may take it.
     Valid,
-    /// It expired or broke; only its sequence number and length are still of use.
+    /// Expired or broken; only its sequence number and length are still of use.
     Invalid,
-    /// It broke and a new one is being looked for (§6.12).
+    /// Broken and under local repair (§6.12).
     Repairing,
     /// The same, but to all except data packets it is as good as before ([`RepairNumber::Ns2Kept`]).
     ///
@@ -24,19 +24,19 @@ pub enum RouteState {
     RepairingKept,
 }
 
-/// Whether the destination's sequence number was ever learnt.
+/// State of the destination's sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SeqState {
     Known,
     Unknown,
 }
 
-/// What a route is for.
+/// Origin of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It came with a neighbour's message; nobody asked for it.
+    /// Learnt from a neighbour's message, without a discovery.
     Neighbour,
-    /// It came from a discovery or carried data: the node is on an active route (§6.9).
+    /// Learnt from a discovery or used by data: the node is on an active route (§6.9).
     Path,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Route {
     pub(super) role: Role,
     /// Hops when it last became invalid; 255: never. Differs from `hops` while it is valid or under repair.
     pub(super) last_hops: u8,
-    /// When a valid route becomes invalid, and when any other is forgotten.
+    /// Time at which a valid route becomes invalid and any other is forgotten.
     pub(super) expires: Instant,
     precursors: Option<Box<Precursors>>,
 }
@@ -70,7 +70,7 @@ pub(super) struct Offer {
     pub(super) expiry: Expiry,
 }
 
-/// What a message says about a route's life.
+/// Lifetime of a route according to a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Expiry {
     /// A request: the route lives at least so long, even if the rest of the offer is not taken (§6.5).
@@ -79,14 +79,14 @@ pub(super) enum Expiry {
     At(Instant),
 }
 
-/// What became of an offer.
+/// Result of offering a route to the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is the route now.
+    /// The offer has become the route.
     Better,
-    /// It is the very route that is in use.
+    /// The offer equals the route in use.
     Same,
-    /// It was not taken.
+    /// The offer was refused.
     Worse,
     /// There is no room for another route.
     TableFull,
@@ -123,17 +123,17 @@ impl Route {
         self.state == RouteState::Valid
     }
 
-    /// Whether requests may be answered with the route and messages take it.
+    /// Returns whether requests may be answered with the route and messages may use it.
     pub(super) fn is_known(&self) -> bool {
         matches!(self.state, RouteState::Valid | RouteState::RepairingKept)
     }
 
-    /// Whether data packets wait for it to be repaired.
+    /// Returns whether data packets wait for its repair.
     pub(super) fn is_repairing(&self) -> bool {
         matches!(self.state, RouteState::Repairing | RouteState::RepairingKept)
     }
 
-    /// Lets the route live at least until `until`. Renewing never shortens a life.
+    /// Extends the lifetime of the route to at least `until`; never shortens it.
     pub(super) fn renew(&mut self, until: Instant) {
         if self.is_valid() {
             self.expires = self.expires.max(until);
@@ -163,8 +163,8 @@ impl Route {
         self.precursors = None;
     }
 
-    /// Ends a route that expired or broke. RFC 3561 §6.1, §6.11: the sequence number moves on, so that nobody whose
-    /// route leads through this node can offer it back.
+    /// Ends a route that expired or broke. The sequence number is incremented (RFC 3561 §6.1, §6.11), so that a node with a
+    /// route through this one cannot offer it back.
     pub(super) fn invalidate(&mut self, state: RouteState, forget: Instant) {
         if self.is_known() {
             self.seq += 1;
@@ -180,12 +180,12 @@ impl Route {
         (self.state, self.expires) = (RouteState::RepairingKept, Instant::FAR_FUTURE);
     }
 
-    /// Ends a route whose repair failed, with the number it has.
+    /// Ends a route after a failed repair. The sequence number stays.
     pub(super) fn end_repair(&mut self, forget: Instant) {
         (self.state, self.expires, self.last_hops) = (RouteState::Invalid, forget, self.hops);
     }
 
-    /// Starts a new life. Who used the route before it ended does not any more, unless it was under repair.
+    /// Starts a new lifetime. Precursors from before its end are dropped, unless it was under repair.
     fn revive(&mut self) {
         if self.state == RouteState::Invalid {
             self.precursors = None;
@@ -195,14 +195,14 @@ impl Route {
         }
     }
 
-    /// Never lets the sequence number go back: a node that tells of a broken route knows at least `seq`.
+    /// Raises the sequence number to at least `seq`, the number known to the node that reports a broken route.
     pub(super) fn raise_seq(&mut self, seq: Seq32) {
         if self.seq_state == SeqState::Unknown || seq.after(self.seq) {
             (self.seq, self.seq_state) = (seq, SeqState::Known);
         }
     }
 
-    /// Takes the number of a route error as it is, even if it is no higher: what follows from [`RepairNumber::Ns2Kept`].
+    /// Takes the number of a route error as it is, even if it is no higher: a consequence of [`RepairNumber::Ns2Kept`].
     ///
     /// [`RepairNumber::Ns2Kept`]: super::config::RepairNumber::Ns2Kept
     pub(super) fn copy_seq(&mut self, seq: Seq32) {
@@ -226,7 +226,7 @@ impl Route {
 #[derive(Clone, Debug)]
 pub(super) struct RouteTable {
     routes: AddressMap<Route>,
-    /// What `routes` does not say yet.
+    /// Renewals that are not in `routes` yet.
     renewals: Renewals,
     ageing: Ageing,
     delete_period: Duration,
@@ -333,7 +333,7 @@ impl RouteTable {
         !known
     }
 
-    /// From now on renewals of the valid route to `neighbour` are kept beside the table.
+    /// Starts to keep renewals of the valid route to `neighbour` beside the table.
     fn watch(&mut self, neighbour: Ipv4Addr, until: Instant) {
         if let Some((other, until)) = self.renewals.insert(neighbour, until)
             && let Some(route) = self.routes.get_mut(other)
@@ -351,7 +351,7 @@ impl RouteTable {
         }
     }
 
-    /// When a route that ends now is to be forgotten.
+    /// Returns the time at which a route that ends now is to be forgotten.
     pub(super) fn forget_at(&self, now: Instant) -> Instant {
         now + self.delete_period
     }
@@ -377,12 +377,12 @@ impl RouteTable {
         self.routes.iter()
     }
 
-    /// When `route`, which leads to `destination`, ends or is forgotten.
+    /// Returns the time at which `route`, which leads to `destination`, ends or is forgotten.
     pub(super) fn until(&self, destination: Ipv4Addr, route: &Route) -> Instant {
         self.renewals.get(destination).unwrap_or(route.expires)
     }
 
-    /// Whether packets for `destination` may take `route` at `now`.
+    /// Returns whether packets for `destination` may use `route` at `now`.
     pub(super) fn is_usable(&self, now: Instant, destination: Ipv4Addr, route: &Route) -> bool {
         usable(self.ageing, now, route, self.until(destination, route))
     }
@@ -392,7 +392,7 @@ impl RouteTable {
         self.earliest = self.earliest.min(at);
     }
 
-    /// When [`purge`](Self::purge) has something to do.
+    /// Returns the time at which [`purge`](Self::purge) has something to do.
     pub(super) fn next_purge(&self) -> Option<Instant> {
         let period = match self.ageing {
             Ageing::Exact => RECLAIM_PERIOD,
@@ -461,7 +461,7 @@ mod tests {
         Ipv4Addr::from_bits(n + 1)
     }
 
-    /// What can be seen of a table. Looking at it puts nothing into it.
+    /// Returns the visible content of a table. Reading it puts nothing into it.
     fn seen(table: &RouteTable, now: Instant) -> Vec<(Ipv4Addr, RouteState, Instant, bool)> {
         let view = |(to, route): (Ipv4Addr, &Route)| {
             (to, route.state, table.until(to, route), table.is_usable(now, to, route))

@@ -1,4 +1,4 @@
-//! What goes into and comes out of an AODV machine.
+//! Inputs and outputs of an AODV machine.
 
 pub use crate::router::{Decision, Origin};
 
@@ -35,14 +35,14 @@ pub struct Transmit {
     pub ttl: u8,
 }
 
-/// What a failed transmission carried.
+/// Content of a failed transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried<M> {
     /// A data packet. The machine takes it: it comes back in [`Event::Drop`], or is buffered for local repair.
     Data {
         /// The packet.
         packet: M,
-        /// Its destination.
+        /// Destination of the packet.
         destination: Ipv4Addr,
         /// The node that made it.
         source: Ipv4Addr,
@@ -53,12 +53,12 @@ pub enum Carried<M> {
     Reply,
     /// Another AODV message.
     Control,
-    /// Not known, or nothing of AODV's concern.
+    /// Unknown content, or content that does not concern AODV.
     Nothing,
 }
 
 impl<M> Carried<M> {
-    /// What the failed transmission of `message` is to AODV.
+    /// Returns the content of a failed transmission of `message`.
     #[must_use]
     pub const fn message(message: &Message) -> Self {
         match message {
@@ -68,25 +68,25 @@ impl<M> Carried<M> {
     }
 }
 
-/// What the link layer reports.
+/// Report of the link layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal<M> {
     /// A unicast frame to `neighbour` was given up after all retries.
     LinkFailed {
         /// The neighbour that did not answer.
         neighbour: Ipv4Addr,
-        /// What the frame carried.
+        /// Content of the frame.
         carried: Carried<M>,
     },
-    /// A packet of `neighbour` arrived that is no AODV message: one to this node or to all. Only of interest where links are sensed
-    /// by HELLO (§6.9) and any packet counts ([`SignOfLife`](super::config::SignOfLife)); AODV messages count by themselves.
+    /// A packet of `neighbour` that is no AODV message arrived for this node or for all. Only used if links are sensed by
+    /// HELLO (§6.9) and any packet counts ([`SignOfLife`](super::config::SignOfLife)); AODV messages count by themselves.
     NeighbourHeard {
         /// The neighbour.
         neighbour: Ipv4Addr,
     },
 }
 
-/// What an AODV machine tells its node.
+/// Event that an AODV machine reports to its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<M> {
     /// Send a packet that was buffered.
@@ -100,19 +100,19 @@ pub enum Event<M> {
     Drop {
         /// The packet.
         packet: M,
-        /// Why.
+        /// Reason.
         reason: DropReason,
     },
-    /// A route this node was looking for is there.
+    /// A discovery of this node found a route.
     RouteFound {
-        /// Where it leads.
+        /// Destination of the route.
         destination: Ipv4Addr,
-        /// How far that is.
+        /// Length of the route in hops.
         hops: u8,
     },
-    /// A route in use broke, was reported broken, or was not repaired. Not: a route that nobody used any more.
+    /// A route in use broke, was reported broken, or was not repaired. Unused routes are not reported.
     RouteLost {
-        /// Where it led.
+        /// Destination of the lost route.
         destination: Ipv4Addr,
     },
     /// Take every packet for `next_hop` out of the interface queue and drop it with [`DropReason::LinkFailure`]: it
@@ -123,7 +123,7 @@ pub enum Event<M> {
     },
 }
 
-/// Why an AODV machine wants to be woken.
+/// Reason for which an AODV machine asks to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// A jittered broadcast or a spaced-out packet is due.

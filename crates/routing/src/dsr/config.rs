@@ -3,7 +3,7 @@
 use core::num::{NonZeroU8, NonZeroU16};
 use hopline_core::Duration;
 
-/// Whether routes are remembered.
+/// Route cache of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteCache {
     /// Whole paths, as they were learnt (RFC 4728 §4.1, "path cache"); the shortest is taken.
@@ -20,18 +20,18 @@ pub struct PathCache {
     pub capacity: NonZeroU16,
     /// RouteCacheTimeout: a path that was not used for this long is forgotten. Default 300 s.
     pub timeout: Duration,
-    /// What routes are learnt of packets that are for others. Default [`Tap::On`].
+    /// Learning from overheard packets for other nodes. Default [`Tap::On`].
     pub tap: Tap,
-    /// Which ways along the path of a packet are learnt. Default [`WaysLearnt::Both`].
+    /// Directions learnt along the path of a packet. Default [`WaysLearnt::Both`].
     pub ways_learnt: WaysLearnt,
-    /// What becomes of a packet of another node whose next hop fails where no other path is known. Default
+    /// Treatment of a packet of another node if its next hop fails and no other path is known. Default
     /// [`Stranded::Dropped`].
     pub stranded: Stranded,
-    /// What becomes of replies and errors whose next hop fails. Default [`LostControl::Dropped`].
+    /// Treatment of replies and errors if their next hop fails. Default [`LostControl::Dropped`].
     pub lost_control: LostControl,
-    /// Whether a node that knows a route answers in the target's stead. Default after a delay of 10 ms a hop.
+    /// Replies from the cache of a relay, in the target's stead. Default after a delay of 10 ms per hop.
     pub cached_replies: CachedReplies,
-    /// Whether a node that hears a packet on a detour tells its source. Default not twice within 1 s.
+    /// Gratuitous replies: a node that overhears a packet on a detour informs its source. Default at most once in 1 s.
     pub gratuitous_replies: GratuitousReplies,
 }
 
@@ -49,85 +49,85 @@ impl PathCache {
     };
 }
 
-/// Whether a node listens to packets for others.
+/// Promiscuous listening: use of overheard packets for other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tap {
-    /// It takes routes, errors and detours from all that it hears (§3.4.1).
+    /// The node takes routes, errors and detours from all packets that it overhears (§3.4.1).
     On,
-    /// It does not.
+    /// The node ignores them.
     Off,
 }
 
-/// Which ways a node learns along the path of a packet that it has or hears.
+/// Directions that a node learns along the path of a packet that it has or overhears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaysLearnt {
-    /// Onward to its destination and back to its source: links work both ways (§3.3.1).
+    /// Onward to its destination and back to its source: links are bidirectional (§3.3.1).
     Both,
-    /// Onward. Back along the record of a request when it is answered, and along a detour when its source is told; a reply's path
-    /// by whom the reply is for, and by nodes of the path that hear it pass (ns-2).
+    /// Onward. Backward in three cases: along the record of a request when it is answered, along a detour when its source is
+    /// informed, and along a reply's path by its destination and by nodes of the path that overhear it (ns-2).
     Onward,
 }
 
-/// What becomes of a packet of another node whose next hop fails where no other path is known (§8.3.6).
+/// Treatment of a packet of another node if its next hop fails and no other path is known (§8.3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stranded {
-    /// It is dropped.
+    /// Dropped.
     Dropped,
-    /// It waits for a path, and neighbours are asked for one, once; one such packet is dropped each time that another request
-    /// would be due (ns-2).
+    /// Kept in the buffer. Neighbours are asked once for a path, and one such packet is dropped each time that another
+    /// request would be due (ns-2).
     NeighboursAsked,
 }
 
-/// What becomes of replies and errors whose next hop fails.
+/// Treatment of replies and errors if their next hop fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LostControl {
-    /// They are dropped.
+    /// Dropped.
     Dropped,
-    /// They take another path if one is known, but for replies that tell of the dead link (ns-2).
+    /// Sent over another path if one is known, except for replies that contain the failed link (ns-2).
     Salvaged,
 }
 
-/// Whether a node that knows a route answers in the target's stead (§8.2.3).
+/// Replies by a node that knows a route, in the target's stead (§8.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CachedReplies {
-    /// It does not.
+    /// No replies from the cache.
     Off,
-    /// It does, after `per_hop` · (h − 1 + r), h being the length of the route and r random below 1; unless it hears that the
-    /// initiator uses a route as short (§8.2.5). Zero: at once, as ns-2 does.
+    /// Replies after `per_hop` · (h − 1 + r), with the length h of the route and a random r below 1, unless the node
+    /// overhears that the initiator uses a route as short (§8.2.5). Zero: at once, as ns-2 does.
     After {
         /// "H". RFC 4728 names no value but a bound that is below a microsecond. Default 10 ms, the jitter of broadcasts.
         per_hop: Duration,
     },
 }
 
-/// Whether a node that hears a packet on a detour tells its source of the shorter way (§3.4.3).
+/// Gratuitous replies: a node that overhears a packet on a detour informs its source of the shorter path (§3.4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GratuitousReplies {
-    /// It does not.
+    /// No gratuitous replies.
     Off,
-    /// It does.
+    /// Gratuitous replies with a holdoff.
     On {
         /// GratReplyHoldoff: not again for the same source and transmitter within this time. Default 1 s.
         holdoff: Duration,
     },
 }
 
-/// What is done where no routes are remembered, which the TCP-DOOR paper has in two sentences (§4.2).
+/// Behaviour without a route cache. The TCP-DOOR paper describes it in two sentences (§4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uncached {
-    /// Who looks for a route. Default [`UncachedRelays::Follow`].
+    /// Nodes that look for a route. Default [`UncachedRelays::Follow`].
     pub relays: UncachedRelays,
-    /// What a search is for. Default [`UncachedSearches::Shared`].
+    /// Packets that a search serves. Default [`UncachedSearches::Shared`].
     pub searches: UncachedSearches,
-    /// Of packets whose next hop fails. Default [`UncachedSalvage::SourceOnly`].
+    /// Treatment of packets after a failure of the next hop. Default [`UncachedSalvage::SourceOnly`].
     pub salvage: UncachedSalvage,
-    /// Where random delays come from. Default [`UncachedJitter::Fresh`].
+    /// Source of random delays. Default [`UncachedJitter::Fresh`].
     pub jitter: UncachedJitter,
 }
 
 impl Uncached {
-    /// What is left of DSR if no search of the cache finds anything, "by disabling all the findRoute() routines": ns-2's relays
-    /// call none for a packet that has a source route.
+    /// DSR with all cache lookups failing, "by disabling all the findRoute() routines": ns-2's relays call none for a packet
+    /// that has a source route.
     pub const DOOR: Self = Self {
         relays: UncachedRelays::Follow,
         searches: UncachedSearches::Shared,
@@ -136,26 +136,26 @@ impl Uncached {
     };
 }
 
-/// Where random delays come from, where no routes are remembered.
+/// Source of random delays without a route cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UncachedJitter {
-    /// Each is drawn anew.
+    /// A new draw for each delay.
     Fresh,
-    /// From the node and a tenth of a second alone, so that what a flood finds depends on when it happens, and not on what was
-    /// sent before (TCP-DOOR §4.2).
+    /// The node and the current tenth of a second alone. The result of a flood then depends on its time, and not on earlier
+    /// transmissions (TCP-DOOR §4.2).
     ByMoment,
 }
 
-/// What a node does with a packet that it passes on, where no routes are remembered.
+/// Treatment of a forwarded packet without a route cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UncachedRelays {
-    /// It follows the source route of the packet.
+    /// Follows the source route of the packet.
     Follow,
-    /// It looks for a route, as for a packet of its own: "each time a node sends or forwards a packet".
+    /// Looks for a route, as for a packet of its own: "each time a node sends or forwards a packet".
     Search,
 }
 
-/// Which packets a search finds a route for, where no routes are remembered.
+/// Packets that a search serves without a route cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UncachedSearches {
     /// All that wait for its target when the first reply comes.
@@ -164,26 +164,26 @@ pub enum UncachedSearches {
     PerPacket,
 }
 
-/// What becomes of a packet whose next hop does not answer, where no routes are remembered. Where they are, a node takes
-/// another route that it knows (§8.3.6).
+/// Treatment of a packet without a route cache if its next hop does not answer. With a cache, a node uses another route that
+/// it knows (§8.3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UncachedSalvage {
-    /// Its source looks for a route again; a relay, whose search of its cache finds nothing, drops it.
+    /// The source looks for a route again. A relay drops the packet, because the search of its cache finds nothing.
     SourceOnly,
-    /// Whoever has it looks for a route again, as often as [`Config::max_salvage`] allows.
+    /// Any node that has the packet looks for a route again, as often as [`Config::max_salvage`] allows.
     Everywhere,
 }
 
-/// To which copies of a request its target replies.
+/// Copies of a request to which the target replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetReplies {
-    /// To each, since each has come another way (§8.2.2).
+    /// Each, since each has arrived over another path (§8.2.2).
     All,
-    /// To the first.
+    /// The first.
     First,
 }
 
-/// What is forgotten of a link that failed.
+/// Directions of a failed link that are forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadLink {
     /// Both its directions: links work both ways or not at all.
@@ -192,43 +192,44 @@ pub enum DeadLink {
     OneWay,
 }
 
-/// Which packets tell their source route.
+/// Packets that announce their source route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceRoutes {
-    /// Each.
+    /// All.
     InEach,
-    /// The first ones over a way, and then one now and again: the flow is established (RFC 4728 §7). Nodes learn nothing of the
-    /// others; detours are told by relays, which know the flow, and not by the target. On the air they are as long as ever.
+    /// The first ones over a path, and then one at intervals: the flow is established (RFC 4728 §7). Nodes learn nothing
+    /// from the other packets. Relays, which know the flow, report detours, and the target does not. The packets keep their
+    /// length on the air.
     Announced {
-        /// Packets that tell, before the flow is established.
+        /// Packets that announce it before the flow is established.
         packets: u8,
-        /// Time after which one tells again.
+        /// Time after which one packet announces it again.
         every: Duration,
     },
 }
 
-/// Whom a search that goes on asks first.
+/// Scope of the first requests of a continued search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NeighboursAsked {
-    /// Its first request goes to neighbours alone, and no later one.
+    /// Only the first request goes to neighbours alone.
     Once,
-    /// Before each request to everybody one goes to neighbours alone, and intervals are counted from that one (ns-2).
+    /// A request to neighbours alone precedes each flooded request. Intervals are counted from the former (ns-2).
     EachTime,
 }
 
-/// What happens to the packets that wait in the interface queue for a neighbour that is gone.
+/// Treatment of the packets in the interface queue for a lost neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueuedPackets {
-    /// They are treated as the one that failed (§8.3.5).
+    /// Treated as the packet that failed (§8.3.5).
     Salvaged,
-    /// They are tried.
+    /// Transmitted all the same.
     Kept,
 }
 
 /// Bounds on memory. What does not fit is refused or displaces the oldest, and is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// RequestTableSize: initiators whose requests are remembered, and targets that are looked for. Default 64.
+    /// RequestTableSize: initiators remembered with their requests, and targets searched for. Default 64.
     pub request_table: u32,
     /// Messages waiting for their jitter to pass. Default 256.
     pub departures: u32,
@@ -242,23 +243,23 @@ impl Default for Limits {
     }
 }
 
-/// Parameters of a DSR machine. Names in capitals or run together are those of RFC 4728 §9, whose values
-/// [`Config::rfc4728`] has.
+/// Parameters of a DSR machine. Names in capitals or run together are those of RFC 4728 §9; [`Config::rfc4728`] has its
+/// values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Whether routes are remembered. Default: paths.
+    /// Route cache. Default: paths.
     pub cache: RouteCache,
     /// Most nodes between source and target of a route, 1 to 61. RFC 4728: what fits (DiscoveryHopLimit 255); default 16, ns-2.
     pub max_path: NonZeroU8,
     /// BroadcastJitter: a request is passed on after a random time below this. 10 ms.
     pub broadcast_jitter: Duration,
-    /// Requests that this node originates wait a random time below this, so that neighbours whose applications or timers act at the
-    /// same instant do not collide each time (RFC 5148 §5.2). RFC 4728 says nothing; default BroadcastJitter, 10 ms. ns-2: zero, as
-    /// its MAC draws a back-off before each frame.
+    /// Jitter of requests that this node originates: each waits a random time below this. It keeps neighbours from colliding
+    /// each time if their applications or timers act at the same instant (RFC 5148 §5.2). RFC 4728 says nothing; default
+    /// BroadcastJitter, 10 ms. ns-2: zero, as its MAC draws a back-off before each frame.
     pub originated_jitter: Duration,
     /// The target of a request replies after a random time below this. RFC 4728 §8.2.4: BroadcastJitter, 10 ms.
     pub reply_jitter: Duration,
-    /// The same of whoever hears a packet on a detour. 10 ms; ns-2: at once.
+    /// Jitter of the gratuitous reply by a node that overhears a packet on a detour. 10 ms; ns-2: at once.
     pub gratuitous_jitter: Duration,
     /// SendBufferTimeout: how long a packet waits for a route. 30 s.
     pub buffer_time: Duration,
@@ -269,10 +270,10 @@ pub struct Config {
     pub release_spacing: Duration,
     /// RequestTableIds: requests remembered of each initiator. 16.
     pub request_ids: NonZeroU8,
-    /// Whether the first request goes to neighbours only, and for how long they may answer. 30 ms
-    /// (NonpropRequestTimeout); `None`: the first request is flooded.
+    /// Time for replies to a first request that goes to neighbours only (NonpropRequestTimeout). 30 ms; `None`: the first
+    /// request is flooded.
     pub neighbours_first: Option<Duration>,
-    /// Whether that is repeated. Default once.
+    /// Repetition of the request to neighbours. Default once.
     pub neighbours_asked: NeighboursAsked,
     /// RequestPeriod: time from the first flooded request to the next. 500 ms; ns-2: 2 s.
     pub request_period: Duration,
@@ -282,15 +283,15 @@ pub struct Config {
     pub max_request_period: Duration,
     /// MaxRequestRexmt: requests, the first one included, before packets for the target are dropped. 16.
     pub max_request_retries: NonZeroU8,
-    /// To which copies of a request its target replies. Default all.
+    /// Copies of a request to which its target replies. Default all.
     pub target_replies: TargetReplies,
     /// MAX_SALVAGE_COUNT: how often a packet may be given another route. At most 15. 15.
     pub max_salvage: u8,
-    /// What is forgotten of a link that failed. Default both its directions.
+    /// Directions of a failed link that are forgotten. Default both.
     pub dead_link: DeadLink,
-    /// Which packets tell their source route. Default each.
+    /// Packets that announce their source route. Default each.
     pub source_routes: SourceRoutes,
-    /// Of packets queued for a neighbour that is gone. Default salvaged.
+    /// Treatment of packets queued for a lost neighbour. Default salvaged.
     pub queued_packets: QueuedPackets,
     /// Bounds on memory.
     pub limits: Limits,
@@ -326,9 +327,9 @@ impl Config {
         }
     }
 
-    /// As ns-2.35 behaves, by its source and traces: a search asks neighbours and, 30 ms later, everybody; again after 2 s, 8 s and
-    /// then 10 s each. Whoever knows a route answers at once. Packets that waited leave 30 ms apart. Three packets and then one in
-    /// 5 s tell their source route, for flow state is on.
+    /// Returns the behaviour of ns-2.35, by its source and traces. A search asks neighbours, floods a request 30 ms later,
+    /// and again after 2 s, 8 s and then every 10 s. Any node that knows a route answers at once. Packets that waited leave
+    /// 30 ms apart. Flow state is on: three packets and then one in 5 s announce their source route.
     #[must_use]
     pub fn ns2() -> Self {
         let at_once = CachedReplies::After { per_hop: Duration::ZERO };
@@ -352,7 +353,7 @@ impl Config {
         }
     }
 
-    /// Whether the machine wants to hear packets for others.
+    /// Returns whether the machine wants to receive packets for other nodes.
     #[must_use]
     pub const fn is_tapped(&self) -> bool {
         matches!(self.cache, RouteCache::Paths(PathCache { tap: Tap::On, .. }))

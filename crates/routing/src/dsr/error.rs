@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 /// Largest salvage count that a header can say.
 const LARGEST_SALVAGE: u8 = 15;
 
-/// Who was told of the link that broke last, at that instant (§3.4.2).
+/// Sources informed of the link that broke last, at that instant (§3.4.2).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Broken {
     link: Option<(Instant, Ipv4Addr)>,
@@ -20,7 +20,7 @@ pub(super) struct Broken {
 }
 
 impl Broken {
-    /// Whether `source` is told for the first time that the link to `neighbour` broke `now`.
+    /// Returns whether `source` is informed for the first time that the link to `neighbour` broke `now`.
     fn is_news(&mut self, now: Instant, neighbour: Ipv4Addr, source: Ipv4Addr) -> bool {
         if self.link != Some((now, neighbour)) {
             self.link = Some((now, neighbour));
@@ -52,12 +52,13 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// Whether packets carry routes of others. Where relays look for routes too, each has the next hop from itself.
+    /// Returns whether packets carry routes that other nodes chose. If relays look for routes too, each packet has the next
+    /// hop from its transmitter.
     fn has_others_to_tell(&self) -> bool {
         !matches!(self.config.cache, RouteCache::Off(Uncached { relays: UncachedRelays::Search, .. }))
     }
 
-    /// §8.3.4: tells whoever gave the packet its route.
+    /// Sends a route error to the node that gave the packet its route (§8.3.4).
     fn report(&mut self, now: Instant, neighbour: Ipv4Addr, packet: &Packet<M>) {
         let Some(way) = Way::of(packet) else { return };
         let ours = way.transmitter() == self.address && way.start() != self.address;
@@ -134,7 +135,7 @@ impl<M: Copy> Dsr<M> {
         self.paths.as_mut()?.take(now, packet.destination)
     }
 
-    /// Whether a reply leads over the link to `neighbour`, either way.
+    /// Returns whether a reply contains the link to `neighbour`, in either direction.
     fn tells_of_link(&self, packet: &Packet<M>, neighbour: Ipv4Addr) -> bool {
         let ends = [self.address, neighbour];
         packet.header.options.iter().any(|option| match option {

@@ -1,7 +1,7 @@
-//! Which packets of this node's own tell their source route, where flows are established (RFC 4728 §7).
+//! Flow state (RFC 4728 §7): selects the packets of this node that announce their source route.
 //!
-//! The nodes on the way of an established flow know it, so that its packets need no source route, and who overhears them learns
-//! nothing. Here packets carry theirs nonetheless: what is modelled is who reads them.
+//! The nodes on the path of an established flow know it. Its packets need no source route, and a node that overhears them
+//! learns nothing. Here packets carry their source route nonetheless; the model restricts the nodes that read it.
 
 use super::config::SourceRoutes;
 use super::types::Flow;

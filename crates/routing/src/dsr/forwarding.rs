@@ -16,7 +16,7 @@ const CONTROL_TTL: u8 = 64;
 /// Error type OPTION_NOT_SUPPORTED (§6.4).
 const OPTION_NOT_SUPPORTED: u8 = 3;
 
-/// What the bits of an unknown option's type ask for (§8.1.6).
+/// Bits of an unknown option's type that say how to treat it (§8.1.6).
 const TELL_SOURCE: u8 = 0x80;
 const ACTION: u8 = 0x60;
 const STRIP: u8 = 0x20;
@@ -232,7 +232,7 @@ fn new_route(salvage: u8, segments_left: usize, path: Addresses) -> SourceRoute 
     SourceRoute { first: First::Hop, last: Last::Hop, salvage, segments_left, path }
 }
 
-/// What an unknown option asks for.
+/// Returns the treatment that an unknown option asks for.
 fn action(option: &DsrOption) -> Option<u8> {
     match option {
         DsrOption::Unknown { kind, .. } => Some(kind & ACTION),
@@ -240,7 +240,7 @@ fn action(option: &DsrOption) -> Option<u8> {
     }
 }
 
-/// Whether an unknown option's type says that the packet ends here (§8.1.6).
+/// Returns whether an unknown option's type forbids to forward the packet (§8.1.6).
 pub(super) fn forbids_to_go_on(header: &Header) -> bool {
     header.options.iter().any(|option| action(option) == Some(DROP))
 }

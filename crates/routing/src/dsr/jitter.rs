@@ -3,16 +3,16 @@
 use super::config::{Config, RouteCache, Uncached, UncachedJitter};
 use hopline_core::{Duration, Instant, Purpose, Stream};
 
-/// How long a moment lasts: longer than what chance at the MAC does to the times of a flood, and not longer than a flood,
-/// so that the next one has other delays.
+/// Length of a moment. It is longer than the random MAC delays within a flood, and not longer than a flood, so that the next
+/// flood has other delays.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// Where a node's random delays come from.
+/// Source of a node's random delays.
 #[derive(Clone, Debug)]
 pub(super) enum Jitter {
-    /// From a stream: each is another one.
+    /// A random stream, with a new draw for each delay.
     Stream(Stream),
-    /// From the node's key and the moment alone ([`UncachedJitter::ByMoment`]).
+    /// The node's key and the moment alone ([`UncachedJitter::ByMoment`]).
     Moment { key: u64 },
 }
 

@@ -1,4 +1,4 @@
-//! What goes into the cache and out of it (RFC 4728 §3.3.1, §8.1.4). Does nothing where no routes are remembered.
+//! Updates of the route cache (RFC 4728 §3.3.1, §8.1.4). Does nothing without a cache.
 
 use super::config::{RouteCache, WaysLearnt};
 use super::machine::Dsr;
@@ -42,7 +42,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// Whether a reply that leads along `nodes` is for this node to learn from.
+    /// Returns whether this node learns from a reply that leads along `nodes`.
     fn learns_reply(&self, nodes: &[Ipv4Addr], destination: Ipv4Addr, way: &Way) -> bool {
         match self.ways_learnt() {
             WaysLearnt::Both => true,
@@ -98,7 +98,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// Puts a path into the cache, as far as it is not too long, and uses it for whoever waits for a route along it.
+    /// Puts a path into the cache, cut to the greatest length, and uses it for packets that wait for a route along it.
     fn remember<'a>(&mut self, now: Instant, nodes: impl Iterator<Item = &'a Ipv4Addr>) {
         let path: Addresses = nodes.copied().take(self.max_hops()).collect();
         let Some(paths) = &mut self.paths else { return };

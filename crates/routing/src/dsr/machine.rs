@@ -40,7 +40,7 @@ pub struct Dsr<M> {
     pub(super) outbox: Outbox<Transmit<M>, Event<M>>,
     pub(super) delayed: DelayedReplies<M>,
     pub(super) detours: Detours,
-    /// What a route error said, for the neighbours (§3.4.4).
+    /// Route error received last, to be passed to neighbours with the next request (§3.4.4).
     pub(super) held_error: Option<RouteError>,
     pub(super) broken: Broken,
     pub(super) flows: Flows,
@@ -55,15 +55,15 @@ pub(super) struct Waiting<M> {
     pub(super) source: Ipv4Addr,
     /// Time to live on the next hop.
     pub(super) ttl: u8,
-    /// What it is to the layer above.
+    /// Protocol of the payload.
     pub(super) next: Option<Protocol>,
-    /// How often it was given another route.
+    /// Number of times it was salvaged.
     pub(super) salvage: u8,
     pub(super) packet: M,
 }
 
 impl<M: Copy> Packet<M> {
-    /// What is left of a packet that takes another way.
+    /// Returns the packet without its route, to be sent over another one.
     pub(super) fn without_route(&self, salvage: u8, carried: M) -> Waiting<M> {
         let Self { source, ttl, ref header, .. } = *self;
         Waiting { source, ttl, next: header.next, salvage, packet: carried }
@@ -111,7 +111,7 @@ impl<M: Copy> Dsr<M> {
         &self.config
     }
 
-    /// What was counted so far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -136,8 +136,8 @@ impl<M: Copy> Dsr<M> {
         self.searches.len()
     }
 
-    /// Whether there is a way to `destination` at `now`, as far as this node knows. Where no routes are remembered: whether
-    /// its latest search for a way of packets of its own succeeded, and their first hop has not failed since.
+    /// Returns whether this node knows a path to `destination` at `now`. Without a route cache: whether its latest search
+    /// for a path of its own packets succeeded, and their first hop has not failed since.
     #[must_use]
     pub fn has_route(&self, now: Instant, destination: Ipv4Addr) -> bool {
         match &self.paths {
@@ -151,8 +151,8 @@ impl<M: Copy> Dsr<M> {
         self.paths.iter().flat_map(move |paths| paths.iter(now))
     }
 
-    /// Takes a data packet of this node's own. `ttl`: as it is to be on the air; `protocol`: what the packet is, for the
-    /// header that goes in front of it. What becomes of it is polled.
+    /// Takes a data packet of this node's own. `ttl`: its time to live on the air; `protocol`: its protocol, for the DSR
+    /// header. The outputs are polled.
     pub fn send(&mut self, now: Instant, destination: Ipv4Addr, ttl: u8, protocol: Protocol, packet: M) {
         if !is_host(destination) || destination == self.address {
             return self.drop_packet(packet, DropReason::Unroutable);

@@ -7,8 +7,8 @@
 //! Links are taken to work both ways, as those of 802.11 do (§3.3.1): routes are learnt in both directions, replies and
 //! errors go back the way that packets came, and a link that fails is forgotten in both.
 //!
-//! Not here: flow state (§7), passive and network-layer acknowledgements of this node's own (§8.3.2, §8.3.3; requests of
-//! others are answered), the blacklist for links that work one way (§4.6), several interfaces (§8.4), fragmentation
+//! Not implemented: flow state (§7), passive and network-layer acknowledgements of this node's own (§8.3.2, §8.3.3; requests
+//! of other nodes are answered), the blacklist for unidirectional links (§4.6), several interfaces (§8.4), fragmentation
 //! (§8.5), requests that carry data (§8.2.1), and errors inside errors (§8.3.4).
 
 pub mod config;

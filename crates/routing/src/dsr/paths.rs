@@ -13,12 +13,12 @@ use std::net::Ipv4Addr;
 pub(super) struct Paths {
     /// This node.
     origin: Ipv4Addr,
-    /// In the order in which they were learnt.
+    /// Sorted by the time at which they were learnt.
     paths: Vec<Path>,
     /// Positions of the two that were confirmed last, or of others. Every packet of a flow confirms the way ahead and the
     /// way back: most need not be looked for.
     recent: [usize; 2],
-    /// Nothing expires before.
+    /// Earliest expiry of a path, or an earlier time.
     next_expiry: Instant,
     capacity: usize,
     timeout: Duration,
@@ -38,8 +38,8 @@ impl Paths {
         Self { origin, paths, recent, next_expiry, capacity, timeout: config.timeout }
     }
 
-    /// Whether the way along `nodes` is one of the two that were confirmed last: then it is confirmed again. No means
-    /// nothing.
+    /// Confirms the path along `nodes` again if it is one of the two that were confirmed last. Returns whether it is;
+    /// `false` says nothing about the rest of the cache.
     pub(super) fn confirm(&mut self, now: Instant, nodes: &[Ipv4Addr]) -> bool {
         let timeout = self.timeout;
         self.recent.into_iter().any(|at| {

@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 impl<M: Copy> Dsr<M> {
-    /// A packet for everybody: a request, or nonsense.
+    /// Handles a broadcast packet: a request, or else a malformed packet.
     pub(super) fn handle_broadcast(&mut self, now: Instant, received: &Received<M>) -> Effect {
         let packet = &received.packet;
         let request = only_request(&packet.header);
@@ -139,7 +139,7 @@ fn only_request(header: &Header) -> Option<&RouteRequest> {
     found
 }
 
-/// Whether the record can be that of a request which `from` transmitted.
+/// Returns whether the record can be that of a request transmitted by `from`.
 fn is_sound(initiator: Ipv4Addr, request: &RouteRequest, from: Ipv4Addr) -> bool {
     let path = &request.path;
     is_host(initiator)

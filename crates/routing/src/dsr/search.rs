@@ -1,4 +1,4 @@
-//! Which destinations this node looks for (the initiator's half of the route request table, RFC 4728 §4.3).
+//! Searches of this node for routes (the initiator's half of the route request table, RFC 4728 §4.3).
 
 use super::config::{Config, NeighboursAsked};
 use crate::address_map::AddressMap;
@@ -13,59 +13,59 @@ const DISCOVERY_HOP_LIMIT: u8 = 255;
 #[derive(Clone, Debug)]
 pub(super) struct Searches(AddressMap<Search>);
 
-/// What is known about the search for a destination.
+/// State of the search for a destination.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     pub(super) phase: Phase,
     pub(super) reach: Reach,
-    /// While waiting: when to ask again. Otherwise: when it is allowed to.
+    /// While waiting: time of the next request. Otherwise: earliest time of a request.
     deadline: Instant,
     /// Requests without an answer since the search began.
     requests: u8,
     /// The latest time that a flooded request was given, if none was answered since.
     period: Option<Duration>,
-    /// When neighbours alone were asked, if that was the latest request.
+    /// Time of the latest request, if it went to neighbours alone.
     neighbours_since: Option<Instant>,
-    /// Where no routes are remembered: the way that was found last, to know who is to be told that it is gone.
+    /// Without a route cache: the path found last, to recognise a route error about one of its links.
     pub(super) way: Addresses,
 }
 
-/// Whether packets wait for the answer.
+/// State of a search: whether packets wait for a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Idle,
     Waiting,
 }
 
-/// What this node, as a source of packets, was told about a destination.
+/// Reachability of a destination, as reported to this node as a source of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// It sends nothing there.
+    /// This node sends nothing there.
     NotOurs,
-    /// Nothing yet.
+    /// No report yet.
     Unknown,
     Found,
     Lost,
 }
 
-/// What a new wish for a route means.
+/// Result of asking for a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begun {
     /// A request is to go out.
     Due,
-    /// One is under way, or must not go out yet.
+    /// A request is outstanding, or must not be sent yet.
     Waits,
     /// There is no room to remember it.
     Refused,
 }
 
-/// What to do next in a search.
+/// Next step of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
     Request {
         ttl: u8,
     },
-    /// One of the packets that wait has waited for too long.
+    /// Drop one waiting packet, which has exceeded its waiting time.
     DropOne,
     GiveUp,
 }
@@ -103,7 +103,7 @@ impl Searches {
         }
     }
 
-    /// A destination whose next request is due.
+    /// Returns a destination for which the next request is due.
     pub(super) fn due(&self, now: Instant) -> Option<Ipv4Addr> {
         self.0
             .iter()
@@ -123,7 +123,7 @@ impl Searches {
         self.0.iter().count()
     }
 
-    /// Of the destinations nobody waits for, the one asked for longest ago is forgotten.
+    /// Makes room in a full table: forgets the destination searched for longest ago, of those that no packet waits for.
     fn make_room(&mut self) {
         if !self.0.is_full() {
             return;
@@ -148,17 +148,18 @@ impl Search {
         }
     }
 
-    /// Whether a route to the destination would be news.
+    /// Returns whether a route to the destination is to be reported or used.
     pub(super) fn is_wanted(&self) -> bool {
         self.phase == Phase::Waiting || self.reach == Reach::Lost
     }
 
-    /// Whether everybody was asked already.
+    /// Returns whether a request was flooded already.
     pub(super) const fn was_flooded(&self) -> bool {
         self.period.is_some()
     }
 
-    /// The next attempt, whose request leaves at `now` (§8.2.1): neighbours first, then everybody, at intervals that grow.
+    /// Returns the next attempt, for a request that leaves at `now` (§8.2.1): neighbours first, then floods at growing
+    /// intervals.
     pub(super) fn attempt(&mut self, now: Instant, config: &Config) -> Attempt {
         if self.requests >= config.max_request_retries.get() {
             return Attempt::GiveUp;
@@ -182,7 +183,8 @@ impl Search {
         Attempt::Request { ttl: DISCOVERY_HOP_LIMIT }
     }
 
-    /// The same where only packets of others wait, which this node could not pass on: neighbours are asked once.
+    /// Returns the next attempt if only packets of other nodes wait that this node could not forward: neighbours are asked
+    /// once.
     pub(super) fn attempt_for_others(&mut self, now: Instant, config: &Config) -> Attempt {
         let asked = self.requests > 0;
         let period = self.next_period(config);
@@ -193,7 +195,7 @@ impl Search {
         if asked { Attempt::DropOne } else { Attempt::Request { ttl: 1 } }
     }
 
-    /// Everybody may be asked when neighbours had time to answer.
+    /// Allows a flooded request as soon as neighbours had time to reply.
     pub(super) fn hasten(&mut self, config: &Config) {
         if let (Some(since), Some(wait)) = (self.neighbours_since, config.neighbours_first) {
             self.deadline = self.deadline.min(since + wait);
@@ -217,12 +219,12 @@ impl Search {
         *self = Self { reach: self.reach, way: core::mem::take(&mut self.way), ..Self::new(now) };
     }
 
-    /// Nobody waits any more. The intervals go on where they were (§8.2).
+    /// Ends the wait of the search, as no packet waits any more. The intervals continue (§8.2).
     pub(super) fn pause(&mut self) {
         self.phase = Phase::Idle;
     }
 
-    /// No answer came. The intervals go on where they were.
+    /// Ends the wait of the search without a reply. The intervals continue.
     pub(super) fn fail(&mut self) {
         self.phase = Phase::Idle;
         self.requests = 0;

@@ -1,4 +1,4 @@
-//! Which route requests were heard before (RFC 4728 §4.3).
+//! Route requests received before (RFC 4728 §4.3).
 
 use crate::Sighting;
 use crate::address_map::AddressMap;
@@ -18,7 +18,7 @@ pub(super) struct Seen {
 #[derive(Clone, Debug)]
 struct Recent {
     requests: Vec<(u16, Ipv4Addr)>,
-    /// Where the oldest is, once all places are taken.
+    /// Index of the oldest request, once all places are taken.
     oldest: usize,
     used: u64,
 }

@@ -49,7 +49,7 @@ impl Detours {
 }
 
 impl<M: Copy> Dsr<M> {
-    /// Tells the source of an overheard data packet if the packet was to come here later.
+    /// Informs the source of an overheard data packet if this node is further along its path.
     pub(super) fn shorten(&mut self, now: Instant, packet: &Packet<M>, way: &Way) {
         let RouteCache::Paths(cache) = &self.config.cache else { return };
         let GratuitousReplies::On { holdoff } = cache.gratuitous_replies else { return };

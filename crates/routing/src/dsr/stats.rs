@@ -1,6 +1,6 @@
-//! What a DSR machine has counted.
+//! Counters of a DSR machine.
 
-/// Why a packet or an option of it had no effect.
+/// Reason for which a packet or one of its options had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ignored {
     /// A request that was heard before (RFC 4728 §8.2.2).
@@ -9,7 +9,7 @@ pub enum Ignored {
     OwnRequest,
     /// A request that has come as far as routes may be long.
     RecordFull,
-    /// A request or packet whose time to live was over.
+    /// A request or packet with an expired time to live.
     TtlExpired,
     /// A reply that no packet waits for, where no routes are remembered.
     StaleReply,
@@ -19,11 +19,11 @@ pub enum Ignored {
     NotOnRoute,
     /// An unknown option that forbids to go on with the packet (§8.1.6).
     UnknownOption,
-    /// A detour whose source was told of it a moment ago (§4.4).
+    /// A detour that was reported to its source a moment ago (§4.4).
     HeldOff,
-    /// No room to remember another initiator, target, or detour.
+    /// No room for another initiator, target, or detour.
     TableFull,
-    /// A message that found too many others waiting for their delay to pass.
+    /// A message that found too many other messages waiting for their delay to pass.
     OutboxFull,
 }
 
@@ -53,7 +53,7 @@ pub struct Stats {
     /// Data packets of others that were given another route, or wait for one, after their next hop did not answer
     /// (§8.3.6).
     pub salvaged: u64,
-    /// Packets without data whose next hop did not answer.
+    /// Packets without data that failed because their next hop did not answer.
     pub control_lost: u64,
     /// Frames that the link layer gave up, and packets queued behind them.
     pub frames_failed: u64,
@@ -68,7 +68,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// How many packets or options had no effect for this reason.
+    /// Returns the number of packets or options that had no effect for this reason.
     #[must_use]
     pub const fn ignored(&self, reason: Ignored) -> u64 {
         self.ignored[reason as usize]

@@ -1,4 +1,4 @@
-//! What goes into and comes out of a DSR machine.
+//! Inputs and outputs of a DSR machine.
 
 pub use crate::router::Receiver;
 
@@ -18,18 +18,18 @@ pub struct Packet<M> {
     pub ttl: u8,
     /// The DSR Options header. Shared: all that hear a packet read the same memory.
     pub header: Arc<Header>,
-    /// What it carries. [`Header::next`] says whether there is something.
+    /// Payload, if any. [`Header::next`] says whether there is one.
     pub carried: Option<M>,
-    /// Whether who hears it learns its way.
+    /// Learning of its path by nodes that receive or overhear it.
     pub flow: Flow,
 }
 
-/// Whether nodes off the way of a packet, and its target, learn that way of it (RFC 4728 §7).
+/// Learning of a packet's path by its target and by nodes off the path (RFC 4728 §7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// They do: it tells its source route.
+    /// They learn it: the packet announces its source route.
     Announced,
-    /// They do not: the nodes on its way know it, and it need not be told.
+    /// They do not learn it: the nodes on the path know it, and it need not be announced.
     Established,
 }
 
@@ -40,7 +40,7 @@ pub struct Received<M> {
     pub packet: Packet<M>,
     /// The neighbour that transmitted it.
     pub from: Ipv4Addr,
-    /// Whom it was transmitted to.
+    /// Receiver of the transmission.
     pub to: Receiver,
 }
 
@@ -53,7 +53,7 @@ pub struct Transmit<M> {
     pub next_hop: Ipv4Addr,
 }
 
-/// What the link layer reports.
+/// Report of the link layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signal<M> {
     /// A frame to `neighbour` was given up after all retries. The machine takes what it carried.
@@ -65,10 +65,10 @@ pub enum Signal<M> {
     },
 }
 
-/// What a DSR machine tells its node.
+/// Event that a DSR machine reports to its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<M> {
-    /// A data packet has arrived where it was to go: here.
+    /// A data packet has arrived at this node, its destination.
     Deliver {
         /// The packet.
         packet: M,
@@ -79,20 +79,20 @@ pub enum Event<M> {
     Drop {
         /// The packet.
         packet: M,
-        /// Why.
+        /// Reason.
         reason: DropReason,
     },
-    /// A route this node was looking for is there.
+    /// A search of this node found a route.
     RouteFound {
-        /// Where it leads.
+        /// Destination of the route.
         destination: Ipv4Addr,
-        /// How far that is.
+        /// Length of the route in hops.
         hops: u8,
     },
-    /// The last known route to a destination of packets of this node failed, or none could be found. Where no routes are
-    /// remembered: the first hop failed, or a request that went to everybody was not answered in time.
+    /// The last known route to a destination of packets of this node failed, or none could be found. Without a route cache:
+    /// the first hop failed, or a flooded request was not answered in time.
     RouteLost {
-        /// Where it led.
+        /// Destination of the lost route.
         destination: Ipv4Addr,
     },
     /// Take every packet for `next_hop` out of the interface queue and report each one as failed
@@ -103,7 +103,7 @@ pub enum Event<M> {
     },
 }
 
-/// Why a DSR machine wants to be woken.
+/// Reason for which a DSR machine asks to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// A jittered request or a delayed reply is due.

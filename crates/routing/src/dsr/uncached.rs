@@ -1,8 +1,9 @@
-//! Where no routes are remembered: "DSR-Cache-off" of the TCP-DOOR paper (§4.2).
+//! DSR without a route cache: "DSR-Cache-off" of the TCP-DOOR paper (§4.2).
 //!
-//! Every packet that a node sends makes it look for a route, or joins the search that is under way; the first reply takes all
-//! that wait. Who passes a packet on follows its source route, or looks for a route too: then the packet keeps its source, and
-//! gets a source route that begins with the node that found it, as a salvaged packet does. [`Uncached`] has the readings.
+//! Every packet that a node sends starts a search or joins the one in progress. The first reply serves all packets that
+//! wait. A relay follows the source route of a packet, or looks for a route too. In the latter case the packet keeps its
+//! source, and gets a source route that begins with the relay, as a salvaged packet does. [`Uncached`] has the readings of
+//! the paper.
 
 use super::config::{RouteCache, Uncached, UncachedSalvage, UncachedSearches};
 use super::machine::Dsr;

@@ -5,10 +5,10 @@ use crate::is_host;
 use hopline_wire::dsr::{Addresses, DsrOption, Header};
 use std::net::Ipv4Addr;
 
-/// Who had a packet and who will have it, while it is on the air.
+/// Path of a packet on the air: the nodes that had it and those that will have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Way {
-    /// From whoever gave the packet its route to its destination.
+    /// Nodes from the one that gave the packet its route to its destination.
     nodes: Addresses,
     /// Position of the node that transmits it.
     at: usize,
@@ -44,12 +44,12 @@ impl Way {
         are_distinct_hosts(&nodes[ahead..]).then_some(Self { nodes, at })
     }
 
-    /// Everybody, in order.
+    /// Returns all nodes of the path, in order.
     pub(super) fn nodes(&self) -> &[Ipv4Addr] {
         &self.nodes
     }
 
-    /// Who gave the packet its route: its source, or the last node that salvaged it.
+    /// Returns the node that gave the packet its route: its source, or the last node that salvaged it.
     pub(super) fn start(&self) -> Ipv4Addr {
         self.nodes[0]
     }
@@ -67,18 +67,18 @@ impl Way {
         self.nodes.len() - 1
     }
 
-    /// From the start to the transmitter.
+    /// Returns the nodes from the start to the transmitter.
     pub(super) fn travelled(&self) -> &[Ipv4Addr] {
         &self.nodes[..=self.at]
     }
 
-    /// From the receiver to the destination.
+    /// Returns the nodes from the receiver to the destination.
     pub(super) fn ahead(&self) -> &[Ipv4Addr] {
         &self.nodes[self.at + 1..]
     }
 }
 
-/// How often a packet was salvaged.
+/// Returns the number of times a packet was salvaged.
 pub(super) fn salvage_count(header: &Header) -> u8 {
     let count = header.options.iter().find_map(|option| match option {
         DsrOption::SourceRoute(route) => Some(route.salvage),
@@ -87,7 +87,7 @@ pub(super) fn salvage_count(header: &Header) -> u8 {
     count.unwrap_or(0)
 }
 
-/// Whether `nodes` can be the nodes of a path. Paths are short: comparing all pairs is the fastest way.
+/// Returns whether `nodes` can be the nodes of a path. Paths are short: comparing all pairs is the fastest way.
 pub(super) fn are_distinct_hosts(nodes: &[Ipv4Addr]) -> bool {
     nodes.iter().enumerate().all(|(i, node)| is_host(*node) && !nodes[..i].contains(node))
 }

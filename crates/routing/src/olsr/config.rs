@@ -4,10 +4,10 @@ use core::num::NonZeroU8;
 use hopline_core::Duration;
 pub use hopline_wire::olsr::Willingness;
 
-/// How a node learns that a link is gone.
+/// Detection of a lost link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkSensing {
-    /// From HELLO messages that stay away, or say so (RFC 3626 §7). Reports of the link layer are ignored.
+    /// HELLO messages that are missing or that list the link as lost (RFC 3626 §7). Reports of the link layer are ignored.
     Hello,
     /// From HELLO messages, or from the link layer: a unicast frame that was given up (§13). Such a link stays lost for
     /// NEIGHB_HOLD_TIME, whatever is heard over it.
@@ -31,12 +31,12 @@ impl Hysteresis {
     pub const RFC3626: Self = Self { scaling: 0.5, threshold_high: 0.8, threshold_low: 0.3 };
 }
 
-/// Whether a node whose MPR selector is lost with its link tells the network before the next TC message is due.
+/// Early TC messages: sent before the next one is due, if the link to an MPR selector fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EarlyTc {
-    /// No.
+    /// Not sent.
     Never,
-    /// Yes (RFC 3626 §9.3), but TC messages are not closer to each other than `spacing`.
+    /// Sent (RFC 3626 §9.3), but TC messages are not closer to each other than `spacing`.
     OnLinkFailure {
         /// RFC 3626 names no value; default TC_INTERVAL / 4, the TC_MIN_INTERVAL of RFC 7181: 1.25 s.
         spacing: Duration,
@@ -64,7 +64,7 @@ impl Default for Limits {
     }
 }
 
-/// Parameters of an OLSR machine. Names in capitals are those of RFC 3626 §18, whose values [`Config::rfc3626`] has.
+/// Parameters of an OLSR machine. Names in capitals are those of RFC 3626 §18; [`Config::rfc3626`] has its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// HELLO_INTERVAL, REFRESH_INTERVAL: time between two HELLO messages, less jitter. Not zero. 2 s.
@@ -82,7 +82,7 @@ pub struct Config {
     pub max_jitter: Option<Duration>,
     /// WILLINGNESS: whether this node carries traffic for others. [`Willingness::DEFAULT`].
     pub willingness: Willingness,
-    /// How lost links are noticed. [`LinkSensing::Hello`].
+    /// Detection of lost links. [`LinkSensing::Hello`].
     pub link_sensing: LinkSensing,
     /// Link hysteresis; `None`: a link is used as soon as it is symmetric. Default off.
     pub hysteresis: Option<Hysteresis>,

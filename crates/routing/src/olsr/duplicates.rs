@@ -1,4 +1,4 @@
-//! Which messages were heard before (RFC 3626 §3.4).
+//! Duplicate set: messages received before (RFC 3626 §3.4).
 
 use crate::Sighting;
 use hopline_core::{Duration, Instant, Seq16};

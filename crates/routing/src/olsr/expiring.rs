@@ -1,23 +1,23 @@
-//! Sets whose members expire.
+//! Sets with members that expire.
 
 use core::ops::RangeBounds;
 use hopline_core::Instant;
 use std::collections::BTreeMap;
 
-/// At most `limit` members, each until its time.
+/// At most `limit` members, each with its expiry time.
 #[derive(Clone, Debug)]
 pub(super) struct ExpiringSet<K> {
     members: BTreeMap<K, Instant>,
     limit: usize,
-    /// Nobody expires before this. May be too early: whoever wakes up then finds out.
+    /// Earliest expiry of a member, or an earlier time. A wake-up that turns out to be too early computes it again.
     earliest: Instant,
 }
 
-/// What became of a member that was to be noted.
+/// Result of recording a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Noted {
     New,
-    /// It was there: its time has been set anew.
+    /// The member was present; its expiry time has been updated.
     Known,
     /// There is no room for it.
     Full,
@@ -43,12 +43,12 @@ impl<K: Ord + Copy> ExpiringSet<K> {
         noted
     }
 
-    /// Whether it was there.
+    /// Removes `member`. Returns whether it was present.
     pub(super) fn remove(&mut self, member: &K) -> bool {
         self.members.remove(member).is_some()
     }
 
-    /// Whether any were there.
+    /// Removes the members in `range`. Returns whether there were any.
     pub(super) fn remove_range(&mut self, range: impl RangeBounds<K>) -> bool {
         let gone: Vec<K> = self.members.range(range).map(|(member, _)| *member).collect();
         for member in &gone {
@@ -57,7 +57,7 @@ impl<K: Ord + Copy> ExpiringSet<K> {
         !gone.is_empty()
     }
 
-    /// Removes those whose time is over. Whether there were any.
+    /// Removes expired members. Returns whether there were any.
     pub(super) fn expire(&mut self, now: Instant) -> bool {
         if self.earliest > now {
             return false;
@@ -68,7 +68,7 @@ impl<K: Ord + Copy> ExpiringSet<K> {
         self.members.len() != before
     }
 
-    /// When [`expire`](Self::expire) is to be called next.
+    /// Returns the time at which [`expire`](Self::expire) is to be called next.
     pub(super) const fn next_expiry(&self) -> Instant {
         self.earliest
     }
@@ -85,12 +85,12 @@ impl<K: Ord + Copy> ExpiringSet<K> {
         self.members.len()
     }
 
-    /// In order.
+    /// Returns the members, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = K> {
         self.members.keys().copied()
     }
 
-    /// In order.
+    /// Returns the members in `range`, in order.
     pub(super) fn range(&self, range: impl RangeBounds<K>) -> impl Iterator<Item = K> {
         self.members.range(range).map(|(member, _)| *member)
     }

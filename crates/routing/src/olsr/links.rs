@@ -19,7 +19,8 @@ pub(super) struct Links {
     limit: usize,
     hold_time: Duration,
     hysteresis: Option<Hysteresis>,
-    /// Nothing happens by itself before this. May be too early: whoever wakes up then finds out.
+    /// Earliest change that time alone causes, or an earlier time. A wake-up that turns out to be too early computes it
+    /// again.
     earliest: Instant,
 }
 
@@ -41,14 +42,14 @@ struct Link {
     quality: Option<Quality>,
 }
 
-/// Whether a neighbour is a symmetric one (N_status).
+/// Status of a neighbour (N_status).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Symmetric,
     NotSymmetric,
 }
 
-/// How well a link works (§14.1).
+/// Quality of a link (§14.1).
 #[derive(Clone, Copy, Debug)]
 struct Quality {
     /// L_link_quality.
@@ -61,28 +62,28 @@ struct Quality {
     overdue: Instant,
 }
 
-/// What a HELLO says of the link it came over.
+/// Statements of a HELLO about the link over which it arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heard {
-    /// How long that holds.
+    /// Validity time.
     pub(super) validity: Duration,
-    /// When the next is to be expected.
+    /// Time until the next HELLO.
     pub(super) interval: Duration,
     pub(super) willingness: Willingness,
     /// Number of the packet that it came in.
     pub(super) packet_seq: Seq16,
-    /// What the neighbour says of its link to this node, if it says anything.
+    /// Neighbour's state of its link to this node, if the HELLO mentions it.
     pub(super) back: Option<LinkType>,
 }
 
-/// What became of a neighbour.
+/// Change of a neighbour's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// It has become a symmetric neighbour.
     Appeared,
-    /// It no longer is one.
+    /// It is no longer a symmetric neighbour.
     Lost,
-    /// It still is, and is more or less willing than before.
+    /// A symmetric neighbour has changed its willingness.
     Willingness,
 }
 
@@ -133,7 +134,7 @@ impl Links {
         self.settle(now, neighbour)
     }
 
-    /// What the passing of time has done.
+    /// Applies the passing of time. Returns the neighbours with a changed status.
     pub(super) fn expire(&mut self, now: Instant) -> Vec<(Ipv4Addr, Change)> {
         if self.earliest > now {
             return Vec::new();
@@ -151,7 +152,7 @@ impl Links {
         changes
     }
 
-    /// When [`expire`](Self::expire) is to be called next.
+    /// Returns the time at which [`expire`](Self::expire) is to be called next.
     pub(super) const fn next_expiry(&self) -> Instant {
         self.earliest
     }
@@ -288,7 +289,7 @@ impl Link {
         }
     }
 
-    /// When time alone may change what this link is good for.
+    /// Returns the time at which the state of this link may change without an input.
     fn next_change(&self, now: Instant) -> Instant {
         let overdue = self.quality.map_or(Instant::FAR_FUTURE, |quality| quality.overdue);
         let ends = [self.symmetric_until, self.lost_until, self.expires, overdue];

@@ -53,7 +53,7 @@ pub struct Olsr {
     events: VecDeque<Event>,
 }
 
-/// What no longer follows from the sets.
+/// Computed state that no longer follows from the sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Outdated {
     Nothing,
@@ -64,7 +64,8 @@ pub(super) enum Outdated {
 }
 
 impl Olsr {
-    /// A node that knows nobody. `config`: a [`Config`], or an `Arc` of one that many nodes share. `stream`: its jitter.
+    /// Creates a node without neighbours. `config`: a [`Config`], or an `Arc` of one that many nodes share. `stream`: its
+    /// jitter.
     #[must_use]
     pub fn new(config: impl Into<Arc<Config>>, address: Ipv4Addr, mut stream: Stream) -> Self {
         let config = config.into();
@@ -106,7 +107,7 @@ impl Olsr {
         &self.config
     }
 
-    /// What was counted so far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -149,7 +150,7 @@ impl Olsr {
         [self.two_hops.len(), self.topology.len(), self.duplicates.len()]
     }
 
-    /// Whether `address` can be another node's.
+    /// Returns whether `address` can belong to another node.
     pub(super) fn is_other_host(&self, address: Ipv4Addr) -> bool {
         is_host(address) && address != self.address
     }
@@ -192,7 +193,7 @@ impl Olsr {
         }
     }
 
-    /// Lets everything expire whose time is over. Costs nothing if nothing does.
+    /// Removes everything that has expired. Costs nothing if nothing has.
     fn age(&mut self, now: Instant) {
         for (neighbour, change) in self.links.expire(now) {
             self.neighbour_changed(now, neighbour, change);

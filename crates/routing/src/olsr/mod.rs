@@ -6,8 +6,8 @@
 //!
 //! The machine never sees data packets: a node asks [`Olsr::route`] for the next hop.
 //!
-//! Not here: several interfaces (MID, §5) and outside networks (HNA, §12), whose messages are passed on and not
-//! processed; redundant topology information and MPRs (§15, §16: `TC_REDUNDANCY` 0, `MPR_COVERAGE` 1).
+//! Not implemented: several interfaces (MID, §5) and outside networks (HNA, §12); their messages are forwarded and not
+//! processed. Nor redundant topology information and MPRs (§15, §16: `TC_REDUNDANCY` 0, `MPR_COVERAGE` 1).
 
 pub mod config;
 mod duplicates;

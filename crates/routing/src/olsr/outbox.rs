@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 #[derive(Clone, Debug)]
 pub(super) struct Outbox {
     waiting: Vec<Message>,
-    /// When the first of them is due.
+    /// Time at which the first of them is due.
     due: Instant,
     transmits: VecDeque<Transmit>,
     /// Packet sequence number of the next packet (RFC 3626 §3.3.1).

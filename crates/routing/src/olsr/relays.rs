@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 struct Candidate {
     address: Ipv4Addr,
     willingness: Willingness,
-    /// Its part of N2, in order.
+    /// The nodes of N2 that it reaches, in order.
     reaches: Vec<Ipv4Addr>,
 }
 
@@ -52,7 +52,7 @@ fn candidates(
 struct Selection<'a> {
     candidates: &'a [Candidate],
     relays: BTreeSet<usize>,
-    /// By how many relays each node of N2 is reached.
+    /// Number of relays that reach each node of N2.
     covered: BTreeMap<Ipv4Addr, u32>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Step 3: those who alone reach a node.
+    /// Step 3: takes the neighbours that alone reach a node.
     fn take_indispensable(&mut self) {
         let mut reached_by: BTreeMap<Ipv4Addr, (u32, usize)> = BTreeMap::new();
         for (at, candidate) in self.candidates.iter().enumerate() {
@@ -93,8 +93,8 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Step 4: the most willing of those who reach anybody new, of these the one who reaches most, of these the one with
-    /// the highest degree; and, where the RFC leaves it open, the lowest address.
+    /// Step 4: takes the most willing of the neighbours that reach a new node; of these the one that reaches most nodes,
+    /// then the one with the highest degree. The RFC leaves the rest open: the lowest address.
     fn take_best(&mut self) {
         while let Some(best) = (0..self.candidates.len()).filter(|at| self.gain(*at) > 0).max_by_key(|at| {
             let candidate = &self.candidates[*at];
@@ -104,7 +104,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// Step 5: those without whom everybody is still reached, the least willing first.
+    /// Step 5: drops relays without which every node is still reached, the least willing first.
     fn drop_redundant(&mut self) {
         let mut order: Vec<usize> = self.relays.iter().copied().collect();
         order.sort_by_key(|at| (self.candidates[*at].willingness, Reverse(*at)));
@@ -120,7 +120,7 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// How many nodes `at` reaches that no relay does.
+    /// Returns the number of nodes that `at` reaches and no relay does.
     fn gain(&self, at: usize) -> usize {
         self.candidates[at].reaches.iter().filter(|far| self.covered[*far] == 0).count()
     }
@@ -136,7 +136,7 @@ mod tests {
         NodeId(index).ipv4()
     }
 
-    /// The relays of node 0, whose neighbours have this willingness and reach these nodes.
+    /// Returns the relays of node 0 if its neighbours have this willingness and reach these nodes.
     fn relays(neighbours: &[(u32, u8, &[u32])]) -> Vec<u32> {
         let willing =
             neighbours.iter().map(|(node, level, _)| (n(*node), Willingness::new(*level))).collect();

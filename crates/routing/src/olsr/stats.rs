@@ -1,13 +1,13 @@
-//! What an OLSR machine has counted.
+//! Counters of an OLSR machine.
 
-/// Why a message, or a part of it, had no effect.
+/// Reason for which a message, or a part of it, had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ignored {
     /// A message that was processed before (RFC 3626 §3.4).
     Duplicate,
     /// This node's own message, passed on by a neighbour.
     OwnMessage,
-    /// A message whose time to live was over.
+    /// A message with an expired time to live.
     TtlExpired,
     /// A message to pass on or a TC message over a link that is not symmetric (§3.4.1, §9.5).
     NotSymmetric,
@@ -38,14 +38,14 @@ pub struct Stats {
     pub messages_forwarded: u64,
     /// Neighbours lost: links that were symmetric and no longer are.
     pub neighbours_lost: u64,
-    /// How often the routing table was computed.
+    /// Number of computations of the routing table.
     pub table_computations: u64,
     /// One counter for each reason.
     ignored: [u64; Ignored::OutboxFull as usize + 1],
 }
 
 impl Stats {
-    /// How many messages or parts of one had no effect for this reason.
+    /// Returns the number of messages or parts of one that had no effect for this reason.
     #[must_use]
     pub const fn ignored(&self, reason: Ignored) -> u64 {
         self.ignored[reason as usize]

@@ -19,7 +19,7 @@ pub(super) struct FirstHop {
     pub(super) preference: Preference,
 }
 
-/// Whether a neighbour has chosen this node as its relay.
+/// Role of a neighbour: whether it has chosen this node as its relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Preference {
     Neighbour,
@@ -67,7 +67,7 @@ pub(super) fn compute<I: Iterator<Item = Ipv4Addr>>(
     table
 }
 
-/// What has come and gone from one table to the next, in the order of addresses.
+/// Returns the routes lost and found from one table to the next, each in the order of addresses.
 pub(super) fn changes(before: &Table, after: &Table) -> impl Iterator<Item = Event> {
     let lost = before.keys().filter(|to| !after.contains_key(to));
     let found = after.iter().filter(|(to, _)| !before.contains_key(to));

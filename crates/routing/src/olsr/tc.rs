@@ -9,23 +9,23 @@ use crate::is_host;
 use hopline_core::{Instant, Seq16};
 use hopline_wire::olsr::{Body, Message, Tc};
 
-/// As far as a message can go.
+/// TTL of a message to the whole network.
 const WHOLE_NETWORK: u8 = 255;
 
-/// What this node has told of its MPR selectors.
+/// Advertisement of this node's MPR selectors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Advertising {
     /// ANSN.
     pub(super) ansn: Seq16,
     latest: Option<Instant>,
-    /// As long as others may believe what no longer holds, empty messages tell them.
+    /// End of the period in which empty messages withdraw outdated entries of other nodes.
     taking_back_until: Instant,
 }
 
 impl Olsr {
-    /// The selectors are others than before.
+    /// Records that the set of MPR selectors changed.
     pub(super) fn selectors_changed(&mut self, now: Instant) {
-        // Next hops depend on who the selectors are, where paths are equally long.
+        // Next hops depend on the selectors if paths are equally long.
         self.outdate(Outdated::Table);
         self.advertising.ansn += 1;
         if self.selectors.is_empty() && self.advertising.latest.is_some() {

@@ -17,12 +17,12 @@ pub(super) struct Topology {
     ansns: BTreeMap<Ipv4Addr, Seq16>,
 }
 
-/// What a TC message has done.
+/// Effect of a TC message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    /// Nothing: it is older than what is known.
+    /// None: it is older than the known entries.
     Stale,
-    /// It renewed what was known.
+    /// It renewed known entries.
     Nothing,
     /// Links have come or gone.
     Changed,
@@ -81,7 +81,7 @@ impl Topology {
         self.links.next_expiry()
     }
 
-    /// Where links from `last` lead, in order.
+    /// Returns the destinations of links from `last`, in order.
     pub(super) fn from(&self, last: Ipv4Addr) -> impl Iterator<Item = Ipv4Addr> {
         self.links.range((last, FIRST)..=(last, LAST)).map(|(_, destination)| destination)
     }

@@ -1,4 +1,4 @@
-//! What goes into and comes out of an OLSR machine.
+//! Inputs and outputs of an OLSR machine.
 
 use hopline_core::Instant;
 use hopline_wire::olsr::{Packet, Willingness};
@@ -23,7 +23,7 @@ pub struct Transmit {
     pub source: Ipv4Addr,
 }
 
-/// What the link layer reports.
+/// Report of the link layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// A unicast frame to `neighbour` was given up after all retries.
@@ -33,19 +33,19 @@ pub enum Signal {
     },
 }
 
-/// What an OLSR machine tells its node. A route that only changes its next hop or its length is no event.
+/// Event that an OLSR machine reports to its node. A route that only changes its next hop or its length is no event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// There is a route where there was none.
+    /// A route to a destination that had none.
     RouteFound {
-        /// Where it leads.
+        /// Destination of the route.
         destination: Ipv4Addr,
-        /// How far that is.
+        /// Length of the route in hops.
         hops: u8,
     },
-    /// There is no route any more.
+    /// Loss of the only route to a destination.
     RouteLost {
-        /// Where it led.
+        /// Destination of the lost route.
         destination: Ipv4Addr,
     },
 }
@@ -59,33 +59,33 @@ pub struct Route {
     pub hops: u8,
 }
 
-/// A link as others may see it.
+/// Public view of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkView {
     /// The node at its other end.
     pub neighbour: Ipv4Addr,
-    /// What it is good for.
+    /// State of the link.
     pub state: LinkState,
     /// The neighbour's willingness.
     pub willingness: Willingness,
-    /// When the link is forgotten if nothing more is heard.
+    /// Time at which the link is forgotten if nothing more is received.
     pub expires: Instant,
 }
 
-/// What a link is good for (RFC 3626 §6.2, §14.2).
+/// State of a link (RFC 3626 §6.2, §14.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
-    /// Both ends hear each other.
+    /// Both ends receive each other's messages.
     Symmetric,
-    /// The neighbour is heard.
+    /// The neighbour's messages are received.
     Asymmetric,
-    /// Not any more.
+    /// No longer received.
     Lost,
-    /// Hysteresis does not trust it yet: it is not mentioned.
+    /// Not trusted yet by hysteresis, and not advertised.
     Pending,
 }
 
-/// Why an OLSR machine wants to be woken.
+/// Reason for which an OLSR machine asks to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// A link, a neighbour's neighbour, an MPR selector or a topology entry may have expired.

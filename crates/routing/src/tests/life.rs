@@ -1,4 +1,4 @@
-//! What may happen to a network.
+//! Operations that a test applies to a network.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What the tests of all agents share: small networks of them, and what may happen to those.
+//! Test support shared by all agents: small networks, and the operations applied to them.
 
 pub(crate) mod life;
 pub(crate) mod network;

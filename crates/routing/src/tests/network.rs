@@ -9,7 +9,7 @@ const HOP: Duration = Duration::from_millis(1);
 
 /// A machine that networks can be made of: what becomes of what it hears, sends and says.
 pub(crate) trait Member: Machine<Transmit: Clone> + Sized {
-    /// What comes over a link.
+    /// Input that arrives over a link.
     type Arrival;
 
     fn arrive(network: &mut Network<Self>, node: u32, arrival: Self::Arrival);
@@ -64,7 +64,7 @@ impl<M: Member> Network<M> {
         self
     }
 
-    /// From now on each reception is lost with probability `p`; a lost unicast looks like a broken link.
+    /// Sets the probability `p` with which each later reception is lost. A lost unicast is reported as a failed link.
     pub(crate) fn lose(&mut self, seed: u64, p: f64) {
         self.losses = Some((Stream::global(seed, 1, Purpose::Emulation), p));
     }
@@ -87,7 +87,7 @@ impl<M: Member> Network<M> {
         self.cut_one_way(b, a);
     }
 
-    /// What `from` sends no longer reaches `to`.
+    /// Cuts the link in one direction: packets of `from` no longer reach `to`.
     pub(crate) fn cut_one_way(&mut self, from: u32, to: u32) {
         self.links.remove(&(from, to));
     }
@@ -101,17 +101,17 @@ impl<M: Member> Network<M> {
         self.links.contains(&(from, to))
     }
 
-    /// Whether what `from` sends at this moment reaches `to`.
+    /// Returns whether a packet that `from` sends at this moment reaches `to`.
     pub(crate) fn reaches(&mut self, from: u32, to: u32) -> bool {
         self.is_linked(from, to) && !self.losses.as_mut().is_some_and(|(stream, p)| stream.bernoulli(*p))
     }
 
-    /// Those whom it reaches.
+    /// Returns the nodes that a transmission of `from` reaches.
     pub(crate) fn reached(&mut self, from: u32) -> Vec<u32> {
         (0..self.nodes.len() as u32).filter(|to| self.reaches(from, *to)).collect()
     }
 
-    /// Lets `arrival` come to `node`, a hop later.
+    /// Delivers `arrival` to `node`, a hop later.
     pub(crate) fn carry(&mut self, node: u32, arrival: M::Arrival) {
         self.order += 1;
         self.under_way.insert((self.now + HOP, self.order), (node, arrival));
@@ -152,7 +152,7 @@ impl<M: Member> Network<M> {
         self.drain(node);
     }
 
-    /// Takes what `node` has to send and to say.
+    /// Takes the outputs of `node`.
     pub(crate) fn drain(&mut self, node: u32) {
         loop {
             let machine = &mut self.nodes[node as usize];

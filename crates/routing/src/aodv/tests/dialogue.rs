@@ -1,4 +1,4 @@
-//! One machine and a script: what it hears, when, and what it does.
+//! Scripted test of one machine: inputs at given times, and the outputs.
 
 use crate::aodv::*;
 pub(super) use crate::tests::{ms, n};
@@ -15,7 +15,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// A node whose own broadcasts leave at once, so that dialogues can tell when.
+    /// Creates a node that sends its own broadcasts without jitter, so that tests can predict the times.
     pub(super) fn new(config: Config) -> Self {
         Self::jittered(Config { originated_jitter: Duration::ZERO, ..config }, 0)
     }
@@ -26,7 +26,7 @@ impl Node {
         Self { aodv, now: Instant::from_secs(100) }
     }
 
-    /// Lets time pass; returns what was sent, and when.
+    /// Advances the time; returns each transmission with its time.
     pub(super) fn pass(&mut self, time: Duration) -> Vec<(Instant, Transmit)> {
         let end = self.now + time;
         let mut sent = Vec::new();
@@ -39,7 +39,7 @@ impl Node {
         sent
     }
 
-    /// Lets time pass and forgets what happens.
+    /// Advances the time and discards the outputs.
     pub(super) fn skip(&mut self, time: Duration) {
         self.pass(time);
         self.events();

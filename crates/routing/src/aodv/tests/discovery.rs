@@ -12,7 +12,7 @@ fn node() -> Node {
     Node::new(Config::rfc3561())
 }
 
-/// When and how far requests go while nobody answers, in ms from the first.
+/// Returns the times and reaches of unanswered requests, in ms from the first.
 fn attempts(node: &mut Node) -> Vec<(u64, u8)> {
     let start = node.now;
     assert_eq!(node.send(9, 1), Decision::Taken);
@@ -235,7 +235,7 @@ fn a_network_that_is_cut_gives_up_and_a_later_packet_starts_anew() {
 
 #[test]
 fn a_request_crosses_each_node_once() {
-    // A full mesh of six: everybody hears everybody.
+    // A full mesh of six: every node receives from every other.
     let mut network = Network::new(6, Config { ttl_start: 35, ..Config::rfc3561() });
     for a in 0..6 {
         for b in 0..a {

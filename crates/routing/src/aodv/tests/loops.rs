@@ -1,4 +1,4 @@
-//! At no time do next hops form a loop (RFC 3561 §1), whatever breaks. ns-2 is another matter.
+//! Next hops never form a loop (RFC 3561 §1), whatever breaks. The ns-2 variants are exceptions.
 
 use super::network::Network;
 use crate::aodv::config::{LocalRepair, PreviousHop, RepairEnd, RepairNumber};
@@ -14,7 +14,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op(NODES, millis), 1..40)
 }
 
-/// Presets and variants whose numbers rise with each break.
+/// Presets and variants that raise the sequence number with each break.
 fn sound() -> impl Strategy<Value = Config> {
     let advanced =
         LocalRepair::WhenPastHalfWay { number: RepairNumber::Advanced, end: RepairEnd::Ns2AbsoluteTimer };
@@ -91,8 +91,8 @@ proptest! {
         live(config, &links, &ops, Some((seed, p)));
     }
 
-    /// Where the network stays connected and nothing is lost, every discovery succeeds and packets arrive; unless the
-    /// route of a relay ends a moment before that of the node that sends over it, which lifetimes cannot rule out.
+    /// In a connected network without loss, every discovery succeeds and packets arrive. The exception, which lifetimes
+    /// cannot rule out: the route of a relay ends a moment before that of the node that sends over it.
     #[test]
     fn in_a_connected_network_that_holds_still_every_packet_arrives(
         config in prop_oneof![4 => sound(), 1 => Just(Config::ns2_235())],

@@ -100,7 +100,7 @@ impl Network {
         requests.map(|(at, node, sent)| (*at, *node, sent.ttl)).collect()
     }
 
-    /// Who sent a message of which `is` holds.
+    /// Returns the senders of the messages for which `is` holds.
     pub(super) fn senders(&self, is: impl Fn(&Message) -> bool) -> Vec<u32> {
         self.sent.iter().filter(|(.., sent)| is(&sent.message)).map(|(_, node, _)| *node).collect()
     }

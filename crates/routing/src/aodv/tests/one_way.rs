@@ -1,5 +1,5 @@
-//! Links that work one way. One HELLO, one request of a neighbour is enough to send to it (RFC 3561 §6.9, §6.5); nobody asks
-//! whether it hears us, unless the link layer says so (§6.8).
+//! Unidirectional links. One HELLO or one request of a neighbour is enough to send to it (RFC 3561 §6.9, §6.5). No node
+//! checks that the neighbour receives it, unless the link layer reports a failure (§6.8).
 
 use super::dialogue::*;
 use super::network::Network;

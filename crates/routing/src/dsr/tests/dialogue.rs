@@ -1,4 +1,4 @@
-//! One machine and a script: what it hears, when, and what it does.
+//! Scripted test of one machine: inputs at given times, and the outputs.
 
 use crate::dsr::config::{PathCache, RouteCache};
 use crate::dsr::*;
@@ -32,7 +32,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// A node whose own requests leave at once, so that dialogues can tell when.
+    /// Creates a node that sends its own requests without jitter, so that tests can predict the times.
     pub(super) fn new(config: Config) -> Self {
         Self::jittered(Config { originated_jitter: Duration::ZERO, ..config }, 0)
     }
@@ -43,7 +43,7 @@ impl Node {
         Self { dsr, now: Instant::from_secs(100) }
     }
 
-    /// Lets time pass; returns what was sent, and when.
+    /// Advances the time; returns each transmission with its time.
     pub(super) fn pass(&mut self, time: Duration) -> Vec<(Instant, Transmit<u32>)> {
         let end = self.now + time;
         let mut sent = Vec::new();
@@ -56,7 +56,7 @@ impl Node {
         sent
     }
 
-    /// Lets any jitter pass; returns what was sent.
+    /// Advances the time by any jitter; returns the transmissions.
     pub(super) fn settle(&mut self) -> Vec<Transmit<u32>> {
         let mut sent = self.sent();
         sent.extend(self.pass(ms(10)).into_iter().map(|(_, transmit)| transmit));

@@ -8,7 +8,7 @@ use hopline_core::Instant;
 use hopline_wire::dsr::DsrOption;
 use hopline_wire::ipv4::Protocol;
 
-/// When requests go out, and how far.
+/// Returns the times and reaches of requests.
 fn requests(node: &mut Node, millis: u64) -> Vec<(u64, u8)> {
     let start = Instant::from_secs(100);
     let sent = node.pass(ms(millis));

@@ -1,4 +1,4 @@
-//! Neighbours whose applications or timers act at the same instant (RFC 5148 §5.2).
+//! Neighbours with applications or timers that act at the same instant (RFC 5148 §5.2).
 
 use super::dialogue::*;
 use crate::dsr::*;

@@ -41,7 +41,7 @@ impl Network {
         self.delivered.iter().find(|(_, packet, _)| *packet == id).map(|(_, _, hops)| *hops)
     }
 
-    /// How many packets with such an option were sent, over all hops.
+    /// Returns the number of packets sent with such an option, over all hops.
     pub(super) fn count(&self, what: fn(&DsrOption) -> bool) -> usize {
         self.sent.iter().filter(|(_, _, sent)| sent.packet.header.options.iter().any(what)).count()
     }

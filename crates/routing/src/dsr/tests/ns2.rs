@@ -1,4 +1,4 @@
-//! What a node of ns-2 learns of packets, and what it does with those that it cannot pass on.
+//! Learning from packets in a node of ns-2, and its treatment of packets that it cannot forward.
 
 use super::dialogue::*;
 use crate::dsr::config::{NeighboursAsked, Stranded, WaysLearnt};
@@ -16,7 +16,7 @@ fn strand(node: &mut Node, id: u32) -> Vec<Transmit<u32>> {
     node.fails(sent[0].clone())
 }
 
-/// Requests among what was sent, and who may pass them on.
+/// Returns the TTLs of the requests in `sent`.
 fn requests(sent: &[Transmit<u32>]) -> Vec<u8> {
     sent.iter().filter(|sent| sent.next_hop == ALL).map(|sent| sent.packet.ttl).collect()
 }

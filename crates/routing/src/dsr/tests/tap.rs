@@ -86,7 +86,7 @@ fn nobody_is_told_where_that_is_off_or_where_the_table_is_full() {
     assert_eq!((node.settle().len(), node.ignored(Ignored::TableFull)), (1, 1));
 }
 
-/// As data of an established flow.
+/// Returns the packet as data of an established flow.
 fn established(packet: Packet<u32>) -> Packet<u32> {
     Packet { flow: Flow::Established, ..packet }
 }

@@ -173,7 +173,7 @@ fn config() -> impl Strategy<Value = Config> {
     ]
 }
 
-/// What became of every packet, and what was sent.
+/// Runs `ops` on a network and returns it, with the fate of every packet and all transmissions.
 fn live(config: Config, links: &[(u32, u32)], ops: &[Op], loss: (u64, f64)) -> Network {
     let mut net = Network::new(NODES, config);
     net.link_all(links);
@@ -212,7 +212,7 @@ proptest! {
         prop_assert_eq!(net.sent, again.sent);
     }
 
-    /// Nothing is lost where all links hold and each node can reach each other.
+    /// No packet is lost if all links hold and the network is connected.
     #[test]
     fn in_a_connected_network_that_holds_still_every_packet_arrives(
         config in config(),

@@ -17,8 +17,8 @@ fn time_to_find(nodes: u32) -> Duration {
     secs(4 * 2 + 5) + ms(500 * u64::from(nodes)) + ms(100)
 }
 
-/// A link is missed when NEIGHB_HOLD_TIME is over. HELLOs tell the neighbours, which choose other relays and say so, and
-/// these tell the network. What others had told is forgotten after TOP_HOLD_TIME, which is no later.
+/// A link is missed after NEIGHB_HOLD_TIME. HELLOs inform the neighbours, which choose other relays and advertise that, and
+/// these inform the network. Entries from other nodes are forgotten after TOP_HOLD_TIME, which is no later.
 fn time_to_heal(nodes: u32) -> Duration {
     secs(6 + 2 * 2 + 5) + ms(500 * u64::from(nodes)) + ms(100)
 }

@@ -1,4 +1,4 @@
-//! One machine and a script: what it hears, when, and what it does.
+//! Scripted test of one machine: inputs at given times, and the outputs.
 
 use crate::olsr::*;
 pub(super) use crate::tests::{ms, n};
@@ -28,7 +28,7 @@ pub(super) fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// What is said exactly when it is planned, so that tests can count seconds.
+/// Returns a configuration without jitter, so that tests can count seconds.
 pub(super) fn punctual() -> Config {
     Config { max_jitter: Some(Duration::ZERO), ..Config::rfc3626() }
 }
@@ -49,7 +49,7 @@ impl Node {
         node
     }
 
-    /// Lets time pass; returns the messages that were sent, and when.
+    /// Advances the time; returns each message with its time.
     pub(super) fn pass(&mut self, time: Duration) -> Vec<(Instant, Message)> {
         let end = self.now + time;
         let mut sent = Vec::new();
@@ -62,7 +62,7 @@ impl Node {
         sent
     }
 
-    /// Lets time pass and forgets what happens.
+    /// Advances the time and discards the outputs.
     pub(super) fn skip(&mut self, time: Duration) {
         self.pass(time);
         self.events();
@@ -130,7 +130,7 @@ impl Node {
         self.olsr.links(self.now).find(|link| link.neighbour == n(neighbour)).map(|link| link.state)
     }
 
-    /// What the next HELLO says: code and node.
+    /// Returns the content of the next HELLO: code and node.
     pub(super) fn next_hello(&mut self) -> Vec<(LinkCode, u32)> {
         let sent = self.pass(secs(2));
         let hello = sent.iter().find_map(|(_, message)| match &message.body {

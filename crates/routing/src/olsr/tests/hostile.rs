@@ -1,4 +1,4 @@
-//! Nothing a neighbour says makes the machine panic, stall or grow.
+//! No message of a neighbour makes the machine panic, stall or grow.
 
 use super::dialogue::*;
 use crate::olsr::*;

@@ -36,7 +36,7 @@ impl Network {
         Some(self.now.since(start))
     }
 
-    /// How many routes were found or lost.
+    /// Returns the number of routes found or lost.
     pub(super) fn changes(&self) -> usize {
         self.found.len() + self.lost.len()
     }
@@ -47,7 +47,7 @@ impl Network {
         Some((NodeId::from_ipv4(route.next_hop).unwrap().0, route.hops))
     }
 
-    /// Pairs of nodes whose route is not there, too long, leads astray, or should not be there.
+    /// Returns the number of pairs of nodes with a route that is missing, too long, misdirected, or unexpected.
     pub(super) fn wrong_routes(&self) -> usize {
         let nodes = 0..self.nodes.len() as u32;
         let wrong = |to| {

@@ -75,7 +75,7 @@ fn what_neighbours_reach_is_two_hops_away_and_makes_them_relays() {
     assert_eq!(node.relays(), [1]);
     assert_eq!((node.route(5), node.route(6), node.route(2)), (Some((1, 2)), None, Some((2, 1))));
     assert_eq!(node.next_hello(), [(SYMMETRIC, 2), (RELAY, 1)]);
-    // 1 loses 5: nobody is left to be reached over it.
+    // 1 loses 5: no node remains to be reached over it.
     node.hear_hello(1, &[(SYMMETRIC, &[0, 2]), (LOST, &[5])]);
     assert_eq!((node.relays(), node.route(5)), (vec![], None));
 }
