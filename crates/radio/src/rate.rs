@@ -73,7 +73,7 @@ impl Rate {
         self.bps() as f64 / 1e6
     }
 
-    /// Whether the rate is one of 802.11a's.
+    /// Returns whether the rate is an OFDM rate of 802.11a.
     #[must_use]
     pub const fn is_ofdm(self) -> bool {
         !matches!(self, Self::Dsss1 | Self::Dsss2 | Self::Cck5_5 | Self::Cck11)

@@ -1,4 +1,4 @@
-//! Where a node's radio time goes.
+//! Accounting of a node's radio time by state.
 
 use core::ops::Add;
 use hopline_core::{Duration, Instant};
@@ -16,11 +16,11 @@ pub struct Airtime {
     pub nav: Duration,
     /// Carrier idle, medium free.
     pub idle: Duration,
-    /// Of `receiving`: frames that were decoded and for this station or for a group.
+    /// Part of `receiving`: decoded frames for this station or for a group.
     pub addressed: Duration,
 }
 
-/// Of several radios together.
+/// Sums the times of several radios.
 impl Add for Airtime {
     type Output = Self;
 
@@ -36,7 +36,7 @@ impl Add for Airtime {
     }
 }
 
-/// What the radio is doing, as far as the physical layer can tell.
+/// State of the radio as the physical layer sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Activity {
     /// Carrier idle; NAV or idle.

@@ -1,5 +1,5 @@
-//! Frame bursts: what a station does with the rest of its transmission opportunity (802.11-2020 §10.23.2.8, §10.23.2.9). Each frame reserves its
-//! own response and no more; who hears the burst waits for DIFS, which SIFS never leaves.
+//! Frame bursts: use of the rest of a transmission opportunity (802.11-2020 §10.23.2.8, §10.23.2.9). Each frame reserves its
+//! own response and no more. Stations that receive the burst wait for DIFS, which the SIFS between frames never leaves.
 
 use super::config::AckPolicy;
 use super::{Mac, Service, State};
@@ -16,13 +16,13 @@ impl<M: Copy + Debug> Mac<M> {
         self.burst_until = limit.map_or(Instant::ZERO, |limit| now + limit);
     }
 
-    /// Whether there may be time for another frame.
+    /// Returns whether there may be time for another frame.
     pub(super) fn is_burst_open(&self, now: Instant) -> bool {
         self.burst_until > now + self.config.sifs
     }
 
-    /// SIFS after a frame that went well: the next one, if there is one and it fits; otherwise the medium is for everybody, and
-    /// what is left contends as always.
+    /// Continues a burst SIFS after a successful frame. The next frame follows if there is one and it fits. Otherwise the
+    /// medium is released, and the rest contends as always.
     pub(super) fn go_on_with_burst(&mut self, now: Instant) {
         debug_assert_eq!(self.state, State::BetweenFrames, "a burst goes on after SIFS");
         match self.service {

@@ -34,42 +34,43 @@ pub struct Config {
     /// Bytes that a data frame carries beyond a three-address header, the packet and the FCS. LLC and SNAP: 8.
     /// ns-2.35 has neither, but always a fourth address: 6.
     pub data_extra_bytes: u32,
-    /// How unicast data are acknowledged.
+    /// Acknowledgment policy of unicast data.
     pub ack_policy: AckPolicy,
-    /// With [`AckPolicy::NoAck`]: the lengths in bytes, IP header included, of the packets that go unacknowledged; others are
-    /// acknowledged as with [`AckPolicy::Normal`]. Default all.
+    /// With [`AckPolicy::NoAck`]: lengths in bytes, IP header included, of the packets that are not acknowledged. Other
+    /// packets are acknowledged as with [`AckPolicy::Normal`]. Default all.
     pub no_ack_bytes: RangeInclusive<u32>,
-    /// Frame bursts (TXOP, 802.11-2020 §10.23.2.9): for how long, from the start of its first frame to the end of the last
-    /// response, a station that has won the medium may go on with further frames SIFS apart, to whatever receivers, as long as each
-    /// is answered that wants to be. One frame goes in any case. Above zero; default `None`, no bursts. Without effect with
-    /// [`AckPolicy::BlockAck`]: blocks have a limit of their own.
+    /// Limit of a frame burst (TXOP, 802.11-2020 §10.23.2.9), from the start of its first frame to the end of the last
+    /// response. A station that has won the medium may send further frames SIFS apart, to any receivers, as long as each
+    /// frame that needs a response gets it. The first frame is sent in any case. Above zero; default `None`, no bursts. No
+    /// effect with [`AckPolicy::BlockAck`]: blocks have a limit of their own.
     pub burst_limit: Option<Duration>,
-    /// How long the station tries to deliver an MSDU, from when the MAC takes it: what is not acknowledged by then is given up at the next
-    /// attempt, and reported as failed (802.11-2020 §10.23.2.12.1). Above zero; the standard's default is 500 TU, 512 ms; default here `None`, no
-    /// limit but that of retries.
+    /// Lifetime of an MSDU from the time the MAC takes it. An MSDU that is not acknowledged by then is given up at the next
+    /// attempt, and reported as failed (802.11-2020 §10.23.2.12.1). Above zero. The standard's default is 500 TU, 512 ms;
+    /// default here `None`, no limit but that of retries.
     pub msdu_lifetime: Option<Duration>,
-    /// With [`AckPolicy::BlockAck`]: the Block Ack Timeout Value (802.11-2020 §9.4.1.14, §10.25.5). A sender of which nothing was heard for so long
-    /// has its agreement dropped, and what waited for earlier packets is delivered. Above zero; default `None`, never.
+    /// With [`AckPolicy::BlockAck`]: Block Ack Timeout Value (802.11-2020 §9.4.1.14, §10.25.5). The agreement with a sender
+    /// that was silent for so long is dropped, and packets that waited for earlier ones are delivered. Above zero; default
+    /// `None`, never.
     pub block_ack_timeout: Option<Duration>,
-    /// With [`AckPolicy::BlockAck`]: how agreements come about. Default [`BlockAckSetup::None`].
+    /// With [`AckPolicy::BlockAck`]: setup of agreements. Default [`BlockAckSetup::None`].
     pub block_ack_setup: BlockAckSetup,
-    /// When a frame may go out without backoff.
+    /// Conditions for transmission without backoff.
     pub first_access: FirstAccess,
-    /// What a station waits after a frame it could not decode.
+    /// Deferral after a frame that could not be decoded.
     pub eifs: EifsRule,
-    /// How long a station waits for CTS and ACK.
+    /// Timeout of CTS and ACK.
     pub response_timeout: ResponseTimeout,
-    /// What must be idle for a CTS to be sent, and for data to follow a CTS.
+    /// Medium state required to send a CTS, and to send data after a CTS.
     pub reservation: Reservation,
     /// Backoff values.
     pub backoff_range: BackoffRange,
-    /// Whether the NAV that an RTS set is dropped when nothing follows (802.11-2020 §10.3.2.4, last paragraph).
+    /// Reset of the NAV that an RTS set if no frame follows (802.11-2020 §10.3.2.4, last paragraph).
     pub nav_reset: NavReset,
-    /// Whether data frames for others are reported upward.
+    /// Reporting of overheard data frames for other stations to the layer above.
     pub tap: Tap,
 }
 
-/// How unicast data are acknowledged.
+/// Acknowledgment policy of unicast data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum AckPolicy {
     /// The receiver answers each frame with an ACK after SIFS.
@@ -99,31 +100,31 @@ impl AckPolicy {
     }
 }
 
-/// How agreements on block acknowledgment come about.
+/// Setup of block acknowledgment agreements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum BlockAckSetup {
     /// All stations agree from the start, at no cost.
     #[default]
     None,
-    /// By ADDBA Request and Response (802.11-2020 §10.25.2). Until the agreement stands, and if none is reached, each
+    /// ADDBA Request and Response (802.11-2020 §10.25.2). Until the agreement stands, and if none is reached, each
     /// frame gets an ACK.
     Addba,
 }
 
-/// When a frame may go out without backoff.
+/// Conditions for transmission without backoff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum FirstAccess {
-    /// When the medium has been idle for DIFS and the backoff after the last frame is over (802.11-2020 §10.3.4.2).
+    /// The medium has been idle for DIFS and the backoff after the last frame is over (802.11-2020 §10.3.4.2).
     #[default]
     Immediate,
-    /// When the medium is idle at the moment the frame arrives, however short; an ACK that is still due does not count.
-    /// So a relay passes on what it receives without backoff. This is ns-3.37.
+    /// The medium is idle at the moment the frame arrives, for however short a time; an ACK that is still due does not
+    /// count. A relay therefore forwards received packets without backoff. This is ns-3.37.
     IdleOnArrival,
-    /// Never: ns-2.35 draws a backoff for every frame, also on an idle medium.
+    /// Never. ns-2.35 draws a backoff for every frame, also on an idle medium.
     AlwaysBackoff,
 }
 
-/// What a station waits after a frame it could not decode.
+/// Deferral after a frame that could not be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum EifsRule {
     /// EIFS in place of DIFS, until a frame is received correctly (802.11-2020 §10.3.2.3.7).
@@ -133,25 +134,25 @@ pub enum EifsRule {
     AsNav,
 }
 
-/// How long a station waits for CTS and ACK.
+/// Timeout of CTS and ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ResponseTimeout {
     /// SIFS + slot + the time to recognise a preamble; if a frame has begun by then, until its end
     /// (802.11-2020 §10.3.2.9, §10.3.2.11).
     #[default]
     Standard,
-    /// SIFS + the whole response + twice ns-2's largest propagation delay of 2 µs, whatever else arrives; DIFS counts
-    /// from the end of the wait. A station that gave a CTS waits for the data in the same way, and answers nobody else.
+    /// SIFS + the whole response + twice ns-2's largest propagation delay of 2 µs, whatever else arrives; DIFS counts from
+    /// the end of the wait. A station that sent a CTS waits for the data in the same way, and answers no other station.
     WholeResponse,
 }
 
-/// What must be idle for a CTS to be sent, and for data to follow a CTS.
+/// Medium state required to send a CTS, and to send data after a CTS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Reservation {
-    /// CTS: the NAV. Data after CTS: nothing (802.11-2020 §10.3.2.9).
+    /// CTS: NAV idle. Data after CTS: no condition (802.11-2020 §10.3.2.9).
     #[default]
     Standard,
-    /// ns-2.35: NAV and carrier in both cases, at the moment of sending. Data that may not go contend again.
+    /// ns-2.35: NAV and carrier idle in both cases, at the moment of sending. Data that must not be sent contend again.
     MediumIdle,
 }
 
@@ -165,27 +166,27 @@ pub enum BackoffRange {
     Exclusive,
 }
 
-/// What becomes of a NAV set by an RTS that nothing follows.
+/// Handling of a NAV set by an RTS without a following frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum NavReset {
-    /// It stays. ns-2.35, and what the standard allows.
+    /// Kept. ns-2.35, and what the standard allows.
     #[default]
     Never,
-    /// It is dropped when no frame has begun after 2·SIFS + CTS + preamble + 2·slot.
+    /// Dropped if no frame has begun after 2·SIFS + CTS + preamble + 2·slot.
     AfterSilentRts,
 }
 
-/// Whether data frames for others are reported upward.
+/// Reporting of overheard data frames for other stations to the layer above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Tap {
-    /// Frames for others only set the NAV.
+    /// Frames for other stations only set the NAV.
     #[default]
     Off,
     /// Every decodable data frame is reported.
     Promiscuous,
 }
 
-/// Why a configuration makes no sense.
+/// Reason for which a configuration is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
     /// A contention window is not 2ⁿ − 1, or the smaller is larger.

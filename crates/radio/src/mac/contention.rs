@@ -69,7 +69,7 @@ impl Contention {
         self.counter = Counter::Frozen { slots: 0 };
     }
 
-    /// Whether a backoff is pending at `now`. One whose slots have all passed is not.
+    /// Returns whether a backoff is pending at `now`. A backoff is not pending once all its slots have passed.
     pub(super) fn is_pending(&self, now: Instant) -> bool {
         match self.counter {
             Counter::Done => false,

@@ -13,7 +13,7 @@ pub(super) struct DuplicateCache {
 }
 
 impl DuplicateCache {
-    /// Whether a frame repeats the sender's last one: same sequence number and the retry bit. Remembers it either way.
+    /// Returns whether a frame repeats the sender's last one: same sequence number and the retry bit. Records it either way.
     pub(super) fn is_duplicate(&mut self, from: MacAddr, sequence: Seq16, retry: bool) -> bool {
         match self.last.iter_mut().find(|(sender, _)| *sender == from) {
             Some((_, last)) => {

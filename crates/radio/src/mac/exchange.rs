@@ -12,7 +12,7 @@ use hopline_wire::dot11::{ACK_LEN, BLOCK_ACK_LEN, CTS_LEN, DATA_OVERHEAD, Frame,
 /// ns-2's allowance for propagation, once each way.
 const NS2_MAX_PROPAGATION: Duration = Duration::from_micros(2);
 
-/// Why an attempt failed.
+/// Missing response that made an attempt fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Missing {
     Cts,
@@ -294,7 +294,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.wants_ack(&current.msdu) && self.data_len(current) > self.config.rts_threshold_bytes
     }
 
-    /// Whether the MSDU's frame calls for an ACK.
+    /// Returns whether the MSDU's frame calls for an ACK.
     pub(super) fn wants_ack(&self, msdu: &Msdu<M>) -> bool {
         let is_policy = match self.config.ack_policy {
             AckPolicy::Normal | AckPolicy::BlockAck { .. } => true,

@@ -38,7 +38,7 @@ const MAX_DURATION_US: u16 = 32_767;
 struct Current<M> {
     msdu: Msdu<M>,
     sequence: Seq16,
-    /// When the MAC took it.
+    /// Time at which the MAC took it.
     since: Instant,
     /// Attempts of RTS or short data (802.11 SSRC).
     short_retries: u8,
@@ -47,11 +47,11 @@ struct Current<M> {
     retry: bool,
 }
 
-/// What the station contends for.
+/// Service for which the station contends.
 #[derive(Clone, Copy, Debug)]
 enum Service<M> {
     Nothing,
-    /// One MSDU: any, or a group's under block acknowledgment.
+    /// One MSDU: any, or a group-addressed one under block acknowledgment.
     Single(Current<M>),
     /// The MSDUs, or the BlockAckReq, that [`block_ack`] holds.
     Block,
@@ -73,17 +73,17 @@ struct Times {
     eifs: Duration,
 }
 
-/// One station's MAC; see the [module](self).
+/// MAC of one station; see the [module](self).
 ///
 /// Laid out as written: what every overheard frame touches comes first, and stands in few cache lines.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Mac<M> {
     state: State,
-    /// What the physical layer reports of other stations' signals.
+    /// State of other stations' signals, as the physical layer reports it.
     carrier: Activity,
     address: MacAddr,
-    /// Since when the medium is idle as far as the physical layer can tell, while it is.
+    /// Start of the idle period as the physical layer sees it, while the medium is idle.
     idle_since: Instant,
     /// End of the EIFS after the last frame, if that could not be decoded, and far in the future as long as the medium
     /// has not become idle since; in the past otherwise.
@@ -98,12 +98,12 @@ pub struct Mac<M> {
     outgoing: Option<Transmission<M>>,
     config: Config,
     answer: Option<Answer>,
-    /// Until when the burst under way may go on.
+    /// End of the current burst.
     burst_until: Instant,
     next_sequence: Seq16,
     duplicates: DuplicateCache,
     stats: Stats,
-    /// With [`AckPolicy::BlockAck`]; boxed, because most stations go without.
+    /// Block acknowledgment state, only with [`AckPolicy::BlockAck`]; boxed, because most stations do without.
     block_ack: Option<Box<BlockAck<M>>>,
 }
 
@@ -141,8 +141,8 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// Whether the MAC can take an MSDU. With [`AckPolicy::BlockAck`] it can take several before the first one's fate is
-    /// known, for whatever receivers: one for another receiver waits until the block is over.
+    /// Returns whether the MAC can take an MSDU. With [`AckPolicy::BlockAck`] it can take several before the fate of the
+    /// first is known, for any receivers; one for another receiver waits until the block is over.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         match self.service {
@@ -152,13 +152,13 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// Whether there is nothing to drain: a driver may then skip `poll_transmit` and `poll_event`.
+    /// Returns whether there are no outputs; a driver may then skip `poll_transmit` and `poll_event`.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.outgoing.is_none() && self.events.is_empty()
     }
 
-    /// The MSDUs that it holds: those that were [sent](Mac::send) and whose fate is not known.
+    /// Returns the MSDUs that were [sent](Mac::send) with a fate that is not known yet.
     pub fn held(&self) -> impl Iterator<Item = &Msdu<M>> {
         let single = match &self.service {
             Service::Single(current) => Some(&current.msdu),
@@ -209,23 +209,23 @@ impl<M: Copy + Debug> Mac<M> {
         sequence
     }
 
-    /// Whether there is something to send.
+    /// Returns whether there is a frame to send.
     fn wants_medium(&self) -> bool {
         !matches!(self.service, Service::Nothing) || self.has_action_due()
     }
 
-    /// Whether what the MAC took at `since` is to be given up.
+    /// Returns whether the lifetime of an MSDU that the MAC took at `since` is over.
     fn is_expired(&self, now: Instant, since: Instant) -> bool {
         self.config.msdu_lifetime.is_some_and(|lifetime| since + lifetime <= now)
     }
 
-    /// Where the station stands.
+    /// Returns the station's state in the frame exchange.
     #[must_use]
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// Until when the medium is reserved.
+    /// Returns the end of the NAV, until which the medium is reserved.
     #[must_use]
     pub const fn nav_until(&self) -> Instant {
         self.nav_until
@@ -300,7 +300,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.resume_from(now, Instant::ZERO);
     }
 
-    /// As [`Mac::resume`], with slots counting at `earliest` at the soonest.
+    /// Resumes as [`Mac::resume`] does, and counts slots from `earliest` at the soonest.
     fn resume_from(&mut self, now: Instant, earliest: Instant) {
         if self.state != State::Idle || !self.is_carrier_idle() {
             return;
@@ -314,8 +314,9 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// A signal begins. What is due at this very instant goes all the same: nobody can sense what begins in the slot
-    /// in which he sends (802.11-2020 §10.3.7, aSlotTime), whatever the order in which the two are reported.
+    /// Handles the begin of a signal. A frame that is due at this very instant is sent all the same. A station cannot sense
+    /// a signal that begins in the slot of its own transmission (802.11-2020 §10.3.7, aSlotTime), in whichever order the two
+    /// are reported.
     fn sense_busy(&mut self, now: Instant) {
         let is_due = self.timers.get(Timer::Access).is_some_and(|at| at <= now);
         if self.state == State::Idle && !is_due {
@@ -481,7 +482,7 @@ impl<M: Copy + Debug> Machine for Mac<M> {
     }
 }
 
-/// Whether a frame in a reservation may go now (ns-2 asks, the standard does not).
+/// Returns whether a frame in a reservation may be sent now. ns-2 checks this, the standard does not.
 fn may_go(rule: Reservation, carrier_idle: bool, nav_until: Instant, now: Instant) -> bool {
     match rule {
         Reservation::Standard => true,

@@ -1,4 +1,4 @@
-//! What goes into and comes out of a MAC.
+//! Inputs and outputs of a MAC.
 
 use super::airtime::Activity;
 use crate::rate::Rate;
@@ -10,7 +10,7 @@ use hopline_wire::dot11::{Frame, MacAddr};
 pub struct Msdu<M> {
     /// The packet.
     pub body: M,
-    /// Its length in bytes, IP header included, MAC header excluded.
+    /// Length in bytes, IP header included, MAC header excluded.
     pub len_bytes: u32,
     /// The next hop, or a group.
     pub to: MacAddr,
@@ -21,15 +21,15 @@ pub struct Msdu<M> {
 pub struct Transmission<M> {
     /// The frame.
     pub frame: Frame<M>,
-    /// Its rate.
+    /// Transmission rate.
     pub rate: Rate,
-    /// Its length in bytes, FCS included.
+    /// Length in bytes, FCS included.
     pub len_bytes: u32,
-    /// Its time on air.
+    /// Airtime.
     pub airtime: Duration,
 }
 
-/// What the physical layer received.
+/// Result of a reception at the physical layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reception<M> {
     /// A frame, intact.
@@ -38,7 +38,7 @@ pub enum Reception<M> {
     Undecodable,
 }
 
-/// What the physical layer reports besides frames.
+/// Report of the physical layer other than a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// The carrier changed. Own transmissions do not count as carrier.
@@ -47,21 +47,21 @@ pub enum Signal {
     TransmitEnd,
     /// A frame too weak to disturb the one being received goes on until then (ns-2's capture).
     Masked {
-        /// Its end.
+        /// End of the signal.
         until: Instant,
     },
 }
 
-/// What the MAC tells the layer above.
+/// Event that the MAC reports to the layer above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<M> {
     /// An MSDU for this station, or for a group, arrived.
     Deliver {
         /// The packet.
         body: M,
-        /// Who sent it over this hop.
+        /// Transmitter of this hop.
         from: MacAddr,
-        /// To whom: this station or a group.
+        /// Receiver: this station or a group.
         to: MacAddr,
     },
     /// A packet for this station arrived before an earlier one, and waits in the MAC: its driver keeps it alive until
@@ -70,14 +70,14 @@ pub enum Event<M> {
         /// The packet.
         body: M,
     },
-    /// As [`Event::Deliver`], of a packet that was [`Event::Held`]: the MAC has no more use for it.
+    /// As [`Event::Deliver`], for a packet that was [`Event::Held`]; the MAC releases it.
     DeliverHeld {
         /// The packet.
         body: M,
-        /// Who sent it over this hop.
+        /// Transmitter of this hop.
         from: MacAddr,
     },
-    /// The MSDU was acknowledged, or sent where no acknowledgment is due.
+    /// The MSDU was acknowledged, or sent without need of an acknowledgment.
     Sent(Msdu<M>),
     /// The retry limit or the end of its lifetime was reached: link-failure feedback.
     Failed(Msdu<M>),
@@ -85,14 +85,14 @@ pub enum Event<M> {
     Overheard {
         /// The packet.
         body: M,
-        /// Who sent it over this hop.
+        /// Transmitter of this hop.
         from: MacAddr,
-        /// To whom.
+        /// Receiver.
         to: MacAddr,
     },
 }
 
-/// Why the MAC wants to be woken.
+/// Reason for which the MAC asks to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// SIFS is over: the next frame of the exchange is due.
@@ -101,7 +101,7 @@ pub enum Timer {
     Response,
     /// Backoff is over.
     Access,
-    /// Nothing followed an RTS.
+    /// No frame followed an RTS.
     NavReset,
     /// A block agreement has been silent for too long.
     Inactivity,
@@ -115,7 +115,7 @@ impl TimerKind for Timer {
     }
 }
 
-/// What the MAC counted.
+/// Counters of the MAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stats {
     /// RTS frames sent.
@@ -134,7 +134,7 @@ pub struct Stats {
     pub block_ack_timeouts: u64,
     /// MSDUs given up.
     pub failed: u64,
-    /// Of these, those whose lifetime was over.
+    /// Of these, MSDUs with an expired lifetime.
     pub expired: u64,
     /// Block agreements dropped for want of traffic.
     pub inactive: u64,
@@ -152,10 +152,10 @@ pub struct Stats {
     pub undecodable: u64,
 }
 
-/// Where the station stands in a frame exchange.
+/// State of the station in a frame exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// In none: idle or contending.
+    /// No exchange: idle or contending.
     Idle,
     /// Sending an RTS.
     SendRts,

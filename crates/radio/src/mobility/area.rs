@@ -16,7 +16,7 @@ pub struct Area {
 const LINE_RATIO: f64 = 1000.0;
 
 impl Area {
-    /// Whether both sides are positive and finite.
+    /// Returns whether both sides are positive and finite.
     #[must_use]
     pub fn is_valid(self) -> bool {
         [self.width_m, self.height_m].iter().all(|side| side.is_finite() && *side > 0.0)

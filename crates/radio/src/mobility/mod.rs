@@ -1,4 +1,4 @@
-//! Where nodes are, and how they move.
+//! Positions and movement of nodes.
 
 mod area;
 mod position;

@@ -16,7 +16,7 @@ impl Position {
         Self { x_m, y_m }
     }
 
-    /// Whether both coordinates are finite.
+    /// Returns whether both coordinates are finite.
     #[must_use]
     pub const fn is_finite(self) -> bool {
         self.x_m.is_finite() && self.y_m.is_finite()
@@ -49,7 +49,7 @@ impl Position {
 /// A velocity in the plane, in metres per second.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Velocity {
-    /// To the right.
+    /// Velocity to the right.
     pub x_mps: f64,
     /// Up.
     pub y_mps: f64,

@@ -8,10 +8,10 @@ use hopline_core::{Duration, Instant, Stream};
 #[cfg(test)]
 mod tests;
 
-/// Which form of random waypoint.
+/// Random waypoint mobility model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RandomWaypoint {
-    /// As `setdest` version 1: not stationary.
+    /// `setdest` version 1: not stationary.
     Setdest(SetdestWaypoint),
     /// Perfect simulation: stationary.
     Stationary(StationaryWaypoint),
@@ -24,7 +24,7 @@ pub enum RandomWaypoint {
 /// results.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SetdestWaypoint {
-    /// Where nodes move.
+    /// Area in which nodes move.
     pub area: Area,
     /// Speeds are uniform in (0, `max_speed_mps`] m/s. Range: (0, [`TOP_SPEED_MPS`](Self::TOP_SPEED_MPS)].
     pub max_speed_mps: f64,
@@ -36,7 +36,7 @@ pub struct SetdestWaypoint {
 /// INFOCOM 2005): no warm-up, no decay of speed. Exists because the minimum speed is positive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StationaryWaypoint {
-    /// Where nodes move.
+    /// Area in which nodes move.
     pub area: Area,
     /// Least speed in m/s, > 0.
     pub min_speed_mps: f64,
@@ -47,7 +47,7 @@ pub struct StationaryWaypoint {
     pub pause: Duration,
 }
 
-/// Why a random waypoint model cannot be simulated.
+/// Reason for which a random waypoint model cannot be simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RandomWaypointError {
     /// A side of the area is not a positive number.
@@ -65,10 +65,10 @@ pub enum RandomWaypointError {
 const MOST_TRIPS: f64 = 1e7;
 
 impl RandomWaypoint {
-    /// Trips that the nodes of a network together may make, for whoever draws many paths: about a gigabyte of them.
+    /// Limit of the trips of all nodes together, for callers that draw many paths: about a gigabyte of trips.
     pub const MOST_TRIPS_IN_ALL: f64 = 2e7;
 
-    /// About how many trips a node makes in `duration`, if all are at the highest speed.
+    /// Returns the approximate number of trips of a node in `duration`, if all are at the highest speed.
     #[must_use]
     pub fn most_trips(&self, duration: Duration) -> f64 {
         match *self {

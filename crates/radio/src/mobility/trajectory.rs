@@ -15,7 +15,7 @@ pub struct Trajectory {
     corners: Vec<Corner>,
 }
 
-/// Where the node is when its velocity changes.
+/// Position of the node at a change of its velocity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Corner {
     at: Instant,
@@ -30,15 +30,15 @@ pub struct Cursor(usize);
 /// The order that ns-2 writes `at t "$node setdest x y speed"`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SetDest {
-    /// When the order takes effect.
+    /// Time at which the order takes effect.
     pub at: Instant,
-    /// Where to go, in a straight line from wherever the node is at `at`.
+    /// Destination, reached in a straight line from the node's position at `at`.
     pub to: Position,
-    /// How fast, in m/s. The node stops where it is if this is not positive.
+    /// Speed in m/s. The node stops where it is if this is not positive.
     pub speed_mps: f64,
 }
 
-/// Why a list of waypoints is not a trajectory. `index` counts waypoints from 0.
+/// Reason for which a list of waypoints is not a trajectory. `index` counts waypoints from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WaypointError {
     /// There are no waypoints.
@@ -126,7 +126,7 @@ impl Trajectory {
         (0..self.corners.len()).map(|leg| self.velocity_on_leg(leg).speed_mps()).fold(0.0, f64::max)
     }
 
-    /// Whether the node never moves.
+    /// Returns whether the node never moves.
     #[must_use]
     pub fn is_static(&self) -> bool {
         self.corners.iter().all(|corner| corner.position == self.corners[0].position)
@@ -148,7 +148,7 @@ impl Trajectory {
         }
     }
 
-    /// When the last leg ends.
+    /// Returns the end of the last leg.
     #[must_use]
     pub fn end(&self) -> Instant {
         self.corners.last().expect("a trajectory has a corner").at
@@ -205,7 +205,7 @@ impl Trajectory {
 /// The longest leg: 31.7 years. A slower walk is cut there, so that its end is still an instant.
 const LONGEST_LEG: Duration = Duration::from_secs(1_000_000_000);
 
-/// How long the leg from `from` to `to` at `speed_mps` > 0 takes when it begins at `start`, and where it ends.
+/// Returns the duration and the end position of the leg from `from` to `to` at `speed_mps` > 0 that begins at `start`.
 pub(super) fn leg(from: Position, to: Position, speed_mps: f64, start: Instant) -> (Duration, Position) {
     let exact = from.distance_m(to) / speed_mps;
     let limit = LONGEST_LEG.as_nanos().min(Instant::FAR_FUTURE.since(start).as_nanos());

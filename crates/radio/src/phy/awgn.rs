@@ -39,7 +39,7 @@ pub const fn noise_bandwidth_hz(rate: Rate) -> f64 {
 /// The probability that at least one of `bits` data bits sent at `rate` is wrong when the SINR is `sinr`, linear.
 /// Falls with `sinr`, rises with `bits`; 1 for any practical frame if `sinr` is not positive.
 ///
-/// A frame whose SINR changes is cut where it changes: the probabilities of its parts *not* to fail multiply.
+/// The errors of a frame with a changing SINR are computed piecewise: the success probabilities of the pieces multiply.
 #[must_use]
 pub fn frame_error_rate(rate: Rate, sinr: f64, bits: u64) -> f64 {
     frame_error_rate_of(rate, symbol_error_rate(rate, sinr), bits)
@@ -70,7 +70,7 @@ fn frame_error_rate_of(rate: Rate, symbol: Probability, bits: u64) -> f64 {
     symbol.any_of(bits.div_ceil(bits_each(rate)))
 }
 
-/// Data bits of a symbol whose errors are counted.
+/// Returns the data bits per symbol of the symbol error rate.
 const fn bits_each(rate: Rate) -> u64 {
     match rate {
         Rate::Cck5_5 => 4,

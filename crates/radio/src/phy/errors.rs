@@ -1,5 +1,5 @@
-//! Which packets a link corrupts: independent bit errors, lost packets, and bursts (Gilbert–Elliott) in packets or
-//! in time. For wired links, and for radio links on top of what interference does.
+//! Packet corruption by a link: independent bit errors, lost packets, and bursts (Gilbert–Elliott) in packets or in time.
+//! For wired links, and for radio links on top of interference.
 
 use core::num::NonZeroU32;
 use hopline_core::{Duration, Instant, Stream};
@@ -12,9 +12,9 @@ mod tests;
 pub struct Probability(f64);
 
 impl Probability {
-    /// What never happens.
+    /// Probability of an impossible event.
     pub const ZERO: Self = Self(0.0);
-    /// What always happens.
+    /// Probability of a certain event.
     pub const ONE: Self = Self(1.0);
 
     /// `p`, if it is in [0, 1].
@@ -23,7 +23,7 @@ impl Probability {
         if p >= 0.0 && p <= 1.0 { Some(Self(p)) } else { None }
     }
 
-    /// As a number.
+    /// Returns the probability as a number.
     #[must_use]
     pub const fn get(self) -> f64 {
         self.0
@@ -50,18 +50,18 @@ impl Probability {
     }
 }
 
-/// How a link corrupts packets.
+/// Model of packet corruption on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub enum ErrorModel {
-    /// Not at all.
+    /// No corruption.
     #[default]
     None,
-    /// Each packet is lost with this probability, independently of its length and of the others.
+    /// Loss of each packet with this probability, independently of its length and of other packets.
     PacketLoss(Probability),
     /// Each bit is wrong with this probability, the bit error ratio, independently of the others. ns-2 `ErrorModel`
     /// with `unit bit` does the same.
     BitErrors(Probability),
-    /// Of each so many packets the last is lost, without chance; 1: all.
+    /// Deterministic loss of every n-th packet; 1: all.
     EveryNth(NonZeroU32),
     /// Bursts counted in packets. One lasts while nothing is sent, as no radio's does: a sender that backs off meets it again.
     GilbertPackets(GilbertPackets),
@@ -211,7 +211,7 @@ impl ErrorProcess {
         &self.model
     }
 
-    /// Whether a packet of `bits` bits that begins at `now` and lasts for `duration` is corrupted.
+    /// Returns whether a packet of `bits` bits that begins at `now` and lasts for `duration` is corrupted.
     ///
     /// Call once a packet, in order of time. Of a packet that begins before the previous one's end, the overlap is
     /// taken to see the state at that end. Draws nothing from `stream` under [`ErrorModel::None`] and [`ErrorModel::EveryNth`].

@@ -1,4 +1,4 @@
-//! A uniform cell grid: who is within a distance of a point.
+//! Uniform cell grid that finds the nodes within a distance of a point.
 //!
 //! The plane is cut into square cells, and the cells are folded onto a torus of 64 × 64 buckets. Folding needs no
 //! bounds, no hashing and no growth: positions may be anywhere, and what lands in the same bucket from far away
@@ -18,7 +18,7 @@ const SIDE: i64 = 64;
 pub struct CellGrid {
     cell_m: f64,
     buckets: Vec<Vec<(NodeId, Position)>>,
-    /// By node index.
+    /// Positions by node index.
     positions: Vec<Option<Position>>,
     len: usize,
 }
@@ -50,7 +50,7 @@ impl CellGrid {
         self.buckets[bucket].push((node, position));
     }
 
-    /// Takes `node` out; nothing happens if it is not in the grid.
+    /// Removes `node`; does nothing if it is not in the grid.
     pub fn remove(&mut self, node: NodeId) {
         if let Some(old) = self.positions.get_mut(node.index()).and_then(Option::take) {
             self.take_out(self.bucket_of(old), node);
@@ -58,7 +58,7 @@ impl CellGrid {
         }
     }
 
-    /// Where `node` was last placed.
+    /// Returns the last position of `node`.
     #[must_use]
     pub fn position(&self, node: NodeId) -> Option<Position> {
         self.positions.get(node.index()).copied().flatten()
@@ -70,14 +70,14 @@ impl CellGrid {
         self.len
     }
 
-    /// Whether no node is in the grid.
+    /// Returns whether no node is in the grid.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Fills `found` with all nodes at most `radius_m` from `centre`, in the order of their ids. What was in `found`
-    /// is dropped. A node at `centre` counts; a negative or NaN radius finds nobody.
+    /// Fills `found` with all nodes at most `radius_m` from `centre`, in the order of their ids. The previous content of
+    /// `found` is dropped. A node at `centre` counts; a negative or NaN radius finds no node.
     pub fn within(&self, centre: Position, radius_m: f64, found: &mut Vec<NodeId>) {
         found.clear();
         if radius_m.is_nan() || radius_m < 0.0 {

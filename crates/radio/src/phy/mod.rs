@@ -18,11 +18,11 @@ use sensitivity::Sensitivity;
 pub struct Config {
     /// Powers, gains and thresholds.
     pub radio: RadioParams,
-    /// How power falls with distance.
+    /// Propagation model: received power as a function of distance.
     pub propagation: Propagation,
-    /// What a radio does with the signals that arrive.
+    /// Reception model: treatment of arriving signals.
     pub reception: ReceptionModel,
-    /// How weak a frame may be at each rate.
+    /// Lowest decodable power at each rate.
     pub sensitivity: Sensitivity,
 }
 
@@ -54,8 +54,8 @@ impl Config {
         config
     }
 
-    /// A card of 802.11b: 15 dBm (the nominal power of the card whose [sensitivities](sensitivity::DBM) these are) on
-    /// 2437 MHz, each rate with its own reach.
+    /// An 802.11b card at 15 dBm on 2437 MHz, each rate with its own range. The power is the nominal power of the card that
+    /// the [sensitivities](sensitivity::DBM) describe.
     #[must_use]
     pub fn dot11b_ranges() -> Self {
         Self::wavelan().with_ranges(2437e6, 15.0, Rate::Cck11)

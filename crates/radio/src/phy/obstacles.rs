@@ -14,7 +14,7 @@ mod tests;
 pub struct Obstacle {
     /// At least two. From three on the last is joined with the first.
     pub corners: Vec<Position>,
-    /// What each wall takes, in dB, ≥ 0.
+    /// Attenuation of each wall, in dB, ≥ 0.
     pub loss_db: f64,
 }
 
@@ -28,21 +28,21 @@ pub struct Obstacles {
 #[derive(Clone, Debug)]
 struct Solid {
     walls: Vec<[Position; 2]>,
-    /// Its least and greatest coordinates.
+    /// Bounding box: least and greatest coordinates.
     least: Position,
     greatest: Position,
-    /// What passes through one wall.
+    /// Share of the power that passes through one wall.
     share: f64,
 }
 
 impl Obstacles {
-    /// What stands between nodes.
+    /// Creates the obstacles of a network.
     #[must_use]
     pub fn new(obstacles: &[Obstacle]) -> Self {
         Self { solid: obstacles.iter().map(Solid::new).collect() }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no obstacles.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.solid.is_empty()
@@ -51,7 +51,7 @@ impl Obstacles {
     /// The factor on power that passes from `a` to `b`: the same in both directions.
     #[must_use]
     pub fn gain(&self, a: Position, b: Position) -> f64 {
-        // A line that touches a corner must be judged alike whoever sends.
+        // A line that touches a corner must be judged alike in both directions.
         let (from, to) = if (a.x_m, a.y_m) <= (b.x_m, b.y_m) { (a, b) } else { (b, a) };
         self.solid.iter().map(|solid| solid.gain(from, to)).product()
     }
@@ -83,7 +83,7 @@ impl Solid {
         self.walls.iter().filter(|wall| crosses(from, to, **wall)).map(|_| self.share).product()
     }
 
-    /// Whether the line passes by for certain.
+    /// Returns whether the line is certain to miss the obstacle.
     fn is_beside(&self, from: Position, to: Position) -> bool {
         from.x_m.max(to.x_m) < self.least.x_m
             || from.x_m.min(to.x_m) > self.greatest.x_m
@@ -92,8 +92,8 @@ impl Solid {
     }
 }
 
-/// Whether the line between two points crosses a wall. A corner belongs to one side of the line, and a point on a wall to one
-/// side of that, so that a line through the corner of a building crosses both of its walls or none.
+/// Returns whether the line between two points crosses a wall. A corner belongs to one side of the line, and a point on a
+/// wall to one side of the wall. A line through the corner of a building therefore crosses both of its walls or none.
 fn crosses(from: Position, to: Position, [one, other]: [Position; 2]) -> bool {
     let left_of_line = |point| area(from, to, point) > 0.0;
     let left_of_wall = |point| area(one, other, point) > 0.0;

@@ -1,4 +1,4 @@
-//! Received power as a function of distance, and the radio whose power it is.
+//! Received power as a function of distance, and the parameters of the transmitting radio.
 //!
 //! Units are in the names: watts, metres, hertz; `db` for ratios, `dbm` for power over one milliwatt. Gains and
 //! system loss are linear ratios, as in Friis' formula.
@@ -22,7 +22,7 @@ const REFERENCE_TEMPERATURE_K: f64 = 290.0;
 /// [reach](Propagation::reach_m); it touches 0.27 % of the draws.
 pub const SHADOWING_LIMIT_SIGMAS: f64 = 3.0;
 
-/// One radio: what it sends with and what it needs to receive. All nodes of a network share one.
+/// Parameters of a radio: transmission and reception. All nodes of a network share one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RadioParams {
     /// Carrier frequency in Hz, > 0. ns-2 `Phy/WirelessPhy freq_`.
@@ -42,7 +42,8 @@ pub struct RadioParams {
     pub rx_threshold_w: f64,
     /// Weakest power in W that makes the medium busy. ns-2 `CSThresh_`.
     pub cs_threshold_w: f64,
-    /// By how many dB a frame must exceed another to be received in spite of it (pairwise capture). ns-2 `CPThresh_`.
+    /// Capture threshold in dB: margin of a frame over another one to be received in spite of it (pairwise capture). ns-2
+    /// `CPThresh_`.
     pub capture_threshold_db: f64,
     /// Bandwidth in Hz over which noise is collected; used by SINR reception only.
     pub bandwidth_hz: f64,
@@ -113,7 +114,7 @@ impl RadioParams {
     }
 }
 
-/// How power falls with distance.
+/// Propagation model: received power as a function of distance.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub enum Propagation {
     /// Friis 1946: power falls with d².
@@ -153,7 +154,7 @@ pub struct Shadowing {
     pub median: LogDistance,
     /// Standard deviation in dB, ≥ 0. Default 4. Deviations are cut off at [`SHADOWING_LIMIT_SIGMAS`].
     pub deviation_db: f64,
-    /// What gets a deviation of its own. Default: each frame at each receiver.
+    /// Scope of one shadowing deviation. Default: each frame at each receiver.
     pub draw: ShadowingDraw,
 }
 
@@ -164,12 +165,12 @@ impl Default for Shadowing {
     }
 }
 
-/// What gets a shadowing deviation of its own.
+/// Scope of one shadowing deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShadowingDraw {
-    /// Each pair of nodes, once per run, the same in both directions: obstacles that stand still.
+    /// Each pair of nodes, once per run, the same in both directions. Models stationary obstacles.
     PerLink,
-    /// Each frame at each receiver, independently: ns-2's reading.
+    /// Each frame at each receiver, independently, as ns-2 does.
     PerFrame,
 }
 

@@ -1,4 +1,4 @@
-//! What a radio makes of the signals that arrive: one receiver, several named readings.
+//! Reception of arriving signals by a radio: one receiver with several named models.
 
 use super::awgn::ErrorRates;
 use super::propagation::RadioParams;
@@ -13,16 +13,16 @@ mod tests;
 
 use sinr::Interference;
 
-/// What a radio does with the signals that arrive.
+/// Model of a radio's reception of arriving signals.
 ///
-/// The three differ in what becomes of a frame that can be sensed and not decoded, and in how interference counts.
+/// The three differ in the treatment of a frame that can be sensed and not decoded, and in the effect of interference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ReceptionModel {
     /// The radio locks onto every frame that it can sense, and onto no other until that has ended; a frame too weak to
     /// decode ends as an error. Pairwise capture: a locked frame survives frames weaker by the capture threshold, and
     /// any other destroys both. This is ns-2.
     LockOnSensed,
-    /// The radio locks only onto frames strong enough to decode; the others are energy that makes the medium busy.
+    /// The radio locks only onto frames strong enough to decode; all other frames are energy that makes the medium busy.
     /// Pairwise capture against every signal in the air. This is close to ns-3.
     #[default]
     LockOnDecodable,
@@ -38,7 +38,7 @@ pub struct Arrival {
     pub id: u32,
     /// Received power in W, at least the carrier-sense threshold.
     pub power_w: f64,
-    /// When the signal ends here.
+    /// Time at which the signal ends at this receiver.
     pub end: Instant,
     /// Rate of the frame.
     pub rate: Rate,
@@ -46,17 +46,17 @@ pub struct Arrival {
     pub bits: u32,
 }
 
-/// What became of the frame that the radio had locked onto.
+/// Result for the frame onto which the radio had locked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict {
     /// The radio had not locked onto it.
     Missed,
-    /// It can be decoded, with this probability.
+    /// Decodable with this probability.
     Decodable {
         /// 1 but for [`ReceptionModel::CumulativeSinr`].
         probability: f64,
     },
-    /// It cannot be decoded.
+    /// Not decodable.
     Damaged,
 }
 
@@ -64,7 +64,7 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {
     model: ReceptionModel,
-    /// By rate, in the order of [`Rate::ALL`].
+    /// Thresholds by rate, in the order of [`Rate::ALL`].
     rx_w: [f64; Rate::ALL.len()],
     capture_ratio: f64,
     noise_w: f64,
@@ -95,7 +95,7 @@ impl Thresholds {
     }
 }
 
-/// Whether the antenna is free to listen.
+/// State of the antenna.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 enum Antenna {
     #[default]
@@ -133,7 +133,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// What the carrier does, own transmissions aside.
+    /// Returns the state of the carrier, own transmissions aside.
     #[must_use]
     pub fn activity(&self) -> Activity {
         match &self.lock {

@@ -1,4 +1,4 @@
-//! How weak a frame may be at each rate.
+//! Receiver sensitivity: the lowest power of a decodable frame at each rate.
 
 use super::propagation::{RadioParams, db_to_ratio};
 use crate::rate::Rate;
@@ -6,10 +6,10 @@ use crate::rate::Rate;
 /// The weakest power at which frames are decoded, absent interference.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub enum Sensitivity {
-    /// At every rate the receive threshold of the radio.
+    /// The receive threshold of the radio at every rate.
     #[default]
     Alike,
-    /// As [`DBM`] has it, all moved together so that the receive threshold of the radio is that of this rate.
+    /// The values of [`DBM`], all shifted so that this rate has the receive threshold of the radio.
     ByRate(Rate),
 }
 
@@ -21,7 +21,7 @@ pub enum Sensitivity {
 pub const DBM: [f64; 12] =
     [-91.0, -88.0, -85.0, -82.0, -82.0, -81.0, -79.0, -77.0, -74.0, -70.0, -66.0, -65.0];
 
-/// That of `rate` in [`DBM`].
+/// Returns the sensitivity of `rate` in [`DBM`].
 #[must_use]
 pub const fn dbm(rate: Rate) -> f64 {
     DBM[rate as usize]

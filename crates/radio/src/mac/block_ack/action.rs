@@ -12,7 +12,7 @@ use hopline_wire::dot11::{
     STATUS_REQUEST_DECLINED, STATUS_SUCCESS,
 };
 
-/// What an ADDBA Request asks for.
+/// Content of an ADDBA Request.
 struct Wish {
     dialog_token: u8,
     kind: BlockAckKind,
@@ -21,7 +21,7 @@ struct Wish {
     start: Seq16,
 }
 
-/// What an ADDBA Response says.
+/// Content of an ADDBA Response.
 struct Verdict {
     dialog_token: u8,
     status: u16,
@@ -32,7 +32,7 @@ struct Verdict {
 }
 
 impl<M: Copy + Debug> Mac<M> {
-    /// Whether an action frame wants the medium.
+    /// Returns whether an action frame waits for the medium.
     pub(in super::super) fn has_action_due(&self) -> bool {
         self.block_ack.as_ref().and_then(|b| b.setup.as_ref()).is_some_and(|setup| setup.has_waiting())
     }
@@ -106,7 +106,7 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// What to do now for the block's receiver.
+    /// Returns the next step for the block's receiver.
     pub(super) fn next_for_block(&mut self, now: Instant) -> Next {
         let Some(block) = &mut self.block_ack else { return Next::Burst };
         let (to, account) = (block.sender.receiver(), block.sender.account());
@@ -140,13 +140,13 @@ impl<M: Copy + Debug> Mac<M> {
         self.access(now);
     }
 
-    /// 802.11-2020 §10.25.4: whoever sends blocks without an agreement is told that there is none.
+    /// Answers a block without an agreement by a DELBA (802.11-2020 §10.25.4).
     pub(super) fn refuse_block(&mut self, now: Instant, to: MacAddr) {
         self.stats.unagreed += 1;
         self.queue_delba(now, to, REASON_UNKNOWN_BA);
     }
 
-    /// Agreements have been silent for too long (802.11-2020 §10.25.5).
+    /// Informs the senders of expired agreements by a DELBA (802.11-2020 §10.25.5).
     pub(super) fn tell_of_timeout(&mut self, now: Instant, senders: &[MacAddr]) {
         for &to in senders {
             self.queue_delba(now, to, REASON_TIMEOUT);

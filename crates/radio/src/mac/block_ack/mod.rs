@@ -27,7 +27,7 @@ const SEQUENCES: u16 = 4096;
 /// The one traffic identifier in use: best effort.
 const TID: u8 = 0;
 
-/// How far `sequence` comes after `base` on the circle of 4096.
+/// Returns the distance from `base` to `sequence` on the circle of 4096.
 const fn ahead(sequence: Seq16, base: Seq16) -> u16 {
     sequence.0.wrapping_sub(base.0) % SEQUENCES
 }
@@ -42,16 +42,16 @@ const fn forward(sequence: Seq16, n: u16) -> Seq16 {
 pub(super) struct BlockAck<M> {
     sender: Sender<M>,
     receiver: Receiver<M>,
-    /// With [`BlockAckSetup::Addba`].
+    /// Setup of agreements; only with [`BlockAckSetup::Addba`].
     setup: Option<Setup>,
 }
 
-/// Whether an MSDU that was handed over gives the station something new to contend for.
+/// Effect of adding an MSDU on the station's contention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Added {
-    /// It does.
+    /// The station now contends for the medium.
     First,
-    /// It waits for what the station contends for already.
+    /// The MSDU waits behind the service for which the station contends already.
     Later,
 }
 
@@ -66,7 +66,7 @@ impl<M: Copy + Debug> BlockAck<M> {
         self.receiver.held()
     }
 
-    /// What a station with this policy needs.
+    /// Returns the block acknowledgment state for a configuration, if its policy needs any.
     pub(super) fn of(config: &Config) -> Option<Box<Self>> {
         let setup = match config.block_ack_setup {
             BlockAckSetup::None => None,
@@ -81,12 +81,12 @@ impl<M: Copy + Debug> BlockAck<M> {
         }
     }
 
-    /// What waits at the recipient for earlier MSDUs of `from`: those will not come any more.
+    /// Releases MSDUs of `from` that the recipient holds back for earlier ones, which will not arrive any more.
     pub(super) fn release_from(&mut self, from: MacAddr, events: &mut VecDeque<Event<M>>) {
         self.receiver.release(from, events);
     }
 
-    /// Whether blocks of `from` are not agreed on, and should be.
+    /// Returns whether blocks of `from` need an agreement and have none.
     fn lacks_agreement(&self, from: MacAddr) -> bool {
         self.setup.is_some() && !self.receiver.knows(from)
     }
@@ -219,7 +219,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.finish_msdu(now);
     }
 
-    /// On to what is left of the block, or to the MSDU for somebody else that waited for its end.
+    /// Continues with the rest of the block, or with the MSDU for another receiver that waited for its end.
     pub(super) fn serve_rest(&mut self) {
         self.service = Service::Nothing;
         let Some(block) = &mut self.block_ack else { return };

@@ -25,7 +25,7 @@ pub(super) struct Parcel<M> {
     pub(super) body: M,
 }
 
-/// What became of a data frame.
+/// Result of receiving a data frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     /// Delivered, or held until earlier ones are here.
@@ -37,7 +37,7 @@ pub(super) enum Taken {
 #[derive(Clone, Debug)]
 struct Agreement<M> {
     from: MacAddr,
-    /// When something was last heard of it.
+    /// Time at which the sender was last heard.
     heard: Instant,
     scoreboard: Scoreboard,
     /// The MSDU to be delivered next (WinStart_B).
@@ -46,7 +46,7 @@ struct Agreement<M> {
     held: Box<[Option<M>]>,
 }
 
-/// What has arrived, for the BlockAck. It remembers what has been delivered, in case the BlockAck gets lost.
+/// Record of received MSDUs, for the BlockAck. It keeps delivered MSDUs in case the BlockAck gets lost.
 #[derive(Clone, Copy, Debug)]
 struct Scoreboard {
     /// The sequence number of bit 0 (WinStart_R).
@@ -95,7 +95,7 @@ impl<M: Copy> Receiver<M> {
         Taken::New
     }
 
-    /// Takes a request: nothing before `start` will come any more.
+    /// Handles a BlockAckReq: no MSDU before `start` will arrive any more.
     pub(super) fn request(
         &mut self,
         now: Instant,
@@ -136,7 +136,7 @@ impl<M: Copy> Receiver<M> {
         true
     }
 
-    /// Whether there is an agreement with `from`.
+    /// Returns whether there is an agreement with `from`.
     pub(super) fn knows(&self, from: MacAddr) -> bool {
         self.agreements.iter().any(|a| a.from == from)
     }
@@ -166,7 +166,7 @@ impl<M: Copy> Receiver<M> {
         dropped
     }
 
-    /// When the agreement was heard of that has been silent for longest.
+    /// Returns the time at which the longest-silent sender was last heard.
     pub(super) fn longest_silent(&self) -> Option<Instant> {
         self.agreements.iter().map(|agreement| agreement.heard).min()
     }

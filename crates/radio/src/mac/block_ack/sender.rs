@@ -6,13 +6,13 @@ use hopline_core::{Instant, Seq16};
 use hopline_wire::dot11::MacAddr;
 use std::collections::VecDeque;
 
-/// The MSDUs for one receiver, oldest first, and one for somebody else that waits.
+/// MSDUs for one receiver, oldest first, and one that waits for another receiver.
 #[derive(Clone, Debug)]
 pub(super) struct Sender<M> {
     block_size: usize,
     to: MacAddr,
     pending: VecDeque<Pending<M>>,
-    /// With the moment at which it came.
+    /// MSDU for another receiver, with the time at which it was added.
     parked: Option<(Msdu<M>, Instant)>,
     /// The next sequence number for each receiver (802.11-2020 §10.3.2.14.2).
     next: Vec<(MacAddr, Seq16)>,
@@ -21,11 +21,11 @@ pub(super) struct Sender<M> {
     gap: Gap,
 }
 
-/// Whether the receiver may hold MSDUs back for one that will not come.
+/// Gap in the sequence numbers: the receiver may hold MSDUs back for one that will not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gap {
     None,
-    /// It may: a BlockAckReq must tell it.
+    /// A gap of which a BlockAckReq must inform the receiver.
     Untold,
 }
 
@@ -34,25 +34,25 @@ enum Gap {
 pub(super) struct Pending<M> {
     pub(super) msdu: Msdu<M>,
     pub(super) sequence: Seq16,
-    /// When it came.
+    /// Time at which the MSDU was added.
     since: Instant,
-    /// How often a BlockAck did not name it.
+    /// Number of BlockAcks that did not acknowledge it.
     losses: u8,
     stage: Stage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// For a burst to come.
+    /// Waits for a later burst.
     Waiting,
-    /// In the burst under way, and not sent yet.
+    /// In the current burst, and not sent yet.
     Planned,
     /// Sent; the BlockAck will tell.
     Sent,
 }
 
 impl<M: Copy> Pending<M> {
-    /// Whether it has been sent before.
+    /// Returns whether it has been sent before.
     pub(super) const fn is_retry(&self) -> bool {
         self.losses > 0
     }
@@ -93,7 +93,7 @@ impl<M: Copy> Sender<M> {
         self.push(since, msdu);
     }
 
-    /// Adds to the block, or parks what is for somebody else.
+    /// Adds an MSDU to the block, or parks it if it is for another receiver.
     pub(super) fn add(&mut self, now: Instant, msdu: Msdu<M>) {
         if msdu.to == self.to { self.push(now, msdu) } else { self.parked = Some((msdu, now)) }
     }
@@ -102,23 +102,23 @@ impl<M: Copy> Sender<M> {
         self.parked.take()
     }
 
-    /// Whether there are MSDUs to send, or a gap to tell of.
+    /// Returns whether there are MSDUs to send, or a gap to report.
     pub(super) fn has_work(&self) -> bool {
         !self.pending.is_empty() || self.gap == Gap::Untold
     }
 
-    /// Whether a BlockAckReq is due rather than data: after one that got no answer, or to tell of a gap.
+    /// Returns whether a BlockAckReq is due in place of data: after an unanswered block, or to report a gap.
     pub(super) fn is_request_due(&self) -> bool {
         self.pending.is_empty() || self.pending.iter().any(|p| p.stage == Stage::Sent)
     }
 
-    /// Whether the receiver is to be asked about something.
+    /// Returns whether the receiver owes a BlockAck or must be informed of a gap.
     pub(super) fn account(&self) -> Account {
         let is_open = self.gap == Gap::Untold || self.pending.iter().any(|p| p.stage == Stage::Sent);
         if is_open { Account::Open } else { Account::Settled }
     }
 
-    /// There is no agreement any more: what was sent is due again, and the receiver waits for nothing.
+    /// Ends the agreement: MSDUs that were sent are due again, and the receiver waits for none.
     pub(super) fn forget(&mut self) {
         self.gap = Gap::None;
         self.silences = 0;
@@ -128,7 +128,7 @@ impl<M: Copy> Sender<M> {
         }
     }
 
-    /// Takes the oldest MSDU out of the block, to be sent by other means. Its number goes to the next.
+    /// Removes the oldest MSDU from the block, to be sent by other means. The next MSDU gets its sequence number.
     pub(super) fn take_oldest(&mut self) -> Option<(Msdu<M>, Instant)> {
         let oldest = self.pending.pop_front()?;
         let next = self.next.iter_mut().filter(|(to, _)| *to == self.to).map(|(_, next)| next);
@@ -160,7 +160,7 @@ impl<M: Copy> Sender<M> {
         Some(*next)
     }
 
-    /// Where the receiver's window must begin: at the oldest MSDU not acknowledged.
+    /// Returns the start of the receiver's window: the oldest MSDU that is not acknowledged.
     pub(super) fn start(&self) -> Seq16 {
         self.pending.front().map_or_else(|| self.next_sequence(), |p| p.sequence)
     }

@@ -1,5 +1,5 @@
-//! What the originator knows of its agreements, and the action frames of both sides on their way (802.11-2020 §10.25.2,
-//! §10.25.4, §10.25.5).
+//! The originator's state of its agreements, and the pending action frames of both sides (802.11-2020 §10.25.2, §10.25.4,
+//! §10.25.5).
 
 use super::super::duplicates::DuplicateCache;
 use super::WINDOW;
@@ -8,12 +8,12 @@ use hopline_core::{Duration, Instant, Seq16};
 use hopline_wire::dot11::{BlockAckAction, MacAddr};
 use std::collections::VecDeque;
 
-/// How long after the end of a request its response may come: 100 TU. The standard leaves it to the station
-/// (ADDBAFailureTimeout); a response waits for the medium like data.
+/// Timeout of the response, from the end of the request: 100 TU. The standard leaves it to the station
+/// (ADDBAFailureTimeout); a response contends for the medium like data.
 const RESPONSE_TIMEOUT: Duration = Duration::from_micros(100 * TU_US);
-/// Requests in a row, each of them repeated like data, before the originator does without.
+/// Successive requests, each of them retransmitted like data, before the originator pauses.
 const MAX_REQUESTS: u8 = 3;
-/// For how long it then does.
+/// Duration of the pause.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Most action frames that wait; what comes on top is not sent.
 const MAX_WAITING: usize = 64;
@@ -30,12 +30,12 @@ pub(super) struct Setup {
     pub(super) heard: DuplicateCache,
 }
 
-/// Where the originator stands with a recipient.
+/// State of the originator's agreement with a recipient.
 #[derive(Clone, Copy, Debug)]
 enum Standing {
     /// There is no agreement.
     None,
-    /// It was asked for; the response may come until then.
+    /// A request was sent; the response is due by `until`.
     Asked {
         token: u8,
         requests: u8,
@@ -52,18 +52,18 @@ enum Standing {
     },
 }
 
-/// What an originator that has won the medium does.
+/// Next step of an originator that has won the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// It sends a burst, or asks about one.
+    /// Send a burst or a BlockAckReq.
     Burst,
-    /// It asks for an agreement.
+    /// Request an agreement.
     Ask,
-    /// It sends one MSDU, to be answered by an ACK.
+    /// Send one MSDU that is answered by an ACK.
     Single,
 }
 
-/// Whether the originator owes the recipient a BlockAckReq, under the agreement in which it sent.
+/// State of a burst under an agreement: whether the originator owes the recipient a BlockAckReq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Account {
     Settled,
@@ -75,13 +75,13 @@ pub(super) enum Account {
 pub(super) struct Outgoing {
     pub(super) to: MacAddr,
     pub(super) action: BlockAckAction,
-    /// Its number, once it has been sent.
+    /// Sequence number, once the frame has been sent.
     pub(super) sequence: Option<Seq16>,
     pub(super) failures: u8,
 }
 
 impl Setup {
-    /// What to do about MSDUs for `to`.
+    /// Returns the next step for MSDUs to `to`.
     pub(super) fn next(&mut self, now: Instant, to: MacAddr, account: Account) -> Next {
         let standing = self.standing(to);
         match *standing {
@@ -102,7 +102,7 @@ impl Setup {
         }
     }
 
-    /// Whether there is an agreement with `to`.
+    /// Returns whether there is an agreement with `to`.
     pub(super) fn stands(&self, to: MacAddr) -> bool {
         self.standings.iter().any(|(who, s)| *who == to && matches!(s, Standing::Stands { .. }))
     }

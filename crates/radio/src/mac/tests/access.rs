@@ -1,4 +1,4 @@
-//! When a frame may go out: DIFS, backoff, freezing, backoff after success (802.11-2020 §10.3.4.2, §10.3.4.3).
+//! Medium access: DIFS, backoff, freezing, backoff after success (802.11-2020 §10.3.4.2, §10.3.4.3).
 
 use super::*;
 use crate::mac::config::FirstAccess;

@@ -10,7 +10,7 @@ const MEASURED: Duration = Duration::from_secs(40);
 /// Propagation delay δ between any two stations.
 const DELAY: Duration = Duration::from_micros(1);
 
-/// What a saturated cell of 802.11b stations carries.
+/// Throughput and collisions of a saturated cell of 802.11b stations.
 #[derive(Clone, Copy, Debug)]
 struct Measurement {
     mbps: f64,
@@ -35,12 +35,12 @@ fn measure(config: &Config, stations: u32) -> Measurement {
     }
 }
 
-/// What stations that took no part in a collision wait after it.
+/// Deferral of stations that took no part in a collision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AfterCollision {
-    /// As in Bianchi 2000.
+    /// DIFS, as in Bianchi 2000.
     Difs,
-    /// As standardised, since they could not decode it (802.11-2020 §10.3.2.3.7).
+    /// EIFS, as standardised, since they could not decode the frames (802.11-2020 §10.3.2.3.7).
     Eifs,
 }
 

@@ -371,7 +371,7 @@ fn a_request_releases_what_waited_for_an_msdu_given_up() {
 #[test]
 fn the_first_request_tells_where_a_new_agreement_begins() {
     let mut station = Station::new(blocks());
-    // Of the first block the first frame is lost: nobody knows yet that there was one.
+    // The first frame of the first block is lost. The recipient does not know yet that there was one.
     station.hears(1000, 3200, qos(PEER, ME, 1, 1)).reports(held(1));
     station.hears(3210, 5410, qos(PEER, ME, 2, 0)).reports(held(2)).reports_nothing();
     station.hears(5420, 5804, bar(PEER, ME, 0)).reports_nothing().sends(5814, ba(ME, PEER, 0, 0b110));
@@ -436,12 +436,12 @@ fn requests_and_answers_from_nobody_change_nothing() {
     let mut station = Station::new(blocks());
     station.hears(1000, 1384, bar(OTHER, ME, 77)).sends(1394, ba(ME, OTHER, 77, 0)).reports_nothing();
     station.hears(3000, 3448, ba(OTHER, ME, 0, u64::MAX)).reports_nothing();
-    // An answer from somebody else is no answer.
+    // An answer from another station is no answer.
     station.offer(5000, [packet(0)]).sends(5000, qos(ME, PEER, 0, 0)).sends(7210, bar(ME, PEER, 0));
     station.is_answered(7210, ba(OTHER, ME, 0, 1)).reports_nothing();
     assert_eq!(station.mac.stats().block_ack_timeouts, 1);
     assert_eq!(station.next_sent().1.frame, bar(ME, PEER, 0));
-    // Another traffic identifier is not ours, nor is QoS data with another policy.
+    // Another traffic identifier belongs to no block of this station, nor does QoS data with another policy.
     let mut station = Station::new(blocks());
     let Frame::QosData { duration_us, ra, ta, sequence, retry, body, .. } = qos(PEER, ME, 0, 0) else {
         panic!()

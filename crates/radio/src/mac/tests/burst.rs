@@ -1,10 +1,10 @@
-//! Bursts, and who gets an ACK. A frame of [`packet`] takes 2192 µs, an ACK 304 µs, SIFS 10 µs, DIFS 50 µs.
+//! Bursts, and the frames that get an ACK. A frame of [`packet`] takes 2192 µs, an ACK 304 µs, SIFS 10 µs, DIFS 50 µs.
 
 use super::cell::Cell;
 use super::*;
 use crate::mac::config::AckPolicy;
 
-/// One exchange with its ACK.
+/// Duration of one exchange with its ACK.
 const EXCHANGE_US: u64 = DATA_US + 10 + CTS_US;
 
 fn bursts(limit_us: u64) -> Config {

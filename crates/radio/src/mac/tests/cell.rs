@@ -7,7 +7,7 @@ use crate::phy::reception::{Arrival, Receiver, ReceptionModel, Thresholds, Verdi
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What happens next, and to which station.
+/// Next event of the simulation, and its station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Happening {
     Wake(usize),
@@ -21,13 +21,13 @@ struct Flight {
     end: Instant,
 }
 
-/// One station with its radio and a source that always has a packet for `peer`.
+/// Station with its radio and a source that always has a packet for `peer`.
 struct Node {
     mac: Mac<u32>,
     receiver: Receiver,
     carrier: Activity,
     armed: Instant,
-    /// Who hears this node.
+    /// Nodes that receive from this node.
     neighbours: Vec<usize>,
     peer: Option<usize>,
     next_body: u32,
@@ -93,7 +93,7 @@ impl Cell {
         }
     }
 
-    /// Lets the cell live until `end`.
+    /// Runs the cell until `end`.
     pub(super) fn run(&mut self, end: Instant) {
         for i in 0..self.nodes.len() {
             self.drive(i);
@@ -118,7 +118,7 @@ impl Cell {
         cell
     }
 
-    /// What station `i` received, in order.
+    /// Returns the bodies that station `i` received, in order.
     pub(super) fn received(&self, i: usize) -> &[u32] {
         &self.nodes[i].received
     }
@@ -190,7 +190,7 @@ impl Cell {
         self.drive(at);
     }
 
-    /// Takes what the station has to say, and gives it the next packet.
+    /// Takes the outputs of the station, and gives it the next packet.
     fn drive(&mut self, i: usize) {
         let now = self.now;
         loop {

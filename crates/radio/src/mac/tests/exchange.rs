@@ -1,4 +1,4 @@
-//! Frame exchanges to the microsecond: interframe spaces, airtimes, duration fields, who answers what.
+//! Frame exchanges to the microsecond: interframe spaces, airtimes, duration fields, responses.
 
 use super::*;
 use crate::mac::config::{AckPolicy, Tap};
@@ -189,7 +189,7 @@ fn ns2_answers_no_rts_while_it_waits_for_data_it_has_cleared() {
     station.hears(1050, 1402, rts(PEER, ME, 6966)).sends(1412, cts(PEER, 6652));
     station.hears(7000, 7352, rts(OTHER, ME, 6966)).is_silent_until(8058);
     station.hears(8100, 8452, rts(OTHER, ME, 6966)).sends(8462, cts(OTHER, 6652));
-    // By the standard the CTS binds nobody but the others.
+    // By the standard the CTS binds only the other stations.
     let mut station = Station::new(dot11b_with_rts());
     station.hears(1000, 1352, rts(PEER, ME, 2830)).sends(1362, cts(PEER, 2516));
     station.hears(1700, 2052, rts(OTHER, ME, 2830)).sends(2062, cts(OTHER, 2516));

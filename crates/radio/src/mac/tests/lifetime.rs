@@ -1,4 +1,4 @@
-//! How long an MSDU is tried for, and how long a receiver waits for one. Frames and times as in [`super::block_ack`].
+//! MSDU lifetime at the sender, and timeout at the receiver. Frames and times as in [`super::block_ack`].
 
 use super::block_ack::{BA_US, BAR_US, QOS_US, ba, bar, blocks, deliver, deliver_held, held, once_more, qos};
 use super::cell::Cell;

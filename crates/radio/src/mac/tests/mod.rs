@@ -40,7 +40,7 @@ fn dot11b_with_rts() -> Config {
     Config { rts_threshold_bytes: 0, ..dot11b() }
 }
 
-/// A packet whose frame has 500 bytes under [`dot11b`].
+/// Returns a packet that makes a frame of 500 bytes under [`dot11b`].
 fn packet(body: u32) -> Msdu<u32> {
     Msdu { body, len_bytes: 464, to: PEER }
 }
@@ -76,7 +76,7 @@ fn again(frame: Frame<u32>) -> Frame<u32> {
     }
 }
 
-/// A stream whose first backoffs are these: pairs of contention window and slots.
+/// Returns a stream that draws these first backoffs: pairs of contention window and slots.
 fn stream_drawing(range: BackoffRange, draws: &[(u16, u32)]) -> Stream {
     let extra = u32::from(range == BackoffRange::Inclusive);
     (0..)
@@ -98,12 +98,12 @@ struct Station {
 }
 
 impl Station {
-    /// A station whose backoffs do not matter.
+    /// Creates a station with arbitrary backoffs.
     fn new(config: Config) -> Self {
         Self::drawing(config, &[])
     }
 
-    /// A station whose first backoffs are these: pairs of contention window and slots.
+    /// Creates a station that draws these first backoffs: pairs of contention window and slots.
     fn drawing(config: Config, draws: &[(u16, u32)]) -> Self {
         let stream = stream_drawing(config.backoff_range, draws);
         Self {
@@ -142,7 +142,7 @@ impl Station {
         }
     }
 
-    /// Lets the station act on its own up to and including `at`.
+    /// Runs the station on its own up to and including `at`.
     fn run(&mut self, at: Instant) -> &mut Self {
         while let Some(next) = self.next_own().filter(|&next| next <= at) {
             self.step(next);
@@ -151,7 +151,7 @@ impl Station {
         self
     }
 
-    /// Lets the station act on its own up to but excluding `at`, which becomes the present.
+    /// Runs the station on its own up to but excluding `at`, which becomes the present.
     fn run_before(&mut self, at: Instant) -> &mut Self {
         while let Some(next) = self.next_own().filter(|&next| next < at) {
             self.step(next);

@@ -7,7 +7,7 @@
 //! counter stands still while the medium is busy, so that the slot after a busy period belongs to the station that has
 //! just sent and has drawn no slots at all; and the retry limit ends each MSDU.
 
-/// Which reading of the backoff.
+/// Backoff model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chain {
     Bianchi2000,
@@ -25,7 +25,7 @@ pub(super) struct Backoff {
     pub(super) attempts: u32,
 }
 
-/// How long the medium is taken, in µs, interframe spaces included.
+/// Time for which the medium is occupied, in µs, interframe spaces included.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Occupancy {
     pub(super) slot: f64,

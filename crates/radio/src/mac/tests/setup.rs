@@ -14,11 +14,11 @@ use std::collections::BTreeSet;
 
 const ADDBA_US: u64 = 488;
 const DELBA_US: u64 = 464;
-/// From the start of a request to the end of its ACK.
+/// Time from the start of a request to the end of its ACK.
 const ASKED_US: u64 = ADDBA_US + 10 + CTS_US;
-/// How long a response may take: 100 TU.
+/// Timeout of a response: 100 TU.
 const PATIENCE_US: u64 = 102_400;
-/// How long a receiver that does not agree is left alone.
+/// Pause after a receiver has not agreed.
 const PAUSE_US: u64 = 1_000_000;
 
 fn addba() -> Config {
@@ -91,7 +91,7 @@ impl Station {
         self.gets_ack(at_us + ADDBA_US)
     }
 
-    /// One MSDU goes by itself and is acknowledged. Returns the end of the ACK.
+    /// Expects one MSDU that is sent alone and acknowledged. Returns the end of the ACK.
     fn sends_alone(&mut self, at_us: u64, sequence: u16, body: u32) -> u64 {
         self.sends(at_us, single(sequence, body));
         let end = self.gets_ack(at_us + DATA_US);
@@ -99,7 +99,7 @@ impl Station {
         end
     }
 
-    /// As [`Station::sends_alone`], whenever its backoff is over.
+    /// Expects the same as [`Station::sends_alone`], at the end of the backoff.
     fn goes_alone(&mut self, sequence: u16, body: u32) {
         let (at, transmission) = self.next_sent();
         assert_eq!(transmission.frame, single(sequence, body));
@@ -278,7 +278,7 @@ fn a_response_to_another_request_is_none() {
         station.sends_alone(at, 1, 0);
         assert_eq!(station.mac.stats().actions_ignored, 1, "{says:?}");
     }
-    // Nor is one from somebody else, nor one that nobody asked for.
+    // Nor is a response from another station, nor one without a request.
     let mut station = station();
     station.offer(1000, [packet(0)]);
     let asked = station.asks(1000, 0, wish(1, 0, 0));

@@ -7,7 +7,7 @@ use crate::rate::Rate;
 /// Places in the table, 6 KB; a power of two. With 64, three lanes of a hop take two and a half times as long; with 1024 nothing is won.
 const PLACES: usize = 256;
 
-/// What is remembered: the rate, the SINR bit by bit, and what came of them.
+/// Table entry: the rate, the bits of the SINR, and the symbol error rate for these.
 type Known = (Rate, u64, Probability);
 
 /// [`frame_error_rate`](super::frame_error_rate), to the last bit, from a table of what was asked for last.

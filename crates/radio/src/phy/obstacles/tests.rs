@@ -10,12 +10,12 @@ fn obstacle(loss_db: f64, corners: &[(f64, f64)]) -> Obstacle {
     Obstacle { corners: corners.iter().map(|&(x, y)| at(x, y)).collect(), loss_db }
 }
 
-/// A building from (10, 10) to (30, 20) whose walls take 6 dB.
+/// Returns a building from (10, 10) to (30, 20) with walls of 6 dB.
 fn building() -> Obstacles {
     Obstacles::new(&[obstacle(6.0, &[(10.0, 10.0), (30.0, 10.0), (30.0, 20.0), (10.0, 20.0)])])
 }
 
-/// What is lost between two points, in dB.
+/// Returns the loss between two points, in dB.
 fn loss_db(obstacles: &Obstacles, from: (f64, f64), to: (f64, f64)) -> f64 {
     let [from, to] = [from, to].map(|(x, y)| at(x, y));
     assert_eq!(obstacles.gain(from, to).to_bits(), obstacles.gain(to, from).to_bits(), "both ways alike");

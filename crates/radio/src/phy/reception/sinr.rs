@@ -4,7 +4,7 @@ use super::Lock;
 use crate::phy::awgn::ErrorRates;
 use hopline_core::Instant;
 
-/// How the frame being received has fared so far.
+/// Interference with the frame being received, up to now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Interference {
     start: Instant,

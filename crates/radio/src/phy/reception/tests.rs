@@ -1,4 +1,4 @@
-//! One receiver, and signals that begin and end around it. Times in µs, powers as multiples of the weakest decodable.
+//! One receiver, and signals that begin and end around it. Times in µs, powers as multiples of the lowest decodable power.
 
 use super::*;
 use hopline_core::Duration;
