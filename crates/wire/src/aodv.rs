@@ -21,13 +21,13 @@ pub struct Rreq {
     pub destination_only: bool,
     /// Hops from the originator to the node handling the request.
     pub hop_count: u8,
-    /// Identifies the request together with the originator.
+    /// Request id; unique together with the originator.
     pub id: u32,
-    /// Destination looked for.
+    /// Destination of the discovery.
     pub destination: Ipv4Addr,
     /// Latest sequence number known for the destination; `None` is the U flag.
     pub destination_seq: Option<Seq32>,
-    /// Who asks.
+    /// Originator of the request.
     pub originator: Ipv4Addr,
     /// The originator's own sequence number.
     pub originator_seq: Seq32,
@@ -48,9 +48,9 @@ pub struct Rrep {
     pub destination: Ipv4Addr,
     /// The destination's sequence number.
     pub destination_seq: Seq32,
-    /// Who asked for the route.
+    /// Originator of the request for the route.
     pub originator: Ipv4Addr,
-    /// How long the route is valid; whole milliseconds on the wire, rounded down, at most 2³² − 1.
+    /// Lifetime of the route; whole milliseconds on the wire, rounded down, at most 2³² − 1.
     pub lifetime: Duration,
 }
 

@@ -13,23 +13,23 @@ pub const ETHERTYPE: u16 = 0x0806;
 /// Hardware type Ethernet, protocol type IPv4, and the lengths of their addresses.
 const SPACES: [u8; 6] = [0, 1, 0x08, 0, 6, 4];
 
-/// Who asks whom, or answers.
+/// ARP request or reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
-    /// Question or answer.
+    /// Operation code.
     pub operation: Operation,
-    /// Link-layer and IP address of who sends it.
+    /// Link-layer and IP address of the sender.
     pub sender: (MacAddr, Ipv4Addr),
-    /// The same of whom it is for; in a request the link-layer address is zero.
+    /// Link-layer and IP address of the target; in a request the link-layer address is zero.
     pub target: (MacAddr, Ipv4Addr),
 }
 
-/// What a message is.
+/// Operation of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// Who has the target's IP address?
+    /// Request for the link-layer address of the target's IP address.
     Request,
-    /// The sender has.
+    /// Reply with the link-layer address of the sender.
     Reply,
 }
 

@@ -18,7 +18,7 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! `epoch` is the life of the end that sends the packets, whoever sends the frame.
+//! `epoch` is the connection epoch of the data sender, in frames of both directions.
 
 use crate::emit::{array, be16};
 use crate::error::{ParseError, require};
@@ -40,29 +40,29 @@ const ACK: u8 = 2;
 /// A frame as it is on the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Which life of the end that sends the packets.
+    /// Connection epoch of the data sender.
     pub epoch: u16,
-    /// What it carries.
+    /// Content.
     pub body: Body,
 }
 
-/// What a [`Frame`] carries.
+/// Content of a [`Frame`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// A packet, or none where one was given up.
+    /// A packet, or none if it was given up.
     Data {
         /// The first number that its sender still remembers.
         first: Seq16,
-        /// Its number.
+        /// Sequence number.
         number: Seq16,
         /// The packet.
         content: Option<Bytes>,
     },
-    /// What has arrived.
+    /// Acknowledgment of received frames.
     Ack {
-        /// Everything before this.
+        /// Next expected number: everything before it has arrived.
         next: Seq16,
-        /// Of what comes after that, from the lowest bit on, these.
+        /// Bitmap of received frames beyond `next`, from the lowest bit on.
         beyond: [u64; WORDS],
     },
 }

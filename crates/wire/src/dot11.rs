@@ -39,7 +39,7 @@ pub struct MacAddr(pub [u8; 6]);
 impl MacAddr {
     /// All stations.
     pub const BROADCAST: Self = Self([0xff; 6]);
-    /// The one ad-hoc cell of a simulated network: address 3 of every data frame. Nobody's own address.
+    /// The one ad-hoc cell of a simulated network: address 3 of every data frame. No station has this address.
     pub const CELL: Self = Self([0x02, 0x68, 0x6f, 0x70, 0x00, 0x00]);
 
     /// The node's default address: locally administered, 02:00 followed by the node number.
@@ -49,7 +49,7 @@ impl MacAddr {
         Self([0x02, 0x00, n[0], n[1], n[2], n[3]])
     }
 
-    /// The node whose default address this is.
+    /// Returns the node that has this default address.
     #[must_use]
     pub const fn node(self) -> Option<NodeId> {
         match self.0 {
@@ -58,7 +58,7 @@ impl MacAddr {
         }
     }
 
-    /// Whether this is a group address.
+    /// Returns whether this is a group address.
     #[must_use]
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 == 1
@@ -84,14 +84,14 @@ impl fmt::Debug for MacAddr {
 pub enum QosAck {
     /// An ACK after SIFS.
     Normal = 0,
-    /// None.
+    /// No acknowledgement.
     NoAck = 1,
     /// A BlockAck, once a BlockAckReq asks for it.
     BlockAck = 3,
 }
 
-/// Which of 64 MSDUs arrived: bit `i` stands for the one `i` after the starting sequence number
-/// (802.11-2020 §9.3.1.8.2). Kept as it goes over the air, least significant byte first.
+/// Bitmap of 64 MSDUs: bit `i` is set if the one `i` after the starting sequence number arrived (802.11-2020 §9.3.1.8.2).
+/// Kept as it goes over the air, least significant byte first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Bitmap(pub [u8; 8]);
 
@@ -102,7 +102,7 @@ impl Bitmap {
         Self(bits.to_le_bytes())
     }
 
-    /// Its bits.
+    /// Returns the bits.
     #[must_use]
     pub const fn bits(self) -> u64 {
         u64::from_le_bytes(self.0)
@@ -164,7 +164,7 @@ pub enum Frame<M> {
         retry: bool,
         /// Traffic identifier, 0–15.
         tid: u8,
-        /// What the receiver answers.
+        /// Response due from the receiver.
         ack: QosAck,
         /// The MSDU.
         body: M,
@@ -194,7 +194,7 @@ pub enum Frame<M> {
         tid: u8,
         /// 12-bit sequence number of the bitmap's first MSDU.
         start: Seq16,
-        /// What arrived.
+        /// Bitmap of received MSDUs.
         bitmap: Bitmap,
     },
     /// Action frame of the Block Ack category (802.11-2020 §9.6.4): a management frame, acknowledged by an ACK.
@@ -209,7 +209,7 @@ pub enum Frame<M> {
         sequence: Seq16,
         /// Set on every transmission but the first.
         retry: bool,
-        /// What it says.
+        /// Content of the action frame.
         action: BlockAckAction,
     },
 }
@@ -300,7 +300,7 @@ const ACTION: u8 = 0xd0;
 
 /// Flags of frame control, in its second byte.
 const RETRY: u8 = 0x08;
-/// To DS, From DS, More Fragments, Protected: each makes another format of what follows.
+/// To DS, From DS, More Fragments, Protected: each changes the format of the rest of the frame.
 const OTHER_FORMAT: u8 = 0x01 | 0x02 | 0x04 | 0x40;
 /// The part of the sequence control field that numbers fragments.
 const FRAGMENT: u16 = 0x000f;
@@ -436,7 +436,7 @@ impl<M> Frame<M> {
     }
 }
 
-/// What data and QoS data have in common behind the receiver address.
+/// Common fields of data and QoS data behind the receiver address.
 struct DataHead {
     ta: MacAddr,
     sequence: Seq16,

@@ -1,6 +1,6 @@
-//! What the two ends of a lossy link tell each other so that its losses are repaired there: D-Proxy (Murray, Koziniec, Dixon, "Solving
-//! Ack Inefficiencies in 802.11 Networks", IMSAA 2009, §III-C). The paper names what is said (a TCP flow and a sequence number, over
-//! UDP); the bytes are ours.
+//! Messages between the two ends of a lossy link that repairs its losses locally: D-Proxy (Murray, Koziniec, Dixon, "Solving
+//! Ack Inefficiencies in 802.11 Networks", IMSAA 2009, §III-C). The paper names the content (a TCP flow and a sequence
+//! number, over UDP); the encoding is hopline's.
 //!
 //! The payload of a UDP datagram, 44 bytes for a flow over IPv4 and 68 for one over IPv6:
 //!
@@ -27,10 +27,11 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! The ends greet each other as those of tunnels do ([`tunnel`]): that gives the keys, and shows that the other end is there.
+//! The ends exchange greetings as those of tunnels do ([`tunnel`]). Greetings establish the keys and show that the other end
+//! is alive.
 //!
-//! Links whose ends number the packets themselves have frames of their own: [`frame`]. Both may share a port: no message begins like a
-//! frame.
+//! Links that number the packets themselves have frames of their own: [`frame`]. Messages and frames may share a port, as
+//! they differ in the first byte.
 
 pub mod frame;
 pub mod tunnel;
@@ -56,27 +57,27 @@ const REQUEST: u8 = 1;
 const NOT_CACHED: u8 = 2;
 const TAIL: u8 = 3;
 
-/// What one end of the link says to the other.
+/// Message from one end of the link to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
-    /// Rises from one message of its sender to the next, within a session.
+    /// Message number, which rises from one message of a sender to the next within a session.
     pub number: u64,
-    /// Whose bytes it is about: the direction of the data, not of the message.
+    /// Flow of the bytes: the direction of the data, not of the message.
     pub flow: Flow,
-    /// Which bytes.
+    /// Sequence numbers of the bytes.
     pub range: Range,
-    /// What of them.
+    /// Statement about the range.
     pub says: Says,
 }
 
-/// What a [`Message`] says of its range.
+/// Statement of a [`Message`] about its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Says {
-    /// It is missing: send it again (§III-C.1).
+    /// The range is missing: retransmit it (§III-C.1).
     Request,
-    /// It was asked for and is not kept: nobody should wait for it.
+    /// The range was requested and is not cached: the peer must not wait for it.
     NotCached,
-    /// It is the last that was sent.
+    /// The range is the last that was sent.
     Tail,
 }
 
@@ -145,9 +146,9 @@ impl Flow {
 /// A range of sequence numbers, at least one long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Range {
-    /// The first.
+    /// First sequence number.
     pub seq: Seq32,
-    /// How many. A FIN is one.
+    /// Length. A FIN counts as one.
     pub len: u16,
 }
 
@@ -156,12 +157,12 @@ pub struct Range {
 pub struct Sealed {
     /// The message.
     pub message: Message,
-    /// What proves that its sender knows the key.
+    /// Authentication tag: proves that the sender has the key.
     pub tag: [u8; TAG_LEN],
 }
 
 impl Range {
-    /// The number after the last.
+    /// Returns the sequence number after the last.
     #[must_use]
     pub fn end(self) -> Seq32 {
         self.seq + u32::from(self.len)

@@ -32,7 +32,7 @@ const PAD_N: u8 = 0;
 /// A DSR Options header (RFC 4728 §6.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What comes behind it; `None`: nothing does.
+    /// Protocol of the payload behind the header; `None`: no payload.
     pub next: Option<Protocol>,
     /// The options, without padding.
     pub options: SmallVec<[DsrOption; 1]>,

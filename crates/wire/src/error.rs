@@ -1,8 +1,8 @@
-//! Why bytes are not a packet.
+//! Errors of parsing a packet.
 
 use thiserror::Error;
 
-/// Why a packet could not be parsed.
+/// Reason for which a packet could not be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 pub enum ParseError {
     /// The bytes end before the packet does.
@@ -29,7 +29,7 @@ pub enum ParseError {
     Unsupported {
         /// The field.
         what: &'static str,
-        /// Its value.
+        /// Value of the field.
         value: u32,
     },
 }

@@ -56,79 +56,80 @@ const REGISTER: u8 = 5;
 const ANSWER: u8 = 6;
 const BEHIND: u8 = 7;
 
-/// What a station, a home agent or a mobile host says.
+/// Message of a base station, a home agent or a mobile host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
-    /// Rises from one message of its sender to the next. That of an answer is the number of what it answers.
+    /// Message number, which rises from one message of a sender to the next. An answer has the number of its request.
     pub number: u64,
-    /// What it says.
+    /// Content.
     pub says: Says,
 }
 
 /// The content of a [`Message`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Says {
-    /// A station is here.
+    /// Beacon of a base station.
     Beacon {
-        /// Its address.
+        /// Address of the base station.
         station: Ipv4Addr,
     },
-    /// A mobile host wants something.
+    /// Request of a mobile host.
     Request {
-        /// Its home address.
+        /// Home address of the mobile host.
         mobile: Ipv4Addr,
-        /// How long it wants it, in whole milliseconds, up to 65.535 s.
+        /// Requested lifetime, in whole milliseconds, up to 65.535 s.
         lifetime: Duration,
-        /// What.
+        /// Requested action.
         asks: Asks,
     },
-    /// That is done.
+    /// Confirmation of a request.
     Answer {
-        /// Home address of who asked.
+        /// Home address of the requesting host.
         mobile: Ipv4Addr,
-        /// For how long.
+        /// Granted lifetime.
         lifetime: Duration,
-        /// What was asked.
+        /// Kind of the request.
         to: Kind,
     },
-    /// The number of a request is not above one that was heard before, which is the number of this message: it may have been recorded. A
-    /// host that began again with an earlier clock asks again with a higher one.
+    /// Refusal of a request with a number that is not above an earlier one. The number of this message is that earlier
+    /// number. The request may be a replay. A mobile host that restarted with an earlier clock repeats its request with a
+    /// higher number.
     Behind {
-        /// Home address of the host that asked.
+        /// Home address of the requesting host.
         mobile: Ipv4Addr,
-        /// The number of its request.
+        /// Number of its request.
         asked: u64,
     },
 }
 
-/// What a mobile host asks.
+/// Action that a mobile host requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Asks {
-    /// Of a station: to send on what comes for the host, and what it has kept from after the last of these on.
+    /// To a base station: forward packets for the host, and of the buffered packets those after the last of these.
     Forward(Latest),
-    /// Of a station: to keep the last packets that come for the host.
+    /// To a base station: buffer the last packets for the host.
     Buffer,
-    /// Of a station: to do neither any more.
+    /// To a base station: stop forwarding and buffering.
     Stop,
-    /// Of the home agent, through a station: to send everything to this address.
+    /// To the home agent, through a base station: send all packets for the host to this address.
     Register {
-        /// The station's.
+        /// Address of the base station.
         care_of: Ipv4Addr,
-        /// Whether other stations may know of its connections.
+        /// Earlier reception by the host, after which other base stations may know its connections.
         past: Past,
     },
 }
 
-/// What lies behind a mobile host that turns to a station.
+/// Earlier reception by a mobile host that registers with a base station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Past {
-    /// It has received nothing yet: nobody knows of its connections.
+    /// None yet: no base station knows its connections.
     None,
-    /// It has received packets, at this station or at another.
+    /// Packets were received, at this base station or at another.
     Some,
 }
 
-/// What was asked, in an answer.
+/// Kind of a request, in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// [`Asks::Forward`].
@@ -144,9 +145,9 @@ pub enum Kind {
 /// A packet that a mobile host has received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PacketId {
-    /// Address of its sender.
+    /// Address of the sender.
     pub source: Ipv4Addr,
-    /// Its IP identification.
+    /// IP identification.
     pub id: u16,
 }
 
@@ -168,7 +169,7 @@ impl Default for Latest {
 pub struct Tagged {
     /// The message.
     pub message: Message,
-    /// What proves that its sender knows the key; zero where there is none.
+    /// Authentication tag: proves that the sender has the key; zero without a key.
     pub tag: [u8; TAG_LEN],
 }
 
@@ -184,7 +185,7 @@ impl Latest {
         }
     }
 
-    /// Whether there was any.
+    /// Returns whether the host has received any packet.
     #[must_use]
     pub const fn past(&self) -> Past {
         if self.count == 0 { Past::None } else { Past::Some }
@@ -198,7 +199,7 @@ impl Latest {
 }
 
 impl Asks {
-    /// What it is.
+    /// Returns the kind of the request.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self {

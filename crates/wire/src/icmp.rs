@@ -8,26 +8,26 @@ use bytes::Bytes;
 
 /// Bytes before the quotation.
 const HEADER_LEN: usize = 8;
-/// Bytes quoted after the IP header: RFC 792's 64 bits. They hold the ports. RFC 1812 §4.3.2.3 would have more quoted,
-/// for protocols whose ports are farther back; ours are not, and air time is dear.
+/// Bytes quoted after the IP header: RFC 792's 64 bits, which contain the ports. RFC 1812 §4.3.2.3 would have more quoted,
+/// for protocols with ports further back. hopline has none of these, and airtime is scarce.
 const QUOTED_LEN: usize = 8;
 /// Type of the message.
 const DESTINATION_UNREACHABLE: u8 = 3;
 
-/// A packet did not get to where it was to go.
+/// Destination Unreachable message for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Unreachable {
-    /// Why.
+    /// Reason code.
     pub reason: Reason,
     /// IP header of the packet, as it arrived at the node that reports.
     pub ip: ipv4::Header,
     /// Bytes the packet had after its IP header.
     pub payload_len: u16,
-    /// The first of them.
+    /// The first of these bytes.
     pub start: [u8; QUOTED_LEN],
 }
 
-/// Why a packet did not get there (RFC 1812 §5.2.7.1).
+/// Reason for which a packet did not reach its destination (RFC 1812 §5.2.7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// There is no route, code 0.

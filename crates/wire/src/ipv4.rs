@@ -25,7 +25,7 @@ pub struct Header {
     pub dst: Ipv4Addr,
     /// Hops the packet may still take.
     pub ttl: u8,
-    /// What the packet carries.
+    /// Protocol of the payload.
     pub protocol: Protocol,
     /// ECN field.
     pub ecn: Ecn,
@@ -44,7 +44,7 @@ impl Header {
     ///
     /// # Errors
     /// `Truncated`; `BadLength` of the header or the total; `BadChecksum` of the header; `Unsupported` for another IP
-    /// version and for a fragment, whose value is then the flags and offset word.
+    /// version and for a fragment; the value for a fragment is the flags and offset word.
     pub fn parse(packet: &Bytes) -> Result<(Self, Bytes), ParseError> {
         let (header, payload) = Self::locate(packet)?;
         Ok((header, packet.slice(payload)))

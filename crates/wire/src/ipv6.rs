@@ -51,8 +51,9 @@ impl Header {
     /// in the header is not the last one, and the checksum of the transport behind it covers another (RFC 8200 §8.1).
     ///
     /// # Errors
-    /// `Truncated`; `BadLength` of a jumbogram (RFC 2675); `Unsupported` for another IP version, for a fragment, whose value is then
-    /// the fragment offset and flags, for hop-by-hop options at another place than the first, and for more than 16 extension headers.
+    /// `Truncated`; `BadLength` of a jumbogram (RFC 2675); `Unsupported` for another IP version, for a fragment (the value
+    /// is the fragment offset and flags), for hop-by-hop options at another place than the first, and for more than 16
+    /// extension headers.
     pub fn parse(packet: &[u8]) -> Result<(Self, Range<usize>), ParseError> {
         require(packet, HEADER_LEN)?;
         let version = packet[0] >> 4;

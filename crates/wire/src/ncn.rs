@@ -25,30 +25,30 @@ use std::net::Ipv4Addr;
 pub const PORT: u16 = 1022;
 /// Length of a notice.
 pub const LEN: usize = 8;
-/// Length of one that is passed on.
+/// Length of a relayed notice.
 pub const RELAYED_LEN: usize = 12;
 
-/// packetType of a notice, and of one that is passed on.
+/// packetType of a notice, and of a relayed one.
 const NOTICE: u8 = 1;
 const RELAYED: u8 = 2;
 
-/// A node suffers from its neighbours, who are to send less.
+/// Congestion notice: a node that suffers from contention asks its neighbours to drop packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Notice {
-    /// How much less.
+    /// Drop share.
     pub normalized_pb: NormalizedPb,
-    /// How long it holds, in whole milliseconds, up to 65.535 s.
+    /// Lifetime of the notice, in whole milliseconds, up to 65.535 s.
     pub lifetime: Duration,
-    /// Who suffers.
+    /// Node that suffers.
     pub about: About,
 }
 
-/// Who suffers from congestion.
+/// Node that suffers from congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum About {
-    /// Who sends the notice.
+    /// The sender of the notice.
     Sender,
-    /// A neighbour of who sends the notice: it is passed on.
+    /// A neighbour of the sender, which relays the notice.
     Neighbour(Ipv4Addr),
 }
 
@@ -57,7 +57,7 @@ pub enum About {
 pub struct NormalizedPb(u32);
 
 impl NormalizedPb {
-    /// Nothing is dropped.
+    /// Zero: no packet is dropped.
     pub const ZERO: Self = Self(0);
     /// Everything is dropped.
     pub const ONE: Self = Self(u32::MAX);
@@ -68,7 +68,7 @@ impl NormalizedPb {
         Self((share.clamp(0.0, 1.0) * f64::from(u32::MAX)).round_ties_even() as u32)
     }
 
-    /// As a number from 0 to 1.
+    /// Returns the share as a number from 0 to 1.
     #[must_use]
     pub fn get(self) -> f64 {
         f64::from(self.0) / f64::from(u32::MAX)

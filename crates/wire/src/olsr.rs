@@ -27,27 +27,27 @@ const ADDRESS_LEN: usize = 4;
 const NETWORK_LEN: usize = 8;
 const TC_HEADER_LEN: usize = 4;
 
-/// What one datagram to [`PORT`] carries (RFC 3626 §3.3).
+/// Packet in one datagram to [`PORT`] (RFC 3626 §3.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// One more for each packet that the interface sends (§3.3.1).
+    /// Packet sequence number, incremented for each packet that the interface sends (§3.3.1).
     pub seq: Seq16,
     /// One message or more.
     pub messages: Vec<Message>,
 }
 
-/// One message with its header (RFC 3626 §3.3.2).
+/// OLSR message with its header (RFC 3626 §3.3.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Vtime: for how long the content holds after it was received.
     pub validity: CodedTime,
     /// Main address of the node that made the message; the same at every hop.
     pub originator: Ipv4Addr,
-    /// How many more times the message may be sent, this time included.
+    /// Time to live: remaining transmissions of the message, including this one.
     pub ttl: u8,
     /// Hops it has taken; 0 where it was made.
     pub hop_count: u8,
-    /// One more for each message that the originator makes.
+    /// Message sequence number, incremented for each message of the originator.
     pub seq: Seq16,
     /// The content.
     pub body: Body,
@@ -68,7 +68,7 @@ pub enum Body {
     Unknown {
         /// The message type.
         kind: u8,
-        /// What follows the message header.
+        /// Bytes behind the message header.
         bytes: Vec<u8>,
     },
 }
@@ -85,9 +85,9 @@ pub struct Tc {
 /// A network outside of OLSR (RFC 3626 §12.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// Its address.
+    /// Network address.
     pub address: Ipv4Addr,
-    /// Its netmask, as it came: not necessarily contiguous.
+    /// Netmask as received, not necessarily contiguous.
     pub mask: Ipv4Addr,
 }
 
@@ -235,7 +235,7 @@ impl Tc {
     }
 }
 
-/// Nothing but addresses.
+/// Parses a body that consists of addresses alone.
 fn addresses(bytes: &[u8], what: &'static str) -> Result<Vec<Ipv4Addr>, ParseError> {
     if !bytes.len().is_multiple_of(ADDRESS_LEN) {
         return Err(ParseError::BadLength { what, value: bytes.len() });

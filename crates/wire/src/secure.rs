@@ -6,25 +6,26 @@
 //! ```text
 //! sealed     | connection id, 8 | number, low 32 bits | ciphertext … | tag, 16 |
 //!
-//! first      | TPAW | 1 | suite | newest | oldest | opener's id, 8 | cookie, 16 | length, 2 | Noise message … | zeros to 192 |
-//! retry      | TPAW | 2 | opener's id, 8 | cookie, 16 |
-//! second     | TPAW | 3 | opener's id, 8 | Noise message … |
-//! third      | TPAW | 4 | answerer's id, 8 | Noise message … |
-//! refusal    | TPAW | 5 | opener's id, 8 | reason | newest | oldest |
-//! gone       | TPAW | 6 | id in the datagram that nobody knows, 8 | token, 16 |
+//! message 1  | TPAW | 1 | suite | newest | oldest | initiator's id, 8 | cookie, 16 | length, 2 | Noise message … | zeros to 192 |
+//! retry      | TPAW | 2 | initiator's id, 8 | cookie, 16 |
+//! message 2  | TPAW | 3 | initiator's id, 8 | Noise message … |
+//! message 3  | TPAW | 4 | responder's id, 8 | Noise message … |
+//! refusal    | TPAW | 5 | initiator's id, 8 | reason | newest | oldest |
+//! reset      | TPAW | 6 | unknown id of the datagram, 8 | token, 16 |
 //!
 //! challenge  | 1 | 8 bytes |
 //! response   | 2 | 8 bytes |
 //! ```
 //!
-//! Numbers are in network byte order. A cookie of zeros is none.
+//! Messages 1 to 3 are the handshake messages of Noise; a reset is a stateless reset (RFC 9000 §10.3). Numbers are in
+//! network byte order. A cookie of zeros is none.
 
 use crate::emit::{array, be16, be32};
 use crate::error::{ParseError, require};
 use bytes::Bytes;
 use core::fmt;
 
-/// What a datagram of a handshake begins with.
+/// First bytes of a handshake datagram.
 pub const MAGIC: [u8; 4] = *b"TPAW";
 /// Length of the header of a sealed datagram: connection id and the low half of the number.
 pub const HEADER_LEN: usize = 12;
@@ -56,7 +57,7 @@ const GONE: u8 = 6;
 const CHALLENGE: u8 = 1;
 const RESPONSE: u8 = 2;
 
-/// By what the receiver of a datagram knows its connection: eight bytes of its choice that do not begin with [`MAGIC`].
+/// Connection id: eight bytes, chosen by the receiver of a datagram, that do not begin with [`MAGIC`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId([u8; 8]);
 
@@ -67,7 +68,7 @@ impl ConnectionId {
         (!bytes.starts_with(&MAGIC)).then_some(Self(bytes))
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the id.
     #[must_use]
     pub const fn bytes(self) -> [u8; 8] {
         self.0
@@ -85,35 +86,35 @@ impl fmt::Debug for ConnectionId {
     }
 }
 
-/// How the ends know each other.
+/// Authentication method of the peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Method {
-    /// By a secret that both have.
+    /// A pre-shared key.
     SharedKey,
-    /// By the public key of each.
+    /// Static public keys.
     PublicKeys,
 }
 
-/// What datagrams are sealed with.
+/// AEAD cipher of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cipher {
     /// ChaCha20-Poly1305: fast on every processor.
     ChaCha20Poly1305,
-    /// AES-256 in Galois/Counter mode: faster where the processor has instructions for it.
+    /// AES-256 in Galois/Counter mode: faster on processors with instructions for it.
     Aes256Gcm,
 }
 
-/// Method and cipher of a connection: the opener's choice.
+/// Method and cipher of a connection, chosen by the initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Suite {
-    /// How the ends know each other.
+    /// Authentication method of the peers.
     pub method: Method,
-    /// What datagrams are sealed with.
+    /// AEAD cipher of datagrams.
     pub cipher: Cipher,
 }
 
 impl Suite {
-    /// Its byte in a first message.
+    /// Returns its byte in handshake message 1.
     #[must_use]
     pub const fn byte(self) -> u8 {
         let method = match self.method {
@@ -144,7 +145,7 @@ impl Suite {
     }
 }
 
-/// Versions of TPA-wide, from the oldest to the newest that an end speaks.
+/// Range of the TPA-wide versions that an endpoint supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Versions {
     /// The newest, at least [`oldest`](Self::oldest).
@@ -154,7 +155,7 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// The newest that both speak.
+    /// Returns the newest version that both support.
     #[must_use]
     pub fn common(self, other: Self) -> Option<u8> {
         let newest = self.newest.min(other.newest);
@@ -170,89 +171,89 @@ impl Versions {
     }
 }
 
-/// What proves that its bearer receives what is sent to its address.
+/// Address validation token: proves that its bearer receives datagrams at its address.
 pub type Cookie = [u8; COOKIE_LEN];
 
-/// What proves that a connection is not known any more.
+/// Stateless reset token: proves that the sender has lost the state of the connection.
 pub type Token = [u8; TOKEN_LEN];
 
-/// Why an answerer refuses. Nothing proves that it said so.
+/// Reason for which a responder refuses a connection. The refusal is not authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// It speaks none of the opener's versions.
+    /// It supports none of the initiator's versions.
     Version,
-    /// It knows its peers by another method.
+    /// It authenticates its peers by another method.
     Method,
 }
 
 /// A message of a handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// The opener's first.
+    /// Handshake message 1, of the initiator.
     First {
         /// Method and cipher.
         suite: Suite,
-        /// What the opener speaks.
+        /// Versions that the initiator supports.
         versions: Versions,
-        /// Where the opener wants to be answered.
+        /// Connection id to which the initiator wants replies.
         opener: ConnectionId,
-        /// What the answerer gave the opener in a retry.
+        /// Cookie from the responder's retry.
         cookie: Option<Cookie>,
-        /// Noise's part.
+        /// Noise payload.
         noise: Bytes,
     },
-    /// Come again with this.
+    /// Retry: requires the initiator to repeat message 1 with a cookie.
     Retry {
-        /// Of the first message.
+        /// Initiator's id, from message 1.
         opener: ConnectionId,
-        /// What to come with.
+        /// Cookie to return.
         cookie: Cookie,
     },
-    /// The answer.
+    /// Handshake message 2, of the responder.
     Second {
-        /// Of the first message.
+        /// Initiator's id, from message 1.
         opener: ConnectionId,
-        /// Noise's part.
+        /// Noise payload.
         noise: Bytes,
     },
-    /// The opener's last, where ends are known by public keys.
+    /// Handshake message 3, of the initiator, if peers authenticate by public keys.
     Third {
-        /// What the answerer has chosen, in the second message.
+        /// Responder's id, from message 2.
         answerer: ConnectionId,
-        /// Noise's part.
+        /// Noise payload.
         noise: Bytes,
     },
-    /// There will be no connection.
+    /// Refusal of the connection.
     Refusal {
-        /// Of the first message.
+        /// Initiator's id, from message 1.
         opener: ConnectionId,
-        /// Why.
+        /// Reason.
         reason: Reason,
-        /// What the answerer speaks.
+        /// Versions that the responder supports.
         versions: Versions,
     },
-    /// The connection is not known here any more.
+    /// Stateless reset (RFC 9000 §10.3): the connection is no longer known here.
     Gone {
-        /// What the datagram bore that led nowhere: the id that whoever says this had chosen.
+        /// Unknown id in the datagram that caused this; it was chosen by the sender of the reset.
         id: ConnectionId,
-        /// Only who had the connection, and its peer, can know this.
+        /// Token that only the endpoint that had the connection, and its peer, can know.
         token: Token,
     },
 }
 
-/// A message of a handshake by its kind, without a look at the rest.
+/// Addressee of a handshake message, derived from its kind alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressee {
-    /// A first or third message: for an answerer.
+    /// A responder: handshake message 1 or 3.
     Answerer,
-    /// For the opener with this id.
+    /// The initiator with this id.
     Opener(ConnectionId),
-    /// For whoever sends to this id.
+    /// The endpoint that sends to this id.
     Sender(ConnectionId),
 }
 
 impl Addressee {
-    /// Whom a datagram that [belongs to a handshake](Kind::Handshake) is for; none if that cannot be said.
+    /// Returns the addressee of a datagram that [belongs to a handshake](Kind::Handshake), if the kind is known.
     #[must_use]
     pub fn of(datagram: &[u8]) -> Option<Self> {
         let id = || ConnectionId::new(*datagram.get(5..)?.first_chunk()?);
@@ -265,7 +266,7 @@ impl Addressee {
     }
 }
 
-/// What a datagram is, by its first bytes.
+/// Kind of a datagram, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A message of a handshake: [`Message::parse`] knows more.
@@ -275,7 +276,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What `datagram` is; none if it is too short for either.
+    /// Returns the kind of `datagram`; `None` if it is too short.
     #[must_use]
     pub fn of(datagram: &[u8]) -> Option<Self> {
         let id = datagram.first_chunk()?;
@@ -393,7 +394,7 @@ impl Message {
 /// The header of a sealed datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the receiver has chosen.
+    /// Connection id that the receiver has chosen.
     pub id: ConnectionId,
     /// The low half of the datagram's number.
     pub number: u32,
@@ -409,7 +410,7 @@ impl Header {
         Ok(Self { id: ConnectionId::parse(datagram, 0)?, number: be32(datagram, 8) })
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the header.
     #[must_use]
     pub fn bytes(self) -> [u8; HEADER_LEN] {
         let mut bytes = [0; HEADER_LEN];
@@ -419,12 +420,12 @@ impl Header {
     }
 }
 
-/// What the layer says within a sealed datagram, wherever its user puts it.
+/// Control frame of the encryption layer within a sealed datagram. Its position is up to the user of the layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Control {
-    /// Say this again, so that I know that you receive at this address.
+    /// Path challenge: asks the peer to prove that it receives at this address.
     Challenge([u8; 8]),
-    /// What was to be said again.
+    /// Path response: the bytes of the challenge.
     Response([u8; 8]),
 }
 
@@ -442,7 +443,7 @@ impl Control {
         }
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the frame.
     #[must_use]
     pub fn bytes(self) -> [u8; CONTROL_LEN] {
         let (kind, content) = match self {

@@ -40,7 +40,7 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
 
-    /// Whether every bit of `other` is set here.
+    /// Returns whether every bit of `other` is set here.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -69,7 +69,7 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// One block of the SACK option: received bytes from `left` up to, not including, `right`.
+/// Block of the SACK option: received bytes from `left` up to, not including, `right`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct SackBlock {
     /// First sequence number of the block.
@@ -105,7 +105,7 @@ impl SackBlocks {
         self.len as usize
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no blocks.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -157,8 +157,8 @@ pub struct Segment<P> {
     pub urgent: u16,
     /// Options.
     pub options: Options,
-    /// ECN field of the IP packet around the segment (RFC 3168 §5): what the sender wants it to be, or what it was on arrival.
-    /// Not among the segment's own bytes; whoever makes the IP header puts it there.
+    /// ECN field of the IP packet around the segment (RFC 3168 §5): the sender's wish, or the value on arrival. Not among
+    /// the segment's own bytes; the IP layer puts it into the IP header.
     pub ecn: Ecn,
     /// Data.
     pub payload: P,

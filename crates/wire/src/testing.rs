@@ -1,4 +1,4 @@
-//! What the tests of several formats share.
+//! Test support shared by several formats.
 
 use crate::ParseError;
 use crate::ipv4::{Ecn, Header, Protocol};

@@ -62,13 +62,13 @@ pub const PORT: u16 = 7172;
 
 /// Version of the opening parameters, and of the protocol as far as peers must agree on it.
 const VERSION: u8 = 2;
-/// Where the flags are in the ten common bytes.
+/// Position of the flags in the ten common bytes.
 const FLAGS: usize = 7;
 
 /// Control bits other than ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Control {
-    /// None.
+    /// No control bit.
     #[default]
     None,
     /// SYN: opens a connection.
@@ -77,17 +77,17 @@ pub enum Control {
     Fin,
     /// RST: ends the connection at once.
     Rst,
-    /// Asks whoever is at this address to [echo](Self::Echo) the token. The payload is padding: what is echoed has passed
-    /// the path in this length. Needs a tag.
+    /// Path challenge: asks the host at this address to [echo](Self::Echo) the token. The payload is padding; an echo shows
+    /// that the path carries segments of this length. Needs a tag.
     Challenge(Token),
-    /// The answer to a [challenge](Self::Challenge), to where it came from. Needs a tag.
+    /// Path response to a [challenge](Self::Challenge), sent to its source address. Needs a tag.
     Echo(Token),
-    /// No connection has the tag of this: it is the one of the segment that this answers, which only its sender, its
-    /// receiver and who stands between them know.
+    /// Reset for an unknown connection. Its tag is that of the segment to which it responds, known only to that segment's
+    /// sender, its receiver and on-path attackers.
     Stray,
 }
 
-/// What a challenge asks to be told again.
+/// Token of a path challenge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token(pub u64);
 
@@ -123,12 +123,12 @@ pub enum TxStat {
     Congested,
 }
 
-/// Where a data segment stands in its block.
+/// Position of a data segment in its block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Position, 0 to 11.
     pub position: u8,
-    /// Whether it is the last segment of the block.
+    /// `true` if it is the last segment of the block.
     pub last: bool,
 }
 
@@ -143,20 +143,20 @@ pub struct Ack {
     pub tx: u8,
 }
 
-/// A connection tag: names a connection to the one who chose it, and proves that the sender was told.
+/// Connection tag: identifies a connection to the peer that chose it, and proves that the sender was given it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tag(pub NonZeroU64);
 
-/// What proves that data were received; travels with every [tag](Segment::tag).
+/// Proof that data were received; present with every [tag](Segment::tag).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Receipt {
-    /// Of the data in this segment; unpredictable, and 0 where there are none.
+    /// Nonce of the data in this segment; unpredictable, and 0 without data.
     pub nonce: u16,
-    /// Of the acknowledgment in this segment: the exclusive or of the nonces of all segments in its bitmap.
+    /// Proof of the acknowledgment in this segment: the exclusive or of the nonces of all segments in its bitmap.
     pub proof: u16,
 }
 
-/// What each end tells the other when a connection opens.
+/// Parameters that each end announces when a connection opens.
 ///
 /// On the wire: tag (8 bytes, 0: none), largest segment (2), version (1), block size (1), cwndmax (1), 3 bytes of zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -165,9 +165,9 @@ pub struct Opening {
     pub tag: Option<Tag>,
     /// Largest payload the sender of this takes, bytes.
     pub mss: u16,
-    /// Segments in a block at most, 1 to 12: it keeps room for so many.
+    /// Largest block that the sender of this can receive, 1 to 12 segments.
     pub block_segments: u8,
-    /// Its largest window, segments; 1 to 255.
+    /// Largest window of the sender of this, segments; 1 to 255.
     pub cwnd_max: u8,
 }
 

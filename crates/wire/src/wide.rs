@@ -54,7 +54,7 @@ const OPENING: u8 = 8;
 const RESET: u8 = 16;
 const PING: u8 = 32;
 const LATE: u8 = 128;
-/// No packet, but a frame of the encryption layer, whose kind is in the other bits.
+/// Flag of a frame of the encryption layer in place of a packet. The frame's kind is in the other bits.
 const PATH: u8 = 64;
 
 /// Length of [`Parameters`] without what may follow them.
@@ -63,45 +63,47 @@ const PARAMETERS_LEN: usize = OPENING_LEN;
 /// Consecutive packet numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Span {
-    /// The first.
+    /// First number.
     pub first: u64,
-    /// The last.
+    /// Last number.
     pub last: u64,
 }
 
-/// What a receiver tells of what it has.
+/// Acknowledgment.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Ack {
-    /// When the largest packet number arrived, by the receiver's clock: microseconds, wrapping around.
+    /// Arrival time of the largest packet number, by the receiver's clock: microseconds, wrapping around.
     pub arrival_us: u32,
-    /// For how long it has waited for this acknowledgment, in 16 µs; at most about a second.
+    /// Acknowledgment delay of that packet, in 16 µs; at most about a second.
     pub delay: u16,
-    /// Packets that arrived with a mark of congestion (CE) since the connection began, wrapping around.
+    /// Packets that arrived with Congestion Experienced (CE) since the connection began, wrapping around.
     pub marks: u32,
-    /// All data before this offset have arrived.
+    /// Cumulative acknowledgment: all data before this offset have arrived.
     pub cumulative: u64,
-    /// The sender may send data up to this offset.
+    /// Flow control limit: the sender may send data up to this offset.
     pub limit: u64,
-    /// Packets that ask for an answer and have arrived, however often, since the connection began; wrapping around.
+    /// Ack-eliciting packets that have arrived since the connection began, duplicates included; wrapping around.
     pub arrived: u16,
-    /// The packet numbers that have arrived, from the largest downwards; the oldest are left out where there are many. At least one.
+    /// Packet numbers that have arrived, from the largest downwards. At least one span; the oldest are left out if there are
+    /// many.
     pub spans: SmallVec<[Span; 2]>,
 }
 
 impl Ack {
-    /// The largest packet number that has arrived.
+    /// Returns the largest packet number that has arrived.
     #[must_use]
     pub fn largest(&self) -> u64 {
         self.spans.first().map_or(0, |span| span.last)
     }
 }
 
-/// What each end tells the other when a connection opens. On the wire: version (1), flags (1, zero), longest data (2), limit (4).
+/// Parameters that each end announces when a connection opens. On the wire: version (1), flags (1, zero), longest data (2),
+/// limit (4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Opening {
-    /// Most bytes of data that the sender of this takes in a packet.
+    /// Largest data payload that the sender of this accepts in a packet, in bytes.
     pub mss: u16,
-    /// Bytes that it has room for.
+    /// Initial flow control limit: bytes for which the sender of this has room.
     pub limit: u32,
 }
 
@@ -124,21 +126,23 @@ impl Opening {
     }
 }
 
-/// What shows that whoever says it has lost a connection that it had: the peer of that connection was given it in the handshake.
+/// Stateless reset token. It proves that an endpoint has lost a connection, as its peer was given the token in the
+/// handshake.
 pub type ResetToken = secure::Token;
 
-/// What each end tells the other within the encryption's handshake, so that no packet of the transport has to be spent on it: the opening
-/// and, if it has one, the token by which a later life of this end can end the connection (16 bytes). More may follow one day; it is ignored.
+/// Parameters that each end announces within the encryption handshake, so that no packet of the transport is spent on them.
+/// They are the opening and optionally the token by which a later incarnation of this endpoint can end the connection (16
+/// bytes). Further bytes are ignored, for future extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Parameters {
-    /// What the transports tell each other.
+    /// Opening parameters of the transport.
     pub opening: Opening,
-    /// What a [`Message::Gone`](crate::secure::Message::Gone) will bear.
+    /// Token of a later [`Message::Gone`](crate::secure::Message::Gone).
     pub reset: Option<ResetToken>,
 }
 
 impl Parameters {
-    /// As bytes.
+    /// Returns the parameters as bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         let opening = self.opening.bytes();
@@ -146,7 +150,7 @@ impl Parameters {
         [&opening, reset].concat().into()
     }
 
-    /// Parses them.
+    /// Parses the parameters.
     ///
     /// # Errors
     /// `Truncated`; `Unsupported` of another version.
@@ -157,10 +161,10 @@ impl Parameters {
     }
 }
 
-/// What ends or keeps alive a connection.
+/// Control function of a packet: ends or keeps alive the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Control {
-    /// Nothing of that kind.
+    /// None.
     #[default]
     None,
     /// Ends the connection at once.
@@ -169,41 +173,41 @@ pub enum Control {
     Ping,
 }
 
-/// Data, and where they belong.
+/// Data with their position in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Data<P> {
-    /// Offset of their first byte in the stream, below 2⁴⁸.
+    /// Offset of the first byte in the stream, below 2⁴⁸.
     pub offset: u64,
-    /// Whether the stream ends behind them.
+    /// End of the stream.
     pub end: End,
-    /// They; none where only the end of the stream is told.
+    /// The bytes; none if only the end of the stream is announced.
     pub payload: P,
 }
 
-/// Whether the stream ends with some data.
+/// End of the stream behind some data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum End {
-    /// It goes on.
+    /// The stream continues.
     #[default]
     No,
-    /// It ends (FIN).
+    /// The stream ends (FIN).
     Yes,
 }
 
-/// How soon a packet is to be acknowledged.
+/// Urgency of a packet's acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Answer {
-    /// As soon as its receiver does by itself.
+    /// The receiver acknowledges as soon as it does by default.
     #[default]
     Soon,
-    /// There is time: on a radio that all share, an acknowledgment takes the air from data.
+    /// The acknowledgment may be delayed: on a shared radio channel it takes airtime from data.
     Late,
 }
 
 /// A packet.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Packet<P> {
-    /// Its number.
+    /// Packet number.
     pub number: u64,
     /// The ECN field of the IP header around it.
     pub ecn: Ecn,
@@ -211,9 +215,9 @@ pub struct Packet<P> {
     pub opening: Option<Opening>,
     /// An acknowledgment.
     pub ack: Option<Box<Ack>>,
-    /// What ends or keeps alive the connection.
+    /// Control function: ends or keeps alive the connection.
     pub control: Control,
-    /// How soon it is to be acknowledged.
+    /// Urgency of the acknowledgment.
     pub answer: Answer,
     /// Data.
     pub data: Option<Data<P>>,
@@ -235,7 +239,7 @@ impl<P: Payload> Packet<P> {
         self.data.as_ref().map_or(0, |data| data.payload.len())
     }
 
-    /// Whether its receiver has to acknowledge it.
+    /// Returns whether its receiver has to acknowledge it.
     #[must_use]
     pub fn asks_for_answer(&self) -> bool {
         self.data.is_some() || self.opening.is_some() || self.control == Control::Ping
@@ -301,12 +305,13 @@ impl Packet<Bytes> {
     }
 }
 
-/// What a sealed datagram may hold.
+/// Content of a sealed datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content<P> {
-    /// No bytes: it only shows that its sender has the keys.
+    /// No bytes: it only shows that the sender has the keys.
     Nothing,
-    /// A question or answer about a path: one byte, 64 and the frame's kind, and the 8 bytes of the frame. It asks for no acknowledgment.
+    /// Path challenge or response: one byte, 64 and the frame's kind, and the 8 bytes of the frame. It asks for no
+    /// acknowledgment.
     Path(secure::Control),
     /// A packet of the transport.
     Packet(Packet<P>),
@@ -369,7 +374,7 @@ fn ack_len(ack: &Ack) -> usize {
     len
 }
 
-/// Of each span how many numbers it has more than one, and between two of them how many are missing more than one.
+/// Calls `take` with the length of each span minus one, and with the length of each gap between two spans minus one.
 fn each_step(ack: &Ack, mut take: impl FnMut(u64)) {
     let mut below = None;
     for span in &ack.spans {

@@ -18,17 +18,17 @@ pub const REASON_UNKNOWN_BA: u16 = 38;
 /// Reason code of a DELBA: nothing was heard for the Block Ack Timeout.
 pub const REASON_TIMEOUT: u16 = 39;
 
-/// How blocks are acknowledged (802.11-2020 §9.4.1.13), numbered as its bit.
+/// Block Ack policy (802.11-2020 §9.4.1.13), numbered as its bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BlockAckKind {
-    /// By an ACK at first, and by a BlockAck of its own later. Obsolete.
+    /// Delayed Block Ack: an ACK at first, and a BlockAck later. Obsolete.
     Delayed = 0,
-    /// By a BlockAck after SIFS.
+    /// Immediate Block Ack: a BlockAck after SIFS.
     Immediate = 1,
 }
 
-/// Which side of an agreement a DELBA comes from, numbered as its bit.
+/// Side of an agreement that sends a DELBA, numbered as its bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BlockAckSide {
@@ -38,12 +38,12 @@ pub enum BlockAckSide {
     Originator = 1,
 }
 
-/// What an action frame says.
+/// Content of a Block Ack action frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockAckAction {
     /// ADDBA Request: the originator asks for an agreement (802.11-2020 §9.6.4.2).
     AddbaRequest {
-        /// Tells this request from others; not zero in a request of ours.
+        /// Distinguishes this request from other requests; hopline sends no zero.
         dialog_token: u8,
         /// The kind asked for.
         kind: BlockAckKind,
@@ -58,7 +58,7 @@ pub enum BlockAckAction {
     },
     /// ADDBA Response: what the recipient makes of it (802.11-2020 §9.6.4.3).
     AddbaResponse {
-        /// That of the request.
+        /// Dialog token of the request.
         dialog_token: u8,
         /// Status code; 0: the agreement stands.
         status: u16,
@@ -73,7 +73,7 @@ pub enum BlockAckAction {
     },
     /// DELBA: the agreement is over (802.11-2020 §9.6.4.4).
     Delba {
-        /// Who says so.
+        /// Side that ends the agreement.
         side: BlockAckSide,
         /// Traffic identifier, 0–15.
         tid: u8,
@@ -93,7 +93,7 @@ pub(super) const HEADER_LEN: usize = 24;
 /// Category and action.
 const SELECTOR_LEN: usize = 2;
 
-/// Block Ack Parameter Set (802.11-2020 §9.4.1.13). Bit 0 tells of A-MSDUs, which nobody here sends.
+/// Block Ack Parameter Set (802.11-2020 §9.4.1.13). Bit 0 permits A-MSDUs, which hopline does not send.
 const KIND: u16 = 0x0002;
 const TID_SHIFT: u32 = 2;
 const BUFFER_SHIFT: u32 = 6;

@@ -1,4 +1,4 @@
-//! Frames of a link whose ends number the packets themselves, whatever is in them.
+//! Frames of a link that numbers its packets itself, whatever they contain.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -16,8 +16,14 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! `epoch` is the life of the end that sends the packets, whoever sends the frame. `number` is that of the packet, of the first one that
-//! is missing or gone, of the last one that was sent, of the first that has not arrived, of the first that parity covers.
+//! `epoch` is the connection epoch of the data sender, in frames of both directions. `number` depends on the kind of the
+//! frame:
+//!
+//! - data, replay: the packet;
+//! - request, gone: the first packet that is missing or gone;
+//! - tail: the last packet sent;
+//! - report: the first packet that has not arrived;
+//! - parity: the first packet that the parity covers.
 
 use crate::emit::{be16, be32};
 use crate::error::{ParseError, require};
@@ -44,64 +50,64 @@ const PARITY_LEN: usize = 4;
 /// A frame as it is on the link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Which life of the end that sends the packets.
+    /// Connection epoch of the data sender.
     pub epoch: u16,
-    /// What it carries.
+    /// Content.
     pub body: Body,
 }
 
-/// What a [`Frame`] carries.
+/// Content of a [`Frame`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// A packet.
     Data {
-        /// Its number.
+        /// Packet number.
         number: u32,
-        /// Whether it was sent before.
+        /// Original transmission or retransmission.
         sending: Sending,
         /// The packet.
         packet: Bytes,
     },
-    /// Packets of these numbers are missing.
+    /// Request for missing packets with these numbers.
     Request(Numbers),
-    /// Packets of these numbers are not kept.
+    /// Numbers of requested packets that are not cached.
     Gone(Numbers),
-    /// This is the number of the last packet that was sent.
+    /// Number of the last packet sent.
     Tail(u32),
-    /// Everything before this number has arrived or is not waited for.
+    /// First number that has not arrived and is still awaited.
     Report(u32),
-    /// What makes any one of these packets again.
+    /// Parity, from which any one of the covered packets can be recovered.
     Parity(Parity),
 }
 
-/// Whether a packet is on the link for the first time.
+/// Kind of a packet's transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sending {
-    /// It is.
+    /// Original transmission.
     First,
-    /// It was asked for.
+    /// Retransmission on request.
     Again,
 }
 
-/// One number or more, [`MOST_NUMBERS`] at most, in the order in which they are wanted.
+/// Packet numbers, 1 to [`MOST_NUMBERS`], in the order in which they are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Numbers(Vec<u32>);
 
 /// The exclusive-or of packets with successive numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parity {
-    /// The first number.
+    /// First packet number.
     pub first: u32,
-    /// How many, at least one.
+    /// Number of packets, at least one.
     pub count: u16,
-    /// Of their lengths.
+    /// Exclusive or of their lengths.
     pub lengths: u16,
-    /// Of their bytes; as long as the longest of them.
+    /// Exclusive or of their bytes; as long as the longest of them.
     pub bytes: Bytes,
 }
 
 impl Numbers {
-    /// These, unless there is none or are too many.
+    /// Creates the list; `None` if it is empty or too long.
     #[must_use]
     pub fn new(numbers: Vec<u32>) -> Option<Self> {
         (1..=MOST_NUMBERS).contains(&numbers.len()).then_some(Self(numbers))

@@ -1,6 +1,6 @@
-//! Frames of a link within UDP datagrams: a link whose ends are any two hosts, with proof that a frame comes from the other end and comes
-//! once. What is in a frame is [`frame`](super::frame) or [`arq`](crate::arq); the first byte tells which. Ends that read TCP send
-//! [`Sealed`](super::Sealed) messages beside greetings, and no frames.
+//! Frames of a link within UDP datagrams, between any two hosts. Each datagram proves that it comes from the other end and
+//! is no replay. A frame belongs to [`frame`](super::frame) or [`arq`](crate::arq); its first byte tells them apart. Ends
+//! that read TCP send [`Sealed`](super::Sealed) messages beside greetings, and no frames.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -35,9 +35,9 @@ use bytes::Bytes;
 
 /// The first byte of each datagram: no version of IP, message or bare frame begins like this.
 pub const MAGIC: u8 = 0xd6;
-/// What a datagram adds to a frame.
+/// Bytes that a datagram adds to a frame.
 pub const HEADER_LEN: usize = NUMBER_LEN + FRAME_TAG_LEN;
-/// Length of a greeting: all are as long.
+/// Length of every greeting.
 pub const GREETING_LEN: usize = GREETED_LEN + GREETING_TAG_LEN;
 /// Length of the part of a greeting that its tag is over.
 pub const GREETED_LEN: usize = 36;
@@ -47,46 +47,46 @@ pub const GREETING_TAG_LEN: usize = 16;
 pub const NUMBER_LEN: usize = 8;
 /// Length of the tag of a frame.
 pub const FRAME_TAG_LEN: usize = 8;
-/// Numbers of datagrams are below this.
+/// Upper bound of datagram numbers, exclusive.
 pub const NUMBERS: u64 = 1 << 48;
 
-/// The version that is spoken here: that of messages, which the ends of a link agree on by greetings.
+/// Protocol version of this implementation. It is the version of messages, on which the ends of a link agree by greetings.
 pub const VERSION: u8 = super::VERSION;
 const FRAME: u8 = 0;
 const GREETING: u8 = 1;
 
-/// What is in a datagram between the ends.
+/// Content of a datagram between the ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Datagram {
     /// A frame of the link.
     Frame(Sealed),
-    /// What the ends say to find out who lives.
+    /// Greeting that establishes a session, with its tag.
     Greeting(Greeting, [u8; GREETING_TAG_LEN]),
 }
 
-/// A frame with its proof.
+/// A frame with its authentication tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sealed {
-    /// Rises from one datagram of its sender to the next, below [`NUMBERS`].
+    /// Datagram number, which rises from one datagram of a sender to the next; below [`NUMBERS`].
     pub number: u64,
-    /// What proves that its sender is the other end as it lives now.
+    /// Authentication tag: proves that the sender is the other end in its current connection epoch.
     pub tag: [u8; FRAME_TAG_LEN],
     /// The frame.
     pub frame: Bytes,
 }
 
-/// What an end says of itself, and of what it knows of the other.
+/// State of an end, and its view of the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Greeting {
-    /// Of the sender, since it began.
+    /// Connection epoch of the sender, chosen when it started.
     pub life: u64,
-    /// What the other end is to repeat, so that it is seen to be there now.
+    /// Challenge for the other end to repeat, as proof that it is alive now.
     pub challenge: u64,
-    /// The challenge of the other end that was heard last; 0: none.
+    /// Latest challenge received from the other end; 0: none.
     pub met: u64,
-    /// The life of the other end in the session that the sender has; 0: it has none.
+    /// Connection epoch of the other end in the sender's session; 0: no session.
     pub knows: u64,
-    /// Whether the sender waits for an answer.
+    /// Request for an answer.
     pub wants: Wants,
     /// Messages of the sender beside greetings.
     pub speaks: Speaks,
@@ -134,12 +134,12 @@ pub fn other_version(bytes: &[u8]) -> Option<u8> {
     }
 }
 
-/// Whether an answer is waited for.
+/// Request for an answer in a greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wants {
-    /// None is.
+    /// No answer.
     Nothing,
-    /// One is.
+    /// An answer.
     Answer,
 }
 

@@ -6,7 +6,7 @@ use crate::error::ParseError;
 use smallvec::SmallVec;
 use std::net::Ipv4Addr;
 
-/// One option.
+/// DSR option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DsrOption {
     /// Type 1.
@@ -25,50 +25,50 @@ pub enum DsrOption {
     Unknown {
         /// The option type.
         kind: u8,
-        /// Its data.
+        /// Option data.
         data: SmallVec<[u8; 8]>,
     },
 }
 
-/// Looks for a route; flooded (§6.2). The initiator is the source of the IP packet.
+/// Route request; flooded (§6.2). The initiator is the source of the IP packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteRequest {
-    /// With initiator and target, names the request.
+    /// Request id; unique together with initiator and target.
     pub id: u16,
-    /// Who is looked for.
+    /// Target of the discovery.
     pub target: Ipv4Addr,
     /// Nodes that have passed it on, from the first behind the initiator.
     pub path: Addresses,
 }
 
-/// Brings a route (§6.3). It begins at the destination of the IP packet.
+/// Route reply (§6.3). The route begins at the destination of the IP packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteReply {
-    /// What the last hop is.
+    /// Kind of the last hop.
     pub last: Last,
     /// The nodes behind the first, the target included. At least one.
     pub path: Addresses,
 }
 
-/// Reports a hop that does not work (§6.4).
+/// Route error: reports a broken hop (§6.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteError {
-    /// Of the packet that was lost: how often it had been salvaged. 0 to 15.
+    /// Salvage count of the lost packet, 0 to 15.
     pub salvage: u8,
-    /// Who found out.
+    /// Node that discovered the error.
     pub source: Ipv4Addr,
-    /// Who is to know.
+    /// Node to be informed.
     pub destination: Ipv4Addr,
-    /// What happened.
+    /// Error type.
     pub kind: ErrorKind,
 }
 
-/// What a route error reports.
+/// Error that a route error reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// Type 1: the neighbour of the error's source that was not reached (§6.4.1).
     NodeUnreachable(Ipv4Addr),
-    /// Another.
+    /// Another error type.
     Other {
         /// Error type.
         kind: u8,
@@ -77,32 +77,32 @@ pub enum ErrorKind {
     },
 }
 
-/// Asks the next node to confirm the packet (§6.5).
+/// Acknowledgement request to the next node (§6.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckRequest {
-    /// Comes back in the confirmation.
+    /// Identification, copied into the acknowledgement.
     pub id: u16,
 }
 
-/// Confirms a packet over one hop (§6.6).
+/// Acknowledgement of a packet over one hop (§6.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// Of the request.
+    /// Identification of the request.
     pub id: u16,
-    /// Who confirms.
+    /// Node that acknowledges.
     pub source: Ipv4Addr,
-    /// Who asked.
+    /// Node that requested the acknowledgement.
     pub destination: Ipv4Addr,
 }
 
-/// The way that a packet takes, from its source to its destination, neither of which is in it (§6.7).
+/// Source route of a packet (§6.7). Neither its source nor its destination is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceRoute {
-    /// What the first hop is.
+    /// Kind of the first hop.
     pub first: First,
-    /// What the last hop is.
+    /// Kind of the last hop.
     pub last: Last,
-    /// How often a node on the way has given the packet another route. 0 to 15.
+    /// Number of times the packet was salvaged, 0 to 15.
     pub salvage: u8,
     /// Nodes of `path` that it has not reached yet. At most as many as there are, and 63.
     pub segments_left: u8,
@@ -110,20 +110,20 @@ pub struct SourceRoute {
     pub path: Addresses,
 }
 
-/// What the first hop of a route is.
+/// Kind of the first hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum First {
-    /// A hop like the others.
+    /// An ordinary hop.
     #[default]
     Hop,
     /// A path of any length outside of the DSR network.
     External,
 }
 
-/// What the last hop of a route is.
+/// Kind of the last hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Last {
-    /// A hop like the others.
+    /// An ordinary hop.
     #[default]
     Hop,
     /// A path of any length outside of the DSR network.
@@ -140,7 +140,7 @@ const ACK_REQUEST: u8 = 160;
 const ADDRESS_LEN: usize = 4;
 /// Option type and length.
 const OPTION_HEADER_LEN: usize = 2;
-/// Of the data of each option, without addresses.
+/// Data lengths of the options, without addresses.
 const REQUEST_LEN: usize = 6;
 const REPLY_LEN: usize = 1;
 const ERROR_LEN: usize = 10;
@@ -150,7 +150,7 @@ const ACK_REQUEST_LEN: usize = 2;
 
 const NODE_UNREACHABLE: u8 = 1;
 const REPLY_LAST_EXTERNAL: u8 = 0x80;
-/// Of the 16 bits of a source route: F, L, four reserved, Salvage (4), Segments Left (6).
+/// Fields of the 16 bits of a source route: F, L, four reserved, Salvage (4), Segments Left (6).
 const FIRST_EXTERNAL: u16 = 0x8000;
 const LAST_EXTERNAL: u16 = 0x4000;
 const SALVAGE_SHIFT: u32 = 6;

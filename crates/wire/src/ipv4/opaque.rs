@@ -9,7 +9,7 @@ use bytes::Bytes;
 /// Any fragment but the first.
 const FRAGMENT_OFFSET: u16 = 0x1fff;
 
-/// A packet as it came: options, DSCP, fragments and contents are nobody's concern on the way.
+/// A packet as received. Options, DSCP, fragments and contents are forwarded unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opaque {
     /// Up to the total length, which covers the header.
@@ -34,7 +34,7 @@ impl Opaque {
         Ok(Self { bytes: packet.slice(..total) })
     }
 
-    /// What its header says.
+    /// Returns its header.
     #[must_use]
     pub fn header(&self) -> Header {
         Header {
@@ -58,7 +58,7 @@ impl Opaque {
         Some([be16(transport, 0), be16(transport, 2)])
     }
 
-    /// What stands behind its header.
+    /// Returns its payload.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         &self.bytes[usize::from(self.bytes[0] & 0xf) * 4..]

@@ -17,7 +17,7 @@ fn header() -> Header {
     }
 }
 
-/// A packet with DSCP 10 whose first next header is `next`, and with `rest` behind the header.
+/// Returns a packet with DSCP 10, with the first next header `next` and with `rest` behind the header.
 fn packet(next: u8, rest: &str) -> Bytes {
     let rest = hex(rest);
     let mut bytes = hex("62 aa bcde").to_vec();

@@ -13,7 +13,7 @@ const LINK_HEADER_LEN: usize = 4;
 pub struct Hello {
     /// Htime: how often the sender says HELLO.
     pub interval: CodedTime,
-    /// Whether the sender carries traffic for others.
+    /// Willingness of the sender to carry traffic for other nodes.
     pub willingness: Willingness,
     /// Neighbours, by link code.
     pub links: Vec<LinkMessage>,
@@ -22,7 +22,7 @@ pub struct Hello {
 /// Neighbours that share a link code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkMessage {
-    /// What the sender says of them.
+    /// State of the link and of the neighbours.
     pub code: LinkCode,
     /// Addresses of the neighbours' interfaces.
     pub neighbours: Vec<Ipv4Addr>,
@@ -31,7 +31,7 @@ pub struct LinkMessage {
 /// State of a link and of the neighbour at its other end (RFC 3626 §6.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinkCode {
-    /// A code below 16 whose two halves are defined and go together.
+    /// A code below 16 with two halves that are defined and go together.
     Valid {
         /// The link.
         link: LinkType,
@@ -69,7 +69,7 @@ pub enum NeighbourType {
     Relay = 2,
 }
 
-/// How willing a node is to carry traffic for others: 0 to 7 (RFC 3626 §18.8).
+/// Willingness of a node to carry traffic for other nodes: 0 to 7 (RFC 3626 §18.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Willingness(u8);
 
@@ -137,7 +137,7 @@ impl LinkMessage {
 }
 
 impl LinkCode {
-    /// What these bits mean.
+    /// Returns the link code with these bits.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         let link = match bits & 3 {

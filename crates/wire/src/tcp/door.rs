@@ -34,15 +34,15 @@ pub const DOOR_LEN: usize = 8;
 /// The option of TCP-DOOR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DoorOption {
-    /// On a SYN: what its sender can do; on a SYN-ACK: what of that will be done.
+    /// On a SYN: features that the sender supports; on a SYN-ACK: those of them that are enabled.
     Offer(DoorFeatures),
-    /// On any other segment.
+    /// Ordering information, on any other segment.
     Report(DoorReport),
     /// An option with our identifier that is neither. Emitted, it has no flags.
     Malformed,
 }
 
-/// What an end can do, or both ends do.
+/// DOOR features of one end, or those that both ends have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct DoorFeatures {
     /// Numbers on acknowledgments that repeat an acknowledgment number.
@@ -53,7 +53,7 @@ pub struct DoorFeatures {
     pub feedback: bool,
 }
 
-/// What a segment tells about order.
+/// Ordering information of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct DoorReport {
     /// ACK duplication sequence number: acknowledgments with this acknowledgment number that were sent before, modulo 256.

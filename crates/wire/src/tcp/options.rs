@@ -40,14 +40,14 @@ impl Options {
         if aligned <= MAX_OPTIONS_LEN { aligned } else { (self.packed_len() + sack).next_multiple_of(4) }
     }
 
-    /// Whether there is no option at all.
+    /// Returns whether there is no option.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many SACK blocks fit beside the other options: 4, or 3 with timestamps (RFC 2018 §3). Later, that is
-    /// older, blocks of [`Options::sack`] are not sent.
+    /// Returns the number of SACK blocks that fit beside the other options: 4, or 3 with timestamps (RFC 2018 §3). Later
+    /// blocks of [`Options::sack`], which are older, are not sent.
     #[must_use]
     pub const fn sack_room(&self) -> usize {
         let room = (MAX_OPTIONS_LEN - self.blocks_header_len() - self.packed_len()) / SACK_BLOCK_LEN;
@@ -203,8 +203,8 @@ impl Options {
         Ok(())
     }
 
-    /// Takes the ranges that a station misses. They exclude ranges that have arrived, and count. Without ranges the option is the
-    /// announcement of a host that keeps the segments it sends. An option of another length is ignored.
+    /// Takes the ranges of a NACK option: the segments that a base station misses. They take precedence over SACK blocks.
+    /// Without ranges, the option announces that a host keeps the segments it sends. An option of another length is ignored.
     fn take_nack(&mut self, data: &[u8]) {
         if data.len().is_multiple_of(SACK_BLOCK_LEN) {
             (self.nack, self.sack) = (true, SackBlocks::default());

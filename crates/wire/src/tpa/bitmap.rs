@@ -41,13 +41,13 @@ impl Bitmap {
         self.0.count_ones() as u8
     }
 
-    /// Whether there are none.
+    /// Returns whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether `position` is in the set.
+    /// Returns whether `position` is in the set.
     #[must_use]
     pub const fn contains(self, position: u8) -> bool {
         !self.and(Self::of(position)).is_empty()
@@ -58,7 +58,7 @@ impl Bitmap {
         self.0 |= Self::of(position).0;
     }
 
-    /// Takes a position out.
+    /// Removes a position.
     pub const fn remove(&mut self, position: u8) {
         self.0 &= !Self::of(position).0;
     }
@@ -69,19 +69,19 @@ impl Bitmap {
         if self.0 == 0 { None } else { Some(self.0.trailing_zeros() as u8) }
     }
 
-    /// What is in both.
+    /// Returns the intersection of both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// What is in either.
+    /// Returns the union of both sets.
     #[must_use]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// What is here and not in `other`.
+    /// Returns the positions that are here and not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)

@@ -25,7 +25,7 @@ fn emit_frame(frame: &Frame) -> Vec<u8> {
     out
 }
 
-/// What `read` finds in a capture of `payloads` to the port of messages.
+/// Returns the result of `read` on a capture of `payloads` to the port of messages.
 fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Reading<'_>) -> T) -> T {
     let packet = |bytes: &Vec<u8>| {
         let payload = Bytes::copy_from_slice(bytes);
@@ -340,7 +340,7 @@ pub(crate) fn what_the_parsers_refuse_is_an_error_and_nothing_else_is() {
     }
 }
 
-/// Whether a datagram is none, or what is in it is no frame.
+/// Returns whether a datagram is invalid or contains no frame.
 fn is_refused_datagram(bytes: &Bytes) -> bool {
     match Datagram::parse(bytes) {
         Err(_) => true,

@@ -9,7 +9,7 @@ use hopline_wire::{ipv4, udp};
 use std::net::Ipv4Addr;
 
 const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/wireshark/handoff.lua");
-/// How tshark prints that an expert information is an error.
+/// Severity "error" of expert information, as tshark prints it.
 const ERROR: &str = "8388608";
 const KINDS: [Kind; 4] = [Kind::Forward, Kind::Buffer, Kind::Stop, Kind::Register];
 
@@ -19,7 +19,7 @@ fn emit(tagged: &Tagged) -> Vec<u8> {
     out
 }
 
-/// What `read` finds in a capture of `payloads` to the port of messages.
+/// Returns the result of `read` on a capture of `payloads` to the port of messages.
 fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Reading<'_>) -> T) -> T {
     let packet = |bytes: &Vec<u8>| {
         let payload = Bytes::copy_from_slice(bytes);

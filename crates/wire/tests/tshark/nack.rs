@@ -25,7 +25,7 @@ fn any(stream: &mut Stream) -> Segment<Bytes> {
     Segment { src_port: 80, dst_port: 9, flags: Flags::ACK, options, ..Segment::default() }
 }
 
-/// As the parser understands what was written: not everything fits.
+/// Returns the options as the parser reads them from the emitted segment; not everything fits.
 fn understood(segment: &Segment<Bytes>) -> Options {
     let mut bytes = Vec::new();
     let ip = ipv4::Header {

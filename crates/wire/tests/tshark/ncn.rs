@@ -10,7 +10,7 @@ use hopline_wire::{ipv4, udp};
 use std::net::Ipv4Addr;
 
 const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/wireshark/ncn.lua");
-/// How tshark prints that an expert information is an error.
+/// Severity "error" of expert information, as tshark prints it.
 const ERROR: &str = "8388608";
 
 fn emit(notice: &Notice) -> Vec<u8> {
@@ -45,7 +45,7 @@ fn notices() -> Vec<Notice> {
     [whole, nothing].into_iter().chain((0..200).map(|_| any(&mut stream))).collect()
 }
 
-/// What `read` finds in a capture of `payloads` to the port of notices.
+/// Returns the result of `read` on a capture of `payloads` to the port of notices.
 fn read<T>(payloads: &[Vec<u8>], read: impl FnOnce(Reading<'_>) -> T) -> T {
     let packets: Vec<_> = payloads.iter().map(|bytes| packet(ncn::PORT, bytes)).collect();
     raw_capture(&packets, |path| read(Reading::of(path).with_script(DISSECTOR.as_ref())))

@@ -22,7 +22,7 @@ use std::path::Path;
 
 const DISSECTOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/wireshark/tpa.lua");
 const PORTS: Ports = Ports { src: 40_000, dst: tpa::PORT };
-/// How tshark prints that an expert information is an error.
+/// Severity "error" of expert information, as tshark prints it.
 const ERROR: &str = "8388608";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Form {
         }
     }
 
-    /// What tshark calls the protocols of such a packet.
+    /// Returns tshark's protocol names of such a packet.
     const fn protocols(self, has_data: bool) -> &'static str {
         match (self, has_data) {
             (Self::Udp, true) => "raw:ip:udp:tpa:data",
@@ -75,7 +75,7 @@ fn udp_packet(ports: Ports, bytes: &[u8]) -> Vec<u8> {
     ip_packet(ipv4::Protocol::Udp, datagram.wire_len(), |ip, out| datagram.emit(ip, out))
 }
 
-/// What the pseudo header of the native form is made of; the header that `ip_packet` writes.
+/// Returns the header for the pseudo header of the native form, as `ip_packet` writes it.
 fn native_ip() -> Header {
     let protocol = tpa::PROTOCOL;
     Header { src: A.ipv4(), dst: B.ipv4(), ttl: 64, protocol, ecn: Ecn::Capable0, id: 7 }
@@ -161,7 +161,7 @@ fn random_segments(run: u64, count: usize) -> Vec<Segment<Bytes>> {
     (0..count).map(|_| random_segment(&mut stream)).collect()
 }
 
-/// What the dissector must show of a segment: filter names and values as tshark prints them.
+/// Returns the fields that the dissector must show for a segment: filter names, and values as tshark prints them.
 fn shown(form: Form, segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
     let bytes = form.emit(segment);
     let native = |value: String| if form == Form::Native { value } else { String::new() };
