@@ -9,20 +9,20 @@ use hopline_core::{Duration, Instant};
 /// Parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDelConfig {
-    /// TARGET: the standing delay that is tolerated. Above 0; default 5 ms (RFC 8289 §4.4), which a network of some Mb/s has
-    /// to raise above the time of a packet on the air.
+    /// TARGET: acceptable standing queueing delay. Above 0; default 5 ms (RFC 8289 §4.4). A network of a few Mb/s needs a
+    /// target above the airtime of a packet.
     pub target: Duration,
-    /// INTERVAL: how long the delay has to stand before anything is dropped, some round-trip times. Above 0; default 100 ms
-    /// (§4.3).
+    /// INTERVAL: time for which the delay must stay above the target before the first drop, some round-trip times. Above 0;
+    /// default 100 ms (§4.3).
     pub interval: Duration,
-    /// A backlog of at most so many bytes is not congestion (§5.6): a full packet. Default 1514.
+    /// Backlog in bytes up to which there is no congestion (§5.6): a full packet. Default 1514.
     pub packet_bytes: u32,
-    /// What is done with a packet that is chosen. Default dropped.
+    /// Action on a packet that is chosen. Default drop.
     pub action: Action,
 }
 
 impl CoDelConfig {
-    /// As RFC 8289 has it.
+    /// Parameters of RFC 8289.
     pub const RFC8289: Self = Self {
         target: Duration::from_millis(5),
         interval: Duration::from_millis(100),
@@ -33,7 +33,7 @@ impl CoDelConfig {
     /// Checks every field against its range.
     ///
     /// # Errors
-    /// What must be, of the first field that is not.
+    /// Text of the requirement that the first invalid field violates.
     pub fn validate(&self) -> Result<(), &'static str> {
         let rules = [
             (!self.target.is_zero(), "a target above 0"),
@@ -44,18 +44,18 @@ impl CoDelConfig {
     }
 }
 
-/// A packet in a queue, and when it came.
+/// Packet in a queue, with its enqueue time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held<T> {
     /// The packet.
     pub packet: T,
-    /// When it entered the queue.
+    /// Enqueue time.
     pub since: Instant,
 }
 
 /// Packets in the order in which they are served.
 pub(crate) trait Backlog<T> {
-    /// Takes out the head; `len_bytes` says how long a packet is.
+    /// Removes and returns the head; `len_bytes` returns the length of a packet.
     fn pop(&mut self, len_bytes: impl Fn(&T) -> u32) -> Option<Held<T>>;
 
     /// Bytes that are left.
@@ -66,13 +66,13 @@ pub(crate) trait Backlog<T> {
 #[derive(Clone, Debug)]
 pub struct CoDel {
     config: CoDelConfig,
-    /// When the delay will have stood above the target for an interval; `None`: it is not above.
+    /// Time at which the delay will have been above the target for an interval; `None`: it is not above.
     first_above: Option<Instant>,
     phase: Phase,
     /// Drops since the dropping state was entered, and at its end the last time.
     count: u32,
     last_count: u32,
-    /// When the next packet is dropped, or would have been.
+    /// Time of the next drop, or of the one that would have followed.
     drop_next: Instant,
 }
 
@@ -82,7 +82,7 @@ enum Phase {
     Dropping,
 }
 
-/// Whether a packet at the head may be dropped.
+/// Judgement of the packet at the head: whether it may be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
     Fine,

@@ -1,48 +1,48 @@
-//! What a queue has to know of the packets that it holds, and says of them.
+//! Access to the packets in a queue: properties that the queue needs, and actions on packets.
 
 use crate::drop_tail::Class;
 
 /// The owner of the packets, of which a queue holds handles only.
 pub trait Contents<T> {
-    /// What it is to the queue. Routing messages are never dropped or marked early.
+    /// Returns its class. Routing messages are never dropped or marked early.
     fn class(&self, packet: &T) -> Class;
 
-    /// Its length, bytes.
+    /// Returns its length in bytes.
     fn len_bytes(&self, packet: &T) -> u32;
 
-    /// Whether it may be marked.
+    /// Returns whether it may be marked.
     fn capability(&self, packet: &T) -> Capability;
 
-    /// A number that packets of one flow and direction share, and those of others hardly ever.
+    /// Returns a number that packets of one flow and direction share, and packets of other flows hardly ever.
     fn flow(&self, packet: &T) -> u64;
 
-    /// Marks it: congestion experienced.
+    /// Marks it as Congestion Experienced (CE).
     fn mark(&mut self, packet: &mut T);
 
-    /// It has been dropped at the head of the queue, to tell of congestion.
+    /// Handles a packet that was dropped at the head of the queue as a congestion signal.
     fn dropped(&mut self, packet: T);
 }
 
-/// Whether a packet may be marked (RFC 3168 §5).
+/// ECN capability of a packet (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
-    /// Its transport understands marks, or it is marked already.
+    /// ECN-capable transport, or marked already.
     Capable,
-    /// It does not.
+    /// Transport without ECN.
     NotCapable,
 }
 
-/// What is done with a packet that is to tell of congestion.
+/// Action on a packet chosen to signal congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is dropped.
+    /// Drop.
     Drop,
-    /// It is marked if its transport understands that, else dropped (RFC 3168 §5).
+    /// Mark if the transport is ECN-capable, else drop (RFC 3168 §5).
     Mark,
 }
 
 impl Action {
-    /// Whether a packet of this capability is marked rather than dropped.
+    /// Returns whether a packet of this capability is marked rather than dropped.
     #[must_use]
     pub fn marks(self, capability: Capability) -> bool {
         self == Self::Mark && capability == Capability::Capable
@@ -75,7 +75,7 @@ pub(crate) mod testing {
         Packet { class: Class::Routing, ..data(number) }
     }
 
-    /// Remembers what it is told.
+    /// Records the calls.
     #[derive(Debug, Default)]
     pub(crate) struct Owner {
         pub(crate) marked: Vec<u32>,

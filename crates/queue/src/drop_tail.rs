@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 #[cfg(test)]
 mod tests;
 
-/// What a packet is to the queue.
+/// Class of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// What goes before everything else, in the order in which it came: what a proxy sends again.
+    /// Served before all other packets, in order of arrival: retransmissions of a proxy.
     Urgent,
     /// A message of the routing agent.
     Routing,
@@ -17,7 +17,7 @@ pub enum Class {
     Data,
 }
 
-/// In which order packets are served.
+/// Service order of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Service {
     /// First come, first served, whatever the class. A full queue refuses the newcomer.
@@ -28,22 +28,22 @@ pub enum Service {
     RoutingFirst,
 }
 
-/// What became of a packet that was offered, and what was lost through it.
+/// Result of offering a packet, with the packet that was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a refused or displaced packet is lost unless the caller accounts for it"]
 pub enum Enqueued<T> {
-    /// The packet stands in the queue; nothing was lost.
+    /// The packet is in the queue; no packet was lost.
     Accepted,
-    /// The packet stands in the queue; this one, the last, gave way to it.
+    /// The packet is in the queue; this one, the last, was displaced by it.
     Displaced(T),
     /// The queue was full; the packet itself comes back.
     Refused(T),
-    /// The packet itself comes back before the queue was full: to tell of congestion ([`red`](crate::red)).
+    /// The packet itself comes back before the queue was full, as a congestion signal ([`red`](crate::red)).
     Early(T),
 }
 
 impl<T> Enqueued<T> {
-    /// The same of what `of` makes of packets.
+    /// Applies `of` to the packet, if any.
     pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Enqueued<U> {
         match self {
             Self::Accepted => Enqueued::Accepted,
@@ -54,7 +54,7 @@ impl<T> Enqueued<T> {
     }
 }
 
-/// What a queue has seen, in packets.
+/// Counters of a queue, in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Entered the queue.
@@ -163,7 +163,7 @@ impl<T: Copy> DropTail<T> {
         self.urgent.len() + self.packets.len()
     }
 
-    /// Whether the queue is empty.
+    /// Returns whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -175,7 +175,7 @@ impl<T: Copy> DropTail<T> {
         self.capacity
     }
 
-    /// What the queue has seen.
+    /// Returns the counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters

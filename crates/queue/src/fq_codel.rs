@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Parameters of FQ-CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCoDelConfig {
-    /// Of each flow's queue.
+    /// CoDel parameters of each flow's queue.
     pub codel: CoDelConfig,
     /// Queues that flows are hashed onto. Default 1024 (RFC 8290 §5.2.3).
     pub flows: NonZeroU16,
@@ -19,7 +19,7 @@ pub struct FqCoDelConfig {
 }
 
 impl FqCoDelConfig {
-    /// As RFC 8290 has it.
+    /// Parameters of RFC 8290.
     pub const RFC8290: Self = Self {
         codel: CoDelConfig::RFC8289,
         flows: NonZeroU16::new(1024).expect("not zero"),
@@ -29,7 +29,7 @@ impl FqCoDelConfig {
     /// Checks every field against its range.
     ///
     /// # Errors
-    /// What must be, of the first field that is not.
+    /// Text of the requirement that the first invalid field violates.
     pub fn validate(&self) -> Result<(), &'static str> {
         self.codel.validate()?;
         if self.quantum_bytes == 0 { Err("a quantum of at least 1 byte") } else { Ok(()) }
@@ -60,7 +60,7 @@ struct Flow<T> {
     turn: Turn,
 }
 
-/// Whether a flow is in one of the lists.
+/// Membership of a flow in one of the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     None,
@@ -205,7 +205,7 @@ impl<T: Copy> FqCoDel<T> {
         self.packets
     }
 
-    /// Whether the queue is empty.
+    /// Returns whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.packets == 0
@@ -223,7 +223,7 @@ impl<T: Copy> FqCoDel<T> {
         }
     }
 
-    /// Takes the flow whose turn it is off its list.
+    /// Takes the head flow off its list.
     fn leave(&mut self, list: List) {
         match list {
             List::New => self.new.pop_front(),

@@ -21,7 +21,7 @@ pub enum InterfaceQueue<T> {
     CoDel(Box<CoDelQueue<T>>),
     /// The same for each flow, served by turns.
     FqCoDel(Box<FqCoDel<T>>),
-    /// Does what a machine of somebody's own says.
+    /// User-defined discipline.
     Own(Box<OwnQueue<T>>),
 }
 
@@ -73,13 +73,13 @@ impl<T: Copy> InterfaceQueue<T> {
         Self::CoDel(Box::new(CoDelQueue { codel, waiting: Waiting { packets, bytes: 0 } }))
     }
 
-    /// A queue for at most `capacity` packets that a machine of somebody's own governs.
+    /// Returns a queue for at most `capacity` packets with a user-defined discipline.
     #[must_use]
     pub fn own(id: OwnDisciplineId, discipline: Box<dyn OwnDiscipline>, capacity: NonZeroU16) -> Self {
         Self::Own(Box::new(OwnQueue::new(id, discipline, capacity)))
     }
 
-    /// As [`OwnQueue::take_failure`], with whose it is.
+    /// Returns the failure of a user-defined discipline as [`OwnQueue::take_failure`] does, with its id.
     #[inline]
     pub fn take_own_failure(&mut self) -> Option<(OwnDisciplineId, OwnFailure)> {
         match self {
@@ -171,7 +171,7 @@ impl<T: Copy> InterfaceQueue<T> {
         }
     }
 
-    /// Whether the queue is empty.
+    /// Returns whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -200,7 +200,7 @@ impl<T: Copy> RedQueue<T> {
         Some(packet)
     }
 
-    /// So many bytes left.
+    /// Records that `len_bytes` bytes have left.
     fn leave(&mut self, now: Instant, len_bytes: u32) {
         self.bytes -= u64::from(len_bytes);
         if self.packets.is_empty() {

@@ -1,8 +1,9 @@
-//! Disciplines of somebody's own: which packets enter, in which order they are served, and which are dropped on the way,
-//! said by a machine that is handed over. What waits stays ours, and so do its bounds.
+//! User-defined queueing disciplines. The discipline decides which packets enter, their service order, and which are
+//! dropped. The queue keeps the packets, and enforces its own bounds.
 //!
-//! A packet enters with a rank, and the lowest rank is served first; of equal ranks what came first. A discipline that gives all
-//! the same rank is a FIFO. One that gives ranks by class is a priority queue, one by virtual finish times a fair queue.
+//! A packet enters with a rank, and the lowest rank is served first; equal ranks are served in order of arrival. A
+//! discipline with a constant rank is a FIFO. One with ranks by class is a priority queue, one with ranks by virtual finish
+//! times a fair queue.
 
 use crate::contents::{Action, Capability, Contents};
 use crate::drop_tail::{Class, Enqueued};
@@ -12,58 +13,59 @@ use hopline_core::own::OwnFailure;
 use hopline_core::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Which of the disciplines that whoever makes queues has at hand, from 0.
+/// Index of a user-defined discipline among those of the creator of the queues, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnDisciplineId(pub u16);
 
-/// A discipline of one queue.
+/// User-defined discipline of one queue.
 ///
-/// Equal calls have to give equal answers: no clock, no randomness but what is seeded, nothing shared with other instances. Packets that
-/// a proxy sends again go before all others, and the discipline is not asked about them; about routing messages it is.
+/// Equal calls must return equal results: no clock, no randomness except a seeded one, no state shared with other instances.
+/// Retransmissions of a proxy go before all other packets and bypass the discipline; routing messages do not.
 ///
 /// # Errors
-/// Each method: why it cannot answer, in words, as long as need be. The queue is a drop-tail queue from then on, and keeps the reason
-/// ([`OwnQueue::take_failure`]).
+/// Each method returns the reason for which it failed, as a text of any length. The queue is a drop-tail queue from then on,
+/// and keeps the reason ([`OwnQueue::take_failure`]).
 pub trait OwnDiscipline: Debug + Send {
-    /// A packet has come: whether it enters, and where. In a full queue what enters has the last packet give way if that has a
-    /// higher rank, and is lost otherwise.
+    /// Decides whether an arriving packet enters, and with which rank. In a full queue, a packet that enters displaces the
+    /// last packet if that has a higher rank, and is lost otherwise.
     fn enqueue(&mut self, packet: &PacketInfo, queue: &QueueInfo) -> Result<Admission, String>;
 
-    /// The interface is free, and this packet is at the head: whether it is served. `queue`: without it.
+    /// Decides whether the packet at the head is served, as the interface is free. `queue`: without that packet.
     fn dequeue(&mut self, head: &HeadInfo, queue: &QueueInfo) -> Result<Service, String>;
 
-    /// A packet that was to enter, or had, is lost, and not because this discipline said so. Does nothing unless it is written.
+    /// Handles the loss of a packet that had entered or was to enter, if the discipline did not cause it. Does nothing by
+    /// default.
     fn on_lost(&mut self, packet: &PacketInfo, loss: Loss, queue: &QueueInfo) -> Result<(), String> {
         let _ = (packet, loss, queue);
         Ok(())
     }
 }
 
-/// A packet, as a discipline is told of it.
+/// Packet properties visible to a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketInfo {
-    /// Its length, bytes.
+    /// Length in bytes.
     pub len_bytes: u32,
-    /// A number that packets of one flow and direction share, and those of others hardly ever.
+    /// Number that packets of one flow and direction share, and packets of other flows hardly ever.
     pub flow: u64,
-    /// Whether it is of the routing agent.
+    /// Class: routing message, data or urgent packet.
     pub class: Class,
-    /// Whether it may be marked.
+    /// ECN capability.
     pub capability: Capability,
 }
 
 /// The packet that would be served next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeadInfo {
-    /// It.
+    /// The packet.
     pub packet: PacketInfo,
-    /// How long it has waited.
+    /// Time in the queue.
     pub waited: Duration,
-    /// With which rank it entered.
+    /// Rank with which it entered.
     pub rank: f64,
 }
 
-/// The queue, as a discipline is told of it.
+/// Queue state visible to a discipline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueInfo {
     /// Virtual time.
@@ -76,54 +78,54 @@ pub struct QueueInfo {
     pub capacity: NonZeroU16,
 }
 
-/// Whether a packet enters.
+/// Decision about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Admission {
-    /// It does. Lower ranks are served first; not NaN.
+    /// Enter. Lower ranks are served first; not NaN.
     Enter {
-        /// Its rank.
+        /// Rank.
         rank: f64,
     },
-    /// It does, marked if its transport understands marks; otherwise it is dropped (RFC 3168 §5).
+    /// Enter, marked if the transport is ECN-capable; otherwise drop (RFC 3168 §5).
     Mark {
-        /// Its rank.
+        /// Rank.
         rank: f64,
     },
-    /// It is dropped.
+    /// Drop.
     Drop,
 }
 
-/// What becomes of the packet at the head.
+/// Decision about the packet at the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// It is served.
+    /// Serve.
     Serve,
-    /// It is served, marked if its transport understands marks; otherwise it is dropped.
+    /// Serve, marked if the transport is ECN-capable; otherwise drop.
     Mark,
-    /// It is dropped, and the next one is looked at.
+    /// Drop, and decide about the next packet.
     Drop,
 }
 
-/// Why a packet was lost that the discipline did not drop.
+/// Reason for the loss of a packet that the discipline did not drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The queue was full when it came.
+    /// The queue was full when it arrived.
     Full,
-    /// It was the last of a full queue and gave way.
+    /// It was the last of a full queue and was displaced.
     Displaced,
-    /// Its next hop is gone, and the routing agent took it out.
+    /// Its next hop is lost, and the routing agent removed it.
     Removed,
 }
 
-/// A queue that such a discipline governs.
+/// Queue with a user-defined discipline.
 #[derive(Debug)]
 pub struct OwnQueue<T> {
     id: OwnDisciplineId,
-    /// `None`: it has failed.
+    /// `None` after a failure.
     discipline: Option<Box<dyn OwnDiscipline>>,
     failure: Option<OwnFailure>,
     capacity: NonZeroU16,
-    /// By rank, then as they came. What is urgent ranks below everything.
+    /// Sorted by rank, then by arrival. Urgent packets rank below all others.
     waiting: VecDeque<Entry<T>>,
     bytes: u64,
 }
@@ -146,13 +148,13 @@ impl<T: Copy> OwnQueue<T> {
         Self { id, discipline: Some(discipline), failure: None, capacity, waiting: VecDeque::new(), bytes: 0 }
     }
 
-    /// Which discipline it has.
+    /// Returns the id of its discipline.
     #[must_use]
     pub fn id(&self) -> OwnDisciplineId {
         self.id
     }
 
-    /// Why the discipline could not answer, once. `None`: it has.
+    /// Returns the discipline's failure, once. `None`: no failure.
     pub fn take_failure(&mut self) -> Option<OwnFailure> {
         self.failure.take()
     }
@@ -230,7 +232,7 @@ impl<T: Copy> OwnQueue<T> {
         self.waiting.len()
     }
 
-    /// Whether the queue is empty.
+    /// Returns whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
@@ -294,7 +296,7 @@ impl<T: Copy> OwnQueue<T> {
         QueueInfo { now, packets: self.waiting.len(), bytes: self.bytes, capacity: self.capacity }
     }
 
-    /// What the discipline answers; `None` once it has failed.
+    /// Returns the discipline's decision; `None` once it has failed.
     fn ask<R>(
         &mut self,
         method: &'static str,

@@ -18,18 +18,18 @@ pub struct RedConfig {
     /// Probability to be dropped as the average reaches `max_threshold`: `maxp`. Above 0, at most 1; default 0.02, as in the paper
     /// (1/50); later advice is 0.1.
     pub max_probability: f64,
-    /// What the queue is measured in. Default packets.
+    /// Unit of the queue length. Default packets.
     pub measure: Measure,
-    /// What happens from `max_threshold` on. Default everything is dropped.
+    /// Drops from `max_threshold` on. Default all packets are dropped.
     pub gentle: Gentle,
-    /// What the average does while the queue is empty. Default it decays.
+    /// Behaviour of the average while the queue is empty. Default it decays.
     pub idle: Idle,
-    /// What is done with a packet that is chosen. Default dropped. Where everything is dropped, what can be marked is too (RFC 3168
-    /// §7).
+    /// Action on a packet that is chosen. Default drop. Above `max_threshold`, packets are dropped even if they could be
+    /// marked (RFC 3168 §7).
     pub action: Action,
 }
 
-/// What a queue is measured in.
+/// Unit of the queue length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Packets, whatever their length.
@@ -41,21 +41,22 @@ pub enum Measure {
     },
 }
 
-/// What happens where the average is above `max_threshold`.
+/// Drops above `max_threshold`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gentle {
-    /// Everything is dropped.
+    /// All packets are dropped.
     Off,
     /// The probability rises from `max_probability` to 1 at twice `max_threshold` (Floyd 2000, "gentle RED").
     On,
 }
 
-/// What the average does while the queue is empty.
+/// Behaviour of the average while the queue is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
-    /// Nothing: the next arrival takes up where the last one left.
+    /// Kept: the next arrival continues from the last value.
     Kept,
-    /// It decays as if an empty queue had been seen once in this time: that of a small packet on the link (the paper's §4).
+    /// Decayed as if an empty queue had been seen once in this time, the transmission time of a small packet (the paper's
+    /// §4).
     Decays {
         /// Time of a small packet on the link. Above zero.
         packet_time: Duration,
@@ -63,7 +64,7 @@ pub enum Idle {
 }
 
 impl RedConfig {
-    /// As Floyd and Jacobson simulated it, in packets.
+    /// Parameters of Floyd and Jacobson's simulations, in packets.
     pub const PAPER: Self = Self {
         min_threshold: 5.0,
         max_threshold: 15.0,
@@ -78,7 +79,7 @@ impl RedConfig {
     /// Checks every field against its range.
     ///
     /// # Errors
-    /// What must be, of the first field that is not.
+    /// Text of the requirement that the first invalid field violates.
     pub fn validate(&self) -> Result<(), &'static str> {
         let share = |p: f64| p > 0.0 && p <= 1.0;
         let rules = [
@@ -96,14 +97,14 @@ impl RedConfig {
     }
 }
 
-/// What is to become of a packet that arrives.
+/// Verdict on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It enters.
+    /// Enter.
     Enter,
-    /// It is chosen: to be marked, or dropped.
+    /// Chosen: to be marked, or dropped.
     Notify,
-    /// It is dropped, whatever the action.
+    /// Dropped, whatever the action.
     Drop,
 }
 
@@ -115,7 +116,7 @@ pub struct Red {
     /// `avg`, packets.
     average: f64,
     spacing: Spacing,
-    /// When the queue became empty, or a packet last found it so.
+    /// Time at which the queue became empty, or at which a packet last found it empty.
     empty_since: Instant,
 }
 

@@ -7,7 +7,8 @@ use hopline_core::{Purpose, Stream};
 
 const NOW: Instant = Instant::ZERO;
 
-/// A queue whose average is its length: with one packet in it every second one is chosen, with two all are dropped.
+/// Returns a queue with an average equal to its length. With one packet in it every second packet is chosen, with two all
+/// are dropped.
 fn queue(action: Action, service: Service) -> InterfaceQueue<Packet> {
     let config = RedConfig {
         min_threshold: 0.5,
@@ -34,7 +35,7 @@ fn capable(number: u32) -> Packet {
     Packet { capability: Capability::Capable, ..data(number) }
 }
 
-/// What became of packets that were offered one by one where one stands already.
+/// Returns the results of offering packets one by one to a queue that holds one packet.
 fn fates(q: &mut InterfaceQueue<Packet>, packet: fn(u32) -> Packet) -> Vec<Enqueued<Packet>> {
     assert_eq!(offer(q, packet(0)), Enqueued::Accepted);
     let fate = |n| {

@@ -3,7 +3,7 @@
 use super::config::Config;
 use hopline_core::Duration;
 
-/// What a radio did since it was switched on, or since any other moment.
+/// Radio time by state since the radio was switched on, or since any other moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelTime {
     /// All of it: Tinterval, added up.

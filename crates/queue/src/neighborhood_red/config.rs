@@ -7,7 +7,7 @@ use hopline_core::Duration;
 /// Parameters of a node. The values of [`Config::PAPER`] are those of the paper's §6.1, or of ours where it gives none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Tinterval: how often the radio's times are looked at. Above 0; default 100 ms, good from there to 1 s.
+    /// Tinterval: sampling period of the radio's times. Above 0; default 100 ms, good from there to 1 s.
     pub sampling: Duration,
     /// wq: weight of the latest interval in the averages. Above 0, at most 1; default 0.2, good from 0.1 to 0.4.
     pub weight: f64,
@@ -19,88 +19,89 @@ pub struct Config {
     /// minth: average below which there is no congestion. At least 0, below `max_threshold`; default 100 on a channel of
     /// 2 Mb/s, in proportion to the rate on [others](Self::on_channel): a channel that is busy for 41 % of the time.
     pub min_threshold: f64,
-    /// maxth: average from which on neighbours are to drop everything. Default 240, in the same way: 98 % of the time.
+    /// maxth: average from which on neighbours must drop all packets. Default 240, in the same proportion: 98 % of the time.
     pub max_threshold: f64,
     /// maxp: the neighbourhood's drop probability as the average reaches `max_threshold`. Above 0, at most 1; default 0.14,
     /// good from 0.1 to 0.2.
     pub max_probability: f64,
-    /// TNCN: how often a node looks whether it has to send a notice. Above 0. Not published; at most half of the lifetime;
-    /// default 500 ms.
+    /// TNCN: period at which a node checks whether it has to send a notice. Above 0. Not published; at most half of the
+    /// lifetime; default 500 ms.
     pub notice_interval: Duration,
-    /// lifeTime: how long a notice holds. At least twice `notice_interval` (§5.2), at most 65.535 s; default 2 s.
+    /// lifeTime: lifetime of a notice. At least twice `notice_interval` (§5.2), at most 65.535 s; default 2 s.
     pub lifetime: Duration,
-    /// Whether a node suffers (§5.2's third condition). Default below half of what is around it.
+    /// Condition under which a node is starved (§5.2's third condition). Default below half of the average of all.
     pub suffering: Suffering,
-    /// How long after its last packet of a flow a node is on that flow's path. Above 0. Not published; default 60 s: a flow
-    /// that starves is silent for as long as its retransmission timer has been backed off, and that is the least that RFC
-    /// 6298 §2.5 allows for a largest timeout. Who forgets it earlier sends no notices just where most is wrong.
+    /// Time for which a node remains on a flow's path after the flow's last packet. Above 0. Not published; default 60 s. A
+    /// starved flow is silent for as long as its retransmission timer has been backed off, and 60 s is the least that RFC
+    /// 6298 §2.5 allows for a largest timeout. A node that forgets the flow earlier sends no notices at the worst
+    /// congestion.
     pub flow_memory: Duration,
-    /// How long after the last frame heard of it a neighbour is active. Above 0. Not published; default 1 s.
+    /// Time for which a neighbour remains active after its last frame. Above 0. Not published; default 1 s.
     pub neighbour_memory: Duration,
-    /// How notices go out. Default unicast.
+    /// Transmission of notices. Default unicast.
     pub delivery: Delivery,
-    /// Who drops the packets that come to a neighbour of the node that suffers. Default the neighbour.
+    /// Node that drops the packets addressed to a neighbour of the starved node. Default the neighbour.
     pub incoming: Incoming,
-    /// Of [`Delivery::Broadcast`] and [`Incoming::Relayed`]: a notice is passed on after a random time below this, so that the
-    /// neighbours of the node that suffers, which hear its notice at the same instant, do not collide (RFC 5148 §5.3). Not
-    /// published; default 10 ms, as AODV and DSR.
+    /// Jitter of [`Delivery::Broadcast`] and [`Incoming::Relayed`]: a notice is relayed after a random time below this. It
+    /// keeps the neighbours of the starved node from colliding, as they receive its notice at the same instant (RFC 5148
+    /// §5.3). Not published; default 10 ms, as AODV and DSR.
     pub relay_jitter: Duration,
-    /// What is done with a packet that is chosen. Default dropped; to mark is the paper's §8.
+    /// Action on a packet that is chosen. Default drop; marking is the paper's §8.
     pub action: Action,
-    /// What notices may do to this node. Default everything, as published.
+    /// Limits to the effect of notices on this node. Default no limits, as published.
     pub guard: Guard,
-    /// Most neighbours that are remembered. Default 64.
+    /// Most neighbours in the neighbour table. Default 64.
     pub neighbours: NonZeroU16,
 }
 
-/// Whether a node suffers in the contention: its own averages together are below a threshold, which the paper does not give.
+/// Condition under which a node is starved: the sum of its own averages is below a threshold, which the paper does not give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Suffering {
-    /// So much of the average of all. Above 0, at most 1.
+    /// This share of the average of all. Above 0, at most 1.
     BelowShare(f64),
-    /// A fair share of it: that of one among itself and its active neighbours.
+    /// The fair share of that average: one part for itself and one for each active neighbour.
     BelowFairShare,
 }
 
-/// How notices go out.
+/// Transmission of notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivery {
-    /// To a neighbour drawn at random, acknowledged and repeated; all others overhear it (§5.2).
+    /// Unicast to a neighbour drawn at random, acknowledged and retransmitted; all other neighbours overhear it (§5.2).
     Unicast,
-    /// To all, once.
+    /// Broadcast, once.
     Broadcast,
-    /// To nobody: the node watches its neighbourhood, and asks for nothing.
+    /// No notices: the node monitors its neighbourhood, and requests nothing.
     None,
 }
 
-/// Who drops the packets that come to a neighbour of the node that suffers.
+/// Node that drops the packets addressed to a neighbour of the starved node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incoming {
-    /// The neighbour, when it has received them: airtime is spent already (§5.3).
+    /// The neighbour, after receiving them: their airtime is spent already (§5.3).
     Dropped,
-    /// Those who send them: the neighbour passes the notice on, once (the paper's §8). It drops none itself.
+    /// Their senders: the neighbour relays the notice, once (the paper's §8). It drops none itself.
     Relayed,
 }
 
-/// What notices may do to a node.
+/// Limits to the effect of notices on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
-    /// Everything that they say.
+    /// No limits.
     Off,
-    /// Less.
+    /// These limits.
     On(Limits),
 }
 
-/// What notices may do to a node that is careful. It heeds those of nodes that it has heard frames of.
+/// Limits to the effect of notices. With limits, a node obeys notices only of nodes from which it has received frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest lifetime that is believed, and longest time for which a node that suffers says nothing because others say that
-    /// they are worse off. Above 0; default 2 s.
+    /// Longest lifetime that is accepted, and longest time for which a starved node sends no notices in favour of more
+    /// starved nodes. Above 0; default 2 s.
     pub lifetime: Duration,
-    /// Least time between notices of a neighbour that count, and between notices that are passed on. Default 200 ms.
+    /// Least time between accepted notices of a neighbour, and between relayed notices. Default 200 ms.
     pub spacing: Duration,
-    /// After everything had to be dropped for [`lifetime`](Self::lifetime), notices mean no more than an average just below
-    /// `max_threshold` for so long, whoever sends them. Default 10 s.
+    /// Rest after a period of [`lifetime`](Self::lifetime) in which all packets had to be dropped. During it, every notice
+    /// counts at most as an average just below `max_threshold`, whatever its sender. Default 10 s.
     pub rest: Duration,
 }
 
@@ -113,11 +114,11 @@ impl Limits {
     };
 }
 
-/// Longest lifetime that a notice has room for.
+/// Longest lifetime that a notice can express.
 const LONGEST_LIFETIME: Duration = Duration::from_millis(65_535);
 
 impl Config {
-    /// As the paper has it, on a channel of 2 Mb/s.
+    /// Parameters of the paper, on a channel of 2 Mb/s.
     pub const PAPER: Self = Self {
         sampling: Duration::from_millis(100),
         weight: 0.2,
@@ -162,7 +163,7 @@ impl Config {
     /// Checks every field against its range.
     ///
     /// # Errors
-    /// What must be, of the first field that is not.
+    /// Text of the requirement that the first invalid field violates.
     pub fn validate(&self) -> Result<(), &'static str> {
         let share = |p: f64| p > 0.0 && p <= 1.0;
         let suffering = match self.suffering {

@@ -1,21 +1,21 @@
-//! What is believed of notices, and what is done at their bidding. The paper believes everything.
+//! Limits to the effect of received notices. The paper has no such limits.
 
 use super::config::{Config, Guard, Limits};
 use hopline_core::{Duration, Instant};
 use hopline_wire::ncn::NormalizedPb;
 
-/// What notices have made this node do of late.
+/// Recent effects of notices on this node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Trust {
-    /// Until when everything may be dropped, or might be the last time.
+    /// End of the period in which all packets may be dropped, now or the last time.
     total: Option<Instant>,
-    /// When a notice of anybody was last passed on.
+    /// Time of the last relayed notice of any node.
     relayed: Option<Instant>,
-    /// Since when this node suffers and says nothing, as others are worse off.
+    /// Start of the period in which this starved node sends no notices in favour of more starved nodes.
     quiet: Option<Instant>,
 }
 
-/// What is believed.
+/// Accepted content of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Believed {
     pub(super) normalized_pb: NormalizedPb,
@@ -23,12 +23,12 @@ pub(super) struct Believed {
 }
 
 impl Trust {
-    /// What is believed of a notice that says so much for so long.
+    /// Returns the accepted content of a notice: drop share and lifetime within the limits.
     pub(super) fn believe(&mut self, now: Instant, said: Believed, config: &Config) -> Believed {
         let Guard::On(limits) = config.guard else { return said };
         let lifetime = said.lifetime.min(limits.lifetime);
         let partial = NormalizedPb::of(config.largest_partial());
-        // What ends at once drops nothing, and uses nothing up.
+        // A notice that ends at once drops nothing, and does not start a period of total drops.
         if said.normalized_pb <= partial || lifetime.is_zero() {
             return Believed { lifetime, ..said };
         }
@@ -39,7 +39,8 @@ impl Trust {
         Believed { lifetime: lifetime.min(left), ..said }
     }
 
-    /// How long everything may still be dropped: for a lifetime from the first such notice, and again after a rest.
+    /// Returns the time for which all packets may still be dropped: a lifetime from the first such notice, and again after a
+    /// rest.
     fn total_left(&mut self, now: Instant, limits: Limits) -> Duration {
         let until = match self.total {
             Some(until) if now < until + limits.rest => until,
@@ -48,7 +49,8 @@ impl Trust {
         until.since(now)
     }
 
-    /// Whether one more notice may be passed on: with a guard no more of all neighbours than count of one.
+    /// Returns whether one more notice may be relayed. With limits, notices of all neighbours together are relayed no more
+    /// often than those of one neighbour are accepted.
     pub(super) fn passes_on(&mut self, now: Instant, config: &Config) -> bool {
         let Guard::On(limits) = config.guard else { return true };
         let due = self.relayed.is_none_or(|last| now.since(last) >= limits.spacing);
@@ -58,7 +60,8 @@ impl Trust {
         due
     }
 
-    /// Whether this node, which suffers, leaves it to others who say that they are worse off: with a guard for a lifetime.
+    /// Returns whether this starved node sends no notice in favour of more starved nodes. With limits, it does so for a
+    /// lifetime at most.
     pub(super) fn keeps_quiet(&mut self, now: Instant, config: &Config) -> bool {
         let since = *self.quiet.get_or_insert(now);
         match config.guard {

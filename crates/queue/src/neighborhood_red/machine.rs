@@ -23,25 +23,25 @@ pub struct NeighborhoodRed {
     neighbours: Neighbours,
     notices: Notices,
     trust: Trust,
-    /// The largest share of which a notice told since this node last looked whether to send one.
+    /// Largest drop share in a notice since this node last checked whether to send one.
     told: NormalizedPb,
-    /// When a packet of a flow last came.
+    /// Arrival time of the latest packet of a flow.
     carried: Option<Instant>,
     outgoing: Spacing,
     incoming: Spacing,
     timers: TimerTable<Timer, 3>,
-    /// A look whether to send a notice is due, and a sample that was due before it is awaited.
+    /// `true` if the check whether to send a notice is due, but waits for a sample that was due before it.
     looks_after_sample: bool,
     transmits: VecDeque<Outgoing>,
-    /// Notices that are passed on once their jitter has passed, in order of departure.
+    /// Relayed notices that wait for their jitter to pass, in order of departure.
     later: VecDeque<(Instant, Outgoing)>,
     events: VecDeque<Event>,
     stats: Stats,
 }
 
 impl NeighborhoodRed {
-    /// A node that begins at `now`. It looks for the first time whether to send a notice at a random moment of the first
-    /// TNCN, so that neighbours do not all do so at once.
+    /// Creates a node that starts at `now`. It first checks whether to send a notice at a random moment of the first TNCN,
+    /// so that neighbours do not all check at once.
     #[must_use]
     pub fn new(config: impl Into<Arc<Config>>, address: Ipv4Addr, now: Instant, mut stream: Stream) -> Self {
         let config = config.into();
@@ -99,7 +99,7 @@ impl NeighborhoodRed {
         &self.config
     }
 
-    /// What was counted.
+    /// Returns the counters.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -123,8 +123,8 @@ impl NeighborhoodRed {
         [self.congestion.outgoing, self.congestion.incoming]
     }
 
-    /// How many neighbours are remembered, and how many notices that they passed on: at most
-    /// [`neighbours`](Config::neighbours) each.
+    /// Returns the numbers of known neighbours and of notices that they relayed: at most [`neighbours`](Config::neighbours)
+    /// each.
     #[must_use]
     pub fn entries(&self) -> [usize; 2] {
         [self.neighbours.len(), self.notices.relayed_len()]
@@ -207,7 +207,7 @@ impl NeighborhoodRed {
                 self.notices.take_relayed(now, from, held(sufferer), limit)
             }
             About::Sender => {
-                // Who asks for nothing but silence about others is not worse off: honest notices hold for two intervals.
+                // A notice too short to cause drops is no claim to be more starved: honest notices hold for two intervals.
                 if lifetime >= self.config.notice_interval {
                     self.told = self.told.max(normalized_pb);
                 }
@@ -218,7 +218,7 @@ impl NeighborhoodRed {
         }
     }
 
-    /// Passes a notice of `sufferer` on to those who send to this node.
+    /// Relays a notice of `sufferer` to the nodes that send to this node.
     fn relay(&mut self, now: Instant, sufferer: Ipv4Addr, believed: Believed) {
         // Half the interval in which notices are renewed: a renewal that comes early is passed on, a flood is not.
         let spacing = self.config.notice_interval / 2;
@@ -250,7 +250,7 @@ impl NeighborhoodRed {
         1
     }
 
-    /// Sends the notices whose jitter has passed.
+    /// Sends the relayed notices with an expired jitter.
     fn relay_due(&mut self, now: Instant) {
         while let Some((_, outgoing)) = self.later.pop_front_if(|(due, _)| *due <= now) {
             self.transmits.push_back(outgoing);

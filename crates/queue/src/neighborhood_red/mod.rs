@@ -2,10 +2,12 @@
 //! Y. Shu, "Enhancing TCP Fairness in Ad Hoc Wireless Networks Using Neighborhood RED", MobiCom 2003).
 //!
 //! Each node times its radio and makes an average of it that stands for the packets waiting around it (NCD, `channel.rs`).
-//! A node that sees congestion and has little of the channel itself sends notices (NCN, `notices.rs`), and who hears one drops
-//! its own share of packets for a while (DNPD, `machine.rs`). Nodes without it lose nothing: they ignore the notices.
+//! A node that sees congestion and has little of the channel itself sends notices (NCN, `notices.rs`). A node that receives
+//! one drops its own share of packets for a while (DNPD, `machine.rs`). Nodes without it lose nothing: they ignore the
+//! notices.
 //!
-//! [`NeighborhoodRed`] is a machine: it takes radio times, notices and the coming of packets, and gives notices and verdicts.
+//! [`NeighborhoodRed`] is a state machine. Its inputs are radio times, notices and arrivals of packets; its outputs are
+//! notices and verdicts.
 //! The packets stay where they are.
 
 mod channel;

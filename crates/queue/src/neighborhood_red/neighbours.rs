@@ -1,14 +1,14 @@
-//! Who was heard of late.
+//! Neighbours heard recently.
 
 use hopline_core::{Duration, Instant, Stream};
 use std::net::Ipv4Addr;
 
-/// Neighbours, and what happened last with each.
+/// Neighbours, and the times of the last events of each.
 #[derive(Clone, Debug)]
 pub(super) struct Neighbours {
-    /// In the order in which they were first heard.
+    /// Sorted by the time at which they were first heard.
     entries: Vec<Neighbour>,
-    /// Where the one that was asked for last was found: frames of one neighbour come in rows.
+    /// Index of the neighbour looked up last: frames of one neighbour come in succession.
     latest: usize,
     limit: usize,
     memory: Duration,
@@ -18,9 +18,9 @@ pub(super) struct Neighbours {
 struct Neighbour {
     address: Ipv4Addr,
     heard: Instant,
-    /// When its last notice counted.
+    /// Time of its last accepted notice.
     noticed: Option<Instant>,
-    /// When its last notice was passed on.
+    /// Time of its last relayed notice.
     relayed: Option<Instant>,
 }
 
@@ -29,8 +29,8 @@ impl Neighbours {
         Self { entries: Vec::new(), latest: 0, limit, memory }
     }
 
-    /// A frame of `address` was heard. Where there is no room, the one that was not heard for the longest time is forgotten,
-    /// if it is not active any more: who sends under many addresses drives nobody out.
+    /// Records a frame of `address`. If the table is full, the neighbour that was silent for longest is removed, but only if
+    /// it is not active any more. An attacker with many addresses therefore displaces no active neighbour.
     pub(super) fn hear(&mut self, now: Instant, address: Ipv4Addr) {
         if let Some(neighbour) = self.get(address) {
             neighbour.heard = now;
@@ -47,17 +47,17 @@ impl Neighbours {
         self.entries.push(Neighbour { address, heard: now, noticed: None, relayed: None });
     }
 
-    /// How many are remembered.
+    /// Returns the number of known neighbours.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether `address` is remembered.
+    /// Returns whether `address` is a known neighbour.
     pub(super) fn knows(&self, address: Ipv4Addr) -> bool {
         self.entries.iter().any(|entry| entry.address == address)
     }
 
-    /// Those that were heard within the memory.
+    /// Returns the active neighbours: those heard within the memory.
     pub(super) fn active(&self, now: Instant) -> impl Iterator<Item = Ipv4Addr> {
         let memory = self.memory;
         let active = move |entry: &&Neighbour| now.since(entry.heard) <= memory;
@@ -68,19 +68,19 @@ impl Neighbours {
         self.active(now).any(|active| active == address)
     }
 
-    /// One of the active ones.
+    /// Returns a random active neighbour.
     pub(super) fn draw(&self, now: Instant, random: &mut Stream) -> Option<Ipv4Addr> {
         let count = self.active(now).count() as u32;
         if count == 0 { None } else { self.active(now).nth(random.below(count) as usize) }
     }
 
-    /// Whether a notice of `address` comes no sooner than `spacing` after the last one that counted. If so it counts; of
-    /// who is not remembered none does.
+    /// Returns whether a notice of `address` arrives no sooner than `spacing` after its last accepted one, and accepts it if
+    /// so. No notice of an unknown neighbour is accepted.
     pub(super) fn count_notice(&mut self, now: Instant, address: Ipv4Addr, spacing: Duration) -> bool {
         self.once(now, address, spacing, |neighbour| &mut neighbour.noticed)
     }
 
-    /// The same of notices that are passed on.
+    /// Does the same for relayed notices.
     pub(super) fn count_relayed(&mut self, now: Instant, address: Ipv4Addr, spacing: Duration) -> bool {
         self.once(now, address, spacing, |neighbour| &mut neighbour.relayed)
     }

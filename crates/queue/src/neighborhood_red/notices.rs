@@ -17,10 +17,10 @@ pub(super) struct Notices {
 /// A notice that holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
-    /// Who suffers.
+    /// Starved node.
     pub(super) from: Ipv4Addr,
     pub(super) normalized_pb: NormalizedPb,
-    /// When it ceases to.
+    /// Expiry time.
     pub(super) until: Instant,
 }
 
@@ -63,17 +63,17 @@ impl Notices {
         Ok(())
     }
 
-    /// How many of those that were passed on are remembered.
+    /// Returns the number of stored relayed notices.
     pub(super) fn relayed_len(&self) -> usize {
         self.relayed.len()
     }
 
-    /// What holds for this node's packets.
+    /// Returns the drop share for this node's packets.
     pub(super) fn normalized_pb(&self, now: Instant) -> NormalizedPb {
         self.own.filter(|own| own.holds(now)).map_or(NormalizedPb::ZERO, |own| own.normalized_pb)
     }
 
-    /// What holds for those that leave for `next_hop`.
+    /// Returns the drop share for packets to `next_hop`.
     pub(super) fn normalized_pb_to(&self, now: Instant, next_hop: Ipv4Addr) -> NormalizedPb {
         let relayed = self.relayed.get(&next_hop).filter(|held| held.holds(now));
         self.normalized_pb(now).max(relayed.map_or(NormalizedPb::ZERO, |held| held.normalized_pb))

@@ -93,7 +93,7 @@ impl Node {
         self.red.normalized_pb(self.now).get()
     }
 
-    /// How many of so many packets are chosen.
+    /// Returns the number of chosen packets out of `packets`.
     fn chosen(&mut self, packets: u32, offer: fn(&mut Self) -> Verdict) -> u32 {
         (0..packets).map(|_| u32::from(offer(self) != Verdict::Enter)).sum()
     }
@@ -175,7 +175,7 @@ fn the_same_busy_time_is_the_same_congestion_at_every_rate() {
     }
 }
 
-// ---- NCN, who sends ----
+// ---- NCN, senders ----
 
 /// A node for which all four conditions hold; congestion is below total.
 fn sufferer(config: Config) -> Node {
@@ -344,7 +344,7 @@ fn a_node_that_only_watches_sends_nothing_and_drops_nothing() {
     assert_eq!((n.sent.len(), stats.notices_sent, stats.notices_relayed), (0, 0, 0));
 }
 
-// ---- NCN, who receives ----
+// ---- NCN, receivers ----
 
 #[test]
 fn the_largest_notice_holds_until_its_lifetime_ends() {

@@ -1,4 +1,4 @@
-//! What goes into and comes out of the machine.
+//! Inputs and outputs of the machine.
 
 use super::channel::ChannelTime;
 use hopline_core::TimerKind;
@@ -17,57 +17,57 @@ pub struct Received {
 /// A notice to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Where to.
+    /// Destination.
     pub to: To,
     /// The notice.
     pub notice: Notice,
 }
 
-/// Where a notice goes.
+/// Destination of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum To {
-    /// To a neighbour; the others overhear it.
+    /// A neighbour; all other neighbours overhear it.
     Neighbour(Ipv4Addr),
-    /// To all.
+    /// All neighbours.
     Everyone,
 }
 
 /// A packet of a flow that comes to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coming {
-    /// From above, or from another interface, to leave for a neighbour: it comes to the outgoing queue.
+    /// From above, or from another interface, to a neighbour: the packet arrives at the outgoing queue.
     Down {
         /// The neighbour.
         next_hop: Ipv4Addr,
     },
-    /// From a neighbour, for this node or to be passed on: it leaves the virtual incoming queue.
+    /// From a neighbour, for this node or to be forwarded: the packet leaves the virtual incoming queue.
     Up,
 }
 
-/// What neighbouring layers report.
+/// Report of a neighbouring layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// What the radio has done up to now; the answer to [`Event::Sample`].
+    /// Radio times up to now; the response to [`Event::Sample`].
     Channel(ChannelTime),
-    /// A frame of a neighbour was heard, whoever it was for.
+    /// A frame of a neighbour was received, whatever its destination.
     Heard(Ipv4Addr),
 }
 
-/// What the machine asks for.
+/// Request of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// An interval is over: [`Signal::Channel`] is wanted.
+    /// End of an interval; the machine needs [`Signal::Channel`].
     Sample,
 }
 
-/// Why the machine wants to be woken.
+/// Reason for which the machine asks to be woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// An interval of radio time is over.
     Sample,
     /// A notice may be due.
     Notice,
-    /// The jitter of a notice that is passed on has passed.
+    /// The jitter of a relayed notice has passed.
     Relay,
 }
 
@@ -78,57 +78,57 @@ impl TimerKind for Timer {
     }
 }
 
-/// Why a notice was not heeded.
+/// Reason for which a notice was ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ignored {
-    /// A larger one of another node holds.
+    /// A larger one of another node is in force.
     Smaller,
-    /// The neighbour's last one was too short a time ago ([`Guard`](super::config::Guard)).
+    /// The neighbour's last notice was too short a time ago ([`Guard`](super::config::Guard)).
     TooSoon,
-    /// It is about this node.
+    /// The notice is about this node.
     AboutUs,
-    /// It was passed on, and notices are not passed on here, or the node that suffers is a neighbour itself.
+    /// The notice was relayed, and this node ignores relayed notices, or the starved node is a neighbour itself.
     NotForUs,
-    /// No frame of who sent it was heard, or so many others are heard that it is not remembered
+    /// No frame of the sender was received, or the sender is unknown because the neighbour table is full
     /// ([`Guard`](super::config::Guard)).
     Stranger,
-    /// So many were passed on that there is no room for one more.
+    /// There is no room for one more relayed notice.
     NoRoom,
 }
 
-/// What the machine counted.
+/// Counters of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Notices of its own that went out.
+    /// Notices sent about this node.
     pub notices_sent: u64,
-    /// Notices of others that it passed on.
+    /// Notices of other nodes relayed.
     pub notices_relayed: u64,
-    /// Notices that came, heeded or not.
+    /// Notices received, accepted or ignored.
     pub notices_received: u64,
-    /// Of these, not heeded: a larger one held.
+    /// Of these, ignored: a larger one is in force.
     pub ignored_smaller: u64,
-    /// Not heeded: too soon after the last.
+    /// Ignored: too soon after the last.
     pub ignored_too_soon: u64,
-    /// Not heeded: about this node.
+    /// Ignored: about this node.
     pub ignored_about_us: u64,
-    /// Not heeded: passed on for others.
+    /// Ignored: relayed for other nodes.
     pub ignored_not_for_us: u64,
-    /// Not heeded: from who is no neighbour.
+    /// Ignored: the sender is no neighbour.
     pub ignored_strangers: u64,
-    /// Not heeded: no room.
+    /// Ignored: no room.
     pub ignored_no_room: u64,
-    /// Heeded, and believed less than they said.
+    /// Accepted with a smaller effect than requested.
     pub capped: u64,
-    /// Packets of flows that came.
+    /// Packets of flows that arrived.
     pub packets: u64,
-    /// Of these, chosen on their way down.
+    /// Of these, chosen in the outgoing queue.
     pub chosen_outgoing: u64,
-    /// Chosen on their way up.
+    /// Chosen in the virtual incoming queue.
     pub chosen_incoming: u64,
 }
 
 impl Stats {
-    /// Notices that came and were not heeded, for whatever reason.
+    /// Returns the number of ignored notices, for any reason.
     #[must_use]
     pub const fn ignored(&self) -> u64 {
         self.ignored_smaller

@@ -13,7 +13,7 @@ fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
 }
 
-/// How many packets there are from one that is chosen to the next, over many, with a queue of always `packets`.
+/// Returns the gaps between chosen packets, over many packets, with a queue of always `packets`.
 fn gaps(config: RedConfig, packets: usize, len_bytes: u32) -> Vec<u32> {
     let mut red = red(config);
     let (mut gaps, mut gap) = (Vec::new(), 0);

@@ -10,8 +10,8 @@ fn lasting(share: f64) -> Notice {
     Notice { lifetime: ms(65_535), ..notice(share) }
 }
 
-/// What becomes of 6000 packets in 60 s, one after each of 6000 notices: how many are dropped because everything is, and how
-/// many because some are.
+/// Sends 6000 packets in 60 s, one after each of 6000 notices. Returns the number dropped in periods of total drops, and the
+/// number dropped in periods of partial drops.
 fn flooded(config: Config, get: impl Fn(&mut Node, u64)) -> (usize, usize) {
     let mut n = Node::new(config);
     n.pass(ms(5000), (90, 40, 10));
