@@ -58,7 +58,7 @@ struct Flood {
 struct Lately {
     now: Vec<u64>,
     before: Vec<u64>,
-    /// Since when `now` is filled, and for how long.
+    /// Time at which `now` was started; it is filled for `memory`.
     since: Instant,
     memory: Duration,
 }
@@ -157,13 +157,13 @@ pub struct Allowance {
 const SECOND: u64 = 1_000_000_000;
 
 impl Allowance {
-    /// All of it is there.
+    /// Creates a full bucket.
     #[must_use]
     pub const fn new(a_second: u32, now: Instant) -> Self {
         Self { a_second, left: a_second as u64 * SECOND, since: now }
     }
 
-    /// Takes one, if there is one.
+    /// Takes a token. Returns whether there was one.
     pub fn take(&mut self, now: Instant) -> bool {
         let all = u64::from(self.a_second) * SECOND;
         let back = now.since(self.since).as_nanos().min(SECOND) * u64::from(self.a_second);
@@ -185,7 +185,7 @@ mod tests {
         Instant::from_millis(ms)
     }
 
-    /// A number as a hash gives it.
+    /// Returns a number distributed like a hash of `n`.
     fn number(n: u64) -> u64 {
         let mixed = (n ^ (n >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -286,14 +286,14 @@ mod tests {
         let honest = [(1000, 1), (1200, 1), (3000, 2), (3400, 2)];
         let (answered, heard) = under_flood(&mut calls, [0, 4000], || by(7), &honest);
         assert!(heard[1] && heard[3], "{heard:?}");
-        // All that is there at first, and ten a second.
+        // The bucket is full at first, and refills at ten per second.
         assert!((2000..=2300).contains(&answered), "{answered}");
     }
 
     #[test]
     fn whenever_in_a_second_one_calls_the_chances_are_the_same_if_all_of_a_flood_call_twice() {
         let mut calls = Calls::new();
-        // Each call of 40,000 addresses is repeated after half a second: nothing tells them from honest ones.
+        // Each request from 40,000 addresses is repeated after half a second, so that it looks like a legitimate one.
         let mut last = 0;
         let all = || {
             last += 1;

@@ -58,8 +58,8 @@ impl fmt::Display for FlowId {
     }
 }
 
-/// One of the interfaces through which a machine sends and receives. Endpoints have one, [`LinkId::ONLY`];
-/// a machine in the middle of the path numbers its sides.
+/// Interface through which a machine sends and receives. Endpoints have one, [`LinkId::ONLY`]; a middlebox numbers its
+/// sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LinkId(pub u32);
 

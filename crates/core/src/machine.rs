@@ -45,16 +45,16 @@ pub trait Machine {
     /// Reason for which the machine asks to be woken.
     type Timer: Copy + core::fmt::Debug;
 
-    /// Takes a packet that arrived over `link`.
+    /// Handles a packet that arrived over `link`.
     fn handle_packet(&mut self, now: Instant, link: LinkId, packet: Self::Packet);
 
-    /// Takes the passing of time: fires what is due at `now`, does nothing if nothing is.
+    /// Handles the passing of time: fires the timers that are due at `now`, if any.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// Takes a report of a neighbouring layer.
+    /// Handles a report of a neighbouring layer.
     fn handle_signal(&mut self, now: Instant, signal: Self::Signal);
 
-    /// The next packet to send, if there is one.
+    /// Returns the next packet to send, if there is one.
     #[must_use]
     fn poll_transmit(&mut self, now: Instant) -> Option<Self::Transmit>;
 
@@ -63,7 +63,7 @@ pub trait Machine {
     #[must_use]
     fn poll_timeout(&self) -> Option<(Instant, Self::Timer)>;
 
-    /// The next event for the user, if there is one.
+    /// Returns the next event for the user, if there is one.
     #[must_use]
     fn poll_event(&mut self) -> Option<Self::Event>;
 }

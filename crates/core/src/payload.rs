@@ -1,4 +1,4 @@
-//! Payloads: what a segment carries. A length in the simulator, real bytes on Linux.
+//! Payloads of segments: a length in the simulator, real bytes on Linux.
 
 use bytes::{Bytes, BytesMut};
 use core::ops::Range;
@@ -20,14 +20,15 @@ pub trait Payload: Clone + Default + core::fmt::Debug {
     /// Appends `tail`.
     fn append(&mut self, tail: Self);
 
-    /// The same bytes in memory of their own: a small piece of a large payload otherwise keeps all of that alive.
+    /// Returns the same bytes in memory of their own. A small slice of a large payload otherwise keeps the whole payload
+    /// alive.
     #[must_use]
     fn detached(self) -> Self {
         self
     }
 }
 
-/// A payload of which only the length matters: what the simulator carries. Costs nothing to cut or join.
+/// Payload that consists of its length alone, for the simulator. Cutting and joining cost nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Length(pub u64);
 

@@ -1,32 +1,34 @@
-//! Limit on connections that have not authenticated or asked for anything yet.
+//! Limit on connections that have not authenticated or sent a request yet.
 //!
-//! A party that opens connections and says nothing must not keep other parties out. When the limit is reached, the oldest connection of the
-//! [heaviest](ByPrefix::heaviest) prefix gives way to the next one. A newcomer therefore always gets in, and a party that holds one prefix,
-//! however wide, displaces its own connections. A quarter is kept for hosts at which a trusted peer was lately.
+//! An attacker that opens idle connections must not keep other callers out. When the limit is reached, the oldest connection
+//! of the [heaviest](ByPrefix::heaviest) prefix is closed in favour of the next one. A newcomer therefore always gets in,
+//! and an attacker with one prefix, however wide, displaces its own connections. A quarter of the limit is reserved for
+//! hosts from which a trusted peer authenticated recently.
 
 use crate::prefix::{ByPrefix, Prefix};
 use core::net::IpAddr;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Hosts of trusted peers that are remembered.
+/// Size of the list of hosts of trusted peers.
 const FAMILIAR_HOSTS: usize = 256;
 
 /// Relation of a connection's address to peers that have authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// A trusted peer was at this host lately, and less than a quarter of the limit is taken by such connections.
+    /// A trusted peer authenticated from this host recently, and less than a quarter of the limit is taken by such
+    /// connections.
     Familiar,
     /// Any other.
     Stranger,
 }
 
-/// Connections that have not authenticated or asked for anything yet, by number: the lower, the older.
+/// Connections that have not authenticated or sent a request yet, by number: the lower, the older.
 #[derive(Clone, Debug)]
 pub struct PreAuthLimit {
     most: usize,
     next: u64,
     all: BTreeMap<u64, (IpAddr, Standing)>,
-    /// Those of strangers.
+    /// Connections from hosts without a trusted peer.
     may_go: ByPrefix,
     familiar: usize,
     /// Hosts at which a trusted peer has authenticated, the last one last.
@@ -59,7 +61,7 @@ impl PreAuthLimit {
         self.all.is_empty()
     }
 
-    /// Returns whether one has to give way before the next one is added.
+    /// Returns whether a connection has to be closed before the next one is added.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.all.len() >= self.most
@@ -76,7 +78,7 @@ impl PreAuthLimit {
         }
     }
 
-    /// Returns the connection that gives way when the limit is reached: the oldest of the heaviest prefix.
+    /// Returns the connection to close when the limit is reached: the oldest of the heaviest prefix.
     #[must_use]
     pub fn first_to_go(&self) -> Option<u64> {
         self.may_go.heaviest().next().or_else(|| self.all.keys().next().copied())
@@ -94,7 +96,7 @@ impl PreAuthLimit {
         number
     }
 
-    /// Adds a connection from `address`. Returns its number, and that of the connection which has given way to it.
+    /// Adds a connection from `address`. Returns its number, and that of the connection to close for it.
     pub fn admit(&mut self, address: IpAddr) -> (u64, Option<u64>) {
         let gone = self.is_full().then(|| self.first_to_go()).flatten();
         if let Some(gone) = gone {
@@ -131,7 +133,7 @@ mod tests {
         text.parse().expect("an address")
     }
 
-    /// Admits connections from these addresses; returns those that have given way.
+    /// Admits connections from these addresses; returns those to close.
     fn admit(limit: &mut PreAuthLimit, addresses: &[&str]) -> Vec<u64> {
         addresses.iter().filter_map(|address| limit.admit(ip(address)).1).collect()
     }

@@ -1,18 +1,18 @@
 //! Network prefixes, and members of a table counted by the prefixes of their addresses.
 //!
-//! A host has one address of IPv4, but any number of addresses of IPv6, and a site has a /56 or a /48 (RFC 6177). A limit for each address
-//! therefore limits nothing. A table that is full can instead remove a member of the [heaviest](ByPrefix::heaviest) prefix: a party that
-//! holds one prefix, however wide, then displaces its own members.
+//! A host has one IPv4 address, but any number of IPv6 addresses, and a site has a /56 or a /48 (RFC 6177). A limit per
+//! address is therefore ineffective. A full table can instead remove a member of the [heaviest](ByPrefix::heaviest) prefix.
+//! An attacker with one prefix, however wide, then displaces its own members.
 
 use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Prefixes of different lengths that an address is counted by.
+/// Number of prefixes, of different lengths, by which an address is counted.
 pub const LEVELS: usize = 3;
 
 /// Lengths of prefixes of IPv6: a site, a small site, a link.
 const V6: [u32; LEVELS] = [48, 56, 64];
-/// Lengths of prefixes of IPv4: the longest that is routed between networks, and twice the address.
+/// Lengths of IPv4 prefixes: the longest that is routed between networks, and twice the full address.
 const V4: [u32; LEVELS] = [24, 32, 32];
 
 /// A network prefix of one of the [`LEVELS`].
@@ -49,14 +49,14 @@ impl Prefix {
         family.lengths().map(|length| Self { family, bits: bits & !below(length) })
     }
 
-    /// Returns the prefix that one host can choose its addresses from: a /64 of IPv6, an address of IPv4.
+    /// Returns the prefix from which one host can choose its addresses: a /64 of IPv6, an address of IPv4.
     #[must_use]
     pub fn of_host(address: IpAddr) -> Self {
         let [.., narrowest] = Self::all_of(address);
         narrowest
     }
 
-    /// The last prefix, of whichever level, within this one of `level`.
+    /// Returns the last prefix, of any level, within this one of `level`.
     const fn last_within(self, level: usize) -> Self {
         Self { family: self.family, bits: self.bits | below(self.family.lengths()[level]) }
     }
@@ -99,8 +99,8 @@ impl ByPrefix {
         core::array::from_fn(|at| self.levels[at].get(&prefixes[at]).map_or(0, BTreeSet::len))
     }
 
-    /// Returns whether `heavy` is in a prefix that has more members than the same level's of `light` even after one of them has given way
-    /// to one there: compared at the widest level at which the prefixes differ.
+    /// Returns whether a prefix of `heavy` has more members than the prefix of `light` at the same level, even after one
+    /// member of `heavy` has been replaced by one of `light`. Compares the widest level at which the prefixes differ.
     #[must_use]
     pub fn outweighs(&self, heavy: IpAddr, light: IpAddr) -> bool {
         let differ = Prefix::all_of(heavy).into_iter().zip(Prefix::all_of(light)).map(|(a, b)| a != b);
@@ -108,8 +108,9 @@ impl ByPrefix {
         differ.zip(weights).find(|(differ, _)| *differ).is_some_and(|(_, (heavy, light))| heavy > light + 1)
     }
 
-    /// Returns the members of the heaviest prefix, the oldest first: of the widest prefixes the one with the most members, and within it
-    /// again down to the narrowest. Of equal ones it is the one with the oldest member.
+    /// Returns the members of the heaviest prefix, the oldest first. The search starts at the widest prefix with the most
+    /// members, and continues within it down to the narrowest. Of equal prefixes, the one with the oldest member counts as
+    /// heaviest.
     pub fn heaviest(&self) -> impl Iterator<Item = u64> {
         let mut members = None;
         let mut within = None;

@@ -1,4 +1,4 @@
-//! Rate limits: so many messages in any one second (RFC 3561 §6.3, §6.11; RFC 1812 §4.3.2.8).
+//! Rate limits: a maximum number of messages in any one second (RFC 3561 §6.3, §6.11; RFC 1812 §4.3.2.8).
 
 use crate::time::{Duration, Instant};
 use core::num::NonZeroU16;
@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Leave to send so many messages in any one second.
+/// Limit on the number of messages in any one second.
 #[derive(Clone, Debug)]
 pub struct RateLimit {
     per_second: Option<NonZeroU16>,
@@ -21,10 +21,10 @@ impl RateLimit {
         Self { per_second, sent: VecDeque::new() }
     }
 
-    /// Takes leave to send at `now`.
+    /// Takes permission to send at `now`.
     ///
     /// # Errors
-    /// Not before that instant.
+    /// The earliest instant at which sending is permitted.
     pub fn take(&mut self, now: Instant) -> Result<(), Instant> {
         let Some(limit) = self.per_second else { return Ok(()) };
         if self.sent.len() >= usize::from(limit.get()) {

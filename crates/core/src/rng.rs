@@ -130,8 +130,8 @@ impl Stream {
         -mean * libm::log(1.0 - self.unit())
     }
 
-    /// Normal with the given mean and standard deviation (polar method; the second value is not kept, so that one
-    /// call is one step of the stream's story).
+    /// Normal with the given mean and standard deviation (polar method). The second value is discarded, so that each call
+    /// depends on the stream's state alone.
     pub fn normal(&mut self, mean: f64, deviation: f64) -> f64 {
         loop {
             let (u, v) = (self.uniform(-1.0, 1.0), self.uniform(-1.0, 1.0));

@@ -1,4 +1,4 @@
-//! Time in whole nanoseconds. Virtual in the simulator, monotonic on Linux; machines cannot tell.
+//! Time in whole nanoseconds: virtual in the simulator, monotonic on Linux. Machines need not distinguish them.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Rem, Sub, SubAssign};
