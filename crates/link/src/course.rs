@@ -1,29 +1,29 @@
-//! Links that change with time: recorded delivery opportunities, and recorded conditions.
+//! Time-varying links: recorded delivery opportunities, and recorded conditions.
 
 use core::fmt;
 use hopline_core::{Duration, Instant};
 
-/// Bytes that one opportunity delivers, as in traces of mahimahi: a packet of the usual length.
+/// Bytes that one opportunity delivers, as in mahimahi traces: a packet of the usual length.
 const OPPORTUNITY: u32 = 1500;
 
-/// Times at which a link delivers up to 1500 bytes each, over and over: traces of mahimahi, as of cellular links. What an opportunity
-/// does not use is lost with it.
+/// Delivery opportunities: times at which a link delivers up to 1500 bytes each, repeated in rounds. The format is that of
+/// mahimahi's traces of cellular links. The unused part of an opportunity is lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
-    /// From the beginning of a round, never earlier than the one before. Not empty.
+    /// Times from the start of a round, in order. Not empty.
     times: Vec<Duration>,
     /// Length of a round: the last of the times, above zero.
     period: Duration,
 }
 
-/// Reason for which times are no opportunities.
+/// Reason for which a list of times is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoOpportunities {
-    /// There is none.
+    /// The list is empty.
     Empty,
-    /// The last is at zero, so that a round has no length.
+    /// The last time is zero, so that a round has no length.
     NoTime,
-    /// The one with this index is earlier than the one before.
+    /// The time with this index is earlier than the one before.
     Back(usize),
 }
 
@@ -40,10 +40,10 @@ impl fmt::Display for NoOpportunities {
 impl core::error::Error for NoOpportunities {}
 
 impl Opportunities {
-    /// Opportunities at `times`, and again at the same times after the last of them.
+    /// Creates opportunities at `times`, repeated after the last of them.
     ///
     /// # Errors
-    /// If they are empty, not in order, or all at zero.
+    /// If the list is empty, not in order, or all at zero.
     pub fn new(times: Vec<Duration>) -> Result<Self, NoOpportunities> {
         let period = *times.last().ok_or(NoOpportunities::Empty)?;
         if let Some(at) = times.windows(2).position(|pair| pair[1] < pair[0]) {
@@ -52,23 +52,23 @@ impl Opportunities {
         if period.is_zero() { Err(NoOpportunities::NoTime) } else { Ok(Self { times, period }) }
     }
 
-    /// Mean rate in bits per second.
+    /// Returns the mean rate in bits per second.
     #[must_use]
     pub fn mean_rate(&self) -> f64 {
         self.times.len() as f64 * f64::from(OPPORTUNITY * 8) / self.period.as_secs_f64()
     }
 
-    /// The time of opportunity `number`, from 0.
+    /// Returns the time of opportunity `number`, counted from 0.
     fn time(&self, number: u64) -> Instant {
         let each = self.times.len() as u64;
         let rounds = Duration::from_nanos(self.period.as_nanos() * (number / each));
         Instant::ZERO + rounds + self.times[(number % each) as usize]
     }
 
-    /// The first opportunity that is not before `now`.
+    /// Returns the first opportunity that is not before `now`.
     fn first_from(&self, now: Instant) -> u64 {
         let (now, period) = (now.as_nanos(), self.period.as_nanos());
-        // The last of a round is at the same time as the beginning of the next.
+        // The last opportunity of a round is at the same time as the beginning of the next.
         let rounds = now.saturating_sub(1) / period;
         let rest = Duration::from_nanos(now - rounds * period);
         let number = self.times.partition_point(|&time| time < rest);
@@ -76,7 +76,7 @@ impl Opportunities {
     }
 }
 
-/// Remainder of the opportunity that is used now.
+/// Position in the opportunities: the current one, and the bytes of it that are used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Position {
     number: u64,
@@ -100,26 +100,27 @@ impl Position {
         (start, all.time(self.number))
     }
 
-    /// The same without sending: when they would begin to leave.
+    /// Returns the time at which the bytes would begin to leave, without sending them.
     pub(crate) fn start(mut self, all: &Opportunities, now: Instant) -> Instant {
         self.send(all, now, 1).0
     }
 }
 
-/// Conditions of a link from an instant on, in place of those of its [`Emulation`](crate::Emulation); `None`: those.
+/// Conditions of a link from an instant on. They replace those of its [`Emulation`](crate::Emulation); `None` keeps the
+/// latter.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Condition {
-    /// Beginning.
+    /// Start time.
     pub from: Instant,
-    /// Bits per second, of packets that begin to be sent.
+    /// Rate in bits per second, for packets with a later start of transmission.
     pub rate: Option<u64>,
-    /// Propagation delay of packets that have been sent. Packets keep their order where it falls.
+    /// Propagation delay of packets that have been sent. A decrease does not reorder packets.
     pub latency: Option<Duration>,
-    /// Share of packets that are lost, 0 to 1.
+    /// Loss rate, 0 to 1.
     pub loss: Option<f64>,
 }
 
-/// Index of the condition at `now`, of conditions in order of time; `None` before the first.
+/// Returns the index of the condition at `now` among conditions sorted by time; `None` before the first.
 pub(crate) fn index_at(conditions: &[Condition], now: Instant) -> Option<usize> {
     conditions.partition_point(|condition| condition.from <= now).checked_sub(1)
 }

@@ -14,45 +14,46 @@ use std::sync::Arc;
 pub struct Emulation {
     /// Propagation delay.
     pub latency: Duration,
-    /// Bits per second; `None`: no serialisation delay.
+    /// Rate in bits per second; `None`: no serialisation delay.
     pub rate: Option<u64>,
-    /// Times at which packets leave, in place of a rate; `None`: at the rate.
+    /// Delivery opportunities, in place of a rate; `None`: use the rate.
     pub opportunities: Option<Arc<Opportunities>>,
-    /// Other rates, delays and losses from instants on, in order of time. Rates are of no account beside opportunities.
+    /// Changes of rate, delay and loss, sorted by time. Rates have no effect beside opportunities.
     pub conditions: Option<Arc<[Condition]>>,
-    /// Most packets waiting for the rate, beside the one that is being sent; `None`: no limit.
+    /// Queue limit in packets, without the one in transmission; `None`: no limit.
     pub queue: Option<usize>,
-    /// Share of packets that are lost, 0 to 1.
+    /// Loss rate, 0 to 1.
     pub loss: f64,
-    /// Mean length of a burst of losses, in packets (Gilbert–Elliott: nothing passes in the bad state, everything in
-    /// the good one). `None`: each packet is lost for itself. A burst shorter than what independent losses have by
-    /// themselves, 1 / (1 − `loss`), counts as that.
+    /// Mean length of a loss burst, in packets (Gilbert–Elliott: all packets are lost in the bad state, and none in the good
+    /// one). `None`: independent losses. A burst shorter than those of independent losses, 1 / (1 − `loss`), counts as one
+    /// of that length.
     pub burst: Option<f64>,
-    /// Each packet takes up to so much longer, drawn uniformly, and none overtakes another, unless `overtakes` says otherwise: as where a
-    /// medium has to be won first.
+    /// Delay jitter: the largest additional delay of a packet, drawn uniformly, as on a medium with contention. Packets keep
+    /// their order unless `overtakes` is set.
     pub jitter: Duration,
-    /// Packets that jitter or a new condition delays less than earlier ones overtake them, as after a change of the route.
+    /// Permission to reorder: packets with less jitter or under a new condition overtake earlier packets, as after a route
+    /// change.
     pub overtakes: bool,
-    /// Probability that a packet takes extra time, and so may be overtaken.
+    /// Probability that a packet gets the additional delay, and may be reordered.
     pub reorder: f64,
     /// Additional delay of a reordered packet.
     pub extra_delay: Duration,
     /// Distribution of the additional delay.
     pub extra: Extra,
-    /// Probability that a packet arrives twice; the copy is delayed like a reordered packet.
+    /// Probability that a packet is duplicated; the copy is delayed like a reordered packet.
     pub duplicate: f64,
-    /// Probability that a bit is flipped.
+    /// Probability that a bit of the packet is flipped.
     pub corrupt: f64,
-    /// Probability that a packet that can be marked is marked (RFC 3168); in virtual time only.
+    /// Probability that an ECN-capable packet is marked (RFC 3168); in virtual time only.
     pub mark: f64,
-    /// Times at which nothing gets through: from, until. What would have been sent meanwhile is lost.
+    /// Blackouts, from start to end: packets sent meanwhile are lost.
     pub blackouts: Vec<(Instant, Instant)>,
 }
 
 /// Distribution of the additional delay of a reordered packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Extra {
-    /// Uniformly from zero to `extra_delay`.
+    /// Uniform from zero to `extra_delay`.
     #[default]
     UpTo,
     /// Always `extra_delay`.
@@ -60,7 +61,7 @@ pub enum Extra {
 }
 
 impl Emulation {
-    /// A link that only delays.
+    /// Returns an emulation with a delay only.
     #[must_use]
     pub fn delay(latency: Duration) -> Self {
         Self { latency, ..Self::default() }
@@ -74,30 +75,30 @@ pub struct Counts {
     pub sent: u64,
     /// Bytes handed to the link, from the network layer's header on.
     pub sent_bytes: u64,
-    /// Packets that will arrive or have arrived, whole or not; a duplicated one counts once.
+    /// Packets that will arrive or have arrived, corrupted ones included; a duplicated one counts once.
     pub delivered: u64,
-    /// Packets that found the queue full.
+    /// Packets dropped because the queue was full.
     pub queue_drops: u64,
-    /// Packets that fell into a blackout.
+    /// Packets lost in a blackout.
     pub blacked_out: u64,
     /// Packets that were lost at random or in a burst.
     pub lost: u64,
-    /// Bursts of losses: packets that were lost after one that was not.
+    /// Loss bursts: lost packets that follow one that was not lost.
     pub bursts: u64,
-    /// Packets that took extra time.
+    /// Packets with the additional delay.
     pub reordered: u64,
     /// Packets that arrive twice.
     pub duplicated: u64,
     /// Packets with a flipped bit.
     pub corrupted: u64,
-    /// Most packets that waited at once.
+    /// Largest number of packets that waited at once.
     pub longest_queue: u64,
     /// Sum of the times that packets waited for the rate before their own serialisation.
     pub waited: Duration,
 }
 
 impl Counts {
-    /// Mean time a packet waited in the queue; zero if there was none.
+    /// Returns the mean time of a packet in the queue; zero without packets.
     #[must_use]
     pub fn mean_wait(&self) -> Duration {
         Duration::from_nanos(self.waited.as_nanos() / (self.sent - self.queue_drops).max(1))
@@ -114,7 +115,7 @@ const GONE: Copies = [None, None];
 pub enum Fate {
     /// Unchanged.
     Whole,
-    /// A bit is flipped.
+    /// With a flipped bit.
     Corrupt,
 }
 
@@ -125,7 +126,7 @@ pub struct Direction {
     /// Source of the other random choices: which bit is flipped.
     pub random: Stream,
     losses: Losses,
-    /// Share of packets that `losses` loses.
+    /// Loss rate to which `losses` is set.
     loss: f64,
     /// Time at which the sender has serialised all enqueued bytes.
     free_at: Instant,
@@ -139,7 +140,8 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// The way of packets that `owner` sends. Same seed, owner and packets at the same times: same fates.
+    /// Creates the direction of packets that `owner` sends. The same seed, owner and packets at the same times give the same
+    /// fates.
     #[must_use]
     pub fn new(emulation: Emulation, seed: u64, owner: u64) -> Self {
         let mut random = Stream::keyed(seed, 0, owner, Purpose::Emulation);
@@ -156,7 +158,7 @@ impl Direction {
         }
     }
 
-    /// From now on it is another.
+    /// Replaces the impairments from now on.
     pub fn change(&mut self, emulation: Emulation) {
         self.losses = Losses::new(emulation.loss, emulation.burst, &mut self.random);
         self.loss = emulation.loss;
@@ -197,7 +199,8 @@ impl Direction {
         self.propagate(sent_at, condition)
     }
 
-    /// The condition of a packet that has been sent, with losses to match. A burst goes on while the share of losses stays the same.
+    /// Returns the condition of a packet that has been sent, and applies its loss rate. A burst continues as long as the
+    /// loss rate stays the same.
     fn condition_at(&mut self, sent_at: Instant) -> Condition {
         let Some(conditions) = &self.emulation.conditions else { return Condition::default() };
         let condition =
@@ -210,7 +213,7 @@ impl Direction {
         condition
     }
 
-    /// Rate of a packet that begins to be sent at `start`.
+    /// Returns the rate of a packet with transmission from `start` on.
     fn rate_at(&self, start: Instant) -> Option<u64> {
         let conditions = self.emulation.conditions.as_deref().unwrap_or_default();
         let condition = index_at(conditions, start).map(|index| conditions[index]);
@@ -248,7 +251,7 @@ impl Direction {
         Some(self.free_at)
     }
 
-    /// The copies of a packet that gets through.
+    /// Returns the copies of a packet that is not lost.
     fn propagate(&mut self, sent_at: Instant, condition: Condition) -> Copies {
         let e = &self.emulation;
         let fate = if self.random.bernoulli(e.corrupt) { Fate::Corrupt } else { Fate::Whole };

@@ -8,17 +8,17 @@ mod loss;
 pub use course::{Condition, NoOpportunities, Opportunities};
 pub use emulation::{Copies, Counts, Direction, Emulation, Extra, Fate};
 
-/// One of the two ends of a link.
+/// End of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// The first.
+    /// First end.
     A,
-    /// The second.
+    /// Second end.
     B,
 }
 
 impl Side {
-    /// The other one.
+    /// Returns the other end.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -31,9 +31,9 @@ impl Side {
 /// Handling of a host's old ports after its address translator (NAT) was restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OldPorts {
-    /// The translator has forgotten them: what is sent there is dropped. A restarted home router does this.
+    /// Forgotten by the translator: packets to them are dropped. A restarted home router does this.
     Forgotten,
-    /// They still lead to the host, though its packets come from the new ones.
+    /// Still valid: they lead to the host, though its packets come from the new ones.
     Kept,
 }
 

@@ -1,14 +1,14 @@
-//! Losses, independent or in bursts: one two-state chain for both.
+//! Packet loss, independent or in bursts, from one two-state chain.
 
 use hopline_core::Stream;
 
-/// A channel that is good, and lets everything pass, or bad, and lets nothing pass (Gilbert 1960; Elliott 1963 with both
-/// error rates fixed). It moves once per packet.
+/// Two-state channel: it passes all packets in the good state and none in the bad state (Gilbert 1960; Elliott 1963 with
+/// both error rates fixed). It changes state once per packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Losses {
-    /// Probability to become bad after a packet that passed.
+    /// Probability of a change to the bad state after a packet that passed.
     to_bad: f64,
-    /// Probability to become good after a packet that was lost.
+    /// Probability of a change to the good state after a packet that was lost.
     to_good: f64,
     /// Packets lost since the last that passed.
     run: u64,
@@ -16,8 +16,8 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    /// Loses a share `loss` of packets in the long run, in bursts of `burst` packets in the mean. `None`, and bursts
-    /// shorter than that, are independent losses.
+    /// Creates a channel with the long-term loss rate `loss` and bursts of `burst` packets in the mean. `None`, and shorter
+    /// bursts than those of independent losses, give independent losses.
     pub(crate) fn new(loss: f64, burst: Option<f64>, random: &mut Stream) -> Self {
         let loss = loss.clamp(0.0, 1.0);
         // Independent losses come in geometric bursts of mean 1 / (1 − loss).
@@ -28,7 +28,7 @@ impl Losses {
         Self { to_bad, to_good, run: 0, bad: random.bernoulli(loss) }
     }
 
-    /// The fate of the next packet: `None` if it passes, else how many were lost just before it.
+    /// Returns the fate of the next packet: `None` if it passes, else the number of packets lost just before it.
     pub(crate) fn next(&mut self, random: &mut Stream) -> Option<u64> {
         let lost = self.bad;
         let leaves = random.bernoulli(if self.bad { self.to_good } else { self.to_bad });
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use hopline_core::Purpose;
 
-    /// Lost packets and bursts of `n`.
+    /// Returns the number of lost packets and of bursts among `n` packets.
     fn count(loss: f64, burst: Option<f64>, n: u64) -> (u64, u64) {
         let mut random = Stream::keyed(7, 0, 0, Purpose::Emulation);
         let mut losses = Losses::new(loss, burst, &mut random);
