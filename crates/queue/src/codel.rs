@@ -1,6 +1,6 @@
-//! CoDel: packets that have waited too long for too long are dropped at the head of the queue (RFC 8289).
+//! CoDel (RFC 8289): drops packets at the head of the queue if the queueing delay stays above the target for too long.
 //!
-//! [`CoDel`] decides, it does not hold packets: queues ask it about each that they serve.
+//! [`CoDel`] decides and holds no packets; queues call it for each packet that they serve.
 
 use crate::contents::{Action, Contents};
 use crate::drop_tail::Class;
@@ -69,7 +69,7 @@ pub struct CoDel {
     /// Time at which the delay will have been above the target for an interval; `None`: it is not above.
     first_above: Option<Instant>,
     phase: Phase,
-    /// Drops since the dropping state was entered, and at its end the last time.
+    /// Drops since the dropping state was entered; the next field has the value at the end of the previous dropping state.
     count: u32,
     last_count: u32,
     /// Time of the next drop, or of the one that would have followed.
@@ -90,7 +90,7 @@ enum Judgement {
 }
 
 impl CoDel {
-    /// A controller of an empty queue.
+    /// Creates a controller of an empty queue.
     #[must_use]
     pub fn new(config: CoDelConfig) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl CoDel {
         &self.config
     }
 
-    /// Serves the next packet of `backlog` (§5.5). What is dropped on the way `contents` is told of.
+    /// Serves the next packet of `backlog` (§5.5). Reports drops to `contents`.
     pub(crate) fn serve<T: Copy>(
         &mut self,
         now: Instant,
@@ -128,8 +128,8 @@ impl CoDel {
         }
     }
 
-    /// Enters the dropping state with `packet`: near the rate that controlled the queue the last time, if that is not long
-    /// ago (§5.4).
+    /// Enters the dropping state with `packet`. The drop rate starts near the last one that controlled the queue, if that is
+    /// recent (§5.4).
     fn begin<T: Copy>(
         &mut self,
         now: Instant,
@@ -150,7 +150,7 @@ impl CoDel {
         Some(self.look_again(now, backlog, contents)?.0)
     }
 
-    /// Drops as many as are due.
+    /// Drops all packets that are due.
     fn go_on<T: Copy>(
         &mut self,
         now: Instant,
@@ -176,7 +176,7 @@ impl CoDel {
         Some(packet)
     }
 
-    /// The head of the queue after another was dropped; with none left the dropping state ends.
+    /// Takes the head of the queue after a drop. An empty queue ends the dropping state.
     fn look_again<T>(
         &mut self,
         now: Instant,
@@ -190,7 +190,7 @@ impl CoDel {
         head
     }
 
-    /// Takes the head out and judges it (§5.6).
+    /// Removes the head and judges it (§5.6).
     fn look<T>(
         &mut self,
         now: Instant,
@@ -223,7 +223,7 @@ impl CoDel {
         }
     }
 
-    /// interval / √count after `from` (§5.3).
+    /// Returns interval / √count after `from` (§5.3).
     fn control_law(&self, from: Instant) -> Instant {
         let wait = self.config.interval.as_secs_f64() / libm::sqrt(f64::from(self.count.max(1)));
         from + Duration::from_secs_f64(wait)

@@ -1,4 +1,4 @@
-//! A queue that drops what does not fit, with optional priority for routing packets.
+//! Drop-tail queue with optional priority for routing packets.
 
 use core::num::NonZeroU16;
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ pub enum Class {
 /// Service order of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Service {
-    /// First come, first served, whatever the class. A full queue refuses the newcomer.
+    /// First come, first served, whatever the class. A full queue refuses the new packet.
     #[default]
     Fifo,
     /// A routing packet goes to the very head, ahead of earlier routing packets; in a full queue the last packet
@@ -57,17 +57,17 @@ impl<T> Enqueued<T> {
 /// Counters of a queue, in packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Entered the queue.
+    /// Packets that entered the queue.
     pub accepted: u64,
-    /// Found the queue full.
+    /// Packets refused by a full queue.
     pub refused: u64,
-    /// Gave way to a routing or an urgent packet.
+    /// Packets displaced by a routing or an urgent packet.
     pub displaced: u64,
-    /// Taken out by [`DropTail::remove_matching`].
+    /// Packets removed by [`DropTail::remove_matching`].
     pub removed: u64,
-    /// Taken out by [`DropTail::dequeue`].
+    /// Packets served by [`DropTail::dequeue`].
     pub served: u64,
-    /// Largest length so far.
+    /// Largest queue length so far.
     pub peak: u16,
 }
 
@@ -90,7 +90,7 @@ impl<T: Copy> Default for DropTail<T> {
 impl<T: Copy> DropTail<T> {
     /// 50 packets, the interface queue of ns-2's wireless scripts.
     pub const DEFAULT_CAPACITY: NonZeroU16 = NonZeroU16::new(50).expect("not zero");
-    /// 49 packets: what ns-2.35 really keeps under `ifqlen` 50, because its test for "full" counts one too many
+    /// 49 packets: the real capacity of ns-2.35 under `ifqlen` 50, because its test for a full queue counts one too many
     /// (`drop-tail.cc`, `priqueue.cc`).
     pub const NS2_CAPACITY: NonZeroU16 = NonZeroU16::new(49).expect("not zero");
 
@@ -101,7 +101,7 @@ impl<T: Copy> DropTail<T> {
         Self { urgent: VecDeque::new(), packets, capacity, service, counters: Counters::default() }
     }
 
-    /// Offers a packet. The result names the packet that was lost, if one was.
+    /// Offers a packet. The result contains the packet that was lost, if any.
     pub fn enqueue(&mut self, packet: T, class: Class) -> Enqueued<T> {
         let first = self.service == Service::RoutingFirst && class == Class::Routing;
         let full = self.len() >= usize::from(self.capacity.get());
@@ -129,15 +129,15 @@ impl<T: Copy> DropTail<T> {
         }
     }
 
-    /// The packet that is served next.
+    /// Removes and returns the next packet to serve.
     pub fn dequeue(&mut self) -> Option<T> {
         let packet = self.urgent.pop_front().or_else(|| self.packets.pop_front());
         self.counters.served += u64::from(packet.is_some());
         packet
     }
 
-    /// Takes out every packet for which `matches` holds and hands it to `sink`, head first; the others keep their
-    /// order. A routing agent uses this to clear away packets for a next hop that it lost.
+    /// Removes every packet for which `matches` holds and hands it to `sink`, head first; the other packets keep their
+    /// order. A routing agent uses this to remove packets for a lost next hop.
     pub fn remove_matching(&mut self, mut matches: impl FnMut(&T) -> bool, mut sink: impl FnMut(T)) {
         let before = self.len();
         let mut stays = |packet: &T| {
@@ -169,7 +169,7 @@ impl<T: Copy> DropTail<T> {
         self.len() == 0
     }
 
-    /// Most packets that fit.
+    /// Returns the capacity in packets.
     #[must_use]
     pub fn capacity(&self) -> NonZeroU16 {
         self.capacity

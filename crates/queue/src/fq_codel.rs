@@ -1,4 +1,4 @@
-//! FQ-CoDel: a queue and a CoDel for each flow, served by turns, those that send little first (RFC 8290).
+//! FQ-CoDel (RFC 8290): a CoDel queue for each flow, served round-robin with priority for sparse flows.
 
 use crate::codel::{Backlog, CoDel, CoDelConfig, Held};
 use crate::contents::Contents;
@@ -14,7 +14,7 @@ pub struct FqCoDelConfig {
     pub codel: CoDelConfig,
     /// Queues that flows are hashed onto. Default 1024 (RFC 8290 §5.2.3).
     pub flows: NonZeroU16,
-    /// Bytes that a queue may send in its turn, at least 1: a full packet. Default 1514 (§5.2.4).
+    /// Quantum in bytes: amount that a queue may send in its turn, at least 1. A full packet; default 1514 (§5.2.4).
     pub quantum_bytes: u32,
 }
 
@@ -36,16 +36,16 @@ impl FqCoDelConfig {
     }
 }
 
-/// Queues of flows, for at most so many packets in all. Routing messages are a flow of their own, which is served first and
-/// never dropped to tell of congestion.
+/// Queues of flows, with a limit on all packets together. Routing messages are a flow of their own, which is served first
+/// and never dropped early.
 #[derive(Clone, Debug)]
 pub struct FqCoDel<T> {
     config: FqCoDelConfig,
     capacity: NonZeroU16,
     routing: VecDeque<T>,
-    /// By the number that flows are hashed onto; made when it is first needed, and kept for what its CoDel has learnt.
+    /// Flows by hash value. An entry is created on first use, and kept for the state of its CoDel.
     flows: BTreeMap<u16, Flow<T>>,
-    /// Flows that have just begun, and the others that have packets: by number, in the order of their turns.
+    /// New flows, and old flows with packets: hash values in service order.
     new: VecDeque<u16>,
     old: VecDeque<u16>,
     packets: usize,
@@ -55,7 +55,7 @@ pub struct FqCoDel<T> {
 struct Flow<T> {
     queue: Line<T>,
     codel: CoDel,
-    /// Bytes that it may still send in this turn.
+    /// Deficit in bytes: amount that the flow may still send in this turn.
     credit: i64,
     turn: Turn,
 }
@@ -67,7 +67,7 @@ enum Turn {
     Listed,
 }
 
-/// Flows that have just begun, and those that had a turn.
+/// New flows, and old flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum List {
     New,
@@ -93,7 +93,7 @@ impl<T> Backlog<T> for Line<T> {
 }
 
 impl<T: Copy> FqCoDel<T> {
-    /// An empty queue for at most `capacity` packets of all flows.
+    /// Creates an empty queue for at most `capacity` packets of all flows.
     #[must_use]
     pub fn new(config: FqCoDelConfig, capacity: NonZeroU16) -> Self {
         Self {
@@ -107,8 +107,8 @@ impl<T: Copy> FqCoDel<T> {
         }
     }
 
-    /// Offers a packet (RFC 8290 §4.1). In a full queue the head of the flow that holds most bytes gives way, which may be
-    /// the packet itself.
+    /// Offers a packet (RFC 8290 §4.1). In a full queue the head of the flow with most bytes is dropped, which may be the
+    /// packet itself.
     pub fn enqueue(&mut self, now: Instant, packet: T, contents: &impl Contents<T>) -> Enqueued<T> {
         match contents.class(&packet) {
             Class::Urgent | Class::Routing => self.routing.push_back(packet),
@@ -128,7 +128,7 @@ impl<T: Copy> FqCoDel<T> {
         }
     }
 
-    /// The packet that is served next (§4.2).
+    /// Removes and returns the next packet to serve (§4.2).
     pub fn dequeue(&mut self, now: Instant, contents: &mut impl Contents<T>) -> Option<T> {
         if let Some(packet) = self.routing.pop_front() {
             self.packets -= 1;
@@ -153,7 +153,7 @@ impl<T: Copy> FqCoDel<T> {
                 flow.credit -= i64::from(contents.len_bytes(&packet));
                 return Some(packet);
             }
-            // A new flow that is empty waits for a turn among the others, lest it come back as new at once.
+            // A new flow that is empty moves to the old flows, so that it does not return as new at once.
             if list == List::New && !self.old.is_empty() {
                 self.old.push_back(number);
             } else {
@@ -163,7 +163,7 @@ impl<T: Copy> FqCoDel<T> {
         }
     }
 
-    /// Takes out every packet for which `matches` holds and hands it to `sink`.
+    /// Removes every packet for which `matches` holds and hands it to `sink`.
     pub fn remove_matching(
         &mut self,
         mut matches: impl FnMut(&T) -> bool,
@@ -193,7 +193,7 @@ impl<T: Copy> FqCoDel<T> {
         self.packets -= gone;
     }
 
-    /// Packets in the queue: routing messages, then flow by flow.
+    /// Returns the packets in the queue: routing messages, then flow by flow.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         let of_flows = self.flows.values().flat_map(|flow| flow.queue.held.iter().map(|held| &held.packet));
         self.routing.iter().chain(of_flows)
@@ -231,7 +231,7 @@ impl<T: Copy> FqCoDel<T> {
         };
     }
 
-    /// The flow that holds most bytes, if any holds some.
+    /// Returns the flow with most bytes, if any has some.
     fn fattest(&mut self) -> Option<&mut Flow<T>> {
         self.flows.values_mut().filter(|flow| flow.queue.bytes > 0).max_by_key(|flow| flow.queue.bytes)
     }
@@ -248,7 +248,7 @@ impl<T> Flow<T> {
     }
 }
 
-/// The queue of a flow: its number, well mixed (Knuth's multiplicative hash).
+/// Returns the queue of a flow: a multiplicative hash of its number (Knuth).
 fn bucket(flow: u64, buckets: NonZeroU16) -> u16 {
     let mixed = flow.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((u128::from(mixed) * u128::from(buckets.get())) >> 64) as u16

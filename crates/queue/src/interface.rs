@@ -1,4 +1,4 @@
-//! The queue in front of an interface: of one kind or another.
+//! Queue in front of an interface, with a choice of disciplines.
 
 use crate::codel::{Backlog, CoDel, Held};
 use crate::contents::Contents;
@@ -13,19 +13,19 @@ use hopline_core::own::OwnFailure;
 /// A bounded queue of packet handles.
 #[derive(Debug)]
 pub enum InterfaceQueue<T> {
-    /// Drops what does not fit.
+    /// Drop-tail.
     DropTail(DropTail<T>),
-    /// Drops or marks before that.
+    /// Drop-tail with RED (early drops or marks).
     Red(Box<RedQueue<T>>),
-    /// Drops or marks what has waited too long.
+    /// CoDel (drops or marks by queueing delay).
     CoDel(Box<CoDelQueue<T>>),
-    /// The same for each flow, served by turns.
+    /// FQ-CoDel (CoDel for each flow).
     FqCoDel(Box<FqCoDel<T>>),
     /// User-defined discipline.
     Own(Box<OwnQueue<T>>),
 }
 
-/// A drop-tail queue that RED stands in front of.
+/// Drop-tail queue with RED.
 #[derive(Clone, Debug)]
 pub struct RedQueue<T> {
     red: Red,
@@ -34,7 +34,7 @@ pub struct RedQueue<T> {
     bytes: u64,
 }
 
-/// A drop-tail queue that CoDel serves.
+/// Drop-tail queue with CoDel.
 #[derive(Clone, Debug)]
 pub struct CoDelQueue<T> {
     codel: CoDel,
@@ -61,13 +61,13 @@ impl<T: Copy> Backlog<T> for Waiting<T> {
 }
 
 impl<T: Copy> InterfaceQueue<T> {
-    /// A queue with RED in front.
+    /// Returns a queue with RED.
     #[must_use]
     pub fn red(packets: DropTail<T>, red: Red) -> Self {
         Self::Red(Box::new(RedQueue { red, packets, bytes: 0 }))
     }
 
-    /// A queue that CoDel serves.
+    /// Returns a queue with CoDel.
     #[must_use]
     pub fn codel(packets: DropTail<Held<T>>, codel: CoDel) -> Self {
         Self::CoDel(Box::new(CoDelQueue { codel, waiting: Waiting { packets, bytes: 0 } }))
@@ -88,7 +88,7 @@ impl<T: Copy> InterfaceQueue<T> {
         }
     }
 
-    /// Offers a packet. The result names the packet that was lost, if one was.
+    /// Offers a packet. The result contains the packet that was lost, if any.
     pub fn enqueue(&mut self, now: Instant, packet: T, contents: &mut impl Contents<T>) -> Enqueued<T> {
         match self {
             Self::DropTail(queue) => queue.enqueue(packet, contents.class(&packet)),
@@ -99,7 +99,7 @@ impl<T: Copy> InterfaceQueue<T> {
         }
     }
 
-    /// The packet that is served next. `contents` is told of those that were dropped on the way.
+    /// Removes and returns the next packet to serve. Reports early drops to `contents`.
     pub fn dequeue(&mut self, now: Instant, contents: &mut impl Contents<T>) -> Option<T> {
         match self {
             Self::DropTail(queue) => queue.dequeue(),
@@ -110,7 +110,7 @@ impl<T: Copy> InterfaceQueue<T> {
         }
     }
 
-    /// As [`DropTail::remove_matching`]. `len_bytes` says how long a packet is.
+    /// Removes packets as [`DropTail::remove_matching`] does. `len_bytes` returns the length of a packet.
     pub fn remove_matching(
         &mut self,
         now: Instant,
@@ -218,7 +218,7 @@ impl<T: Copy> CoDelQueue<T> {
         enqueued
     }
 
-    /// Routing messages and what is urgent are served as they are.
+    /// Routing messages and urgent packets are served unchanged.
     fn dequeue(&mut self, now: Instant, contents: &mut impl Contents<T>) -> Option<T> {
         let head = self.waiting.packets.iter().next()?;
         if contents.class(&head.packet) != Class::Data {
@@ -228,7 +228,7 @@ impl<T: Copy> CoDelQueue<T> {
     }
 }
 
-/// Bytes in a queue of `bytes` after a packet of `len_bytes` was offered.
+/// Returns the bytes in a queue of `bytes` after a packet of `len_bytes` was offered.
 fn bytes_after<T>(bytes: u64, enqueued: &Enqueued<T>, len_bytes: u32, len: impl Fn(&T) -> u32) -> u64 {
     match enqueued {
         Enqueued::Accepted => bytes + u64::from(len_bytes),

@@ -1,4 +1,4 @@
-//! Packet queues: what stands between a node's network layer and its medium access.
+//! Packet queues between a node's network layer and its medium access.
 
 pub mod codel;
 pub mod contents;

@@ -138,7 +138,7 @@ struct Entry<T> {
     rank: f64,
 }
 
-/// The rank of what goes before everything.
+/// Rank of urgent packets.
 const URGENT: f64 = f64::NEG_INFINITY;
 
 impl<T: Copy> OwnQueue<T> {
@@ -159,7 +159,7 @@ impl<T: Copy> OwnQueue<T> {
         self.failure.take()
     }
 
-    /// Offers a packet. The result names the packet that was lost, if one was.
+    /// Offers a packet. The result contains the packet that was lost, if any.
     pub fn enqueue(&mut self, now: Instant, mut packet: T, contents: &mut impl Contents<T>) -> Enqueued<T> {
         let info = PacketInfo {
             len_bytes: contents.len_bytes(&packet),
@@ -182,7 +182,7 @@ impl<T: Copy> OwnQueue<T> {
         self.insert(Entry { packet, info, since: now, rank })
     }
 
-    /// The packet that is served next. `contents` is told of those that were dropped on the way.
+    /// Removes and returns the next packet to serve. Reports drops by the discipline to `contents`.
     pub fn dequeue(&mut self, now: Instant, contents: &mut impl Contents<T>) -> Option<T> {
         loop {
             let mut head = self.waiting.pop_front()?;
@@ -199,7 +199,7 @@ impl<T: Copy> OwnQueue<T> {
         }
     }
 
-    /// As [`DropTail::remove_matching`](crate::DropTail::remove_matching).
+    /// Removes packets as [`DropTail::remove_matching`](crate::DropTail::remove_matching) does.
     pub fn remove_matching(
         &mut self,
         now: Instant,

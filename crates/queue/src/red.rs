@@ -1,6 +1,6 @@
-//! Random early detection: congestion is told before the queue is full (Floyd and Jacobson 1993).
+//! Random early detection (Floyd and Jacobson 1993): signals congestion before the queue is full.
 //!
-//! [`Red`] decides, it does not hold packets: [`InterfaceQueue`](crate::InterfaceQueue) asks it about each that arrives.
+//! [`Red`] decides and holds no packets; [`InterfaceQueue`](crate::InterfaceQueue) calls it for each arriving packet.
 
 use crate::contents::Action;
 use hopline_core::{Duration, Instant, Stream};
@@ -8,14 +8,14 @@ use hopline_core::{Duration, Instant, Stream};
 /// Parameters of RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// Average queue below which nothing is dropped: `minth`, packets. At least 0 and below `max_threshold`; default 5.
+    /// `minth`: average queue below which no packet is dropped, in packets. At least 0 and below `max_threshold`; default 5.
     pub min_threshold: f64,
-    /// Average queue from which on everything is dropped, or with [`Gentle::On`] more than `max_probability`: `maxth`, packets.
-    /// Default 15.
+    /// `maxth`: average queue from which on all packets are dropped, or with [`Gentle::On`] more than `max_probability`; in
+    /// packets. Default 15.
     pub max_threshold: f64,
-    /// Weight of the present queue in the average: `wq`. Above 0, at most 1; default 0.002.
+    /// `wq`: weight of the present queue in the average. Above 0, at most 1; default 0.002.
     pub weight: f64,
-    /// Probability to be dropped as the average reaches `max_threshold`: `maxp`. Above 0, at most 1; default 0.02, as in the paper
+    /// `maxp`: drop probability as the average reaches `max_threshold`. Above 0, at most 1; default 0.02, as in the paper
     /// (1/50); later advice is 0.1.
     pub max_probability: f64,
     /// Unit of the queue length. Default packets.
@@ -34,7 +34,7 @@ pub struct RedConfig {
 pub enum Measure {
     /// Packets, whatever their length.
     Packets,
-    /// Bytes, in units of a packet of so many; long packets are the more likely to be dropped (the paper's §4).
+    /// Bytes, in units of a packet of this length. Long packets are more likely to be dropped (the paper's §4).
     Bytes {
         /// Length of the unit, bytes. At least 1; default 1000.
         packet_bytes: u32,
@@ -58,7 +58,7 @@ pub enum Idle {
     /// Decayed as if an empty queue had been seen once in this time, the transmission time of a small packet (the paper's
     /// §4).
     Decays {
-        /// Time of a small packet on the link. Above zero.
+        /// Transmission time of a small packet on the link. Above zero.
         packet_time: Duration,
     },
 }
@@ -139,7 +139,7 @@ impl Red {
         self.average
     }
 
-    /// Decides on a packet of `len_bytes` that finds `packets` of `bytes` in the queue.
+    /// Decides on a packet of `len_bytes` that arrives at a queue of `packets` packets and `bytes` bytes.
     pub fn arrive(&mut self, now: Instant, len_bytes: u32, packets: usize, bytes: u64) -> Verdict {
         self.update_average(now, packets, bytes);
         let RedConfig { min_threshold, max_threshold, max_probability, gentle, .. } = self.config;
@@ -162,7 +162,7 @@ impl Red {
         self.spacing.choose(probability, &mut self.random)
     }
 
-    /// The queue has become empty.
+    /// Records that the queue has become empty.
     pub fn emptied(&mut self, now: Instant) {
         self.empty_since = now;
     }
@@ -183,25 +183,25 @@ impl Red {
     }
 }
 
-/// Spreads what is chosen evenly over the packets.
+/// Spaces the chosen packets evenly.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spacing {
-    /// Packets since the last that was chosen; `None`: there was nothing to be chosen since.
+    /// Packets since the last chosen one; `None`: no packet was subject to the choice since.
     count: Option<u32>,
 }
 
 impl Spacing {
-    /// There is nothing to be chosen.
+    /// Resets the count: no packet is subject to the choice.
     pub(crate) fn reset(&mut self) {
         self.count = None;
     }
 
-    /// A packet was chosen in another way.
+    /// Records that a packet was chosen in another way.
     pub(crate) fn note_chosen(&mut self) {
         self.count = Some(0);
     }
 
-    /// `pa = pb / (1 - count · pb)`, certain where the denominator ends.
+    /// Decides with `pa = pb / (1 - count · pb)`; chooses for certain if the denominator is not positive.
     pub(crate) fn choose(&mut self, pb: f64, random: &mut Stream) -> Verdict {
         let count = self.count.map_or(0, |count| count.saturating_add(1));
         let left = 1.0 - f64::from(count) * pb;

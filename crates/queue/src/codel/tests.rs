@@ -29,7 +29,7 @@ impl Bench {
         self.queue.dequeue(at, &mut self.owner)
     }
 
-    /// Serves a packet every millisecond; when something was dropped or marked.
+    /// Serves a packet every millisecond; returns the times of drops and marks.
     fn notices(&mut self, from: u64, to: u64) -> Vec<u64> {
         let told = |owner: &Owner| owner.dropped.len() + owner.marked.len();
         let at = |now: &u64| {

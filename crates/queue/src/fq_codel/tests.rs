@@ -19,7 +19,7 @@ fn fill(queue: &mut FqCoDel<Packet>, packets: impl IntoIterator<Item = Packet>) 
     }
 }
 
-/// Numbers of what is served at once.
+/// Returns the numbers of packets served at once.
 fn serve(queue: &mut FqCoDel<Packet>, most: usize) -> Vec<u32> {
     let mut owner = Owner::default();
     let served = core::iter::from_fn(|| queue.dequeue(NOW, &mut owner)).take(most);
@@ -31,7 +31,7 @@ fn flows_take_turns_by_bytes() {
     let mut q = queue(1000);
     fill(&mut q, (0..6).map(|n| of(1, n)));
     fill(&mut q, (100..112).map(|n| Packet { len_bytes: 500, ..of(2, n) }));
-    // 1514 bytes a turn, and what a packet takes too much is missing the next time.
+    // 1514 bytes a turn; an excess is deducted from the next turn.
     assert_eq!(
         serve(&mut q, 18),
         [0, 1, 100, 101, 102, 103, 2, 3, 104, 105, 106, 4, 107, 108, 109, 5, 110, 111]

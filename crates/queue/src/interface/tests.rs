@@ -81,7 +81,7 @@ fn routing_messages_are_none_of_its_business_and_a_full_queue_is_full() {
     assert_eq!(q.len(), 4);
 }
 
-/// Bytes that a queue thinks it holds.
+/// Returns the bytes that the queue counts.
 fn bytes(q: &InterfaceQueue<Packet>) -> u64 {
     match q {
         InterfaceQueue::Red(red) => red.bytes,

@@ -1,4 +1,4 @@
-//! NCD: congestion of the neighbourhood, from the times of the radio (§5.1).
+//! NCD: congestion of the neighbourhood, derived from radio times (§5.1).
 
 use super::config::Config;
 use hopline_core::Duration;
@@ -6,23 +6,23 @@ use hopline_core::Duration;
 /// Radio time by state since the radio was switched on, or since any other moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelTime {
-    /// All of it: Tinterval, added up.
+    /// Total time: sum of Tinterval.
     pub elapsed: Duration,
-    /// Not idle: transmitting, receiving, carrier or virtual carrier busy.
+    /// Busy time: transmitting, receiving, carrier or virtual carrier busy.
     pub busy: Duration,
     /// Ttx.
     pub transmitting: Duration,
-    /// Trx: receiving what is for this node.
+    /// Trx: receiving frames for this node.
     pub receiving: Duration,
 }
 
-/// The averages, in packets that wait: `avg`, `avgtx`, `avgrx`.
+/// Average numbers of waiting packets: `avg`, `avgtx`, `avgrx`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Congestion {
     pub(super) all: f64,
     pub(super) outgoing: f64,
     pub(super) incoming: f64,
-    /// `q` of all in the latest interval.
+    /// `q` for the whole channel in the latest interval.
     pub(super) latest: f64,
     last: ChannelTime,
 }
@@ -51,7 +51,7 @@ impl Congestion {
         }
     }
 
-    /// Algorithm 5.1: the neighbourhood's drop probability over the average.
+    /// Returns the neighbourhood's drop probability over the average (algorithm 5.1).
     pub(super) fn normalized_pb(&self, config: &Config) -> f64 {
         let Config { min_threshold, max_threshold, max_probability, .. } = *config;
         if self.all < min_threshold {

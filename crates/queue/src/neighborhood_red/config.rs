@@ -4,7 +4,7 @@ use crate::contents::Action;
 use core::num::NonZeroU16;
 use hopline_core::Duration;
 
-/// Parameters of a node. The values of [`Config::PAPER`] are those of the paper's §6.1, or of ours where it gives none.
+/// Parameters of a node. The values of [`Config::PAPER`] are those of the paper's §6.1; unpublished ones are hopline's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
     /// Tinterval: sampling period of the radio's times. Above 0; default 100 ms, good from there to 1 s.
@@ -13,11 +13,11 @@ pub struct Config {
     pub weight: f64,
     /// W: rate of the channel, bits per second, not 0. Default 2,000,000.
     pub bandwidth_bps: u64,
-    /// C: bits of a mean packet, not 0, which scales the averages. Not published; 8192 makes the saturated average
-    /// 244, where the paper's figure has "about 240".
+    /// C: mean packet length in bits, not 0, which scales the averages. Not published; 8192 makes the saturated average 244,
+    /// for "about 240" in the paper's figure.
     pub packet_bits: u32,
-    /// minth: average below which there is no congestion. At least 0, below `max_threshold`; default 100 on a channel of
-    /// 2 Mb/s, in proportion to the rate on [others](Self::on_channel): a channel that is busy for 41 % of the time.
+    /// minth: average below which there is no congestion. At least 0, below `max_threshold`. Default 100 on a channel of 2
+    /// Mb/s, which means busy for 41 % of the time; in proportion to the rate on [other channels](Self::on_channel).
     pub min_threshold: f64,
     /// maxth: average from which on neighbours must drop all packets. Default 240, in the same proportion: 98 % of the time.
     pub max_threshold: f64,

@@ -70,7 +70,7 @@ impl Trust {
         }
     }
 
-    /// This node has spoken, or has nothing to say.
+    /// Records that this node has sent its notice, or has none to send.
     pub(super) fn is_heard(&mut self) {
         self.quiet = None;
     }

@@ -69,7 +69,7 @@ impl NeighborhoodRed {
         }
     }
 
-    /// Decides on a packet of a flow that comes. [`Verdict::Notify`] means to drop it, or to mark it where that is the
+    /// Decides on an arriving packet of a flow. [`Verdict::Notify`] means to drop it, or to mark it with that
     /// [action](Config::action). Routing messages and notices are not offered.
     pub fn admit(&mut self, now: Instant, coming: Coming) -> Verdict {
         self.carried = Some(now);
@@ -111,7 +111,7 @@ impl NeighborhoodRed {
         self.congestion.all
     }
 
-    /// `q`, of which that is the average: the estimate from the latest interval alone, packets.
+    /// Returns `q`, the latest input of that average: the estimate from the latest interval alone, in packets.
     #[must_use]
     pub fn latest(&self) -> f64 {
         self.congestion.latest
@@ -130,7 +130,7 @@ impl NeighborhoodRed {
         [self.neighbours.len(), self.notices.relayed_len()]
     }
 
-    /// The `normalizedPb` that holds at `now`.
+    /// Returns the `normalizedPb` in force at `now`.
     #[must_use]
     pub fn normalized_pb(&self, now: Instant) -> NormalizedPb {
         self.notices.normalized_pb(now)
@@ -159,7 +159,7 @@ impl NeighborhoodRed {
         own < share * self.congestion.all
     }
 
-    /// Sends a notice, if notices are sent here. Returns how many.
+    /// Sends a notice, if the configuration sends notices. Returns the number sent.
     fn announce(&mut self, now: Instant, notice: Notice) -> u64 {
         let neighbour = match self.config.delivery {
             Delivery::Unicast => self.neighbours.draw(now, &mut self.random),
@@ -170,7 +170,7 @@ impl NeighborhoodRed {
         1
     }
 
-    /// A frame of `neighbour` was heard. What is no other host's address is no neighbour, whatever the frame says.
+    /// Handles a frame of `neighbour`. An address that cannot belong to another host is no neighbour.
     fn hear(&mut self, now: Instant, neighbour: Ipv4Addr) {
         let group = neighbour.is_broadcast() || neighbour.is_multicast() || neighbour.is_unspecified();
         if !group && neighbour != self.address {
@@ -178,7 +178,7 @@ impl NeighborhoodRed {
         }
     }
 
-    /// Takes a notice, and passes it on if that is asked for.
+    /// Handles a notice, and relays it if required.
     fn heed(&mut self, now: Instant, Received { from, notice }: Received) -> Result<(), Ignored> {
         if from == self.address || notice.about == About::Neighbour(self.address) {
             return Err(Ignored::AboutUs);
@@ -220,7 +220,7 @@ impl NeighborhoodRed {
 
     /// Relays a notice of `sufferer` to the nodes that send to this node.
     fn relay(&mut self, now: Instant, sufferer: Ipv4Addr, believed: Believed) {
-        // Half the interval in which notices are renewed: a renewal that comes early is passed on, a flood is not.
+        // Half the renewal interval of notices: an early renewal is relayed, a flood is not.
         let spacing = self.config.notice_interval / 2;
         if self.config.incoming == Incoming::Relayed
             && self.neighbours.count_relayed(now, sufferer, spacing)
@@ -235,7 +235,8 @@ impl NeighborhoodRed {
         }
     }
 
-    /// Broadcasts a notice once a random delay has passed. Returns how many. As many wait as there are neighbours.
+    /// Broadcasts a notice after a random delay. Returns the number queued. At most as many notices wait as there are
+    /// neighbours.
     fn announce_later(&mut self, now: Instant, notice: Notice) -> u64 {
         if self.config.relay_jitter.is_zero() {
             return self.announce(now, notice);
@@ -263,7 +264,7 @@ impl NeighborhoodRed {
     }
 }
 
-/// Algorithm 5.2: what becomes of a packet, where so much of an average queue is to be dropped.
+/// Returns the verdict on a packet for a given drop share and average queue (algorithm 5.2).
 fn judge(share: NormalizedPb, average: f64, spacing: &mut Spacing, random: &mut Stream) -> Verdict {
     if share == NormalizedPb::ZERO {
         spacing.reset();
@@ -299,7 +300,7 @@ impl Machine for NeighborhoodRed {
                 }
                 Timer::Notice => {
                     self.timers.set(Timer::Notice, now + self.config.notice_interval);
-                    // The average of now has the interval that ends now in it (§5.1): that is looked at first.
+                    // The current average includes the interval that ends now (§5.1), which must be sampled first.
                     if self.events.contains(&Event::Sample) {
                         self.looks_after_sample = true;
                     } else {

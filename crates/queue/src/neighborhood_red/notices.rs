@@ -1,4 +1,4 @@
-//! The receiver's half of NCN: which notice holds, and until when (§5.2).
+//! The receiver's half of NCN: the notice in force, and its expiry (§5.2).
 
 use super::types::Ignored;
 use hopline_core::Instant;
@@ -6,15 +6,15 @@ use hopline_wire::ncn::NormalizedPb;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// The notices that hold at a node.
+/// Notices in force at a node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notices {
     own: Option<Held>,
-    /// By the neighbour that passed one on: what it must be spared.
+    /// Relayed notices, by the neighbour that relayed them: limits on packets to that neighbour.
     relayed: BTreeMap<Ipv4Addr, Held>,
 }
 
-/// A notice that holds.
+/// Notice in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Held {
     /// Starved node.
@@ -31,7 +31,8 @@ impl Held {
 }
 
 impl Notices {
-    /// Takes a notice of a neighbour: of several the largest holds, and of one neighbour the latest.
+    /// Handles a notice of a neighbour. The largest notice of several neighbours and the latest of one neighbour are in
+    /// force.
     pub(super) fn take(&mut self, now: Instant, held: Held) -> Result<(), Ignored> {
         let other = self.own.filter(|own| own.holds(now) && own.from != held.from);
         if other.is_some_and(|other| other.normalized_pb >= held.normalized_pb) {
@@ -41,7 +42,7 @@ impl Notices {
         Ok(())
     }
 
-    /// Takes a notice that `relay` passed on. At most `limit` relays are remembered.
+    /// Handles a notice relayed by `relay`. At most `limit` relays are stored.
     pub(super) fn take_relayed(
         &mut self,
         now: Instant,

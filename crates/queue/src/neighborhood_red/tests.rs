@@ -39,7 +39,7 @@ impl Node {
         }
     }
 
-    /// Lets time pass under a load, which the machine asks about at the end of each interval.
+    /// Advances the time under a load, which the machine samples at the end of each interval.
     fn pass(&mut self, time: Duration, load: Load) -> &mut Self {
         let end = self.now + time;
         while let Some((at, _)) = self.red.poll_timeout().filter(|(at, _)| *at <= end) {
@@ -77,12 +77,12 @@ impl Node {
         self.red.admit(self.now, Coming::Up)
     }
 
-    /// A frame of a neighbour comes with a notice in it.
+    /// Delivers a frame of a neighbour with a notice.
     fn get(&mut self, from: u8, notice: Notice) -> &mut Self {
         self.hear(from).get_forged(from, notice)
     }
 
-    /// A notice comes under an address of which no frame was heard for it.
+    /// Delivers a notice from an address without a frame of that address.
     fn get_forged(&mut self, from: u8, notice: Notice) -> &mut Self {
         self.red.handle_packet(self.now, LinkId::ONLY, Received { from: node(from), notice });
         self.sent.extend(core::iter::from_fn(|| self.red.poll_transmit(self.now)));
@@ -371,7 +371,7 @@ fn a_newer_notice_of_the_same_node_replaces_its_older_one() {
 
 // ---- DNPD ----
 
-/// A node that sends and receives so much, and was told of so much congestion.
+/// Returns a node that sends and receives at this load, and has received a notice of this share.
 fn neighbour(config: Config, load: Load, share: f64) -> Node {
     let mut n = Node::new(config);
     n.pass(ms(5000), load);
@@ -424,7 +424,7 @@ fn total_congestion_drops_everything_until_it_ends() {
     assert_eq!(n.down(), Verdict::Enter);
 }
 
-// ---- passing notices on ----
+// ---- relaying of notices ----
 
 #[test]
 fn a_neighbour_passes_a_notice_on_once_and_drops_nothing_that_comes() {

@@ -32,7 +32,7 @@ pub enum To {
     Everyone,
 }
 
-/// A packet of a flow that comes to a node.
+/// An arriving packet of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coming {
     /// From above, or from another interface, to a neighbour: the packet arrives at the outgoing queue.

@@ -2,7 +2,7 @@ use super::*;
 use crate::contents::testing::{Owner, Packet, data, routing};
 use crate::{DropTail, InterfaceQueue};
 
-/// Does what a function says, and remembers what it is told.
+/// Discipline that applies functions, and records its calls.
 struct Says<E, D> {
     enqueue: E,
     dequeue: D,
@@ -163,7 +163,7 @@ fn a_rank_that_is_no_number_is_a_failure() {
     assert_eq!(failure(&mut queue), Some("enqueue: a rank that is not a number".to_owned()));
 }
 
-/// Remembers losses.
+/// Discipline that records losses.
 #[derive(Debug, Default)]
 struct Mourns(std::sync::Arc<std::sync::Mutex<Vec<(u32, Loss, usize)>>>);
 

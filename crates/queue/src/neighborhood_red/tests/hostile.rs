@@ -1,11 +1,11 @@
-//! Hostile and careless neighbours: what their notices may do, with a guard and as published.
+//! Hostile and careless neighbours: effect of their notices, with limits and as published.
 
 use super::*;
 
 const GUARDED: Config = Config { guard: Guard::On(Limits::DEFAULT), ..Config::PAPER };
 const RELAYING: Config = Config { incoming: Incoming::Relayed, ..GUARDED };
 
-/// As long as a notice can last.
+/// Returns a notice with the longest lifetime.
 fn lasting(share: f64) -> Notice {
     Notice { lifetime: ms(65_535), ..notice(share) }
 }
@@ -50,7 +50,7 @@ fn to_ask_for_nearly_everything_is_to_ask_for_everything() {
         let (none, guarded) = flooded(GUARDED, |n, _| {
             n.get(6, lasting(share));
         });
-        // As published 0.01 · 98 packets and more is everything.
+        // As published, an average of 0.01 · 98 packets or more drops all packets.
         let published = if share == just_above { 550..=750 } else { 5900..=6000 };
         assert!(published.contains(&some), "{share}: {some}");
         let (least, most) = if share == just_above { (300, 750) } else { (1200, 1600) };
