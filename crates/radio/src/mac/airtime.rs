@@ -8,9 +8,9 @@ use hopline_core::{Duration, Instant};
 pub struct Airtime {
     /// Sending a frame.
     pub transmitting: Duration,
-    /// Receiving a frame that may turn out decodable.
+    /// Receiving a frame that may be decodable.
     pub receiving: Duration,
-    /// Carrier busy with something that cannot be decoded.
+    /// Carrier busy with a signal that cannot be decoded.
     pub sensing: Duration,
     /// Carrier idle, medium reserved by the NAV.
     pub nav: Duration,
@@ -50,7 +50,7 @@ pub enum Activity {
     Transmitting,
 }
 
-/// The clock that fills [`Airtime`].
+/// Clock that accumulates [`Airtime`].
 #[derive(Clone, Debug, Default)]
 pub struct Clock {
     total: Airtime,
@@ -59,7 +59,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Books the time since the last call, then goes on as `next`. The NAV runs until `nav_until`.
+    /// Accounts for the time since the last call, then continues in state `next`. The NAV runs until `nav_until`.
     pub fn switch(&mut self, now: Instant, next: Activity, nav_until: Instant) {
         let spent = now - self.since;
         match self.activity {
@@ -76,20 +76,20 @@ impl Clock {
         self.activity = next;
     }
 
-    /// The frame that ends at `now` was for this station.
+    /// Records that the frame that ends at `now` was for this station.
     pub fn note_addressed(&mut self, now: Instant) {
         if self.activity == Activity::Receiving {
             self.total.addressed += now - self.since;
         }
     }
 
-    /// Counts anew from `now` on.
+    /// Resets the counters at `now`.
     pub fn restart(&mut self, now: Instant) {
         self.total = Airtime::default();
         self.since = now;
     }
 
-    /// The totals at `now`.
+    /// Returns the totals at `now`.
     #[must_use]
     pub fn read(&self, now: Instant, nav_until: Instant) -> Airtime {
         let mut until_now = self.clone();

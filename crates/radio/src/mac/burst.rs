@@ -7,7 +7,7 @@ use core::fmt::Debug;
 use hopline_core::Instant;
 
 impl<M: Copy + Debug> Mac<M> {
-    /// The medium is won: from now on the limit counts. Blocks have one of their own.
+    /// Starts the limit of a burst, when the medium is won. Blocks have a limit of their own.
     pub(super) fn open_burst(&mut self, now: Instant) {
         let limit = match self.config.ack_policy {
             AckPolicy::Normal | AckPolicy::NoAck => self.config.burst_limit,

@@ -23,7 +23,7 @@ pub struct Config {
     pub short_retry_limit: u8,
     /// Attempts of frames above the RTS threshold, 1–255. 4.
     pub long_retry_limit: u8,
-    /// Longest unicast MAC frame in bytes, FCS included, that goes without RTS. 0: RTS always. 2347: never.
+    /// RTS threshold: longest unicast MAC frame in bytes, FCS included, without RTS. 0: RTS always. 2347: never.
     pub rts_threshold_bytes: u32,
     /// Rate of unicast data.
     pub data_rate: Rate,
@@ -83,8 +83,8 @@ pub enum AckPolicy {
     BlockAck {
         /// Most MSDUs in a block, 1–64. 12; 12 to 16 are recommended for the sake of delay.
         block_size: u8,
-        /// Longest time from the first data frame of a block to the end of the BlockAck; one frame goes in any case.
-        /// `None`: as long as the Duration field can reserve, 32,767 µs with RTS and CTS.
+        /// TXOP limit: longest time from the first data frame of a block to the end of the BlockAck; one frame is sent in
+        /// any case. `None`: the longest time that the Duration field can reserve, 32,767 µs with RTS and CTS.
         txop_limit: Option<Duration>,
     },
 }
@@ -130,15 +130,15 @@ pub enum EifsRule {
     /// EIFS in place of DIFS, until a frame is received correctly (802.11-2020 §10.3.2.3.7).
     #[default]
     Standard,
-    /// ns-2.35 sets its NAV to EIFS: DIFS comes on top, and no CTS is given in the meantime.
+    /// ns-2.35 sets its NAV to EIFS: DIFS is added, and no CTS is sent in the meantime.
     AsNav,
 }
 
 /// Timeout of CTS and ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ResponseTimeout {
-    /// SIFS + slot + the time to recognise a preamble; if a frame has begun by then, until its end
-    /// (802.11-2020 §10.3.2.9, §10.3.2.11).
+    /// SIFS + slot + the time to recognise a preamble; if a frame has begun by then, until its end (802.11-2020 §10.3.2.9,
+    /// §10.3.2.11).
     #[default]
     Standard,
     /// SIFS + the whole response + twice ns-2's largest propagation delay of 2 µs, whatever else arrives; DIFS counts from
@@ -305,7 +305,7 @@ impl Config {
         Self { rts_threshold_bytes: 0, data_rate: Rate::Dsss2, basic_rate: Rate::Dsss2, ..Self::dot11b() }
     }
 
-    /// Checks that the values make sense together.
+    /// Checks that the values are consistent.
     ///
     /// # Errors
     /// The first [`ConfigError`] found.

@@ -1,4 +1,4 @@
-//! Backoff: drawing, counting down while the medium is idle, freezing while it is not (802.11-2020 §10.3.3).
+//! Backoff: draw, count-down while the medium is idle, freeze while it is busy (802.11-2020 §10.3.3).
 
 use super::config::{BackoffRange, Config};
 use hopline_core::{Duration, Instant, Stream};
@@ -27,7 +27,7 @@ enum Counter {
 }
 
 impl Contention {
-    /// A station without pending backoff. Its numbers come from `stream`.
+    /// Creates a station without pending backoff. Its numbers come from `stream`.
     pub(super) fn new(config: &Config, stream: Stream) -> Self {
         Self {
             slot: config.slot,
@@ -45,12 +45,12 @@ impl Contention {
         self.cw
     }
 
-    /// After a success, or after giving up: back to the smallest window.
+    /// Resets the contention window to the smallest, after a success or after giving up.
     pub(super) fn reset_window(&mut self) {
         self.cw = self.cw_min;
     }
 
-    /// After a failed attempt: 2·CW + 1, up to the largest window.
+    /// Doubles the contention window after a failed attempt: 2·CW + 1, up to the largest window.
     pub(super) fn double_window(&mut self) {
         self.cw = (2 * self.cw + 1).min(self.cw_max);
     }
@@ -64,7 +64,7 @@ impl Contention {
         self.counter = Counter::Frozen { slots: self.stream.below(values) as u16 };
     }
 
-    /// A backoff of no slots: what is left to wait is the interframe space.
+    /// Sets a backoff of no slots: only the interframe space remains.
     pub(super) fn waive(&mut self) {
         self.counter = Counter::Frozen { slots: 0 };
     }
@@ -78,8 +78,8 @@ impl Contention {
         }
     }
 
-    /// The medium is idle and counting starts at `from`. Returns when the last slot will have passed; `None` if no
-    /// backoff is pending. Does nothing new while counting.
+    /// Resumes the backoff on an idle medium, with slots counted from `from`. Returns the time at which the last slot will
+    /// have passed; `None` if no backoff is pending. Has no effect while counting.
     pub(super) fn resume(&mut self, from: Instant) -> Option<Instant> {
         let (slots, from) = match self.counter {
             Counter::Done => return None,
@@ -90,7 +90,7 @@ impl Contention {
         Some(from + self.slot * u64::from(slots))
     }
 
-    /// The medium is not idle any more: only slots that have passed completely count.
+    /// Freezes the backoff on a busy medium: only slots that have passed completely count.
     pub(super) fn freeze(&mut self, now: Instant) {
         if let Counter::Counting { slots, from } = self.counter {
             let passed = now.since(from) / self.slot;
@@ -102,7 +102,7 @@ impl Contention {
         }
     }
 
-    /// The frame goes out: the backoff is used up.
+    /// Ends the backoff, as the frame is sent.
     pub(super) fn finish(&mut self) {
         self.counter = Counter::Done;
     }

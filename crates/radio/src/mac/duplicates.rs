@@ -3,7 +3,7 @@
 use hopline_core::Seq16;
 use hopline_wire::dot11::MacAddr;
 
-/// Most senders remembered; the one known longest makes room.
+/// Most senders in the cache; a new one replaces the oldest entry.
 const CAPACITY: usize = 64;
 
 /// The last sequence number of each sender, in the order in which they were first heard.

@@ -1,4 +1,4 @@
-//! Frame exchanges: RTS, CTS, data, ACK, and what happens when one of them does not come (802.11-2020 §10.3.2, §10.3.4).
+//! Frame exchanges: RTS, CTS, data, ACK, and the handling of missing responses (802.11-2020 §10.3.2, §10.3.4).
 
 use super::config::{AckPolicy, Reservation, ResponseTimeout, Tap};
 use super::{
@@ -9,7 +9,7 @@ use core::fmt::Debug;
 use hopline_core::{Duration, Instant};
 use hopline_wire::dot11::{ACK_LEN, BLOCK_ACK_LEN, CTS_LEN, DATA_OVERHEAD, Frame, MacAddr, RTS_LEN};
 
-/// ns-2's allowance for propagation, once each way.
+/// ns-2's allowance for the propagation delay, once in each direction.
 const NS2_MAX_PROPAGATION: Duration = Duration::from_micros(2);
 
 /// Missing response that made an attempt fail.
@@ -20,7 +20,7 @@ enum Missing {
 }
 
 impl<M: Copy + Debug> Mac<M> {
-    /// Backoff is over: the frame in service goes out, or its RTS.
+    /// Sends the frame in service, or its RTS, at the end of the backoff.
     pub(super) fn access(&mut self, now: Instant) {
         if self.has_action_due() {
             return self.send_action(now);
@@ -35,7 +35,7 @@ impl<M: Copy + Debug> Mac<M> {
         if self.needs_rts(&current) { self.send_rts(now, &current) } else { self.send_data(now, &current) }
     }
 
-    /// The station's own frame has left the antenna.
+    /// Handles the end of the station's own frame.
     pub(super) fn after_transmission(&mut self, now: Instant) {
         match self.state {
             State::SendRts => self.await_response(now, State::AwaitCts, self.times.cts),
@@ -53,7 +53,7 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// SIFS is over.
+    /// Handles the end of a SIFS.
     pub(super) fn after_sifs(&mut self, now: Instant) {
         let may_go = may_go(self.config.reservation, self.is_carrier_idle(), self.nav_until, now);
         match (self.state, self.service, self.answer) {
@@ -74,7 +74,7 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// A frame arrived intact.
+    /// Handles an intact frame.
     pub(super) fn handle_frame(&mut self, now: Instant, frame: Frame<M>) {
         self.eifs_until = Instant::ZERO;
         if frame.ra() == self.address {
@@ -92,11 +92,11 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// CTS, ACK or data did not come in time.
+    /// Handles a timeout of a CTS, an ACK or data.
     pub(super) fn response_timed_out(&mut self, now: Instant) {
         let reception_under_way = self.carrier == Activity::Receiving;
         match self.config.response_timeout {
-            // 802.11-2020 §10.3.2.9: a frame that has begun by now decides at its end.
+            // A frame that has begun by now decides at its end (802.11-2020 §10.3.2.9).
             ResponseTimeout::Standard if reception_under_way => {}
             ResponseTimeout::Standard => self.fail_if_awaiting(now),
             ResponseTimeout::WholeResponse => {
@@ -106,7 +106,7 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// The response will not come any more.
+    /// Fails the attempt if the station still waits for the response.
     pub(super) fn fail_if_awaiting(&mut self, now: Instant) {
         match self.state {
             State::AwaitCts => self.fail(now, Missing::Cts),
@@ -117,7 +117,7 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// 802.11-2020 §10.3.2.9, §10.3.2.11: any other valid frame in place of the response means failure.
+    /// Fails the attempt if another valid frame arrived in place of the response (802.11-2020 §10.3.2.9, §10.3.2.11).
     pub(super) fn fail_if_interrupted(&mut self, now: Instant) {
         if self.config.response_timeout == ResponseTimeout::Standard {
             self.fail_if_awaiting(now);
@@ -178,7 +178,7 @@ impl<M: Copy + Debug> Mac<M> {
         if !matches!(self.state, State::Idle | State::AwaitData) {
             return;
         }
-        // 802.11-2020 §9.2.5: a frame that wants an ACK reserves the time for it.
+        // A frame that needs an ACK reserves the time for it (802.11-2020 §9.2.5).
         if duration_us > 0 {
             self.answer = Some(Answer { to: ta, duration_us: 0 });
             self.wait_sifs(now, State::BeforeAck);
@@ -187,7 +187,7 @@ impl<M: Copy + Debug> Mac<M> {
             self.stats.duplicates += 1;
         } else {
             if let Some(block) = &mut self.block_ack {
-                // Its sender has done with blocks, for now at least.
+                // Its sender has ended its use of blocks, for now at least.
                 block.release_from(ta, &mut self.events);
             }
             self.events.push_back(Event::Deliver { body, from: ta, to: ra });
@@ -227,7 +227,7 @@ impl<M: Copy + Debug> Mac<M> {
     fn after_cts(&mut self, now: Instant) {
         match (self.config.response_timeout, self.answer) {
             (ResponseTimeout::WholeResponse, Some(answer)) => {
-                // The CTS reserves data, SIFS and ACK; the data are what is left without the last two.
+                // The CTS reserves data, SIFS and ACK; the duration of the data is the rest without the latter two.
                 let reserved = Duration::from_micros(u64::from(answer.duration_us));
                 let data = reserved.saturating_sub(self.config.sifs * 2 + self.times.ack);
                 self.await_response(now, State::AwaitData, data);
@@ -283,7 +283,8 @@ impl<M: Copy + Debug> Mac<M> {
         self.finish_msdu(now);
     }
 
-    /// 802.11-2020 §10.3.3: smallest window and a backoff after every MSDU, delivered or given up.
+    /// Ends the service of an MSDU: smallest window and a backoff after every MSDU, delivered or given up (802.11-2020
+    /// §10.3.3).
     pub(super) fn finish_msdu(&mut self, now: Instant) {
         self.contention.reset_window();
         self.contention.draw();
@@ -311,7 +312,7 @@ impl<M: Copy + Debug> Mac<M> {
         if to.is_group() { self.config.basic_rate } else { self.config.data_rate }
     }
 
-    /// SIFS and ACK, if the MSDU's frame calls for one.
+    /// Returns the duration of SIFS and ACK, if the MSDU's frame calls for one.
     pub(super) fn answer_airtime(&self, msdu: &Msdu<M>) -> Duration {
         if self.wants_ack(msdu) { self.config.sifs + self.times.ack } else { Duration::ZERO }
     }
@@ -366,7 +367,7 @@ impl<M: Copy + Debug> Mac<M> {
     }
 }
 
-/// 802.11-2020 §9.2.5: durations are whole microseconds, rounded up; the field holds 15 bits.
+/// Returns a duration in whole microseconds, rounded up, within the 15 bits of the field (802.11-2020 §9.2.5).
 pub(super) fn whole_us(duration: Duration) -> u16 {
     duration.as_nanos().div_ceil(1_000).min(u64::from(MAX_DURATION_US)) as u16
 }

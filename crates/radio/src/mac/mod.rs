@@ -1,9 +1,9 @@
-//! The 802.11 distributed coordination function (IEEE 802.11-2020 §10.3) as a machine.
+//! The 802.11 distributed coordination function (IEEE 802.11-2020 §10.3) as a state machine.
 //!
-//! One [`Mac`] serves one station. It holds one MSDU at a time, or a block of them: its driver keeps the interface queue,
-//! hands over the next MSDU when [`Mac::is_ready`], and hears of each MSDU's fate in an [`Event`]. The physical layer reports carrier,
-//! frames and the end of the station's own transmissions; the MAC answers with frames to send. Where a frame ends and
-//! the carrier with it, the frame is reported first: what it reserves counts before the medium counts as idle.
+//! One [`Mac`] serves one station. It holds one MSDU at a time, or a block of them. Its driver keeps the interface queue,
+//! passes the next MSDU when [`Mac::is_ready`], and gets each MSDU's fate in an [`Event`]. The physical layer reports
+//! carrier, frames and the end of the station's own transmissions; the MAC responds with frames to send. If a frame and the
+//! carrier end together, the frame is reported first: its reservation counts before the medium counts as idle.
 
 pub mod airtime;
 mod block_ack;
@@ -30,7 +30,7 @@ use hopline_core::{Duration, Instant, LinkId, Machine, Seq16, Stream, TimerTable
 use hopline_wire::dot11::MacAddr;
 use std::collections::VecDeque;
 
-/// Largest Duration field in µs; larger values mean something else (802.11-2020 §9.2.4.2).
+/// Largest Duration field in µs; larger values have other meanings (802.11-2020 §9.2.4.2).
 const MAX_DURATION_US: u16 = 32_767;
 
 /// The MSDU in service.
@@ -53,18 +53,18 @@ enum Service<M> {
     Nothing,
     /// One MSDU: any, or a group-addressed one under block acknowledgment.
     Single(Current<M>),
-    /// The MSDUs, or the BlockAckReq, that [`block_ack`] holds.
+    /// The MSDUs, or the BlockAckReq, of [`block_ack`].
     Block,
 }
 
-/// The answer that a received frame calls for.
+/// Response that a received frame calls for.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     to: MacAddr,
     duration_us: u16,
 }
 
-/// Airtimes that never change.
+/// Constant airtimes.
 #[derive(Clone, Copy, Debug)]
 struct Times {
     cts: Duration,
@@ -85,8 +85,8 @@ pub struct Mac<M> {
     address: MacAddr,
     /// Start of the idle period as the physical layer sees it, while the medium is idle.
     idle_since: Instant,
-    /// End of the EIFS after the last frame, if that could not be decoded, and far in the future as long as the medium
-    /// has not become idle since; in the past otherwise.
+    /// End of the EIFS after an undecodable frame. Far in the future until the medium becomes idle after that frame; in the
+    /// past without such a frame.
     eifs_until: Instant,
     nav_until: Instant,
     times: Times,
@@ -108,7 +108,7 @@ pub struct Mac<M> {
 }
 
 impl<M: Copy + Debug> Mac<M> {
-    /// A station with an idle medium. Backoff is drawn from `stream`.
+    /// Creates a station with an idle medium. Backoff is drawn from `stream`.
     #[must_use]
     pub fn new(config: Config, address: MacAddr, stream: Stream) -> Self {
         let times = Times {
@@ -167,13 +167,13 @@ impl<M: Copy + Debug> Mac<M> {
         single.into_iter().chain(self.block_ack.iter().flat_map(|block| block.held()))
     }
 
-    /// Number of bodies that it holds: of MSDUs to send, and of received ones that wait for earlier ones.
+    /// Returns the number of bodies that the MAC holds: MSDUs to send, and received ones that wait for earlier ones.
     #[must_use]
     pub fn bodies(&self) -> usize {
         self.held().count() + self.block_ack.as_ref().map_or(0, |block| block.reordered())
     }
 
-    /// Takes an MSDU to carry. The MAC must be [ready](Mac::is_ready).
+    /// Takes an MSDU for transmission. The MAC must be [ready](Mac::is_ready).
     pub fn send(&mut self, now: Instant, msdu: Msdu<M>) {
         debug_assert!(self.is_ready(), "the MAC holds as much as it can");
         let contends = self.has_action_due();
@@ -195,14 +195,14 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// Puts an MSDU into service by itself.
+    /// Puts a single MSDU into service.
     fn serve(&mut self, since: Instant, msdu: Msdu<M>) {
         let sequence = self.take_sequence();
         let current = Current { msdu, sequence, since, short_retries: 0, long_retries: 0, retry: false };
         self.service = Service::Single(current);
     }
 
-    /// The next number of what is counted for all receivers together.
+    /// Returns the next number of the sequence shared by all receivers.
     fn take_sequence(&mut self) -> Seq16 {
         let sequence = self.next_sequence;
         self.next_sequence = Seq16((sequence.0 + 1) & 0x0fff);
@@ -249,7 +249,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.clock.read(now, self.nav_until)
     }
 
-    /// Counts radio time anew from `now` on.
+    /// Resets the counters of radio time at `now`.
     pub fn restart_airtime(&mut self, now: Instant) {
         self.clock.restart(now);
     }
@@ -271,7 +271,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.carrier == Activity::Quiet
     }
 
-    /// A new frame wants the medium.
+    /// Requests access to the medium for a new frame.
     fn request_access(&mut self, now: Instant) {
         if !self.contention.is_pending(now) {
             self.contention.finish();
@@ -290,12 +290,13 @@ impl<M: Copy + Debug> Mac<M> {
         self.resume(now);
     }
 
-    /// [`FirstAccess::IdleOnArrival`]: carrier and NAV count, a response that is due does not.
+    /// Returns whether the medium is free under [`FirstAccess::IdleOnArrival`]: carrier and NAV count, and an outstanding
+    /// response does not.
     fn is_free_on_arrival(&self, now: Instant) -> bool {
         !self.is_transmitting() && self.is_carrier_idle() && self.nav_until <= now
     }
 
-    /// Counts slots if the medium is idle: own exchange over, carrier idle; the NAV may still have to run out.
+    /// Resumes counting slots if the medium is idle and the station's own exchange is over; the NAV may still be set.
     fn resume(&mut self, now: Instant) {
         self.resume_from(now, Instant::ZERO);
     }
@@ -309,7 +310,7 @@ impl<M: Copy + Debug> Mac<M> {
         let ifs_over = difs_over.max(self.eifs_until);
         let access = self.contention.resume(ifs_over.max(earliest).max(now));
         if self.wants_medium() {
-            // Without pending backoff the frame goes as soon as the interframe space is over.
+            // Without pending backoff the frame is sent at the end of the interframe space.
             self.timers.set(Timer::Access, access.unwrap_or(ifs_over).max(now));
         }
     }
@@ -324,19 +325,19 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// The medium is not idle any more, or the station enters an exchange.
+    /// Freezes the backoff, because the medium is busy or the station enters an exchange.
     fn freeze(&mut self, now: Instant) {
         self.contention.freeze(now);
         if self.timers.is_set(Timer::Access) {
             self.timers.stop(Timer::Access);
             if !self.contention.is_pending(now) {
-                // The medium became busy within the interframe space of a frame that had no backoff to wait for.
+                // The medium became busy within the interframe space of a frame that had no backoff.
                 self.contention.draw();
             }
         }
     }
 
-    /// Enters an exchange, or goes on in one.
+    /// Enters an exchange, or continues one.
     fn enter(&mut self, now: Instant, state: State) {
         if self.state == State::Idle {
             self.freeze(now);
@@ -351,7 +352,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.resume(now);
     }
 
-    /// Notes what the carrier does, and whether the medium just became idle or busy.
+    /// Records the state of the carrier, and whether the medium just became idle or busy.
     fn handle_carrier(&mut self, now: Instant, carrier: Activity) {
         let was_idle = self.is_carrier_idle();
         self.carrier = carrier;
@@ -369,7 +370,7 @@ impl<M: Copy + Debug> Mac<M> {
                     self.eifs_until = now + self.times.eifs;
                 }
                 if !self.timers.is_set(Timer::Response) {
-                    // What the wait was prolonged for was not the response.
+                    // The frame that prolonged the wait was not the response.
                     self.fail_if_awaiting(now);
                 }
                 self.resume(now);
@@ -381,7 +382,7 @@ impl<M: Copy + Debug> Mac<M> {
     fn handle_undecodable(&mut self, now: Instant) {
         self.stats.undecodable += 1;
         match self.config.eifs {
-            // 802.11-2020 §10.3.2.3.7: EIFS begins when the medium is idle after the frame.
+            // EIFS begins when the medium becomes idle after the frame (802.11-2020 §10.3.2.3.7).
             EifsRule::Standard if !self.is_carrier_idle() => self.eifs_until = Instant::FAR_FUTURE,
             EifsRule::Standard => self.eifs_until = now + self.times.eifs,
             EifsRule::AsNav => self.nav_until = self.nav_until.max(now + self.times.eifs),

@@ -5,7 +5,7 @@ use crate::rate::Rate;
 use hopline_core::{Duration, Instant, TimerKind};
 use hopline_wire::dot11::{Frame, MacAddr};
 
-/// A packet that the MAC is asked to carry. `M` is a handle in the simulator, bytes elsewhere.
+/// Packet for the MAC to transmit. `M` is a handle in the simulator, bytes elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Msdu<M> {
     /// The packet.
@@ -16,7 +16,7 @@ pub struct Msdu<M> {
     pub to: MacAddr,
 }
 
-/// A frame on its way to the physical layer.
+/// Frame for the physical layer to transmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmission<M> {
     /// The frame.
@@ -45,7 +45,7 @@ pub enum Signal {
     Carrier(Activity),
     /// The station's own transmission is over.
     TransmitEnd,
-    /// A frame too weak to disturb the one being received goes on until then (ns-2's capture).
+    /// A frame too weak to disturb the frame being received continues until then (ns-2's capture).
     Masked {
         /// End of the signal.
         until: Instant,
@@ -64,7 +64,7 @@ pub enum Event<M> {
         /// Receiver: this station or a group.
         to: MacAddr,
     },
-    /// A packet for this station arrived before an earlier one, and waits in the MAC: its driver keeps it alive until
+    /// A packet for this station arrived before an earlier one, and waits in the MAC. Its driver keeps it until
     /// [`Event::DeliverHeld`]. With [`AckPolicy::BlockAck`](super::config::AckPolicy::BlockAck) only.
     Held {
         /// The packet.
@@ -81,7 +81,7 @@ pub enum Event<M> {
     Sent(Msdu<M>),
     /// The retry limit or the end of its lifetime was reached: link-failure feedback.
     Failed(Msdu<M>),
-    /// A data frame between others, with [`Tap::Promiscuous`](super::config::Tap::Promiscuous).
+    /// A data frame between other stations, with [`Tap::Promiscuous`](super::config::Tap::Promiscuous).
     Overheard {
         /// The packet.
         body: M,
@@ -97,7 +97,7 @@ pub enum Event<M> {
 pub enum Timer {
     /// SIFS is over: the next frame of the exchange is due.
     Sifs,
-    /// CTS, ACK or data did not come in time.
+    /// A CTS, an ACK or data did not arrive in time.
     Response,
     /// Backoff is over.
     Access,
@@ -122,27 +122,27 @@ pub struct Stats {
     pub rts_sent: u64,
     /// Data frames sent, retries included.
     pub data_sent: u64,
-    /// Data frames sent again.
+    /// Data frames retransmitted.
     pub data_retries: u64,
-    /// CTS that did not come.
+    /// Missing CTS.
     pub cts_timeouts: u64,
-    /// ACKs that did not come.
+    /// Missing ACKs.
     pub ack_timeouts: u64,
     /// BlockAckReq frames sent.
     pub block_ack_reqs_sent: u64,
-    /// BlockAcks that did not come.
+    /// Missing BlockAcks.
     pub block_ack_timeouts: u64,
     /// MSDUs given up.
     pub failed: u64,
     /// Of these, MSDUs with an expired lifetime.
     pub expired: u64,
-    /// Block agreements dropped for want of traffic.
+    /// Block agreements dropped for inactivity.
     pub inactive: u64,
     /// Action frames sent, retries included.
     pub actions_sent: u64,
     /// Action frames given up.
     pub actions_failed: u64,
-    /// Action frames received that answered nothing, or ended nothing, or were of no use.
+    /// Action frames received that matched no request or agreement.
     pub actions_ignored: u64,
     /// Frames of blocks received without an agreement.
     pub unagreed: u64,

@@ -1,5 +1,5 @@
-//! The MAC's part in setting agreements up and ending them: action frames that contend like data, go before it, and are
-//! acknowledged by an ACK.
+//! Set-up and tear-down of block acknowledgment agreements in the MAC: action frames contend like data, take precedence over
+//! them, and are acknowledged by an ACK.
 
 use super::super::exchange::whole_us;
 use super::super::{Answer, Mac, Service, State, Transmission};
@@ -37,7 +37,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.block_ack.as_ref().and_then(|b| b.setup.as_ref()).is_some_and(|setup| setup.has_waiting())
     }
 
-    /// The next action frame goes out. Never with RTS: it is hardly longer than one.
+    /// Sends the next action frame. Never with RTS, as it is hardly longer than an RTS.
     pub(in super::super) fn send_action(&mut self, now: Instant) {
         let fresh = self.next_sequence;
         let Some(next) = self.block_ack.as_mut().and_then(|b| b.setup.as_mut()?.front()) else { return };
@@ -56,7 +56,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.start_transmission(now, State::SendAction, transmission);
     }
 
-    /// The action frame has been acknowledged.
+    /// Handles the ACK of the action frame.
     pub(in super::super) fn finish_action(&mut self, now: Instant) {
         if let Some(setup) = self.block_ack.as_mut().and_then(|b| b.setup.as_mut()) {
             setup.finish_front(now);
@@ -64,7 +64,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.finish_msdu(now);
     }
 
-    /// The action frame's ACK did not come.
+    /// Handles a missing ACK of the action frame.
     pub(in super::super) fn fail_action(&mut self, now: Instant) {
         self.stats.ack_timeouts += 1;
         let Some(next) = self.block_ack.as_mut().and_then(|b| b.setup.as_mut()?.front()) else { return };
@@ -78,7 +78,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.leave(now);
     }
 
-    /// An action frame for this station. It is acknowledged, whatever it says.
+    /// Handles an action frame for this station. It is acknowledged, whatever its content.
     pub(in super::super) fn receive_action(&mut self, now: Instant, frame: Frame<M>) {
         let Frame::Action { ta, sequence, retry, action, .. } = frame else { return };
         if !matches!(self.state, State::Idle | State::AwaitData) {
@@ -113,7 +113,7 @@ impl<M: Copy + Debug> Mac<M> {
         block.setup.as_mut().map_or(Next::Burst, |setup| setup.next(now, to, account))
     }
 
-    /// Asks the block's receiver for an agreement.
+    /// Requests an agreement from the block's receiver.
     pub(super) fn request_agreement(&mut self, now: Instant) {
         let timeout_tu = timeout_tu(self.config.block_ack_timeout);
         let Some(block) = &mut self.block_ack else { return };
@@ -131,7 +131,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.send_action(now);
     }
 
-    /// The oldest MSDU of the block goes by itself.
+    /// Sends the oldest MSDU of the block alone.
     pub(super) fn send_oldest_alone(&mut self, now: Instant) {
         let Some((msdu, since)) = self.block_ack.as_mut().and_then(|b| b.sender.take_oldest()) else {
             return;

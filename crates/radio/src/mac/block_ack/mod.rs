@@ -1,6 +1,5 @@
-//! Immediate block acknowledgment (802.11-2020 §10.25), compressed, of one traffic identifier. Unless the two stations are
-//! to agree on it by ADDBA, what they would agree on is the same for all of them and known beforehand, and an agreement
-//! begins with the first frame that is heard of it.
+//! Immediate block acknowledgment (802.11-2020 §10.25), compressed, of one traffic identifier. Without ADDBA, all stations
+//! use the same parameters, which are known beforehand, and an agreement begins with its first frame.
 
 mod action;
 mod receiver;
@@ -20,9 +19,9 @@ use sender::Sender;
 use setup::{Next, Setup};
 use std::collections::VecDeque;
 
-/// MSDUs that a bitmap covers: no station has more of them under way to another.
+/// MSDUs that a bitmap covers: limit of the MSDUs outstanding between two stations.
 const WINDOW: u16 = 64;
-/// Sequence numbers wrap here.
+/// Modulus of sequence numbers.
 const SEQUENCES: u16 = 4096;
 /// The one traffic identifier in use: best effort.
 const TID: u8 = 0;
@@ -37,7 +36,7 @@ const fn forward(sequence: Seq16, n: u16) -> Seq16 {
     Seq16(sequence.0.wrapping_add(n) % SEQUENCES)
 }
 
-/// Both sides of all agreements of one station.
+/// State of both sides of all agreements of one station.
 #[derive(Clone, Debug)]
 pub(super) struct BlockAck<M> {
     sender: Sender<M>,
@@ -119,7 +118,7 @@ impl<M: Copy + Debug> Mac<M> {
         Added::Later
     }
 
-    /// Backoff is over.
+    /// Accesses the medium for a block at the end of the backoff.
     pub(super) fn access_for_block(&mut self, now: Instant) {
         self.expire_of_block(now);
         let (Service::Block, Some(block)) = (self.service, &mut self.block_ack) else { return };
@@ -133,7 +132,7 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// The BlockAckReq goes, if one is due, or else a burst, with RTS if a frame of it is above the threshold.
+    /// Sends the BlockAckReq, if one is due, or else starts a burst, with RTS if one of its frames is above the threshold.
     fn access_under_agreement(&mut self, now: Instant) {
         let Some(block) = &mut self.block_ack else { return };
         self.contention.finish();
@@ -151,7 +150,7 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// The next frame of the burst, or the BlockAckReq that ends it.
+    /// Sends the next frame of the burst, or the BlockAckReq that ends it.
     pub(super) fn send_of_block(&mut self, now: Instant) {
         let Some(block) = &mut self.block_ack else { return };
         let to = block.sender.receiver();
@@ -179,7 +178,7 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// The BlockAck has come: what it does not name is due again, or given up.
+    /// Handles a BlockAck: MSDUs that it does not acknowledge are due again, or given up.
     pub(super) fn handle_block_ack(&mut self, now: Instant, ta: MacAddr, start: Seq16, bitmap: Bitmap) {
         let from_receiver = self.block_ack.as_ref().is_some_and(|b| b.sender.receiver() == ta);
         if !from_receiver {
@@ -196,8 +195,8 @@ impl<M: Copy + Debug> Mac<M> {
         self.finish_block(now);
     }
 
-    /// CTS or BlockAck did not come: another try with a larger window. After `short_retry_limit` tries in a row the link
-    /// has failed, and with it everything that was sent and not acknowledged, or was about to be sent.
+    /// Handles a missing CTS or BlockAck: retries with a larger window. After `short_retry_limit` attempts in a row the link
+    /// has failed, and all MSDUs that were sent without acknowledgment or about to be sent are given up.
     pub(super) fn fail_block(&mut self, now: Instant) {
         let Some(block) = &mut self.block_ack else { return };
         match self.state {
@@ -237,7 +236,7 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// Gives up what has been tried for too long. The receiver is to be told, if it may wait for it.
+    /// Gives up MSDUs with an expired lifetime. The receiver is informed, as it may wait for them.
     fn expire_of_block(&mut self, now: Instant) {
         let (Some(lifetime), Some(block)) = (self.config.msdu_lifetime, &mut self.block_ack) else { return };
         let expired = block.sender.expire(|since| since + lifetime <= now, &mut self.events);
@@ -249,7 +248,7 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// Chooses the frames of the next burst: the oldest, as many as fit.
+    /// Chooses the frames of the next burst: the oldest ones, as many as fit.
     fn plan_burst(&mut self, limit: Duration) {
         let Some(mut block) = self.block_ack.take() else { return };
         let mut left = limit.saturating_sub(self.request_and_answer());
@@ -263,14 +262,14 @@ impl<M: Copy + Debug> Mac<M> {
         self.block_ack = Some(block);
     }
 
-    /// 802.11-2020 §9.2.5.2: a frame in a TXOP reserves the medium to its end.
+    /// Returns the time reserved by a frame in a TXOP, which extends to the end of the burst (802.11-2020 §9.2.5.2).
     fn rest_of_burst(&self) -> Duration {
         let planned = self.block_ack.iter().flat_map(|b| b.sender.planned());
         planned
             .fold(self.request_and_answer(), |sum, msdu| sum + self.config.sifs + self.qos_data_airtime(msdu))
     }
 
-    /// SIFS, BlockAckReq, SIFS, BlockAck.
+    /// Returns the duration of SIFS, BlockAckReq, SIFS, BlockAck.
     fn request_and_answer(&self) -> Duration {
         self.config.sifs + self.config.control_airtime(BLOCK_ACK_REQ_LEN) + self.answer_to_request()
     }
@@ -279,7 +278,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.config.sifs + self.config.control_airtime(BLOCK_ACK_LEN)
     }
 
-    /// The TXOP limit, and what an RTS can reserve behind its CTS.
+    /// Returns the TXOP limit, bounded by the time that an RTS can reserve behind its CTS.
     fn txop_limit(&self) -> Duration {
         let reservable = Duration::from_micros(u64::from(MAX_DURATION_US))
             .saturating_sub(self.config.sifs + self.config.control_airtime(CTS_LEN));
@@ -361,7 +360,7 @@ impl<M: Copy + Debug> Mac<M> {
         self.wait_sifs(now, State::BeforeBlockAck);
     }
 
-    /// An agreement has been silent for long enough.
+    /// Drops agreements that were silent for too long.
     pub(super) fn drop_inactive(&mut self, now: Instant) {
         let (Some(timeout), Some(block)) = (self.config.block_ack_timeout, &mut self.block_ack) else {
             return;
@@ -389,7 +388,7 @@ impl<M: Copy + Debug> Mac<M> {
     }
 }
 
-/// Length of the MSDU's frame, FCS included.
+/// Returns the length of the MSDU's frame, FCS included.
 fn qos_len<M>(msdu: &Msdu<M>, extra_bytes: u32) -> u32 {
     msdu.len_bytes + extra_bytes + QOS_DATA_OVERHEAD as u32
 }

@@ -6,10 +6,10 @@ use hopline_core::{Instant, Seq16};
 use hopline_wire::dot11::{Bitmap, MacAddr};
 use std::collections::VecDeque;
 
-/// Most senders with an agreement; the oldest agreement makes room.
+/// Most senders with an agreement; a new one replaces the oldest.
 const CAPACITY: usize = 64;
 
-/// Agreements in the order in which they began, and the answer to the last request.
+/// Agreements in the order in which they began, and the response to the last request.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver<M> {
     agreements: Vec<Agreement<M>>,
@@ -28,9 +28,9 @@ pub(super) struct Parcel<M> {
 /// Result of receiving a data frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// Delivered, or held until earlier ones are here.
+    /// Delivered, or held until earlier MSDUs have arrived.
     New,
-    /// Dropped: it had been received, or its turn is over.
+    /// Dropped: received before, or behind the window.
     Duplicate,
 }
 
@@ -49,7 +49,7 @@ struct Agreement<M> {
 /// Record of received MSDUs, for the BlockAck. It keeps delivered MSDUs in case the BlockAck gets lost.
 #[derive(Clone, Copy, Debug)]
 struct Scoreboard {
-    /// The sequence number of bit 0 (WinStart_R).
+    /// Sequence number of bit 0 (WinStart_R).
     start: Seq16,
     bits: u64,
 }
@@ -66,8 +66,8 @@ impl<M: Copy> Receiver<M> {
         self.agreements.iter().map(|agreement| agreement.held.iter().flatten().count()).sum()
     }
 
-    /// Takes a data frame. Until a request has told where a new agreement begins, everything that may come before the
-    /// first frame is waited for.
+    /// Handles a data frame. Until a request has defined the start of a new agreement, the recipient waits for all MSDUs
+    /// that may precede the first frame.
     pub(super) fn take(&mut self, now: Instant, parcel: Parcel<M>, events: &mut VecDeque<Event<M>>) -> Taken {
         let Parcel { from, to, sequence, body } = parcel;
         let sequence = forward(sequence, 0);
@@ -112,12 +112,12 @@ impl<M: Copy> Receiver<M> {
         self.reply = (start, Bitmap::from_bits(agreement.scoreboard.bits_from(start)));
     }
 
-    /// Starting sequence number and bitmap of the answer to the last request.
+    /// Returns the starting sequence number and the bitmap of the response to the last request.
     pub(super) const fn reply(&self) -> (Seq16, Bitmap) {
         self.reply
     }
 
-    /// Begins an agreement with `from` at `start`. If there is one it is over, and what waits in it is delivered.
+    /// Begins an agreement with `from` at `start`. Ends an existing one, and delivers its held MSDUs.
     pub(super) fn begin(
         &mut self,
         now: Instant,
@@ -129,7 +129,7 @@ impl<M: Copy> Receiver<M> {
         self.agreement(now, from, forward(start, 0), events);
     }
 
-    /// Ends the agreement with `from`, and delivers what waits in it. Returns whether there was one.
+    /// Ends the agreement with `from`, and delivers its held MSDUs. Returns whether there was one.
     pub(super) fn end(&mut self, from: MacAddr, events: &mut VecDeque<Event<M>>) -> bool {
         let Some(index) = self.agreements.iter().position(|a| a.from == from) else { return false };
         self.agreements.remove(index).release_all(events);
@@ -141,14 +141,15 @@ impl<M: Copy> Receiver<M> {
         self.agreements.iter().any(|a| a.from == from)
     }
 
-    /// Delivers what waits of `from`, whatever is missing.
+    /// Delivers the held MSDUs of `from` in spite of gaps.
     pub(super) fn release(&mut self, from: MacAddr, events: &mut VecDeque<Event<M>>) {
         if let Some(agreement) = self.agreements.iter_mut().find(|a| a.from == from) {
             agreement.release_held(events);
         }
     }
 
-    /// Drops agreements last heard of at a moment that `is_over`, and delivers what waits in them. Returns with whom.
+    /// Drops agreements for which `is_over` holds for the time last heard, and delivers their held MSDUs. Returns the
+    /// senders.
     pub(super) fn drop_inactive(
         &mut self,
         is_over: impl Fn(Instant) -> bool,
@@ -171,7 +172,7 @@ impl<M: Copy> Receiver<M> {
         self.agreements.iter().map(|agreement| agreement.heard).min()
     }
 
-    /// The agreement with `from`, heard of now; a new one begins at `start`.
+    /// Returns the agreement with `from`, and records that it was heard now; a new one begins at `start`.
     fn agreement(
         &mut self,
         now: Instant,
@@ -197,12 +198,12 @@ impl<M: Copy> Receiver<M> {
 }
 
 impl<M: Copy> Agreement<M> {
-    /// Delivers everything that waits, whatever is missing.
+    /// Delivers all held MSDUs in spite of gaps.
     fn release_all(&mut self, events: &mut VecDeque<Event<M>>) {
         self.advance(forward(self.next, WINDOW), events);
     }
 
-    /// Delivers everything that waits, and goes on behind it.
+    /// Delivers all held MSDUs, and moves the window behind them.
     fn release_held(&mut self, events: &mut VecDeque<Event<M>>) {
         let held = |n: &u16| self.held[usize::from(forward(self.next, *n).0 % WINDOW)].is_some();
         if let Some(last) = (0..WINDOW).rev().find(held) {
@@ -210,7 +211,7 @@ impl<M: Copy> Agreement<M> {
         }
     }
 
-    /// Moves the window on to `start`: what is held before that is delivered, what is missing is not waited for.
+    /// Moves the window to `start`: held MSDUs before that are delivered, and missing ones are abandoned.
     fn advance(&mut self, start: Seq16, events: &mut VecDeque<Event<M>>) {
         for n in 0..ahead(start, self.next).min(WINDOW) {
             self.release(forward(self.next, n), events);
@@ -219,7 +220,7 @@ impl<M: Copy> Agreement<M> {
         self.release_run(events);
     }
 
-    /// Delivers what is next as long as it is there.
+    /// Delivers successive MSDUs up to the next gap.
     fn release_run(&mut self, events: &mut VecDeque<Event<M>>) {
         while self.held[usize::from(self.next.0 % WINDOW)].is_some() {
             self.release(self.next, events);
@@ -246,7 +247,7 @@ impl Scoreboard {
         self.bits |= 1 << ahead(sequence, self.start);
     }
 
-    /// Forgets what comes before `start`, unless that is where it is already or an old number.
+    /// Discards bits before `start`, unless the scoreboard starts there already or the number is old.
     fn advance(&mut self, start: Seq16) {
         let by = ahead(start, self.start);
         if by < SEQUENCES / 2 {
@@ -255,7 +256,7 @@ impl Scoreboard {
         }
     }
 
-    /// The bits as of `start`; of what is forgotten, none.
+    /// Returns the bits from `start` on; discarded ones are zero.
     fn bits_from(&self, start: Seq16) -> u64 {
         self.bits.checked_shl(u32::from(ahead(self.start, start))).unwrap_or(0)
     }

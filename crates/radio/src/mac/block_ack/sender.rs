@@ -1,4 +1,4 @@
-//! The originator of block acknowledgment: which MSDUs are due, under way and acknowledged (802.11-2020 §10.25.6.7).
+//! Originator of block acknowledgment: MSDUs that are due, outstanding and acknowledged (802.11-2020 §10.25.6.7).
 
 use super::setup::Account;
 use super::{Event, Msdu, SEQUENCES, WINDOW, ahead, forward};
@@ -16,7 +16,7 @@ pub(super) struct Sender<M> {
     parked: Option<(Msdu<M>, Instant)>,
     /// The next sequence number for each receiver (802.11-2020 §10.3.2.14.2).
     next: Vec<(MacAddr, Seq16)>,
-    /// Frames in a row that called for an answer and got none.
+    /// Successive frames without the required response.
     silences: u8,
     gap: Gap,
 }
@@ -29,7 +29,7 @@ enum Gap {
     Untold,
 }
 
-/// An MSDU in the sender's hands.
+/// Pending MSDU of the sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending<M> {
     pub(super) msdu: Msdu<M>,
@@ -47,7 +47,7 @@ enum Stage {
     Waiting,
     /// In the current burst, and not sent yet.
     Planned,
-    /// Sent; the BlockAck will tell.
+    /// Sent; the BlockAck is outstanding.
     Sent,
 }
 
@@ -59,7 +59,7 @@ impl<M: Copy> Pending<M> {
 }
 
 impl<M: Copy> Sender<M> {
-    /// A sender of blocks of up to `block_size` MSDUs.
+    /// Creates a sender of blocks of up to `block_size` MSDUs.
     pub(super) fn new(block_size: u8) -> Self {
         Self {
             block_size: usize::from(block_size),
@@ -138,7 +138,8 @@ impl<M: Copy> Sender<M> {
         Some((oldest.msdu, oldest.since))
     }
 
-    /// Chooses the MSDUs of the next burst, oldest first, while `fits` and the receiver can hold them; the oldest in any case.
+    /// Chooses the MSDUs of the next burst, oldest first, while `fits` holds and the receiver's window allows; the oldest in
+    /// any case.
     pub(super) fn plan(&mut self, window: u16, mut fits: impl FnMut(&Msdu<M>) -> bool) {
         let start = self.start();
         let mut open = true;
@@ -148,12 +149,12 @@ impl<M: Copy> Sender<M> {
         }
     }
 
-    /// The MSDUs of the burst under way that have not been sent.
+    /// Returns the MSDUs of the current burst that have not been sent.
     pub(super) fn planned(&self) -> impl Iterator<Item = &Msdu<M>> {
         self.pending.iter().filter(|p| p.stage == Stage::Planned).map(|p| &p.msdu)
     }
 
-    /// The next MSDU of the burst, which now counts as sent.
+    /// Returns the next MSDU of the burst, which now counts as sent.
     pub(super) fn next_planned(&mut self) -> Option<Pending<M>> {
         let next = self.pending.iter_mut().find(|p| p.stage == Stage::Planned)?;
         next.stage = Stage::Sent;
@@ -165,18 +166,19 @@ impl<M: Copy> Sender<M> {
         self.pending.front().map_or_else(|| self.next_sequence(), |p| p.sequence)
     }
 
-    /// A CTS came.
+    /// Records a CTS.
     pub(super) fn note_answer(&mut self) {
         self.silences = 0;
     }
 
-    /// CTS or BlockAck did not come. Returns how often in a row.
+    /// Records a missing CTS or BlockAck. Returns how many were missing in a row.
     pub(super) fn note_silence(&mut self) -> u8 {
         self.silences = self.silences.saturating_add(1);
         self.silences
     }
 
-    /// A BlockAck came. What it does not name is due again, up to `limit` times. Returns how many were given up.
+    /// Handles a BlockAck. MSDUs that it does not acknowledge are due again, up to `limit` times. Returns the number given
+    /// up.
     pub(super) fn settle(
         &mut self,
         start: Seq16,
@@ -208,7 +210,7 @@ impl<M: Copy> Sender<M> {
         given_up
     }
 
-    /// Gives up what came at a moment that `is_over`, and returns how many MSDUs those were.
+    /// Gives up MSDUs for which `is_over` holds for the time of arrival. Returns their number.
     pub(super) fn expire(
         &mut self,
         is_over: impl Fn(Instant) -> bool,
@@ -229,7 +231,7 @@ impl<M: Copy> Sender<M> {
         expired
     }
 
-    /// The link has failed. Gives up what is under way, and returns how many MSDUs those were.
+    /// Handles a failed link: gives up the outstanding MSDUs. Returns their number.
     pub(super) fn give_up(&mut self, events: &mut VecDeque<Event<M>>) -> u64 {
         self.silences = 0;
         self.gap = Gap::None;

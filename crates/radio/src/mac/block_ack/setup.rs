@@ -15,7 +15,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_micros(100 * TU_US);
 const MAX_REQUESTS: u8 = 3;
 /// Duration of the pause.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Most action frames that wait; what comes on top is not sent.
+/// Most waiting action frames; further ones are not sent.
 const MAX_WAITING: usize = 64;
 /// A time unit in µs (802.11-2020 §3.1).
 const TU_US: u64 = 1024;
@@ -26,14 +26,14 @@ pub(super) struct Setup {
     standings: Vec<(MacAddr, Standing)>,
     waiting: VecDeque<Outgoing>,
     last_token: u8,
-    /// Action frames are numbered with data, but may overtake what is repeated: they have a cache of their own.
+    /// Duplicate cache of action frames. They share sequence numbers with data, but may overtake retransmissions.
     pub(super) heard: DuplicateCache,
 }
 
 /// State of the originator's agreement with a recipient.
 #[derive(Clone, Copy, Debug)]
 enum Standing {
-    /// There is no agreement.
+    /// No agreement.
     None,
     /// A request was sent; the response is due by `until`.
     Asked {
@@ -46,7 +46,7 @@ enum Standing {
         timeout: Option<Duration>,
         heard: Instant,
     },
-    /// Refused, or not answered: not asked for again until then.
+    /// Refused or unanswered: no new request until then.
     Shunned {
         until: Instant,
     },
@@ -92,7 +92,7 @@ impl Setup {
                 Next::Single
             }
             Standing::Asked { .. } | Standing::Shunned { .. } => Next::Ask,
-            // 802.11-2020 §10.25.5: the originator has an inactivity timer as well. A block is settled first.
+            // The originator has an inactivity timer as well (802.11-2020 §10.25.5). A block is settled first.
             Standing::Stands { timeout: Some(timeout), heard, .. }
                 if account == Account::Settled && heard + timeout <= now =>
             {
@@ -107,7 +107,7 @@ impl Setup {
         self.standings.iter().any(|(who, s)| *who == to && matches!(s, Standing::Stands { .. }))
     }
 
-    /// MSDUs that `to` holds.
+    /// Returns the receiver's buffer size in MSDUs.
     pub(super) fn window(&self, to: MacAddr) -> u16 {
         self.standings
             .iter()
@@ -118,7 +118,7 @@ impl Setup {
             .unwrap_or(WINDOW)
     }
 
-    /// Another request is about to go to `to`. Returns its dialog token.
+    /// Starts another request to `to`. Returns its dialog token.
     pub(super) fn begin_request(&mut self, to: MacAddr) -> u8 {
         self.last_token = self.last_token.checked_add(1).unwrap_or(1);
         let token = self.last_token;
@@ -128,7 +128,7 @@ impl Setup {
         token
     }
 
-    /// The recipient agrees. Returns whether it was asked with this token.
+    /// Handles a positive response. Returns whether a request with this token was outstanding.
     pub(super) fn agree(
         &mut self,
         now: Instant,
@@ -140,7 +140,7 @@ impl Setup {
         self.conclude(to, dialog_token, Standing::Stands { window: window.min(WINDOW), timeout, heard: now })
     }
 
-    /// The recipient refuses. Returns whether it was asked with this token.
+    /// Handles a refusal. Returns whether a request with this token was outstanding.
     pub(super) fn refuse(&mut self, now: Instant, to: MacAddr, dialog_token: u8) -> bool {
         self.conclude(to, dialog_token, Standing::Shunned { until: now + PAUSE })
     }
@@ -150,13 +150,13 @@ impl Setup {
         let is_awaited = matches!(*standing, Standing::Asked { token, .. } if token == dialog_token);
         if is_awaited {
             *standing = outcome;
-            // It came although the ACK of the request did not.
+            // The response arrived although the ACK of the request was lost.
             self.waiting.retain(|o| o.to != to || !matches!(o.action, BlockAckAction::AddbaRequest { .. }));
         }
         is_awaited
     }
 
-    /// The recipient ends the agreement. Returns whether there was one.
+    /// Ends the agreement at the recipient's request. Returns whether there was one.
     pub(super) fn end(&mut self, to: MacAddr) -> bool {
         let stood = self.stands(to);
         if stood {
@@ -165,14 +165,14 @@ impl Setup {
         stood
     }
 
-    /// A BlockAck came.
+    /// Records a BlockAck.
     pub(super) fn note_heard(&mut self, now: Instant, from: MacAddr) {
         if let Standing::Stands { heard, .. } = self.standing(from) {
             *heard = now;
         }
     }
 
-    /// The next action frame.
+    /// Returns the next action frame.
     pub(super) fn front(&mut self) -> Option<&mut Outgoing> {
         self.waiting.front_mut()
     }
@@ -181,7 +181,7 @@ impl Setup {
         !self.waiting.is_empty()
     }
 
-    /// Adds an action frame; it replaces one of its kind to the same station that has not been sent yet.
+    /// Adds an action frame. It replaces an unsent one of the same kind to the same station.
     pub(super) fn push(&mut self, to: MacAddr, action: BlockAckAction) {
         let kind = discriminant(&action);
         let is_replaced =
@@ -193,7 +193,8 @@ impl Setup {
         }
     }
 
-    /// The next action frame has been acknowledged, or given up. From now on the response to a request is waited for.
+    /// Removes the next action frame after its ACK, or after it was given up. Starts the timeout of the response to a
+    /// request.
     pub(super) fn finish_front(&mut self, now: Instant) {
         let Some(Outgoing { to, action: BlockAckAction::AddbaRequest { .. }, .. }) = self.waiting.pop_front()
         else {
@@ -214,7 +215,7 @@ impl Setup {
     }
 }
 
-/// A Block Ack Timeout Value, in whole TU, rounded up; 0: never.
+/// Returns the Block Ack Timeout Value in whole TU, rounded up; 0: never.
 pub(super) fn timeout_tu(timeout: Option<Duration>) -> u16 {
     timeout.map_or(0, |t| t.as_nanos().div_ceil(1_000 * TU_US).min(u64::from(u16::MAX)) as u16)
 }
