@@ -69,7 +69,8 @@ pub struct CoDel {
     /// Time at which the delay will have been above the target for an interval; `None`: it is not above.
     first_above: Option<Instant>,
     phase: Phase,
-    /// Drops since the dropping state was entered; the next field has the value at the end of the previous dropping state.
+    /// Drops since the dropping state was entered, and that count at the latest entry (`count_` and `lastcount_` of RFC
+    /// 8289).
     count: u32,
     last_count: u32,
     /// Time of the next drop, or of the one that would have followed.
