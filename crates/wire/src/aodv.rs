@@ -15,7 +15,7 @@ pub struct Rreq {
     pub join: bool,
     /// R: repair, reserved for multicast.
     pub repair: bool,
-    /// G: a relay that answers also tells the destination.
+    /// G: a relay that answers also informs the destination.
     pub gratuitous: bool,
     /// D: only the destination may answer.
     pub destination_only: bool,
@@ -103,8 +103,8 @@ impl Message {
     /// (§9.1) among them.
     ///
     /// # Errors
-    /// `Truncated` of message or extension; `BadLength` of an RERR without destinations; `Unsupported` for another
-    /// type of message, and for an extension that may not be skipped (§9).
+    /// `Truncated` message or extension; `BadLength` of an RERR without destinations; `Unsupported` for another type of
+    /// message, and for an extension that may not be skipped (§9).
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         require(bytes, RREP_ACK_LEN)?;
         let message = match bytes[0] {

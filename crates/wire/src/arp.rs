@@ -34,10 +34,10 @@ pub enum Operation {
 }
 
 impl Message {
-    /// Parses what stands behind the LLC header. Bytes after it are not looked at.
+    /// Parses the payload behind the LLC header. Bytes after it are ignored.
     ///
     /// # Errors
-    /// `Truncated`; `Unsupported` of other kinds of addresses and other operations.
+    /// `Truncated`; `Unsupported` for other kinds of addresses and other operations.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         require(bytes, LEN)?;
         if array::<6>(bytes, 0) != SPACES {

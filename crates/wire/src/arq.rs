@@ -1,5 +1,5 @@
-//! Frames of a link that acknowledges each of them and repairs its losses, as they are within datagrams between its ends
-//! ([`tunnel`](crate::dproxy::tunnel)).
+//! Frames of a link-layer ARQ that acknowledges each frame and retransmits lost ones. They travel within datagrams between
+//! the ends of the link ([`tunnel`](crate::dproxy::tunnel)).
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -27,9 +27,9 @@ use hopline_core::Seq16;
 
 /// The first byte of each frame.
 pub const MAGIC: u8 = 0xd7;
-/// Length of what all frames have.
+/// Length of the common header.
 pub const HEADER_LEN: usize = 8;
-/// Words of an acknowledgment.
+/// Words of the bitmap in an acknowledgment.
 pub const WORDS: usize = 4;
 
 const VERSION: u8 = 1;
@@ -71,7 +71,8 @@ impl Frame {
     /// Parses a frame.
     ///
     /// # Errors
-    /// `Truncated`; `Unsupported` of another magic number, version or kind; `BadLength` of bytes where there are to be none, and of words.
+    /// `Truncated`; `Unsupported` for another magic number, version or kind; `BadLength` of a payload in a frame without
+    /// payload, and of the bitmap.
     pub fn parse(bytes: &Bytes) -> Result<Self, ParseError> {
         require(bytes, HEADER_LEN)?;
         if bytes[0] != MAGIC || bytes[1] >> 4 != VERSION {

@@ -114,7 +114,7 @@ impl Bitmap {
 pub enum Frame<M> {
     /// Request to send.
     Rts {
-        /// Duration field in µs: what the medium stays reserved after the frame.
+        /// Duration field in µs: time for which the medium is reserved after the frame.
         duration_us: u16,
         /// Receiver.
         ra: MacAddr,
@@ -179,7 +179,7 @@ pub enum Frame<M> {
         ta: MacAddr,
         /// Traffic identifier, 0–15.
         tid: u8,
-        /// 12-bit sequence number of the oldest MSDU asked about.
+        /// 12-bit sequence number of the oldest MSDU in the request.
         start: Seq16,
     },
     /// Block acknowledgment, compressed variant (802.11-2020 §9.3.1.8.2).
@@ -259,7 +259,7 @@ impl<M> Frame<M> {
         }
     }
 
-    /// The same frame around what `convert` makes of the MSDU.
+    /// Returns the same frame with the MSDU converted by `convert`.
     pub fn map<N>(self, convert: impl FnOnce(M) -> N) -> Frame<N> {
         match self {
             Self::Rts { duration_us, ra, ta } => Frame::Rts { duration_us, ra, ta },
@@ -305,7 +305,7 @@ const OTHER_FORMAT: u8 = 0x01 | 0x02 | 0x04 | 0x40;
 /// The part of the sequence control field that numbers fragments.
 const FRAGMENT: u16 = 0x000f;
 
-/// QoS control field (802.11-2020 §9.2.4.5): TID, ack policy, and A-MSDU, which is another format of what follows.
+/// QoS control field (802.11-2020 §9.2.4.5): TID, ack policy, and A-MSDU, which changes the format of the payload.
 const QOS_TID: u16 = 0x000f;
 const QOS_ACK_SHIFT: u32 = 5;
 const QOS_AMSDU: u16 = 0x0080;
@@ -384,8 +384,8 @@ impl Frame<Bytes> {
 }
 
 impl<M> Frame<M> {
-    /// Appends the frame with its frame check sequence; `body` appends the IPv4 packet that a data frame carries, and
-    /// the LLC/SNAP header comes in front of it. Of the sequence number the low 12 bits are sent.
+    /// Appends the frame with its frame check sequence. `body` appends the IPv4 packet of a data frame behind the LLC/SNAP
+    /// header. The low 12 bits of the sequence number are sent.
     pub fn emit_with(&self, out: &mut Vec<u8>, body: impl FnOnce(&M, &mut Vec<u8>)) {
         let start = out.len();
         let (frame_type, flags) = match self {
@@ -458,7 +458,7 @@ impl DataHead {
     }
 }
 
-/// Transmitter, sequence number and retry bit of a header with three addresses, which is there.
+/// Returns transmitter, sequence number and retry bit of a complete header with three addresses.
 fn addressed_head(frame: &[u8]) -> Result<(MacAddr, Seq16, bool), ParseError> {
     let flags = frame[1];
     if flags & OTHER_FORMAT != 0 {

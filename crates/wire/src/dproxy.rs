@@ -41,9 +41,9 @@ use crate::error::{ParseError, require};
 use hopline_core::Seq32;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// UDP port of messages: one that RFC 4727 §6 sets aside for experiments.
+/// UDP port of messages, reserved for experiments by RFC 4727 §6.
 pub const PORT: u16 = 1022;
-/// The version that is spoken here.
+/// Protocol version of this implementation.
 pub const VERSION: u8 = 3;
 /// Length of the tag.
 pub const TAG_LEN: usize = 16;
@@ -84,13 +84,13 @@ pub enum Says {
 /// One direction of a TCP connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Flow {
-    /// Address and port that the data come from.
+    /// Source address and port of the data.
     pub src: (IpAddr, u16),
-    /// Address and port that they go to.
+    /// Destination address and port of the data.
     pub dst: (IpAddr, u16),
 }
 
-/// The version of IP over which a flow goes.
+/// IP version of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     V4,
@@ -98,7 +98,7 @@ enum Family {
 }
 
 impl Family {
-    /// The version of IP, as it stands in the first four bits of the type.
+    /// Returns the IP version, as encoded in the first four bits of the type.
     const fn code(self) -> u8 {
         match self {
             Self::V4 => 4,
@@ -134,7 +134,7 @@ const fn sealed_len(family: Family) -> usize {
 }
 
 impl Flow {
-    /// Both addresses of a packet are of one version.
+    /// Returns the IP version; both addresses of a packet have the same.
     const fn family(&self) -> Family {
         match (self.src.0, self.dst.0) {
             (IpAddr::V4(_), IpAddr::V4(_)) => Family::V4,
@@ -143,7 +143,7 @@ impl Flow {
     }
 }
 
-/// A range of sequence numbers, at least one long.
+/// Non-empty range of sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Range {
     /// First sequence number.
@@ -152,7 +152,7 @@ pub struct Range {
     pub len: u16,
 }
 
-/// A message with its tag.
+/// A message with its authentication tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sealed {
     /// The message.
@@ -189,7 +189,7 @@ impl Says {
 }
 
 impl Message {
-    /// The bytes before the tag: what the tag is computed over.
+    /// Returns the bytes before the tag, over which the tag is computed.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let Self { number, flow, range, says } = self;
@@ -216,8 +216,8 @@ impl Sealed {
     /// Parses the payload of a datagram.
     ///
     /// # Errors
-    /// `Truncated`; `Unsupported` of another version, type or version of IP; `BadLength` of an empty range, and of bytes after the
-    /// message.
+    /// `Truncated`; `Unsupported` for another protocol version, type or IP version; `BadLength` of an empty range, and of
+    /// bytes after the message.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         require(bytes, 2)?;
         if bytes[0] != VERSION {

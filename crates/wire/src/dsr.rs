@@ -1,6 +1,6 @@
-//! DSR Options headers (RFC 4728 §6), which stand between the IP header and what a packet carries.
+//! DSR Options headers (RFC 4728 §6), between the IP header and the payload of a packet.
 //!
-//! Not here: flow state (§7), which is an extension of its own.
+//! Not implemented: flow state (§7), which is an extension of its own.
 
 mod option;
 
@@ -39,7 +39,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Parses the header at the start of `bytes`; gives its length too. Padding is skipped and reserved bits are ignored.
+    /// Parses the header at the start of `bytes`; returns its length too. Padding is skipped and reserved bits are ignored.
     ///
     /// # Errors
     /// `Truncated`; `BadLength` of an option, or of segments left beyond the addresses of a source route; `Unsupported` for
@@ -56,10 +56,10 @@ impl Header {
         Ok((Self { next, options }, len))
     }
 
-    /// Appends the header, padded where something follows.
+    /// Appends the header, padded if a payload follows.
     ///
     /// # Panics
-    /// If an option holds more addresses than its length can say, 61 at least.
+    /// If an option has more addresses than its length field can express, 61 at least.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let next = self.next.map_or(NO_NEXT_HEADER, Protocol::number);
         let len = u16::try_from(self.wire_len() - FIXED_LEN).expect("a header fits into a packet");
@@ -88,7 +88,7 @@ impl Header {
         self.options.iter().map(DsrOption::wire_len).sum()
     }
 
-    /// RFC 4728 §6.8: what follows begins at a multiple of four.
+    /// Returns the padding that aligns the payload to a multiple of four (RFC 4728 §6.8).
     fn padding(&self) -> usize {
         if self.next.is_some() { self.options_len().next_multiple_of(4) - self.options_len() } else { 0 }
     }

@@ -16,7 +16,7 @@ impl Emit for Bytes {
     }
 }
 
-/// The simulator keeps no contents: zeros stand for them.
+/// The simulator keeps no contents and writes zeros.
 impl Emit for Length {
     fn emit(&self, out: &mut Vec<u8>) {
         let len = usize::try_from(self.0).expect("a packet fits into memory");
@@ -24,7 +24,7 @@ impl Emit for Length {
     }
 }
 
-/// The `N` bytes at `at`. The caller has checked that they are there.
+/// Returns the `N` bytes at `at`. The caller has checked that they exist.
 pub(crate) fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("a range of N bytes")
 }

@@ -8,7 +8,7 @@ pub enum ParseError {
     /// The bytes end before the packet does.
     #[error("truncated: {needed} bytes needed, {got} present")]
     Truncated {
-        /// Bytes needed to go on; there may be more after them.
+        /// Bytes needed to continue; more may be needed after them.
         needed: usize,
         /// Bytes present.
         got: usize,
@@ -24,7 +24,7 @@ pub enum ParseError {
         /// The length found.
         value: usize,
     },
-    /// Well-formed as far as can be seen, and not something hopline speaks.
+    /// Well-formed as far as known, and not supported by hopline.
     #[error("unsupported {what}: {value}")]
     Unsupported {
         /// The field.
@@ -34,7 +34,7 @@ pub enum ParseError {
     },
 }
 
-/// `Truncated` unless `bytes` holds at least `needed` bytes.
+/// Returns `Truncated` unless `bytes` holds at least `needed` bytes.
 pub(crate) fn require(bytes: &[u8], needed: usize) -> Result<(), ParseError> {
     if bytes.len() < needed { Err(ParseError::Truncated { needed, got: bytes.len() }) } else { Ok(()) }
 }

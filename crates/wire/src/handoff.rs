@@ -1,5 +1,5 @@
-//! Handoff of a mobile host between base stations: what stations say of themselves, what the host asks of them, and how they answer
-//! (Balakrishnan, Seshan, Katz, Wireless Networks 1(4), 1995, §4). The paper names what is said; the bytes are ours.
+//! Handoff of a mobile host between base stations: beacons, requests of the host, and answers (Balakrishnan, Seshan, Katz,
+//! Wireless Networks 1(4), 1995, §4). The paper names the content; the encoding is hopline's.
 //!
 //! The payload of a UDP datagram:
 //!
@@ -24,27 +24,30 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! The number of a behind-message is the one that the number of the next request must exceed.
+//! The number of a behind-message is the one that the next request must exceed.
 //!
-//! An identification is unique for its source (RFC 791 §3.2): two servers that send to one host use the same ones.
+//! An identification is unique only for its source (RFC 791 §3.2): two servers that send to one host use the same ones.
 //!
-//! `about` is, in a forward-request, how many packets there are; in a registration, 1 if the host has received packets before, and
-//! else 0; in an answer, the type of what it answers.
+//! The meaning of `about` depends on the type:
+//!
+//! - forward-request: number of packets;
+//! - registration: 1 if the host has received packets before, else 0;
+//! - answer: type of the request.
 
 use crate::emit::{address, array, be16};
 use crate::error::{ParseError, require};
 use hopline_core::Duration;
 use std::net::Ipv4Addr;
 
-/// UDP port of stations, home agents and mobile hosts: one that RFC 4727 §6 sets aside for experiments.
+/// UDP port of base stations, home agents and mobile hosts, reserved for experiments by RFC 4727 §6.
 pub const PORT: u16 = 1021;
-/// Length of what is before the parts that only some types have.
+/// Length of the common header.
 pub const HEADER_LEN: usize = 16;
 /// Length of the tag.
 pub const TAG_LEN: usize = 16;
-/// Packets of which a mobile host tells: the last three (§4).
+/// Packets that a mobile host reports: the last three (§4).
 pub const LATEST: usize = 3;
-/// Length of the source and the identification of each, and of the reserved bits.
+/// Length of the source and the identification of each packet, and of the reserved bits.
 const LATEST_LEN: usize = LATEST * PACKET_LEN + 2;
 const PACKET_LEN: usize = 6;
 
@@ -174,7 +177,7 @@ pub struct Tagged {
 }
 
 impl Latest {
-    /// A packet was received. The oldest of three makes room.
+    /// Records a received packet, in place of the oldest of three.
     pub fn push(&mut self, packet: PacketId) {
         if usize::from(self.count) == LATEST {
             self.packets.rotate_left(1);
@@ -191,7 +194,7 @@ impl Latest {
         if self.count == 0 { Past::None } else { Past::Some }
     }
 
-    /// Oldest first.
+    /// Returns the packets, oldest first.
     #[must_use]
     pub fn as_slice(&self) -> &[PacketId] {
         &self.packets[..usize::from(self.count)]
@@ -233,7 +236,7 @@ impl Kind {
 }
 
 impl Message {
-    /// Appends everything before the tag: what the tag is computed over.
+    /// Appends all bytes before the tag, over which the tag is computed.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let (code, about, lifetime, address) = match self.says {
             Says::Beacon { station } => (BEACON, 0, Duration::ZERO, station),
@@ -311,7 +314,7 @@ impl Message {
     }
 }
 
-/// The packets of a forward-request; what is not counted is zero.
+/// Returns the packets of a forward-request; the unused ones are zero.
 fn latest(bytes: &[u8], count: u8) -> Result<Latest, ParseError> {
     require(bytes, HEADER_LEN + LATEST_LEN)?;
     if usize::from(count) > LATEST {
@@ -326,10 +329,11 @@ fn latest(bytes: &[u8], count: u8) -> Result<Latest, ParseError> {
 }
 
 impl Tagged {
-    /// Parses the payload of a datagram. Bytes after it are not looked at, nor are reserved ones.
+    /// Parses the payload of a datagram. Bytes after it and reserved bytes are ignored.
     ///
     /// # Errors
-    /// `Truncated`; `Unsupported` of another type, and of an answer to one; `BadLength` of more than three identifications.
+    /// `Truncated`; `Unsupported` for another type, and for an answer to one; `BadLength` of more than three
+    /// identifications.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         let message = Message::parse(bytes)?;
         let len = message.wire_len();

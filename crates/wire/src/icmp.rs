@@ -1,4 +1,4 @@
-//! ICMP Destination Unreachable (RFC 792): a node could not pass a packet on, and tells the packet's source.
+//! ICMP Destination Unreachable (RFC 792): informs the source of a packet that a node could not forward.
 
 use crate::checksum;
 use crate::emit::{array, be16};
@@ -40,10 +40,10 @@ impl Unreachable {
     /// Length of every such message, in bytes.
     pub const LEN: usize = HEADER_LEN + ipv4::HEADER_LEN + QUOTED_LEN;
 
-    /// The report about `packet`, which begins with its IP header.
+    /// Creates the report about `packet`, which begins with its IP header.
     ///
     /// # Errors
-    /// What [`parse`](Self::parse) says of quotations: there is nothing to be said about a packet without ports.
+    /// Those of [`parse`](Self::parse) for quotations. Packets without ports cannot be reported.
     pub fn about(reason: Reason, packet: &[u8]) -> Result<Self, ParseError> {
         let (ip, header_len, total) = ipv4::Header::read(packet)?;
         require(packet, header_len + QUOTED_LEN)?;
@@ -51,12 +51,12 @@ impl Unreachable {
         Ok(Self { reason, ip, payload_len, start: array(packet, header_len) })
     }
 
-    /// Parses the payload of an IP packet. The checksum of the quoted header is not looked at, as routers may leave it
-    /// stale; the message has its own.
+    /// Parses the payload of an IP packet. The checksum of the quoted header is ignored, as routers may leave it stale; the
+    /// message has its own.
     ///
     /// # Errors
-    /// `Truncated`; `BadChecksum`; `Unsupported` of another type or code; what the quoted IP header may be refused for,
-    /// a fragment included, which has no ports.
+    /// `Truncated`; `BadChecksum`; `Unsupported` for another type or code; the errors of the quoted IP header, and a quoted
+    /// fragment, which has no ports.
     pub fn parse(bytes: &Bytes) -> Result<Self, ParseError> {
         require(bytes, Self::LEN)?;
         if checksum::internet(bytes) != 0 {

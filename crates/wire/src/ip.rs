@@ -5,7 +5,7 @@ use crate::{ipv4, ipv6};
 use core::ops::Range;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Protocol numbers hopline uses.
+/// IP protocol numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// ICMP, 1.
@@ -23,7 +23,7 @@ pub enum Protocol {
 /// The ECN field (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Ecn {
-    /// The transport does not understand ECN.
+    /// Not ECN-capable transport.
     #[default]
     NotCapable,
     /// ECT(1).
@@ -34,7 +34,7 @@ pub enum Ecn {
     CongestionExperienced,
 }
 
-/// The values of an IP header on which a transport depends: the pseudo header of its checksum (RFC 9293 §3.1, RFC 8200 §8.1) and ECN.
+/// IP header values on which a transport depends: the pseudo header of its checksum (RFC 9293 §3.1, RFC 8200 §8.1) and ECN.
 pub trait IpHeader {
     /// Source address.
     fn src(&self) -> IpAddr;
@@ -59,8 +59,8 @@ pub enum Header {
 }
 
 impl Header {
-    /// Reads the header of a packet. Returns with it the place of its payload in `packet`, which ends where the packet does: what the
-    /// link padded stands behind it. IPv4 options and IPv6 extension headers are skipped.
+    /// Reads the header of a packet. Returns with it the range of its payload in `packet`, which ends with the packet:
+    /// link-layer padding lies behind it. IPv4 options and IPv6 extension headers are skipped.
     ///
     /// # Errors
     /// Those of [`ipv4::Header::parse`] and [`ipv6::Header::parse`]; `Unsupported` for another IP version.
@@ -74,8 +74,9 @@ impl Header {
         Ok((Self::V4(header), payload))
     }
 
-    /// The header of a packet between two addresses of one version, for 64 hops (RFC 1700), without ECN and identification. Where only one
-    /// of them is IPv4, it stands in an IPv6 header as IPv4-mapped address (RFC 4291 §2.5.5.2).
+    /// Returns the header of a packet between two addresses of one version, with a hop limit of 64 (RFC 1700), without ECN
+    /// and identification. If only one of them is IPv4, it becomes an IPv4-mapped address in an IPv6 header (RFC 4291
+    /// §2.5.5.2).
     #[must_use]
     pub const fn between(src: IpAddr, dst: IpAddr, protocol: Protocol) -> Self {
         const HOPS: u8 = 64;

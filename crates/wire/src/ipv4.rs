@@ -16,7 +16,7 @@ pub use opaque::Opaque;
 /// Length of a header without options, in bytes.
 pub const HEADER_LEN: usize = 20;
 
-/// The header values a machine or the simulator cares for.
+/// IPv4 header fields that hopline uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
     /// Source address.
@@ -35,7 +35,7 @@ pub struct Header {
 
 /// Don't Fragment: hopline sends atomic datagrams only (RFC 6864 §4).
 const DONT_FRAGMENT: u16 = 0x4000;
-/// More Fragments and the fragment offset: any of them set makes a fragment.
+/// More Fragments and the fragment offset; a fragment has any of them set.
 const FRAGMENT: u16 = 0x3fff;
 
 impl Header {
@@ -50,7 +50,7 @@ impl Header {
         Ok((header, packet.slice(payload)))
     }
 
-    /// Reads a header, and returns it with the place of the payload in the packet.
+    /// Reads a header, and returns it with the range of the payload in the packet.
     pub(crate) fn locate(packet: &[u8]) -> Result<(Self, Range<usize>), ParseError> {
         let header_len = header_len(packet)?;
         if checksum::internet(&packet[..header_len]) != 0 {
@@ -61,8 +61,8 @@ impl Header {
         Ok((header, header_len..total))
     }
 
-    /// Reads a header that may be quoted: its checksum may be stale and its packet cut short. Returns with it its length
-    /// and that of the packet.
+    /// Reads a header that may be quoted: its checksum may be stale and its packet truncated. Returns with it its length and
+    /// that of the packet.
     pub(crate) fn read(packet: &[u8]) -> Result<(Self, usize, usize), ParseError> {
         let header_len = header_len(packet)?;
         let total = usize::from(be16(packet, 2));
@@ -122,7 +122,7 @@ impl IpHeader for Header {
     }
 }
 
-/// The length of the header at the start of `packet`, which is all there.
+/// Returns the length of the header at the start of `packet`, which must be complete.
 fn header_len(packet: &[u8]) -> Result<usize, ParseError> {
     require(packet, HEADER_LEN)?;
     let version = packet[0] >> 4;

@@ -20,12 +20,12 @@ const DESTINATION: u8 = 60;
 /// Most extension headers that are skipped. RFC 8200 §4.1 needs five; each has at least eight bytes, so that without a bound a
 /// packet could have thousands.
 const MAX_EXTENSIONS: usize = 16;
-/// Extension headers are whole multiples of so many bytes (RFC 8200 §4).
+/// Unit of the length of extension headers, in bytes (RFC 8200 §4).
 const UNIT: usize = 8;
 /// The flow label in the first four bytes.
 const FLOW_LABEL: u32 = 0x000f_ffff;
 
-/// The header values a machine or the simulator cares for.
+/// IPv6 header fields that hopline uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Header {
     /// Source address.
@@ -113,7 +113,7 @@ impl IpHeader for Header {
     }
 }
 
-/// Skips extension headers, the first of which is of kind `next`. Returns the protocol behind them and where it begins.
+/// Skips extension headers, the first of which is of kind `next`. Returns the protocol behind them and its offset.
 fn upper_layer(packet: &[u8], mut next: u8) -> Result<(u8, usize), ParseError> {
     let mut at = HEADER_LEN;
     for _ in 0..=MAX_EXTENSIONS {

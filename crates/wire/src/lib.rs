@@ -1,11 +1,11 @@
-//! Bytes to values and back, for every format hopline speaks.
+//! Packet formats: conversion between bytes and values for every format that hopline uses.
 //!
-//! Machines work on the values defined here and never see bytes; the simulator carries the values as they are;
-//! Linux drivers and pcapng files use `parse` and `emit`.
+//! Protocol machines work on the values defined here and never see bytes. The simulator carries the values unchanged; Linux
+//! drivers and pcapng files use `parse` and `emit`.
 //!
-//! `parse` takes the bytes of one packet and never panics: what it cannot take is a [`ParseError`] with its reason.
-//! Payloads are cut out of the buffer without copying. `emit` appends to a `Vec<u8>`, so that nested formats are
-//! written one after the other: frame, IP header, segment.
+//! `parse` takes the bytes of one packet and never panics: it returns a [`ParseError`] with the reason. Payloads are cut out
+//! of the buffer without copying. `emit` appends to a `Vec<u8>`, so that nested formats are written one after the other:
+//! frame, IP header, segment.
 
 pub mod aodv;
 pub mod arp;

@@ -1,7 +1,7 @@
-//! Congestion notices of Neighborhood RED: how much each neighbour is to drop, and for how long (K. Xu et al., MobiCom 2003,
-//! §5.2). The paper has three fields and no widths; the bytes are ours.
+//! Congestion notices of Neighborhood RED: share of packets that each neighbour must drop, and its lifetime (K. Xu et al.,
+//! MobiCom 2003, §5.2). The paper has three fields and no widths; the encoding is hopline's.
 //!
-//! The payload of a UDP datagram, eight bytes, or twelve where a neighbour passes the notice on:
+//! The payload of a UDP datagram, eight bytes, or twelve if a neighbour relays the notice:
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -21,7 +21,7 @@ use core::fmt;
 use hopline_core::Duration;
 use std::net::Ipv4Addr;
 
-/// UDP port of notices, source and destination: one that RFC 4727 §6 sets aside for experiments.
+/// UDP port of notices, source and destination, reserved for experiments by RFC 4727 §6.
 pub const PORT: u16 = 1022;
 /// Length of a notice.
 pub const LEN: usize = 8;
@@ -59,10 +59,10 @@ pub struct NormalizedPb(u32);
 impl NormalizedPb {
     /// Zero: no packet is dropped.
     pub const ZERO: Self = Self(0);
-    /// Everything is dropped.
+    /// One: all packets are dropped.
     pub const ONE: Self = Self(u32::MAX);
 
-    /// The nearest to `share`; what is not a number is nothing, what is out of range is the end of it.
+    /// Returns the value nearest to `share`. NaN gives zero, and values out of range are clamped.
     #[must_use]
     pub fn of(share: f64) -> Self {
         Self((share.clamp(0.0, 1.0) * f64::from(u32::MAX)).round_ties_even() as u32)
@@ -82,10 +82,10 @@ impl fmt::Display for NormalizedPb {
 }
 
 impl Notice {
-    /// Parses the payload of a datagram. Bytes after it are not looked at.
+    /// Parses the payload of a datagram. Bytes after it are ignored.
     ///
     /// # Errors
-    /// `Truncated`; `Unsupported` of another packetType.
+    /// `Truncated`; `Unsupported` for another packetType.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         require(bytes, LEN)?;
         let about = match bytes[0] {

@@ -39,13 +39,13 @@ pub struct Packet {
 /// OLSR message with its header (RFC 3626 §3.3.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Vtime: for how long the content holds after it was received.
+    /// Vtime: validity time of the content after its reception.
     pub validity: CodedTime,
-    /// Main address of the node that made the message; the same at every hop.
+    /// Main address of the originator; the same at every hop.
     pub originator: Ipv4Addr,
     /// Time to live: remaining transmissions of the message, including this one.
     pub ttl: u8,
-    /// Hops it has taken; 0 where it was made.
+    /// Hop count; 0 at the originator.
     pub hop_count: u8,
     /// Message sequence number, incremented for each message of the originator.
     pub seq: Seq16,
@@ -56,7 +56,7 @@ pub struct Message {
 /// The content of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Type 1: the sender's links and neighbours. Never passed on.
+    /// Type 1: the sender's links and neighbours. Never forwarded.
     Hello(Hello),
     /// Type 2: links of the originator to its MPR selectors.
     Tc(Tc),
@@ -64,7 +64,7 @@ pub enum Body {
     Mid(Vec<Ipv4Addr>),
     /// Type 4: networks reached through the originator (§12.1).
     Hna(Vec<Network>),
-    /// Another type: passed on as it is (§3.4).
+    /// Another type: forwarded unchanged (§3.4).
     Unknown {
         /// The message type.
         kind: u8,
@@ -76,9 +76,9 @@ pub enum Body {
 /// Topology control (RFC 3626 §9.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tc {
-    /// ANSN: one more whenever the advertised neighbours change.
+    /// ANSN: incremented whenever the advertised neighbours change.
     pub ansn: Seq16,
-    /// Main addresses of the advertised neighbours. None: what was advertised before no longer holds.
+    /// Main addresses of the advertised neighbours. An empty list withdraws earlier advertisements.
     pub neighbours: Vec<Ipv4Addr>,
 }
 
@@ -95,10 +95,10 @@ impl Packet {
     /// Parses the payload of a datagram to [`PORT`]. Reserved fields are ignored.
     ///
     /// # Errors
-    /// `Truncated` of the packet header or of the first message's; `BadLength` of a packet length that is not that of the
-    /// datagram, and of message and link message sizes that do not fit what they are in or what they hold.
+    /// `Truncated` packet header or first message header; `BadLength` of a packet length that differs from the datagram's,
+    /// and of message and link message sizes that do not match their container or content.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
-        // RFC 3626 §3.4: a packet without a message is nothing.
+        // A packet without a message is invalid (RFC 3626 §3.4).
         require(bytes, PACKET_HEADER_LEN + MESSAGE_HEADER_LEN)?;
         let len = usize::from(be16(bytes, 0));
         if len > bytes.len() {

@@ -1,4 +1,4 @@
-//! Captures in pcapng: one interface a node, nanosecond stamps, comments on packets.
+//! Captures in pcapng: one interface per node, nanosecond timestamps, packet comments.
 
 use hopline_core::Instant;
 use std::io::{self, Write};
@@ -7,13 +7,13 @@ use std::io::{self, Write};
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
-/// Tells readers that numbers are little-endian (§4.1).
+/// Byte-order magic: numbers are little-endian (§4.1).
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const VERSION_MAJOR: u16 = 1;
 const VERSION_MINOR: u16 = 0;
-/// The length of the section is not given (§4.1).
+/// Unspecified length of the section (§4.1).
 const UNKNOWN_SECTION_LENGTH: u64 = u64::MAX;
-/// Packets are never cut (§4.2).
+/// Unlimited snapshot length: packets are never truncated (§4.2).
 const NO_SNAP_LENGTH: u32 = 0;
 /// Type, and the total length at both ends (§3.1).
 const BLOCK_OVERHEAD: usize = 12;
@@ -25,7 +25,7 @@ const IF_NAME: u16 = 2;
 const USER_APPLICATION: u16 = 4;
 const IF_TSRESOL: u16 = 9;
 
-/// Stamps count units of 10⁻⁹ s (if_tsresol).
+/// Timestamp resolution of 10⁻⁹ s (if_tsresol).
 const NANOSECONDS: u8 = 9;
 /// Longest option: its length field has 16 bits.
 const MAX_OPTION_LEN: usize = 0xffff;
@@ -43,12 +43,12 @@ pub enum LinkType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InterfaceId(u32);
 
-/// Writes one capture. The same calls give the same bytes on every machine. Every block is several small writes: hand
-/// it a buffered `W`.
+/// Writer of one capture. The same calls give the same bytes on every machine. Every block is several small writes; pass a
+/// buffered `W`.
 pub struct Writer<W: Write> {
     out: W,
     interfaces: u32,
-    /// The body of the block that is being written; kept for its memory.
+    /// Body of the block that is being written; its memory is reused.
     body: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ impl<W: Write> Writer<W> {
     /// Begins a capture.
     ///
     /// # Errors
-    /// What writing to `out` returns.
+    /// Errors of writing to `out`.
     pub fn new(out: W) -> io::Result<Self> {
         let mut writer = Self { out, interfaces: 0, body: Vec::new() };
         writer.body.extend(BYTE_ORDER_MAGIC.to_le_bytes());
@@ -72,7 +72,7 @@ impl<W: Write> Writer<W> {
     /// Adds an interface. Its name is cut to 65,535 bytes.
     ///
     /// # Errors
-    /// What the underlying writer returns.
+    /// Errors of the underlying writer.
     pub fn add_interface(&mut self, name: &str, link_type: LinkType) -> io::Result<InterfaceId> {
         let id = InterfaceId(self.interfaces);
         self.interfaces += 1;
@@ -86,10 +86,10 @@ impl<W: Write> Writer<W> {
         Ok(id)
     }
 
-    /// Writes a packet as it was at `at`, with a comment such as the reason why it was dropped, cut to 65,535 bytes.
+    /// Writes a packet with the timestamp `at`, and with a comment such as the reason for its drop, cut to 65,535 bytes.
     ///
     /// # Errors
-    /// What the underlying writer returns; `InvalidInput` for the interface of another capture.
+    /// Errors of the underlying writer; `InvalidInput` for the interface of another capture.
     pub fn packet(
         &mut self,
         interface: InterfaceId,
@@ -115,10 +115,10 @@ impl<W: Write> Writer<W> {
         self.block(ENHANCED_PACKET)
     }
 
-    /// Ends the capture: flushes, and hands the underlying writer back.
+    /// Ends the capture: flushes and returns the underlying writer.
     ///
     /// # Errors
-    /// What flushing returns.
+    /// Errors of flushing.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)

@@ -35,16 +35,16 @@ pub const TAG_LEN: usize = 16;
 pub const COOKIE_LEN: usize = 16;
 /// Length of a [`Token`].
 pub const TOKEN_LEN: usize = 16;
-/// Length of a [`Message::Gone`]: not more than the shortest datagram that it answers to.
+/// Length of a [`Message::Gone`]: at most that of the shortest datagram that causes it.
 pub const GONE_LEN: usize = MESSAGE_LEN + TOKEN_LEN;
-/// A first message is padded to this length, so that its answer is not more than three times as long.
+/// Handshake message 1 is padded to this length, so that its response is at most three times as long.
 pub const FIRST_LEN: usize = 192;
 /// Length of a control frame.
 pub const CONTROL_LEN: usize = 9;
 
-/// Length of what all messages of a handshake have: magic, kind, connection id.
+/// Length of the common header of handshake messages: magic, kind, connection id.
 const MESSAGE_LEN: usize = 13;
-/// Length of a first message before its Noise message.
+/// Length of handshake message 1 before its Noise payload.
 const FIRST_HEADER_LEN: usize = 34;
 
 const FIRST: u8 = 1;
@@ -62,7 +62,7 @@ const RESPONSE: u8 = 2;
 pub struct ConnectionId([u8; 8]);
 
 impl ConnectionId {
-    /// The id of these bytes; none if they begin with [`MAGIC`].
+    /// Returns the id of these bytes; `None` if they begin with [`MAGIC`].
     #[must_use]
     pub fn new(bytes: [u8; 8]) -> Option<Self> {
         (!bytes.starts_with(&MAGIC)).then_some(Self(bytes))
@@ -148,9 +148,9 @@ impl Suite {
 /// Range of the TPA-wide versions that an endpoint supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Versions {
-    /// The newest, at least [`oldest`](Self::oldest).
+    /// Newest version, at least [`oldest`](Self::oldest).
     pub newest: u8,
-    /// The oldest, at least 1.
+    /// Oldest version, at least 1.
     pub oldest: u8,
 }
 
@@ -269,7 +269,7 @@ impl Addressee {
 /// Kind of a datagram, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A message of a handshake: [`Message::parse`] knows more.
+    /// A handshake message: see [`Message::parse`].
     Handshake,
     /// A sealed datagram of this connection.
     Sealed(ConnectionId),
@@ -285,11 +285,11 @@ impl Kind {
 }
 
 impl Message {
-    /// Parses a message. Bytes behind the Noise message of a first one are padding, whatever they are.
+    /// Parses a message. Bytes behind the Noise payload of message 1 are padding, whatever their values.
     ///
     /// # Errors
-    /// `Truncated`; `Unsupported` of another magic number, kind, suite, reason, of versions that are none and of a connection id that is none;
-    /// `BadLength` of bytes behind the end.
+    /// `Truncated`; `Unsupported` for another magic number, kind, suite or reason, and for invalid versions and connection
+    /// ids; `BadLength` of bytes behind the end.
     pub fn parse(bytes: &Bytes) -> Result<Self, ParseError> {
         require(bytes, MESSAGE_LEN)?;
         if !bytes.starts_with(&MAGIC) {
@@ -341,7 +341,7 @@ impl Message {
         Ok(Self::First { suite, versions, opener, cookie, noise })
     }
 
-    /// Appends the message. A Noise message of a first one must be shorter than 64 KiB.
+    /// Appends the message. The Noise payload of message 1 must be shorter than 64 KiB.
     pub fn emit(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&MAGIC);
         match self {
@@ -430,10 +430,10 @@ pub enum Control {
 }
 
 impl Control {
-    /// Parses the frame that `bytes` begin with.
+    /// Parses the frame at the start of `bytes`.
     ///
     /// # Errors
-    /// `Truncated`; `Unsupported` of another kind.
+    /// `Truncated`; `Unsupported` for another kind.
     pub fn parse(bytes: &[u8]) -> Result<Self, ParseError> {
         require(bytes, CONTROL_LEN)?;
         match bytes[0] {

@@ -129,12 +129,12 @@ pub struct Options {
     pub sack_permitted: bool,
     /// Timestamps (RFC 7323 §3).
     pub timestamps: Option<Timestamps>,
-    /// Order of packets (TCP-DOOR).
+    /// TCP-DOOR option: order of packets.
     pub door: Option<DoorOption>,
     /// Selective acknowledgments (RFC 2018 §3).
     pub sack: SackBlocks,
-    /// `sack` tells what is missing in place of what has arrived: a base station asks a mobile host for it (Snoop, §3). An experimental
-    /// option (RFC 6994) with identifier 0x4e4b, then blocks as those of SACK.
+    /// `true` if `sack` lists missing instead of received bytes: the negative acknowledgment of a base station to a mobile
+    /// host (Snoop, §3). An experimental option (RFC 6994) with identifier 0x4e4b, then blocks as those of SACK.
     pub nack: bool,
 }
 
@@ -211,11 +211,11 @@ impl Segment<Bytes> {
 }
 
 impl Segment<Length> {
-    /// Reads the headers of a packet over IPv4 that a host sends: it may be cut short behind them, and its checksums need not be written
-    /// yet.
+    /// Reads the headers of a packet over IPv4 that a host sends. It may be truncated behind them, and its checksums need
+    /// not be filled in yet.
     ///
     /// # Errors
-    /// `Unsupported` of another protocol or a fragment; otherwise as [`Segment::parse`].
+    /// `Unsupported` for another protocol or a fragment; otherwise as [`Segment::parse`].
     pub fn parse_headers(packet: &[u8]) -> Result<(ipv4::Header, Self), ParseError> {
         let (ip, start, total) = ipv4::Header::read(packet)?;
         if ip.protocol != Protocol::Tcp {
@@ -229,7 +229,7 @@ impl Segment<Length> {
     }
 }
 
-/// The length of the header at the start of `bytes`, which is all there.
+/// Returns the length of the header at the start of `bytes`, which must be complete.
 fn header_len(bytes: &[u8]) -> Result<usize, ParseError> {
     require(bytes, HEADER_LEN)?;
     let header_len = usize::from(bytes[12] >> 4) * 4;

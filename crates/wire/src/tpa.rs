@@ -1,7 +1,7 @@
 //! Segments of TPA, the Transport Protocol for Ad hoc networks (Anastasi, Ancillotti, Conti, Passarella 2009, §3.1 and
 //! appendix A).
 //!
-//! The paper lists the fields and gives the width of some; the widths of the others and the order of all are ours. Ten
+//! The paper lists the fields and gives the width of some. The other widths and the order of all fields are hopline's. Ten
 //! bytes are common to both forms:
 //!
 //! ```text
@@ -17,16 +17,21 @@
 //! ```
 //!
 //! `A`CK, `R`ST, `S`YN, `F`IN as the paper has them; `C` is txStat (1: congested). The three bits that the paper leaves
-//! unused say: `E`, this is the last segment of its block; `O`, opening parameters follow the header; `T`, a connection tag follows it.
-//! Bit 0 of a bitmap, the least significant, is the first segment of the block. BitmapData has the one bit of the segment's position set,
-//! or none if the segment carries no data. Two of `R`, `S` and `F` together are no contradiction but three questions of the path:
-//! `S` and `F` a challenge, `R` and `F` its echo, `R` and `S` the word that no connection has the tag.
+//! unused have these meanings:
+//!
+//! - `E`: this is the last segment of its block;
+//! - `O`: opening parameters follow the header;
+//! - `T`: a connection tag follows the header.
+//!
+//! Bit 0 of a bitmap, the least significant, is the first segment of the block. BitmapData has the one bit of the segment's
+//! position set, or none if the segment carries no data. Two of `R`, `S` and `F` together encode path control: `S` and `F` a
+//! challenge, `R` and `F` its echo, `R` and `S` a reset for an unknown connection.
 //!
 //! * The **native form** (protocol 253, RFC 3692: for experiments) is 16 bytes: source and destination port, the ten
 //!   bytes, and the Internet checksum over pseudo header, header and data.
-//! * The **UDP form** is 12 bytes, without ports and checksum, which UDP has. The paper says 12, its fields come to 10;
-//!   we put the upper eight bits of BlockSeqNumber and AckBlockSeqNumber into bytes 10 and 11, since 256 blocks are
-//!   soon over on a fast path.
+//! * The **UDP form** is 12 bytes, without ports and checksum, which UDP has. The paper says 12, its fields come to 10.
+//!   Bytes 10 and 11 have the upper eight bits of BlockSeqNumber and AckBlockSeqNumber, since 256 blocks wrap around soon on
+//!   a fast path.
 //!
 //! Behind the header: the tag and the receipt, 12 bytes, if `T`; then the token of a challenge or its echo, 8 bytes; then
 //! the opening parameters, 16 bytes, if `O`; then data.
@@ -45,7 +50,7 @@ pub use bitmap::{Bitmap, POSITIONS};
 
 /// Length of the native header, in bytes.
 pub const NATIVE_HEADER_LEN: usize = 16;
-/// Length of the UDP form's header, in bytes: with UDP's 8 as long as TCP's.
+/// Length of the UDP form's header, in bytes; with UDP's 8 it equals TCP's.
 pub const UDP_HEADER_LEN: usize = 12;
 /// Length of a connection tag, in bytes.
 pub const TAG_LEN: usize = 8;
@@ -55,12 +60,12 @@ pub const RECEIPT_LEN: usize = 4;
 pub const TOKEN_LEN: usize = 8;
 /// Length of the opening parameters, in bytes.
 pub const OPENING_LEN: usize = 16;
-/// IP protocol of the native form: one for experiments (RFC 3692 §2.1).
+/// IP protocol of the native form, reserved for experiments (RFC 3692 §2.1).
 pub const PROTOCOL: ipv4::Protocol = ipv4::Protocol::Other(253);
-/// UDP port of servers, if nothing else is said. Not registered.
+/// Default UDP port of servers. Not registered.
 pub const PORT: u16 = 7172;
 
-/// Version of the opening parameters, and of the protocol as far as peers must agree on it.
+/// Version of the opening parameters, and of the parts of the protocol on which peers must agree.
 const VERSION: u8 = 2;
 /// Position of the flags in the ten common bytes.
 const FLAGS: usize = 7;
@@ -113,7 +118,7 @@ impl Control {
     }
 }
 
-/// txStat: what the sender tells the receiver of itself (§3.6).
+/// txStat: congestion state of the sender (§3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum TxStat {
     /// Not congested.
@@ -135,11 +140,11 @@ pub struct Place {
 /// An acknowledgment (§3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Ack {
-    /// AckBlockSeqNumber: the block it is about.
+    /// AckBlockSeqNumber: the acknowledged block.
     pub block: u16,
     /// BitmapAck: the segments of that block received so far.
     pub bitmap: Bitmap,
-    /// AckTxSeqNumber: TxSeqNumber of the segment that brought it about.
+    /// AckTxSeqNumber: TxSeqNumber of the segment that triggered the acknowledgment.
     pub tx: u8,
 }
 
@@ -161,9 +166,9 @@ pub struct Receipt {
 /// On the wire: tag (8 bytes, 0: none), largest segment (2), version (1), block size (1), cwndmax (1), 3 bytes of zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Opening {
-    /// Tag to put into every segment to the sender of this.
+    /// Tag for all segments to the sender of this.
     pub tag: Option<Tag>,
-    /// Largest payload the sender of this takes, bytes.
+    /// Largest payload that the sender of this accepts, in bytes.
     pub mss: u16,
     /// Largest block that the sender of this can receive, 1 to 12 segments.
     pub block_segments: u8,
@@ -174,7 +179,7 @@ pub struct Opening {
 /// A segment: header values and payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Segment<P> {
-    /// BlockSeqNumber; of the native form the lower eight bits only.
+    /// BlockSeqNumber; only the lower eight bits in the native form.
     pub block: u16,
     /// BitmapData; `None` without data.
     pub place: Option<Place>,
@@ -186,11 +191,11 @@ pub struct Segment<P> {
     pub control: Control,
     /// txStat.
     pub tx_stat: TxStat,
-    /// WinSize: room for data at the sender of this, bytes.
+    /// WinSize: receive window of the sender of this, in bytes.
     pub window: u16,
-    /// The connection tag of the receiver of this.
+    /// Connection tag chosen by the receiver of this.
     pub tag: Option<Tag>,
-    /// Travels only with a tag.
+    /// Receipt; only sent with a tag.
     pub receipt: Receipt,
     /// Opening parameters.
     pub opening: Option<Opening>,
@@ -208,7 +213,7 @@ pub struct Ports {
 }
 
 impl<P> Segment<P> {
-    /// Length of the UDP form's header with what follows before the data, in bytes.
+    /// Returns the length of the UDP form's header with the fields before the data, in bytes.
     #[must_use]
     pub const fn udp_header_len(&self) -> usize {
         UDP_HEADER_LEN + self.extensions_len()
@@ -221,7 +226,7 @@ impl<P> Segment<P> {
         tag + token + opening
     }
 
-    /// The ten bytes that both forms have.
+    /// Returns the ten bytes common to both forms.
     fn common(&self) -> [u8; 10] {
         let ack = self.ack.unwrap_or_default();
         let data = self.place.map_or(0, |place| Bitmap::of(place.position).bits());
@@ -260,7 +265,7 @@ impl<P> Segment<P> {
 }
 
 impl<P: Emit> Segment<P> {
-    /// Appends the UDP form: what the payload of a UDP datagram is.
+    /// Appends the UDP form: the payload of a UDP datagram.
     pub fn emit_udp(&self, out: &mut Vec<u8>) {
         out.extend(self.common());
         out.extend([(self.block >> 8) as u8, (self.ack.unwrap_or_default().block >> 8) as u8]);
@@ -287,7 +292,7 @@ impl Segment<Bytes> {
     /// Parses the payload of a UDP datagram.
     ///
     /// # Errors
-    /// `Truncated`; `Unsupported` flags, positions, versions or tags that make no sense.
+    /// `Truncated`; `Unsupported` for invalid flags, positions, versions or tags.
     pub fn parse_udp(bytes: &Bytes) -> Result<Self, ParseError> {
         require(bytes, UDP_HEADER_LEN)?;
         let mut segment = Self::parse_common(&array(bytes, 0))?;
@@ -375,8 +380,8 @@ impl Segment<Bytes> {
             at += OPENING_LEN;
         }
         self.payload = bytes.slice(at..);
-        // Data belong to a position; only a FIN may have a position and no data. What is asked of the path is asked of a
-        // connection, and nothing else with it.
+        // Data belong to a position; only a FIN may have a position and no data. A path challenge or echo belongs to a
+        // connection, and the segment has no other content.
         match (self.place, self.control, self.payload.is_empty()) {
             (_, Control::Challenge(_) | Control::Echo(_) | Control::Stray, _) if !self.may_be_of_path() => {
                 Err(unsupported("tpa question of the path with more than its tag", 0))

@@ -30,8 +30,8 @@ impl<P: Payload> Datagram<P> {
 }
 
 impl Datagram<Bytes> {
-    /// Parses the payload of the IP packet with header `ip`. In IPv4, a checksum of zero means that the sender made none; in
-    /// IPv6 there must be one (RFC 8200 §8.1). What follows the datagram's own length is cut off.
+    /// Parses the payload of the IP packet with header `ip`. In IPv4, a checksum of zero means that the sender computed
+    /// none; in IPv6 it is mandatory (RFC 8200 §8.1). Bytes behind the datagram's own length are cut off.
     ///
     /// # Errors
     /// `Truncated`; `BadLength` of the length field; `BadChecksum`.

@@ -1,7 +1,8 @@
 //! Packets of TPA-wide, the successor of TPA for wide paths (`docs/protocols/tpa-wide.md`).
 //!
-//! Each transmission has its own packet number, which is never used again: what is acknowledged is a transmission, and how long
-//! it took is never in doubt. On a network a packet is sealed; in the clear are only
+//! Each transmission has its own packet number, which is never reused. An acknowledgment therefore identifies a
+//! transmission, and its round-trip time is unambiguous. On a network a packet is encrypted; only these fields are in the
+//! clear:
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -14,10 +15,15 @@
 //! +---------------+---------------+---------------+---------------+
 //! ```
 //!
-//! and what follows is encrypted, with a tag of 16 bytes at the end: one byte of flags (`A`CK, `D`ata, `F`IN, `O`pening, `R`eset, `P`ing, `L`ate),
-//! then, each if its flag is set: the opening (8 bytes), the acknowledgment (31 bytes and its spans), and as the last the data: their
-//! offset in the stream (6 bytes) and they themselves. Instead of a packet there may be a question or answer about a path
-//! ([`Content::Path`]), or nothing. This module reads and writes what is encrypted.
+//! The rest is encrypted, with an authentication tag of 16 bytes at the end. It starts with one byte of flags (`A`CK,
+//! `D`ata, `F`IN, `O`pening, `R`eset, `P`ing, `L`ate). These fields follow, each if its flag is set:
+//!
+//! - the opening (8 bytes);
+//! - the acknowledgment (31 bytes and its spans);
+//! - the data, last: their offset in the stream (6 bytes) and the bytes.
+//!
+//! In place of a packet there may be a path challenge or response ([`Content::Path`]), or nothing. This module reads and
+//! writes the plaintext.
 
 use crate::emit::{Emit, array, be16, be32};
 use crate::error::{ParseError, require};
@@ -30,16 +36,16 @@ use smallvec::SmallVec;
 #[cfg(test)]
 mod tests;
 
-/// UDP port of servers, if nothing else is said. Not registered.
+/// Default UDP port of servers. Not registered.
 pub const PORT: u16 = 7174;
-/// Bytes in the clear before what is encrypted, and of the tag behind it.
+/// Bytes in the clear before the ciphertext, and the tag behind it.
 pub const SEALED_LEN: usize = 8 + 4 + 16;
-/// Bytes before the data of a packet that carries nothing else, those in the clear and the tag included.
+/// Overhead of a packet with data only, cleartext header and tag included, in bytes.
 pub const DATA_OVERHEAD: usize = SEALED_LEN + FLAGS_LEN + OFFSET_LEN;
-/// Spans of an acknowledgment at most.
+/// Maximum number of spans in an acknowledgment.
 pub const MOST_SPANS: usize = 64;
 
-/// Version of the opening, and of the protocol as far as peers must agree on it.
+/// Version of the opening, and of the parts of the protocol on which peers must agree.
 const VERSION: u8 = 1;
 const FLAGS_LEN: usize = 1;
 const OFFSET_LEN: usize = 6;
@@ -57,7 +63,7 @@ const LATE: u8 = 128;
 /// Flag of a frame of the encryption layer in place of a packet. The frame's kind is in the other bits.
 const PATH: u8 = 64;
 
-/// Length of [`Parameters`] without what may follow them.
+/// Length of [`Parameters`] without optional parts.
 const PARAMETERS_LEN: usize = OPENING_LEN;
 
 /// Consecutive packet numbers.
@@ -259,7 +265,7 @@ impl<P: Payload> Packet<P> {
 }
 
 impl<P: Emit> Packet<P> {
-    /// Appends what is to be encrypted.
+    /// Appends the plaintext.
     pub fn emit_inner(&self, out: &mut Vec<u8>) {
         out.push(self.flags());
         if let Some(opening) = self.opening {
@@ -276,10 +282,10 @@ impl<P: Emit> Packet<P> {
 }
 
 impl Packet<Bytes> {
-    /// Parses what was encrypted in the packet `number`.
+    /// Parses the plaintext of the packet `number`.
     ///
     /// # Errors
-    /// `Truncated`; `Unsupported` flags, versions and acknowledgments that make no sense.
+    /// `Truncated`; `Unsupported` for invalid flags, versions and acknowledgments.
     pub fn parse_inner(number: u64, bytes: &Bytes) -> Result<Self, ParseError> {
         require(bytes, FLAGS_LEN)?;
         let flags = bytes[0];
@@ -318,10 +324,10 @@ pub enum Content<P> {
 }
 
 impl Content<Bytes> {
-    /// Parses what was encrypted in the datagram `number`.
+    /// Parses the plaintext of the datagram `number`.
     ///
     /// # Errors
-    /// As [`Packet::parse_inner`]; `Unsupported` frames; `BadLength` of what follows one.
+    /// As [`Packet::parse_inner`]; `Unsupported` frames; `BadLength` of bytes behind a frame.
     pub fn parse(number: u64, bytes: &Bytes) -> Result<Self, ParseError> {
         match bytes.first() {
             None => Ok(Self::Nothing),
@@ -332,7 +338,7 @@ impl Content<Bytes> {
 }
 
 impl<P: Emit> Content<P> {
-    /// Appends what is to be encrypted.
+    /// Appends the plaintext.
     pub fn emit(&self, out: &mut Vec<u8>) {
         match self {
             Self::Nothing => {}
@@ -439,7 +445,7 @@ fn read48(bytes: &[u8], at: usize) -> u64 {
     u64::from(be16(bytes, at)) << 32 | u64::from(be32(bytes, at + 2))
 }
 
-/// Seven bits a byte, the lowest first; all but the last have the eighth bit set.
+/// Seven bits per byte, the lowest first; the eighth bit is set in all bytes except the last.
 fn emit_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);

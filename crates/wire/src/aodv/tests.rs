@@ -43,7 +43,7 @@ fn emitted(message: &Message) -> Vec<u8> {
     out
 }
 
-/// Both ways: these bytes are this message.
+/// Asserts that these bytes encode this message, in both directions.
 fn assert_bytes(message: Message, bytes: &str) {
     assert_eq!(emitted(&message), hex(bytes), "{message:?}");
     assert_eq!(Message::parse(&hex(bytes)), Ok(message));

@@ -13,9 +13,9 @@ pub const DELBA_LEN: usize = 34;
 pub const STATUS_SUCCESS: u16 = 0;
 /// Status code of a response: the recipient does not agree.
 pub const STATUS_REQUEST_DECLINED: u16 = 37;
-/// Reason code of a DELBA: there is no such agreement (802.11-2020 Table 9-49).
+/// Reason code of a DELBA: the agreement is unknown (802.11-2020 Table 9-49).
 pub const REASON_UNKNOWN_BA: u16 = 38;
-/// Reason code of a DELBA: nothing was heard for the Block Ack Timeout.
+/// Reason code of a DELBA: no frame arrived for the Block Ack Timeout.
 pub const REASON_TIMEOUT: u16 = 39;
 
 /// Block Ack policy (802.11-2020 §9.4.1.13), numbered as its bit.
@@ -45,33 +45,33 @@ pub enum BlockAckAction {
     AddbaRequest {
         /// Distinguishes this request from other requests; hopline sends no zero.
         dialog_token: u8,
-        /// The kind asked for.
+        /// Requested kind.
         kind: BlockAckKind,
         /// Traffic identifier, 0–15.
         tid: u8,
-        /// MSDUs that the recipient is to hold, 0–1023; 0 leaves it to the recipient.
+        /// Buffer size of the recipient in MSDUs, 0–1023; 0 leaves it to the recipient.
         buffer_size: u16,
-        /// Silence in TU of 1024 µs after which the agreement ends; 0: none does.
+        /// Block Ack Timeout: silence in TU of 1024 µs after which the agreement ends; 0: disabled.
         timeout_tu: u16,
         /// 12-bit sequence number of the first MSDU.
         start: Seq16,
     },
-    /// ADDBA Response: what the recipient makes of it (802.11-2020 §9.6.4.3).
+    /// ADDBA Response: acceptance or refusal by the recipient (802.11-2020 §9.6.4.3).
     AddbaResponse {
         /// Dialog token of the request.
         dialog_token: u8,
         /// Status code; 0: the agreement stands.
         status: u16,
-        /// The kind agreed on.
+        /// Agreed kind.
         kind: BlockAckKind,
         /// Traffic identifier, 0–15.
         tid: u8,
-        /// MSDUs that the recipient holds, 0–1023.
+        /// Buffer size of the recipient in MSDUs, 0–1023.
         buffer_size: u16,
-        /// Silence in TU of 1024 µs after which the agreement ends; 0: none does.
+        /// Block Ack Timeout: silence in TU of 1024 µs after which the agreement ends; 0: disabled.
         timeout_tu: u16,
     },
-    /// DELBA: the agreement is over (802.11-2020 §9.6.4.4).
+    /// DELBA: end of the agreement (802.11-2020 §9.6.4.4).
     Delba {
         /// Side that ends the agreement.
         side: BlockAckSide,
@@ -111,7 +111,7 @@ impl BlockAckAction {
         }
     }
 
-    /// Parses a frame of which type and check sequence are right. Elements behind the fixed fields are not known.
+    /// Parses a frame with verified type and check sequence. Elements behind the fixed fields are unknown.
     pub(super) fn parse(frame: &[u8]) -> Result<Self, ParseError> {
         require(frame, HEADER_LEN + SELECTOR_LEN + super::FCS_LEN)?;
         match (frame[HEADER_LEN], frame[HEADER_LEN + 1]) {
@@ -142,7 +142,7 @@ impl BlockAckAction {
         }
     }
 
-    /// Appends what stands between the MAC header and the FCS.
+    /// Appends the part between the MAC header and the FCS.
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
         match *self {
             Self::AddbaRequest { dialog_token, kind, tid, buffer_size, timeout_tu, start } => {

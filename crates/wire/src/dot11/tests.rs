@@ -66,7 +66,7 @@ fn emitted(frame: &Frame<Bytes>) -> Bytes {
     Bytes::from(out)
 }
 
-/// `frame` with bytes replaced from `at` on and the frame check sequence made right again.
+/// Returns `frame` with bytes replaced from `at` on and a corrected frame check sequence.
 fn patched(frame: &Frame<Bytes>, at: usize, with: &[u8]) -> Bytes {
     let mut bytes = emitted(frame).to_vec();
     bytes[at..at + with.len()].copy_from_slice(with);
@@ -80,7 +80,7 @@ fn with_fcs(mut bytes: Vec<u8>) -> Bytes {
     Bytes::from(bytes)
 }
 
-/// Both ways: these bytes are this frame.
+/// Asserts that these bytes encode this frame, in both directions.
 fn assert_bytes(frame: Frame<Bytes>, bytes: &str) {
     assert_eq!(emitted(&frame), hex(bytes), "{frame:?}");
     assert_eq!(Frame::parse(&hex(bytes)), Ok(frame));
@@ -101,7 +101,7 @@ fn a_data_frame_carries_its_retry_bit_cell_sequence_number_and_snap_header() {
     );
 }
 
-/// The frame check sequence has its own tests; what stands before it is spelt out.
+/// Asserts the bytes before the frame check sequence, which has tests of its own.
 fn assert_bytes_before_fcs(frame: Frame<Bytes>, bytes: &str) {
     let whole = with_fcs(hex(bytes).to_vec());
     assert_eq!(emitted(&frame), whole, "{frame:?}");
@@ -161,7 +161,7 @@ fn other_actions_are_refused() {
     }
     assert_eq!(Frame::parse(&patched(&delba(), 22, &[0x31])), unsupported("802.11 fragment", 1));
     assert_eq!(Frame::parse(&patched(&addba_request(), 31, &[0xe2])), unsupported("802.11 fragment", 2));
-    // One kind in the length of another, and an element behind the fixed fields.
+    // One kind with the length of another, and an element behind the fixed fields.
     let long = ParseError::BadLength { what: "delba", value: ADDBA_LEN };
     assert_eq!(Frame::parse(&patched(&addba_request(), 25, &[2])), Err(long));
     let short = ParseError::Truncated { needed: ADDBA_LEN, got: DELBA_LEN };

@@ -31,7 +31,7 @@ use bytes::Bytes;
 
 /// The first byte of each frame: no version of IP begins like this.
 pub const MAGIC: u8 = 0xd5;
-/// Length of what all frames have.
+/// Length of the common header.
 pub const HEADER_LEN: usize = 8;
 /// Most numbers in a frame.
 pub const MOST_NUMBERS: usize = 64;
@@ -44,7 +44,7 @@ const GONE: u8 = 3;
 const TAIL: u8 = 4;
 const REPORT: u8 = 5;
 const PARITY: u8 = 6;
-/// Length of what parity has beside the bytes.
+/// Length of the parity fields before the bytes.
 const PARITY_LEN: usize = 4;
 
 /// A frame as it is on the link.
@@ -121,7 +121,8 @@ impl Numbers {
 }
 
 impl Parity {
-    /// Over these packets, the first of which has the number `first`. `None` if there are none, or too many.
+    /// Computes the parity of these packets, the first of which has the number `first`. `None` if there are none, or too
+    /// many.
     #[must_use]
     pub fn over<'a>(first: u32, packets: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
         let (mut count, mut lengths, mut bytes) = (0u16, 0, Vec::new());
@@ -133,7 +134,7 @@ impl Parity {
         (count > 0).then(|| Self { first, count, lengths, bytes: bytes.into() })
     }
 
-    /// The one packet that is not among `others`, which are all the others. `None` if these cannot be the others.
+    /// Recovers the missing packet from `others`, which must be all other covered packets. `None` if they cannot be these.
     #[must_use]
     pub fn missing<'a>(&self, others: impl Iterator<Item = &'a [u8]>) -> Option<Bytes> {
         let (mut count, mut len, mut bytes) = (1u16, self.lengths, self.bytes.to_vec());
@@ -157,8 +158,8 @@ impl Frame {
     /// Parses a frame.
     ///
     /// # Errors
-    /// `Truncated`; `Unsupported` of another magic number, version or kind; `BadLength` of numbers, parity, and of bytes where there
-    /// are to be none.
+    /// `Truncated`; `Unsupported` for another magic number, version or kind; `BadLength` of numbers or parity, and of a
+    /// payload in a frame without payload.
     pub fn parse(bytes: &Bytes) -> Result<Self, ParseError> {
         require(bytes, HEADER_LEN)?;
         if bytes[0] != MAGIC || bytes[1] >> 4 != VERSION {

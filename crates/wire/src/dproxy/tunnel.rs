@@ -39,7 +39,7 @@ pub const MAGIC: u8 = 0xd6;
 pub const HEADER_LEN: usize = NUMBER_LEN + FRAME_TAG_LEN;
 /// Length of every greeting.
 pub const GREETING_LEN: usize = GREETED_LEN + GREETING_TAG_LEN;
-/// Length of the part of a greeting that its tag is over.
+/// Length of the part of a greeting that its tag covers.
 pub const GREETED_LEN: usize = 36;
 /// Length of the tag of a greeting.
 pub const GREETING_TAG_LEN: usize = 16;
@@ -88,18 +88,18 @@ pub struct Greeting {
     pub knows: u64,
     /// Request for an answer.
     pub wants: Wants,
-    /// Messages of the sender beside greetings.
+    /// Format of the sender's messages beside greetings.
     pub speaks: Speaks,
 }
 
-/// Messages of an end beside greetings. Both ends of a link must say the same.
+/// Format of an end's messages beside greetings. Both ends of a link must use the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Speaks {
-    /// Messages about flows of TCP ([`Message`](super::Message)).
+    /// Messages about TCP flows ([`Message`](super::Message)).
     Messages,
-    /// Frames of links that ask for what is missing ([`frame`](super::frame)).
+    /// Frames of links with negative acknowledgments ([`frame`](super::frame)).
     Asking,
-    /// Frames of links that acknowledge each frame ([`arq`](crate::arq)).
+    /// Frames of links with positive acknowledgments ([`arq`](crate::arq)).
     Acknowledging,
 }
 
@@ -122,7 +122,8 @@ impl Speaks {
     }
 }
 
-/// The version of what may be a greeting, a frame or a message of the other end, if it is not spoken here.
+/// Returns the version of what may be a greeting, a frame or a message of the other end, if this implementation does not
+/// support it.
 #[must_use]
 pub fn other_version(bytes: &[u8]) -> Option<u8> {
     match *bytes {
@@ -144,7 +145,7 @@ pub enum Wants {
 }
 
 impl Greeting {
-    /// The bytes before the tag: what the tag is computed over.
+    /// Returns the bytes before the tag, over which the tag is computed.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; GREETED_LEN] {
         let mut out = [0; GREETED_LEN];
@@ -176,7 +177,7 @@ impl Greeting {
 }
 
 impl Sealed {
-    /// The bytes before the tag.
+    /// Returns the bytes before the tag.
     #[must_use]
     pub fn header(number: u64) -> [u8; NUMBER_LEN] {
         let mut out = (number % NUMBERS).to_be_bytes();
@@ -189,7 +190,7 @@ impl Datagram {
     /// Parses the payload of a datagram.
     ///
     /// # Errors
-    /// `Truncated`; `Unsupported` of another magic number, version, kind, or flag; `BadLength` of bytes after a greeting.
+    /// `Truncated`; `Unsupported` for another magic number, version, kind, or flag; `BadLength` of bytes after a greeting.
     pub fn parse(bytes: &Bytes) -> Result<Self, ParseError> {
         require(bytes, 2)?;
         match (bytes[0], bytes[1] >> 4, bytes[1] & 0xf) {

@@ -21,7 +21,7 @@ pub enum DsrOption {
     Ack(Ack),
     /// Type 96.
     SourceRoute(SourceRoute),
-    /// Another type. Its upper three bits say what a node does that does not know it (§6).
+    /// Another type. Its upper three bits tell a node without support for it how to treat it (§6).
     Unknown {
         /// The option type.
         kind: u8,
@@ -37,7 +37,7 @@ pub struct RouteRequest {
     pub id: u16,
     /// Target of the discovery.
     pub target: Ipv4Addr,
-    /// Nodes that have passed it on, from the first behind the initiator.
+    /// Nodes that have forwarded it, from the first behind the initiator.
     pub path: Addresses,
 }
 
@@ -104,7 +104,7 @@ pub struct SourceRoute {
     pub last: Last,
     /// Number of times the packet was salvaged, 0 to 15.
     pub salvage: u8,
-    /// Nodes of `path` that it has not reached yet. At most as many as there are, and 63.
+    /// Nodes of `path` that the packet has not reached yet. At most the length of `path`, and 63.
     pub segments_left: u8,
     /// Nodes between source and destination.
     pub path: Addresses,
@@ -116,7 +116,7 @@ pub enum First {
     /// An ordinary hop.
     #[default]
     Hop,
-    /// A path of any length outside of the DSR network.
+    /// A path of any length outside the DSR network.
     External,
 }
 
@@ -126,7 +126,7 @@ pub enum Last {
     /// An ordinary hop.
     #[default]
     Hop,
-    /// A path of any length outside of the DSR network.
+    /// A path of any length outside the DSR network.
     External,
 }
 

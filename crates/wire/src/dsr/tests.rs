@@ -25,7 +25,7 @@ fn emitted(header: &Header) -> Vec<u8> {
     out
 }
 
-/// Both ways: these bytes are this option, alone and with nothing behind.
+/// Asserts that these bytes encode this option alone, without a payload, in both directions.
 fn assert_bytes(option: DsrOption, bytes: &str) {
     let header = Header { next: None, options: smallvec![option] };
     let len = hex(bytes).len();

@@ -1,4 +1,4 @@
-//! Whole IPv4 packets that are passed on, whatever they carry.
+//! Whole IPv4 packets that are forwarded, whatever their payload.
 
 use super::{Ecn, Header, Protocol, header_len};
 use crate::checksum;
@@ -12,15 +12,16 @@ const FRAGMENT_OFFSET: u16 = 0x1fff;
 /// A packet as received. Options, DSCP, fragments and contents are forwarded unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opaque {
-    /// Up to the total length, which covers the header.
+    /// Bytes up to the total length, which covers the header.
     bytes: Bytes,
 }
 
 impl Opaque {
-    /// Takes a packet that a router would pass on (RFC 1812 §5.2.2). What the link padded after the total length is cut off.
+    /// Parses a packet that a router would forward (RFC 1812 §5.2.2). Link-layer padding after the total length is cut off.
     ///
     /// # Errors
-    /// `Truncated`; `BadLength` of the header or the total; `BadChecksum` of the header; `Unsupported` for another IP version.
+    /// `Truncated`; `BadLength` of the header or the total; `BadChecksum` of the header; `Unsupported` for another IP
+    /// version.
     pub fn parse(packet: &Bytes) -> Result<Self, ParseError> {
         let header_len = header_len(packet)?;
         if checksum::internet(&packet[..header_len]) != 0 {
@@ -47,7 +48,8 @@ impl Opaque {
         }
     }
 
-    /// Source and destination port of TCP and UDP; `None` of other protocols, and of fragments but the first.
+    /// Returns source and destination port of TCP and UDP; `None` for other protocols, and for fragments other than the
+    /// first.
     #[must_use]
     pub fn ports(&self) -> Option<[u16; 2]> {
         let has_ports = matches!(Protocol::from(self.bytes[9]), Protocol::Tcp | Protocol::Udp);
@@ -70,7 +72,7 @@ impl Opaque {
         self.bytes.len()
     }
 
-    /// Appends the packet with these in its header, and the checksum that goes with them.
+    /// Appends the packet with this TTL and ECN field in its header, and the corrected checksum.
     pub fn emit(&self, ttl: u8, ecn: Ecn, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.bytes);

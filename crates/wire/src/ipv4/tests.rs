@@ -10,7 +10,7 @@ fn packet() -> Bytes {
     Bytes::from(out)
 }
 
-/// `packet` with bytes replaced from `at` on and the header checksum made right again.
+/// Returns `packet` with bytes replaced from `at` on and a corrected header checksum.
 fn patched(at: usize, with: &[u8]) -> Bytes {
     let mut bytes = packet().to_vec();
     bytes[at..at + with.len()].copy_from_slice(with);

@@ -11,7 +11,7 @@ const LINK_HEADER_LEN: usize = 4;
 /// The sender's links and neighbours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Htime: how often the sender says HELLO.
+    /// Htime: the sender's HELLO interval.
     pub interval: CodedTime,
     /// Willingness of the sender to carry traffic for other nodes.
     pub willingness: Willingness,
@@ -38,8 +38,8 @@ pub enum LinkCode {
         /// The neighbour.
         neighbour: NeighbourType,
     },
-    /// Any other: a neighbour type that does not exist, a symmetric link to no neighbour, or a code from 16 on. What is
-    /// listed under it is to be ignored.
+    /// Any other code: an undefined neighbour type, a symmetric link to no neighbour, or a code from 16 on. Addresses listed
+    /// under it are ignored.
     Other(u8),
 }
 
@@ -47,11 +47,11 @@ pub enum LinkCode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum LinkType {
-    /// UNSPEC_LINK: nothing is said of the link.
+    /// UNSPEC_LINK: no information about the link.
     Unspecified = 0,
-    /// ASYM_LINK: the neighbour is heard.
+    /// ASYM_LINK: the neighbour's messages are received.
     Asymmetric = 1,
-    /// SYM_LINK: the neighbour is heard and hears the sender.
+    /// SYM_LINK: both ends receive each other's messages.
     Symmetric = 2,
     /// LOST_LINK: the link has been lost.
     Lost = 3,
@@ -74,7 +74,7 @@ pub enum NeighbourType {
 pub struct Willingness(u8);
 
 impl Willingness {
-    /// WILL_NEVER: it never is a multipoint relay.
+    /// WILL_NEVER: never a multipoint relay.
     pub const NEVER: Self = Self(0);
     /// WILL_LOW.
     pub const LOW: Self = Self(1);
@@ -85,7 +85,7 @@ impl Willingness {
     /// WILL_ALWAYS: every neighbour selects it.
     pub const ALWAYS: Self = Self(7);
 
-    /// Willingness `level`; above 7 it is 7.
+    /// Returns willingness `level`, at most 7.
     #[must_use]
     pub const fn new(level: u8) -> Self {
         if level > Self::ALWAYS.0 { Self::ALWAYS } else { Self(level) }

@@ -44,7 +44,7 @@ fn emitted(packet: &Packet) -> Vec<u8> {
     out
 }
 
-/// Both ways: these bytes are this message, alone in its packet.
+/// Asserts that these bytes encode this message, alone in its packet, in both directions.
 fn assert_bytes(message: Message, bytes: &str) {
     let whole = hex(&format!("{:04x} fffe {bytes}", 4 + hex(bytes).len()));
     assert_eq!(emitted(&packet(core::slice::from_ref(&message))), whole, "{message:?}");
@@ -108,7 +108,7 @@ fn link_codes_are_two_halves_where_these_go_together() {
     assert_eq!(LinkCode::from_bits(3), code(Lost, NotNeighbour));
     assert_eq!(LinkCode::from_bits(6), code(Symmetric, NeighbourType::Symmetric));
     assert_eq!(LinkCode::from_bits(10), code(Symmetric, Relay));
-    // A symmetric link to no neighbour, a neighbour type that does not exist, codes that RFC 3626 leaves to others.
+    // A symmetric link to no neighbour, an undefined neighbour type, codes that RFC 3626 leaves undefined.
     for bits in [2, 12, 15, 16, 22, 255] {
         assert_eq!(LinkCode::from_bits(bits), LinkCode::Other(bits));
     }
@@ -247,7 +247,7 @@ proptest! {
         prop_assert_eq!(Packet::parse(&bytes), Ok(packet));
     }
 
-    /// With the lengths made right, or nothing gets past them.
+    /// The lengths are corrected, as the parser would refuse everything else.
     #[test]
     fn any_bytes_are_taken_without_panic(
         kind in 0..6u8,

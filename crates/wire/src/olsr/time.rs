@@ -13,7 +13,7 @@ const LARGEST_EXPONENT: u32 = 15;
 pub struct CodedTime(u8);
 
 impl CodedTime {
-    /// The time that these bits stand for.
+    /// Returns the time that these bits encode.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits)
@@ -25,7 +25,7 @@ impl CodedTime {
         self.0
     }
 
-    /// The shortest time that can be written and is not below `time`; the longest if none is (RFC 3626 §18.3).
+    /// Returns the shortest encodable time that is not below `time`; the longest if there is none (RFC 3626 §18.3).
     #[must_use]
     pub fn at_least(time: Duration) -> Self {
         let nanos = time.as_nanos();

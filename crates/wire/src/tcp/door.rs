@@ -1,7 +1,7 @@
-//! The option of TCP-DOOR (Wang and Zhang, MobiHoc 2002): what tells the order in which packets were sent.
+//! TCP-DOOR option (Wang and Zhang, MobiHoc 2002): the order in which packets were sent.
 //!
-//! The paper gives the fields and their widths but no kind. Here they share one option under an experimental kind
-//! (RFC 4727, RFC 6994), with an experiment identifier of our own that is not registered:
+//! The paper gives the fields and their widths but no kind. Here they share one option under an experimental kind (RFC 4727,
+//! RFC 6994), with an unregistered experiment identifier of hopline:
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -13,8 +13,8 @@
 //! +-+-------+-+-+-+---------------+-------------------------------+
 //! ```
 //!
-//! With N it is an offer, on a SYN, and ends behind the flags: the sender knows ADSN (A), TPSN (T), feedback (O). Without N it
-//! is a report: A and T say which fields follow, O that data arrived out of order.
+//! With N it is an offer, on a SYN, and ends behind the flags: the sender supports ADSN (A), TPSN (T), feedback (O). Without
+//! N it is a report: A and T announce the fields that follow, O means that data arrived out of order.
 
 /// Kind of the option: an experiment (RFC 4727 §2.2).
 pub(super) const EXPERIMENT: u8 = 253;
@@ -28,39 +28,39 @@ const ADSN: u8 = 0x01;
 
 /// Kind, length and identifier.
 const HEADER_LEN: usize = 4;
-/// Bytes that the option takes beside others, padding included, whatever it holds.
+/// Bytes that the option takes beside other options, padding included, whatever its content.
 pub const DOOR_LEN: usize = 8;
 
-/// The option of TCP-DOOR.
+/// TCP-DOOR option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DoorOption {
     /// On a SYN: features that the sender supports; on a SYN-ACK: those of them that are enabled.
     Offer(DoorFeatures),
     /// Ordering information, on any other segment.
     Report(DoorReport),
-    /// An option with our identifier that is neither. Emitted, it has no flags.
+    /// An option with hopline's identifier that is neither. Emitted, it has no flags.
     Malformed,
 }
 
 /// DOOR features of one end, or those that both ends have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct DoorFeatures {
-    /// Numbers on acknowledgments that repeat an acknowledgment number.
+    /// ADSN on duplicate acknowledgments.
     pub adsn: bool,
-    /// Numbers on data packets.
+    /// TPSN on data packets.
     pub tpsn: bool,
-    /// Acknowledgments tell that data arrived out of order.
+    /// Feedback in acknowledgments about data that arrived out of order.
     pub feedback: bool,
 }
 
 /// Ordering information of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct DoorReport {
-    /// ACK duplication sequence number: acknowledgments with this acknowledgment number that were sent before, modulo 256.
+    /// ACK duplication sequence number: earlier acknowledgments with this acknowledgment number, modulo 256.
     pub adsn: Option<u8>,
-    /// TCP packet sequence number: data packets that were sent before, retransmissions included, modulo 2¹⁶.
+    /// TCP packet sequence number: earlier data packets, retransmissions included, modulo 2¹⁶.
     pub tpsn: Option<u16>,
-    /// Data arrived out of order.
+    /// `true` if data arrived out of order.
     pub out_of_order: bool,
 }
 
@@ -91,7 +91,7 @@ impl DoorOption {
         }
     }
 
-    /// Reads what follows kind and length. `None`: another experiment.
+    /// Parses the data behind kind and length. `None`: another experiment.
     pub(super) fn parse(data: &[u8]) -> Option<Self> {
         let fields = data.strip_prefix(&EXID)?;
         Some(Self::fields(fields).unwrap_or(Self::Malformed))

@@ -6,7 +6,7 @@ use crate::emit::{be16, be32};
 use crate::error::ParseError;
 use hopline_core::Seq32;
 
-/// Most bytes of options a header holds.
+/// Maximum length of the options in a header, in bytes.
 pub const MAX_OPTIONS_LEN: usize = 40;
 
 const END: u8 = 0;
@@ -21,7 +21,7 @@ const MSS_LEN: usize = 4;
 const WINDOW_SCALE_LEN: usize = 3;
 const SACK_PERMITTED_LEN: usize = 2;
 const SACK_HEADER_LEN: usize = 2;
-/// Kind, length and experiment identifier (RFC 6994 §3), one of our own that is not registered.
+/// Kind, length and experiment identifier (RFC 6994 §3), which is hopline's own and unregistered.
 const NACK_HEADER_LEN: usize = 4;
 const NACK_EXID: [u8; 2] = [0x4e, 0x4b];
 const SACK_BLOCK_LEN: usize = 8;
@@ -63,7 +63,7 @@ impl Options {
         if self.nack { NACK_HEADER_LEN } else { SACK_HEADER_LEN }
     }
 
-    /// Length of the option that has so many of the blocks.
+    /// Returns the length of the option with this number of blocks.
     const fn blocks_len(&self, blocks: usize) -> usize {
         len_if(blocks > 0 || self.nack, self.blocks_header_len() + SACK_BLOCK_LEN * blocks)
     }
@@ -80,7 +80,7 @@ impl Options {
             }
     }
 
-    /// Length with `sack` bytes of SACK option and NOPs that put every option on a 32-bit boundary.
+    /// Returns the length with `sack` bytes of SACK option and NOPs that align every option to 32 bits.
     const fn aligned_len(&self, sack: usize) -> usize {
         let permitted_and_timestamps = match (self.sack_permitted, self.timestamps.is_some()) {
             (false, false) => 0,
@@ -141,8 +141,8 @@ impl Options {
         out.resize(start + (out.len() - start).next_multiple_of(4), END);
     }
 
-    /// Reads an option area. Unknown options and other experiments are skipped; of an option that occurs twice the last one counts, SACK
-    /// blocks add up.
+    /// Parses an option area. Unknown options and other experiments are skipped. The last of repeated options counts, and
+    /// SACK blocks add up.
     pub(super) fn parse(mut area: &[u8]) -> Result<Self, ParseError> {
         let mut options = Self::default();
         loop {
@@ -166,7 +166,7 @@ impl Options {
         }
     }
 
-    /// Takes the option of this kind with this data.
+    /// Handles the option of this kind with this data.
     fn take(&mut self, kind: u8, data: &[u8]) -> Result<(), ParseError> {
         match kind {
             MSS => {

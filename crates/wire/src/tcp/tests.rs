@@ -61,7 +61,7 @@ fn parse(bytes: &Bytes) -> Result<Segment<Bytes>, ParseError> {
     Segment::parse(&ip(Protocol::Tcp), bytes)
 }
 
-/// A segment with this option area, padded to 32 bits with zeros.
+/// Returns a segment with this option area, padded to 32 bits with zeros.
 fn with_options(area: &str) -> Bytes {
     let mut area = hex(area).to_vec();
     area.resize(area.len().next_multiple_of(4), 0);
@@ -71,7 +71,7 @@ fn with_options(area: &str) -> Bytes {
     rechecked(bytes)
 }
 
-/// `bytes` with the checksum made right.
+/// Returns `bytes` with a corrected checksum.
 fn rechecked(mut bytes: Vec<u8>) -> Bytes {
     bytes[16..18].fill(0);
     let mut sum = Sum::pseudo_header(&ip(Protocol::Tcp), bytes.len());

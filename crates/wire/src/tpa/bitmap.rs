@@ -1,6 +1,6 @@
-//! The segments of a block, one bit each.
+//! Set of segments of a block, one bit each.
 
-/// Segments that a block can have.
+/// Maximum number of segments in a block.
 pub const POSITIONS: u8 = 12;
 
 /// A set of positions in a block, 0 to 11.
@@ -17,7 +17,7 @@ impl Bitmap {
         Self(bits & ((1 << POSITIONS) - 1))
     }
 
-    /// The set of one position; positions above 11 do not exist.
+    /// Returns the set of one position; positions above 11 give the empty set.
     #[must_use]
     pub const fn of(position: u8) -> Self {
         Self::from_bits(if position < 16 { 1 << position } else { 0 })
@@ -29,7 +29,7 @@ impl Bitmap {
         Self::from_bits(if count < 16 { (1 << count) - 1 } else { u16::MAX })
     }
 
-    /// Bit 0 is position 0.
+    /// Returns the bits; bit 0 is position 0.
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0

@@ -1,4 +1,4 @@
-//! The Wireshark dissector of D-Proxy shows what was written, and objects to what the parsers refuse and nothing else.
+//! Tests that the Wireshark dissector of D-Proxy shows the emitted fields, and reports exactly the errors of the parsers.
 
 use super::{ip_packet, raw_capture};
 use bytes::Bytes;
@@ -51,7 +51,7 @@ fn any(stream: &mut Stream) -> Sealed {
     Sealed { message: Message { number: stream.bits(), flow, range, says }, tag }
 }
 
-/// Packets in frames are no IP packets here: what those look like is for others to say.
+/// Packets in frames are no IP packets here: other tests cover those.
 fn any_frame(stream: &mut Stream) -> Frame {
     let number = stream.bits() as u32;
     let mut numbers = || {
@@ -325,7 +325,7 @@ pub(crate) fn what_the_parsers_refuse_is_an_error_and_nothing_else_is() {
         tunnel::MAGIC => is_refused_datagram(&Bytes::copy_from_slice(bytes)),
         _ => Sealed::parse(bytes).is_err(),
     };
-    // What is found in the packets within frames is not ours to judge.
+    // Findings about the packets within frames are ignored.
     let ours = ["truncated", "version", "type", "longer", "range", "numbers", "parity"];
     let ours = ours.map(|name| format!("hopline_dproxy.malformed.{name}"));
     let mut names = vec!["_ws.lua.error"];

@@ -1,4 +1,5 @@
-//! The Wireshark dissector of handoff messages shows what was written, and objects to what the parser refuses and nothing else.
+//! Tests that the Wireshark dissector of handoff messages shows the emitted fields, and reports exactly the errors of the
+//! parser.
 
 use super::{ip_packet, raw_capture};
 use bytes::Bytes;

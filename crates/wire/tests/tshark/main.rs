@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 const A: NodeId = NodeId(0);
 const B: NodeId = NodeId(1);
 
-/// A capture of a wireless node and a wired one, with what tshark must make of each packet.
+/// Capture of a wireless node and a wired one, with the expected output of tshark for each packet.
 struct Capture {
     writer: Writer<File>,
     wireless: InterfaceId,
@@ -132,7 +132,7 @@ fn ip_packet(protocol: Protocol, len: usize, payload: impl Fn(&Header, &mut Vec<
     out
 }
 
-/// A capture of these IP packets; gives what `read` gives.
+/// Writes a capture of these IP packets; returns the result of `read` on it.
 fn raw_capture<T>(packets: &[Vec<u8>], read: impl FnOnce(&Path) -> T) -> T {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("raw.pcapng");
@@ -383,7 +383,7 @@ fn tshark_reads_block_acknowledgment_as_it_was_meant() {
     assert!(!flag(&rows[5], 9));
 }
 
-/// The three frames that set an agreement up and end it.
+/// The three frames that set up and end an agreement.
 fn set_up(capture: &mut Capture, ra: MacAddr, ta: MacAddr) {
     let (dialog_token, kind, tid, buffer_size, timeout_tu) = (7, BlockAckKind::Immediate, 6, 64, 98);
     let start = Seq16(4095);

@@ -1,4 +1,4 @@
-//! The Wireshark dissector of questions for what is missing shows what was written, and takes nothing else for a question.
+//! Tests that the Wireshark dissector of NACK options shows the emitted fields, and takes no other option for a NACK.
 
 use super::{ip_packet, raw_capture};
 use bytes::Bytes;

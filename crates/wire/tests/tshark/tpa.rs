@@ -1,4 +1,4 @@
-//! The Wireshark dissector of TPA shows what was written, and objects to what the parser refuses and nothing else.
+//! Tests that the Wireshark dissector of TPA shows the emitted fields, and reports exactly the errors of the parser.
 
 use super::{A, B, ip_packet, raw_capture};
 use bytes::Bytes;
@@ -108,7 +108,7 @@ fn syn() -> Segment<Bytes> {
     }
 }
 
-/// Any segment that makes sense.
+/// Returns a random valid segment.
 fn random_segment(stream: &mut Stream) -> Segment<Bytes> {
     let ack = Ack {
         block: stream.bits() as u16,
@@ -252,7 +252,7 @@ fn extensions_shown(segment: &Segment<Bytes>) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A capture of these packets, to be read with the dissector; gives what `read` gives.
+/// Writes a capture of these packets; returns the result of `read` on it with the dissector.
 fn with_capture<T>(packets: &[Vec<u8>], read: impl Fn(Reading<'_>) -> T) -> T {
     raw_capture(packets, |path| read(dissecting(path)))
 }
@@ -279,7 +279,7 @@ pub(crate) fn every_field_is_shown_as_it_was_written() {
     }
 }
 
-/// The filter name of a rule, a segment, and the bytes that make it break that rule: where, and which.
+/// Filter name of a rule, a segment, and the bytes that make it violate the rule, with their offsets.
 type Broken<'a> = (&'static str, &'a Segment<Bytes>, &'a [(usize, u8)]);
 
 pub(crate) fn every_broken_rule_has_its_name() {
@@ -335,7 +335,7 @@ pub(crate) fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
         let mut all: Vec<_> = segments.iter().map(|segment| damaged(form, segment, &mut stream)).collect();
         let whole = form.emit(&syn());
         all.extend((0..=whole.len()).map(|len| whole[..len].to_vec()));
-        // Wireshark does not show an empty payload to anyone.
+        // Wireshark does not pass an empty payload to a dissector.
         all.retain(|bytes| !bytes.is_empty());
         let packets: Vec<_> = all.iter().map(|bytes| form.packet(bytes)).collect();
         let names = ["_ws.expert.severity", "_ws.lua.error", "tpa.checksum.status"];
@@ -354,7 +354,7 @@ pub(crate) fn what_the_parser_refuses_is_an_error_and_nothing_else_is() {
     }
 }
 
-/// The bytes of a segment after up to three accidents; nine times in ten with a right checksum.
+/// Returns the bytes of a segment after up to three errors; nine times in ten with a correct checksum.
 fn damaged(form: Form, segment: &Segment<Bytes>, stream: &mut Stream) -> Vec<u8> {
     let mut bytes = form.emit(segment);
     for _ in 0..stream.below(4) {
@@ -432,7 +432,7 @@ pub(crate) fn other_ports_are_known_from_the_syn_by_preference_or_by_hand() {
     assert_eq!(with_capture(&native, off), ["IPv4"]);
 }
 
-/// Data the other way.
+/// Returns data in the opposite direction.
 fn answer(src_port: u16, dst_port: u16) -> Vec<u8> {
     let payload = Bytes::from(Form::Udp.emit(&data()));
     let datagram = udp::Datagram { src_port, dst_port, payload };
@@ -473,6 +473,6 @@ pub(crate) fn a_packet_cut_by_the_capture_is_not_called_malformed() {
     ]);
     assert!(rows.iter().all(|row| !row[0].contains(ERROR) && row[1].is_empty() && row[3] != "0"));
     assert!(rows.iter().any(|row| row[2] == "1") && rows.iter().any(|row| row[3] == "2"));
-    // What was on the wire counts, not what is left of it.
+    // The length on the wire counts, not the captured length.
     assert!(rows.iter().any(|row| row[4] == "6"));
 }
