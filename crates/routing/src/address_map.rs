@@ -1,15 +1,15 @@
-//! A map keyed by address: dense entries in insertion order under an open-addressing index.
+//! Map keyed by address: dense entries in insertion order under an open-addressing index.
 //!
-//! A flood makes every node look up the originator of every request it hears; with thousands of nodes each look-up
-//! misses the cache. This map costs two misses where a tree costs one per level, and walks its entries in memory order.
-//! The order depends on nothing but the insertions, so it is the same in every run.
+//! A flood makes every node look up the originator of every request that it receives, and with thousands of nodes each
+//! look-up misses the cache. This map costs two misses, and a tree one per level. It iterates over its entries in memory
+//! order. The order depends on the insertions alone, so it is the same in every run.
 
 use std::net::Ipv4Addr;
 
 const EMPTY: u32 = u32::MAX;
 const SMALLEST_INDEX: usize = 8;
 
-/// Values by address, at most `limit` of them.
+/// Map of at most `limit` values by address.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressMap<V> {
     entries: Vec<(Ipv4Addr, V)>,
@@ -27,7 +27,8 @@ impl<V> AddressMap<V> {
         self.entries.len() >= self.limit as usize
     }
 
-    /// Before memory would grow: throws out what `keep` does not hold for, and grows only if that freed little.
+    /// Makes room before memory would grow: removes entries for which `keep` does not hold, and grows only if that freed
+    /// little.
     pub(crate) fn make_room(&mut self, keep: impl FnMut(Ipv4Addr, &mut V) -> bool) {
         if self.entries.len() < self.entries.capacity() && !self.is_full() {
             return;
@@ -46,7 +47,7 @@ impl<V> AddressMap<V> {
         self.position(address).map(|at| &mut self.entries[at].1)
     }
 
-    /// Adds a value under an address that is not in the map. `false` if the map is full.
+    /// Adds a value under an address that is not in the map. Returns `false` if the map is full.
     pub(crate) fn insert_new(&mut self, address: Ipv4Addr, value: V) -> bool {
         debug_assert!(self.position(address).is_none(), "an address has one entry");
         if self.is_full() {

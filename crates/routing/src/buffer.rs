@@ -16,7 +16,7 @@ pub(crate) struct SendBuffer<M> {
 #[derive(Clone, Debug)]
 struct Waiting<M> {
     destination: Ipv4Addr,
-    /// All packets have the same patience, so the queue is ordered by this.
+    /// All packets have the same maximum waiting time, so the queue is sorted by this.
     expires: Instant,
     packet: M,
 }
@@ -26,7 +26,7 @@ impl<M: Copy> SendBuffer<M> {
         Self { waiting: VecDeque::new(), capacity, patience }
     }
 
-    /// Adds a packet. Returns the oldest one if it had to make room.
+    /// Adds a packet. Returns the oldest one if the buffer was full.
     pub(crate) fn push(&mut self, now: Instant, destination: Ipv4Addr, packet: M) -> Option<M> {
         let full = self.waiting.len() >= usize::from(self.capacity.get());
         let oldest = if full { self.waiting.pop_front() } else { None };
@@ -43,7 +43,7 @@ impl<M: Copy> SendBuffer<M> {
         self.waiting.iter().any(|waiting| waiting.destination == destination && is(&waiting.packet))
     }
 
-    /// Takes out the packets for `destination`, oldest first.
+    /// Removes the packets for `destination`, oldest first.
     pub(crate) fn take(&mut self, destination: Ipv4Addr, mut sink: impl FnMut(M)) {
         self.waiting.retain(|waiting| {
             let take = waiting.destination == destination;
@@ -54,13 +54,13 @@ impl<M: Copy> SendBuffer<M> {
         });
     }
 
-    /// Takes out the oldest packet for `destination`.
+    /// Removes the oldest packet for `destination`.
     pub(crate) fn take_first(&mut self, destination: Ipv4Addr) -> Option<M> {
         let at = self.waiting.iter().position(|waiting| waiting.destination == destination)?;
         self.waiting.remove(at).map(|waiting| waiting.packet)
     }
 
-    /// The oldest packet, if it has waited too long.
+    /// Removes and returns the oldest packet, if it has waited too long.
     pub(crate) fn pop_expired(&mut self, now: Instant) -> Option<M> {
         let oldest = self.waiting.front()?;
         if oldest.expires > now {

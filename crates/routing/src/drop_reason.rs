@@ -5,7 +5,7 @@ use core::fmt;
 /// Reason for which a data packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
-    /// This node was to pass it on and has no route (RFC 3561 §6.11 case ii; RFC 4728 §8.3.6: nor one to salvage it by).
+    /// No route at a relay (RFC 3561 §6.11 case ii; RFC 4728 §8.3.6: and no route for salvaging).
     NoRoute,
     /// No reply answered the route requests (RFC 3561 §6.3; RFC 4728 §8.2.1).
     DiscoveryFailed,
@@ -21,7 +21,7 @@ pub enum DropReason {
     RoutingLoop,
     /// Destination is this node, or no host.
     Unroutable,
-    /// The route that it carries makes no sense here (RFC 4728 §8.1.5).
+    /// Invalid source route (RFC 4728 §8.1.5).
     BadRoute,
     /// Time to live expired.
     TtlExpired,

@@ -1,4 +1,4 @@
-//! Routing: shortest paths that never change, and agents that find them: AODV, OLSR, and DSR.
+//! Routing: static shortest paths, and the routing agents AODV, OLSR, and DSR.
 
 mod address_map;
 pub mod aodv;
@@ -28,7 +28,7 @@ const fn is_host(address: Ipv4Addr) -> bool {
 enum Sighting {
     First,
     Again,
-    /// There is no room to remember it.
+    /// There is no room to record it.
     Full,
 }
 

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 pub(crate) struct Outbox<T, E> {
     pub(crate) transmits: VecDeque<T>,
     pub(crate) events: VecDeque<E>,
-    /// In order of departure; those due at the same instant in the order in which they came. A handful at most.
+    /// Sorted by departure time; messages due at the same instant are in order of arrival. A handful at most.
     later: VecDeque<(Instant, Departure<T, E>)>,
     /// Most messages in `later`.
     limit: usize,
@@ -32,7 +32,7 @@ impl<T, E> Outbox<T, E> {
         }
     }
 
-    /// Sends `transmit` at `due`. `false` if too many messages wait already.
+    /// Sends `transmit` at `due`. Returns `false` if too many messages wait already.
     pub(crate) fn transmit_at(&mut self, due: Instant, transmit: T) -> bool {
         if self.messages_later >= self.limit {
             return false;
@@ -42,12 +42,12 @@ impl<T, E> Outbox<T, E> {
         true
     }
 
-    /// Reports `event` at `due`. Only packets from the bounded buffer come this way.
+    /// Reports `event` at `due`. Only used for packets from the bounded buffer.
     pub(crate) fn report_at(&mut self, due: Instant, event: E) {
         self.insert(due, Departure::Event(event));
     }
 
-    /// Moves what is due into the queues.
+    /// Moves due messages and events into the queues.
     pub(crate) fn depart(&mut self, now: Instant) {
         while self.later.front().is_some_and(|(due, _)| *due <= now) {
             match self.later.pop_front() {
@@ -61,7 +61,7 @@ impl<T, E> Outbox<T, E> {
         }
     }
 
-    /// Number of packets in what has not left.
+    /// Returns the number of data packets in the messages that have not left.
     pub(crate) fn packets(&self, in_transmit: impl Fn(&T) -> bool, in_event: impl Fn(&E) -> bool) -> usize {
         let later = self.later.iter().filter(|(_, departure)| match departure {
             Departure::Transmit(transmit) => in_transmit(transmit),

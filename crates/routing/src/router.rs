@@ -8,11 +8,11 @@ use hopline_wire::udp;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// A routing agent. `M` is the node's handle for a data packet.
+/// Routing agent. `M` is the node's handle for a data packet.
 ///
-/// A node asks [`route`](Self::route) where each data packet goes that is not for itself, hands over what comes from other agents,
-/// and says which transmissions its link layer gave up. After each of these it drains [`transmission`](Self::transmission) and
-/// [`report`](Self::report), and arranges to call [`wake`](Self::wake) when [`next_wake`](Self::next_wake) says.
+/// A node calls [`route`](Self::route) for each data packet that is not for itself, passes on the messages of other agents,
+/// and reports transmissions that its link layer gave up. After each call it drains [`transmission`](Self::transmission) and
+/// [`report`](Self::report), and arranges to call [`wake`](Self::wake) at [`next_wake`](Self::next_wake).
 pub trait Router<M: Copy> {
     /// Decides how to handle a data packet.
     fn route(&mut self, now: Instant, question: Question<M>) -> Decision;
@@ -26,19 +26,19 @@ pub trait Router<M: Copy> {
     /// Records that a packet of any kind arrived from `neighbour`, for this node or for all. Most agents have no use for it.
     fn heard(&mut self, _now: Instant, _neighbour: Ipv4Addr) {}
 
-    /// The link layer gave up on a packet for `neighbour`.
+    /// Handles a packet for `neighbour` that the link layer gave up.
     fn link_failed(&mut self, now: Instant, neighbour: Ipv4Addr, lost: Lost<M>) -> Custody;
 
-    /// Does what is due.
+    /// Handles the timers that are due.
     fn wake(&mut self, now: Instant);
 
     /// Returns the time of the next wake-up; `None`: nothing happens without another input.
     fn next_wake(&self) -> Option<Instant>;
 
-    /// The next message to send.
+    /// Returns the next message to send.
     fn transmission(&mut self, now: Instant) -> Option<Transmission<M>>;
 
-    /// The next thing to tell the node.
+    /// Returns the next report to the node.
     fn report(&mut self) -> Option<Report<M>>;
 }
 
@@ -47,9 +47,9 @@ pub trait Router<M: Copy> {
 pub struct Question<M> {
     /// The packet.
     pub packet: M,
-    /// The node to which the agent is to bring it.
+    /// Destination within the network of the agent.
     pub destination: Ipv4Addr,
-    /// Time to live, as it is to be on the air.
+    /// Time to live on the air.
     pub ttl: u8,
     /// Protocol of the packet, for a header that goes in front of it.
     pub protocol: Protocol,
@@ -64,9 +64,9 @@ pub enum Origin {
     Local,
     /// Another node; the packet is to be forwarded.
     Forwarded {
-        /// The neighbour that handed it to this node.
+        /// Previous hop.
         previous_hop: Ipv4Addr,
-        /// The node that made it: source address of the IP header.
+        /// Source address of the IP header.
         source: Ipv4Addr,
     },
 }
@@ -80,8 +80,8 @@ pub enum Decision {
         /// The neighbour.
         next_hop: Ipv4Addr,
     },
-    /// The agent has it, until it knows a route or behind a header of its own. It comes back in a [`Report`] or in a
-    /// [`Transmission`].
+    /// The agent holds it until it knows a route, or puts it behind a header of its own. It comes back in a [`Report`] or in
+    /// a [`Transmission`].
     Taken,
     /// No transmission. The caller still owns the packet.
     Dropped {
@@ -93,11 +93,11 @@ pub enum Decision {
 /// Message of a routing agent to other agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// AODV's, over UDP.
+    /// AODV message, over UDP.
     Aodv(hopline_wire::aodv::Message),
-    /// OLSR's, over UDP; all that hear it share it.
+    /// OLSR packet, over UDP; shared by all nodes that receive it.
     Olsr(Arc<hopline_wire::olsr::Packet>),
-    /// DSR's options, alone or in front of what another packet carries; all that hear them share them.
+    /// DSR options, alone or in front of the payload of another packet; shared by all nodes that receive them.
     Dsr {
         /// The options.
         header: Arc<hopline_wire::dsr::Header>,
@@ -146,7 +146,7 @@ impl Message {
         }
     }
 
-    /// Appends them.
+    /// Appends the bytes of the message.
     pub fn emit(&self, out: &mut Vec<u8>) {
         match self {
             Self::Aodv(message) => message.emit(out),
@@ -155,7 +155,7 @@ impl Message {
         }
     }
 
-    /// Bytes of the IP packet around it, without what it carries.
+    /// Returns the length of the IP packet with the message, without a data packet behind it.
     pub(crate) fn packet_len(&self) -> usize {
         HEADER_LEN + self.port().map_or(0, |_| udp::HEADER_LEN) + self.wire_len()
     }
@@ -172,14 +172,14 @@ pub struct Packet<M> {
     pub ttl: u8,
     /// The message.
     pub message: Message,
-    /// The data packet behind it. The holder of the packet holds that too.
+    /// Data packet behind the message. The holder of the packet holds the data packet too.
     pub carried: Option<M>,
 }
 
 /// A packet that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received<M> {
-    /// The packet. Of one that was overheard `carried` is not looked at, and should be `None`.
+    /// The packet. `carried` of an overheard packet is ignored, and should be `None`.
     pub packet: Packet<M>,
     /// The neighbour that transmitted it.
     pub from: Ipv4Addr,
@@ -201,27 +201,27 @@ pub enum Receiver {
 pub struct Transmission<M> {
     /// The packet.
     pub packet: Packet<M>,
-    /// The neighbour to hand it to, or [`Ipv4Addr::BROADCAST`].
+    /// The next hop, or [`Ipv4Addr::BROADCAST`].
     pub next_hop: Ipv4Addr,
-    /// Bytes of the packet, its IP header included; of one that carries another, the bytes that it adds to that one.
+    /// Bytes of the packet, its IP header included; with a data packet behind the message, the bytes that it adds to that.
     pub len: usize,
 }
 
 /// Transmission that the link layer gave up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost<M> {
-    /// A data packet as it is.
+    /// A data packet alone.
     Data {
         /// The packet.
         packet: M,
-        /// The node to which the agent was to bring it.
+        /// Destination within the network of the agent.
         destination: Ipv4Addr,
-        /// The node that made it.
+        /// Source of the packet.
         source: Ipv4Addr,
         /// Hops it has taken from its source to this node; 0 at the source.
         travelled: u8,
     },
-    /// A packet of the routing protocol, and what it carries.
+    /// A packet of the routing protocol, with the data packet behind it.
     Message(Packet<M>),
 }
 
@@ -231,7 +231,7 @@ pub enum Lost<M> {
 pub enum Custody {
     /// The agent has the data packet, and will send or drop it.
     Taken,
-    /// The caller still has it, if there is one.
+    /// The caller still holds the data packet, if there is one.
     Refused,
 }
 
@@ -245,7 +245,7 @@ pub enum Report<M> {
         /// The neighbour to send it to.
         next_hop: Ipv4Addr,
     },
-    /// A data packet has arrived at the node to which agents were to bring it: here.
+    /// A data packet has arrived at this node, its destination.
     Deliver {
         /// The packet.
         packet: M,
@@ -283,7 +283,7 @@ pub enum Report<M> {
 pub enum Purged {
     /// Dropped.
     Dropped,
-    /// The agent is told of each as of one that the link layer gave up.
+    /// The agent is informed of each packet as one that the link layer gave up.
     Failed,
 }
 
@@ -299,7 +299,7 @@ pub enum Agent<M> {
     Dsr(dsr::Dsr<M>),
 }
 
-/// Does the same with an agent of any kind.
+/// Calls the same method of an agent of any kind.
 macro_rules! each {
     ($self:expr, $agent:ident => $what:expr) => {
         match $self {
@@ -311,7 +311,7 @@ macro_rules! each {
 }
 
 impl<M: Copy> Agent<M> {
-    /// Number of data packets that it has [taken](Decision::Taken) and not given back.
+    /// Returns the number of data packets that it has [taken](Decision::Taken) and not given back.
     #[must_use]
     pub fn held(&self) -> usize {
         match self {

@@ -1,4 +1,4 @@
-//! Shortest paths of a graph that does not change, computed once.
+//! Shortest paths of a static graph, computed once.
 
 use hopline_core::NodeId;
 use std::collections::VecDeque;
@@ -54,8 +54,8 @@ impl StaticRoutes {
         routes
     }
 
-    /// The neighbour of `from` on the way to `to`. `None` if there is no way, if `from` is `to`, or if routes to `to`
-    /// were not asked for.
+    /// Returns the neighbour of `from` on the path to `to`. `None` if there is no path, if `from` is `to`, or if routes to
+    /// `to` were not requested.
     #[must_use]
     pub fn next_hop(&self, from: NodeId, to: NodeId) -> Option<NodeId> {
         let nodes = self.column.len();
@@ -67,7 +67,8 @@ impl StaticRoutes {
         (next != NONE).then_some(NodeId(next))
     }
 
-    /// Hops from `from` to `to`: 0 if they are the same node, `None` where [`next_hop`](Self::next_hop) has no answer.
+    /// Returns the hops from `from` to `to`: 0 if they are the same node, `None` if [`next_hop`](Self::next_hop) has no
+    /// result.
     #[must_use]
     pub fn hops(&self, from: NodeId, to: NodeId) -> Option<u32> {
         let (mut at, mut hops) = (from, 0);
@@ -109,7 +110,7 @@ impl Reversed {
     }
 }
 
-/// Working memory of one breadth-first search, kept from one destination to the next.
+/// Working memory of one breadth-first search, reused for the next destination.
 struct Search {
     hops: Vec<u32>,
     weight: Vec<u64>,

@@ -30,12 +30,12 @@ impl LinkSensing {
 /// HELLO messages (RFC 3561 §6.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// HELLO_INTERVAL: a node that has broadcast nothing for this long says HELLO. Not zero. Default 1 s.
+    /// HELLO_INTERVAL: a node without a broadcast for this long sends a HELLO. Not zero. Default 1 s.
     pub interval: Duration,
-    /// ALLOWED_HELLO_LOSS: a neighbour unheard for this many intervals, and for `slack`, is gone. Default 2.
+    /// ALLOWED_HELLO_LOSS: a neighbour that was silent for this many intervals, and for `slack`, is lost. Default 2.
     pub allowed_loss: u8,
-    /// Addition to the silence that is allowed, so that a HELLO that waits for its jitter, in a queue or for the medium is not
-    /// taken for a lost one. Of half an interval, the default, no delay below half an interval counts as a loss, and the loss of
+    /// Addition to the permitted silence, so that a HELLO delayed by jitter, a queue or the medium does not count as lost.
+    /// With half an interval, the default, a delay below half an interval never counts as a loss, and the loss of
     /// `allowed_loss` HELLOs in a row always does. RFC 3561: 0. AODV-UU: 50 ms (`HELLO_DELAY` in `aodv_hello.c`).
     pub slack: Duration,
     /// Nodes that send HELLO messages. Default [`HelloWhen::OnActiveRoute`].
@@ -47,8 +47,8 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// The letter of §6.9 with the defaults of §10. A check follows the other after exactly HELLO_INTERVAL, and a neighbour may be
-    /// unheard for exactly ALLOWED_HELLO_LOSS intervals: after one lost HELLO the next must not be late.
+    /// The letter of §6.9 with the defaults of §10. Checks follow each other after exactly HELLO_INTERVAL, and a neighbour
+    /// may be silent for exactly ALLOWED_HELLO_LOSS intervals: after one lost HELLO the next must not be late.
     pub const RFC3561: Self = Self {
         interval: Duration::from_secs(1),
         allowed_loss: 2,
@@ -58,8 +58,9 @@ impl Hello {
         sign_of_life: SignOfLife::AnyPacket,
     };
 
-    /// AODV-UU 0.9.6 on Linux with its default options: `aodv_hello.c`, `aodv_neighbor.c`, `params.h`, `main.c`. Two jittered
-    /// intervals are 0 to 100 ms longer than 2 s, so that in half of all cases its slack is too short for one lost HELLO.
+    /// AODV-UU 0.9.6 on Linux with its default options: `aodv_hello.c`, `aodv_neighbor.c`, `params.h`, `main.c`. Two
+    /// jittered intervals are 0 to 100 ms longer than 2 s. In half of all cases its slack is therefore too short for one
+    /// lost HELLO.
     pub const AODV_UU: Self = Self {
         slack: Duration::from_millis(50),
         when: HelloWhen::Always,
@@ -68,7 +69,7 @@ impl Hello {
         ..Self::RFC3561
     };
 
-    /// Returns HELLO messages in such an interval, of which two in a row must be lost before a neighbour is given up.
+    /// Returns HELLO messages with this interval; a neighbour is given up after two losses in a row.
     #[must_use]
     pub const fn every(interval: Duration) -> Self {
         Self {
@@ -85,7 +86,7 @@ impl Hello {
         self.interval.saturating_mul(self.allowed_loss as u64)
     }
 
-    /// Returns how long a neighbour may be silent.
+    /// Returns the permitted silence of a neighbour.
     #[must_use]
     pub fn patience(&self) -> Duration {
         self.lifetime() + self.slack
@@ -131,11 +132,10 @@ pub enum Search {
     /// RFC 3561 §6.4 and §6.3: rings from `ttl_start` (or beyond the last known distance) up to `ttl_threshold`, each
     /// waiting RING_TRAVERSAL_TIME; then the whole network, waiting NET_TRAVERSAL_TIME, doubled for every retry.
     Rfc,
-    /// ns-2.35: the whole network at once for a destination to which no route was ever known (its "last hop count"
-    /// starts at infinity); rings around the last known distance otherwise. Waits twice the time to live times the
-    /// mean time a hop took in the last three discoveries (at first NODE_TRAVERSAL_TIME), times the number of
-    /// network-wide attempts so far, at most `longest_wait`. After the last attempt the destination is let alone for
-    /// `longest_wait`.
+    /// ns-2.35: the whole network at once for a destination without any earlier route (its "last hop count" starts at
+    /// infinity); rings around the last known distance otherwise. The timeout is twice the time to live, times the mean time
+    /// per hop in the last three discoveries (at first NODE_TRAVERSAL_TIME), times the number of network-wide attempts so
+    /// far, at most `longest_wait`. After the last attempt no request is sent for `longest_wait`.
     Ns2 {
         /// MAX_RREQ_TIMEOUT. ns-2: 10 s.
         longest_wait: Duration,
@@ -195,7 +195,7 @@ pub enum ReplySequence {
 pub enum Answering {
     /// Relays with a fresh route, and the destination.
     Relays,
-    /// The same; and a relay that answers tells the destination (G flag, RFC 3561 §6.6.3).
+    /// The same. A relay that answers also informs the destination (G flag, RFC 3561 §6.6.3).
     RelaysGratuitous,
     /// The destination only (D flag).
     DestinationOnly,
@@ -210,14 +210,14 @@ pub enum ReplyAck {
     Always,
 }
 
-/// Repair of a broken route by the node that saw it break.
+/// Repair of a broken route by the node at the break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalRepair {
-    /// No: the route is given up and its users are told.
+    /// No repair: the route is given up and its precursors are informed.
     Off,
     /// RFC 3561 §6.12.
     Rfc {
-        /// MAX_REPAIR_TTL: destinations farther than this are given up, in hops. Default 0.3 · NET_DIAMETER.
+        /// MAX_REPAIR_TTL: routes longer than this are not repaired, in hops. Default 0.3 · NET_DIAMETER.
         max_hops: u8,
         /// LOCAL_ADD_TTL: margin of the request's time to live. Default 2.
         add_ttl: u8,
@@ -240,7 +240,7 @@ impl LocalRepair {
     }
 }
 
-/// The sequence number for which a repairing node asks.
+/// Sequence number in the request of a repairing node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepairNumber {
     /// One more than that of the broken route, as after any break (RFC 3561 §6.12). A node with a route through the broken
@@ -316,7 +316,7 @@ impl Encapsulation {
     }
 }
 
-/// Bounds on memory. What does not fit is refused and counted.
+/// Bounds on memory. Entries beyond them are refused and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Routes. Default 65,536.
@@ -354,22 +354,22 @@ impl Default for Limits {
 pub struct Config {
     /// Detection of link failures. Default: link layer.
     pub link_sensing: LinkSensing,
-    /// ACTIVE_ROUTE_TIMEOUT: how long a route lives after a packet used it. RFC 3 s, ns-2 10 s.
+    /// ACTIVE_ROUTE_TIMEOUT: lifetime of a route after its last use. RFC 3 s, ns-2 10 s.
     pub active_route_timeout: Duration,
     /// MY_ROUTE_TIMEOUT: lifetime in the replies of a destination. RFC 6 s, ns-2 10 s.
     pub my_route_timeout: Duration,
-    /// DELETE_PERIOD: how long a broken route is remembered. RFC 5 · max(ACTIVE_ROUTE_TIMEOUT, HELLO_INTERVAL) =
-    /// 15 s; ns-2 for ever ([`Duration::MAX`]). Too short a period endangers loop freedom.
+    /// DELETE_PERIOD: time for which a broken route is kept. RFC 5 · max(ACTIVE_ROUTE_TIMEOUT, HELLO_INTERVAL) = 15 s; ns-2
+    /// for ever ([`Duration::MAX`]). Too short a period endangers loop freedom.
     pub delete_period: Duration,
     /// NET_DIAMETER: most hops of any path, and the time to live of network-wide requests. RFC 35, ns-2 30.
     pub net_diameter: u8,
     /// NODE_TRAVERSAL_TIME: conservative time for one hop. RFC 40 ms, ns-2 30 ms.
     pub node_traversal_time: Duration,
-    /// PATH_DISCOVERY_TIME: how long a request is remembered. RFC 2 · NET_TRAVERSAL_TIME = 5.6 s, ns-2 6 s.
+    /// PATH_DISCOVERY_TIME: time for which a request is remembered. RFC 2 · NET_TRAVERSAL_TIME = 5.6 s, ns-2 6 s.
     pub path_discovery_time: Duration,
-    /// BLACKLIST_TIMEOUT: how long requests of a one-way neighbour are ignored. RFC 5.6 s.
+    /// BLACKLIST_TIMEOUT: time for which requests of a neighbour with a unidirectional link are ignored. RFC 5.6 s.
     pub blacklist_timeout: Duration,
-    /// NEXT_HOP_WAIT: how long an RREP-ACK may take. RFC NODE_TRAVERSAL_TIME + 10 ms.
+    /// NEXT_HOP_WAIT: timeout of an RREP-ACK. RFC NODE_TRAVERSAL_TIME + 10 ms.
     pub next_hop_wait: Duration,
     /// Reach and timeouts of discoveries.
     pub search: Search,
@@ -387,8 +387,9 @@ pub struct Config {
     pub rreq_rate_limit: Option<NonZeroU16>,
     /// RERR_RATELIMIT: route errors per second; `None`: no limit. RFC 10, ns-2 none.
     pub rerr_rate_limit: Option<NonZeroU16>,
-    /// Broadcasts that answer a broadcast, relayed requests and route errors, wait a random time below this, so that neighbours
-    /// that heard the same do not collide (RFC 5148 §5.3). RFC 3561 says nothing; 10 ms as ns-2.
+    /// Jitter of broadcasts that respond to a broadcast (relayed requests and route errors): each waits a random time below
+    /// this. It keeps neighbours that received the same broadcast from colliding (RFC 5148 §5.3). RFC 3561 says nothing; 10
+    /// ms as ns-2.
     pub broadcast_jitter: Duration,
     /// Jitter of broadcasts that this node originates (requests, route errors, HELLO messages): each waits a random time
     /// below this. It keeps neighbours from colliding each time if their applications or timers act at the same instant (RFC
@@ -416,8 +417,8 @@ pub struct Config {
     pub control_failure: ControlFailure,
     /// Time at which expiry takes effect.
     pub ageing: Ageing,
-    /// Packets that wait for routes, all destinations together; the oldest gives way. 64, as ns-2 (the RFC leaves it
-    /// open).
+    /// Packets that wait for routes, all destinations together; a new one displaces the oldest. 64, as ns-2 (the RFC leaves
+    /// it open).
     pub buffer_packets: NonZeroU16,
     /// Longest time a packet waits for a route. 30 s, as ns-2 (the RFC leaves it open).
     pub buffer_time: Duration,
@@ -436,7 +437,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// RFC 3561 with the defaults of its §10, links sensed by the link layer, local repair off.
+    /// Returns RFC 3561 with the defaults of its §10, link-layer feedback, and without local repair.
     #[must_use]
     pub fn rfc3561() -> Self {
         Self {
@@ -484,7 +485,7 @@ impl Config {
         Self { link_sensing: LinkSensing::Hello(Hello::RFC3561), ttl_start: 2, ..Self::rfc3561() }
     }
 
-    /// RFC 3561 with the HELLO messages and the patience of AODV-UU ([`Hello::AODV_UU`]).
+    /// Returns RFC 3561 with the HELLO messages and the permitted silence of AODV-UU ([`Hello::AODV_UU`]).
     #[must_use]
     pub fn aodv_uu() -> Self {
         Self { link_sensing: LinkSensing::Hello(Hello::AODV_UU), ..Self::rfc3561_hello() }

@@ -1,4 +1,4 @@
-//! Searching for routes: requests of this node, retries, success and failure (RFC 3561 §6.3, §6.4).
+//! Route discovery: requests of this node, retries, success and failure (RFC 3561 §6.3, §6.4).
 
 use super::config::{Ageing, Answering, Search as Method};
 use super::machine::Aodv;
@@ -12,7 +12,7 @@ use hopline_wire::aodv::{Message, Rreq};
 use std::net::Ipv4Addr;
 
 impl<M: Copy> Aodv<M> {
-    /// Makes sure that a route to `destination` is being looked for.
+    /// Ensures that a discovery for `destination` is in progress.
     pub(super) fn seek(&mut self, now: Instant, destination: Ipv4Addr) {
         let ageing = self.config.ageing;
         let Some(search) = self.searches.begin(destination) else {
@@ -32,7 +32,7 @@ impl<M: Copy> Aodv<M> {
         self.attempt(now, destination);
     }
 
-    /// Makes sure that the search for a route under repair goes on when its next attempt is due.
+    /// Ensures that the discovery of a route under repair continues when its next attempt is due.
     pub(super) fn keep_seeking(&mut self, now: Instant, destination: Ipv4Addr) {
         if let Some(search) = self.searches.begin(destination)
             && search.phase == Phase::Idle
@@ -54,7 +54,7 @@ impl<M: Copy> Aodv<M> {
         }
     }
 
-    /// Broadcasts a request, unless there were too many in the last second: then the attempt waits its turn.
+    /// Broadcasts a request. Above the rate limit, the attempt is postponed.
     pub(super) fn request(&mut self, now: Instant, destination: Ipv4Addr, ttl: u8, wait: Duration) {
         let permitted = self.request_rate.take(now);
         let due = self.departure(now, self.config.originated_jitter);
@@ -80,7 +80,7 @@ impl<M: Copy> Aodv<M> {
             originator_seq: self.seq,
         };
         self.stats.requests_originated += 1;
-        // If there is no room, the search goes on as after a request that was lost.
+        // Without room, the search continues as after a lost request.
         self.broadcast(now, due, Message::Rreq(request), ttl);
     }
 
@@ -130,7 +130,7 @@ impl<M: Copy> Aodv<M> {
         self.repair_failed(now, destination);
     }
 
-    /// A valid route to `destination` has come about: ends the search for it and lets the packets go.
+    /// Ends the search after a valid route to `destination` was learnt, and releases the packets.
     pub(super) fn found(&mut self, now: Instant, destination: Ipv4Addr, answered: Answered) {
         if self.searches.is_empty() {
             return; // the common case in a flood
@@ -157,7 +157,7 @@ impl<M: Copy> Aodv<M> {
         self.release(now, destination, next_hop, answered);
     }
 
-    /// Lets the packets for `destination` go. ns-2 spaces them out if a reply opened the way.
+    /// Releases the packets for `destination`. ns-2 spaces them out if a reply caused the route.
     fn release(&mut self, now: Instant, destination: Ipv4Addr, next_hop: Ipv4Addr, answered: Answered) {
         let spacing = match answered {
             Answered::ByReply | Answered::ByReplyToOther => self.config.release_spacing,

@@ -14,7 +14,7 @@ use std::net::Ipv4Addr;
 /// Most destinations in one message: the count is a byte (§5.3).
 const MOST_DESTINATIONS: usize = 255;
 
-/// Routes that are gone, and whom to tell.
+/// Lost routes, and the precursors to inform.
 #[derive(Debug, Default)]
 pub(super) struct Casualties {
     unreachable: Vec<(Ipv4Addr, Seq32)>,
@@ -34,12 +34,12 @@ impl Casualties {
 pub(super) enum Cause {
     /// A link failed here, or a packet has no route.
     Local,
-    /// A neighbour reported it. All its neighbours heard that at the same instant.
+    /// A neighbour reported it. All its neighbours received the report at the same instant.
     Reported,
 }
 
 impl<M: Copy> Aodv<M> {
-    /// The link layer gave up on `neighbour`.
+    /// Handles a link failure to `neighbour` that the link layer reported.
     pub(super) fn handle_link_failure(&mut self, now: Instant, neighbour: Ipv4Addr, carried: Carried<M>) {
         let believed = match (self.config.link_sensing, &carried) {
             (LinkSensing::Hello(_), _) => false,
@@ -69,7 +69,7 @@ impl<M: Copy> Aodv<M> {
                     self.drop_packet(packet, DropReason::LinkFailure);
                 }
             }
-            // §6.8: a reply that fails betrays a one-way link.
+            // §6.8: a failed reply reveals a unidirectional link.
             Carried::Reply => {
                 self.ack_waits.acknowledged(neighbour);
                 self.blacklist.add(now, neighbour, now + self.config.blacklist_timeout);
@@ -79,7 +79,7 @@ impl<M: Copy> Aodv<M> {
         self.link_broken(now, neighbour, spared);
     }
 
-    /// §6.11 case i: ends every route over `neighbour`, except the one that is being repaired.
+    /// Ends every route over `neighbour`, except the one under repair (§6.11 case i).
     pub(super) fn link_broken(&mut self, now: Instant, neighbour: Ipv4Addr, spared: Option<Ipv4Addr>) {
         self.stats.links_broken += 1;
         self.watch.forget(neighbour);
@@ -110,7 +110,7 @@ impl<M: Copy> Aodv<M> {
         casualties
     }
 
-    /// §6.11 case ii: a neighbour sends packets for a destination to which there is no route.
+    /// Reports packets of a neighbour for a destination without a route (§6.11 case ii).
     pub(super) fn report_no_route(&mut self, now: Instant, destination: Ipv4Addr, previous_hop: Ipv4Addr) {
         let mut casualties = Casualties::default();
         match self.routes.get(now, destination) {
@@ -125,7 +125,7 @@ impl<M: Copy> Aodv<M> {
         self.send_error(now, casualties, Cause::Local);
     }
 
-    /// §6.11 case iii: a neighbour lost routes.
+    /// Handles a route error of a neighbour (§6.11 case iii).
     pub(super) fn handle_error(&mut self, now: Instant, from: Ipv4Addr, error: &Rerr) {
         let mut casualties = Casualties::default();
         let mut struck = 0;
@@ -137,7 +137,7 @@ impl<M: Copy> Aodv<M> {
             };
             struck += 1;
             if error.no_delete {
-                // §6.12: the route goes on, longer than before. Users are told and nothing else changes.
+                // §6.12: the route continues with a greater length. Precursors are informed and nothing else changes.
                 casualties.add(destination, Some(seq), route.precursors());
                 continue;
             }
@@ -171,7 +171,7 @@ impl<M: Copy> Aodv<M> {
         self.send_errors(now, casualties, cause, Deletion::Asked);
     }
 
-    /// Tells the users of lost routes: the only one by unicast, several by broadcast.
+    /// Sends route errors to the precursors of lost routes: by unicast to a single one, by broadcast to several.
     pub(super) fn send_errors(
         &mut self,
         now: Instant,

@@ -9,9 +9,9 @@ use hopline_core::Instant;
 use std::net::Ipv4Addr;
 
 impl<M: Copy> Aodv<M> {
-    /// Decides where a data packet goes, and renews the routes it uses. Drain the outputs afterwards.
+    /// Decides how to handle a data packet, and renews the routes that it uses. Drain the outputs afterwards.
     ///
-    /// Packets for this node itself are delivered, and broadcasts sent, without asking.
+    /// Packets for this node itself are delivered, and broadcasts are sent, without this call.
     pub fn route(&mut self, now: Instant, destination: Ipv4Addr, origin: Origin, packet: M) -> Decision {
         let decision = self.decide(now, destination, origin, packet);
         self.rearm();
@@ -48,7 +48,7 @@ impl<M: Copy> Aodv<M> {
         }
     }
 
-    /// §6.2: the routes to destination, next hop, source and previous hop live on.
+    /// Renews the routes to destination, next hop, source and previous hop (§6.2).
     fn renew_path(&mut self, now: Instant, destination: Ipv4Addr, next_hop: Ipv4Addr, origin: Origin) {
         let until = now + self.config.active_route_timeout;
         self.renew(now, destination, until);

@@ -14,7 +14,7 @@ use std::net::Ipv4Addr;
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 
 impl<M: Copy> Aodv<M> {
-    /// A reply that was broadcast is a HELLO about its sender.
+    /// Handles a broadcast reply, which is a HELLO of its sender.
     pub(super) fn handle_hello(&mut self, now: Instant, from: Ipv4Addr, hello: &Rrep) {
         if hello.destination != from {
             return self.stats.ignore(Ignored::BadAddress);
@@ -39,7 +39,7 @@ impl<M: Copy> Aodv<M> {
         }
     }
 
-    /// Returns whether any packet of a neighbour shows that it is there.
+    /// Returns whether any packet of a neighbour ends its silence.
     pub(super) fn counts_any_packet(&self) -> bool {
         self.config.link_sensing.hello().is_some_and(|hello| hello.sign_of_life == SignOfLife::AnyPacket)
     }
@@ -47,7 +47,7 @@ impl<M: Copy> Aodv<M> {
     pub(super) fn say_hello(&mut self, now: Instant) {
         let Some(hello) = self.config.link_sensing.hello().copied() else { return };
         let interval = hello.interval.max(SHORTEST_INTERVAL);
-        // Any broadcast of the last interval has told the neighbours as much.
+        // Any broadcast of the last interval has had the same effect on the neighbours.
         let quiet = now.since(self.last_broadcast) >= interval || self.last_broadcast == Instant::ZERO;
         let next = self.next_hello(now, hello, interval, quiet);
         self.timers.set(Timer::Hello, next);
@@ -74,7 +74,7 @@ impl<M: Copy> Aodv<M> {
         self.broadcast(now, due, Message::Rrep(message), 1);
     }
 
-    /// Returns when this node considers its next HELLO. `quiet`: the last interval passed without a broadcast.
+    /// Returns the time at which this node considers its next HELLO. `quiet`: the last interval passed without a broadcast.
     fn next_hello(&mut self, now: Instant, hello: Hello, interval: Duration, quiet: bool) -> Instant {
         let HelloSchedule::AfterBroadcast { jitter } = hello.schedule else { return now + interval };
         let middle = if quiet { now + interval } else { self.last_broadcast + interval };
@@ -83,7 +83,7 @@ impl<M: Copy> Aodv<M> {
         }
         let half = Duration::from_nanos(jitter.as_nanos() / 2);
         let drawn = self.stream.duration_below(jitter);
-        // AODV-UU puts a HELLO off by what would bring it into the past.
+        // AODV-UU postpones a HELLO by the amount that would move it into the past.
         if drawn < half && middle.since(now) < half - drawn {
             return middle + (half - drawn);
         }
@@ -96,7 +96,7 @@ impl<M: Copy> Aodv<M> {
         self.routes.iter().any(|(destination, route)| active(route, destination))
     }
 
-    /// §6.9: a neighbour not heard for ALLOWED_HELLO_LOSS intervals, and the slack, is gone.
+    /// Gives up neighbours that were silent for ALLOWED_HELLO_LOSS intervals and the slack (§6.9).
     pub(super) fn lose_silent_neighbours(&mut self, now: Instant) {
         let Some(patience) = self.config.link_sensing.hello().map(|hello| hello.patience()) else { return };
         while let Some(neighbour) = self.watch.take_silent(now, patience) {

@@ -1,4 +1,4 @@
-//! The machine: its state, its inputs and outputs. What it does with them is in the files beside this one.
+//! AODV machine: state, inputs and outputs. The processing is in the other files of this directory.
 
 use super::config::Config;
 use super::neighbours::{AckWaits, Blacklist, Watch};
@@ -16,10 +16,10 @@ use hopline_wire::aodv::Message;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// The AODV machine of one node. `M` is the node's handle for a data packet.
+/// AODV machine of one node. `M` is the node's handle for a data packet.
 ///
-/// Besides the inputs of [`Machine`], the node calls [`route`](Self::route) for every data packet that is not for
-/// itself, and [`handle_signal`](Machine::handle_signal) for every unicast frame that its link layer gave up.
+/// Besides the inputs of [`Machine`], the node calls [`route`](Self::route) for every data packet that is not for itself,
+/// and [`handle_signal`](Machine::handle_signal) for every unicast frame that its link layer gave up.
 #[derive(Clone, Debug)]
 pub struct Aodv<M> {
     /// Shared: thousands of nodes with the same parameters read the same memory.
@@ -53,7 +53,7 @@ pub struct RouteView {
     pub destination: Ipv4Addr,
     /// Next hop.
     pub next_hop: Ipv4Addr,
-    /// Hops to the destination; of a route that is not valid, hops when it last was.
+    /// Hops to the destination; for an invalid route, hops when it was last valid.
     pub hops: u8,
     /// The destination's sequence number, if ever learnt.
     pub seq: Option<Seq32>,
@@ -70,7 +70,7 @@ impl<M: Copy> Aodv<M> {
         let config = config.into();
         let mut timers = TimerTable::new();
         if let Some(hello) = config.link_sensing.hello() {
-            // A random phase, so that neighbours that start together do not speak together.
+            // A random phase, so that neighbours that start together do not send together.
             timers.set(Timer::Hello, Instant::ZERO + stream.duration_below(hello.interval));
         }
         Self {
@@ -114,7 +114,7 @@ impl<M: Copy> Aodv<M> {
         &self.stats
     }
 
-    /// Number of data packets that it has: those that wait for a route, and those that have not left yet.
+    /// Returns the number of data packets that it holds: those that wait for a route, and those that have not left yet.
     pub(crate) fn held(&self) -> usize {
         let of_event = |event: &Event<M>| matches!(event, Event::Release { .. } | Event::Drop { .. });
         self.buffer.len() + self.outbox.packets(|_message| false, of_event)
@@ -158,13 +158,13 @@ impl<M: Copy> Aodv<M> {
         self.outbox.transmits.push_back(transmit);
     }
 
-    /// Returns when a broadcast leaves that waits a random time below `jitter`.
+    /// Returns the departure time of a broadcast with a random delay below `jitter`.
     pub(super) fn departure(&mut self, now: Instant, jitter: Duration) -> Instant {
-        // Presets without jitter draw nothing, so that their other delays stay what they are.
+        // Presets without jitter draw nothing, so that their other random delays are unchanged.
         if jitter.is_zero() { now } else { now + self.stream.duration_below(jitter) }
     }
 
-    /// Broadcasts a message at `due`. `false` if too many wait already.
+    /// Broadcasts a message at `due`. Returns `false` if too many wait already.
     pub(super) fn broadcast(&mut self, now: Instant, due: Instant, message: Message, ttl: u8) -> bool {
         self.last_broadcast = now;
         let transmit = self.addressed(message, Ipv4Addr::BROADCAST, ttl);
@@ -257,7 +257,7 @@ impl<M: Copy> Machine for Aodv<M> {
                 self.handle_link_failure(now, neighbour, carried);
                 self.rearm();
             }
-            // A deadline that is now too early finds out when it comes.
+            // A deadline that is now too early is corrected when it expires.
             Signal::NeighbourHeard { neighbour } if self.counts_any_packet() => {
                 self.watch.heard(now, neighbour);
             }

@@ -1,10 +1,10 @@
-//! AODV, the ad hoc on-demand distance vector protocol (RFC 3561), as a machine for one node.
+//! AODV, the ad hoc on-demand distance vector protocol (RFC 3561), as a state machine for one node.
 //!
-//! The machine decides where data packets go; it never sees more of them than a `Copy` handle `M`. It holds the packets
-//! that wait for a route and gives every one of them back, in [`Event::Release`] or [`Event::Drop`].
+//! The machine decides how data packets are routed; it sees no more of them than a `Copy` handle `M`. It holds the packets
+//! that wait for a route and returns every one of them, in [`Event::Release`] or [`Event::Drop`].
 //!
-//! Not here: multicast, route aggregation by prefix, several interfaces (§7, §8), and the waiting after a reboot
-//! (§6.13): a node that lost its state is a new machine, which a driver should start DELETE_PERIOD later.
+//! Not implemented: multicast, route aggregation by prefix, several interfaces (§7, §8), and the waiting after a reboot
+//! (§6.13). A node that lost its state is a new machine, which a driver should start DELETE_PERIOD later.
 
 pub mod config;
 mod discovery;

@@ -3,7 +3,7 @@
 use hopline_core::{Duration, Instant};
 use std::net::Ipv4Addr;
 
-/// Neighbours that said HELLO, and when each was last heard (RFC 3561 §6.9).
+/// Neighbours that sent HELLO messages, and the time each was last heard (RFC 3561 §6.9).
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
     list: Vec<(Ipv4Addr, Instant)>,
@@ -17,7 +17,7 @@ impl Watch {
         Self { list: Vec::new(), limit: limit as usize, deadline: None }
     }
 
-    /// Notes that `neighbour` was heard, if it is watched.
+    /// Records that `neighbour` was heard, if it is watched.
     pub(super) fn heard(&mut self, now: Instant, neighbour: Ipv4Addr) {
         if let Some((_, last)) = self.list.iter_mut().find(|(other, _)| *other == neighbour) {
             *last = now;
@@ -37,12 +37,12 @@ impl Watch {
         self.list.retain(|(other, _)| *other != neighbour);
     }
 
-    /// Takes out a neighbour that has been silent for longer than `patience`.
+    /// Removes a neighbour that has been silent for longer than `patience`.
     pub(super) fn take_silent(&mut self, now: Instant, patience: Duration) -> Option<Ipv4Addr> {
         let silent = self.list.iter().position(|(_, last)| *last + patience < now);
         let neighbour = silent.map(|at| self.list.remove(at).0);
         if neighbour.is_none() {
-            // §6.9 counts silence of more than the patience; wake just after it.
+            // §6.9 requires a silence longer than the permitted one; wake just after it.
             let earliest = self.list.iter().map(|(_, last)| *last + patience).min();
             self.deadline = earliest.map(|at| at + Duration::from_nanos(1));
         }
@@ -97,7 +97,7 @@ impl AckWaits {
         }
     }
 
-    /// An RREP-ACK does not say which reply it confirms: any will do.
+    /// An RREP-ACK does not name the reply that it confirms, so any counts.
     pub(super) fn acknowledged(&mut self, neighbour: Ipv4Addr) {
         self.list.retain(|(other, _)| *other != neighbour);
     }

@@ -7,7 +7,7 @@
 use hopline_core::Instant;
 use std::net::Ipv4Addr;
 
-/// Most routes with a renewal here: somewhat more than most nodes have neighbours.
+/// Capacity: somewhat more than most nodes have neighbours.
 const CAPACITY: usize = 16;
 
 /// Neighbours with a valid route, and the expiry times. The routes have not been looked up since.
@@ -16,7 +16,7 @@ pub(super) struct Renewals {
     /// Stored apart from the times: a neighbour found here is mostly in the first cache line. Free places are unspecified.
     neighbours: [Ipv4Addr; CAPACITY],
     until: [Instant; CAPACITY],
-    /// The place that is taken next.
+    /// Place to be taken next.
     next: usize,
 }
 

@@ -28,7 +28,7 @@ impl RepairEnds {
         self.due.front().map(|(at, _)| *at)
     }
 
-    /// Sets a timer. One too many takes the place of the last.
+    /// Sets a timer. Above the limit, it replaces the last one.
     fn add(&mut self, at: Instant, destination: Ipv4Addr) {
         if self.due.len() >= self.limit {
             self.due.pop_back();
@@ -43,8 +43,8 @@ impl RepairEnds {
 }
 
 impl<M: Copy> Aodv<M> {
-    /// Starts or continues the repair of the route to `destination`, on which a packet that had `travelled` so many
-    /// hops met the broken link to `neighbour`. Returns whether the packet may wait for the result.
+    /// Starts or continues the repair of the route to `destination`, after a packet that had `travelled` this many hops met
+    /// the broken link to `neighbour`. Returns whether the packet may wait for the result.
     pub(super) fn repair(
         &mut self,
         now: Instant,
@@ -90,7 +90,7 @@ impl<M: Copy> Aodv<M> {
         self.request(now, destination, ttl, self.config.ring_traversal_time(ttl));
     }
 
-    /// ns-2: by an ordinary discovery, to which every further packet that fails is an occasion.
+    /// Repairs by an ordinary discovery, which every further failed packet can start (ns-2).
     fn repair_past_half_way(
         &mut self,
         now: Instant,
@@ -125,7 +125,7 @@ impl<M: Copy> Aodv<M> {
         }
     }
 
-    /// The discovery for a repair failed or lost its purpose.
+    /// Handles the failure of a repair's discovery, or the loss of its purpose.
     pub(super) fn repair_failed(&mut self, now: Instant, destination: Ipv4Addr) {
         match self.config.local_repair {
             LocalRepair::WhenPastHalfWay { end: RepairEnd::Ns2AbsoluteTimer, .. } => {}
@@ -133,7 +133,7 @@ impl<M: Copy> Aodv<M> {
         }
     }
 
-    /// A repair succeeded. If the way became longer, the users are told and may look for a better one.
+    /// Handles a successful repair. If the route became longer, the precursors are informed and may look for a better one.
     pub(super) fn tell_of_repair(&mut self, now: Instant, destination: Ipv4Addr, before: u8) {
         let Some(route) = self.routes.valid(now, destination) else { return };
         if route.hops <= before {
@@ -144,7 +144,7 @@ impl<M: Copy> Aodv<M> {
         self.send_errors(now, casualties, Cause::Local, Deletion::Forbidden);
     }
 
-    /// The route is gone and its users are told (§6.11).
+    /// Gives up the route and informs its precursors (§6.11).
     fn end_repair(&mut self, now: Instant, destination: Ipv4Addr) {
         let forget = self.routes.forget_at(now);
         let Some(route) = self.routes.get(now, destination) else { return };

@@ -1,4 +1,4 @@
-//! Requests of others (RFC 3561 §6.5, §6.6).
+//! Handling of requests from other nodes (RFC 3561 §6.5, §6.6).
 
 use super::config::{PreviousHop, ReplyAck, ReplySequence, ReverseLifetime};
 use super::machine::Aodv;
@@ -67,7 +67,7 @@ impl<M: Copy> Aodv<M> {
         Effect::Some
     }
 
-    /// §6.5: the reverse route.
+    /// Learns the reverse route (§6.5).
     fn learn_way_back(&mut self, now: Instant, from: Ipv4Addr, request: &Rreq) {
         let lifetime = match self.config.reverse_lifetime {
             ReverseLifetime::Fixed(lifetime) => lifetime,
@@ -89,9 +89,9 @@ impl<M: Copy> Aodv<M> {
         }
     }
 
-    /// §6.6.1.
+    /// Answers a request for this node (§6.6.1).
     fn answer_as_destination(&mut self, now: Instant, request: &Rreq) {
-        // §6.1 and §6.6.1 together: never behind what the request asks for.
+        // §6.1 and §6.6.1 together: the number is never below that of the request.
         if let Some(asked) = request.destination_seq {
             self.seq = self.seq.max(asked);
         }
@@ -103,7 +103,7 @@ impl<M: Copy> Aodv<M> {
         self.reply(now, request.originator, rrep(self.address, seq, 0, request.originator, lifetime));
     }
 
-    /// §6.6.2. Returns whether this node could answer.
+    /// Answers a request as a relay with a fresh route (§6.6.2). Returns whether this node could answer.
     fn answer_as_relay(&mut self, now: Instant, from: Ipv4Addr, request: &Rreq) -> bool {
         if request.destination_only {
             return false;
@@ -132,7 +132,7 @@ impl<M: Copy> Aodv<M> {
             rrep(request.destination, seq, hops, request.originator, lifetime),
         );
         if request.gratuitous {
-            // §6.6.3: the destination learns the way to the originator as if it had asked for it.
+            // §6.6.3: the destination learns the route to the originator as if it had requested it.
             self.stats.replies_as_relay += 1;
             let gratuitous =
                 rrep(request.originator, request.originator_seq, back_hops, request.destination, back_life);
@@ -141,7 +141,7 @@ impl<M: Copy> Aodv<M> {
         true
     }
 
-    /// §6.5, last part.
+    /// Relays a request (§6.5, last part).
     fn relay_request(&mut self, now: Instant, ttl: u8, mut request: Rreq) {
         if ttl <= 1 {
             return self.stats.ignore(Ignored::TtlExpired);

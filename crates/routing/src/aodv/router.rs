@@ -1,4 +1,4 @@
-//! AODV as a node sees any routing agent.
+//! Common router interface of AODV.
 
 use super::machine::Aodv;
 use super::types::{Carried, Event, Received, Signal};

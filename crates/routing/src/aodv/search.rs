@@ -1,11 +1,11 @@
-//! Searches for routes: how far each attempt reaches and how long it waits (RFC 3561 §6.3, §6.4).
+//! Searches for routes: reach and timeout of each attempt (RFC 3561 §6.3, §6.4).
 
 use super::config::{self, Config};
 use super::table::tick_from;
 use hopline_core::{Duration, Instant};
 use std::net::Ipv4Addr;
 
-/// A discovery must wait for something.
+/// Minimum timeout of a discovery.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 /// Discoveries over which ns-2 takes the mean time of a hop.
 const HISTORY: usize = 3;
@@ -13,7 +13,7 @@ const HISTORY: usize = 3;
 /// Purpose of a route discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// Packets of this node wait for it.
+    /// Packets of this node wait for the route.
     Origin,
     /// Local repair of a route that broke here, when it had this many hops (§6.12).
     Repair { hops: u8 },
@@ -33,7 +33,7 @@ pub(super) struct Search {
     pub(super) destination: Ipv4Addr,
     pub(super) goal: Goal,
     pub(super) phase: Phase,
-    /// No new attempt before this.
+    /// Earliest time of a new attempt.
     pub(super) deadline: Instant,
     /// Time of the latest request.
     sent: Instant,
@@ -112,7 +112,7 @@ impl Search {
         Attempt::Request { ttl, wait: wait.min(longest_wait) }
     }
 
-    /// Notes that a request leaves at `due`.
+    /// Records that a request leaves at `due`.
     pub(super) fn sent(&mut self, due: Instant, ttl: u8, wait: Duration, config: &Config) {
         self.network_wide = self.network_wide.saturating_add(u8::from(ttl >= config.net_diameter));
         self.ttl = ttl;
@@ -124,7 +124,7 @@ impl Search {
         (self.phase, self.deadline) = (Phase::Waiting, deadline);
     }
 
-    /// Notes that a route of `hops` hops was found; `answered` if by a reply to this node.
+    /// Records that a route of `hops` hops was found; `answered` tells by which event.
     pub(super) fn found(&mut self, now: Instant, hops: u8, answered: Answered) {
         if answered == Answered::ByReply && hops > 0 {
             self.hop_times[self.slot] = now.since(self.sent) / u64::from(hops);
@@ -158,7 +158,7 @@ pub(super) enum Answered {
     Otherwise,
 }
 
-/// All searches of a node: few, so a list will do.
+/// All searches of a node in a list, as they are few.
 #[derive(Clone, Debug)]
 pub(super) struct Searches {
     list: Vec<Search>,
@@ -182,7 +182,7 @@ impl Searches {
         self.list.iter().any(|search| search.destination == destination && search.phase == Phase::Waiting)
     }
 
-    /// The search for `destination`, begun if need be. `None` if there are too many.
+    /// Returns the search for `destination`, and creates it if necessary. `None` if there are too many.
     pub(super) fn begin(&mut self, destination: Ipv4Addr) -> Option<&mut Search> {
         let at = match self.list.iter().position(|search| search.destination == destination) {
             Some(at) => at,

@@ -5,19 +5,20 @@ use crate::address_map::AddressMap;
 use hopline_core::{Duration, Instant};
 use std::net::Ipv4Addr;
 
-/// Places for requests at hand: more than originators flood the same place at the same time. A power of two.
+/// Places in the cache of recent requests: more than the number of originators that flood one area at the same time. A power
+/// of two.
 const AT_HAND: usize = 32;
 
 /// Number of request ids below the latest that are told apart. Older ones count as received.
 const WINDOW: u32 = u64::BITS;
 
-/// The requests heard in the last PATH_DISCOVERY_TIME.
+/// Requests received in the last PATH_DISCOVERY_TIME.
 ///
-/// An originator numbers its requests consecutively (§6.3), so one entry holds the latest id and a bit for each of the
-/// 64 before it. Entries expire when looked at, or are thrown out before memory would grow.
+/// An originator numbers its requests consecutively (§6.3), so one entry holds the latest id and a bit for each of the 64
+/// before it. Entries expire on access, or are removed before memory would grow.
 ///
-/// Nine of ten requests are copies of one that came some milliseconds ago. They are recognised without a look at the
-/// entries, which in a large network have left the caches by then.
+/// Nine of ten requests are copies of one that arrived some milliseconds ago. A small cache recognises them without access
+/// to the entries, which in a large network have left the CPU caches by then.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     at_hand: AtHand,
@@ -25,14 +26,15 @@ pub(super) struct Seen {
     memory: Duration,
 }
 
-/// The requests noted last, and until when they are remembered. Each originator has a place, which it shares with others.
+/// Cache of the latest requests, with their expiry times. Each originator has a place, which it shares with other
+/// originators.
 #[derive(Clone, Debug)]
 struct AtHand([(Ipv4Addr, u32, Instant); AT_HAND]);
 
 #[derive(Clone, Debug)]
 struct Ids {
     latest: u32,
-    /// Bit n: `latest` − n was heard.
+    /// Bit n: `latest` − n was received.
     heard: u64,
     expires: Instant,
 }
@@ -189,14 +191,14 @@ mod tests {
         assert_eq!(s.originators.iter().count(), 1);
     }
 
-    /// Every request noted, by originator: what [`Seen`] does without keeping any at hand.
+    /// Reference without the cache: records every request by originator.
     fn note_plainly(seen: &mut Seen, now: Instant, originator: Ipv4Addr, id: u32) -> Sighting {
         seen.at_hand = AtHand::new();
         seen.note(now, originator, id)
     }
 
     proptest! {
-        /// More originators than places at hand; ids that go back and forth, out of the window, and round.
+        /// More originators than cache places; ids that go back and forth, out of the window, and wrap around.
         #[test]
         fn what_is_at_hand_changes_no_answer(
             notes in prop::collection::vec((0u32..12, 0u32..4, 0u32..3, 0u64..3), 0..400),

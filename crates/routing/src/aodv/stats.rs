@@ -3,27 +3,27 @@
 /// Reason for which a message had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ignored {
-    /// A request that was heard before (RFC 3561 §6.5).
+    /// A request that was received before (RFC 3561 §6.5).
     DuplicateRequest,
     /// This node's own request, relayed by a neighbour.
     OwnRequest,
     /// A request from a neighbour on the blacklist (§6.8).
     Blacklisted,
-    /// A reply no better than what is known (§6.7).
+    /// A reply no better than the known route (§6.7).
     StaleReply,
     /// A reply for another node to which there is no route back.
     NoWayBack,
     /// A reply or request with an expired time to live.
     TtlExpired,
-    /// An address that cannot be a host's, or that is this node's where it must not be.
+    /// An address that cannot belong to a host, or this node's address in an invalid field.
     BadAddress,
-    /// A hop count that cannot be counted on.
+    /// An implausible hop count.
     BadHopCount,
     /// No room for another route or originator.
     TableFull,
-    /// A message of this node that came too soon after others (§6.3, §6.11).
+    /// A message of this node above the rate limit (§6.3, §6.11).
     RateLimited,
-    /// A message that found too many others waiting for their jitter to pass.
+    /// A message that found too many other messages waiting for their jitter to pass.
     OutboxFull,
 }
 
@@ -32,13 +32,13 @@ pub enum Ignored {
 pub struct Stats {
     /// Requests of this node, retries included.
     pub requests_originated: u64,
-    /// Requests passed on.
+    /// Requests relayed.
     pub requests_relayed: u64,
     /// Replies as the destination.
     pub replies_as_destination: u64,
     /// Replies on behalf of a destination, and gratuitous ones to it.
     pub replies_as_relay: u64,
-    /// Replies passed on.
+    /// Replies relayed.
     pub replies_relayed: u64,
     /// Route errors.
     pub errors_sent: u64,

@@ -12,13 +12,13 @@ const RECLAIM_PERIOD: Duration = Duration::from_secs(5);
 /// State of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteState {
-    /// Packets may take it.
+    /// Valid: packets may use it.
     Valid,
     /// Expired or broken; only its sequence number and length are still of use.
     Invalid,
     /// Broken and under local repair (§6.12).
     Repairing,
-    /// The same, but to all except data packets it is as good as before ([`RepairNumber::Ns2Kept`]).
+    /// Under local repair, but still known for all purposes except data packets ([`RepairNumber::Ns2Kept`]).
     ///
     /// [`RepairNumber::Ns2Kept`]: super::config::RepairNumber::Ns2Kept
     RepairingKept,
@@ -61,7 +61,7 @@ pub(super) struct Route {
     precursors: Option<Box<Precursors>>,
 }
 
-/// A route as a message describes it.
+/// A route as offered by a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Offer {
     pub(super) next_hop: Ipv4Addr,
@@ -73,9 +73,9 @@ pub(super) struct Offer {
 /// Lifetime of a route according to a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Expiry {
-    /// A request: the route lives at least so long, even if the rest of the offer is not taken (§6.5).
+    /// Lower bound, from a request: it applies even if the rest of the offer is refused (§6.5).
     AtLeast(Instant),
-    /// A reply: the route lives so long (§6.7).
+    /// New lifetime, from a reply (§6.7).
     At(Instant),
 }
 
@@ -175,7 +175,7 @@ impl Route {
         (self.state, self.expires) = (state, forget);
     }
 
-    /// Marks a broken route as under repair and changes nothing else.
+    /// Marks a broken route as under repair, and changes nothing else.
     pub(super) fn begin_kept_repair(&mut self) {
         (self.state, self.expires) = (RouteState::RepairingKept, Instant::FAR_FUTURE);
     }
@@ -209,7 +209,7 @@ impl Route {
         (self.seq, self.seq_state) = (seq, SeqState::Known);
     }
 
-    /// RFC 3561 §6.2 and §6.7: whether an offer is better than what is known.
+    /// Returns whether an offer is better than this route (RFC 3561 §6.2, §6.7).
     fn yields_to(&self, offer: &Offer) -> bool {
         self.seq_state == SeqState::Unknown
             || offer.seq.after(self.seq)
@@ -245,7 +245,7 @@ impl RouteTable {
         }
     }
 
-    /// The route to `destination` in whatever state it is at `now`.
+    /// Returns the route to `destination`, in its state at `now`.
     pub(super) fn get(&mut self, now: Instant, destination: Ipv4Addr) -> Option<&mut Route> {
         let renewed = self.renewals.take(destination);
         let route = self.routes.get_mut(destination)?;
@@ -259,7 +259,7 @@ impl RouteTable {
         Some(route)
     }
 
-    /// The route to `destination` as it was left; when it ends, [`Self::until`] says.
+    /// Returns the route to `destination` without ageing it; [`Self::until`] gives its expiry.
     pub(super) fn find(&self, destination: Ipv4Addr) -> Option<&Route> {
         self.routes.get(destination)
     }
@@ -274,7 +274,7 @@ impl RouteTable {
         self.get(now, destination).filter(|route| route.is_known())
     }
 
-    /// Takes a route with a sequence number if it is better than what is known.
+    /// Accepts a route with a sequence number if it is better than the known one.
     pub(super) fn offer(&mut self, now: Instant, destination: Ipv4Addr, offer: Offer) -> Verdict {
         self.note_expiry(offer.expiry.instant());
         let Some(route) = self.get(now, destination) else {
@@ -304,8 +304,8 @@ impl RouteTable {
         verdict
     }
 
-    /// Takes the route to a neighbour that was just heard (§6.5, §6.7): one hop, no sequence number of its own. A known
-    /// sequence number stays. Returns whether the neighbour could not be reached, or only farther, before.
+    /// Accepts the route to a neighbour that was just heard (§6.5, §6.7): one hop, no sequence number of its own. A known
+    /// sequence number stays. Returns whether the neighbour was unreachable before, or only over a longer route.
     pub(super) fn offer_neighbour(&mut self, now: Instant, neighbour: Ipv4Addr, expires: Instant) -> bool {
         if self.renewals.extend(now, neighbour, expires) {
             return false;
@@ -342,7 +342,7 @@ impl RouteTable {
         }
     }
 
-    /// Puts all renewals into the table.
+    /// Moves all renewals into the table.
     fn settle(&mut self) {
         for (neighbour, until) in self.renewals.take_all() {
             if let Some(route) = self.routes.get_mut(neighbour) {
@@ -387,7 +387,7 @@ impl RouteTable {
         usable(self.ageing, now, route, self.until(destination, route))
     }
 
-    /// Notes that some route now ends or is forgotten at `at`.
+    /// Records that a route ends or is forgotten at `at`.
     pub(super) fn note_expiry(&mut self, at: Instant) {
         self.earliest = self.earliest.min(at);
     }
@@ -401,14 +401,14 @@ impl RouteTable {
         (self.earliest != Instant::FAR_FUTURE).then(|| tick_after(self.earliest, period))
     }
 
-    /// Ends the routes that expired and forgets those that ended long ago, except the ones `keep` wants.
+    /// Ends the routes that expired and forgets those that ended long ago, except those for which `keep` holds.
     pub(super) fn purge(&mut self, now: Instant, keep: impl Fn(Ipv4Addr) -> bool) {
         self.settle();
         let mut earliest = Instant::FAR_FUTURE;
         let delete_period = self.delete_period;
         self.routes.retain(|destination, route| {
             if route.state != RouteState::Invalid && route.expires < now {
-                // Exact ageing would have ended it when it expired; a tick ends it now.
+                // Exact ageing would have ended it at its expiry; a tick ends it now.
                 let end = if self.ageing == Ageing::Exact { route.expires } else { now };
                 route.invalidate(RouteState::Invalid, end + delete_period);
             }
@@ -422,7 +422,7 @@ impl RouteTable {
     }
 }
 
-/// `until`: when `route`, if it is valid, expires.
+/// Returns whether packets may use `route`, which expires at `until` if it is valid.
 fn usable(ageing: Ageing, now: Instant, route: &Route, until: Instant) -> bool {
     route.is_valid() && (ageing != Ageing::Exact || until > now)
 }
@@ -470,7 +470,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compared with a table that takes every renewal in at once.
+        /// Compares with a table that applies every renewal at once.
         #[test]
         fn renewals_beside_the_table_change_nothing_that_can_be_seen(
             ticks: bool,

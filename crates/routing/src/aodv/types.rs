@@ -15,7 +15,7 @@ pub struct Received {
     pub from: Ipv4Addr,
     /// Destination address of the IP header: this node, or [`Ipv4Addr::BROADCAST`].
     pub to: Ipv4Addr,
-    /// Time to live of the IP header as it arrived. 1: not to be passed on.
+    /// Time to live of the IP header on arrival. 1: not to be relayed.
     pub ttl: u8,
 }
 
@@ -24,7 +24,7 @@ pub struct Received {
 pub struct Transmit {
     /// The message.
     pub message: Message,
-    /// The neighbour to hand it to, or [`Ipv4Addr::BROADCAST`].
+    /// The next hop, or [`Ipv4Addr::BROADCAST`].
     pub next_hop: Ipv4Addr,
     /// Source address of the IP header: always this node.
     pub source: Ipv4Addr,
@@ -44,7 +44,7 @@ pub enum Carried<M> {
         packet: M,
         /// Destination of the packet.
         destination: Ipv4Addr,
-        /// The node that made it.
+        /// Source of the packet.
         source: Ipv4Addr,
         /// Hops it has taken from its source to this node; 0 at the source.
         travelled: u8,

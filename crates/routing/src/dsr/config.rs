@@ -8,17 +8,17 @@ use hopline_core::Duration;
 pub enum RouteCache {
     /// Whole paths, as they were learnt (RFC 4728 §4.1, "path cache"); the shortest is taken.
     Paths(PathCache),
-    /// None. Every packet that a node sends makes it look for a route, and the first that is found is taken:
+    /// No cache. Every packet that a node sends starts a search for a route, and the first route found is used:
     /// "DSR-Cache-off" of the TCP-DOOR paper (§4.2).
     Off(Uncached),
 }
 
-/// The path cache, and what lives on it.
+/// Path cache, and the features that depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathCache {
-    /// Paths it holds; the one that was not used for the longest time makes room. Default 64.
+    /// Capacity in paths; a new one replaces the least recently used. Default 64.
     pub capacity: NonZeroU16,
-    /// RouteCacheTimeout: a path that was not used for this long is forgotten. Default 300 s.
+    /// RouteCacheTimeout: a path that was unused for this long is removed. Default 300 s.
     pub timeout: Duration,
     /// Learning from overheard packets for other nodes. Default [`Tap::On`].
     pub tap: Tap,
@@ -95,7 +95,7 @@ pub enum CachedReplies {
     /// Replies after `per_hop` · (h − 1 + r), with the length h of the route and a random r below 1, unless the node
     /// overhears that the initiator uses a route as short (§8.2.5). Zero: at once, as ns-2 does.
     After {
-        /// "H". RFC 4728 names no value but a bound that is below a microsecond. Default 10 ms, the jitter of broadcasts.
+        /// "H". RFC 4728 names no value but a bound below a microsecond. Default 10 ms, the jitter of broadcasts.
         per_hop: Duration,
     },
 }
@@ -107,7 +107,7 @@ pub enum GratuitousReplies {
     Off,
     /// Gratuitous replies with a holdoff.
     On {
-        /// GratReplyHoldoff: not again for the same source and transmitter within this time. Default 1 s.
+        /// GratReplyHoldoff: least time between two such replies for the same source and transmitter. Default 1 s.
         holdoff: Duration,
     },
 }
@@ -158,9 +158,9 @@ pub enum UncachedRelays {
 /// Packets that a search serves without a route cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UncachedSearches {
-    /// All that wait for its target when the first reply comes.
+    /// All packets that wait for its target when the first reply arrives.
     Shared,
-    /// The one that has waited longest; then the next is looked for.
+    /// The packet that has waited longest; then the next search starts.
     PerPacket,
 }
 
@@ -186,7 +186,7 @@ pub enum TargetReplies {
 /// Directions of a failed link that are forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadLink {
-    /// Both its directions: links work both ways or not at all.
+    /// Both directions: links are bidirectional.
     BothWays,
     /// The direction that failed (ns-2).
     OneWay,
@@ -226,14 +226,14 @@ pub enum QueuedPackets {
     Kept,
 }
 
-/// Bounds on memory. What does not fit is refused or displaces the oldest, and is counted.
+/// Bounds on memory. Entries beyond them are refused or displace the oldest, and are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// RequestTableSize: initiators remembered with their requests, and targets searched for. Default 64.
     pub request_table: u32,
     /// Messages waiting for their jitter to pass. Default 256.
     pub departures: u32,
-    /// Sources and transmitters told of detours. Default 64.
+    /// Sources and transmitters of reported detours. Default 64.
     pub gratuitous_table: u32,
 }
 
@@ -249,9 +249,10 @@ impl Default for Limits {
 pub struct Config {
     /// Route cache. Default: paths.
     pub cache: RouteCache,
-    /// Most nodes between source and target of a route, 1 to 61. RFC 4728: what fits (DiscoveryHopLimit 255); default 16, ns-2.
+    /// Most nodes between source and target of a route, 1 to 61. RFC 4728: as many as fit (DiscoveryHopLimit 255); default
+    /// 16, ns-2.
     pub max_path: NonZeroU8,
-    /// BroadcastJitter: a request is passed on after a random time below this. 10 ms.
+    /// BroadcastJitter: a request is relayed after a random time below this. 10 ms.
     pub broadcast_jitter: Duration,
     /// Jitter of requests that this node originates: each waits a random time below this. It keeps neighbours from colliding
     /// each time if their applications or timers act at the same instant (RFC 5148 §5.2). RFC 4728 says nothing; default
@@ -261,12 +262,11 @@ pub struct Config {
     pub reply_jitter: Duration,
     /// Jitter of the gratuitous reply by a node that overhears a packet on a detour. 10 ms; ns-2: at once.
     pub gratuitous_jitter: Duration,
-    /// SendBufferTimeout: how long a packet waits for a route. 30 s.
+    /// SendBufferTimeout: longest time a packet waits for a route. 30 s.
     pub buffer_time: Duration,
     /// Packets that wait for routes. RFC 4728 names no number; default 64, ns-2.
     pub buffer_packets: NonZeroU16,
-    /// Time from one packet to the next where several that waited have a route at last. None; ns-2: 30 ms, so that packets made
-    /// meanwhile overtake them.
+    /// Spacing of buffered packets once a route is found. None; ns-2: 30 ms, so that packets made meanwhile overtake them.
     pub release_spacing: Duration,
     /// RequestTableIds: requests remembered of each initiator. 16.
     pub request_ids: NonZeroU8,
@@ -277,7 +277,7 @@ pub struct Config {
     pub neighbours_asked: NeighboursAsked,
     /// RequestPeriod: time from the first flooded request to the next. 500 ms; ns-2: 2 s.
     pub request_period: Duration,
-    /// Factor from each such time to the following. 2; ns-2: 4.
+    /// Factor from each interval to the next. 2; ns-2: 4.
     pub request_backoff: NonZeroU8,
     /// MaxRequestPeriod: longest time between two requests. 10 s.
     pub max_request_period: Duration,
@@ -285,7 +285,7 @@ pub struct Config {
     pub max_request_retries: NonZeroU8,
     /// Copies of a request to which its target replies. Default all.
     pub target_replies: TargetReplies,
-    /// MAX_SALVAGE_COUNT: how often a packet may be given another route. At most 15. 15.
+    /// MAX_SALVAGE_COUNT: how many times a packet may be salvaged. At most 15. 15.
     pub max_salvage: u8,
     /// Directions of a failed link that are forgotten. Default both.
     pub dead_link: DeadLink,
@@ -359,7 +359,7 @@ impl Config {
         matches!(self.cache, RouteCache::Paths(PathCache { tap: Tap::On, .. }))
     }
 
-    /// The same with no routes remembered, as [`Uncached::DOOR`].
+    /// Returns the same configuration without a route cache, as [`Uncached::DOOR`].
     #[must_use]
     pub const fn without_cache(self) -> Self {
         Self { cache: RouteCache::Off(Uncached::DOOR), ..self }

@@ -11,7 +11,7 @@ use hopline_wire::dsr::{Addresses, DsrOption, RouteRequest};
 use std::net::Ipv4Addr;
 
 impl<M: Copy> Dsr<M> {
-    /// Sends a packet along the best path in the cache. If there is none it waits for one to be found.
+    /// Sends a packet along the best path in the cache. Without one, the packet waits.
     pub(super) fn route(&mut self, now: Instant, destination: Ipv4Addr, waiting: Waiting<M>) {
         let Some(path) = self.paths.as_mut().and_then(|paths| paths.take(now, destination)) else {
             return self.wait(now, destination, waiting);
@@ -24,7 +24,7 @@ impl<M: Copy> Dsr<M> {
         self.send_along(now, &path, waiting);
     }
 
-    /// Puts a packet into the send buffer (§4.2) and makes sure that a route is being looked for.
+    /// Puts a packet into the send buffer (§4.2) and ensures that a search is in progress.
     pub(super) fn wait(&mut self, now: Instant, destination: Ipv4Addr, waiting: Waiting<M>) {
         if let Some(oldest) = self.buffer.push(now, destination, waiting) {
             self.drop_packet(oldest.packet, DropReason::BufferFull);
@@ -32,7 +32,7 @@ impl<M: Copy> Dsr<M> {
         self.look_for(now, destination);
     }
 
-    /// Asks for a route to `destination`, unless that is being done or must wait.
+    /// Requests a route to `destination`, unless a request is outstanding or not permitted yet.
     pub(super) fn look_for(&mut self, now: Instant, destination: Ipv4Addr) {
         match self.searches.begin(now, destination) {
             Begun::Waits => self.hasten(destination),
@@ -44,7 +44,8 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// Neighbours alone were asked for the sake of others; this node's own packets need not wait for as long.
+    /// Shortens the wait for a request that went to neighbours alone for packets of other nodes: this node's own packets
+    /// need not wait as long.
     fn hasten(&mut self, destination: Ipv4Addr) {
         let is_ours = self.buffer.any_for(destination, |waiting| waiting.source == self.address);
         if let (true, Some(search)) = (is_ours, self.searches.get_mut(destination)) {
@@ -81,21 +82,21 @@ impl<M: Copy> Dsr<M> {
         };
         self.request_id = self.request_id.wrapping_add(1);
         let request = RouteRequest { id: self.request_id, target: destination, path: Addresses::new() };
-        // §3.4.4: caches around here shall not answer with the link of which we just heard that it is gone.
+        // §3.4.4: caches of neighbours must not answer with the link that was just reported as broken.
         let repeats = ttl == 1 && self.config.neighbours_asked == NeighboursAsked::EachTime;
         let error = if repeats { self.held_error.clone() } else { self.held_error.take() };
         let error = error.map(DsrOption::Error);
         let options = core::iter::once(DsrOption::Request(request)).chain(error);
         let packet = self.control(Ipv4Addr::BROADCAST, ttl, options);
         self.stats.requests_originated += 1;
-        // If there is no room, the search goes on as after a request that was lost.
+        // Without room, the search continues as after a lost request.
         self.transmit_after(now, delay, Transmit { packet, next_hop: Ipv4Addr::BROADCAST });
     }
 
     /// Returns the delay of a request that this node originates.
     fn originated_delay(&mut self, now: Instant) -> Duration {
         match self.config.originated_jitter {
-            // Presets without jitter draw nothing, so that their other delays stay what they are.
+            // Presets without jitter draw nothing, so that their other random delays are unchanged.
             none if none.is_zero() => none,
             limit => self.jitter.below(now, limit),
         }
@@ -110,7 +111,7 @@ impl<M: Copy> Dsr<M> {
         self.drop_waiting(destination, DropReason::DiscoveryFailed);
     }
 
-    /// There is a way to `destination` that packets wait for, or that was lost before.
+    /// Handles a path to `destination` for which packets wait, or after the last one was lost.
     pub(super) fn found(&mut self, now: Instant, destination: Ipv4Addr, hops: usize) {
         let Some(search) = self.searches.get_mut(destination) else { return };
         if search.phase == Phase::Waiting {
@@ -124,7 +125,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// The way of this node's own packets to `destination` is gone.
+    /// Handles the loss of the route of this node's own packets to `destination`.
     pub(super) fn lose(&mut self, destination: Ipv4Addr) {
         if let Some(search) = self.searches.get_mut(destination)
             && matches!(search.reach, Reach::Unknown | Reach::Found)
@@ -134,7 +135,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// Takes the packets for `destination` out of the send buffer and sends each along `path`, the first at once.
+    /// Removes the packets for `destination` from the send buffer and sends each along `path`, the first at once.
     pub(super) fn release(&mut self, now: Instant, destination: Ipv4Addr, path: &[Ipv4Addr]) {
         let mut packets = Vec::new();
         self.buffer.take(destination, |waiting| packets.push(waiting));

@@ -9,7 +9,7 @@ use hopline_core::Instant;
 use hopline_wire::dsr::{Addresses, DsrOption, ErrorKind, RouteError};
 use std::net::Ipv4Addr;
 
-/// Largest salvage count that a header can say.
+/// Largest salvage count that a header can express.
 const LARGEST_SALVAGE: u8 = 15;
 
 /// Sources informed of the link that broke last, at that instant (§3.4.2).
@@ -35,7 +35,7 @@ impl Broken {
 }
 
 impl<M: Copy> Dsr<M> {
-    /// The link layer gave up a frame to `neighbour`.
+    /// Handles a frame to `neighbour` that the link layer gave up.
     pub(super) fn handle_link_failure(&mut self, now: Instant, neighbour: Ipv4Addr, packet: Packet<M>) {
         self.stats.frames_failed += 1;
         if self.config.queued_packets == QueuedPackets::Salvaged {
@@ -67,7 +67,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// Sends an error about `packet`, which `travelled` so far, back the same way. None about errors.
+    /// Sends an error about `packet`, which `travelled` along these nodes, back over the same path. Sends none about errors.
     pub(super) fn send_error(&mut self, packet: &Packet<M>, travelled: &[Ipv4Addr], kind: ErrorKind) {
         if is_error(packet) {
             return;
@@ -82,7 +82,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// §8.3.6. Packets of this node's own begin anew.
+    /// Salvages a packet (§8.3.6). Packets of this node's own start again.
     fn salvage(&mut self, now: Instant, packet: Packet<M>, carried: M) {
         let Packet { source, destination, ttl, .. } = packet;
         if source == self.address {
@@ -98,7 +98,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// There is no path for a packet of another node.
+    /// Handles a packet of another node without an alternative path.
     fn strand(&mut self, now: Instant, packet: &Packet<M>, carried: M) {
         match &self.config.cache {
             RouteCache::Paths(PathCache { stranded: Stranded::NeighboursAsked, .. }) => {
@@ -110,7 +110,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// A reply or an error takes another path, if one is known.
+    /// Sends a reply or an error over another path, if one is known.
     fn salvage_control(&mut self, now: Instant, neighbour: Ipv4Addr, packet: Packet<M>) {
         match self.path_for_control(now, neighbour, &packet) {
             Some(path) => self.send_salvaged(packet, &path),

@@ -10,7 +10,7 @@ use hopline_core::Instant;
 use hopline_wire::dsr::Addresses;
 use std::net::Ipv4Addr;
 
-/// The flow to each destination, over the way that was taken last.
+/// The flow to each destination, over the path used last.
 #[derive(Clone, Debug)]
 pub(super) struct Flows(AddressMap<Announced>);
 
@@ -26,7 +26,7 @@ impl Flows {
         Self(AddressMap::new(limit))
     }
 
-    /// A packet leaves along `path`. A flow that there is no room for is never established.
+    /// Returns the flow state of a packet that leaves along `path`. A flow without room in the table is never established.
     pub(super) fn next(&mut self, now: Instant, path: &[Ipv4Addr], routes: SourceRoutes) -> Flow {
         let (SourceRoutes::Announced { packets, every }, Some(&destination)) = (routes, path.last()) else {
             return Flow::Announced;

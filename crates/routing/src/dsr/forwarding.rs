@@ -1,4 +1,4 @@
-//! Packets on their way: out of this node, through it, and to it (RFC 4728 §8.1).
+//! Packet processing at the source, at relays and at the destination (RFC 4728 §8.1).
 
 use super::config::{RouteCache, Uncached, UncachedRelays};
 use super::machine::{Dsr, Waiting};
@@ -11,7 +11,7 @@ use hopline_wire::dsr::{Ack, Addresses, DsrOption, ErrorKind, First, Header, Las
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// Time to live of replies, errors and acknowledgements: more hops than a source route can have.
+/// Time to live of replies, errors and acknowledgements: more than the hops of any source route.
 const CONTROL_TTL: u8 = 64;
 /// Error type OPTION_NOT_SUPPORTED (§6.4).
 const OPTION_NOT_SUPPORTED: u8 = 3;
@@ -29,7 +29,7 @@ impl<M: Copy> Dsr<M> {
         self.send_along_after(now, Duration::ZERO, path, waiting);
     }
 
-    /// The same after `delay`.
+    /// Does the same after `delay`.
     pub(super) fn send_along_after(
         &mut self,
         now: Instant,
@@ -43,7 +43,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// The packet with a source route along `path`. A path to nowhere drops it.
+    /// Returns the packet with a source route along `path`. An empty path drops it.
     fn along(&mut self, now: Instant, path: &[Ipv4Addr], waiting: Waiting<M>) -> Option<Transmit<M>> {
         let Waiting { source, ttl, next, salvage, packet } = waiting;
         let Some((&destination, between)) = path.split_last() else {
@@ -67,7 +67,7 @@ impl<M: Copy> Dsr<M> {
         Some(Transmit { packet, next_hop })
     }
 
-    /// A packet of this node with one option, which goes along `path`.
+    /// Returns a packet of this node with one option, along `path`.
     pub(super) fn control_along(&self, path: &[Ipv4Addr], option: DsrOption) -> Option<Transmit<M>> {
         let (&destination, between) = path.split_last()?;
         let route = new_route(0, between.len(), Addresses::from_slice(between));
@@ -76,7 +76,7 @@ impl<M: Copy> Dsr<M> {
         Some(Transmit { packet, next_hop })
     }
 
-    /// §8.1.4: a packet that a neighbour handed to this node.
+    /// Handles a packet that a neighbour addressed to this node (§8.1.4).
     pub(super) fn handle_addressed(&mut self, now: Instant, received: Received<M>) {
         let Received { packet, from, .. } = received;
         let way = match self.check(&packet, from) {
@@ -116,7 +116,7 @@ impl<M: Copy> Dsr<M> {
         Ok(way)
     }
 
-    /// §8.1.6: tells the source of an option that this node does not know, if the option asks for it.
+    /// Informs the source of an unknown option, if the option asks for it (§8.1.6).
     fn object(&mut self, packet: &Packet<M>, way: &Way) {
         let objection = packet.header.options.iter().find_map(|option| match option {
             DsrOption::Unknown { kind, .. } if kind & TELL_SOURCE != 0 => Some(*kind),
@@ -129,7 +129,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// §8.3.3: confirms the packet to the neighbour that sent it, if asked to.
+    /// Acknowledges the packet to the neighbour that sent it, if requested (§8.3.3).
     fn acknowledge(&mut self, packet: &Packet<M>, from: Ipv4Addr) {
         let options = &packet.header.options;
         let asked = options.iter().find_map(|option| match option {
@@ -144,7 +144,7 @@ impl<M: Copy> Dsr<M> {
         self.transmit(packet, from);
     }
 
-    /// The packet has arrived where it was to go.
+    /// Accepts a packet at its destination.
     fn accept(&mut self, now: Instant, packet: Packet<M>) {
         for option in &packet.header.options {
             match option {
@@ -158,8 +158,8 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// §8.1.5: the packet goes on along its source route. Where no routes are remembered, data may have to look for one of their
-    /// own.
+    /// Forwards a packet along its source route (§8.1.5). Without a route cache, data packets may have to look for a route
+    /// of their own.
     fn pass_on(&mut self, now: Instant, packet: Packet<M>) {
         if packet.ttl <= 1 {
             self.stats.ignore(Ignored::TtlExpired);
@@ -197,7 +197,7 @@ impl<M: Copy> Dsr<M> {
         self.transmit(Packet { header, ..packet }, next_hop);
     }
 
-    /// §8.3.6: sends a packet along `path` in place of the way on which its next hop failed.
+    /// Sends a packet along `path` in place of the route with the failed next hop (§8.3.6).
     pub(super) fn send_salvaged(&mut self, packet: Packet<M>, path: &[Ipv4Addr]) {
         let between = &path[..path.len().saturating_sub(1)];
         let mut addresses = Addresses::new();
@@ -207,7 +207,7 @@ impl<M: Copy> Dsr<M> {
         let route = new_route(salvage, between.len(), addresses);
         let next_hop = route.next_hop(packet.destination);
         let mut options = onward(&packet.header);
-        // A reply that goes with data goes back the way of its request, or not at all.
+        // A reply with data goes back along the record of its request, or not at all.
         let keeps_reply = packet.carried.is_none();
         options.retain(|option| match option {
             DsrOption::SourceRoute(_) => false,
@@ -220,7 +220,7 @@ impl<M: Copy> Dsr<M> {
         self.transmit(Packet { header, flow: Flow::Announced, ..packet }, next_hop);
     }
 
-    /// The way back from this node, over which `travelled` leads here.
+    /// Returns the reverse path from this node along `travelled`.
     pub(super) fn way_back(&self, travelled: &[Ipv4Addr]) -> Addresses {
         let end = travelled.iter().position(|node| *node == self.address).unwrap_or(travelled.len());
         reversed(&travelled[..end])
@@ -245,8 +245,8 @@ pub(super) fn forbids_to_go_on(header: &Header) -> bool {
     header.options.iter().any(|option| action(option) == Some(DROP))
 }
 
-/// The options that the next node gets: an acknowledgement request was for this one, and unknown ones are treated as their
-/// types ask (§8.1.6).
+/// Returns the options for the next node: without the acknowledgement request, which was for this node, and with unknown
+/// options treated as their types ask (§8.1.6).
 pub(super) fn onward(header: &Header) -> smallvec::SmallVec<[DsrOption; 1]> {
     let mut options = header.options.clone();
     options.retain(|option| !matches!(option, DsrOption::AckRequest(_)) && action(option) != Some(STRIP));

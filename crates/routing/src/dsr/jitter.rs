@@ -1,4 +1,5 @@
-//! Random delays, so that neighbours that hear the same do not answer together (RFC 4728 §8.2.4, §9: BroadcastJitter).
+//! Random delays, so that neighbours that receive the same packet do not respond together (RFC 4728 §8.2.4, §9:
+//! BroadcastJitter).
 
 use super::config::{Config, RouteCache, Uncached, UncachedJitter};
 use hopline_core::{Duration, Instant, Purpose, Stream};

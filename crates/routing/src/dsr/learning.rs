@@ -60,7 +60,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// §8.1.4: the way back along the record of a request.
+    /// Learns the reverse path along the record of a request (§8.1.4).
     pub(super) fn learn_record(
         &mut self,
         now: Instant,
@@ -77,14 +77,14 @@ impl<M: Copy> Dsr<M> {
         self.learn(now, &nodes, from);
     }
 
-    /// The way that a message of this node takes back to whom it answers.
+    /// Learns the reverse path of a message of this node to the node that it answers.
     pub(super) fn learn_way_back(&mut self, now: Instant, back: &[Ipv4Addr]) {
         if self.ways_learnt() == WaysLearnt::Onward {
             self.remember(now, back.iter());
         }
     }
 
-    /// Learns the ways from here along `nodes`: this node is one of them, or hears one of them, `from`.
+    /// Learns the paths from here along `nodes`. This node is one of them, or overhears one of them, `from`.
     pub(super) fn learn(&mut self, now: Instant, nodes: &[Ipv4Addr], from: Ipv4Addr) {
         let position = |address| nodes.iter().position(|node| *node == address);
         let (before, behind) = match (position(self.address), position(from)) {
@@ -125,7 +125,7 @@ impl<M: Copy> Dsr<M> {
         self.release(now, destination, &path);
     }
 
-    /// §8.3.5: takes the link that an error names out of the cache. What it says to this node is for the neighbours too.
+    /// Removes the link that an error names from the cache (§8.3.5). An error for this node is passed on to the neighbours.
     pub(super) fn handle_error(&mut self, now: Instant, error: &RouteError) {
         let ErrorKind::NodeUnreachable(unreachable) = error.kind else { return };
         self.forget_link(now, error.source, unreachable);
@@ -134,7 +134,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// The link between `a` and `b` does not work.
+    /// Handles a broken link between `a` and `b`.
     pub(super) fn forget_link(&mut self, now: Instant, a: Ipv4Addr, b: Ipv4Addr) {
         let Some(paths) = &mut self.paths else { return };
         if !paths.remove_link(a, b, self.config.dead_link) {

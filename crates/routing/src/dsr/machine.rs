@@ -1,4 +1,4 @@
-//! The machine: its state, its inputs and outputs. What it does with them is in the files beside this one.
+//! DSR machine: state, inputs and outputs. The processing is in the other files of this directory.
 
 use super::config::{Config, RouteCache};
 use super::error::Broken;
@@ -20,10 +20,10 @@ use hopline_wire::ipv4::Protocol;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// The DSR machine of one node. `M` is the node's handle for a data packet.
+/// DSR machine of one node. `M` is the node's handle for a data packet.
 ///
-/// Besides the inputs of [`Machine`], the node calls [`send`](Self::send) for every data packet that it makes itself.
-/// Packets of others come in as [`Received`].
+/// Besides the inputs of [`Machine`], the node calls [`send`](Self::send) for every data packet of its own. Packets of other
+/// nodes arrive as [`Received`].
 #[derive(Clone, Debug)]
 pub struct Dsr<M> {
     /// Shared: thousands of nodes with the same parameters read the same memory.
@@ -117,7 +117,7 @@ impl<M: Copy> Dsr<M> {
         &self.stats
     }
 
-    /// Number of data packets that it has: those that wait for a route, and those that have not left yet.
+    /// Returns the number of data packets that it holds: those that wait for a route, and those that have not left yet.
     pub(crate) fn held(&self) -> usize {
         let of_transmit = |transmit: &Transmit<M>| transmit.packet.carried.is_some();
         let of_event = |event: &Event<M>| matches!(event, Event::Deliver { .. } | Event::Drop { .. });
@@ -130,7 +130,8 @@ impl<M: Copy> Dsr<M> {
         self.buffer.len()
     }
 
-    /// Destinations that are looked for, or were. At most [`Limits::request_table`](super::config::Limits::request_table).
+    /// Returns the number of destinations with a search, in progress or over. At most
+    /// [`Limits::request_table`](super::config::Limits::request_table).
     #[must_use]
     pub fn searched(&self) -> usize {
         self.searches.len()
@@ -167,7 +168,7 @@ impl<M: Copy> Dsr<M> {
         self.rearm();
     }
 
-    /// Most nodes between source and target of a route. No more than 61 fit into every option.
+    /// Returns the most nodes between source and target of a route. No more than 61 fit into every option.
     pub(super) fn max_path(&self) -> u8 {
         self.config.max_path.get().min(61)
     }
@@ -186,7 +187,7 @@ impl<M: Copy> Dsr<M> {
         self.outbox.transmits.push_back(Transmit { packet, next_hop });
     }
 
-    /// Sends a packet of this node without data after `delay`. `false` if too many wait already.
+    /// Sends a packet of this node without data after `delay`. Returns `false` if too many wait already.
     pub(super) fn transmit_after(&mut self, now: Instant, delay: Duration, transmit: Transmit<M>) -> bool {
         if delay.is_zero() {
             self.outbox.transmits.push_back(transmit);
@@ -199,7 +200,7 @@ impl<M: Copy> Dsr<M> {
         room
     }
 
-    /// A packet of this node that carries nothing but options.
+    /// Returns a packet of this node with options alone.
     pub(super) fn control(
         &self,
         destination: Ipv4Addr,

@@ -5,18 +5,18 @@ use hopline_core::{Duration, Instant};
 use hopline_wire::dsr::Addresses;
 use std::net::Ipv4Addr;
 
-/// Ways from this node, none of which is the beginning of another.
+/// Paths from this node, none of which is the beginning of another.
 ///
-/// Each serves all the nodes on it. Links work both ways: whatever leads here also leads back, and a link that fails is
-/// gone in both directions.
+/// Each path serves all its nodes. Links are bidirectional: a path to this node can be reversed, and a failed link is
+/// removed in both directions.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
     /// This node.
     origin: Ipv4Addr,
     /// Sorted by the time at which they were learnt.
     paths: Vec<Path>,
-    /// Positions of the two that were confirmed last, or of others. Every packet of a flow confirms the way ahead and the
-    /// way back: most need not be looked for.
+    /// Indices of the two paths confirmed last, or of others. Every packet of a flow confirms its path in both directions,
+    /// so most need no search.
     recent: [usize; 2],
     /// Earliest expiry of a path, or an earlier time.
     next_expiry: Instant,
@@ -26,7 +26,7 @@ pub(super) struct Paths {
 
 #[derive(Clone, Debug)]
 struct Path {
-    /// Without this node. Not empty, no node twice.
+    /// Nodes of the path without this node. Not empty, no node twice.
     nodes: Addresses,
     used: Instant,
 }
@@ -49,7 +49,7 @@ impl Paths {
         })
     }
 
-    /// Remembers the way along `nodes`. Returns whether that is news.
+    /// Stores the path along `nodes`. Returns whether it is new.
     pub(super) fn insert(&mut self, now: Instant, nodes: Addresses) -> bool {
         if self.next_expiry <= now {
             self.expire(now);
@@ -57,13 +57,13 @@ impl Paths {
         self.insert_used(Path { nodes, used: now })
     }
 
-    /// The shortest way to `destination`; of several the one that was learnt first.
+    /// Returns the shortest path to `destination`; of several, the one that was learnt first.
     pub(super) fn find(&self, now: Instant, destination: Ipv4Addr) -> Option<&[Ipv4Addr]> {
         let (path, hops) = self.position(now, destination)?;
         Some(&self.paths[path].nodes[..hops])
     }
 
-    /// The same, for a packet: the path was used.
+    /// Does the same for a packet, and records the use of the path.
     pub(super) fn take(&mut self, now: Instant, destination: Ipv4Addr) -> Option<Addresses> {
         let (path, hops) = self.position(now, destination)?;
         let path = &mut self.paths[path];
@@ -71,7 +71,7 @@ impl Paths {
         Some(Addresses::from_slice(&path.nodes[..hops]))
     }
 
-    /// Forgets the link between `a` and `b`: paths end before it. Returns whether one did.
+    /// Removes the link between `a` and `b`: paths end before it. Returns whether a path had it.
     pub(super) fn remove_link(&mut self, a: Ipv4Addr, b: Ipv4Addr, dead: DeadLink) -> bool {
         let mut cut = Vec::new();
         let origin = self.origin;
@@ -126,7 +126,7 @@ impl Paths {
         true
     }
 
-    /// The best path to `destination`, and how many of its nodes lead there.
+    /// Returns the best path to `destination`, and the number of its nodes up to there.
     fn position(&self, now: Instant, destination: Ipv4Addr) -> Option<(usize, usize)> {
         let mut best: Option<(usize, usize)> = None;
         for (at, path) in self.paths.iter().enumerate() {

@@ -8,7 +8,7 @@ use hopline_core::{Duration, Instant};
 use hopline_wire::dsr::{Addresses, DsrOption, Last, RouteReply, RouteRequest};
 use std::net::Ipv4Addr;
 
-/// Replies from the cache that wait, and listen for better ones (§8.2.5).
+/// Delayed replies from the cache, which better overheard routes cancel (§8.2.5).
 #[derive(Clone, Debug)]
 pub(super) struct DelayedReplies<M> {
     waiting: Vec<DelayedReply<M>>,
@@ -34,7 +34,7 @@ impl<M> DelayedReplies<M> {
         self.waiting.iter().map(|reply| reply.due).min()
     }
 
-    /// The reply that is due first, if one is.
+    /// Removes and returns the next reply that is due.
     fn pop_due(&mut self, now: Instant) -> Option<Transmit<M>> {
         let (at, first) = self.waiting.iter().enumerate().min_by_key(|(_, reply)| reply.due)?;
         (first.due <= now).then(|| self.waiting.remove(at).transmit)
@@ -42,7 +42,7 @@ impl<M> DelayedReplies<M> {
 }
 
 impl<M: Copy> Dsr<M> {
-    /// §8.2.4: this node is the target.
+    /// Replies as the target (§8.2.4).
     pub(super) fn reply_as_target(&mut self, now: Instant, initiator: Ipv4Addr, request: &RouteRequest) {
         let mut nodes = request.path.clone();
         nodes.push(self.address);
@@ -53,7 +53,8 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// §8.2.5: this node knows the rest of the way. `nodes`: all of it, without the initiator.
+    /// Schedules a reply from the cache, as this node knows the rest of the path (§8.2.5). `nodes`: all of it, without the
+    /// initiator.
     pub(super) fn delay_reply(
         &mut self,
         now: Instant,
@@ -83,8 +84,8 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// §8.2.5: an initiator that uses a route as short as the one it would be told needs no reply. A salvaged packet does
-    /// not say what its source uses.
+    /// Cancels replies to an initiator that uses a route as short as theirs (§8.2.5). A salvaged packet does not tell the
+    /// route of its source.
     pub(super) fn cancel_delayed_replies(&mut self, packet: &Packet<M>, way: &Way) {
         if packet.header.next.is_none() || salvage_count(&packet.header) > 0 {
             return;
@@ -103,7 +104,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// A reply that goes back along the record of its request, which tests whether links work both ways (§8.2.4).
+    /// Sends a reply back along the record of its request, which tests whether the links are bidirectional (§8.2.4).
     fn reply_along_record(
         &mut self,
         now: Instant,

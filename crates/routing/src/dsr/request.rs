@@ -1,4 +1,4 @@
-//! Requests of others (RFC 4728 §8.2.2, §8.2.3).
+//! Handling of requests from other nodes (RFC 4728 §8.2.2, §8.2.3).
 
 use super::config::{CachedReplies, RouteCache, TargetReplies};
 use super::forwarding::{forbids_to_go_on, onward};
@@ -27,7 +27,7 @@ impl<M: Copy> Dsr<M> {
         // Nine of ten requests of a flood are duplicates, from which at most the cache learns.
         let effect = if taken.is_err() && self.paths.is_none() { Effect::None } else { Effect::Some };
         let Some(carried) = packet.carried else { return effect };
-        // Requests of this machine carry no data. Those of others end at their target, which is not asked twice.
+        // Requests of this machine carry no data. Requests of other nodes end at their target, which is not asked twice.
         if taken.is_ok() && request.is_some_and(|request| request.target == self.address) {
             self.outbox.events.push_back(Event::Deliver { packet: carried, ttl: packet.ttl });
         } else {
@@ -79,7 +79,7 @@ impl<M: Copy> Dsr<M> {
         Ok(())
     }
 
-    /// §8.2.3. Returns whether this node could answer.
+    /// Replies from the cache (§8.2.3). Returns whether this node could answer.
     fn reply_from_cache(&mut self, now: Instant, initiator: Ipv4Addr, request: &RouteRequest) -> bool {
         let RouteCache::Paths(cache) = &self.config.cache else { return false };
         let CachedReplies::After { per_hop } = cache.cached_replies else { return false };
@@ -89,7 +89,7 @@ impl<M: Copy> Dsr<M> {
         let mut nodes = request.path.clone();
         nodes.push(self.address);
         nodes.extend_from_slice(path);
-        // §8.2.3: no node twice. A way that goes back would not be told of its errors.
+        // §8.2.3: no node twice. A route that leads back would get no errors.
         if nodes.len() > self.max_hops() || nodes.contains(&initiator) || !are_distinct_hosts(&nodes) {
             return false;
         }
@@ -97,7 +97,7 @@ impl<M: Copy> Dsr<M> {
         true
     }
 
-    /// §8.2.2, last part.
+    /// Relays a request (§8.2.2, last part).
     fn relay_request(
         &mut self,
         now: Instant,
@@ -126,7 +126,7 @@ impl<M: Copy> Dsr<M> {
     }
 }
 
-/// The request in a header that has one, and no source route: what both mean is unspecified (§8.2.1).
+/// Returns the request in a header without a source route: the meaning of both together is unspecified (§8.2.1).
 fn only_request(header: &Header) -> Option<&RouteRequest> {
     let mut found = None;
     for option in &header.options {

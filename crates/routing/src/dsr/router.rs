@@ -1,4 +1,4 @@
-//! DSR as a node sees any routing agent.
+//! Common router interface of DSR.
 
 use super::machine::Dsr;
 use super::types::{Event, Packet, Received, Signal};
@@ -60,7 +60,7 @@ impl<M: Copy> Router<M> for Dsr<M> {
     }
 }
 
-/// The packet as DSR has it, if it is one.
+/// Returns the packet in DSR's form, if it is a DSR packet.
 fn options<M>(packet: router::Packet<M>) -> Option<Packet<M>> {
     let router::Packet { source, destination, ttl, message, carried } = packet;
     let Message::Dsr { header, flow } = message else { return None };

@@ -6,10 +6,10 @@ use hopline_core::{Duration, Instant};
 use hopline_wire::dsr::Addresses;
 use std::net::Ipv4Addr;
 
-/// Time to live of a request that is to go everywhere: DiscoveryHopLimit (§9).
+/// Time to live of a flooded request: DiscoveryHopLimit (§9).
 const DISCOVERY_HOP_LIMIT: u8 = 255;
 
-/// One search for each destination.
+/// Searches by destination.
 #[derive(Clone, Debug)]
 pub(super) struct Searches(AddressMap<Search>);
 
@@ -20,9 +20,9 @@ pub(super) struct Search {
     pub(super) reach: Reach,
     /// While waiting: time of the next request. Otherwise: earliest time of a request.
     deadline: Instant,
-    /// Requests without an answer since the search began.
+    /// Unanswered requests since the search began.
     requests: u8,
-    /// The latest time that a flooded request was given, if none was answered since.
+    /// Latest interval of a flooded request, if no reply arrived since.
     period: Option<Duration>,
     /// Time of the latest request, if it went to neighbours alone.
     neighbours_since: Option<Instant>,
@@ -51,11 +51,11 @@ pub(super) enum Reach {
 /// Result of asking for a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begun {
-    /// A request is to go out.
+    /// A request is due.
     Due,
     /// A request is outstanding, or must not be sent yet.
     Waits,
-    /// There is no room to remember it.
+    /// There is no room for the search.
     Refused,
 }
 
@@ -83,7 +83,7 @@ impl Searches {
         self.0.get_mut(destination)
     }
 
-    /// The entry of `destination`; made if there is room.
+    /// Returns the entry of `destination`, and creates it if there is room.
     pub(super) fn entry(&mut self, now: Instant, destination: Ipv4Addr) -> Option<&mut Search> {
         if self.0.get(destination).is_none() {
             self.make_room();
@@ -214,7 +214,7 @@ impl Search {
         }
     }
 
-    /// There is a route.
+    /// Ends the search with success.
     pub(super) fn succeed(&mut self, now: Instant) {
         *self = Self { reach: self.reach, way: core::mem::take(&mut self.way), ..Self::new(now) };
     }

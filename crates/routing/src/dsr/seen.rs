@@ -10,11 +10,11 @@ use std::net::Ipv4Addr;
 pub(super) struct Seen {
     initiators: AddressMap<Recent>,
     ids: NonZeroU8,
-    /// Counts sightings.
+    /// Counter of received requests, as a clock.
     clock: u64,
 }
 
-/// First in, first out.
+/// Ring buffer of requests.
 #[derive(Clone, Debug)]
 struct Recent {
     requests: Vec<(u16, Ipv4Addr)>,
@@ -28,7 +28,7 @@ impl Seen {
         Self { initiators: AddressMap::new(initiators), ids, clock: 0 }
     }
 
-    /// Notes the request that `initiator` named `id`, for `target`. Allocates nothing where the initiator is known.
+    /// Records the request `id` of `initiator` for `target`. Allocates nothing for a known initiator.
     pub(super) fn note(&mut self, initiator: Ipv4Addr, id: u16, target: Ipv4Addr) -> Sighting {
         self.clock += 1;
         let capacity = usize::from(self.ids.get());
@@ -43,7 +43,7 @@ impl Seen {
         if self.initiators.insert_new(initiator, recent) { Sighting::First } else { Sighting::Full }
     }
 
-    /// §4.3: the initiator that was not heard for the longest time is forgotten.
+    /// Forgets the initiator that was silent for longest (§4.3).
     fn make_room(&mut self) {
         if !self.initiators.is_full() {
             return;

@@ -9,7 +9,7 @@ use hopline_core::Instant;
 use hopline_wire::dsr::{Addresses, DsrOption, Last, RouteReply};
 use std::net::Ipv4Addr;
 
-/// The gratuitous reply table: which sources were told of which transmitter's packets.
+/// Gratuitous reply table: pairs of a source and a transmitter of its packets for which a reply was sent.
 #[derive(Clone, Debug)]
 pub(super) struct Detours {
     told: Vec<Told>,
@@ -28,7 +28,7 @@ impl Detours {
         Self { told: Vec::new(), limit: limit as usize }
     }
 
-    /// Notes that `source` is told of a packet of its own that `transmitter` sent.
+    /// Records a gratuitous reply to `source` about its packet that `transmitter` sent.
     fn note(
         &mut self,
         now: Instant,
@@ -55,7 +55,7 @@ impl<M: Copy> Dsr<M> {
         let GratuitousReplies::On { holdoff } = cache.gratuitous_replies else { return };
         let Some(skipped) = way.ahead().iter().position(|node| *node == self.address) else { return };
         let salvaged = salvage_count(&packet.header) > 0;
-        // The first node ahead is the one it was sent to. A salvaged packet does not say how it got to the salvager.
+        // The first node ahead is the receiver. A salvaged packet does not tell its path to the node that salvaged it.
         if skipped == 0 || salvaged || packet.header.next.is_none() {
             return;
         }

@@ -3,21 +3,21 @@
 /// Reason for which a packet or one of its options had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ignored {
-    /// A request that was heard before (RFC 4728 §8.2.2).
+    /// A request that was received before (RFC 4728 §8.2.2).
     DuplicateRequest,
-    /// This node's own request, or one that this node is on the record of.
+    /// This node's own request, or one with this node in its record.
     OwnRequest,
-    /// A request that has come as far as routes may be long.
+    /// A request with a record of the greatest length.
     RecordFull,
     /// A request or packet with an expired time to live.
     TtlExpired,
-    /// A reply that no packet waits for, where no routes are remembered.
+    /// Without a route cache: a reply for which no packet waits.
     StaleReply,
-    /// A header that makes no sense: an address that is no host's, a node twice on a path, a transmitter that is not on it.
+    /// An invalid header: an address that cannot belong to a host, a node twice on a path, a transmitter that is not on it.
     Malformed,
-    /// A packet that was handed to this node, though its route says another.
+    /// A packet addressed to this node against its source route.
     NotOnRoute,
-    /// An unknown option that forbids to go on with the packet (§8.1.6).
+    /// An unknown option that forbids to forward the packet (§8.1.6).
     UnknownOption,
     /// A detour that was reported to its source a moment ago (§4.4).
     HeldOff,
@@ -32,7 +32,7 @@ pub enum Ignored {
 pub struct Stats {
     /// Requests of this node, retries included.
     pub requests_originated: u64,
-    /// Requests passed on.
+    /// Requests relayed.
     pub requests_relayed: u64,
     /// Replies as the target.
     pub replies_as_target: u64,
@@ -44,14 +44,13 @@ pub struct Stats {
     pub replies_gratuitous: u64,
     /// Route errors.
     pub errors_sent: u64,
-    /// Acknowledgements that were asked for (§8.3.3).
+    /// Requested acknowledgements (§8.3.3).
     pub acks_sent: u64,
-    /// Data packets passed on along their source routes; where no routes are remembered: that came to be passed on.
+    /// Data packets forwarded along their source routes; without a route cache: data packets to be forwarded.
     pub data_forwarded: u64,
-    /// Packets without data passed on along their source routes.
+    /// Packets without data forwarded along their source routes.
     pub control_forwarded: u64,
-    /// Data packets of others that were given another route, or wait for one, after their next hop did not answer
-    /// (§8.3.6).
+    /// Data packets of other nodes that were salvaged, or wait for a route, after their next hop did not answer (§8.3.6).
     pub salvaged: u64,
     /// Packets without data that failed because their next hop did not answer.
     pub control_lost: u64,
@@ -61,7 +60,7 @@ pub struct Stats {
     pub searches_succeeded: u64,
     /// Searches given up.
     pub searches_failed: u64,
-    /// Paths that went into the cache.
+    /// Paths added to the cache.
     pub paths_learnt: u64,
     /// One counter for each reason.
     ignored: [u64; Ignored::OutboxFull as usize + 1],

@@ -1,4 +1,4 @@
-//! Packets for others (RFC 4728 §3.3.1, §8.1.4).
+//! Overheard packets for other nodes (RFC 4728 §3.3.1, §8.1.4).
 
 use super::config::{RouteCache, Tap};
 use super::machine::Dsr;
@@ -10,7 +10,7 @@ use hopline_core::Instant;
 use std::net::Ipv4Addr;
 
 impl<M: Copy> Dsr<M> {
-    /// A neighbour sent a packet to `to`.
+    /// Handles an overheard packet of a neighbour to `to`.
     pub(super) fn overhear(&mut self, now: Instant, received: &Received<M>, to: Ipv4Addr) -> Effect {
         let RouteCache::Paths(cache) = &self.config.cache else { return Effect::None };
         if cache.tap == Tap::Off {
@@ -18,7 +18,7 @@ impl<M: Copy> Dsr<M> {
         }
         let (packet, from) = (&received.packet, received.from);
         let way = Way::of(packet).filter(|way| {
-            // This node's own transmission is not overheard by itself.
+            // This node does not overhear its own transmission.
             (way.transmitter(), way.receiver()) == (from, to) && from != self.address && to != self.address
         });
         let Some(way) = way else {

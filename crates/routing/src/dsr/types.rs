@@ -7,7 +7,7 @@ use hopline_wire::dsr::Header;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// An IP packet with a DSR Options header. `M` is the node's handle for what stands behind that header, a data packet.
+/// An IP packet with a DSR Options header. `M` is the node's handle for the payload behind that header, a data packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<M> {
     /// Source address of the IP header.
@@ -16,7 +16,7 @@ pub struct Packet<M> {
     pub destination: Ipv4Addr,
     /// Time to live of the IP header, as it is on the air.
     pub ttl: u8,
-    /// The DSR Options header. Shared: all that hear a packet read the same memory.
+    /// DSR Options header. Shared: all nodes that receive a packet read the same memory.
     pub header: Arc<Header>,
     /// Payload, if any. [`Header::next`] says whether there is one.
     pub carried: Option<M>,
@@ -36,7 +36,7 @@ pub enum Flow {
 /// A packet that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received<M> {
-    /// The packet. Of one that was overheard `carried` is not looked at, and should be `None`.
+    /// The packet. `carried` of an overheard packet is ignored, and should be `None`.
     pub packet: Packet<M>,
     /// The neighbour that transmitted it.
     pub from: Ipv4Addr,
@@ -49,14 +49,14 @@ pub struct Received<M> {
 pub struct Transmit<M> {
     /// The packet.
     pub packet: Packet<M>,
-    /// The neighbour to hand it to, or [`Ipv4Addr::BROADCAST`].
+    /// The next hop, or [`Ipv4Addr::BROADCAST`].
     pub next_hop: Ipv4Addr,
 }
 
 /// Report of the link layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signal<M> {
-    /// A frame to `neighbour` was given up after all retries. The machine takes what it carried.
+    /// A frame to `neighbour` was given up after all retries. The machine takes its content.
     LinkFailed {
         /// The neighbour that did not answer.
         neighbour: Ipv4Addr,

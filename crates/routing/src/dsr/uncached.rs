@@ -17,15 +17,15 @@ use hopline_wire::dsr::{ErrorKind, RouteError, RouteReply};
 use std::net::Ipv4Addr;
 
 impl<M: Copy> Dsr<M> {
-    /// A data packet of another node goes on by a route of this one.
+    /// Forwards a data packet of another node over a route of this one.
     pub(super) fn pass_on_uncached(&mut self, now: Instant, packet: &Packet<M>, carried: M) {
         self.stats.data_forwarded += 1;
         let salvage = salvage_count(&packet.header);
         self.wait(now, packet.destination, packet.without_route(salvage, carried));
     }
 
-    /// The first reply that comes while packets wait for its target takes them all, or the first. Replies do not say to
-    /// which request they belong, so that a late one of an earlier search counts.
+    /// Handles a reply. The first reply that arrives while packets wait for its target serves all of them, or the first.
+    /// Replies do not name their request, so a late reply of an earlier search counts.
     pub(super) fn take_reply(&mut self, now: Instant, reply: &RouteReply) {
         let Some(&target) = reply.path.last() else { return };
         let too_long = reply.path.len() > self.max_hops();
@@ -45,7 +45,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// Sends the packet that has waited longest along `path`, and looks for the next one's.
+    /// Sends the packet that has waited longest along `path`, and starts the search for the next one.
     fn release_one(&mut self, now: Instant, target: Ipv4Addr, path: &[Ipv4Addr]) {
         if let Some(waiting) = self.buffer.take_first(target) {
             self.send_along(now, path, waiting);
@@ -55,8 +55,8 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// A link is gone (§8.3.4): that of the way which was found last to a destination of this node's own packets, or another
-    /// one. Nothing is forgotten, for nothing is remembered but whom to tell.
+    /// Handles the report of a broken link (§8.3.4), which may be on the path found last to a destination of this node's own
+    /// packets. There is no cache to update; only the flows concerned are notified.
     pub(super) fn take_error(&mut self, error: &RouteError) {
         let ErrorKind::NodeUnreachable(unreachable) = error.kind else { return };
         if self.paths.is_some() || error.destination != self.address {
@@ -70,7 +70,7 @@ impl<M: Copy> Dsr<M> {
         }
     }
 
-    /// The next hop of a data packet does not answer.
+    /// Handles a data packet with a next hop that does not answer.
     pub(super) fn fail_uncached(&mut self, now: Instant, packet: &Packet<M>, carried: M) {
         let salvage = salvage_count(&packet.header);
         if packet.source == self.address {

@@ -1,4 +1,4 @@
-//! The way of a packet, as its source route tells it.
+//! Path of a packet according to its source route.
 
 use super::types::Packet;
 use crate::is_host;
@@ -15,7 +15,8 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// `None`: the header makes no sense. A packet without a source route goes straight to its destination.
+    /// Returns the path of a packet; `None` for an invalid header. A packet without a source route goes straight to its
+    /// destination.
     pub(super) fn of<M>(packet: &Packet<M>) -> Option<Self> {
         let mut routes = packet.header.options.iter().filter_map(|option| match option {
             DsrOption::SourceRoute(route) => Some(route),
@@ -92,7 +93,7 @@ pub(super) fn are_distinct_hosts(nodes: &[Ipv4Addr]) -> bool {
     nodes.iter().enumerate().all(|(i, node)| is_host(*node) && !nodes[..i].contains(node))
 }
 
-/// `nodes` backwards.
+/// Returns `nodes` in reverse order.
 pub(super) fn reversed(nodes: &[Ipv4Addr]) -> Addresses {
     nodes.iter().rev().copied().collect()
 }

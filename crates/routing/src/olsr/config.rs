@@ -9,13 +9,13 @@ pub use hopline_wire::olsr::Willingness;
 pub enum LinkSensing {
     /// HELLO messages that are missing or that list the link as lost (RFC 3626 §7). Reports of the link layer are ignored.
     Hello,
-    /// From HELLO messages, or from the link layer: a unicast frame that was given up (§13). Such a link stays lost for
-    /// NEIGHB_HOLD_TIME, whatever is heard over it.
+    /// HELLO messages, or the link layer: a unicast frame that was given up (§13). Such a link stays lost for
+    /// NEIGHB_HOLD_TIME, whatever is received over it.
     HelloAndLinkLayer,
 }
 
-/// Link hysteresis (RFC 3626 §14): a link is used once its quality has risen above one threshold, and until it falls
-/// below another. Quality is a moving average over the neighbour's packets: 1 for one that came, 0 for one that did not.
+/// Link hysteresis (RFC 3626 §14): a link is used once its quality has risen above one threshold, and until it falls below
+/// another. Quality is a moving average over the neighbour's packets: 1 for a received packet, 0 for a lost one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hysteresis {
     /// HYST_SCALING: weight of the latest packet, above 0 and below 1. Default 0.5.
@@ -43,16 +43,16 @@ pub enum EarlyTc {
     },
 }
 
-/// Bounds on memory. What does not fit is refused and counted.
+/// Bounds on memory. Entries beyond them are refused and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Links. At most 255, so that HELLO and TC messages fit into a packet. Default 255.
     pub links: u8,
     /// Pairs of a neighbour and a node that it reaches. Default 65,536.
     pub two_hops: u32,
-    /// Links that TC messages told of. Default 65,536.
+    /// Links learnt from TC messages. Default 65,536.
     pub topology: u32,
-    /// Messages that are remembered so that they are not processed twice. Default 65,536.
+    /// Messages in the duplicate set. Default 65,536.
     pub duplicates: u32,
     /// Messages waiting for their jitter to pass. Default 256.
     pub departures: u32,
@@ -71,25 +71,25 @@ pub struct Config {
     pub hello_interval: Duration,
     /// TC_INTERVAL: time between two TC messages, less jitter. Not zero. 5 s.
     pub tc_interval: Duration,
-    /// NEIGHB_HOLD_TIME in HELLO intervals: how long a neighbour's HELLO is good for. 3.
+    /// NEIGHB_HOLD_TIME in HELLO intervals: validity of a neighbour's HELLO. 3.
     pub neighbour_hold_intervals: NonZeroU8,
-    /// TOP_HOLD_TIME in TC intervals: how long a TC message is good for. 3.
+    /// TOP_HOLD_TIME in TC intervals: validity of a TC message. 3.
     pub topology_hold_intervals: NonZeroU8,
-    /// DUP_HOLD_TIME: how long a message is remembered. 30 s.
+    /// DUP_HOLD_TIME: time for which a message is remembered. 30 s.
     pub duplicate_hold_time: Duration,
-    /// MAXJITTER: each message of this node is early, and each that it passes on late, by a random time below this.
-    /// `None`: HELLO_INTERVAL / 4, as RFC 3626 proposes (§3.5).
+    /// MAXJITTER: each message of this node is early, and each forwarded message late, by a random time below this. `None`:
+    /// HELLO_INTERVAL / 4, as RFC 3626 proposes (§3.5).
     pub max_jitter: Option<Duration>,
-    /// WILLINGNESS: whether this node carries traffic for others. [`Willingness::DEFAULT`].
+    /// WILLINGNESS to carry traffic for other nodes. [`Willingness::DEFAULT`].
     pub willingness: Willingness,
     /// Detection of lost links. [`LinkSensing::Hello`].
     pub link_sensing: LinkSensing,
     /// Link hysteresis; `None`: a link is used as soon as it is symmetric. Default off.
     pub hysteresis: Option<Hysteresis>,
-    /// TC messages ahead of time. On, 1.25 s apart.
+    /// Early TC messages. On, 1.25 s apart.
     pub early_tc: EarlyTc,
-    /// Longest packet, OLSR header included, in bytes: messages go together until it is full. 1472, what UDP over IPv4
-    /// leaves of Ethernet's 1500.
+    /// Longest packet, OLSR header included, in bytes: messages share a packet until it is full. 1472, the UDP payload of
+    /// IPv4 on Ethernet (1500).
     pub max_packet_bytes: u16,
     /// Bounds on memory.
     pub limits: Limits,
@@ -102,7 +102,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// RFC 3626 with the values of its §18; hysteresis and link layer notification, which it leaves optional, off.
+    /// Returns RFC 3626 with the values of its §18; hysteresis and link layer notification, which it leaves optional, are
+    /// off.
     #[must_use]
     pub fn rfc3626() -> Self {
         let tc_interval = Duration::from_secs(5);

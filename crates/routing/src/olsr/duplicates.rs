@@ -7,10 +7,10 @@ use std::net::Ipv4Addr;
 
 type Key = (Ipv4Addr, u16);
 
-/// The messages of the last DUP_HOLD_TIME.
+/// Messages of the last DUP_HOLD_TIME.
 ///
-/// With one interface a message is processed and considered for passing on at one and the same time, so its entry is
-/// never touched again and entries expire in the order in which they came.
+/// With one interface, a message is processed and considered for forwarding at the same time. Its entry is never changed,
+/// and entries expire in order of arrival.
 #[derive(Clone, Debug)]
 pub(super) struct Duplicates {
     heard: BTreeSet<Key>,

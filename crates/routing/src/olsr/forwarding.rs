@@ -1,4 +1,4 @@
-//! Packets that arrive, and messages that are passed on (RFC 3626 §3.4).
+//! Reception of packets, and forwarding of messages (RFC 3626 §3.4).
 
 use super::machine::Olsr;
 use super::stats::Ignored;
@@ -39,19 +39,19 @@ impl Olsr {
         if message.ttl == 0 {
             return Err(Ignored::TtlExpired);
         }
-        // A HELLO is never passed on; heard twice it says the same.
+        // A HELLO is never forwarded, and a duplicate has no effect.
         if let Body::Hello(hello) = &message.body {
             self.handle_hello(now, from, packet_seq, message, hello);
             return Ok(());
         }
-        // §3.4.1 (1) and §9.5 (1). Not remembered: it may still come over a link that is symmetric.
+        // §3.4.1 (1) and §9.5 (1). Not recorded: it may still arrive over a symmetric link.
         if !self.links.is_symmetric(from) {
             return Err(Ignored::NotSymmetric);
         }
         match self.duplicates.note(now, message.originator, message.seq) {
             Sighting::First => {}
             Sighting::Again => return Err(Ignored::Duplicate),
-            // What could not be remembered would be passed on in circles.
+            // A message that cannot be recorded would circulate for ever.
             Sighting::Full => return Err(Ignored::TableFull),
         }
         if let Body::Tc(tc) = &message.body {
@@ -60,8 +60,8 @@ impl Olsr {
         self.pass_on(now, from, message)
     }
 
-    /// §3.4.1 (4): the default forwarding algorithm. Only relays of the node that sent the message pass it on, and only if
-    /// its first copy came from there.
+    /// Forwards a message by the default forwarding algorithm (§3.4.1 (4)). Only relays of the transmitter forward it, and
+    /// only if its first copy came from there.
     fn pass_on(&mut self, now: Instant, from: Ipv4Addr, message: &Message) -> Result<(), Ignored> {
         if !self.selectors.contains(&from) || message.ttl == 1 {
             return Ok(());

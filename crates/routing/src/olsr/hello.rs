@@ -1,4 +1,4 @@
-//! HELLO messages (RFC 3626 §6): what a node says of its neighbours, and what it learns from theirs.
+//! HELLO messages (RFC 3626 §6): advertisement of a node's neighbours, and learning from their HELLOs.
 
 use super::expiring::Noted;
 use super::links::Heard;
@@ -24,7 +24,7 @@ impl Olsr {
         self.originate(now, 1, self.config.neighbour_hold_time(), Body::Hello(hello));
     }
 
-    /// §6.2.
+    /// Returns the links to advertise (§6.2).
     fn links_to_announce(&self, now: Instant) -> Vec<LinkMessage> {
         let mut by_code: BTreeMap<LinkCode, Vec<Ipv4Addr>> = BTreeMap::new();
         for view in self.links.iter(now) {
@@ -50,7 +50,7 @@ impl Olsr {
         message: &Message,
         hello: &Hello,
     ) {
-        // Without MID, a node has one address and speaks for itself.
+        // Without MID, a node has one address and sends its own messages only.
         if message.originator != from {
             return self.stats.ignore(Ignored::OtherInterface);
         }
@@ -80,7 +80,7 @@ impl Olsr {
         }
     }
 
-    /// §8.2.1.
+    /// Learns two-hop neighbours from a HELLO (§8.2.1).
     fn learn_two_hops(&mut self, from: Ipv4Addr, hello: &Hello, until: Instant) {
         let own = self.address;
         for link in &hello.links {
@@ -111,7 +111,7 @@ impl Olsr {
     }
 }
 
-/// The neighbours listed under codes that mean something.
+/// Returns the neighbours listed under valid codes.
 fn valid(hello: &Hello) -> impl Iterator<Item = (LinkType, NeighbourType, &[Ipv4Addr])> {
     hello.links.iter().filter_map(|message| match message.code {
         LinkCode::Valid { link, neighbour } => Some((link, neighbour, &message.neighbours[..])),

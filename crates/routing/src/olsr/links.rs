@@ -7,9 +7,9 @@ use hopline_wire::olsr::{LinkType, Willingness};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// More losses in a row than this are no worse: the quality is as good as 0.
+/// Losses in a row beyond which the quality is taken as 0.
 const MOST_LOSSES: i16 = 64;
-/// A neighbour that announces shorter intervals is not watched more closely.
+/// Bound on the loss timeout: shorter announced intervals have no effect.
 const SHORTEST_SILENCE: Duration = Duration::from_millis(1);
 
 /// The links of this node, by the neighbour's address.
@@ -26,19 +26,19 @@ pub(super) struct Links {
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    /// L_SYM_time: the neighbour has said that it hears this node.
+    /// L_SYM_time: until then, the neighbour receives this node's messages.
     symmetric_until: Instant,
-    /// L_ASYM_time: the neighbour is heard.
+    /// L_ASYM_time: until then, the neighbour's messages are received.
     heard_until: Instant,
     /// L_LOST_LINK_time (§13, §14).
     lost_until: Instant,
-    /// L_time: when the link is forgotten.
+    /// L_time: time at which the link is forgotten.
     expires: Instant,
     /// N_willingness.
     willingness: Willingness,
     /// N_status, as the rest of the machine knows it.
     status: Status,
-    /// With hysteresis only.
+    /// Link quality, only with hysteresis.
     quality: Option<Quality>,
 }
 
@@ -54,10 +54,10 @@ enum Status {
 struct Quality {
     /// L_link_quality.
     value: f64,
-    /// L_link_pending: it has not been trusted yet, or is not any more.
+    /// L_link_pending: not trusted yet, or no longer.
     pending: bool,
     latest: Seq16,
-    /// The neighbour's HELLO interval, and when it must have been heard again.
+    /// The neighbour's HELLO interval, and the time by which the next packet is due.
     interval: Duration,
     overdue: Instant,
 }
@@ -98,7 +98,7 @@ impl Links {
         }
     }
 
-    /// §7.1.1: a HELLO of `neighbour`. `Err` if there is no room for another link.
+    /// Handles a HELLO of `neighbour` (§7.1.1). `Err` if there is no room for another link.
     pub(super) fn hello(
         &mut self,
         now: Instant,
@@ -117,7 +117,7 @@ impl Links {
         Ok(if keeps { Some(Change::Willingness) } else { change })
     }
 
-    /// §14.3: some packet of `neighbour` arrived.
+    /// Handles the arrival of any packet of `neighbour` (§14.3).
     pub(super) fn packet(&mut self, now: Instant, neighbour: Ipv4Addr, seq: Seq16) -> Option<Change> {
         let hysteresis = self.hysteresis?;
         let link = self.links.get_mut(&neighbour)?;
@@ -125,11 +125,11 @@ impl Links {
         self.settle(now, neighbour)
     }
 
-    /// §13: the link layer has lost `neighbour`.
+    /// Handles the loss of `neighbour` reported by the link layer (§13).
     pub(super) fn failed(&mut self, now: Instant, neighbour: Ipv4Addr) -> Option<Change> {
         let link = self.links.get_mut(&neighbour)?;
         link.lost_until = now + self.hold_time;
-        // So that it is told that long, and forgotten then unless HELLOs still come.
+        // The loss is advertised for that long. Then the link is forgotten unless HELLOs still arrive.
         link.expires = link.lost_until;
         self.settle(now, neighbour)
     }
@@ -177,7 +177,7 @@ impl Links {
         })
     }
 
-    /// Finds out whether `neighbour` has come or gone, and when to look again.
+    /// Checks whether `neighbour` has appeared or been lost, and updates the time of the next check.
     fn settle(&mut self, now: Instant, neighbour: Ipv4Addr) -> Option<Change> {
         let link = self.links.get_mut(&neighbour)?;
         let status = match link.state(now) {
@@ -199,7 +199,7 @@ impl Links {
 pub(super) struct Full;
 
 impl Link {
-    /// A link over which nothing was ever heard.
+    /// Creates a link over which no message has arrived yet.
     fn new(now: Instant, heard: &Heard, hysteresis: Option<Hysteresis>) -> Self {
         Self {
             symmetric_until: now,
@@ -225,7 +225,7 @@ impl Link {
             Some(LinkType::Lost) => self.symmetric_until = now,
             Some(LinkType::Symmetric | LinkType::Asymmetric) => {
                 self.symmetric_until = until;
-                // §7.1.1: when the link is no longer symmetric, HELLOs still say so for a while.
+                // §7.1.1: HELLOs advertise the lost link for a while.
                 self.expires = until + hold_time;
             }
             Some(LinkType::Unspecified) | None => {}
@@ -237,7 +237,7 @@ impl Link {
         }
     }
 
-    /// §14.3: packets are missing where a number was skipped.
+    /// Handles a packet: skipped sequence numbers count as losses (§14.3).
     fn packet(&mut self, now: Instant, seq: Seq16, hysteresis: &Hysteresis, hold_time: Duration) {
         let Some(quality) = &mut self.quality else { return };
         let losses = (seq.distance_from(quality.latest).saturating_sub(1)).clamp(0, MOST_LOSSES);
@@ -250,7 +250,7 @@ impl Link {
         self.judge(now, hysteresis, hold_time);
     }
 
-    /// §14.3: nothing within the neighbour's HELLO interval counts as a loss.
+    /// Handles silence: an interval without a packet counts as a loss (§14.3).
     fn silence(&mut self, now: Instant, hysteresis: &Hysteresis, hold_time: Duration) {
         let Some(quality) = &mut self.quality else { return };
         if quality.overdue > now {
@@ -267,15 +267,15 @@ impl Link {
             quality.pending = false;
             self.lost_until = self.lost_until.min(now);
         } else if quality.value < hysteresis.threshold_low {
-            // §14.3 (2), of a link that was never used too.
+            // §14.3 (2); also for a link that was never used.
             quality.pending = true;
             self.lost_until = self.expires.min(now + hold_time);
         }
     }
 
-    /// §6.2, §14.2.
+    /// Returns the link state (§6.2, §14.2).
     fn state(&self, now: Instant) -> LinkState {
-        // What is about to be forgotten is no neighbour, whatever was said before the link layer lost it.
+        // A link about to be forgotten is no neighbour, whatever was advertised before the link layer lost it.
         if self.lost_until > now || self.expires <= now {
             LinkState::Lost
         } else if self.quality.is_some_and(|quality| quality.pending) {

@@ -1,4 +1,4 @@
-//! The machine: its state, its inputs and outputs. What it does with them is in the files beside this one.
+//! OLSR machine: state, inputs and outputs. The processing is in the other files of this directory.
 
 use super::config::{Config, LinkSensing};
 use super::duplicates::Duplicates;
@@ -23,17 +23,17 @@ const LAST: Ipv4Addr = Ipv4Addr::BROADCAST;
 /// An interval of zero would never let time pass.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The OLSR machine of one node.
+/// OLSR machine of one node.
 ///
-/// Besides the inputs of [`Machine`], the node asks [`route`](Self::route) for the next hop of every packet that is not
-/// for itself.
+/// Besides the inputs of [`Machine`], the node calls [`route`](Self::route) for the next hop of every packet that is not for
+/// itself.
 #[derive(Clone, Debug)]
 pub struct Olsr {
     /// Shared: many nodes with the same parameters read the same memory.
     pub(super) config: Arc<Config>,
     pub(super) address: Ipv4Addr,
     pub(super) stream: Stream,
-    /// Number of the next message of this node (RFC 3626 §3.4).
+    /// Sequence number of the next message of this node (RFC 3626 §3.4).
     pub(super) message_seq: Seq16,
     pub(super) links: Links,
     /// N_neighbor_main_addr and N_2hop_addr until N_time (§4.3.2).
@@ -71,7 +71,7 @@ impl Olsr {
         let config = config.into();
         let limits = config.limits;
         let mut timers = TimerTable::new();
-        // A random phase, so that neighbours that start together do not speak together.
+        // A random phase, so that neighbours that start together do not send together.
         timers.set(Timer::Hello, Instant::ZERO + stream.duration_below(config.hello_interval));
         timers.set(Timer::Tc, Instant::ZERO + stream.duration_below(config.tc_interval));
         Self {
@@ -113,7 +113,7 @@ impl Olsr {
         &self.stats
     }
 
-    /// The way to `destination`, if there is one.
+    /// Returns the route to `destination`, if there is one.
     #[must_use]
     pub fn route(&self, destination: Ipv4Addr) -> Option<Route> {
         self.table.get(&destination).copied()
@@ -139,7 +139,7 @@ impl Olsr {
         self.selectors.iter()
     }
 
-    /// Links that TC messages told of: from a node to one of its MPR selectors, in order.
+    /// Returns the links learnt from TC messages: from a node to one of its MPR selectors, in order.
     pub fn topology(&self) -> impl Iterator<Item = (Ipv4Addr, Ipv4Addr)> {
         self.topology.iter()
     }
@@ -155,7 +155,7 @@ impl Olsr {
         is_host(address) && address != self.address
     }
 
-    /// Notes that `what` has to be computed anew.
+    /// Records that `what` must be computed again.
     pub(super) fn outdate(&mut self, what: Outdated) {
         self.outdated = self.outdated.max(what);
     }
@@ -174,13 +174,13 @@ impl Olsr {
         self.outbox.send(now, message);
     }
 
-    /// §3.5: the time from one message to the next.
+    /// Returns the time from one message to the next (§3.5).
     pub(super) fn emission_interval(&mut self, interval: Duration) -> Duration {
         let jitter = self.stream.duration_below(self.config.max_jitter());
         interval.saturating_sub(jitter).max(SHORTEST_INTERVAL)
     }
 
-    /// §8.5: a neighbour has come or gone.
+    /// Handles a neighbour that appeared or was lost (§8.5).
     pub(super) fn neighbour_changed(&mut self, now: Instant, neighbour: Ipv4Addr, change: Change) {
         self.outdate(Outdated::RelaysAndTable);
         if change == Change::Lost {
@@ -211,7 +211,7 @@ impl Olsr {
 
     fn fire(&mut self, now: Instant, timer: Timer) {
         match timer {
-            // `age` has seen to it.
+            // Done by `age`.
             Timer::Expiry | Timer::Departure => {}
             Timer::Hello => self.say_hello(now),
             Timer::Tc => self.send_tc(now),
@@ -226,7 +226,7 @@ impl Olsr {
         }
     }
 
-    /// Brings everything that follows from the sets up to date, once for each input.
+    /// Computes all outdated state, once for each input.
     fn finish(&mut self, now: Instant) {
         self.select_relays();
         if self.outdated != Outdated::Nothing {

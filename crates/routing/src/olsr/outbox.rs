@@ -1,4 +1,4 @@
-//! Messages on their way out: each waits for its jitter, and whatever waits goes along with the next packet.
+//! Outgoing messages: each waits for its jitter at most, and all that wait share the next packet.
 
 use super::types::Transmit;
 use hopline_core::{Instant, Seq16};
@@ -30,7 +30,7 @@ impl Outbox {
         }
     }
 
-    /// Sends `message` at `due` or earlier. `false` if too many messages wait already.
+    /// Sends `message` at `due` or earlier. Returns `false` if too many messages wait already.
     pub(super) fn send_by(&mut self, due: Instant, message: Message) -> bool {
         if self.waiting.len() >= self.limit {
             return false;
@@ -39,13 +39,13 @@ impl Outbox {
         true
     }
 
-    /// The same for a message that this node has made: there is always room for the two kinds there are.
+    /// Does the same for a message of this node: there is always room for the two kinds.
     pub(super) fn send(&mut self, due: Instant, message: Message) {
         self.waiting.push(message);
         self.due = self.due.min(due);
     }
 
-    /// If anything is due, sends everything, in as few packets as it takes. Returns how many.
+    /// If a message is due, sends all messages, in as few packets as possible. Returns the number of packets.
     pub(super) fn depart(&mut self, now: Instant, source: Ipv4Addr) -> u64 {
         if self.due > now {
             return 0;

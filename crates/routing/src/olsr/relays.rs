@@ -5,7 +5,7 @@ use hopline_wire::olsr::Willingness;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// A symmetric neighbour and what it reaches.
+/// A symmetric neighbour and the nodes that it reaches.
 #[derive(Clone, Debug)]
 struct Candidate {
     address: Ipv4Addr,
@@ -14,8 +14,8 @@ struct Candidate {
     reaches: Vec<Ipv4Addr>,
 }
 
-/// Neighbours over which every node two hops away is reached, few of them. `neighbours`: N; `two_hops`: pairs of a
-/// neighbour and a node it reaches, in order.
+/// Selects a few neighbours that together reach every node two hops away. `neighbours`: N; `two_hops`: pairs of a neighbour
+/// and a node it reaches, in order.
 pub(super) fn select(
     own: Ipv4Addr,
     neighbours: &BTreeMap<Ipv4Addr, Willingness>,
@@ -30,7 +30,7 @@ pub(super) fn select(
     selection.relays.into_iter().map(|at| candidates[at].address).collect()
 }
 
-/// The neighbours that carry traffic, with N2 and D(y): both leave out N and the node itself.
+/// Returns the neighbours that carry traffic, with N2 and D(y); both exclude N and the node itself.
 fn candidates(
     own: Ipv4Addr,
     neighbours: &BTreeMap<Ipv4Addr, Willingness>,
@@ -150,7 +150,7 @@ mod tests {
     fn nobody_far_needs_no_relay() {
         assert!(relays(&[]).is_empty());
         assert!(relays(&[(1, 3, &[]), (2, 3, &[])]).is_empty());
-        // All they reach are the node itself and each other.
+        // They reach the node itself and each other only.
         assert!(relays(&[(1, 3, &[0, 2]), (2, 3, &[0, 1])]).is_empty());
     }
 
@@ -188,14 +188,14 @@ mod tests {
         let neighbours: &[(u32, u8, &[u32])] =
             &[(1, 3, &[11, 12, 14]), (2, 3, &[13, 15]), (3, 7, &[11, 12, 13])];
         assert_eq!(relays(neighbours), [1, 2, 3]);
-        // The most willing one reaches nothing that the indispensable ones do not.
+        // The most willing one reaches no node beyond those of the indispensable ones.
         let willing: &[(u32, u8, &[u32])] =
             &[(1, 3, &[11, 14]), (2, 3, &[12, 15]), (3, 6, &[11, 12, 13]), (4, 3, &[13, 16])];
         assert_eq!(relays(willing), [1, 2, 4]);
     }
 
     proptest! {
-        /// The promise of §8.3: relays reach all of N2. And none of them could be left out.
+        /// Property of §8.3: relays reach all of N2. In addition, none of them is redundant.
         #[test]
         fn relays_reach_every_node_two_hops_away_and_none_is_spare(
             neighbours in prop::collection::btree_map(1u32..12, (0u8..8, prop::collection::btree_set(0u32..30, 0..12)), 0..11),

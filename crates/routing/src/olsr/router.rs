@@ -1,4 +1,4 @@
-//! OLSR as a node sees any routing agent.
+//! Common router interface of OLSR.
 
 use super::machine::Olsr;
 use super::types::{Event, Received, Signal};

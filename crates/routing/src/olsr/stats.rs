@@ -5,23 +5,23 @@
 pub enum Ignored {
     /// A message that was processed before (RFC 3626 §3.4).
     Duplicate,
-    /// This node's own message, passed on by a neighbour.
+    /// This node's own message, forwarded by a neighbour.
     OwnMessage,
     /// A message with an expired time to live.
     TtlExpired,
-    /// A message to pass on or a TC message over a link that is not symmetric (§3.4.1, §9.5).
+    /// A message to forward or a TC message over a link that is not symmetric (§3.4.1, §9.5).
     NotSymmetric,
-    /// A TC message older than what is known of its originator (§9.5).
+    /// A TC message older than the known entries of its originator (§9.5).
     StaleTopology,
-    /// A HELLO of a node that does not speak for itself: it would have several interfaces.
+    /// A HELLO with another originator than its sender, which would have several interfaces.
     OtherInterface,
-    /// Neighbours listed under a link code that means nothing (§6.1.1).
+    /// Neighbours listed under an invalid link code (§6.1.1).
     BadLinkCode,
-    /// An address that cannot be a host's, or that is this node's where it must not be.
+    /// An address that cannot belong to a host, or this node's address in an invalid field.
     BadAddress,
     /// No room in a table.
     TableFull,
-    /// A message that found too many others waiting for their jitter to pass.
+    /// A message that found too many other messages waiting for their jitter to pass.
     OutboxFull,
 }
 
@@ -34,7 +34,7 @@ pub struct Stats {
     pub hellos_sent: u64,
     /// TC messages made.
     pub tcs_sent: u64,
-    /// Messages of other nodes passed on.
+    /// Messages of other nodes forwarded.
     pub messages_forwarded: u64,
     /// Neighbours lost: links that were symmetric and no longer are.
     pub neighbours_lost: u64,

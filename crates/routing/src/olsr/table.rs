@@ -26,10 +26,10 @@ pub(super) enum Preference {
     MprSelector,
 }
 
-/// The table that follows from the sets. `reached_by`: the nodes that a neighbour says it reaches.
+/// Computes the table from the sets. `reached_by`: the nodes that a neighbour advertises as reachable.
 ///
-/// Of several paths of equal length the one over the most willing neighbour is taken, then over an MPR selector (§10);
-/// and, where the RFC leaves it open, over the lowest address.
+/// Of several paths of equal length, the one over the most willing neighbour is chosen, then over an MPR selector (§10),
+/// then over the lowest address, which the RFC leaves open.
 pub(super) fn compute<I: Iterator<Item = Ipv4Addr>>(
     own: Ipv4Addr,
     mut neighbours: Vec<FirstHop>,
@@ -41,7 +41,7 @@ pub(super) fn compute<I: Iterator<Item = Ipv4Addr>>(
     for neighbour in &neighbours {
         table.insert(neighbour.address, Route { next_hop: neighbour.address, hops: 1 });
     }
-    // Breadth first: what enters the queue earlier is nearer, or as near over a better first hop.
+    // Breadth first: earlier entries of the queue are nearer, or as near over a better first hop.
     let mut queue = VecDeque::new();
     let reach = |table: &mut Table, queue: &mut VecDeque<_>, to: Ipv4Addr, over: Route| {
         if to == own {
@@ -105,7 +105,7 @@ mod tests {
     fn paths_are_shortest() {
         let neighbours = [neighbour(1), neighbour(2)];
         let two_hops = [(1, 3), (1, 0), (2, 4), (2, 1)];
-        // 3 tells of 5 and 4, 5 tells of 6; what 7 tells is out of reach.
+        // 3 advertises 5 and 4, 5 advertises 6; the advertisements of 7 are out of reach.
         let links = [(3, 5), (3, 4), (5, 6), (7, 8), (5, 0)];
         assert_eq!(
             table(&neighbours, &two_hops, &links),

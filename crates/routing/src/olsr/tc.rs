@@ -1,4 +1,4 @@
-//! TC messages (RFC 3626 §9): what a relay tells of the nodes that chose it, and what it hears of others.
+//! TC messages (RFC 3626 §9): a relay's advertisement of its MPR selectors, and handling of received ones.
 
 use super::config::EarlyTc;
 use super::machine::{Olsr, Outdated};
@@ -33,18 +33,18 @@ impl Olsr {
         }
     }
 
-    /// §9.3: a selector was lost with its link.
+    /// Sends a TC message early after the loss of a selector with its link (§9.3).
     pub(super) fn hurry_tc(&mut self, now: Instant) {
         let EarlyTc::OnLinkFailure { spacing } = self.config.early_tc else { return };
         let earliest = self.advertising.latest.map_or(now, |latest| now.max(latest + spacing));
-        // Both ends of a lost link find out at about the same time.
+        // Both ends of a lost link detect the loss at about the same time.
         let early = earliest + self.stream.duration_below(self.config.max_jitter());
         if self.timers.get(Timer::Tc).is_none_or(|due| early < due) {
             self.timers.set(Timer::Tc, early);
         }
     }
 
-    /// §9.3.
+    /// Sends a TC message (§9.3).
     pub(super) fn send_tc(&mut self, now: Instant) {
         let next = self.emission_interval(self.config.tc_interval);
         self.timers.set(Timer::Tc, now + next);
@@ -57,7 +57,7 @@ impl Olsr {
         self.originate(now, WHOLE_NETWORK, self.config.topology_hold_time(), Body::Tc(tc));
     }
 
-    /// §9.5, once the message has come over a symmetric link and for the first time.
+    /// Handles a TC message that arrived over a symmetric link and for the first time (§9.5).
     pub(super) fn handle_tc(&mut self, now: Instant, message: &Message, tc: &Tc) {
         let (own, last) = (self.address, message.originator);
         let (hosts, rest): (Vec<_>, Vec<_>) =
@@ -65,7 +65,7 @@ impl Olsr {
         for _ in rest {
             self.stats.ignore(Ignored::BadAddress);
         }
-        // A link back to this node leads nowhere new.
+        // A link back to this node adds no route.
         let told = hosts.into_iter().copied().filter(|to| *to != own);
         let until = now + message.validity.duration();
         let told = self.topology.tell(last, tc.ansn, told, until);

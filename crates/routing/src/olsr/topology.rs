@@ -1,4 +1,4 @@
-//! The topology set: links that TC messages told of (RFC 3626 §4.4, §9.5).
+//! Topology set: links learnt from TC messages (RFC 3626 §4.4, §9.5).
 
 use super::expiring::{ExpiringSet, Noted};
 use hopline_core::{Instant, Seq16};
@@ -24,9 +24,9 @@ pub(super) enum Told {
     Stale,
     /// It renewed known entries.
     Nothing,
-    /// Links have come or gone.
+    /// Links were added or removed.
     Changed,
-    /// The same, and some did not fit.
+    /// Links were added or removed, and some did not fit.
     Overflowed,
 }
 
@@ -35,7 +35,7 @@ impl Topology {
         Self { links: ExpiringSet::new(limit), ansns: BTreeMap::new() }
     }
 
-    /// §9.5: `last` tells that it has links to `neighbours`.
+    /// Applies a TC message in which `last` advertises links to `neighbours` (§9.5).
     pub(super) fn tell(
         &mut self,
         last: Ipv4Addr,
@@ -67,7 +67,7 @@ impl Topology {
         told
     }
 
-    /// Removes what is over. Whether there was anything.
+    /// Removes expired links. Returns whether there were any.
     pub(super) fn expire(&mut self, now: Instant) -> bool {
         let changed = self.links.expire(now);
         if changed {

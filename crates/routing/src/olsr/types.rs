@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// A packet that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// The packet; all that hear it share it.
+    /// The packet, shared by all nodes that receive it.
     pub packet: Arc<Packet>,
     /// The neighbour that transmitted it: source address of the IP header.
     pub from: Ipv4Addr,
@@ -53,7 +53,7 @@ pub enum Event {
 /// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The neighbour on the way.
+    /// Next hop.
     pub next_hop: Ipv4Addr,
     /// Hops to the destination.
     pub hops: u8,
@@ -94,12 +94,13 @@ pub enum Timer {
     Hello,
     /// Time for a TC message.
     Tc,
-    /// A message to be passed on has waited for its jitter.
+    /// The jitter of a message to be forwarded has passed.
     Departure,
 }
 
 impl hopline_core::TimerKind for Timer {
-    // What a HELLO or TC message says is settled before it is made, and takes along what waits.
+    // HELLO and TC come after expiry, on which their content depends, and before departure, so that they take waiting
+    // messages along.
     const ALL: &'static [Self] = &[Self::Expiry, Self::Hello, Self::Tc, Self::Departure];
 
     fn index(self) -> usize {

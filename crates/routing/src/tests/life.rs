@@ -9,7 +9,7 @@ pub(crate) enum Op {
     Pass { millis: u64 },
 }
 
-/// Anything, among so many nodes; `millis`: how long nothing does.
+/// Returns a strategy for any operation among this many nodes; `millis`: lengths of pauses.
 pub(crate) fn op(nodes: u32, millis: impl Strategy<Value = u64>) -> impl Strategy<Value = Op> {
     let node = move || 0..nodes;
     prop_oneof![
@@ -19,7 +19,7 @@ pub(crate) fn op(nodes: u32, millis: impl Strategy<Value = u64>) -> impl Strateg
     ]
 }
 
-/// Links over which each of so many nodes can reach each other: a random tree, and some more.
+/// Returns a strategy for connected networks of this many nodes: a random tree, and some more links.
 pub(crate) fn connected(nodes: u32, most_more: usize) -> impl Strategy<Value = Vec<(u32, u32)>> {
     let parents = prop::collection::vec(any::<u32>(), nodes as usize - 1);
     let more = prop::collection::vec((0..nodes, 0..nodes), 0..=most_more);
@@ -29,7 +29,7 @@ pub(crate) fn connected(nodes: u32, most_more: usize) -> impl Strategy<Value = V
     })
 }
 
-/// Some packets, one after the other, and nothing else.
+/// Returns a strategy for a sequence of packets without other operations.
 pub(crate) fn packets(nodes: u32) -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec((0..nodes, 0..nodes, 0u64..3_000), 1..12).prop_map(|packets| {
         let packets = packets.into_iter().filter(|(from, to, _)| from != to);

@@ -1,4 +1,4 @@
-//! A small network of machines in virtual time: each hop takes a millisecond, links can be cut and mended.
+//! A small network of machines in virtual time: each hop takes a millisecond, links can be cut and restored.
 
 use crate::DropReason;
 use hopline_core::{Duration, Instant, Machine, Purpose, Stream};
@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 
 const HOP: Duration = Duration::from_millis(1);
 
-/// A machine that networks can be made of: what becomes of what it hears, sends and says.
+/// Machine from which networks can be made: handling of its inputs, transmissions and events.
 pub(crate) trait Member: Machine<Transmit: Clone> + Sized {
     /// Input that arrives over a link.
     type Arrival;
@@ -22,17 +22,17 @@ pub(crate) trait Member: Machine<Transmit: Clone> + Sized {
 pub(crate) struct Network<M: Member> {
     pub(crate) nodes: Vec<M>,
     pub(crate) now: Instant,
-    /// Everything that machines sent: when, by whom, what.
+    /// All transmissions: time, sender, content.
     pub(crate) sent: Vec<(Instant, u32, M::Transmit)>,
-    /// Data packets that arrived: when, which, over how many hops.
+    /// Delivered data packets: time, packet, hops.
     pub(crate) delivered: Vec<(Instant, u32, u8)>,
-    /// Data packets that did not: which, where, why.
+    /// Dropped data packets: packet, node, reason.
     pub(crate) dropped: Vec<(u32, u32, DropReason)>,
-    /// Routes that were found: by whom, where to, how long.
+    /// Routes found: node, destination, length.
     pub(crate) found: Vec<(u32, Ipv4Addr, u8)>,
-    /// Routes that were lost: by whom, where to.
+    /// Routes lost: node, destination.
     pub(crate) lost: Vec<(u32, Ipv4Addr)>,
-    /// From, to.
+    /// Links: from, to.
     links: BTreeSet<(u32, u32)>,
     under_way: BTreeMap<(Instant, u64), (u32, M::Arrival)>,
     order: u64,
@@ -69,7 +69,7 @@ impl<M: Member> Network<M> {
         self.losses = Some((Stream::global(seed, 1, Purpose::Emulation), p));
     }
 
-    /// Links two nodes; a node and itself it leaves alone.
+    /// Links two different nodes.
     pub(crate) fn link(&mut self, a: u32, b: u32) {
         if a != b {
             self.links.extend([(a, b), (b, a)]);
@@ -92,7 +92,7 @@ impl<M: Member> Network<M> {
         self.links.remove(&(from, to));
     }
 
-    /// Cuts a link that is there, links what is not.
+    /// Cuts an existing link, or restores a cut one.
     pub(crate) fn toggle(&mut self, a: u32, b: u32) {
         if self.is_linked(a, b) { self.cut(a, b) } else { self.link(a, b) }
     }
@@ -123,7 +123,7 @@ impl<M: Member> Network<M> {
         self.now = end;
     }
 
-    /// Handles the next thing that happens until `end`; `false` if nothing does.
+    /// Handles the next event until `end`; returns `false` if there is none.
     pub(crate) fn step(&mut self, end: Instant) -> bool {
         let wake = |(i, node): (usize, &M)| node.poll_timeout().map(|(at, _)| (at, i as u32));
         let timeout = self.nodes.iter().enumerate().filter_map(wake).min();
@@ -146,7 +146,7 @@ impl<M: Member> Network<M> {
         true
     }
 
-    /// Reports `signal` to `node`, and takes what it has to send and to say.
+    /// Reports `signal` to `node`, and takes its outputs.
     pub(crate) fn signal(&mut self, node: u32, signal: M::Signal) {
         self.nodes[node as usize].handle_signal(self.now, signal);
         self.drain(node);

@@ -53,12 +53,12 @@ impl Node {
         core::iter::from_fn(|| self.aodv.poll_event()).collect()
     }
 
-    /// A message that neighbour `from` broadcast arrives.
+    /// Delivers a broadcast message of neighbour `from`.
     pub(super) fn hear(&mut self, from: u32, ttl: u8, message: impl Into<Heard>) -> Vec<Transmit> {
         self.take(n(from), Ipv4Addr::BROADCAST, ttl, message.into().0)
     }
 
-    /// A message that neighbour `from` sent to this node alone arrives.
+    /// Delivers a message that neighbour `from` sent to this node alone.
     pub(super) fn get(&mut self, from: u32, message: impl Into<Heard>) -> Vec<Transmit> {
         self.take(n(from), ME, 30, message.into().0)
     }
@@ -68,12 +68,12 @@ impl Node {
         self.sent()
     }
 
-    /// A packet of this node's own.
+    /// Sends a packet of this node's own.
     pub(super) fn send(&mut self, destination: u32, packet: u32) -> Decision {
         self.aodv.route(self.now, n(destination), Origin::Local, packet)
     }
 
-    /// A packet of `source` that came over `previous_hop`.
+    /// Forwards a packet of `source` that arrived over `previous_hop`.
     pub(super) fn forward(
         &mut self,
         source: u32,
@@ -85,7 +85,7 @@ impl Node {
         self.aodv.route(self.now, n(destination), origin, packet)
     }
 
-    /// The link layer gives up `neighbour`.
+    /// Reports a failed link to `neighbour`.
     pub(super) fn link_fails(&mut self, neighbour: u32, carried: Carried<u32>) -> Vec<Transmit> {
         self.aodv.handle_signal(self.now, Signal::LinkFailed { neighbour: n(neighbour), carried });
         self.sent()
@@ -103,7 +103,7 @@ impl Node {
     }
 }
 
-/// Anything that can be heard.
+/// Any message that can be received.
 pub(super) struct Heard(Message);
 
 impl From<Rreq> for Heard {
@@ -124,7 +124,7 @@ impl From<Message> for Heard {
     }
 }
 
-/// A request of `originator` for `destination`, `hops` hops from its origin. Sequence number: 9 + `id`.
+/// Returns a request of `originator` for `destination`, `hops` hops from its origin. Sequence number: 9 + `id`.
 pub(super) fn rreq(originator: u32, id: u32, destination: u32, hops: u8) -> Rreq {
     Rreq {
         join: false,
@@ -140,7 +140,8 @@ pub(super) fn rreq(originator: u32, id: u32, destination: u32, hops: u8) -> Rreq
     }
 }
 
-/// A reply for `originator` about `destination`, which is `hops` hops from the neighbour that sends it. 6 s.
+/// Returns a reply for `originator` about `destination`, which is `hops` hops from the neighbour that sends it. Lifetime 6
+/// s.
 pub(super) fn rrep(originator: u32, destination: u32, seq: u32, hops: u8) -> Rrep {
     Rrep {
         repair: false,
@@ -154,13 +155,13 @@ pub(super) fn rrep(originator: u32, destination: u32, seq: u32, hops: u8) -> Rre
     }
 }
 
-/// A route error about these destinations.
+/// Returns a route error about these destinations.
 pub(super) fn rerr(unreachable: &[(u32, u32)]) -> Message {
     let unreachable = unreachable.iter().map(|(node, seq)| (n(*node), Seq32(*seq))).collect();
     Message::Rerr(Rerr { no_delete: false, unreachable })
 }
 
-/// The request among what was sent; panics if that is not one request and nothing else.
+/// Returns the request in `sent`; panics unless that is one request and nothing else.
 pub(super) fn only_request(sent: &[Transmit]) -> (&Rreq, u8) {
     match sent {
         [Transmit { message: Message::Rreq(request), next_hop: Ipv4Addr::BROADCAST, ttl, .. }] => {
@@ -170,7 +171,7 @@ pub(super) fn only_request(sent: &[Transmit]) -> (&Rreq, u8) {
     }
 }
 
-/// The reply among what was sent, and to whom.
+/// Returns the reply in `sent`, and its receiver.
 pub(super) fn only_reply(sent: &[Transmit]) -> (&Rrep, Ipv4Addr) {
     match sent {
         [Transmit { message: Message::Rrep(reply), next_hop, .. }] => (reply, *next_hop),
@@ -178,7 +179,7 @@ pub(super) fn only_reply(sent: &[Transmit]) -> (&Rrep, Ipv4Addr) {
     }
 }
 
-/// The route error among what was sent, and to whom.
+/// Returns the route error in `sent`, and its receiver.
 pub(super) fn only_error(sent: &[Transmit]) -> (&Rerr, Ipv4Addr) {
     match sent {
         [Transmit { message: Message::Rerr(error), next_hop, ttl: 1, .. }] => (error, *next_hop),

@@ -12,13 +12,13 @@ fn always() -> Config {
     Config { link_sensing: LinkSensing::Hello(hello), ..Config::rfc3561() }
 }
 
-/// A node that says `hello`, always.
+/// Returns a node that always sends `hello`.
 fn saying(hello: Hello) -> Node {
     let hello = Hello { when: HelloWhen::Always, ..hello };
     Node::new(Config { link_sensing: LinkSensing::Hello(hello), ..Config::rfc3561() })
 }
 
-/// HELLO messages that survive the loss of one and the delay of the next.
+/// Returns HELLO parameters that survive the loss of one HELLO and the delay of the next.
 fn patient() -> [Hello; 2] {
     [Hello::every(ms(1_000)), Hello::AODV_UU]
 }
@@ -96,7 +96,7 @@ fn one_lost_hello_and_a_late_one_break_no_link_and_two_lost_ones_do() {
         node.hear(1, 1, hello(1, 4));
         assert!(node.valid(9).is_some() && node.valid(1).is_some(), "{sensing:?}");
         assert_eq!(node.aodv.stats().links_broken, 0);
-        // Two are lost. The third would come now.
+        // Two are lost. The third would arrive now.
         node.skip(sensing.patience());
         assert_eq!(node.aodv.stats().links_broken, 0);
         node.pass(ms(3_000) - sensing.patience());
@@ -153,7 +153,7 @@ fn aodv_uu_says_hello_an_interval_after_the_last_one_and_up_to_half_its_jitter_l
     assert!(gaps.iter().all(|gap| (ms(1_000)..=ms(1_050)).contains(gap)), "{gaps:?}");
     let mean = gaps.iter().fold(Duration::ZERO, |sum, gap| sum + *gap).as_millis() / gaps.len() as u64;
     assert!((1_020..1_030).contains(&mean), "{mean}");
-    // So two intervals are longer than 2.05 s in about half of all cases.
+    // Two intervals are therefore longer than 2.05 s in about half of all cases.
     let late = gaps.windows(2).filter(|pair| pair[0] + pair[1] > Hello::AODV_UU.patience()).count();
     assert!((150..240).contains(&late), "{late} of {}", gaps.len() - 1);
 }

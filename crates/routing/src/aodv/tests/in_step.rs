@@ -7,7 +7,7 @@ use hopline_core::{Duration, Instant};
 use hopline_wire::aodv::Message;
 use std::collections::BTreeSet;
 
-/// Returns the times, from the start, of the requests of a node that looks for a destination in vain.
+/// Returns the times, from the start, of the unanswered requests of a node.
 fn requests(config: Config, number: u32) -> Vec<Duration> {
     let mut node = Node::jittered(config, number);
     let start = node.now;

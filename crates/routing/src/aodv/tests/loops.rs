@@ -52,8 +52,8 @@ fn live(config: Config, links: &[(u32, u32)], ops: &[Op], loss: Option<(u64, f64
     network
 }
 
-/// ns-2 keeps the number of a route that it repairs, and answers requests with it meanwhile. So the node before the
-/// break may be offered its own route back.
+/// ns-2 keeps the number of a route that it repairs, and answers requests with it meanwhile. The node before the break may
+/// therefore be offered its own route back.
 #[test]
 #[should_panic(expected = "a loop towards 3")]
 fn ns2_forms_a_loop_when_a_route_under_repair_comes_back_to_its_owner() {

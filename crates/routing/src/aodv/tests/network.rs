@@ -25,7 +25,7 @@ pub(super) type Network = network::Network<Aodv<Packet>>;
 
 impl Network {
     pub(super) fn new(nodes: u32, config: Config) -> Self {
-        // Tests tell when requests leave.
+        // Without jitter, tests can predict the times of requests.
         let config = Config { originated_jitter: hopline_core::Duration::ZERO, ..config };
         Self::of((0..nodes).map(|i| Aodv::new(config, n(i), Stream::new(1, 1, NodeId(i), Purpose::Routing))))
     }
@@ -94,7 +94,7 @@ impl Network {
         }
     }
 
-    /// Requests sent so far: when, by whom, with which time to live.
+    /// Returns the requests sent so far: time, sender, time to live.
     pub(super) fn requests(&self) -> Vec<(Instant, u32, u8)> {
         let requests = self.sent.iter().filter(|(.., sent)| matches!(sent.message, Message::Rreq(_)));
         requests.map(|(at, node, sent)| (*at, *node, sent.ttl)).collect()

@@ -89,7 +89,7 @@ fn s6_9_a_dead_direction_is_not_noticed_as_long_as_hellos_come() {
 
 #[test]
 fn a_hello_takes_a_neighbour_off_the_way_around_that_works() {
-    // 0 hears 1 and is not heard by it; both ways work over 2.
+    // 0 receives from 1, but not 1 from 0; both directions work over 2.
     let way_around = |config: Config| {
         let mut network = Network::new(3, config);
         network.link_all(&[(0, 1), (0, 2), (2, 1)]);
@@ -101,18 +101,18 @@ fn a_hello_takes_a_neighbour_off_the_way_around_that_works() {
         }
         (network.delivered.len(), network.path(0, 1))
     };
-    // The link layer tells of the first packet, and the request goes around.
+    // The link layer reports the first packet as failed, and the request takes the other path.
     let (delivered, path) = way_around(Config::rfc3561());
     assert_eq!(path, [0, 2, 1]);
     assert!(delivered >= 98, "{delivered}");
-    // Without it 1 is a neighbour as long as its HELLOs come.
+    // Without that report, 1 is a neighbour as long as its HELLOs arrive.
     let (delivered, path) = way_around(by_hello());
     assert_eq!((delivered, path), (0, vec![0, 1]));
 }
 
 #[test]
 fn a_request_over_a_one_way_link_finds_no_way_back() {
-    // 2 hears 1, 1 does not hear 2.
+    // 2 receives from 1, but not 1 from 2.
     let mut network = Network::chain(3, by_hello());
     network.cut_one_way(2, 1);
     network.send(0, 2, 1);

@@ -1,4 +1,4 @@
-//! Requests of others: RFC 3561 §6.1, §6.5, §6.6.
+//! Requests from other nodes: RFC 3561 §6.1, §6.5, §6.6.
 
 use super::dialogue::*;
 use crate::aodv::config::{PreviousHop, ReplySequence};

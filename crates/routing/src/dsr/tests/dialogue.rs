@@ -71,34 +71,34 @@ impl Node {
         core::iter::from_fn(|| self.dsr.poll_event()).collect()
     }
 
-    /// A packet of this node's own.
+    /// Sends a packet of this node's own.
     pub(super) fn send(&mut self, destination: u32, packet: u32) -> Vec<Transmit<u32>> {
         self.dsr.send(self.now, n(destination), 64, Protocol::Tcp, packet);
         self.sent()
     }
 
-    /// Neighbour `from` hands a packet to this node, or to all.
+    /// Delivers a packet of neighbour `from` to this node, or to all.
     pub(super) fn get(&mut self, from: u32, packet: Packet<u32>) -> Vec<Transmit<u32>> {
         let received = Received { packet, from: n(from), to: Receiver::Us };
         self.dsr.handle_packet(self.now, LinkId::ONLY, received);
         self.sent()
     }
 
-    /// Neighbour `from` hands a packet to `to`, and this node hears it.
+    /// Lets this node overhear a packet of neighbour `from` to `to`.
     pub(super) fn overhear(&mut self, from: u32, to: u32, packet: Packet<u32>) -> Vec<Transmit<u32>> {
         let received = Received { packet, from: n(from), to: Receiver::Other(n(to)) };
         self.dsr.handle_packet(self.now, LinkId::ONLY, received);
         self.sent()
     }
 
-    /// The link layer gives up what this node sent.
+    /// Reports a transmission of this node as failed.
     pub(super) fn fails(&mut self, transmit: Transmit<u32>) -> Vec<Transmit<u32>> {
         let Transmit { packet, next_hop } = transmit;
         self.dsr.handle_signal(self.now, Signal::LinkFailed { neighbour: next_hop, packet });
         self.sent()
     }
 
-    /// A route from here over `nodes`, learnt of a reply.
+    /// Teaches a route from here over `nodes`, by a reply.
     pub(super) fn knows(&mut self, nodes: &[u32]) {
         let back: Vec<u32> = nodes[..nodes.len() - 1].iter().rev().copied().collect();
         let packet = reply(*nodes.last().unwrap(), &back, 0, 0, nodes);
@@ -137,18 +137,18 @@ pub(super) fn packet(source: u32, destination: u32, options: &[DsrOption]) -> Pa
     }
 }
 
-/// A data packet with a source route over `nodes`, of which it has not reached `left`.
+/// Returns a data packet with a source route over `nodes`, the last `left` of which it has not reached.
 pub(super) fn data(source: u32, nodes: &[u32], left: u8, destination: u32, id: u32) -> Packet<u32> {
     carrying(packet(source, destination, &[route(0, nodes, left)]), id)
 }
 
-/// The same packet with data.
+/// Returns the same packet with data.
 pub(super) fn carrying(packet: Packet<u32>, id: u32) -> Packet<u32> {
     let header = Header { next: Some(Protocol::Tcp), ..(*packet.header).clone() };
     Packet { header: Arc::new(header), carried: Some(id), ..packet }
 }
 
-/// A request of `initiator`, recorded to have passed `nodes`.
+/// Returns a request of `initiator` with a record of `nodes`.
 pub(super) fn request(initiator: u32, id: u16, target: u32, nodes: &[u32]) -> Packet<u32> {
     Packet { destination: ALL, ..packet(initiator, initiator, &[request_option(id, target, nodes)]) }
 }
@@ -161,7 +161,7 @@ pub(super) fn reply_option(nodes: &[u32]) -> DsrOption {
     DsrOption::Reply(RouteReply { last: Last::Hop, path: path(nodes) })
 }
 
-/// A reply of `source` for `initiator` with a route over `nodes`, on its way over `back`.
+/// Returns a reply of `source` for `initiator` with a route over `nodes`, on its way over `back`.
 pub(super) fn reply(source: u32, back: &[u32], left: u8, initiator: u32, nodes: &[u32]) -> Packet<u32> {
     packet(source, initiator, &[route(0, back, left), reply_option(nodes)])
 }
@@ -171,7 +171,7 @@ pub(super) fn error_option(source: u32, unreachable: u32, destination: u32) -> D
     DsrOption::Error(RouteError { salvage: 0, source: n(source), destination: n(destination), kind })
 }
 
-/// The one packet that was sent, and to whom.
+/// Returns the only packet in `sent`, and its receiver.
 pub(super) fn only(sent: &[Transmit<u32>]) -> (&Packet<u32>, Ipv4Addr) {
     match sent {
         [Transmit { packet, next_hop }] => (packet, *next_hop),
@@ -179,7 +179,7 @@ pub(super) fn only(sent: &[Transmit<u32>]) -> (&Packet<u32>, Ipv4Addr) {
     }
 }
 
-/// The request in the one packet that was sent, and its time to live.
+/// Returns the request in the only packet in `sent`, and its time to live.
 pub(super) fn only_request(sent: &[Transmit<u32>]) -> (&RouteRequest, u8) {
     let (packet, next_hop) = only(sent);
     assert_eq!((packet.destination, next_hop), (ALL, ALL));

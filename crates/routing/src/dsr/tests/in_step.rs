@@ -4,7 +4,7 @@ use super::dialogue::*;
 use crate::dsr::*;
 use hopline_core::Duration;
 
-/// Returns the times, from the start, of the requests of a node that looks for a target in vain.
+/// Returns the times, from the start, of the unanswered requests of a node.
 fn requests(config: Config, number: u32) -> Vec<Duration> {
     let mut node = Node::jittered(config, number);
     let start = node.now;

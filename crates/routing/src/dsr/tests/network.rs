@@ -1,4 +1,4 @@
-//! Networks of DSR machines, in which every neighbour hears every packet.
+//! Networks of DSR machines, with promiscuous reception by every neighbour.
 
 use crate::dsr::*;
 use crate::tests::{n, network};
@@ -12,7 +12,7 @@ pub(super) type Network = network::Network<Dsr<u32>>;
 
 impl Network {
     pub(super) fn new(nodes: u32, config: Config) -> Self {
-        // Tests tell when requests leave.
+        // Without jitter, tests can predict the times of requests.
         let config = Config { originated_jitter: hopline_core::Duration::ZERO, ..config };
         Self::of((0..nodes).map(|i| Dsr::new(config, n(i), Stream::new(1, 1, NodeId(i), Purpose::Routing))))
     }
@@ -27,7 +27,7 @@ impl Network {
         self.drain(source);
     }
 
-    /// The way that `node` knows to `destination`.
+    /// Returns the path that `node` knows to `destination`.
     pub(super) fn route(&self, node: u32, destination: u32) -> Option<Addresses> {
         self.nodes[node as usize]
             .routes(self.now)
@@ -36,7 +36,7 @@ impl Network {
             .map(Addresses::from_slice)
     }
 
-    /// Over how many hops packet `id` arrived.
+    /// Returns the number of hops over which packet `id` arrived.
     pub(super) fn hops(&self, id: u32) -> Option<u8> {
         self.delivered.iter().find(|(_, packet, _)| *packet == id).map(|(_, _, hops)| *hops)
     }

@@ -1,4 +1,4 @@
-//! Requests of others (RFC 4728 §8.2.2).
+//! Requests from other nodes (RFC 4728 §8.2.2).
 
 use super::dialogue::*;
 use crate::dsr::config::TargetReplies;

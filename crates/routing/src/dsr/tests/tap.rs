@@ -1,4 +1,4 @@
-//! Packets for others (RFC 4728 §3.3.1, §3.4.3).
+//! Overheard packets for other nodes (RFC 4728 §3.3.1, §3.4.3).
 
 use super::dialogue::*;
 use crate::dsr::config::{GratuitousReplies, Tap};

@@ -185,7 +185,7 @@ fn a_relay_whose_packet_waits_too_long_drops_it_and_says_nothing() {
 
 #[test]
 fn a_relay_that_follows_source_routes_tells_the_source_of_a_link_that_fails() {
-    // ns-2 sends route errors whether or not anybody remembers routes.
+    // ns-2 sends route errors even if no node has a route cache.
     let mut node = Node::new(following());
     let sent = node.get(5, data(4, &[5, 0, 6], 2, 9, 77));
     let sent = node.fails(sent[0].clone());

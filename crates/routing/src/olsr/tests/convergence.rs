@@ -1,4 +1,4 @@
-//! Every node finds a shortest path to every other one, and finds it again when links break.
+//! Every node finds a shortest path to every other one, and finds it again after links break.
 
 use super::dialogue::*;
 use super::network::Network;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 const NODES: u32 = 8;
 
-/// HELLOs must tell that a neighbour is there, that it is heard, whom it reaches, and whom it has chosen; then a TC
+/// Four HELLOs advertise in turn that a neighbour exists, that it is heard, its neighbours, and its relays. Then a TC
 /// message crosses the network, with jitter at every hop but the first.
 fn time_to_find(nodes: u32) -> Duration {
     secs(4 * 2 + 5) + ms(500 * u64::from(nodes)) + ms(100)
@@ -36,7 +36,7 @@ fn a_chain_finds_its_routes_and_tells_of_them() {
     assert_eq!((network.route(0, 4), network.route(4, 0)), (Some((1, 4)), Some((3, 4))));
     assert_eq!(network.found.iter().filter(|found| **found == (0, n(4), 4)).count(), 1);
     assert!(took > secs(4), "two rounds of HELLO at least");
-    // The nodes in the middle, and only they, pass messages on.
+    // Only the nodes in the middle forward messages.
     network.run(secs(60));
     let forwards = network.nodes.iter().map(|node| node.stats().messages_forwarded > 0);
     assert_eq!(forwards.collect::<Vec<_>>(), [false, true, true, true, false]);

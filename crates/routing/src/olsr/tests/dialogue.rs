@@ -80,7 +80,7 @@ impl Node {
         core::iter::from_fn(|| self.olsr.poll_event()).collect()
     }
 
-    /// A message arrives from neighbour `from`, in a packet of its own.
+    /// Delivers a message of neighbour `from`, in a packet of its own.
     pub(super) fn take(&mut self, from: Ipv4Addr, message: Message) {
         let packet = Arc::new(Packet { seq: message.seq, messages: vec![message] });
         self.olsr.handle_packet(self.now, LinkId::ONLY, Received { packet, from });
@@ -92,7 +92,7 @@ impl Node {
         Message { validity, originator: n(originator), ttl: 9, hop_count: 2, seq: self.seq, body }
     }
 
-    /// Neighbour `from` says HELLO, and this of these nodes.
+    /// Delivers a HELLO of neighbour `from` with these links.
     pub(super) fn hear_hello(&mut self, from: u32, links: &[(LinkCode, &[u32])]) {
         self.hear_willing(from, Willingness::DEFAULT, links);
     }
@@ -108,7 +108,7 @@ impl Node {
         self.take(n(from), message);
     }
 
-    /// Neighbour `from` hands on a TC message of `originator`.
+    /// Delivers a TC message of `originator`, forwarded by neighbour `from`.
     pub(super) fn hear_tc(&mut self, from: u32, originator: u32, ansn: u16, neighbours: &[u32]) {
         let message = self.tc(originator, ansn, neighbours);
         self.take(n(from), message);
@@ -157,7 +157,7 @@ impl Node {
     }
 }
 
-/// The TC messages of node 0 among what was sent: when, ANSN, neighbours.
+/// Returns the TC messages of node 0 in `sent`: time, ANSN, neighbours.
 pub(super) fn tcs(sent: &[(Instant, Message)]) -> Vec<(Instant, u16, Vec<u32>)> {
     let own = sent.iter().filter(|(_, message)| message.originator == ME);
     own.filter_map(|(at, message)| match &message.body {

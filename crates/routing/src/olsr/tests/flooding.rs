@@ -14,7 +14,7 @@ fn relay(config: Config) -> Node {
     node
 }
 
-/// Messages of others among what is sent in the next half second.
+/// Returns the messages of other nodes sent in the next half second.
 fn passed_on(node: &mut Node) -> Vec<Message> {
     let sent = node.pass(ms(500)).into_iter().map(|(_, message)| message);
     sent.filter(|message| message.originator != ME).collect()

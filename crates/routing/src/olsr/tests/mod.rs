@@ -1,4 +1,4 @@
-//! Timed dialogues with one machine and with small networks of them.
+//! Timed, scripted tests of one machine and of small networks.
 
 mod convergence;
 mod dialogue;

@@ -1,4 +1,4 @@
-//! Networks of OLSR machines, and which routes they should have.
+//! Networks of OLSR machines, and their expected routes.
 
 use crate::olsr::*;
 use crate::tests::{n, network};
@@ -19,7 +19,7 @@ impl Network {
         Self::new(nodes, config, seed).in_a_chain()
     }
 
-    /// Runs until all routes are as short as can be, at most for `time`; returns how long that took.
+    /// Runs until all routes are shortest paths, at most for `time`; returns the time that took.
     pub(super) fn settle(&mut self, time: Duration) -> Option<Duration> {
         let (start, end) = (self.now, self.now + time);
         let tables = |network: &Self| -> u64 {
@@ -41,7 +41,7 @@ impl Network {
         self.found.len() + self.lost.len()
     }
 
-    /// Next hop and hops that `node` believes in.
+    /// Returns the next hop and the hops in the table of `node`.
     pub(super) fn route(&self, node: u32, to: u32) -> Option<(u32, u8)> {
         let route = self.nodes[node as usize].route(n(to))?;
         Some((NodeId::from_ipv4(route.next_hop).unwrap().0, route.hops))
@@ -64,7 +64,7 @@ impl Network {
         nodes.clone().map(wrong).sum()
     }
 
-    /// The true distance of every node to `to`, over links that work both ways.
+    /// Returns the true distance of every node to `to`, over bidirectional links.
     fn hops_towards(&self, to: u32) -> Vec<Option<u8>> {
         let mut hops = vec![None; self.nodes.len()];
         hops[to as usize] = Some(0);

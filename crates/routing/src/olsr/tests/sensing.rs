@@ -1,4 +1,4 @@
-//! Links, neighbours and what they reach (RFC 3626 §6 to §8, §13).
+//! Link sensing, neighbours and two-hop neighbours (RFC 3626 §6 to §8, §13).
 
 use super::dialogue::*;
 use crate::olsr::config::LinkSensing;
@@ -21,7 +21,7 @@ fn a_link_is_heard_then_symmetric_then_silent() {
     assert_eq!(node.next_hello(), [(SYMMETRIC, 1)]);
     assert_eq!(node.route(1), Some((1, 1)));
 
-    // The HELLO is good for 6 s; then it is said for another 6 s that the link is lost.
+    // The HELLO is valid for 6 s; then the link is advertised as lost for another 6 s.
     node.pass(ms(3_999));
     assert_eq!(node.route(1), Some((1, 1)));
     node.pass(ms(1));
@@ -133,7 +133,7 @@ fn the_link_layer_is_heard_if_that_is_wanted() {
 
     let mut node = fail(LinkSensing::HelloAndLinkLayer);
     assert_eq!((node.route(1), node.route(5), node.link(1)), (None, None, Some(LinkState::Lost)));
-    // NEIGHB_HOLD_TIME long a HELLO does not bring it back.
+    // For NEIGHB_HOLD_TIME, a HELLO does not restore it.
     node.hear_hello(1, &[(SYMMETRIC, &[0, 5])]);
     assert_eq!(node.next_hello(), [(LOST, 1)]);
     node.pass(secs(3));
@@ -183,7 +183,7 @@ fn a_link_that_is_forgotten_takes_its_route_along_though_a_hello_was_good_for_lo
         node.take(n(1), message);
     };
     hears(&mut node, secs(15), vec![LinkMessage { code: SYMMETRIC, neighbours: vec![ME] }]);
-    // Lost for 6 s, and remembered for 8, since a HELLO that says nothing of this node is still heard.
+    // Lost for 6 s, and kept for 8 s, since a HELLO without this node is still received.
     node.olsr.handle_signal(node.now, Signal::LinkFailed { neighbour: n(1) });
     hears(&mut node, secs(8), vec![]);
     assert_eq!((node.route(1), node.link(1)), (None, Some(LinkState::Lost)));

@@ -1,4 +1,4 @@
-//! TC messages: what a relay tells, and what is made of it (RFC 3626 §9, §10).
+//! TC messages: a relay's advertisement, and its effect on other nodes (RFC 3626 §9, §10).
 
 use super::dialogue::*;
 use crate::olsr::config::EarlyTc;
@@ -83,7 +83,7 @@ fn routes_lead_over_what_relays_tell() {
     assert_eq!([5, 6, 7].map(|to| node.route(to)), [Some((1, 2)), Some((1, 3)), Some((1, 4))]);
     let found = |node, hops| Event::RouteFound { destination: n(node), hops };
     assert_eq!(node.events(), [found(6, 3), found(7, 4)]);
-    // 6 takes 7 back.
+    // 6 withdraws 7.
     node.hear_tc(1, 6, 2, &[5]);
     assert_eq!(node.events(), [Event::RouteLost { destination: n(7) }]);
 }
