@@ -140,9 +140,10 @@ impl Config {
         neighbours: NonZeroU16::new(64).expect("not zero"),
     };
 
-    /// As the paper has it, on a channel of so many bits per second, not 0. The averages are W/C times the share of time
-    /// that the channel is busy (§5.1), and the thresholds were chosen for W = 2 Mb/s: the "heavy congestion" of §6.2 is
-    /// 240 there, and 1320 at 11 Mb/s. So they are in proportion to W, and stand for the same busy time at every rate.
+    /// Returns the parameters of the paper, on a channel of `bandwidth_bps`, not 0. The averages are W/C times the share of
+    /// time that the channel is busy (§5.1), and the thresholds were chosen for W = 2 Mb/s: the "heavy congestion" of §6.2
+    /// is 240 there, and 1320 at 11 Mb/s. The thresholds are therefore in proportion to W, and stand for the same busy time
+    /// at every rate.
     #[must_use]
     pub fn on_channel(bandwidth_bps: u64) -> Self {
         let times = bandwidth_bps as f64 / Self::PAPER.bandwidth_bps as f64;

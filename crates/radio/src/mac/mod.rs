@@ -315,7 +315,7 @@ impl<M: Copy + Debug> Mac<M> {
         }
     }
 
-    /// Handles the begin of a signal. A frame that is due at this very instant is sent all the same. A station cannot sense
+    /// Handles the start of a signal. A frame that is due at this very instant is sent all the same. A station cannot sense
     /// a signal that begins in the slot of its own transmission (802.11-2020 §10.3.7, aSlotTime), in whichever order the two
     /// are reported.
     fn sense_busy(&mut self, now: Instant) {

@@ -16,7 +16,7 @@ enum Step {
     },
     Hear(Reception<u32>),
     Signal(Signal),
-    /// A frame masks another from now on for so many µs.
+    /// A frame masks another from now on, for this many µs.
     Mask(u64),
     /// Time passes; the station is woken on time, or once at the end.
     Pass(u64),

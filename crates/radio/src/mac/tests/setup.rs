@@ -247,7 +247,7 @@ fn a_receiver_out_of_reach_costs_the_request_its_tries_and_the_packet_its_own() 
 
 #[test]
 fn a_refusal_means_an_ack_for_each_frame_and_another_request_after_a_second() {
-    // Refused in so many words, and by a receiver that has no room.
+    // Refused explicitly, and by a receiver without buffers.
     for says in [verdict(1, STATUS_REQUEST_DECLINED, 64, 0), verdict(1, 0, 0, 0)] {
         let mut station = Station::new(addba());
         let at = station.agrees(says);
@@ -435,7 +435,7 @@ fn what_waits_at_the_recipient_is_delivered_before_what_comes_by_other_means() {
     agreed(&mut station);
     station.hears(20_000, 20_000 + DATA_US, data(PEER, ME, 9)).sends(20_010 + DATA_US, ack(PEER));
     station.reports(deliver_held(1)).reports(deliver(9));
-    // A new request, and the end that the sender tells of.
+    // A new request, and the sender's end of the agreement.
     for says in [wish(2, 7, 0), delba(BlockAckSide::Originator, 1)] {
         let mut station = drawing();
         agreed(&mut station);

@@ -82,8 +82,8 @@ fn s14_3_a_link_that_fails_before_it_was_ever_used_is_told_lost_until_it_is_forg
     node.hear_hello(1, &[(SYMMETRIC, &[0])]);
     node.pass(ms(1_999));
     assert_eq!(node.link(1), Some(LinkState::Pending));
-    // 0.25 after the first interval of silence. Each further one is below the threshold too, so that the time at which the
-    // loss is told moves on, up to L_time: NEIGHB_HOLD_TIME for the HELLO, and as long again.
+    // 0.25 after the first interval of silence. Each further interval is below the threshold too. The end of the advertised
+    // loss therefore moves on, up to L_time: NEIGHB_HOLD_TIME for the HELLO, and as long again.
     node.pass(ms(2));
     assert_eq!(node.link(1), Some(LinkState::Lost));
     assert_eq!(node.next_hello(), [(LOST, 1)]);
