@@ -39,7 +39,7 @@ impl<T: Tracer> Engine<T> {
             Some(agent) => agent.machine.receive(now, received),
             None => Custody::Refused,
         };
-        // Who does not speak the protocol cannot read what a message carries.
+        // A node that does not speak the protocol cannot read the content of a message.
         if let (Some(inner), Custody::Refused) = (inner, custody) {
             self.drop_packet(node, inner, DropReason::NoRoute);
         }
@@ -142,7 +142,7 @@ impl<T: Tracer> Engine<T> {
             }
             Report::Drop { packet, reason } => {
                 let ip = self.kernel.packets.get(packet).ip;
-                // RFC 3561 §6.3: whoever sent what nobody could be found for is told.
+                // RFC 3561 §6.3: the source of a packet without a route to its destination is notified.
                 if reason == RoutingDrop::DiscoveryFailed
                     && ip.src == node.ipv4()
                     && let Some(destination) = self.forwarding.destination(node, ip.dst)
@@ -153,7 +153,7 @@ impl<T: Tracer> Engine<T> {
             }
             Report::PurgeQueue { next_hop, fate } => self.purge(node, next_hop, fate),
             Report::RouteLost { destination } => self.note_broken_route(node, destination),
-            // Routes return in other ways too; whoever waits for one asks the agent.
+            // Routes return in other ways too; a node that waits for one asks its agent.
             Report::RouteFound { .. } => {}
         }
     }

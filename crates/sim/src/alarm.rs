@@ -4,7 +4,8 @@ use crate::event::Event;
 use crate::scheduler::Scheduler;
 use hopline_core::Instant;
 
-/// When a machine is woken. An event that was scheduled for later than what came since finds that it counts for nothing.
+/// Wake-up time of a state machine. An event that was scheduled for a time that has been superseded counts
+/// for nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alarm {
     at: Instant,

@@ -69,7 +69,8 @@ impl<T: Tracer> Engine<T> {
         self.drive_cells(node);
     }
 
-    /// A message of a neighbour, or of somebody beyond, is for this node. `heard`: whose radio it came from, if it did.
+    /// Receives a message of a neighbour, or of a node beyond it, that is for this node. `heard`: the node
+    /// that sent it by radio, if any.
     pub(crate) fn receive_handoff(
         &mut self,
         node: NodeId,
@@ -99,7 +100,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// Whether a mobile host hears nothing of what this neighbour sends but beacons.
+    /// Returns whether a mobile host hears nothing from this neighbour but beacons.
     pub(crate) fn is_of_another_cell(&self, node: NodeId, from: NodeId, body: &Body) -> bool {
         let host = self.nodes[node.index()].role().and_then(|role| role.mobile.as_ref());
         !matches!(body, Body::Handoff(_)) && host.is_some_and(|host| host.ignores(from))
@@ -186,7 +187,7 @@ impl<T: Tracer> Engine<T> {
         self.send_to(node, handle, mobile, Class::Data);
     }
 
-    /// What is in the path to a mobile host sees a packet, and the packet goes no further.
+    /// Shows a packet to the middleboxes in the path to a mobile host; the packet goes no further.
     fn show(&mut self, node: NodeId, handle: Handle) {
         let next_hop = self.kernel.packets.get(handle).ip.dst;
         let neighbour = self.forwarding.owner(next_hop);

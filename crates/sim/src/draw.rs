@@ -2,7 +2,8 @@
 
 use hopline_core::Stream;
 
-/// What a size or a time is drawn from. Values and parameters have the unit of what is drawn: bytes, seconds.
+/// Distribution of a size or a time. Values and parameters have the unit of the drawn quantity: bytes or
+/// seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Draw {
     /// Always this.

@@ -1,18 +1,18 @@
-//! What can happen, and to whom.
+//! Events, and the node or flow that each concerns.
 
 use crate::air::StationId;
 use crate::flow::Side;
 use crate::wired::WireEnd;
 use hopline_wire::dot11::MacAddr;
 
-/// What is due.
+/// A scheduled event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     /// Of the air: nine of ten.
     Air(AirEvent),
     /// A routing agent wants to be woken.
     Routing { node: u32 },
-    /// What stands in the path of packets wants to be woken: the machine of this number at a node.
+    /// A middlebox in the path of packets wants to be woken: that of this number at a node.
     InPath { node: u32, seat: u32 },
     /// A home agent, a base station or a mobile host wants to be woken.
     Cells { node: u32 },
@@ -44,7 +44,7 @@ pub(crate) enum Event {
     WarmedUp,
 }
 
-/// What is due in the air.
+/// A scheduled event of the radio medium.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AirEvent {
     /// A transmission begins at its receivers, from number `next` of its list on.

@@ -9,7 +9,7 @@ const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fingerprint(u64);
 
-/// What kind of event was observed. The number is part of the hash: never renumber.
+/// Kind of an observed event. The number is part of the hash: never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Observed {

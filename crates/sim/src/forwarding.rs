@@ -1,5 +1,5 @@
-//! Where packets go from a node: who has an address, and whether the way there is a matter of its routing agent, of a table, or
-//! of a gateway.
+//! Forwarding at a node: owners of addresses, and whether a route is a matter of the routing agent, of a
+//! table, or of a gateway.
 
 use crate::routes;
 use crate::spec::{HostRoute, NodeSpec, RoutingSpec, Spec};
@@ -14,9 +14,10 @@ pub(crate) struct Forwarding {
     directory: Directory,
     /// By node.
     tables: Vec<Table>,
-    /// The shortest ways: over everything if nobody has an agent and nobody moves between cells, else over wires.
+    /// The shortest routes: over all links if no node has an agent and none moves between cells, else over
+    /// wires.
     routes: StaticRoutes,
-    /// Who is in which multicast group.
+    /// Members of each multicast group.
     groups: BTreeMap<Ipv4Addr, BTreeSet<NodeId>>,
 }
 
@@ -27,7 +28,7 @@ struct Table {
     hosts: Vec<HostRoute>,
 }
 
-/// Who knows the way from a node, and to it.
+/// Source of the routes from a node, and to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     /// The shortest ways.
@@ -38,12 +39,12 @@ enum Way {
     Mobile { home: NodeId, station: Option<NodeId> },
 }
 
-/// Where a packet goes next.
+/// Next hop of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hop {
     /// To this neighbour.
     Neighbour(NodeId),
-    /// Where the agent brings it on its way to this node.
+    /// The agent forwards it to this node.
     Agent { destination: Ipv4Addr },
     /// Here is the home agent of the mobile host that it is for.
     Home,
@@ -105,7 +106,7 @@ impl Forwarding {
         }
     }
 
-    /// Whether `node` is the home agent of a mobile host.
+    /// Returns whether `node` is the home agent of a mobile host.
     pub(crate) fn is_home_of(&self, node: NodeId, host: NodeId) -> bool {
         matches!(self.tables[host.index()].way, Way::Mobile { home, .. } if home == node)
     }
@@ -146,7 +147,7 @@ impl Forwarding {
         self.directory.owner(address)
     }
 
-    /// Where a packet goes from `node` that is for somebody else.
+    /// Returns the next hop from `node` of a packet for another node.
     pub(crate) fn next(&self, node: NodeId, address: Ipv4Addr) -> Hop {
         let owner = self.owner(address);
         let Table { way, hosts } = &self.tables[node.index()];
@@ -187,7 +188,8 @@ impl Forwarding {
         next.map_or(Hop::None, Hop::Neighbour)
     }
 
-    /// `None`: nobody knows this destination, or how to leave the network of agents; the agent may search.
+    /// Returns `None` if no node knows this destination, or how to leave the network of agents; the agent may
+    /// search.
     fn by_agent(&self, node: NodeId, owner: Option<NodeId>, gateway: Option<NodeId>) -> Option<Hop> {
         let owner = owner?;
         if matches!(self.tables[owner.index()].way, Way::Agent { .. }) {
@@ -219,7 +221,7 @@ fn gateways(spec: &Spec, has_agent: impl Fn(NodeId) -> bool) -> Vec<Option<NodeI
     (0..).map(NodeId).zip(&spec.nodes).map(of).collect()
 }
 
-/// Who has which address.
+/// Directory of the owners of addresses.
 #[derive(Debug)]
 struct Directory {
     /// Nodes below this number have their default addresses.

@@ -1,4 +1,4 @@
-//! What every part of a world is handed: the clock, what is due, the packets, and the books.
+//! State that every part of a world is handed: the clock, the scheduled events, the packets and the counters.
 
 use crate::event::Event;
 use crate::fingerprint::{Fingerprint, Observed};
@@ -29,13 +29,13 @@ pub(crate) struct Kernel<T> {
     pub(crate) tracer: T,
     /// Nodes that want to know what their queues drop.
     pub(crate) watched: Vec<bool>,
-    /// What such queues have dropped, until they are told.
+    /// Packets dropped by such queues and not reported yet.
     pub(crate) refused: Vec<(NodeId, Packet)>,
-    /// What a machine of somebody's own has failed in: nothing more is processed.
+    /// Failure of a user-defined algorithm. Once set, nothing more is processed.
     pub(crate) failure: Option<Box<Failure>>,
 }
 
-/// What is counted of a node.
+/// Counters of a node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ledger {
     pub(crate) drops: Drops,
@@ -69,7 +69,8 @@ impl<T: Tracer> Kernel<T> {
         }
     }
 
-    /// A machine of somebody's own has failed. The first failure counts, and nothing is processed after it.
+    /// Records that a user-defined algorithm has failed. The first failure counts, and nothing is processed
+    /// after it.
     #[cold]
     pub(crate) fn fail(&mut self, culprit: Culprit, reason: OwnFailure) {
         let at = self.now;
@@ -82,7 +83,7 @@ impl<T: Tracer> Kernel<T> {
         self.scheduler.schedule(at, event);
     }
 
-    /// Whether no event is due before or at `at`, which is within the horizon.
+    /// Returns whether no event is due before or at `at`, which is within the horizon.
     pub(crate) fn nothing_until(&self, at: Instant) -> bool {
         at <= self.horizon && at < self.scheduler.next_at()
     }

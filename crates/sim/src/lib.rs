@@ -47,7 +47,8 @@ pub use world::World;
 /// Runs `spec` from start to end as run number `run`, without a trace.
 ///
 /// # Panics
-/// If a machine of somebody's own fails; who has such machines drives a [`World`], and asks it for its [failure](World::failure).
+/// If a user-defined algorithm fails. A caller with such algorithms drives a [`World`], and asks it for its
+/// [failure](World::failure).
 #[must_use]
 pub fn simulate(spec: &Spec, run: u64) -> Outcome {
     let mut world = World::new(spec, run, NoTrace);

@@ -43,7 +43,8 @@ impl Neighborhood {
         Some(Box::new(Self { machine, address: node.ipv4(), series }))
     }
 
-    /// What was counted, with the pairs of a notice and a node that it was for, and those of them in which it arrived.
+    /// Returns the counters, with the pairs of a notice and an intended receiver, and those of them in which
+    /// it arrived.
     pub(crate) fn notices(&self, (intended, arrived): (u64, u64)) -> Notices {
         let stats = self.machine.stats();
         Notices {
@@ -141,7 +142,7 @@ impl Sitter {
 }
 
 impl<T: Tracer> Engine<T> {
-    /// A notice is handed to the radio of `node`: who should get it.
+    /// Records that a notice is handed to the radio of `node`, and the members that should receive it.
     pub(crate) fn notice_sent(&mut self, node: NodeId, at: StationId, handle: Handle) {
         let now = self.kernel.now;
         if self.nodes[node.index()].neighborhood().is_none() {
@@ -188,7 +189,7 @@ const fn is_radio(packet: Passing<'_>) -> bool {
 /// The UDP ports of notices.
 pub(crate) const PORTS: [u16; 2] = [ncn::PORT; 2];
 
-/// What the radio did so far, as Neighborhood RED counts it.
+/// Converts the airtime of the radio to the channel time of Neighborhood RED.
 pub(crate) fn channel_time(time: Airtime) -> ChannelTime {
     let busy = time.transmitting + time.receiving + time.sensing + time.nav;
     ChannelTime {

@@ -1,4 +1,4 @@
-//! What makes up a node. Transport endpoints belong to the flows.
+//! Parts of a node. Transport endpoints belong to the flows.
 
 use crate::air::StationId;
 use crate::alarm::Alarm;
@@ -21,15 +21,15 @@ pub(crate) struct Node {
     pub(crate) interfaces: Vec<Interface>,
     /// Boxed: most events of a node do not touch it.
     pub(crate) agent: Option<Box<Agent>>,
-    /// What packets pass, from the interfaces inward.
+    /// Middleboxes that packets pass, from the interfaces inward.
     pub(crate) path: Vec<Seat>,
-    /// What it is to mobile hosts.
+    /// Its role for mobile hosts.
     role: Option<Box<Role>>,
     /// The IP identification of the last packet that it made.
     last_id: u16,
 }
 
-/// What a node sends and receives by.
+/// Interface over which a node sends and receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interface {
     Radio(StationId),
@@ -37,7 +37,7 @@ pub(crate) enum Interface {
         neighbour: NodeId,
         end: WireEnd,
     },
-    /// Where packets from outside come in and leave.
+    /// Port where packets from outside enter and leave.
     Tap,
     /// To mobile hosts that are at home here, wherever they are now.
     Tunnel,

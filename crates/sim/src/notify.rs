@@ -1,14 +1,15 @@
 //! Explicit link failure notification (ELFN): the network layer tells the transport endpoints of a node that the way to
 //! their peer is gone, and that there is one again (Holland and Vaidya, MobiCom 1999; TPA §3.3).
 //!
-//! Where AODV routes, the source's own routing agent knows: its link broke, a route error came, or nobody answered its
-//! search (RFC 3561 §6.3: the application is to be told). It also knows of the return, however it came about. A route
-//! that expired unused has not failed, and one that is being repaired elsewhere not yet. An agent looks for a route
-//! when there is a packet to send, so an endpoint that only waits for the return may wait forever. DSR's agent tells the
-//! same of its last path to a peer. Where OLSR routes, the agent of every node knows all routes that there are.
+//! Where AODV routes, the source's own routing agent knows: its link broke, a route error came, or its search
+//! had no answer (RFC 3561 §6.3: the application is to be told). It also knows of the return, however it came
+//! about. A route that expired unused has not failed, and one that is being repaired elsewhere not yet. An
+//! agent looks for a route when there is a packet to send, so an endpoint that only waits for the return may
+//! wait forever. DSR's agent tells the same of its last path to a peer. Where OLSR routes, the agent of every
+//! node knows all routes that there are.
 //!
-//! Static routes know nothing of the link layer. There the node that gives up a packet tells its source by ICMP
-//! Destination Unreachable, which travels as any packet does. Of a return nobody tells.
+//! Static routes know nothing of the link layer. There the node that gives up a packet tells its source by
+//! ICMP Destination Unreachable, which travels as any packet does. A return is not reported.
 
 use crate::engine::Engine;
 use crate::flow::Side;
@@ -28,7 +29,7 @@ use std::net::Ipv4Addr;
 /// small devices).
 const ICMP_ERRORS_PER_SECOND: NonZeroU16 = NonZeroU16::new(10).expect("not zero");
 
-/// What the nodes need in order to tell.
+/// State that the nodes need for notifications.
 #[derive(Debug)]
 pub(crate) struct Notifier {
     /// By node.
@@ -40,7 +41,7 @@ pub(crate) struct Notifier {
 struct Bulletin {
     /// Ends of flows here.
     ends: Vec<End>,
-    /// Where the agent reported the route lost; the ends concerned are to be told.
+    /// Destinations of routes that the agent reported lost; the ends concerned are to be notified.
     broken: Vec<Ipv4Addr>,
     /// Of which ends were told so, and not yet of the return.
     lost: Vec<Ipv4Addr>,
@@ -52,14 +53,14 @@ struct Bulletin {
 struct End {
     /// The other end.
     peer: Ipv4Addr,
-    /// Where an agent here brings what is for the peer, if it is a matter of an agent's.
+    /// Next hop over which the agent here reaches the peer, if an agent routes to it.
     towards: Option<Ipv4Addr>,
     flow: u32,
     side: Side,
 }
 
 impl Notifier {
-    /// `None` if nobody is to be told anything.
+    /// Returns `None` if no end is to be notified.
     pub(crate) fn new(spec: &Spec, forwarding: &Forwarding) -> Option<Box<Self>> {
         if spec.failure_notification == FailureNotification::None {
             return None;
@@ -131,7 +132,7 @@ impl<T: Tracer> Engine<T> {
 
     fn tell(&mut self, node: NodeId, towards: Ipv4Addr, signal: Signal) {
         let mut next = 0;
-        // By index: whoever is told may send, and the list is the world's.
+        // By index: an end that is notified may send, and the list is the world's.
         while let Some(bulletin) = self.bulletin(node)
             && let Some(&end) = bulletin.ends.get(next)
         {
@@ -148,7 +149,7 @@ impl<T: Tracer> Engine<T> {
             return;
         }
         let packet = self.kernel.packets.get(handle);
-        // RFC 1812 §4.3.2.7: nothing is said about ICMP errors. What is of no flow has nobody to tell.
+        // RFC 1812 §4.3.2.7: nothing is said about ICMP errors. A packet of no flow has no end to notify.
         let (source, Some(flow)) = (packet.ip.src, packet.account.flow()) else { return };
         if source == node.ipv4() {
             let side = self.flows.side_of(flow, source);

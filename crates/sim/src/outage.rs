@@ -1,4 +1,4 @@
-//! Who does not hear whom, and when.
+//! Outages: pairs of nodes, and the times in which one does not hear the other.
 
 use crate::spec::{Blocks, OutageSpec, Spec};
 use hopline_core::{Instant, NodeId};
@@ -22,13 +22,13 @@ impl Schedule {
         Self(ours)
     }
 
-    /// Whether there is none at all, the common case, which must cost next to nothing.
+    /// Returns whether there is no outage at all, the common case, which must cost next to nothing.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether what comes from `from` and arrives at `to` at `now` is blocked.
+    /// Returns whether packets from `from` that arrive at `to` at `now` are blocked.
     pub(crate) fn covers(&self, now: Instant, from: NodeId, to: NodeId) -> bool {
         let begun = self.0.partition_point(|o| (o.from, o.to, o.start) <= (from, to, now));
         begun

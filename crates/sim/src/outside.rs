@@ -1,4 +1,4 @@
-//! The world from outside: packets that come in from somewhere else and leave again, in somebody else's time.
+//! Access to a world from outside: packets enter and leave, and an external clock drives the world.
 //!
 //! An emulator steps the world by its own clock: [`World::next_due`] says how long it may sleep, [`World::run_until`] catches
 //! up, [`World::inject`] brings a packet in at a node, and [`World::poll_egress`] hands out those that have come to the node that
@@ -13,13 +13,13 @@ use hopline_core::{Instant, NodeId};
 use hopline_wire::ParseError;
 use hopline_wire::ipv4::Opaque;
 
-/// Packets that wait to be fetched at most: of somebody who never fetches, later ones are dropped.
+/// Largest number of packets that wait to be fetched. If the caller never fetches, later ones are dropped.
 const EGRESS_LIMIT: usize = 65_536;
 
 /// A packet that leaves the world.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Egress {
-    /// When it came to its node.
+    /// Time at which it reached its node.
     pub at: Instant,
     /// The node that has its destination address.
     pub node: NodeId,
@@ -27,7 +27,7 @@ pub struct Egress {
     pub packet: Vec<u8>,
 }
 
-/// Why a packet does not come in. Nothing has happened then.
+/// Reason that a packet was not accepted. Nothing has happened then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InjectError {

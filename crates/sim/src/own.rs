@@ -1,4 +1,4 @@
-//! Machines of somebody's own: laws of the congestion window and disciplines of queues that a program brings along.
+//! User-defined algorithms: congestion control algorithms and queue disciplines that a program supplies.
 //!
 //! A [`Spec`] has them by number, and makes of each an instance for every end of a flow and every queue that asks for it.
 
@@ -21,7 +21,7 @@ pub type Make<M> = dyn Fn(u64) -> Result<Box<M>, String> + Send + Sync;
 /// Does work on a thread that is to make runs, within whatever machines want to have there.
 pub type Around = dyn Fn(&mut (dyn FnMut() + Send)) + Send + Sync;
 
-/// All machines of somebody's own that there are, by name.
+/// All user-defined algorithms, by name.
 #[derive(Clone, Default)]
 pub struct Machines {
     around: Option<Arc<Around>>,
@@ -29,7 +29,7 @@ pub struct Machines {
     disciplines: Vec<Named<dyn OwnDiscipline>>,
 }
 
-/// What makes a machine.
+/// Named constructor of an algorithm.
 struct Named<M: ?Sized> {
     name: Arc<str>,
     digest: Arc<str>,
@@ -66,11 +66,11 @@ pub enum Kind {
 /// A machine that a specification asks for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Used {
-    /// Which kind of machine.
+    /// Kind of the algorithm.
     pub kind: Kind,
     /// Its name.
     pub name: String,
-    /// What its program is told by, as whoever brought it says.
+    /// Digest that identifies its program, as given by the program that supplied it.
     pub digest: String,
 }
 
@@ -149,7 +149,7 @@ impl Machines {
         position(&self.disciplines, name).map(OwnDisciplineId)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.laws.is_empty() && self.disciplines.is_empty()
@@ -236,23 +236,23 @@ impl OwnDiscipline for Broken {
     }
 }
 
-/// A machine of somebody's own has failed, and ended its run.
+/// Failure of a user-defined algorithm, which ended its run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Which.
+    /// The failed instance.
     pub culprit: Culprit,
-    /// When.
+    /// Time of the failure.
     pub at: Instant,
     /// In what, and why.
     pub reason: OwnFailure,
 }
 
-/// Whose instance has failed.
+/// Instance that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Culprit {
     /// The law of an end of a flow.
     Law {
-        /// Which law.
+        /// The congestion control algorithm.
         id: OwnLawId,
         /// Of which flow.
         flow: FlowId,
@@ -261,7 +261,7 @@ pub enum Culprit {
     },
     /// The discipline of a queue.
     Discipline {
-        /// Which discipline.
+        /// The queue discipline.
         id: OwnDisciplineId,
         /// At which node.
         node: NodeId,
@@ -290,7 +290,7 @@ impl Failure {
 }
 
 impl Spec {
-    /// The machines of somebody's own that this asks for, each once.
+    /// Returns the user-defined algorithms that this spec uses, each once.
     #[must_use]
     pub fn own_machines(&self) -> BTreeSet<Used> {
         let over = self.flows.iter().flat_map(|flow| flow.traffic.transport().into_iter().chain(ends(flow)));

@@ -20,7 +20,7 @@ pub(crate) struct Handle {
     pub(crate) mark: Mark,
 }
 
-/// Whether a queue on the way has marked the packet (RFC 3168).
+/// Congestion mark set by a queue on the path (RFC 3168).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// Its ECN field is the one it started with.
@@ -34,19 +34,19 @@ pub(crate) enum Mark {
 pub struct Packet {
     /// IP header; its TTL is the one the packet started with.
     pub ip: Header,
-    /// What the packet carries.
+    /// Content of the packet.
     pub body: Body,
     /// Length in bytes, IP header included.
     pub len_bytes: u32,
     /// Whom it is counted for.
     pub account: Account,
-    /// When its source made it.
+    /// Time at which its source created it.
     pub made: Instant,
     /// The packet of its direction of a flow that it is, or of which it is a copy.
     pub(crate) original: Original,
     /// Its role among those.
     pub(crate) role: Role,
-    /// Which packet of the run it is, from 0, in the order in which they were made.
+    /// Serial number of the packet in the run, from 0, in order of creation.
     pub serial: u64,
 }
 
@@ -77,7 +77,7 @@ pub enum Account {
     Flow(FlowId),
     /// The network itself: routing, address resolution, reports, notices; and what carries another packet.
     Control,
-    /// Nobody known: it came from outside ([`World::inject`](crate::World::inject)).
+    /// No known owner: it came from outside ([`World::inject`](crate::World::inject)).
     Foreign,
 }
 
@@ -92,7 +92,7 @@ impl Account {
     }
 }
 
-/// What a packet carries.
+/// Content of a packet.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// A segment of a connection.
@@ -104,9 +104,9 @@ pub enum Body {
         /// Its number within the flow, from 0.
         number: u32,
     },
-    /// What a routing agent says, alone or in front of what another packet carries.
+    /// A routing message, alone or in front of the content of another packet.
     Routing {
-        /// What it says.
+        /// The message.
         message: Message,
         /// The other packet.
         carried: Option<Carried>,
@@ -117,13 +117,13 @@ pub enum Body {
     Ncn(ncn::Notice),
     /// A question about a link-layer address, or the answer. There is no IP header.
     Arp(arp::Message),
-    /// What base stations, home agents and mobile hosts tell each other.
+    /// A message between base stations, home agents and mobile hosts.
     Handoff(handoff::Tagged),
     /// Connections that follow a mobile host to another station.
     Handover(Handover),
     /// A frame of a link that repairs its own losses, with the packets in it.
     Link(Box<LinkFrame>),
-    /// What both ends of a link tell each other of its losses.
+    /// A message between both ends of a link about its losses.
     DProxy(dproxy::Sealed),
     /// Another packet, on its way through a tunnel (RFC 2003).
     Tunnel(Carried),
@@ -156,7 +156,7 @@ impl LinkFrame {
 pub struct Carried(pub(crate) Handle);
 
 impl Packet {
-    /// Whether it is for somebody, or carries a packet that is: neither routing nor a notice.
+    /// Returns whether it is traffic or carries a packet that is: neither routing nor a notice.
     pub(crate) fn is_traffic(&self) -> bool {
         !matches!(self.account, Account::Control) || self.carried().is_some()
     }
@@ -214,7 +214,7 @@ enum Fate {
     Dropped,
 }
 
-/// Whether a packet has reached the node it is for.
+/// Arrival state of a packet at its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// Not yet, or it is the first copy that does.
@@ -254,8 +254,8 @@ impl Slab {
         Handle { id, ttl, mark: Mark::None }
     }
 
-    /// The same packet, with its number, and another body of the same length. The caller's hold is on the new one; who else holds the old one, as a MAC
-    /// that waits for an acknowledgment, sees no change.
+    /// The same packet, with its number, and another body of the same length. The caller's hold is on the new
+    /// one; any other holder of the old one, such as a MAC that waits for an acknowledgment, sees no change.
     pub(crate) fn rewrite(&mut self, handle: Handle, body: Body) -> Handle {
         let packet = Packet { body, ..self.get(handle).clone() };
         let arrival = self.arrive(handle);
@@ -333,7 +333,7 @@ impl Slab {
         core::mem::replace(&mut self.slots[handle.id as usize].arrival, Arrival::Again)
     }
 
-    /// Packets that somebody holds and that have not arrived.
+    /// Returns the packets that have a holder and have not arrived.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = &Packet> {
         let held = |slot: &&Slot| slot.holders > 0 && slot.arrival == Arrival::First;
         self.slots.iter().filter(held).map(|slot| &slot.packet)
@@ -354,7 +354,7 @@ impl Slab {
         self.untold
     }
 
-    /// Packets that somebody holds.
+    /// Returns the number of packets that have a holder.
     pub(crate) fn live(&self) -> usize {
         self.slots.len() - self.free.len()
     }

@@ -1,4 +1,4 @@
-//! What stands in the path of packets at a node, driven: its wishes are granted, and it is woken.
+//! Driver of the middleboxes in the path of packets at a node: executes their actions and wakes them.
 
 use crate::engine::Engine;
 use crate::event::Event;
@@ -63,7 +63,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// What queues of nodes with machines in the path have dropped is told to these.
+    /// Reports packets dropped by queues to the middleboxes of the same node.
     pub(crate) fn tell_of_refusals(&mut self) {
         for (node, packet) in core::mem::take(&mut self.kernel.refused) {
             for seat in 0..self.nodes[node.index()].path.len() {
@@ -102,7 +102,7 @@ impl<T: Tracer> Engine<T> {
         (self.kernel.packets.insert(packet), next_hop, class)
     }
 
-    /// Whoever asked holds what is within a packet, and nobody the packet.
+    /// Releases a packet after the caller has taken hold of the packets within it.
     fn open(&mut self, handle: Handle) {
         for inner in self.kernel.packets.get(handle).within() {
             self.kernel.packets.retain(inner);

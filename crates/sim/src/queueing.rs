@@ -18,14 +18,14 @@ pub(crate) struct Owner<'a> {
     told: Told,
 }
 
-/// What a queue did to packets beside taking and giving them. It marks one at a time.
+/// Packets that a queue dropped or marked. It marks one at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     marked: Option<Handle>,
     dropped: Vec<Handle>,
 }
 
-/// What stands in a queue.
+/// Entry of a queue.
 pub(crate) trait Waiting: Copy {
     fn handle(&self) -> Handle;
     fn handle_mut(&mut self) -> &mut Handle;
@@ -76,7 +76,7 @@ impl<'a> Owner<'a> {
         self.told
     }
 
-    /// The packet whose flow it is: that within, if it carries one.
+    /// Returns the packet that determines the flow: the one within, if it carries one.
     fn of_flow(&self, handle: Handle) -> &Packet {
         let packet = self.packets.get(handle);
         packet.carried().map_or(packet, |inner| self.packets.get(inner))
@@ -123,7 +123,8 @@ impl<T: Waiting> Contents<T> for Owner<'_> {
     }
 }
 
-/// The queue that `spec` describes, with random numbers of its own if it needs any; `machines`: those of somebody's own.
+/// Returns the queue that `spec` describes, with random numbers of its own if it needs any. `machines` has
+/// the user-defined disciplines.
 pub(crate) fn queue<T: Copy>(
     spec: &QueueSpec,
     machines: &Machines,
@@ -161,7 +162,7 @@ impl<T: Tracer> Kernel<T> {
         self.note_told((place, node), told);
     }
 
-    /// A queue of `node` was asked for something: its discipline, if it is somebody's own, may have failed in it.
+    /// Records the failure of a user-defined discipline in a queue of `node`, after the queue was used.
     pub(crate) fn note_own<Q: Copy>(&mut self, node: NodeId, queue: &mut InterfaceQueue<Q>) {
         if let Some((id, reason)) = queue.take_own_failure() {
             self.fail(Culprit::Discipline { id, node }, reason);

@@ -96,7 +96,7 @@ pub(crate) fn over_the_air(spec: &Spec, destinations: &[NodeId]) -> StaticRoutes
     StaticRoutes::shortest(spec.nodes.len(), destinations, |node| &edges[node.index()])
 }
 
-/// Who sends or receives, other than as a router.
+/// Returns the nodes that send or receive, other than as a router.
 pub(crate) fn ends(spec: &Spec) -> Vec<NodeId> {
     let mut ends: Vec<NodeId> = spec.flows.iter().flat_map(|flow| [flow.src, flow.dst]).collect();
     ends.extend(&spec.taps);

@@ -28,13 +28,13 @@ const SOON_CROWD: usize = 1024;
 /// Pending events.
 #[derive(Clone, Debug)]
 pub(crate) struct Scheduler<E> {
-    /// What is due in this block or the next, but for what finds its slot crowded.
+    /// Events due in this block or the next, except those that found their slot crowded.
     near: Ring<E, SLOT_LOG2>,
-    /// What was due later, but within [`BLOCKS`], when it was added.
+    /// Events that were due later, but within [`BLOCKS`], when they were added.
     soon: Ring<E, BLOCK_LOG2>,
     heap: BinaryHeap<Entry<E>>,
     inserted: u64,
-    /// When the last event was due that was taken out.
+    /// Time of the last event that was taken out.
     start: Instant,
     next: Next,
 }
@@ -47,7 +47,7 @@ struct Next {
     part: Part,
 }
 
-/// Where an event waits.
+/// Part of the scheduler in which an event waits.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     Near(Place),
@@ -116,7 +116,7 @@ impl<E: Copy> Scheduler<E> {
         }
     }
 
-    /// When the next event is due; [`Instant::FAR_FUTURE`] if there is none.
+    /// Returns the time of the next event; [`Instant::FAR_FUTURE`] if there is none.
     pub(crate) const fn next_at(&self) -> Instant {
         self.next.at
     }

@@ -31,7 +31,7 @@ use std::net::Ipv4Addr;
 
 /// A machine in the path of packets. What it does not care for passes.
 pub(crate) trait InPath: core::fmt::Debug {
-    /// A radio of this node decoded a packet of a neighbour, whoever it was for. It may come in afterwards.
+    /// A radio of this node decoded a packet of a neighbour, for any destination. It may come in afterwards.
     fn hear(&mut self, _now: Instant, _packet: Passing<'_>, _from: NodeId) {}
 
     /// A packet comes in.
@@ -59,13 +59,13 @@ pub(crate) trait InPath: core::fmt::Debug {
     /// Does what is due.
     fn wake(&mut self, now: Instant);
 
-    /// When to be woken.
+    /// Returns the time at which it is to be woken.
     fn next_wake(&self) -> Option<Instant>;
 
     /// The next thing that it wants of its node.
     fn poll(&mut self, now: Instant) -> Option<Wish>;
 
-    /// What it has done so far, if it is a machine in the path of TCP.
+    /// Returns its counters so far, if it is a TCP middlebox.
     fn counts(&self) -> ProxyCounts {
         ProxyCounts::default()
     }
@@ -75,7 +75,7 @@ pub(crate) trait InPath: core::fmt::Debug {
         0
     }
 
-    /// What the radio did so far, as it wished to know.
+    /// Receives the time that the radio has spent in each state so far, as requested.
     fn take_channel_time(&mut self, _now: Instant, _time: ChannelTime) {}
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Passing<'a> {
     pub(crate) view: PacketView<'a>,
 }
 
-/// Which way a packet goes on.
+/// Direction in which a packet goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Onward {
     /// It came from a neighbour; at a tap, from this node itself.
@@ -112,7 +112,7 @@ impl Passing<'_> {
         }
     }
 
-    /// Whether it is somebody's data: neither routing nor a notice.
+    /// Returns whether it is traffic: neither routing nor a notice.
     pub(crate) fn is_traffic(&self) -> bool {
         self.view.packet.is_traffic()
     }
@@ -122,7 +122,7 @@ impl Passing<'_> {
     }
 }
 
-/// What becomes of a packet.
+/// Verdict on a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Passage {
@@ -136,16 +136,16 @@ pub(crate) enum Passage {
     Dropped(DropReason),
 }
 
-/// What a machine in the path wants.
+/// Action that a middlebox requests.
 #[derive(Debug)]
 pub(crate) enum Wish {
     /// A packet of its own sent to a neighbour, or to all, past the machines between this one and the interface.
     Send(Sending),
-    /// A packet of its own handed to whoever at this node knows the way.
+    /// Forward a packet of its own by the routes of this node.
     Route(Sending),
     /// A packet that it took goes on as it would have, past the machines that it has not passed.
     GoOn(Handle, Onward),
-    /// A packet that it took goes no further: who sent it is served, or told, by this machine.
+    /// Consume a packet that it took: its source is served, or notified, by this middlebox.
     Absorb(Handle),
     /// A packet that it took has others within, which are its own from now on.
     Open(Handle),
@@ -153,7 +153,7 @@ pub(crate) enum Wish {
     Refuse(Handle),
     /// The queue has dropped a packet that it took, within one of its own: the other machines are to know.
     Lose(Handle),
-    /// It needs a packet no longer that it took or that was within another: somebody else has it, or it is lost.
+    /// Release a packet that it took or that was within another: it has another holder, or it is lost.
     LetGo(Handle),
     /// To be told what the radio did so far.
     ChannelTime,
@@ -162,7 +162,8 @@ pub(crate) enum Wish {
 /// A packet to send to a neighbour, or to all. Its length is that of its own headers and data.
 #[derive(Debug)]
 pub(crate) struct Sending {
-    /// Whose it is: [`Account::Control`], or a flow's, in the name of the end whose address is its source.
+    /// Account of the packet: [`Account::Control`], or that of a flow, in the name of the end with its source
+    /// address.
     pub(crate) account: Account,
     pub(crate) ip: Header,
     pub(crate) body: Body,
@@ -173,7 +174,7 @@ pub(crate) struct Sending {
     pub(crate) copy_of: Option<Original>,
 }
 
-/// What stands in the path of packets at `node`, from its interfaces inward.
+/// Returns the middleboxes in the path of packets at `node`, from its interfaces inward.
 pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
     let radio = spec.radio.as_ref().filter(|_| spec.nodes[node.index()].is_wireless());
     let neighborhood = radio.and_then(|radio| Neighborhood::of(radio, node, key));
@@ -192,11 +193,12 @@ pub(crate) struct Seat {
     pub(crate) machine: Sitter,
     pub(crate) alarm: Alarm,
     pub(crate) drain: Drain,
-    /// What it had done before it counted.
+    /// Its counters at the start of counting.
     before: ProxyCounts,
 }
 
-/// Whether a machine's wishes are being granted. What is granted may lead back to the machine; the wishes behind it wait all the same.
+/// State of the execution of a middlebox's actions. An action may lead back to the middlebox; the actions
+/// behind it wait all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Drain {
     Idle,
@@ -216,7 +218,7 @@ pub(crate) enum Sitter {
     Opaque(Box<LinkSeat<Opaque<Crossing>>>),
     DProxy(Box<DProxySeat>),
     FastRetransmit(Box<FastRetransmitSeat>),
-    /// What a test says.
+    /// Middlebox scripted by a test.
     #[cfg(test)]
     Scripted(Box<dyn InPath>),
 }
@@ -231,7 +233,7 @@ impl Seat {
         self.before = self.machine.in_path().counts();
     }
 
-    /// What it has done since it counts.
+    /// Returns its counters since the start of counting.
     pub(crate) fn counts(&mut self) -> ProxyCounts {
         self.machine.in_path().counts() - self.before
     }

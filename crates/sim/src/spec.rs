@@ -1,4 +1,4 @@
-//! What to simulate: a fully resolved, validated description. Scenario files are parsed into it by the lab.
+//! Specification of a simulation: fully resolved and validated. The lab parses scenario files into it.
 
 mod cells;
 pub mod links;
@@ -34,8 +34,8 @@ use std::sync::Arc;
 pub struct Spec {
     /// Virtual time to simulate.
     pub duration: Duration,
-    /// What happens before this moment does not count in the outcome; the per-second series alone show it. Below
-    /// `duration`. Default 0.
+    /// Warm-up time. Events before it do not count in the outcome; only the per-second series show them.
+    /// Below `duration`. Default 0.
     pub warmup: Duration,
     /// Seed of the experiment. Runs of one seed are numbered; equal (seed, run) give equal results.
     pub seed: u64,
@@ -45,7 +45,7 @@ pub struct Spec {
     pub radio: Option<RadioSpec>,
     /// Wired links.
     pub links: Vec<LinkSpec>,
-    /// When which node does not hear which, in any order.
+    /// Outages: pairs of nodes, and the times in which one does not hear the other. In any order.
     pub outages: Vec<OutageSpec>,
     /// Hostile nodes.
     pub notice_floods: Vec<NoticeFloodSpec>,
@@ -57,22 +57,23 @@ pub struct Spec {
     pub cells: Option<CellsSpec>,
     /// Nodes at which packets from outside come in and leave ([`World::inject`](crate::World::inject)). Default none.
     pub taps: BTreeSet<NodeId>,
-    /// How packets find their way.
+    /// Routing of packets.
     pub routing: RoutingSpec,
-    /// What transport endpoints are told of routes that fail and return.
+    /// Notifications to transport endpoints of routes that fail and return.
     pub failure_notification: FailureNotification,
-    /// What is kept of the state of flows, second by second. Default everything.
+    /// Series of the state of flows to keep, with a sample a second. Default all.
     pub series: Series,
     /// Bytes that every network-layer packet carries beyond its own headers. Default 0; ns-2's routing agents count
     /// the IP header a second time, 20.
     pub extra_header_bytes: u32,
     /// The traffic; a flow's index is its [`FlowId`](hopline_core::FlowId).
     pub flows: Vec<FlowSpec>,
-    /// Machines of somebody's own, which transports of flows and queues name by number; what splits connections knows none.
+    /// User-defined algorithms, which transports of flows and queues refer to by number. Middleboxes that
+    /// split connections know none.
     pub machines: Machines,
 }
 
-/// What is kept of a series with a sample a second.
+/// Part of a series that is kept, with a sample a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Series {
     /// All of it, from the start of the run on.
@@ -87,13 +88,13 @@ pub enum Series {
 pub struct NodeSpec {
     /// Name in results and traces.
     pub name: String,
-    /// Where the node is at each moment of the run.
+    /// Position of the node at each moment of the run.
     pub trajectory: Trajectory,
     /// Its radios, at most 255, each by the channel that it listens to; none: the node has wired links only.
     pub radios: Vec<Channel>,
     /// Addresses that the node answers to besides its [default one](NodeId::ipv4). No two nodes have one in common.
     pub addresses: Vec<Ipv4Addr>,
-    /// Where its packets are handed on regardless of what else it knows of the way.
+    /// Host routes: next hops that override the other routes of the node.
     pub routes: Vec<HostRoute>,
     /// Through which node, if it has a routing agent, its packets leave the network of such nodes, and come in. `None`: the
     /// gateway that is nearest at the start of the run, in hops; of several the first. Each node on the way out goes by its own,
@@ -109,7 +110,7 @@ impl NodeSpec {
         Self { name: name.into(), trajectory, radios: radios.into(), addresses, routes, gateway }
     }
 
-    /// What it is attached to.
+    /// Returns its interface.
     #[must_use]
     pub const fn interface(&self) -> Interface {
         if self.radios.is_empty() { Interface::Wired } else { Interface::Wireless }
@@ -120,7 +121,7 @@ impl NodeSpec {
     }
 }
 
-/// Whether a node has a radio.
+/// Attachment of a node: with a radio or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interface {
     /// One or several, and wired links if any name the node.
@@ -133,10 +134,10 @@ pub enum Interface {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Channel(pub u16);
 
-/// Where a node hands packets for one other node.
+/// Next hop from a node to one other node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostRoute {
-    /// Whose packets.
+    /// Destination of the packets.
     pub destination: NodeId,
     /// To which neighbour, over a wire or, if there is none, a radio.
     pub next_hop: NodeId,
@@ -145,18 +146,20 @@ pub struct HostRoute {
 /// A radio of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RadioInterface {
-    /// Whose.
+    /// Node with the radio.
     pub node: NodeId,
-    /// Which of its radios, from 0; the number of its interface as well, since radios come first.
+    /// Number of the radio at its node, from 0. It is the number of its interface as well, since radios come
+    /// first.
     pub number: u8,
-    /// What it listens to.
+    /// Channel that it listens to.
     pub channel: Channel,
-    /// Its address: the node's default one for the first radio; others are numbered on from the last node.
+    /// Its address: the node's default one for the first radio; further radios are numbered on from the last
+    /// node.
     pub address: MacAddr,
 }
 
 impl RadioInterface {
-    /// Whose random numbers it draws: a first radio the node's.
+    /// Returns the key of its random numbers: for a first radio, that of the node.
     pub(crate) fn key(&self) -> u64 {
         u64::from(self.number) << 48 | u64::from(self.node.0)
     }
@@ -193,21 +196,21 @@ pub struct RadioSpec {
     pub queue: QueueSpec,
     /// Time between the network layer and the interface, each way. ns-2's link layer takes 25 µs. Default 0.
     pub link_layer_delay: Duration,
-    /// How nodes come by the link-layer addresses of their neighbours. Default they know them.
+    /// Address resolution: the source of the link-layer addresses of neighbours. By default, nodes know them.
     pub address_resolution: AddressResolution,
-    /// ARP requests wait a random time below this, so that those of neighbours whose packets are made at the same instant do not
-    /// collide each time (RFC 5148 §5.2). RFC 826 says nothing; 10 ms as ns-3. ns-2: zero, as its MAC draws a back-off before each
-    /// frame.
+    /// ARP requests wait a random time below this, so that those of neighbours that create packets at the
+    /// same instant do not collide each time (RFC 5148 §5.2). RFC 826 says nothing; 10 ms as ns-3. ns-2:
+    /// zero, as its MAC draws a back-off before each frame.
     pub arp_jitter: Duration,
     /// Errors on frames that were received otherwise intact.
     pub errors: ErrorModel,
     /// More of them, on what one node hears of another; at most one a pair and direction. Default none.
     pub losses: Vec<LossSpec>,
-    /// What stands between the nodes, and weakens what passes through it. Default nothing.
+    /// Obstacles between the nodes, which weaken signals that pass through them. Default none.
     pub obstacles: Vec<Obstacle>,
     /// Neighborhood RED, if nodes have it.
     pub neighborhood: Option<NeighborhoodSpec>,
-    /// What a radio takes from its battery. Of no effect but on results.
+    /// Power that a radio draws from its battery. It affects results only.
     pub draw: PowerDraw,
 }
 
@@ -238,20 +241,20 @@ impl PowerDraw {
     }
 }
 
-/// What is lost of the frames of one node on their way to another, of every kind and over every channel, those that are for
-/// others and that it would overhear included. The way back is not affected. What is lost is sensed and cannot be decoded, so that
-/// the MAC does not answer it.
+/// Frame loss from one node to another: frames of every kind and over every channel, including those for
+/// other nodes that the receiver would overhear. The reverse direction is not affected. A lost frame is
+/// sensed and cannot be decoded, so that the MAC does not answer it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossSpec {
-    /// Whose frames.
+    /// Sender of the frames.
     pub from: NodeId,
-    /// Who loses them.
+    /// Receiver that loses them.
     pub to: NodeId,
-    /// Which, of those that were received otherwise intact.
+    /// Selection of the lost frames, among those that were received otherwise intact.
     pub errors: ErrorModel,
 }
 
-/// How nodes come by the link-layer addresses of their neighbours.
+/// Address resolution: the source of the link-layer addresses of neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AddressResolution {
     /// They know them.
@@ -267,17 +270,17 @@ pub enum AddressResolution {
 pub struct NeighborhoodSpec {
     /// Parameters of its nodes.
     pub config: neighborhood_red::Config,
-    /// Which nodes have it.
+    /// Nodes with Neighborhood RED.
     pub members: Members,
-    /// Members whose real neighbourhood queue is looked at beside its estimate, ten times a second. Default none. It costs time
-    /// and changes nothing.
+    /// Members with a record of the real neighbourhood queue beside its estimate, ten times a second. Default
+    /// none. It costs time and changes nothing.
     pub observed: BTreeSet<NodeId>,
     /// Weight of the latest look in the average of the real queue, as RED averages a queue: above 0, at most 1. Default: `weight` of
     /// the estimate, so that both averages follow as fast (NRED Figs. 6 and 7, "Real avg queue size").
     pub observed_weight: f64,
 }
 
-/// Which nodes take part in something.
+/// Set of nodes that take part in something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Members {
     /// All.
@@ -287,7 +290,7 @@ pub enum Members {
 }
 
 impl Members {
-    /// Whether `node` does.
+    /// Returns whether `node` takes part.
     #[must_use]
     pub fn include(&self, node: NodeId) -> bool {
         match self {
@@ -304,11 +307,11 @@ pub struct QueueSpec {
     pub capacity: NonZeroU16,
     /// In which order it serves them.
     pub service: Service,
-    /// Which packets it takes.
+    /// Queue discipline: the choice of accepted packets.
     pub discipline: Discipline,
 }
 
-/// Which packets a queue takes.
+/// Queue discipline: the choice of packets that a queue accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Discipline {
     /// All that fit.
@@ -319,7 +322,8 @@ pub enum Discipline {
     CoDel(CoDelConfig),
     /// The same for each flow, and the flows by turns. Its `service` is its own: routing messages first.
     FqCoDel(FqCoDelConfig),
-    /// Those that a machine of somebody's own takes: that of this number in [`Spec::machines`]. Its `service` is its own.
+    /// Those that a user-defined discipline accepts: that of this number in [`Spec::machines`]. Its `service`
+    /// is its own.
     Own(OwnDisciplineId),
 }
 
@@ -338,9 +342,9 @@ pub struct LinkSpec {
     pub queue: QueueSpec,
     /// Errors on what `a` sends, and on what `b` sends; drawn independently.
     pub errors: [ErrorModel; 2],
-    /// How it repairs its losses itself. `None`: it does not.
+    /// Link-layer retransmission (ARQ). `None`: the link does not repair its losses.
     pub arq: Option<arq::Config>,
-    /// What it does beyond that.
+    /// Further properties of the link.
     pub quirks: links::LinkQuirks,
 }
 
@@ -348,19 +352,19 @@ pub struct LinkSpec {
 /// affected: that would be another outage. What counts is the moment at which a frame has arrived whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutageSpec {
-    /// Who is not heard.
+    /// Sender that is not heard.
     pub from: NodeId,
-    /// Who does not hear.
+    /// Receiver that does not hear.
     pub to: NodeId,
     /// First moment.
     pub start: Instant,
     /// The moment at which it is over; after `start`. [`Instant::FAR_FUTURE`]: never.
     pub end: Instant,
-    /// What does not get through.
+    /// Blocked frames or packets.
     pub blocks: Blocks,
 }
 
-/// What an outage keeps from getting through. Over a wire there is no difference.
+/// Traffic that an outage blocks. Over a wire there is no difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocks {
     /// Frames, as on a link that is too weak in one direction: they occupy the medium, are sensed and interfere, and
@@ -375,35 +379,35 @@ pub enum Blocks {
 /// itself or not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoticeFloodSpec {
-    /// Who does.
+    /// Node that sends the notices.
     pub node: NodeId,
-    /// When the first goes out.
+    /// Time of the first notice.
     pub start: Instant,
     /// From when on none does. [`Instant::FAR_FUTURE`]: never.
     pub stop: Instant,
     /// Time from one to the next, not zero.
     pub interval: Duration,
-    /// What they ask for.
+    /// Normalised drop probability (`normalized_pb`) in the notices.
     pub normalized_pb: NormalizedPb,
     /// For how long; the notice has room for whole milliseconds up to 65.535 s.
     pub lifetime: Duration,
-    /// What they lie about beyond that.
+    /// Forged content beyond that.
     pub forge: Forge,
 }
 
-/// What a hostile node lies about.
+/// Forged content of a hostile node's notices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forge {
     /// Nothing: it says that it suffers itself.
     Nothing,
-    /// Who it is: each notice has another source address, which no node has.
+    /// The sender: each notice has another source address, which no node has.
     Senders,
-    /// Who suffers: each notice is passed on for another node, which is none.
+    /// The sufferer: each notice is passed on for another node, which does not exist.
     Sufferers,
 }
 
-/// How packets find their way. Where agents do that, nodes without a radio know the shortest ways over wires, and a node with both
-/// is a gateway between the two.
+/// Routing of packets. Where agents route, nodes without a radio know the shortest routes over wires, and a
+/// node with both is a gateway between the two.
 #[derive(Clone, Debug)]
 pub enum RoutingSpec {
     /// Shortest paths over the positions at the start of the run, never changed.
@@ -416,16 +420,16 @@ pub enum RoutingSpec {
     Dsr(dsr::Config),
 }
 
-/// What transport endpoints are told of the way to their peer.
+/// Notifications to transport endpoints of the state of the route to their peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum FailureNotification {
     /// Nothing.
     #[default]
     None,
-    /// Explicit link failure notification: with AODV, DSR or OLSR an end is told by the routing agent of its own node that the route
-    /// to its peer is lost, and that there is one again. With static routes the node whose MAC gave a packet up, or that
-    /// has no route for it, sends ICMP Destination Unreachable (RFC 792) to the packet's source; of a return nobody
-    /// tells. TCP takes no notice.
+    /// Explicit link failure notification: with AODV, DSR or OLSR an end is told by the routing agent of its
+    /// own node that the route to its peer is lost, and that there is one again. With static routes the node
+    /// with the MAC that gave a packet up, or that has no route for it, sends ICMP Destination Unreachable
+    /// (RFC 792) to the packet's source; a return is not reported. TCP takes no notice.
     Elfn,
 }
 
@@ -434,29 +438,30 @@ pub enum FailureNotification {
 pub struct FlowSpec {
     /// Name in results.
     pub name: String,
-    /// Where the data come from.
+    /// Source of the data.
     pub src: NodeId,
-    /// Where they go.
+    /// Destination of the data.
     pub dst: NodeId,
-    /// When the application starts.
+    /// Time at which the application starts.
     pub start: Instant,
-    /// When the application stops: a connection is aborted, by the end that opened it, and what arrives from then on
-    /// does not count. [`Instant::FAR_FUTURE`]: never.
+    /// Time at which the application stops. A connection is aborted by the end that opened it, and later
+    /// arrivals do not count. [`Instant::FAR_FUTURE`]: never.
     pub stop: Instant,
-    /// What it sends and over what.
+    /// Traffic of the application, and the transport that carries it.
     pub traffic: Traffic,
-    /// What the end at the source and the end at the sink speak in place of that: beyond a machine that splits the connection.
+    /// Transports of the end at the source and the end at the sink in place of that: beyond a middlebox that
+    /// splits the connection.
     pub ends: [Option<Transport>; 2],
-    /// What whoever asked for it calls it. Of no effect.
+    /// Labels given by the caller. Of no effect.
     pub labels: Labels,
 }
 
-/// What a flow is called in results, beside its name.
+/// Labels of a flow in results, beside its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels {
-    /// What it goes over: `tcp-newreno`.
+    /// Transport: `tcp-newreno`.
     pub carrier: String,
-    /// What it sends: `bulk`.
+    /// Kind of traffic: `bulk`.
     pub kind: String,
     /// The class that it belongs to; empty: none.
     pub class: String,
@@ -495,10 +500,10 @@ pub enum Traffic {
     Exchange {
         /// Transport and configuration of both endpoints.
         over: Transport,
-        /// Who says what, and when.
+        /// Messages of the client and the server, and their times.
         exchange: Exchange,
     },
-    /// What was recorded somewhere, from `src` to `dst`.
+    /// A recorded sequence of packets, from `src` to `dst`.
     Recorded {
         /// Transport and configuration of both endpoints; `None`: each packet is a datagram of UDP.
         over: Option<Transport>,
@@ -510,9 +515,9 @@ pub enum Traffic {
 /// A packet that was recorded, or whatever was handed over at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// When, since the flow starts.
+    /// Time since the start of the flow.
     pub at: Duration,
-    /// How many bytes, above zero.
+    /// Number of bytes, above zero.
     pub bytes: u64,
 }
 
@@ -525,12 +530,13 @@ pub struct Exchange {
     pub response_bytes: Draw,
     /// Time from the end of a response to the next request, in seconds.
     pub think_s: Draw,
-    /// How many there are; then the client closes the connection. `None`: as many as the time allows.
+    /// Number of transactions, after which the client closes the connection. `None`: as many as the time
+    /// allows.
     pub transactions: Option<NonZeroU64>,
 }
 
 impl Traffic {
-    /// What carries it; `None` of datagrams.
+    /// Returns the transport that carries it; `None` for datagrams.
     #[must_use]
     pub const fn transport(&self) -> Option<&Transport> {
         match self {

@@ -209,7 +209,7 @@ impl<T: Tracer> Engine<T> {
         let packet = self.kernel.packets.get(handle);
         match packet.body {
             Body::Routing { .. } => self.receive_routing(node, handle, from),
-            // Who has Neighborhood RED has heard it already.
+            // A node with Neighborhood RED has heard it already.
             Body::Ncn(_) => self.kernel.packets.release(handle),
             Body::Handoff(tagged) if matches!(port.interface, Interface::Radio(_)) => {
                 let source = packet.ip.src;
@@ -362,7 +362,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// What stands in the path of `node` hears a packet of a neighbour.
+    /// Hands a packet of a neighbour to the middleboxes of `node`, as overheard.
     fn hear(&mut self, node: NodeId, at: Port, handle: Handle, from: NodeId) {
         if self.nodes[node.index()].path.is_empty() {
             return;

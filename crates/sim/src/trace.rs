@@ -1,4 +1,4 @@
-//! Looking over the simulator's shoulder. Costs nothing when nobody looks.
+//! Tracing of simulator events. It costs nothing when tracing is disabled.
 
 use hopline_core::{Duration, FlowId, Instant, LinkId, NodeId};
 use hopline_wire::dot11::Frame;
@@ -14,7 +14,7 @@ pub use ns2::Ns2;
 pub(crate) use pcap::emit;
 pub use pcap::{Captured, Pcap};
 
-/// Why a packet was dropped.
+/// Reason for which a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
     /// The interface queue was full.
@@ -67,7 +67,7 @@ impl DropReason {
     }
 }
 
-/// Why a frame did not come through.
+/// Reason for which a frame was not received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameLoss {
     /// Other signals covered it.
@@ -102,13 +102,13 @@ impl FrameLoss {
 /// A transmission over a radio, by what tells it from all others of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signal {
-    /// Who sends.
+    /// Node that sends.
     pub node: NodeId,
     /// Since when.
     pub since: Instant,
 }
 
-/// Where in a node a packet was dropped.
+/// Place in a node at which a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// At its radio: MAC or interface queue.
@@ -126,13 +126,13 @@ pub struct PacketView<'a> {
     pub packet: &'a Packet,
     /// Time to live as the IP header would have it here.
     pub ttl: u8,
-    /// What it carries, if that is a packet too.
+    /// Packet that it carries, if it carries one.
     pub carried: Option<&'a Packet>,
     /// ECN field as the IP header would have it here: queues on the way may have marked the packet.
     pub ecn: Ecn,
 }
 
-/// What happens at a node.
+/// Event at a node.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceEvent<'a> {
     /// It starts to send a frame over a radio.
@@ -141,43 +141,43 @@ pub enum TraceEvent<'a> {
         link: LinkId,
         /// The frame.
         frame: &'a Frame<PacketView<'a>>,
-        /// How long it takes.
+        /// Airtime of the frame.
         airtime: Duration,
     },
-    /// It received a frame over a radio intact, whoever it was for.
+    /// It received a frame over a radio intact, for any destination.
     FrameReceived {
         /// The number of the radio's interface.
         link: LinkId,
         /// The frame.
         frame: &'a Frame<PacketView<'a>>,
     },
-    /// A frame that was for it, or for everybody, and was sent over a radio, did not come through.
+    /// A frame sent over a radio to it, or to all nodes, was not received.
     FrameLost {
         /// The number of the radio's interface.
         link: LinkId,
         /// The frame.
         frame: &'a Frame<PacketView<'a>>,
-        /// Who sent it, and when.
+        /// Signal of the frame, with its sender and its time.
         signal: Signal,
-        /// Why it did not.
+        /// Reason for the loss.
         why: FrameLoss,
-        /// What else was on the air here meanwhile: its own frames among them.
+        /// Other signals in the air here meanwhile, including its own frames.
         others: &'a [Signal],
     },
     /// One of its queues had so many packets, and has another number of them.
     Queued {
-        /// How many it had.
+        /// Number before.
         before: usize,
-        /// How many it has.
+        /// Number after.
         after: usize,
     },
     /// It starts to send a packet over a wired link.
     PacketSent {
         /// The packet.
         packet: PacketView<'a>,
-        /// Who is at the other end.
+        /// Node at the other end.
         to: NodeId,
-        /// When it will have arrived there.
+        /// Time of arrival there.
         arrives: Instant,
     },
     /// It received a packet over a wired link.
@@ -190,7 +190,7 @@ pub enum TraceEvent<'a> {
     Routed {
         /// The packet.
         packet: PacketView<'a>,
-        /// Who it is for; `None`: everybody.
+        /// Receiver of the frame; `None`: broadcast.
         next_hop: Option<NodeId>,
     },
     /// A packet of a flow has reached the node that it is for. A copy that comes again is told again.
@@ -199,30 +199,31 @@ pub enum TraceEvent<'a> {
     Signalled {
         /// The flow.
         flow: FlowId,
-        /// What it is told.
+        /// Signal that it receives.
         signal: hopline_transport::Signal,
     },
     /// It dropped a packet.
     Dropped {
         /// The packet.
         packet: PacketView<'a>,
-        /// Why.
+        /// Reason for the drop.
         reason: DropReason,
-        /// Where.
+        /// Place of the drop.
         place: Place,
     },
 }
 
 /// Receives what happens.
 pub trait Tracer: 'static {
-    /// Whether anything is looked at. A constant, so that with [`NoTrace`] the preparation of a trace vanishes.
+    /// `true` if tracing is enabled. A constant, so that with [`NoTrace`] the preparation of a trace
+    /// vanishes.
     const ENABLED: bool = true;
 
     /// `event` happens at `node`.
     fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>);
 }
 
-/// Nobody looks.
+/// Tracer that records nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTrace;
 

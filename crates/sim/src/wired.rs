@@ -30,7 +30,7 @@ pub(crate) struct WireEnd {
 #[derive(Debug)]
 pub(crate) struct Wires {
     links: Vec<Wire>,
-    /// Who gets nothing from whom.
+    /// Schedule of the pairs of nodes between which nothing is received.
     cuts: Schedule,
 }
 
@@ -68,7 +68,7 @@ struct Direction {
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     handle: Handle,
-    /// How much longer than others it will take.
+    /// Additional delay that it will have.
     extra: Duration,
 }
 
@@ -235,7 +235,7 @@ impl Direction {
         self.queue.len() + sending + self.travelling.len() + self.delayed.len()
     }
 
-    /// Which packet has arrived.
+    /// Returns the packet that has arrived.
     fn next_arrival(&mut self, now: Instant) -> Option<Handle> {
         match self.delayed.first_entry() {
             Some(first) if first.key().0 <= now => Some(first.remove()),
@@ -266,7 +266,7 @@ impl Direction {
 struct Jitter {
     up_to: Duration,
     stream: Stream,
-    /// When the last packet would have left if it had taken no longer.
+    /// Time at which the last packet would have left had it taken no longer.
     latest: Instant,
 }
 
@@ -275,7 +275,7 @@ impl Jitter {
         (!up_to.is_zero()).then(|| Self { up_to, stream: stream(), latest: Instant::ZERO })
     }
 
-    /// How much longer takes the packet that has left at `sent`.
+    /// Returns the additional delay of the packet that has left at `sent`.
     fn draw(&mut self, sent: Instant) -> Duration {
         self.latest = self.latest.max(sent + self.stream.duration_below(self.up_to));
         self.latest - sent

@@ -16,7 +16,7 @@ use hopline_core::{Instant, NodeId};
 #[derive(Debug)]
 pub struct World<T> {
     running: Running,
-    /// A tracer that is not enabled; the others are with the engine.
+    /// A tracer that is not enabled; the engine has the other kind.
     idle: Option<T>,
 }
 
@@ -75,7 +75,7 @@ impl<T: Tracer> World<T> {
         (outcome, tracer.expect("a world has one tracer, with the engine or idle"))
     }
 
-    /// When something happens next; [`Instant::FAR_FUTURE`] if nothing ever does by itself.
+    /// Returns the time of the next event; [`Instant::FAR_FUTURE`] if nothing ever happens by itself.
     #[must_use]
     pub fn next_due(&self) -> Instant {
         self.running.next_due()

@@ -1,4 +1,4 @@
-//! Block acknowledgment in a network: loss that nobody above the MAC notices, and what blocks gain.
+//! Block acknowledgment in a network: losses that no layer above the MAC notices, and the gain of blocks.
 
 use crate::support::recorder::{What, record};
 use crate::support::{Build, chain, disk, ns2_tcp, standing};
@@ -37,7 +37,7 @@ fn lossy(hops: u32, mac: mac::Config) -> Spec {
     network(hops, patient).radio(|radio| radio.errors = loss)
 }
 
-/// So slow to time out that only a segment that never comes makes it.
+/// Returns a TCP configuration that times out so late that only a segment that never arrives causes it.
 fn patient_tcp() -> tcp::Config {
     let config = ns2_tcp(32);
     let rto = tcp::RtoConfig { min: Duration::from_secs(4), initial: Duration::from_secs(4), ..config.rto };

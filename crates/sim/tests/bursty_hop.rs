@@ -11,7 +11,7 @@ use hopline_transport::tcp;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A server, a station, a modem whose queue tells nothing, and a mobile host behind it.
+/// Returns a server, a station, a modem with a queue that reports nothing, and a mobile host behind it.
 fn behind_a_modem(mbps: u64, quirks: LinkQuirks, loss: f64) -> Spec {
     let wide = |a, b, ms| link(a, b, 100_000_000, Duration::from_millis(ms), 2000);
     let mut hop = link(2, 3, mbps * 1_000_000, MS * 2, 100);

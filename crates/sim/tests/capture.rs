@@ -47,7 +47,7 @@ fn has(decoded: &[Decoded], protocols: &str) -> bool {
     decoded.iter().any(|packet| packet.protocols == protocols)
 }
 
-/// What tshark prints for these fields, of the packets for which the first is not empty.
+/// Returns these fields as tshark prints them, of the packets for which the first is not empty.
 fn field(file: &NamedTempFile, names: &[&str]) -> Vec<Vec<String>> {
     let rows = tshark::fields(file.path(), names);
     rows.into_iter().filter(|row| !row[0].is_empty()).collect()

@@ -113,7 +113,7 @@ fn a_transfer_gets_through_five_handoffs_a_second() {
     }
 }
 
-/// What may stand at a node.
+/// Returns a strategy for the middlebox at a node.
 fn machines() -> impl Strategy<Value = Option<ProxyKind>> {
     let unknown = split::Unknown::WaitedFor(Duration::from_secs(600));
     let split = split::Config { unknown, ..split::Config::new(linux().into(), linux().into(), 100_000) };

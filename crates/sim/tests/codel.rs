@@ -1,4 +1,5 @@
-//! CoDel and FQ-CoDel in front of links: how long packets wait, and who waits for whom.
+//! CoDel and FQ-CoDel in front of links: the waiting times of packets, and the flows that wait for each
+//! other.
 
 use crate::support::{self, Build};
 use hopline_core::Duration;
@@ -23,7 +24,7 @@ fn goodput_bps(outcome: &Outcome) -> f64 {
     8.0 * outcome.flows[0].bytes_received as f64 / 30.0
 }
 
-/// What 95 in 100 packets of a flow took at most, milliseconds.
+/// Returns the 95th percentile of the packet delay of a flow, in milliseconds.
 fn delay_ms(outcome: &Outcome, flow: usize) -> f64 {
     let delays = &outcome.flows[flow].data.delays;
     1e3 * delays.quantile(0.95).expect("packets arrived").as_secs_f64()

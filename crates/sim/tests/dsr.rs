@@ -113,9 +113,9 @@ fn way_after(config: Config, run: u64, tcp: hopline_transport::tcp::Config) -> V
     watch(&spec, run, Way::default()).0
 }
 
-/// TCP-DOOR §4.2: what the cache is switched off for. The jitter is so long that the back-off of MACs, whose random numbers
-/// do depend on what was sent before, does not decide which request is first. With the usual 10 ms it does for one packet
-/// in five: of 39 ways 31 are the same without a cache, and 32 with one.
+/// TCP-DOOR §4.2: the purpose of switching the cache off. The jitter is so long that the back-off of MACs,
+/// with random numbers that depend on earlier transmissions, does not decide which request is first. With the
+/// usual 10 ms it does for one packet in five: of 39 ways 31 are the same without a cache, and 32 with one.
 #[test]
 fn without_a_cache_two_kinds_of_tcp_find_the_same_route_at_the_same_instant() {
     let alike = |config| {
@@ -161,7 +161,7 @@ fn the_source_is_told_of_a_lost_route_and_of_its_return_if_that_is_wanted() {
     }
 }
 
-/// Why packets were dropped, and how many were passed on by DSR nodes beside routes.
+/// Reasons of packet drops, and number of packets passed on by DSR nodes beside routes.
 #[derive(Default)]
 struct Salvaged {
     headers: usize,

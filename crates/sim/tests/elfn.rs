@@ -1,4 +1,5 @@
-//! Explicit link failure notification: who is told of a lost route, how soon, and of its return.
+//! Explicit link failure notification: the ends notified of a lost route, the delay, and the notification of
+//! its return.
 
 use crate::support::recorder::{Recorder, What, record};
 use crate::support::{Build, at, chain, ns2_tcp};
@@ -126,7 +127,7 @@ fn reports_are_limited_to_ten_in_a_second_and_nobody_reports_on_reports() {
 
 #[test]
 fn a_search_that_fails_tells_whoever_sent() {
-    // There never was a route: nothing broke, and nobody answers (RFC 3561 §6.3).
+    // There never was a route: nothing broke, and no node answers (RFC 3561 §6.3).
     let spec = cut(chain(2).bulk(0, 2, ns2_tcp(8)).seconds(60).elfn(), (1, 2), (0.0, 30.0));
     let (outcome, notes) = record(&spec.aodv(aodv::Config::rfc3561()), 1);
     let (lost, found) = (notes.times(0, LOST), notes.times(0, FOUND));

@@ -1,5 +1,5 @@
-//! Feedback schemes of TCP in the simulated network: who is told freezes, and learns of the return in one way or another; ATCP
-//! tells congestion from bit errors by the marks of queues.
+//! Feedback schemes of TCP in the simulated network: an end that is notified freezes, and learns of the
+//! return in one way or another. ATCP tells congestion from bit errors by the marks of queues.
 
 use crate::support::{Build, at, chain, link, moving, ns2_tcp, walk, wired};
 use hopline_core::{Duration, NodeId};

@@ -77,7 +77,7 @@ fn two_networks_of_agents_meet_over_the_wire_between_their_gateways() {
     let far = 10_000.0;
     let spec = standing(&[(0.0, 0.0), (200.0, 0.0), (far, 0.0), (far + 200.0, 0.0)]);
     let cable = link(1, 2, 1_000_000, Duration::from_millis(5), 50);
-    // Who is beyond the wire is known to have an agent, so that only a host route leads there.
+    // The node beyond the wire is known to have an agent, so that only a host route leads there.
     let spec = spec.link(cable).change(|spec| {
         for (node, destination, next_hop) in [(1, 3, 2), (2, 0, 1)] {
             let route = HostRoute { destination: NodeId(destination), next_hop: NodeId(next_hop) };

@@ -38,8 +38,8 @@ fn networks() -> [Spec; 3] {
     [all_to(neighbours(), 1, &[0, 2]), all_to(hidden(), 1, &[0, 2]), all_to(cross(), 0, &[1, 2, 3, 4])]
 }
 
-/// Relays act in step with each other, and those who hear both do not receive them: a far node behind two relays, and the middle of a
-/// row to which both ends send.
+/// Relays act in step with each other, and nodes that hear both do not receive them: a far node behind two
+/// relays, and the middle of a row to which both ends send.
 fn relayed() -> [Spec; 2] {
     let diamond = nodes(&[(0.0, 0.0), (150.0, 130.0), (150.0, -130.0), (300.0, 0.0)]);
     let row = nodes(&[(0.0, 0.0), (200.0, 0.0), (400.0, 0.0), (600.0, 0.0), (800.0, 0.0)]);

@@ -1,4 +1,4 @@
-//! Nodes that move: who hears whom follows their positions, and routes follow.
+//! Nodes that move: reception follows their positions, and routes follow.
 
 use crate::support::recorder::{What, record};
 use crate::support::{Build, chain, disk, grid, moving, ns2_tcp, standing, walk};

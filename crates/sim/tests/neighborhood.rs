@@ -1,4 +1,4 @@
-//! Neighborhood RED: who starves without it, who gets its share with it, and what others notice of it.
+//! Neighborhood RED: flows that starve without it and get their share with it, and its effect on other flows.
 
 use crate::support::{Build, disk, standing};
 use hopline_core::{Duration, NodeId};

@@ -1,4 +1,4 @@
-//! What the MAC's acknowledgments cost, against the airtime worked out by hand: one saturated sender of UDP.
+//! Cost of the MAC's acknowledgments, against the airtime worked out by hand: one saturated sender of UDP.
 
 use crate::support::{Build, disk, standing};
 use hopline_core::Duration;
@@ -35,7 +35,7 @@ fn airtime_us(bytes: u32, bits_each_symbol: u32) -> f64 {
     f64::from(20 + 4 * (16 + 8 * bytes + 6).div_ceil(bits_each_symbol))
 }
 
-/// What goes over the air in a second, in bits of payload, by the formula.
+/// Returns the payload carried over the air, in bits per second, by the formula.
 fn expected_bps(case: &Case, policy: AckPolicy) -> f64 {
     let answer = match policy {
         AckPolicy::NoAck => 0.0,

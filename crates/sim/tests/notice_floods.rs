@@ -10,11 +10,12 @@ use hopline_sim::{Outcome, Spec, simulate};
 use hopline_transport::tcp;
 
 const SECONDS: u64 = 120;
-/// When floods begin: not when a datagram is sent, which is every 20 ms. Both would go out at once.
+/// Start of the floods. It does not coincide with the sending of a datagram, which is every 20 ms; both would
+/// go out at once.
 const FLOOD_S: f64 = 20.007;
 /// Time from one datagram to the next.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// What a packet may take beyond its usual time: queues, back-off, repetitions.
+/// Allowance for the delay of a packet beyond its usual time: queues, back-off, retransmissions.
 const SLACK: Duration = Duration::from_millis(200);
 
 const GUARDED: Config = Config { guard: Guard::On(Limits::DEFAULT), ..Config::PAPER };

@@ -76,7 +76,7 @@ fn olsr_is_written_with_what_its_headers_say() {
     let spec = chain(2).olsr(olsr::Config::rfc3626()).bulk(0, 2, ns2_tcp(4)).from(15.0).seconds(16);
     let (_, lines) = trace(&spec);
     let olsr: Vec<_> = lines.iter().filter(|line| line.contains(" RTR  --- 0 OLSR ")).collect();
-    // The first HELLO: 28 bytes of headers, 20 of OLSR, one of its own type, from n0 to everybody.
+    // The first HELLO: 28 bytes of headers, 20 of OLSR, one of its own type, from n0 to all nodes.
     let first = olsr.iter().find(|line| line.starts_with("s ") && line.contains(" _0_ ")).expect("a HELLO");
     assert!(
         first.contains("OLSR 48 [0 0 0 0] ------- [0:255 -1:255 1 0] [0] [0x1 0 0 1 0] (OLSR)"),
@@ -95,7 +95,7 @@ fn olsr_is_written_with_what_its_headers_say() {
 fn dsr_is_written_as_ns2_writes_it_and_data_behind_it_as_data() {
     let (_, lines) = trace(&chain(2).dsr(dsr::Config::ns2()).bulk(0, 2, ns2_tcp(4)).seconds(2));
     let find = |what: &str| lines.iter().find(|line| line.contains(what)).unwrap_or_else(|| panic!("{what}"));
-    // 20 bytes of IP header, 4 of DSR's, 8 of the request: nobody has passed it on.
+    // 20 bytes of IP header, 4 of DSR's, 8 of the request: no node has passed it on.
     let request = find(" _0_ RTR  --- 0 DSR 32 ");
     assert!(request.ends_with("[0:255 -1:255 1 0] 1 [1 1] [0 1 0 0->0] [0 0 0 0->0]"), "{request}");
     assert!(lines.iter().any(|line| line.contains(" DSR ") && line.contains(" [1 0 3 0->2] ")), "a reply");

@@ -1,4 +1,4 @@
-//! Walls between nodes, whose effect follows from the powers that arrive.
+//! Walls between nodes. Their effect follows from the powers that arrive.
 
 use crate::support::{self, Build, chain, standing};
 use hopline_core::{Duration, Instant};

@@ -8,7 +8,7 @@ use hopline_sim::trace::TraceEvent;
 use hopline_sim::{Spec, Tracer, World, simulate};
 use hopline_transport::Signal;
 
-/// When packets of flows arrived where they are for.
+/// Arrival times of packets of flows at their destination.
 #[derive(Default)]
 struct Arrivals(Vec<Instant>);
 

@@ -1,4 +1,4 @@
-//! Outages: who is not heard, when, and what that does to the layers above.
+//! Outages: the nodes that are not heard, the times, and the effect on the layers above.
 
 use crate::support::recorder::{What, record};
 use crate::support::{self, Build, at, chain, link, ns2_tcp, standing, wired};
@@ -159,7 +159,7 @@ fn errors_are_drawn_as_without_the_outage() {
 
 #[test]
 fn a_permanent_outage_is_topology_and_static_routes_lead_around_it() {
-    // A triangle in which everybody is in range of everybody.
+    // A triangle in which every node is in range of every other.
     let triangle = support::standing(&[(0.0, 0.0), (100.0, 80.0), (200.0, 0.0)]);
     let spec = triangle.cbr(0, 2, PAYLOAD, EVERY).until(3.0).seconds(4);
     let hops = |spec: &Spec| simulate(spec, 1).flows[0].data.hops_mean();
@@ -222,7 +222,7 @@ fn aodv_by_hello_sends_over_a_link_that_works_one_way_and_others_go_around() {
     let both = aodv::Config { link_sensing: LinkSensing::Both(hello), ..aodv::Config::rfc3561() };
     // RFC 3561 §6.9: one HELLO makes a neighbour, in whichever direction it came.
     assert_eq!(received(&deaf.clone().aodv(by_hello)), 0);
-    // RFC 3561 §6.8, RFC 3626 §7.1: whoever asks the link layer, or the neighbour, learns better.
+    // RFC 3561 §6.8, RFC 3626 §7.1: an agent that asks the link layer, or the neighbour, learns of the loss.
     assert_eq!(received(&deaf.clone().aodv(aodv::Config::rfc3561())), 300);
     assert_eq!(received(&deaf.clone().olsr(olsr::Config::rfc3626())), 300);
     let learns_each_second = received(&deaf.aodv(both));

@@ -1,5 +1,5 @@
-//! Packets from outside: what comes in at one node leaves at another, changed as routers change it and no more; and a world
-//! that is stepped by somebody else's clock.
+//! Packets from outside: a packet that enters at one node leaves at another, changed as routers change it and
+//! no more. An external clock can step the world.
 
 use crate::support::{Build, at, chain, link, ns2_tcp, wired};
 use bytes::Bytes;
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 const TTL: u8 = 30;
 
-/// A packet of a protocol that nobody here speaks, from one node to another.
+/// Returns a packet, from one node to another, of a protocol that no node here speaks.
 fn packet(from: u32, to: u32, ecn: Ecn, payload: &[u8]) -> Bytes {
     let (src, dst) = (NodeId(from).ipv4(), NodeId(to).ipv4());
     let header = Header { src, dst, ttl: TTL, protocol: Protocol::Other(253), ecn, id: 77 };
@@ -28,7 +28,7 @@ fn hello(from: u32, to: u32) -> Bytes {
     packet(from, to, Ecn::NotCapable, b"hello")
 }
 
-/// What leaves `spec` within its time if these packets come in: when, where, what.
+/// Returns the packets, with time and place, that leave `spec` within its time if these packets come in.
 fn through(spec: &Spec, come: &[(f64, u32, Bytes)]) -> Vec<Egress> {
     let spec = &spec.clone().open();
     let mut world = World::new(spec, 1, NoTrace);

@@ -1,4 +1,4 @@
-//! What became of each flow's packets: sent, arrived, lost, how late, over how many hops.
+//! Fates of each flow's packets: sent, arrived, lost, the delay, and the number of hops.
 
 use crate::support::{Build, chain, grid, link, ns2_tcp, standing, wired};
 use hopline_core::{Duration, Instant};

@@ -105,7 +105,7 @@ fn medium_access() -> impl Strategy<Value = mac::Config> {
     )
 }
 
-/// How frames are acknowledged, and for how long anybody waits for that.
+/// Acknowledgment policy of frames, and the time that a sender waits for an acknowledgment.
 #[derive(Clone, Debug)]
 struct Acknowledgment {
     policy: AckPolicy,

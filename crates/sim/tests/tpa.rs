@@ -105,7 +105,7 @@ fn over_olsr_a_sender_that_waits_in_silence_is_told_of_the_return_and_goes_on() 
     assert!(delivered_between(&outcome, 85.0, 110.0) > 100, "and goes on afterwards");
 }
 
-/// When data left the source.
+/// Times at which data left the source.
 #[derive(Default)]
 struct Departures(Vec<Instant>);
 

@@ -1,4 +1,4 @@
-//! What a tracer sees of signals that meet, of queues and of wires.
+//! Tracer events of signals that meet, of queues and of wires.
 
 use crate::support::{Build, at, disk, link, ns2_tcp, standing, walk, wired};
 use hopline_core::{Duration, Instant, NodeId};

@@ -11,7 +11,7 @@ use hopline_sim::{Spec, simulate};
 
 /// Longer than any of these runs: a CBR flow that sends one packet.
 const ONCE: Duration = Duration::from_secs(1000);
-/// A UDP payload whose packet is 1250 bytes long: 1 ms at 10 Mb/s.
+/// Length of a UDP payload that gives a packet of 1250 bytes: 1 ms at 10 Mb/s.
 const PAYLOAD: u32 = 1222;
 
 /// `hops` links in a row, 10 Mb/s and 5 ms each.

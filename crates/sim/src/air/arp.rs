@@ -2,8 +2,9 @@
 //! keeps one packet meanwhile, which the next one pushes out, and never forgets. With the third request unanswered it gives the
 //! neighbour up as the MAC would.
 //!
-//! A request is a broadcast, which no MAC repeats. It can wait a random time, so that requests of neighbours whose packets are made
-//! at the same instant do not collide each time (RFC 5148 §5.2). A packet that comes meanwhile makes no further request.
+//! A request is a broadcast, which no MAC repeats. It can wait a random time, so that requests of neighbours
+//! that create packets at the same instant do not collide each time (RFC 5148 §5.2). A packet that comes
+//! meanwhile makes no further request.
 
 use super::{Air, Queued, Sent, Station, StationId};
 use crate::event::Event;
@@ -50,7 +51,7 @@ enum Request {
     Waiting,
 }
 
-/// What becomes of a packet for a neighbour.
+/// Outcome of a packet for a neighbour.
 enum Fate {
     /// It leaves.
     Leaves,
@@ -101,7 +102,7 @@ impl Addresses {
     }
 }
 
-/// Whether a packet may leave.
+/// Result of address resolution for a packet.
 pub(super) enum Resolved {
     Known,
     /// It waits.
@@ -115,7 +116,7 @@ pub(super) enum Resolved {
 }
 
 impl Air {
-    /// Whether a packet for a neighbour may leave now.
+    /// Returns whether a packet for a neighbour may leave now.
     pub(super) fn resolve<T: Tracer>(
         &mut self,
         kernel: &mut Kernel<T>,
@@ -168,8 +169,8 @@ impl Air {
         made(kernel, Message { operation: Operation::Request, sender, target })
     }
 
-    /// A message arrived at a station: whoever hears it learns its sender's address. Returns what is now to
-    /// [descend](Self::descend).
+    /// A message arrived at a station: every station that receives it learns its sender's address. Returns
+    /// what is now to [descend](Self::descend).
     pub(crate) fn receive_arp<T: Tracer>(
         &mut self,
         kernel: &mut Kernel<T>,
@@ -188,7 +189,7 @@ impl Air {
 
 /// A message as a packet.
 fn made<T: Tracer>(kernel: &mut Kernel<T>, message: Message) -> Queued {
-    // It has no IP header; this one says who speaks to whom, for traces.
+    // It has no IP header; this one gives traces the sender and the target.
     let ip = Header { ttl: 1, ..header(message.sender.1, message.target.1, Protocol::Udp) };
     let to = match message.operation {
         Operation::Request => MacAddr::BROADCAST,

@@ -1,5 +1,5 @@
-//! How many frames to one neighbour were sent, and how many of them collided: those with data of flows, and those with their
-//! acknowledgments.
+//! Counters of the frames sent to one neighbour and of those that collided: frames with data of flows, and
+//! frames with their acknowledgments.
 
 use crate::kernel::{Kernel, Ledger};
 use crate::outcome::Addressed;
@@ -7,7 +7,7 @@ use crate::packet::{Account, Body, Handle, Slab};
 use hopline_core::NodeId;
 use hopline_wire::dot11::Frame;
 
-/// What a frame brings of a flow.
+/// Kind of flow content in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Data: bytes of a connection, or a datagram.

@@ -1,4 +1,4 @@
-//! What is lost between pairs of nodes, each direction by itself.
+//! Losses between pairs of nodes, each direction by itself.
 
 use crate::spec::LossSpec;
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
@@ -29,7 +29,8 @@ impl Losses {
         Self(losses)
     }
 
-    /// Whether a frame of `bits` bits and this airtime, of `from`, that arrived at `to` by `now` is lost.
+    /// Returns whether a frame of `bits` bits and this airtime, from `from`, that arrived at `to` by `now` is
+    /// lost.
     #[inline]
     pub(super) fn corrupts(
         &mut self,

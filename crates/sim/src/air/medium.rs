@@ -1,4 +1,5 @@
-//! The air between the nodes: who hears whom, how strongly and how late; and what is in the air.
+//! Radio medium between the nodes: which stations receive each other, their power and delay, and the
+//! transmissions in the air.
 
 use super::StationId;
 use crate::outage::Schedule;
@@ -13,7 +14,8 @@ use hopline_radio::phy::obstacles::Obstacles;
 use hopline_radio::phy::propagation::{Propagation, ShadowingDraw, propagation_delay};
 use hopline_wire::dot11::Frame;
 
-/// How far beyond reach candidates are collected where nodes move: the farther, the longer the list holds.
+/// Distance beyond reach, in metres, within which candidates are collected where nodes move. A larger one
+/// keeps the list valid for longer.
 const SLACK_M: f64 = 50.0;
 
 /// One receiver of a transmission.
@@ -37,15 +39,15 @@ pub(crate) enum Link {
 /// A transmission in the air.
 #[derive(Clone, Debug)]
 pub(crate) struct Flight {
-    /// Whose radio sent it.
+    /// Node of the radio that sent it.
     pub(crate) from: NodeId,
     pub(crate) frame: Frame<Handle>,
     pub(crate) rate: Rate,
     pub(crate) bits: u32,
     pub(crate) start: Instant,
     pub(crate) end: Instant,
-    /// Place among the events of an instant: all receivers take what begins in the order in which it was sent, and what
-    /// ends in the order in which its senders ended it, whoever else listens.
+    /// Place among the events of an instant: all receivers take what begins in the order in which it was
+    /// sent, and what ends in the order in which its senders ended it, whichever other stations listen.
     pub(crate) order: u64,
     /// By delay, then by station.
     pub(crate) heard: Vec<Heard>,
@@ -73,7 +75,7 @@ pub(crate) struct Medium {
     key: (u64, u64),
 }
 
-/// Where a station is, and on which channel.
+/// Position and channel of a station.
 #[derive(Clone, Debug)]
 struct Antenna {
     node: NodeId,
@@ -88,12 +90,12 @@ impl Antenna {
     }
 }
 
-/// Who may hear a station.
+/// Stations that may hear a station.
 #[derive(Clone, Debug)]
 struct Candidates {
     valid_until: Instant,
-    /// Where nobody moves this is the answer itself; else powers and delays are computed for each transmission. In the
-    /// order of the last one, which is hardly another than that of the next.
+    /// If no node moves, this is the result itself; else powers and delays are computed for each
+    /// transmission. In the order of the last one, which is hardly another than that of the next.
     heard: Vec<Heard>,
 }
 
@@ -176,8 +178,8 @@ impl Medium {
         id
     }
 
-    /// Whose radios would decode a data frame of `from` at `now`, were nothing else on the air and nothing drawn per frame. No random
-    /// number is drawn, and what is in the air remains as it is.
+    /// Returns the stations that would decode a data frame of `from` at `now`, were nothing else on the air
+    /// and nothing drawn per frame. No random number is drawn, and what is in the air remains as it is.
     pub(crate) fn in_range(&mut self, now: Instant, from: StationId) -> Vec<StationId> {
         let mut heard = Vec::new();
         self.sense(now, from, &mut heard);
@@ -188,7 +190,8 @@ impl Medium {
         heard.iter().filter(decodes).map(|h| h.station).collect()
     }
 
-    /// How strongly a station would hear another one at `now`, in watts, before anything is drawn for a frame.
+    /// Returns the power, in watts, at which a station would hear another one at `now`, before anything is
+    /// drawn for a frame.
     pub(crate) fn power_w(&mut self, now: Instant, from: StationId, to: StationId) -> Option<f64> {
         let mut heard = Vec::new();
         self.sense(now, from, &mut heard);
@@ -216,7 +219,8 @@ impl Medium {
         self.free.push(id);
     }
 
-    /// Fills `heard` with everybody whom a transmission of `from` at `now` reaches with the carrier-sense threshold.
+    /// Fills `heard` with the stations that a transmission of `from` at `now` reaches with the carrier-sense
+    /// threshold.
     fn hear(&mut self, now: Instant, from: StationId, heard: &mut Vec<Heard>) {
         self.sense(now, from, heard);
         if self.chance == Some(ShadowingDraw::PerFrame) {
@@ -224,7 +228,8 @@ impl Medium {
         }
     }
 
-    /// The same before anything is drawn for the frame, and all who may still be reached then.
+    /// Does the same before anything is drawn for the frame, and includes the stations that may still be
+    /// reached then.
     fn sense(&mut self, now: Instant, from: StationId, heard: &mut Vec<Heard>) {
         if self.candidates[from.index()].valid_until <= now {
             self.collect(now, from);
@@ -241,7 +246,7 @@ impl Medium {
         }
     }
 
-    /// Powers and delays at `now`, in the order of these. Whoever is out of reach gets no power.
+    /// Powers and delays at `now`, in the order of these. A station out of reach gets no power.
     fn measure(&mut self, now: Instant, from: StationId, candidates: &mut [Heard]) {
         let origin = self.antennas[from.index()].position(now);
         let sender = self.antennas[from.index()].node;
@@ -267,7 +272,7 @@ impl Medium {
         candidates.sort_unstable_by_key(|h| (h.delay, h.station));
     }
 
-    /// Whether a candidate hears the transmission that was measured.
+    /// Returns whether a candidate hears the transmission that was measured.
     fn is_heard(&self, candidate: &Heard) -> bool {
         // A deviation drawn per frame may still lift the power over the threshold.
         candidate.power_w >= self.config.radio.cs_threshold_w
@@ -319,7 +324,7 @@ impl Medium {
         }
     }
 
-    /// How far a station can have gone since the grid was refreshed.
+    /// Returns the distance, in metres, that a station can have moved since the grid was refreshed.
     fn grid_error_m(&self, now: Instant) -> f64 {
         now.since(self.grid_at).as_secs_f64() * self.max_speed_mps
     }

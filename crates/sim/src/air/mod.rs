@@ -29,7 +29,7 @@ use signals::Signals;
 use station::Station;
 pub(crate) use station::{Queued, StationId};
 
-/// What all radios share, and they.
+/// The radios and the medium that they share.
 #[derive(Debug)]
 pub(crate) struct Air {
     medium: Medium,
@@ -42,15 +42,15 @@ pub(crate) struct Air {
     first: Vec<u32>,
     /// By number in their MAC addresses.
     by_address: Vec<Option<StationId>>,
-    /// What is lost between pairs of nodes.
+    /// Losses between pairs of nodes.
     losses: Losses,
-    /// Who does not get whose packets, though their frames arrive.
+    /// Schedule of the node pairs between which packets are not received, though their frames arrive.
     filters: Schedule,
-    /// Empty where nobody looks.
+    /// Signals on the air; empty where no tracer is enabled.
     signals: Signals,
 }
 
-/// What a station has for the network layer.
+/// Event that a station reports to the network layer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Upcall {
     /// A packet for this node, or to be passed on, from a neighbour's station. The hold on it passes on.
@@ -61,7 +61,7 @@ pub(crate) enum Upcall {
     Failed { handle: Handle, to: Option<NodeId> },
 }
 
-/// How far a packet has got that was handed down.
+/// Progress of a packet that was handed down.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub(crate) enum Sent {
@@ -73,7 +73,7 @@ pub(crate) enum Sent {
     Failed { packet: Queued, held: Option<Queued> },
 }
 
-/// How far the end of a transmission has got.
+/// Progress of the end of a transmission.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub(crate) enum Landing {
@@ -86,7 +86,8 @@ pub(crate) enum Landing {
 }
 
 impl Air {
-    /// The radios of `spec`, if it has any. `tap`: whose MAC reports what is for others.
+    /// Returns the radios of `spec`, if it has any. `tap` selects the nodes at which the MAC reports frames
+    /// for other stations.
     pub(crate) fn new(spec: &Spec, tap: impl Fn(NodeId) -> Tap, key: (u64, u64)) -> Option<Self> {
         let radio: &RadioSpec = spec.radio.as_ref()?;
         let interfaces = spec::radios(&spec.nodes);
@@ -134,7 +135,8 @@ impl Air {
         LinkId(u32::from(self.interfaces[station.index()].number))
     }
 
-    /// Which station of `node` leads to which address of `neighbour`: the first whose channel they share.
+    /// Returns the station of `node` that leads to `neighbour`, and the neighbour's address there: the first
+    /// that share a channel.
     pub(crate) fn towards(&self, node: NodeId, neighbour: NodeId) -> Option<(StationId, MacAddr)> {
         let channel = |station: StationId| self.interfaces[station.index()].channel;
         self.stations(node).find_map(|own| {
@@ -159,7 +161,7 @@ impl Air {
         }
     }
 
-    /// Hands a packet to the interface, through the link layer: one whose address is known.
+    /// Hands a packet to the interface, through the link layer, once the link-layer address is known.
     pub(crate) fn descend<T: Tracer>(
         &mut self,
         kernel: &mut Kernel<T>,
@@ -192,14 +194,14 @@ impl Air {
         self.arrive(kernel, at, handle, from)
     }
 
-    /// Whose radios decode what a station sends, were there nothing else on the air now.
+    /// Returns the nodes that decode the frames of a station, were nothing else on the air now.
     pub(crate) fn in_range(&mut self, now: Instant, from: StationId) -> impl Iterator<Item = NodeId> {
         let heard = self.medium.in_range(now, from);
         heard.into_iter().map(|station| self.stations[station.index()].node)
     }
 
-    /// How strongly a node hears another one now, in dBm, before anything is drawn for a frame: over the first radios that share a
-    /// channel.
+    /// Returns the power, in dBm, at which a node hears another one now, before anything is drawn for a
+    /// frame: over the first radios that share a channel.
     pub(crate) fn signal_dbm(&mut self, now: Instant, from: NodeId, to: NodeId) -> Option<f64> {
         let (sender, address) = self.towards(from, to)?;
         let receiver = self.by_address[address.node()?.index()]?;
@@ -237,12 +239,12 @@ impl Air {
         self.stations[at.index()].queue.len()
     }
 
-    /// What waits at a station, and for whom.
+    /// Returns the packets that wait at a station, each with its next hop.
     pub(crate) fn waiting(&self, at: StationId) -> impl Iterator<Item = (Handle, Option<NodeId>)> {
         self.stations[at.index()].waiting().map(|(handle, to)| (handle, self.node_of(to)))
     }
 
-    /// What a radio did so far.
+    /// Returns the time that a radio has spent in each state so far.
     pub(crate) fn airtime(&self, now: Instant, at: StationId) -> Airtime {
         self.stations[at.index()].mac.airtime(now)
     }

@@ -1,4 +1,4 @@
-//! Who was on the air with a frame: kept only where somebody looks.
+//! Signals of frames, with their senders, kept only where a tracer is enabled.
 
 use super::medium::{Flight, Heard};
 use super::{Air, Station, StationId};
@@ -10,7 +10,7 @@ use hopline_core::{Duration, Instant, LinkId};
 #[derive(Debug, Default)]
 pub(super) struct Signals {
     recent: Vec<Recent>,
-    /// What [`Signals::beside`] found last.
+    /// Result of the last [`Signals::beside`].
     found: Vec<Signal>,
 }
 
@@ -19,7 +19,7 @@ struct Recent {
     from: StationId,
     signal: Signal,
     end: Instant,
-    /// When it has ended everywhere.
+    /// Time at which it has ended everywhere.
     over: Instant,
     heard: Vec<(StationId, Duration)>,
 }
@@ -61,8 +61,8 @@ impl Signals {
 }
 
 impl Air {
-    /// Tells the tracer of a frame that did not come through to a station that it was for. A weak one is told of only if it was
-    /// for this station alone: everybody is out of somebody's reach.
+    /// Tells the tracer of a frame that did not come through to a station that it was for. A weak one is told
+    /// of only if it was for this station alone: every node is out of reach of some other.
     pub(super) fn tell_lost<T: Tracer>(
         &mut self,
         kernel: &mut Kernel<T>,

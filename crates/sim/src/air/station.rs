@@ -102,8 +102,8 @@ impl Station {
         self.down.len() + self.queue.len() + self.up.len() + self.mac.bodies() + unresolved
     }
 
-    /// What waits here, and for whom: on the way to the interface queue, in it, and with the MAC, which holds a packet until it
-    /// is acknowledged or given up.
+    /// Returns the packets that wait here, each with its next hop: on the way to the interface queue, in it,
+    /// and with the MAC, which holds a packet until it is acknowledged or given up.
     pub(super) fn waiting(&self) -> impl Iterator<Item = (Handle, MacAddr)> {
         let queued = self.down.iter().chain(self.queue.iter()).map(|queued| (queued.handle, queued.to));
         queued.chain(self.mac.held().map(|msdu| (msdu.body, msdu.to)))

@@ -1,4 +1,4 @@
-//! What a node is to mobile hosts: their home agent, a base station, or one of them.
+//! Role of a node for mobile hosts: home agent, base station or mobile host.
 
 use crate::alarm::Alarm;
 use crate::outcome::HandoffLog;
@@ -25,7 +25,7 @@ pub(crate) struct Host {
     listens: Listens,
 }
 
-/// What `node` is, if it is anything to mobile hosts.
+/// Returns the role of `node` for mobile hosts, if it has one.
 pub(crate) fn role(spec: &CellsSpec, node: NodeId, (seed, run): (u64, u64)) -> Option<Box<Role>> {
     let identity = Identity { key: spec.key, ..Identity::new(node.ipv4()) };
     let home = (spec.home_agent == node).then(|| {
@@ -69,14 +69,14 @@ impl Role {
 }
 
 impl Host {
-    /// Whether nothing is heard of what this neighbour sends but beacons.
+    /// Returns whether everything from this neighbour but beacons is ignored.
     pub(super) fn ignores(&self, neighbour: NodeId) -> bool {
         let is_current = self.machine.station() == Some(neighbour.ipv4());
         self.listens == Listens::Current && !is_current
     }
 }
 
-/// Whether a message is one that a station has passed on to the home agent.
+/// Returns whether a message is one that a station has passed on to the home agent.
 pub(super) const fn is_registration(tagged: &Tagged) -> bool {
     matches!(tagged.message.says, Says::Request { asks: Asks::Register { .. }, .. })
 }

@@ -25,7 +25,7 @@ pub(super) struct Connection {
     ends: [End; 2],
 }
 
-/// What uses the connection.
+/// Application that uses the connection.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "the connection around it is boxed")]
 pub(super) enum App {
@@ -41,7 +41,7 @@ pub(super) enum App {
 #[derive(Debug)]
 struct End {
     endpoint: Endpoint<Length>,
-    /// Its law, if that is somebody's own.
+    /// Its congestion control algorithm, if that is user-defined.
     law: Option<OwnLawId>,
     alarm: Alarm,
     /// Hops over which the last segment came, as the endpoint was told.
@@ -126,13 +126,13 @@ impl Connection {
         counted.map(|end| end.timeouts.needless()).sum()
     }
 
-    /// What TCP-DOOR counted, at both ends.
+    /// Returns the TCP-DOOR counters of both ends.
     pub(super) fn door(&self) -> DoorStats {
         let [one, other] = &self.ends;
         one.endpoint.door() + other.endpoint.door()
     }
 
-    /// How its two ends have waited for routes until `now`.
+    /// Returns the time that its two ends have spent waiting for routes until `now`.
     pub(super) fn frozen(&self, now: Instant) -> Frozen {
         self.ends.iter().map(|end| end.endpoint.frozen(now)).fold(Frozen::default(), |sum, end| sum + end)
     }

@@ -1,4 +1,4 @@
-//! What a flow counts that only grows.
+//! Monotonic counters of a flow.
 
 use super::gaps::GapsWithin;
 use core::ops::Sub;
@@ -25,7 +25,7 @@ pub(super) struct Counters {
     pub(super) frozen: Frozen,
 }
 
-/// What the network layer told the ends of a flow.
+/// Notifications of the network layer to the ends of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) losses: u64,

@@ -14,10 +14,10 @@ pub(super) struct Datagrams {
     seen: Vec<u64>,
 }
 
-/// When it sends how much.
+/// Sending schedule: times and sizes.
 #[derive(Debug)]
 pub(super) enum Schedule {
-    /// So many bytes at once, and so long from one to the next.
+    /// Packets of constant size at a constant interval, in bursts if given.
     Rate { packet_bytes: u32, interval: Duration, bursts: Option<Bursts> },
     /// As it was recorded.
     Recorded(Recording),
@@ -28,7 +28,7 @@ pub(super) enum Schedule {
 pub(super) struct Sent {
     pub(super) number: u32,
     pub(super) bytes: u32,
-    /// When the next one does, if there is one.
+    /// Time of the next packet, if there is one.
     pub(super) next: Option<Instant>,
 }
 
@@ -47,7 +47,7 @@ impl Datagrams {
         Self { schedule, sent: 0, received: 0, seen: Vec::new() }
     }
 
-    /// When the first packet leaves of a source that starts `now`.
+    /// Returns the departure time of the first packet of a source that starts `now`.
     pub(super) fn first(&self, now: Instant) -> Option<Instant> {
         match &self.schedule {
             Schedule::Rate { .. } => Some(now),
@@ -90,8 +90,8 @@ impl Datagrams {
 }
 
 impl Bursts {
-    /// When the packet after that of `now` is due: `next`, or at the beginning of the next on time if this one is over
-    /// by then. Never before `next`, however short the times drawn.
+    /// Returns the departure time of the packet after that of `now`: `next`, or the beginning of the next on
+    /// time if this one is over by then. Never before `next`, however short the times drawn.
     fn due(&mut self, now: Instant, next: Instant) -> Instant {
         let until = self.until.unwrap_or_else(|| now + duration(&self.on, &mut self.stream));
         self.until = Some(until);
@@ -119,7 +119,7 @@ mod tests {
         Duration::from_millis(n)
     }
 
-    /// When the first `n` packets leave, in milliseconds.
+    /// Returns the departure times of the first `n` packets, in milliseconds.
     fn times(on_s: f64, off_s: f64, n: usize) -> Vec<f64> {
         let (on, off) = (Draw::Constant(on_s), Draw::Constant(off_s));
         let stream = Stream::keyed(1, 1, 0, Purpose::Traffic);

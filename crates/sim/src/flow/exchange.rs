@@ -23,7 +23,7 @@ pub(super) struct Exchange {
     pub(super) responses: Delays,
 }
 
-/// Where the present transaction stands.
+/// Phase of the present transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// There is none: the client thinks, or has not begun.
@@ -36,7 +36,7 @@ enum Phase {
     Done,
 }
 
-/// What the client does after a response.
+/// Action of the client after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Asks again after this time.
@@ -111,7 +111,7 @@ impl Exchange {
         (self.message, self.missing) = (message, message);
     }
 
-    /// Whether the present message is whole with `len` more bytes.
+    /// Returns whether the present message is complete with `len` more bytes.
     fn take(&mut self, len: u64, mss: u32) -> bool {
         self.missing = self.missing.saturating_sub(len);
         if self.missing == 0 {
@@ -121,7 +121,7 @@ impl Exchange {
         self.missing == 0
     }
 
-    /// Whether there will be no more transactions.
+    /// Returns whether there will be no more transactions.
     pub(super) fn is_done(&self) -> bool {
         self.phase == Phase::Done
     }

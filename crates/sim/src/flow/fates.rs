@@ -4,7 +4,7 @@ use crate::packet::{Packet, Role};
 use core::mem::replace;
 use std::collections::VecDeque;
 
-/// Packets whose fate is remembered. A copy of an older one counts as a copy of one that has arrived.
+/// Number of packets with a remembered fate. A copy of an older one counts as a copy of one that has arrived.
 const REMEMBERED: usize = 1 << 16;
 
 /// Fate of a packet, be it by itself or by a copy.

@@ -1,4 +1,4 @@
-//! When the source of a flow had packets to send and knew no route.
+//! Times in which the source of a flow had packets to send and knew no route.
 
 use super::Flows;
 use core::ops::Sub;
@@ -49,7 +49,7 @@ impl Sub for GapsWithin {
     }
 }
 
-/// What the routing agent of the source knows.
+/// Knowledge of the source's routing agent about a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
     Known,
@@ -57,7 +57,8 @@ pub(crate) enum Route {
 }
 
 impl Flows {
-    /// A packet of `flow` leaves the source of its data, whose routing agent knows this of its peer. Only agents have gaps.
+    /// A packet of `flow` leaves the source of its data, and `route` is the state of its peer in the routing
+    /// agent there. Only agents have gaps.
     pub(crate) fn note_route(&mut self, now: Instant, flow: FlowId, route: Route) {
         self.flows[flow.index()].gaps.note(now, route);
     }

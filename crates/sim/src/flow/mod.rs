@@ -39,12 +39,12 @@ const FIRST_CLIENT_PORT: u16 = 49_152;
 /// "As many bytes as the time allows": more than any run can carry.
 const UNLIMITED: u64 = 1 << 50;
 
-/// Which end of a flow.
+/// End of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// Where the data come from.
+    /// The end that sends the data.
     Source,
-    /// Where they go.
+    /// The end that receives the data.
     Sink,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Outgoing {
     pub(crate) packet: Packet,
 }
 
-/// What an application that is due does.
+/// Action of an application that is due.
 #[derive(Debug)]
 pub(crate) enum Does {
     /// Nothing more.
@@ -111,12 +111,12 @@ struct Flow {
     warm_up: (u64, Duration),
     /// Most samples in it.
     most_samples: usize,
-    /// How often its ends were told that their route was lost, and that there was one again.
+    /// Number of notifications to its ends that the route was lost, and that there was one again.
     told: Told,
     gaps: Gaps,
     /// Since when it counts.
     since: Instant,
-    /// What it had counted before.
+    /// Counters at the end of the warm-up.
     before: Counters,
 }
 
@@ -313,7 +313,7 @@ impl Flow {
         outcome
     }
 
-    /// What has been counted from the start of the run until `now`.
+    /// Returns the counters from the start of the run until `now`.
     fn counters(&self, now: Instant) -> Counters {
         let (bytes_received, told) = (self.bytes_received, self.told);
         let gaps = self.gaps.until(self.stop.min(now));
@@ -382,7 +382,7 @@ impl Flow {
         Outgoing { from, packet }
     }
 
-    /// Whether what had an end has come to it.
+    /// Returns whether a flow of limited length has come to its end.
     fn is_complete(&self) -> bool {
         match &self.kind {
             Kind::Connection(connection) => match &connection.app {
@@ -403,7 +403,7 @@ impl Flow {
         }
     }
 
-    /// How much of the time without a delivery that lasts until `end` counts.
+    /// Returns the counted part of the time without a delivery that lasts until `end`.
     fn silence_until(&self, end: Instant) -> Duration {
         end.since(self.last_delivery.max(self.since))
     }
@@ -451,7 +451,7 @@ impl Flows {
         self.flows[flow as usize].ports_from(side)
     }
 
-    /// Whether the data of a flow come from `node`.
+    /// Returns whether the data of a flow come from `node`.
     pub(crate) fn is_source(&self, flow: FlowId, node: NodeId) -> bool {
         self.flows[flow.index()].src == node
     }
@@ -475,8 +475,8 @@ impl Flows {
         }
     }
 
-    /// A packet of a flow has reached the node it is for, for the first time or again. Returns the side whose endpoint is now
-    /// to be drained.
+    /// Delivers a packet of a flow to its destination node, for the first time or again. Returns the side of
+    /// the endpoint that is now to be drained.
     pub(crate) fn deliver<T: Tracer>(
         &mut self,
         kernel: &Kernel<T>,

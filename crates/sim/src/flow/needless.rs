@@ -1,4 +1,4 @@
-//! Which time-outs were needless, as nobody but a simulator knows: nothing that they waited for was lost.
+//! Spurious time-outs, as only a simulator can know them: nothing that they waited for was lost.
 
 use hopline_core::Instant;
 
@@ -28,7 +28,7 @@ impl Timeouts {
         self.open.clear();
     }
 
-    /// Whether some are not judged yet. Hardly ever so; segments come all the time.
+    /// Returns whether some time-outs are not judged yet. This is rare, as segments come all the time.
     pub(super) fn are_open(&self) -> bool {
         !self.open.is_empty()
     }

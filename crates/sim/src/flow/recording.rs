@@ -18,7 +18,7 @@ impl Recording {
         Self { packets, start, played: 0 }
     }
 
-    /// When the next packet is due, if there is one.
+    /// Returns the time at which the next packet is due, if there is one.
     pub(super) fn due(&self) -> Option<Instant> {
         self.packets.get(self.played).map(|packet| self.start + packet.at)
     }

@@ -1,11 +1,11 @@
-//! Which notices arrive where they should: at the members that could decode their sender when they were sent.
+//! Delivery of notices to the members that could decode their sender when they were sent.
 
 use std::collections::VecDeque;
 
-/// The notices of a node, and who has not had them yet.
+/// Notices of a node, and the members that have not received them yet.
 #[derive(Debug, Default)]
 pub(crate) struct Delivery {
-    /// By number of the packet, oldest first: who waits for it.
+    /// Members that have not received a notice yet, by packet number, oldest first.
     awaited: VecDeque<(u64, Vec<u32>)>,
     /// Pairs of a notice and a node that it was for.
     intended: u64,

@@ -29,8 +29,9 @@ impl<T: Tracer> Engine<T> {
         self.kernel.scheduler.schedule_last(now + OBSERVATION_INTERVAL, Event::Observe);
     }
 
-    /// NRED §4.2: packets of flows that wait at `node` and at its 1-hop neighbours, and those at its 2-hop neighbours that are
-    /// for one of the 1-hop neighbours. A neighbour is who can decode the other's frames at this moment.
+    /// NRED §4.2: packets of flows that wait at `node` and at its 1-hop neighbours, and those at its 2-hop
+    /// neighbours that are for one of the 1-hop neighbours. A neighbour is a node that can decode the other's
+    /// frames at this moment.
     fn neighborhood_queue(&mut self, node: NodeId) -> u32 {
         let near = self.in_range(node);
         let within: BTreeSet<NodeId> = near.iter().copied().chain([node]).collect();
@@ -41,7 +42,7 @@ impl<T: Tracer> Engine<T> {
         of_all + beyond.map(|&n| self.waiting(n, for_near)).sum::<u32>()
     }
 
-    /// Who decodes what a node sends, were there nothing else on the air now.
+    /// Returns the nodes that decode the frames of a node, were nothing else on the air now.
     fn in_range(&mut self, node: NodeId) -> BTreeSet<NodeId> {
         let now = self.kernel.now;
         let Some(air) = &mut self.air else { return BTreeSet::new() };
@@ -64,7 +65,7 @@ impl<T: Tracer> Engine<T> {
 }
 
 impl Node {
-    /// Whether its neighbourhood is looked at.
+    /// Returns whether its neighbourhood is sampled.
     pub(crate) fn is_observed(&self) -> bool {
         self.neighborhood().is_some_and(|neighborhood| neighborhood.series.is_some())
     }

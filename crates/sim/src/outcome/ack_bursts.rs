@@ -1,4 +1,4 @@
-//! How ACKs arrive: one by one, or in bursts.
+//! Arrival pattern of ACKs: one by one, or in bursts.
 
 use hopline_core::{Duration, Instant};
 
@@ -18,7 +18,7 @@ pub struct AckBursts {
     ended: u64,
     acks: u64,
     most: u64,
-    /// How many of each length have ended, from one on.
+    /// Number of ended bursts of each length, from one on.
     by_length: Vec<u64>,
 }
 
@@ -48,7 +48,7 @@ impl AckBursts {
         self.most = self.most.max(length);
     }
 
-    /// How many there were.
+    /// Returns the number of bursts.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.ended
@@ -82,7 +82,7 @@ impl AckBursts {
 mod tests {
     use super::*;
 
-    /// Bursts of these lengths, whose ACKs are 100 µs apart, 101 µs from one to the next.
+    /// Returns bursts of these lengths. ACKs of a burst are 100 µs apart; bursts are 101 µs apart.
     fn of(lengths: &[usize]) -> AckBursts {
         let (mut bursts, mut now) = (AckBursts::default(), Instant::ZERO);
         for &length in lengths {

@@ -49,7 +49,7 @@ impl Delays {
         self
     }
 
-    /// How many.
+    /// Returns the number of samples.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.as_ref().map_or(0, Histogram::len)

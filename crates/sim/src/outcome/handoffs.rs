@@ -1,4 +1,4 @@
-//! How mobile hosts changed their stations.
+//! Handoffs of mobile hosts between base stations.
 
 use super::Delays;
 use hopline_core::{Duration, Instant};

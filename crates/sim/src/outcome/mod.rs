@@ -1,4 +1,4 @@
-//! What a run yields.
+//! Results of a run.
 
 mod ack_bursts;
 mod delays;
@@ -31,7 +31,7 @@ pub struct Outcome {
     pub fingerprint: u64,
     /// Virtual time simulated.
     pub sim_time: Duration,
-    /// What happened before this moment does not count anywhere; the series alone show it.
+    /// Warm-up time. Events before it do not count anywhere; only the series show them.
     pub warmup: Duration,
     /// Events processed.
     pub events: u64,
@@ -70,12 +70,12 @@ pub struct FlowOutcome {
     /// Retransmission timeouts after which, with nothing resent, the first byte missing would have come or had come: nothing
     /// that they waited for was lost but acknowledgments. Counted once that is known. Of TCP; zero for other transports.
     pub needless_timeouts: u64,
-    /// What TCP's detection of losses counted. Zeros for other transports.
+    /// Counters of TCP's loss detection. Zeros for other transports.
     pub detected: Detected,
     /// Distinct segments with data (datagrams: packets) received: bytes delivered over what a full segment carries,
     /// rounded up, for each message on its own.
     pub segments_received: u64,
-    /// Whether anything at all arrived, be it during the warm-up.
+    /// Connectivity: whether anything at all arrived, including the warm-up.
     pub connected: Connected,
     /// Time from the flow's start to the last byte, of what had an end and came to it after the warm-up.
     pub completion: Option<Duration>,
@@ -89,23 +89,23 @@ pub struct FlowOutcome {
     pub ack_bursts: AckBursts,
     /// Requests sent.
     pub requests: u64,
-    /// How often an end was told that the route to its peer was lost. 0 where nobody tells
+    /// Number of route loss notifications to the ends. 0 without notifications
     /// ([`FailureNotification`](crate::spec::FailureNotification)).
     pub route_losses_told: u64,
-    /// How often an end was told that there was a route again.
+    /// Number of route recovery notifications to the ends.
     pub route_returns_told: u64,
-    /// How often the source of the data had a packet to send and no route, after having had one or at the start; 0 without a
-    /// routing protocol.
+    /// Number of times that the source of the data had a packet to send and no route, after having had one or
+    /// at the start. 0 without a routing protocol.
     pub route_gaps: u64,
-    /// How long that lasted in all, each time until a packet found a route.
+    /// Total duration of these gaps, each until a packet found a route.
     pub route_gap: Duration,
-    /// What TCP-DOOR noticed and did at both ends.
+    /// TCP-DOOR counters of both ends.
     pub door: DoorStats,
-    /// How often an end froze for want of a route: a feedback scheme of TCP, or TPA.
+    /// Number of times that an end froze for want of a route: a feedback scheme of TCP, or TPA.
     pub freezes: u64,
     /// Probes that frozen ends of TCP sent.
     pub route_probes: u64,
-    /// How long ends of TCP were frozen, both added up.
+    /// Total time that TCP ends were frozen, both added up.
     pub frozen: Duration,
     /// Response times: from the hand-over of a request to TCP to the last byte of its response. One for each
     /// transaction that ended before the flow stopped.
@@ -114,7 +114,7 @@ pub struct FlowOutcome {
     pub series: Vec<FlowSample>,
 }
 
-/// Whether a flow ever delivered.
+/// Connectivity of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connected {
     /// At least one byte arrived.
@@ -152,11 +152,11 @@ pub struct NodeOutcome {
     pub energy_j: f64,
     /// Packets dropped at this node, by reason.
     pub drops: Drops,
-    /// What machines in the path of TCP here have done.
+    /// Counters of the TCP middleboxes here.
     pub proxies: ProxyCounts,
     /// Its handoffs, if it is a mobile host.
     pub handoffs: Handoffs,
-    /// How many packets wait in its queues.
+    /// Lengths of its queues, in packets.
     pub queues: QueueLengths,
     /// Packets that queues of this node marked in place of dropping them (RFC 3168).
     pub marks: u64,

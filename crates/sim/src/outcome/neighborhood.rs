@@ -1,4 +1,4 @@
-//! What a node with Neighborhood RED saw, and what there was.
+//! Estimate of a node with Neighborhood RED, and the actual value.
 
 use hopline_core::Instant;
 use hopline_queue::neighborhood_red::Config;
@@ -19,7 +19,7 @@ pub struct NeighborhoodSeries {
 /// A neighbourhood at a moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NeighborhoodSample {
-    /// When.
+    /// Time of the sample.
     pub at: Instant,
     /// Packets of flows that wait at the node and its 1-hop neighbours, and those at its 2-hop neighbours that are for a 1-hop
     /// neighbour (NRED §4.2).

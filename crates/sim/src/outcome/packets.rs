@@ -1,4 +1,4 @@
-//! What became of the packets of one direction of a flow.
+//! Fate of the packets of one direction of a flow.
 
 use super::Delays;
 use hopline_core::{Duration, Instant};
@@ -34,7 +34,7 @@ pub struct Packets {
     pub lost: u64,
     /// Their bytes.
     pub lost_bytes: u64,
-    /// How often packets that arrived were passed on by nodes on their way.
+    /// Number of times that packets that arrived were forwarded by nodes on their route.
     pub forwarded: u64,
     /// From the hand-over to the IP layer to the arrival, be it of a copy.
     pub delays: Delays,
@@ -42,13 +42,13 @@ pub struct Packets {
     pub jitter_sum: Duration,
     /// Delay of the packet that arrived last.
     pub last_delay: Option<Duration>,
-    /// When the first packet was sent.
+    /// Time at which the first packet was sent.
     pub first_sent: Option<Instant>,
-    /// When the last packet was sent.
+    /// Time at which the last packet was sent.
     pub last_sent: Option<Instant>,
-    /// When the first packet arrived.
+    /// Time at which the first packet arrived.
     pub first_received: Option<Instant>,
-    /// When the last packet arrived.
+    /// Time at which the last packet arrived.
     pub last_received: Option<Instant>,
 }
 

@@ -1,15 +1,16 @@
-//! What machines in the path of TCP have done.
+//! Counters of TCP middleboxes.
 
 use core::ops::{Add, Sub};
 use hopline_proxy::dproxy::{self, RecoveryStats, opaque};
 use hopline_proxy::{ack_pacing, arq, fast_retransmit, hop_window, mtcp, nack, snoop, split};
 
-/// What the machines of a node have done, added up.
+/// Counters of the middleboxes of a node, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProxyCounts {
     /// Packets sent again from here.
     pub sent_again: u64,
-    /// Packets whose loss was left to the sender: refused by the queue of the last hop, or sent again in vain too often.
+    /// Packets left to the sender to recover: refused by the queue of the last hop, or sent again in vain too
+    /// often.
     pub left_to_sender: u64,
     /// ACKs absorbed.
     pub acks_absorbed: u64,
@@ -89,7 +90,7 @@ impl From<&fast_retransmit::Stats> for ProxyCounts {
 }
 
 impl ProxyCounts {
-    /// What an end of a link with D-Proxy has done.
+    /// Returns the counters of a link end with D-Proxy.
     pub(crate) fn of_d_proxy(stats: &dproxy::Stats, recovery: &RecoveryStats) -> Self {
         Self {
             sent_again: stats.replayed,
@@ -100,7 +101,7 @@ impl ProxyCounts {
         }
     }
 
-    /// The same of one whose ends number the packets.
+    /// Returns the counters of a link end where the ends number the packets.
     pub(crate) fn of_opaque(stats: &opaque::Stats, recovery: &RecoveryStats) -> Self {
         Self {
             sent_again: stats.replayed,

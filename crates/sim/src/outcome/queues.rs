@@ -1,4 +1,4 @@
-//! How many packets wait in the queues of a node.
+//! Number of packets in the queues of a node.
 
 use hopline_core::Instant;
 
@@ -41,7 +41,7 @@ impl QueueLog {
         Self { waiting: self.waiting, changed: now, since: now, most: 0, area: 0 }
     }
 
-    /// What there is to say at `now`.
+    /// Returns the queue lengths at `now`.
     pub(crate) fn lengths(&self, now: Instant) -> QueueLengths {
         let time = now.since(self.since).as_nanos();
         let area = (self.area + self.area_since(now)) as f64;

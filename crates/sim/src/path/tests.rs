@@ -24,7 +24,7 @@ use std::rc::Rc;
 /// Datagrams of this many bytes, one every 10 ms.
 const LEN: u32 = 100;
 
-/// What is done with datagram number n, by n modulo 6.
+/// Script that treats datagram number n by n modulo 6.
 #[derive(Debug, Default)]
 struct Script {
     passed: u32,
@@ -56,7 +56,7 @@ impl Script {
     }
 }
 
-/// A datagram in the name of who sent this one.
+/// Returns a datagram in the name of the source of this one.
 fn another(packet: Passing<'_>) -> Sending {
     let ip = packet.packet().ip;
     let datagram = udp::Datagram { src_port: 1, dst_port: 2, payload: Length(LEN.into()) };

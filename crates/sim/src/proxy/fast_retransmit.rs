@@ -18,7 +18,7 @@ use std::net::Ipv4Addr;
 pub(crate) struct FastRetransmitSeat {
     machine: FastRetransmit,
     own: Ipv4Addr,
-    /// Whose packets those of a connection are.
+    /// Accounts of the packets of each connection.
     accounts: BTreeMap<Connection, Account>,
 }
 

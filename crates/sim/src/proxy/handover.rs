@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 /// No standard has this protocol: a number for experiments (RFC 3692 §2.1).
 const PROTOCOL: Protocol = Protocol::Other(254);
 
-/// What stations send each other.
+/// Message between base stations.
 #[derive(Clone, Debug)]
 pub enum Handover {
     /// A piece of the state, which follows the mobile host.
@@ -24,7 +24,7 @@ pub enum Handover {
     Arrived(Piece),
 }
 
-/// Connections between two stations: whoever has all the pieces takes them.
+/// Connections in transfer between two stations: the station that has all the pieces takes them.
 #[derive(Clone)]
 pub struct State(Arc<Mutex<Option<Vec<Moved<Length>>>>>);
 
@@ -33,8 +33,8 @@ impl State {
         Self(Arc::new(Mutex::new(Some(moved))))
     }
 
-    /// The connections, unless somebody has them already: a station that keeps packets may come to the pieces late. Nobody else holds
-    /// the lock, since a world runs on one thread.
+    /// Takes the connections, unless they have been taken already: a station that keeps packets may come to
+    /// the pieces late. The lock is never held elsewhere, since a world runs on one thread.
     fn take(&self) -> Option<Vec<Moved<Length>>> {
         self.0.lock().ok()?.take()
     }
@@ -52,7 +52,7 @@ pub(super) struct Handovers {
     own: Ipv4Addr,
     leaving: Leaving,
     arriving: Arriving,
-    /// What is on its way from here, and how long it is.
+    /// State in transfer from here, with its length.
     under_way: BTreeMap<u32, (State, u64)>,
     /// Bytes of state that have left.
     pub(super) bytes: u64,
@@ -85,7 +85,7 @@ impl Handovers {
         (self.sending(from, Handover::Arrived(piece), 0), moved)
     }
 
-    /// Whether a packet is for this station.
+    /// Returns whether a packet is for this station.
     pub(super) fn is_for(&self, address: Ipv4Addr) -> bool {
         address == self.own
     }

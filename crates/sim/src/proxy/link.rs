@@ -27,12 +27,12 @@ pub(crate) struct LinkSeat<M> {
     wishes: VecDeque<Wish>,
 }
 
-/// What crosses the link.
+/// Link that is crossed.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Across {
-    /// What goes and comes by this end of a wire.
+    /// Packets that leave and arrive by this end of a wire.
     Wire(WireEnd),
-    /// What goes to, and comes from, the node at the other end.
+    /// Packets to and from the node at the other end.
     Neighbour,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Crossing {
 
 /// A machine that repairs a link's losses by frames of its own.
 pub(crate) trait RepairsLink: core::fmt::Debug {
-    /// Whether a frame is of such a machine.
+    /// Returns whether a frame belongs to such a middlebox.
     fn knows(frame: &LinkFrame) -> bool;
     /// A packet is to cross.
     fn send(&mut self, now: Instant, packet: Crossing);
@@ -56,17 +56,17 @@ pub(crate) trait RepairsLink: core::fmt::Debug {
     fn refused(&mut self, frame: &LinkFrame);
     /// Does what is due.
     fn handle_timeout(&mut self, now: Instant);
-    /// When that is.
+    /// Returns the time of the next time-out.
     fn poll_timeout(&self) -> Option<Instant>;
     /// The next thing to do.
     fn poll(&mut self) -> Option<Does>;
     /// Number of packets that it has.
     fn held(&self) -> usize;
-    /// What it has done.
+    /// Returns its counters.
     fn counts(&self) -> ProxyCounts;
 }
 
-/// What such a machine does.
+/// Action of such a middlebox.
 #[derive(Debug)]
 pub(crate) enum Does {
     /// It sends a frame of so many bytes.

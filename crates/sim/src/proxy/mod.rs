@@ -85,7 +85,7 @@ pub(crate) fn link_ends(spec: &Spec, node: NodeId, run: u64) -> impl Iterator<It
         } else {
             return None;
         };
-        // Nobody starts again here: any number will do for a life.
+        // No end restarts here: any number will do for an epoch.
         let machine = Arq::new(config, run as u16);
         let across = Across::Wire(WireEnd { link, side });
         Some(Sitter::Arq(Box::new(LinkSeat::new(machine, across, node, far))))
@@ -115,7 +115,8 @@ pub(crate) fn pair_ends(spec: &Spec, node: NodeId, run: u64) -> impl Iterator<It
     })
 }
 
-/// What stands in `node` if it is a host that a station asks for what it has sent: it keeps that.
+/// Returns the middlebox of `node` if it is a host that a station asks for packets that it has sent: it keeps
+/// them.
 pub(crate) fn told(spec: &Spec, node: NodeId) -> Option<Sitter> {
     let asks = |proxy: &&ProxySpec| matches!(proxy.kind, ProxyKind::Nack(_));
     let stands = |proxy: &ProxySpec| proxy.node == node;
@@ -131,14 +132,14 @@ pub(crate) fn told(spec: &Spec, node: NodeId) -> Option<Sitter> {
     Some(Sitter::Snoop(Box::new(FilterSeat::new(machine, Border::of_host(node.ipv4())))))
 }
 
-/// What stands in `node` if it is a mobile host that asks again after a handoff.
+/// Returns the middlebox of `node` if it is a mobile host that asks again after a handoff.
 pub(crate) fn fast_retransmit(spec: &Spec, node: NodeId) -> Option<Sitter> {
     let mobile = spec.cells.as_ref()?.mobiles.iter().find(|mobile| mobile.node == node)?;
     let machine = FastRetransmit::new(mobile.fast_retransmit?);
     Some(Sitter::FastRetransmit(Box::new(FastRetransmitSeat::new(machine, node.ipv4()))))
 }
 
-/// Where a packet stands in a queue that is to have this turn.
+/// Returns the queue class for a packet that is to have this turn.
 const fn class_of(turn: Turn) -> Class {
     match turn {
         Turn::First => Class::Urgent,
@@ -146,25 +147,26 @@ const fn class_of(turn: Turn) -> Class {
     }
 }
 
-/// Where the wired network ends: what a machine there knows of the way of packets, and what it wants done with them.
+/// Border of the wired network, as a middlebox there sees it: the routes of packets, and the translation of
+/// its actions.
 #[derive(Debug)]
 struct Border {
     beyond: Beyond,
     wishes: VecDeque<Wish>,
-    /// Which neighbour leads to a mobile host. `None`: a tunnel does.
+    /// Next hop to each mobile host. `None`: a tunnel leads there.
     next_hops: Option<BTreeMap<Ipv4Addr, Ipv4Addr>>,
-    /// Whose packets those of a connection are.
+    /// Accounts of the packets of each connection.
     accounts: BTreeMap<Connection, Account>,
 }
 
-/// Who is on the side of mobile hosts.
+/// Hosts on the side of mobile hosts.
 #[derive(Debug)]
 enum Beyond {
-    /// Whoever is reached by radio.
+    /// All hosts that are reached by radio.
     Radios,
     /// Hosts with these addresses.
     Hosts(Vec<Ipv4Addr>),
-    /// Everybody but this host itself.
+    /// All hosts but this one.
     All { own: Ipv4Addr },
 }
 
@@ -228,7 +230,8 @@ impl Border {
         Passage::Taken
     }
 
-    /// How a segment of a connection is sent to a side, in the name of the host on the other one.
+    /// Returns the action that sends a segment of a connection to a side, in the name of the host on the
+    /// other one.
     fn sending(&self, connection: Connection, to: Side, segment: Segment<Length>, class: Class) -> Wish {
         let (src, dst) = match to {
             Side::Mobile => (connection.fixed.0, connection.mobile.0),

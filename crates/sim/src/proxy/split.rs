@@ -12,12 +12,12 @@ use hopline_queue::Class;
 use hopline_wire::handoff::Past;
 use std::net::Ipv4Addr;
 
-/// What splits connections at a node.
+/// Middlebox that splits connections at a node.
 #[derive(Debug)]
 pub(crate) struct SplitSeat {
     machine: Split<Length>,
     border: Border,
-    /// Where connections follow their hosts to other stations.
+    /// Transfers of connections that follow their hosts to other stations.
     handovers: Option<Handovers>,
 }
 

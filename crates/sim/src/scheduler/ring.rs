@@ -15,7 +15,7 @@ pub(super) struct Ring<E, const WIDTH_LOG2: u32> {
     crowd: usize,
 }
 
-/// Where an entry stands in the ring.
+/// Position of an entry in the ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     bucket: u32,

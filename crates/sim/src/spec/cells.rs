@@ -8,9 +8,9 @@ pub use hopline_proxy::handoff::{Cold, Decide, Key, Scheme};
 /// agent, and from there on in a tunnel.
 #[derive(Clone, Debug)]
 pub struct CellsSpec {
-    /// How packets find the station of a mobile host.
+    /// Scheme by which packets reach the station of a mobile host.
     pub scheme: Scheme,
-    /// Where mobile hosts are at home. It may be a station as well.
+    /// Home agent of the mobile hosts. It may be a station as well.
     pub home_agent: NodeId,
     /// Nodes with a radio that are base stations.
     pub stations: Vec<NodeId>,
@@ -20,7 +20,7 @@ pub struct CellsSpec {
     pub beacon_interval: Duration,
     /// Packets that a station keeps for a host. Default 12.
     pub buffer_packets: u16,
-    /// How machines in the path begin at a station to which a host comes. Default cold.
+    /// Initial state of middleboxes at a station to which a host comes. Default cold.
     pub cold: Cold,
     /// The key of all. Default none.
     pub key: Option<Key>,
@@ -29,21 +29,22 @@ pub struct CellsSpec {
 /// A mobile host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MobileSpec {
-    /// Which node. Its address is its home address.
+    /// The node. Its address is its home address.
     pub node: NodeId,
-    /// When it changes its station.
+    /// Rule that decides when it changes its station.
     pub decide: Decide,
     /// Stations beside the current one that keep packets for it. Default 1.
     pub buffering: u8,
-    /// How long a station is believed to be there that is heard no more. Default 3 s.
+    /// Time for which a station that is heard no more is taken to be present. Default 3 s.
     pub lifetime: Duration,
     /// Whom it hears.
     pub listens: Listens,
-    /// Whether it asks again, after a handoff, for what that may have lost. Default not.
+    /// Fast retransmission after a handoff: the host asks again for packets that the handoff may have lost.
+    /// Default none.
     pub fast_retransmit: Option<fast_retransmit::Config>,
 }
 
-/// Whose packets a mobile host takes.
+/// Stations from which a mobile host accepts packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Listens {
     /// Those of every station: it may still receive from the one that it has left.

@@ -1,4 +1,4 @@
-//! What wired links do beyond carrying packets at one rate.
+//! Properties of wired links beyond carrying packets at one rate.
 
 use hopline_core::{Duration, Instant};
 
@@ -12,7 +12,7 @@ pub struct LinkQuirks {
     pub slots: [Duration; 2],
     /// Some packets are overtaken.
     pub late: [Option<Late>; 2],
-    /// What is beyond a rate is dropped in front of the queue.
+    /// Policer for each direction: packets beyond a rate are dropped in front of the queue.
     pub policer: [Option<Policer>; 2],
     /// Other rates from these moments on, bits per second, not 0; the earliest first. Of both directions.
     pub rates: Vec<(Instant, u64)>,
@@ -23,7 +23,7 @@ pub struct LinkQuirks {
 pub struct Late {
     /// Share of the packets, 0–1; drawn for each.
     pub share: f64,
-    /// How much longer they take.
+    /// Additional delay.
     pub by: Duration,
 }
 

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 /// A machine in the path of TCP at a node.
 #[derive(Clone, Debug)]
 pub struct ProxySpec {
-    /// Where it stands.
+    /// Node at which it stands.
     pub node: NodeId,
-    /// Whose connections it serves.
+    /// Mobile hosts with the connections that it serves.
     pub mobile: MobileSide,
-    /// What it is.
+    /// Kind of middlebox.
     pub kind: ProxyKind,
 }
 
@@ -25,16 +25,17 @@ pub enum MobileSide {
     Nodes(BTreeSet<NodeId>),
 }
 
-/// What stands in the path.
+/// Kind of middlebox in the path.
 #[derive(Clone, Debug)]
 pub enum ProxyKind {
     /// Snoop.
     Snoop(snoop::Config),
     /// M-TCP's supervisor host.
     Mtcp(mtcp::Config),
-    /// What asks mobile hosts for what they have sent and what has not come. They keep it.
+    /// Middlebox that asks mobile hosts for packets that they have sent and that have not arrived. The hosts
+    /// keep them.
     Nack(nack::Config),
-    /// What spreads bursts of ACKs out.
+    /// Middlebox that paces ACKs which arrive in bursts.
     AckPacing(ack_pacing::Config),
     /// Connections split in two.
     Split(Box<split::Config>),
@@ -45,11 +46,11 @@ pub enum ProxyKind {
 pub struct PairSpec {
     /// The ends: neighbours, over a wire or by radio.
     pub ends: [NodeId; 2],
-    /// What they are.
+    /// Kind of middlebox pair.
     pub kind: PairKind,
 }
 
-/// What stands at both ends of a link.
+/// Middlebox at both ends of a link.
 #[derive(Clone, Debug)]
 pub enum PairKind {
     /// D-Proxy. The addresses are those of the ends, whatever it says here.

@@ -7,7 +7,8 @@
 //! s 1.034543844 _0_ AGT  --- 2 tcp 1500 [0 0 0 0] ------- [0:49152 3:9 64 0] [1 1] 0 0
 //! ```
 //!
-//! Packets that agents send are numbered from 0 in their order, without holes; all others have 0, as those of routing have in ns-2.
+//! Packets that agents send are numbered from 0 in their order, without holes; all other packets have 0, as
+//! routing packets have in ns-2.
 //!
 //! Fields: event, time, node, layer, reason, number of the packet, type, bytes; the MAC header in hexadecimal
 //! (duration, to, from, type); source and destination with their ports, hop limit, next hop; of TCP the sequence and
@@ -33,7 +34,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 
-/// What ns-2's agents count for the headers of TCP and IP.
+/// Bytes that ns-2's agents count for the headers of TCP and IP.
 const TCP_HEADERS: u64 = 40;
 /// ns-2's 802.11 header of a data frame, physical layer included.
 const DATA_HEADERS: u32 = 58;
@@ -48,14 +49,15 @@ pub struct Ns2<W: Write> {
     out: W,
     /// By flow: where its data come from, and the numbers of the SYNs of both ends.
     flows: Vec<(Ipv4Addr, [Option<Seq32>; 2])>,
-    /// Which packets of the run agents have sent, ascending: each has its place here as its number.
+    /// Serial numbers of the packets of the run that agents have sent, ascending. The position here is the
+    /// packet's number in the trace.
     sent: Vec<u64>,
     /// Of all radios.
     addresses: BTreeSet<(NodeId, LinkId, MacAddr)>,
     failed: io::Result<()>,
 }
 
-/// Where on its way a packet is seen.
+/// Place on its route at which a packet is observed.
 #[derive(Clone, Copy)]
 struct Seen {
     now: Instant,
@@ -167,8 +169,8 @@ impl<W: Write> Ns2<W> {
         }
     }
 
-    /// What follows the IP header of an OLSR packet. ns-2.35 has no OLSR and so no form for it: packet number, and of
-    /// each message type, originator, number, hops left and hops taken.
+    /// Writes the part after the IP header of an OLSR packet. ns-2.35 has no OLSR and so no form for it:
+    /// packet number, and of each message type, originator, number, hops left and hops taken.
     fn link_state(&mut self, packet: &olsr::Packet) {
         self.write(format_args!("[{}]", packet.seq));
         for message in &packet.messages {
@@ -181,9 +183,9 @@ impl<W: Write> Ns2<W> {
         self.write(format_args!(" (OLSR)\n"));
     }
 
-    /// What follows the IP header of a DSR packet without data: length of the route; whether it is a request, and its number;
-    /// whether it is a reply, the length of its route and where that begins and ends; whether it is an error, how many,
-    /// whom it is for and which link failed.
+    /// Writes the part after the IP header of a DSR packet without data: length of the route; whether it is a
+    /// request, and its number; whether it is a reply, the length of its route and where that begins and
+    /// ends; whether it is an error, how many, its destination and which link failed.
     fn source_routing(&mut self, packet: &Packet, header: &dsr::Header) {
         let (mut route, mut request, mut reply, mut error) = (0, (0, 0), (0, 0, 0, 0), (0, 0, 0, 0));
         for option in &header.options {
@@ -212,7 +214,7 @@ impl<W: Write> Ns2<W> {
         ));
     }
 
-    /// What follows the IP header of an AODV message.
+    /// Writes the part after the IP header of an AODV message.
     fn routing(&mut self, message: &Message) {
         match message {
             Message::Rreq(m) => self.write(format_args!(
@@ -378,12 +380,12 @@ fn size(packet: &Packet, layer: &str, event: char) -> u64 {
     }
 }
 
-/// A node's number, as ns-2's flat addresses are; -1 for everybody.
+/// Returns a node's number, as ns-2's flat addresses are; -1 for broadcast.
 fn host(address: Ipv4Addr) -> i64 {
     NodeId::from_ipv4(address).map_or(-1, |node| node.0.into())
 }
 
-/// A node's number; all ones for everybody, 0 for nobody.
+/// Returns a node's number; all ones for broadcast, 0 for none.
 fn station(address: MacAddr) -> u32 {
     if address == MacAddr::default() { 0 } else { address.node().map_or(u32::MAX, |node| node.0) }
 }

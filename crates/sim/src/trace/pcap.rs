@@ -22,7 +22,7 @@ pub enum Captured {
 }
 
 impl Captured {
-    /// Whether it is of `node`.
+    /// Returns whether it includes `node`.
     #[must_use]
     pub fn has(&self, node: NodeId) -> bool {
         match self {
@@ -218,7 +218,7 @@ pub(crate) fn emit(PacketView { packet, ttl, ecn, carried }: PacketView<'_>, out
     }
 }
 
-/// What stands behind the IP header of a packet that carries no other.
+/// Returns the content after the IP header of a packet that carries no other.
 fn payload(packet: &Packet) -> Vec<u8> {
     let mut out = Vec::new();
     match &packet.body {

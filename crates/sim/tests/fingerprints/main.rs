@@ -22,8 +22,8 @@ use hopline_transport::{pacing, tcp, tpa};
 use support::recorder::record;
 use support::{Build, chain, disk, grid, link, moving, ns2_tcp, wired};
 
-/// What the scenarios of [`scenarios`] yielded when they were last looked at. A change of behaviour changes them; then
-/// copy what the test prints, and say in the commit why.
+/// Fingerprints of the scenarios of [`scenarios`] at the last update. A change of behaviour changes them;
+/// then copy the values that the test prints, and give the reason in the commit.
 const PINNED: [(&str, u64); 17] = [
     ("chain, static routes", 0x463c_81c6_7b59_d507),
     ("chain, AODV", 0xeab6_f56d_70cb_67b7),

@@ -123,7 +123,7 @@ fn door() -> Spec {
     mobile().change(|spec| spec.flows.clear()).dsr(dsr::Config::ns2()).bulk(0, 14, over).seconds(20)
 }
 
-/// A transfer over AODV whose ends are told of the link that is cut meanwhile.
+/// Returns a transfer over AODV with ends that are notified of a link which is cut meanwhile.
 fn told(feedback: Feedback) -> Spec {
     let over = ns2_tcp(8).with_sack().with_feedback(feedback);
     cut(chain(3).aodv(aodv::Config::rfc3561()).bulk(0, 3, over).seconds(30).elfn(), (1, 2))

@@ -1,11 +1,11 @@
-//! Machines of somebody's own that do what ours do, and some that do wrong.
+//! User-defined algorithms that do the same as the built-in ones, and some that fail.
 
 use hopline_core::{Duration, Instant, Stream};
 use hopline_queue::own::{Admission, HeadInfo, PacketInfo, QueueInfo, Service};
 use hopline_queue::{Class, CoDelConfig, OwnDiscipline};
 use hopline_transport::tcp::{LawAck, LawLoss, LawState, LawTimeout, OwnLaw};
 
-/// How a window grows beyond slow start.
+/// Unit of window growth beyond slow start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Counts {
     Acks,

@@ -1,4 +1,5 @@
-//! Machines of somebody's own in a network: they can do what ours do, and a run that they fail in ends.
+//! User-defined algorithms in a network: they can do the same as the built-in ones, and a run in which they
+//! fail ends.
 
 mod machines;
 
@@ -24,7 +25,7 @@ fn discipline<D: OwnDiscipline + 'static>(make: impl Fn() -> D + Send + Sync + '
     Machines::default().with_discipline("mine", "1", move |_seed| Ok(Box::new(make())))
 }
 
-/// Where windows meet losses, time-outs and queues of routing messages.
+/// Returns networks in which windows meet losses, time-outs and queues of routing messages.
 fn networks(over: Config) -> [Spec; 3] {
     let lossy = chain(6).bulk(0, 6, over).bulk(6, 0, over).seconds(30);
     let over_aodv = lossy.clone().aodv(hopline_routing::aodv::Config::default());

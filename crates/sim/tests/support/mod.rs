@@ -141,7 +141,7 @@ pub(crate) fn wired(count: usize) -> Spec {
     Spec { nodes: nodes.collect(), ..empty() }
 }
 
-/// A link without errors whose queue holds `capacity` packets.
+/// Returns a link without errors that has a queue of `capacity` packets.
 pub(crate) fn link(a: u32, b: u32, rate_bps: u64, delay: Duration, capacity: u16) -> LinkSpec {
     LinkSpec {
         arq: None,
@@ -265,12 +265,12 @@ pub(crate) trait Build: Sized {
         })
     }
 
-    /// When the flow added last starts.
+    /// Sets the start time of the flow added last, in seconds.
     fn from(self, secs: f64) -> Self {
         self.change(|spec| spec.flows.last_mut().expect("a flow").start = at(secs))
     }
 
-    /// When the flow added last stops.
+    /// Sets the stop time of the flow added last, in seconds.
     fn until(self, secs: f64) -> Self {
         self.change(|spec| spec.flows.last_mut().expect("a flow").stop = at(secs))
     }
@@ -283,7 +283,7 @@ impl Build for Spec {
     }
 }
 
-/// What the ends of flows are told.
+/// Notifications to the ends of flows.
 #[derive(Default)]
 pub(crate) struct Told(pub(crate) Vec<(u32, Signal)>);
 
@@ -295,7 +295,7 @@ impl Tracer for Told {
     }
 }
 
-/// What is dropped: where, why, and where there.
+/// Drops: node, reason, and place in the node.
 #[derive(Default)]
 struct Dropped(Vec<(NodeId, DropReason, Place)>);
 

@@ -6,7 +6,7 @@ use hopline_sim::{Outcome, Spec, Tracer, World};
 use hopline_transport::Signal;
 use hopline_wire::dot11::Frame;
 
-/// What happened.
+/// Kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     RtsSent,
@@ -44,7 +44,7 @@ impl Recorder {
         matching.map(|note| note.at).collect()
     }
 
-    /// How often `what` happened, anywhere.
+    /// Returns the number of events of kind `what`, at any node.
     pub(crate) fn count(&self, what: What) -> usize {
         self.0.iter().filter(|note| note.what == what).count()
     }

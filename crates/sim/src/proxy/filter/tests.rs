@@ -119,7 +119,7 @@ impl SeatPlace {
         }
     }
 
-    /// A packet of the simulator for these bytes, whose data are remembered.
+    /// Returns a packet of the simulator for these bytes, and remembers its data.
     fn packet_of(&mut self, now: Instant, bytes: &[u8]) -> Packet {
         let (ip, segment) = Header::parse(&bytes.to_vec().into()).expect("an IPv4 packet");
         let segment = tcp::Segment::parse(&ip, &segment).expect("a segment with a right checksum");
@@ -193,7 +193,8 @@ fn carrying<P, Q>(payload: P, segment: &tcp::Segment<Q>) -> tcp::Segment<P> {
     tcp::Segment { src_port, dst_port, seq, ack, flags, window, urgent, options, ecn, payload }
 }
 
-/// So many NOPs behind the options of an ACK under this IP header, and the length of its header and its checksum to match.
+/// Appends `filling` NOPs to the options of an ACK under this IP header, and adjusts the header length and
+/// the checksum.
 fn fill_up(ip: &Header, packet: &mut Vec<u8>, filling: usize) {
     packet.resize(packet.len() + filling, 1);
     let segment = &mut packet[HEADER_LEN..];
