@@ -4,7 +4,7 @@ use super::document::Value;
 use super::field::Declared;
 use super::schema::{Default, Key, Section, Takes};
 
-/// A key whose words stand for values of type `T`. Made by [`choice!`](crate::choice!).
+/// A key with words that stand for values of type `T`. Made by [`choice!`](crate::choice!).
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<T: 'static> {
     /// As it stands in its table.
@@ -29,7 +29,7 @@ macro_rules! choice {
 }
 
 impl<T: Copy> Choice<T> {
-    /// `key`, whose words mean `meanings`, in their order.
+    /// Creates a choice for `key`. The words of the key mean `meanings`, in their order.
     ///
     /// # Panics
     /// When it is compiled, if the key does not take as many words as there are meanings.
@@ -43,7 +43,7 @@ impl<T: Copy> Choice<T> {
     /// The same key, which reads as `word` where it is not given.
     ///
     /// # Panics
-    /// When it is compiled, if nobody knows the word.
+    /// When it is compiled, if the key does not have this word.
     #[must_use]
     pub const fn or(self, word: &'static str) -> Chosen<T> {
         let Takes::Word(words) = self.key.takes else { panic!("a choice takes words") };

@@ -9,13 +9,13 @@ use toml::de::{DeTable, DeValue};
 /// A value and where it was written.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Where.
+    /// Place in the source.
     pub origin: Origin,
-    /// What.
+    /// The value.
     pub value: Value,
 }
 
-/// What a value is.
+/// Content of a value.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A string.
@@ -40,7 +40,7 @@ pub type Table = BTreeMap<String, Entry>;
 /// A key and its value.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Where the key was written.
+    /// Place of the key in the source.
     pub key: Origin,
     /// Its value.
     pub node: Node,
@@ -139,7 +139,7 @@ fn convert(
 pub struct Setting {
     /// The path.
     pub path: String,
-    /// Where the path was written.
+    /// Place of the path in the source.
     pub key: Origin,
     /// The value.
     pub node: Node,

@@ -5,7 +5,7 @@ use super::document::Value;
 use super::schema::{Default, Key, Section, Takes};
 use core::marker::PhantomData;
 
-/// A key whose value is there, of type `T`.
+/// A key of type `T` that always has a value.
 #[derive(Debug)]
 pub struct Field<T> {
     /// As it stands in its table.
@@ -25,9 +25,9 @@ impl<T> Copy for Field<T> {}
 #[derive(Debug)]
 pub enum Word {}
 
-/// What reads a key by its declaration.
+/// Key that can be read by its declaration.
 pub trait Declared {
-    /// What is read.
+    /// Type of the value.
     type Value<'a>;
 
     /// The value in a checked `section`.
@@ -47,7 +47,7 @@ impl<T: Type> Declared for Field<T> {
 
 /// The type of a value that is there.
 pub trait Type {
-    /// What is read.
+    /// Type of the value.
     type Value<'a>;
 
     /// The value of `key` in a checked `section`.

@@ -1,4 +1,4 @@
-//! Where the files lie that a scenario names.
+//! Folder of the files that a scenario names.
 
 use super::source::{Problem, Source};
 use std::collections::BTreeMap;

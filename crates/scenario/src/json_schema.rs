@@ -9,9 +9,9 @@ use serde_json::{Map, Value as Json, json};
 pub struct FileKind {
     /// Its name, as `hopline schema` takes it.
     pub name: &'static str,
-    /// What such a file is.
+    /// Title of such a file.
     pub title: &'static str,
-    /// What may stand in it.
+    /// Keys of the file.
     pub keys: &'static [Key],
 }
 
@@ -21,9 +21,9 @@ pub const SCENARIO: FileKind =
 
 /// The dialect.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
-/// Where a table of lists by dotted key is defined.
+/// Name of the definition of a table of lists by dotted key.
 const LISTS: &str = "table-of-lists";
-/// Where a table of values by dotted key is defined.
+/// Name of the definition of a table of values by dotted key.
 const SETTINGS: &str = "table-of-settings";
 
 impl FileKind {
@@ -42,7 +42,7 @@ impl FileKind {
     }
 }
 
-/// What is defined under `$defs`, named after the first place where it occurs.
+/// Definitions under `$defs`, each named after the first place where it occurs.
 #[derive(Default)]
 struct Definitions(Vec<Definition>);
 

@@ -265,7 +265,7 @@ pub const FLOW: &[Key] = &[
     Key::table("wide", WIDE, "TPA-wide of this flow, over [wide]"),
 ];
 
-/// What [`flow::KIND`] chooses.
+/// Kind of traffic, chosen by [`flow::KIND`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowKind {
     /// As much as the path takes.
@@ -278,11 +278,11 @@ pub enum FlowKind {
     RequestResponse,
     /// The same, as browsing makes them.
     Http,
-    /// What a file says.
+    /// A recording in a file.
     Recorded,
 }
 
-/// What [`draw::DRAW`] chooses.
+/// Distribution of a size or a time, chosen by [`draw::DRAW`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
     /// Between two values, all alike.

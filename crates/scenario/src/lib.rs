@@ -48,7 +48,7 @@ pub struct Scenario {
     document: Node,
     settings: Vec<Setting>,
     files: resolve::Files,
-    /// Machines of somebody's own that it may name.
+    /// User-defined algorithms that it may name.
     machines: Machines,
 }
 
@@ -65,7 +65,8 @@ impl Scenario {
         Self::load_with(path, settings, Machines::default())
     }
 
-    /// The same of a scenario that may name `machines` of somebody's own, as what is made of it may.
+    /// Does the same for a scenario that may name the user-defined algorithms `machines`, as may all that is
+    /// derived from it.
     ///
     /// # Errors
     ///
@@ -88,7 +89,8 @@ impl Scenario {
         Self::parse_with(source, folder, settings, Machines::default())
     }
 
-    /// The same of a scenario that may name `machines` of somebody's own, as what is made of it may.
+    /// Does the same for a scenario that may name the user-defined algorithms `machines`, as may all that is
+    /// derived from it.
     ///
     /// # Errors
     ///
@@ -153,7 +155,7 @@ impl Scenario {
         &self.folder
     }
 
-    /// What was put over the file.
+    /// Returns the settings that override the file.
     #[must_use]
     pub fn settings(&self) -> &[Setting] {
         &self.settings
@@ -177,7 +179,7 @@ impl Scenario {
         Duration::from_secs_f64(self.section().get(keys::scenario::DURATION_S))
     }
 
-    /// What `[question]` asks, as it is written: the metric and the bound.
+    /// Returns the metric and the bound of `[question]`, as written.
     #[must_use]
     pub fn question(&self) -> Question {
         Question::of(self.section())
@@ -191,14 +193,14 @@ impl Scenario {
         animation.is_given().then(|| (Duration::from_secs_f64(animation.get(keys::animation::FROM_S)), to))
     }
 
-    /// What was written: the document, with everything that was put over it.
+    /// Returns the document as written, with all settings that override it.
     #[must_use]
     pub fn written(&self) -> serde_json::Value {
         parameters::plain(&self.document)
     }
 
-    /// Every parameter in effect, defaults included, by section. Machines of somebody's own stand under `own_machines`, each with its
-    /// digest.
+    /// Returns every parameter in effect, defaults included, by section. User-defined algorithms stand under
+    /// `own_machines`, each with its digest.
     #[must_use]
     pub fn parameters(&self) -> serde_json::Value {
         let mut parameters = parameters::of(self.section());
@@ -213,7 +215,8 @@ impl Scenario {
         parameters
     }
 
-    /// The same scenario with `machines` of somebody's own that it may name, in place of those that it had.
+    /// Returns the same scenario with the user-defined algorithms `machines` that it may name, in place of
+    /// those that it had.
     ///
     /// # Errors
     ///
@@ -224,13 +227,13 @@ impl Scenario {
         Ok(changed)
     }
 
-    /// The machines of somebody's own that it may name.
+    /// Returns the user-defined algorithms that it may name.
     #[must_use]
     pub fn machines(&self) -> &Machines {
         &self.machines
     }
 
-    /// What to simulate in run number `run`: where nodes are random or move, each run has its own.
+    /// Returns the specification of run number `run`. Where nodes are random or move, each run has its own.
     ///
     /// # Errors
     ///
@@ -263,9 +266,9 @@ impl Scenario {
 /// A question as it is written, each part with the place where it stands.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
-    /// What variants are compared by.
+    /// Metric by which variants are compared.
     pub metric: Option<(String, Origin)>,
-    /// What a variant must keep besides.
+    /// Bound that a variant must also meet.
     pub bound: Option<(String, Origin)>,
 }
 

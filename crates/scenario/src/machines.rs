@@ -1,4 +1,5 @@
-//! What the keys of a `[[proxy]]` say of its machine, wherever the machine stands: in a scenario, or behind real packets.
+//! Keys of a `[[proxy]]` that configure its middlebox, wherever it stands: in a scenario, or behind real
+//! packets.
 
 use crate::keys;
 use crate::schema::Section;
@@ -11,7 +12,7 @@ use hopline_sim::spec::{ack_pacing, arq, dproxy, mtcp, nack};
 use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU16};
 
-/// What only the paper's rules and ns-2's have.
+/// Keys of the rules of the paper and of ns-2 alone.
 const CLASSIC_KEYS: &[&str] = &[
     "dup_ack_threshold",
     "persist_ms",
@@ -23,7 +24,7 @@ const CLASSIC_KEYS: &[&str] = &[
     "turn",
 ];
 
-/// What a section says of Snoop.
+/// Returns the configuration of Snoop in a section.
 ///
 /// # Errors
 ///
@@ -60,7 +61,7 @@ pub fn snoop(section: &Section<'_>) -> Result<Config, Problem> {
     Ok(config)
 }
 
-/// What a section says of M-TCP.
+/// Returns the configuration of M-TCP in a section.
 #[must_use]
 pub fn mtcp(section: &Section<'_>) -> mtcp::Config {
     let mut config = mtcp::Config::default();
@@ -71,7 +72,7 @@ pub fn mtcp(section: &Section<'_>) -> mtcp::Config {
     config
 }
 
-/// What a section says of questions to mobile hosts.
+/// Returns the configuration of requests to mobile hosts in a section.
 #[must_use]
 pub fn nack(section: &Section<'_>) -> nack::Config {
     let mut config = nack::Config::default();
@@ -99,7 +100,7 @@ fn set_bounds(section: &Section<'_>, config: &mut Config) {
     config.bounds.idle = seconds(section, "idle_s").unwrap_or(config.bounds.idle);
 }
 
-/// What a section says of spreading ACKs.
+/// Returns the configuration of ACK pacing in a section.
 #[must_use]
 pub fn ack_pacing(section: &Section<'_>) -> ack_pacing::Config {
     let mut config = ack_pacing::Config::default();
@@ -113,7 +114,7 @@ pub fn ack_pacing(section: &Section<'_>) -> ack_pacing::Config {
     config
 }
 
-/// What a section says of Neighborhood RED on a channel of this rate.
+/// Returns the configuration of Neighborhood RED in a section, on a channel of this rate.
 ///
 /// # Errors
 ///
@@ -125,7 +126,7 @@ pub fn neighborhood_red(
     crate::resolve::neighborhood::config(section, data_rate_bps)
 }
 
-/// What a section says of D-Proxy at `local`, with this peer and key.
+/// Returns the configuration of D-Proxy in a section, at `local`, with this peer and key.
 #[must_use]
 pub fn d_proxy(
     section: &Section<'_>,
@@ -169,7 +170,7 @@ pub fn opaque(section: &Section<'_>, rate_bps: Option<u64>) -> opaque::Config {
     config
 }
 
-/// What a section says of a link that acknowledges each frame.
+/// Returns the configuration in a section of a link that acknowledges each frame.
 #[must_use]
 pub fn arq(section: &Section<'_>) -> arq::Config {
     let mut config = arq::Config::default();

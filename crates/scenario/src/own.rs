@@ -1,4 +1,4 @@
-//! Which machine of somebody's own a key names: [`Machines`] that the program brings along.
+//! User-defined algorithms that a key names: [`Machines`] that the program supplies.
 
 use super::schema::{Section, own_name};
 use super::source::{Problem, nearest};

@@ -32,7 +32,7 @@ pub(super) fn of(section: Section<'_>) -> Json {
     Json::Object(map)
 }
 
-/// Machines of somebody's own: their digests, by the key that names them and their name.
+/// Returns the digests of user-defined algorithms, by the key that names them and their name.
 pub(super) fn of_machines(used: &BTreeSet<Used>) -> Json {
     let mut map = Map::new();
     for machine in used {

@@ -22,14 +22,14 @@ const EXAMPLE: &str = "its first line is `time_s,bytes`, and each other a packet
 /// More than any run carries.
 const MOST_BYTES: u64 = 1 << 40;
 
-/// What was recorded in a file.
+/// Recorded packets of a file.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// Its text.
     pub source: Arc<Source>,
     /// The packets, in the order of time. At least one.
     pub packets: Arc<[Recorded]>,
-    /// Where the largest one is.
+    /// Place of the largest one.
     pub largest: Origin,
 }
 

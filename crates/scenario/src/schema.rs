@@ -11,20 +11,20 @@ use super::source::{Origin, Problem, Problems, nearest};
 pub struct Key {
     /// The name.
     pub name: &'static str,
-    /// What it takes.
+    /// Type and range of the value.
     pub takes: Takes,
-    /// What holds where it is not given.
+    /// Value if the key is not given.
     pub default: Default,
-    /// What it means.
+    /// Meaning of the key.
     pub doc: &'static str,
     /// A value as it would be written.
     pub example: Option<&'static str>,
 }
 
-/// What stands before the name of a machine of somebody's own.
+/// Prefix of the name of a user-defined algorithm.
 pub const OWN: &str = "own:";
 
-/// What a key takes.
+/// Type and range of the value of a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Takes {
     /// A number in a range, both ends included.
@@ -59,12 +59,12 @@ pub enum Takes {
     Integers(u64, u64),
 }
 
-/// What holds where a key is not given.
+/// Value of a key that is not given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Default {
     /// The key must be given.
     Required,
-    /// What the chosen preset says, or the meaning says.
+    /// The value of the chosen preset, or as the meaning describes.
     Unset,
     /// This number.
     Number(f64),
@@ -121,7 +121,7 @@ impl Key {
         Self::new(name, Takes::Word(words), doc)
     }
 
-    /// One of `words`, or the name of a machine of somebody's own.
+    /// Declares a key that takes one of `words`, or the name of a user-defined algorithm.
     #[must_use]
     pub const fn word_or_own(name: &'static str, words: &'static [&'static str], doc: &'static str) -> Self {
         Self::new(name, Takes::WordOrOwn(words), doc)
@@ -199,7 +199,7 @@ impl Key {
         Self { example: Some(value), ..self }
     }
 
-    /// What would be right, in words.
+    /// Returns a description of the right values.
     #[must_use]
     pub fn expects(&self) -> String {
         let words = |words: &[&str]| words.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(", ");
@@ -287,7 +287,7 @@ pub fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// What is wrong with the key `name` in a table called `path` that takes the keys `known`, and not this one.
+/// Returns the problem that a table called `path` takes the keys `known`, and not the key `name`.
 pub fn unknown<'a>(
     name: &str,
     entry: &Entry,
@@ -364,7 +364,7 @@ fn check_value(node: &Node, key: &'static Key, path: &str, problems: &mut Vec<Pr
     }
 }
 
-/// The name of a machine of somebody's own, if `word` names one.
+/// Returns the name of a user-defined algorithm, if `word` names one.
 #[must_use]
 pub fn own_name(word: &str) -> Option<&str> {
     word.strip_prefix(OWN)
@@ -390,7 +390,7 @@ fn as_number(value: &Value) -> Option<f64> {
 pub struct Section<'a> {
     table: Option<&'a Table>,
     keys: &'static [Key],
-    /// Where the table was written, or the document if it was not.
+    /// Place of the table in the source, or of the document if the table is not written.
     pub origin: &'a Origin,
 }
 
@@ -405,7 +405,7 @@ impl<'a> Section<'a> {
         Self { table, keys, origin: &node.origin }
     }
 
-    /// Whether the file has this table at all.
+    /// Returns whether the file has this table at all.
     #[must_use]
     pub const fn is_given(&self) -> bool {
         self.table.is_some()
@@ -425,19 +425,19 @@ impl<'a> Section<'a> {
         *field = self.get(key).unwrap_or(*field);
     }
 
-    /// A whole number, given or by default, whose range lies within that of its type.
+    /// Returns a whole number, given or by default. Its range lies within that of its type.
     #[must_use]
     pub fn narrow<T: TryFrom<u64>>(&self, name: &str) -> Option<T> {
         self.integer(name).map(|i| T::try_from(i).ok().expect("the key's range is that of the type"))
     }
 
-    /// Where `name` was written: its value if it is given, otherwise the section.
+    /// Returns the place of `name` in the source: of its value if it is given, otherwise of the section.
     #[must_use]
     pub fn origin_of(&self, name: &str) -> &'a Origin {
         self.node(name).map_or(self.origin, |n| &n.origin)
     }
 
-    /// Whether `name` is given.
+    /// Returns whether `name` is given.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.node(name).is_some()
@@ -490,7 +490,8 @@ impl<'a> Section<'a> {
         items.iter().filter_map(text).collect()
     }
 
-    /// A list of whole numbers whose range lies within that of their type, each with its place; `None` if not given.
+    /// Returns a list of whole numbers, each with its place; `None` if not given. Their range lies within
+    /// that of their type.
     #[must_use]
     pub fn integers<T: TryFrom<u64>>(&self, name: &str) -> Option<Vec<(T, &'a Origin)>> {
         let Value::Array(items) = &self.node(name)?.value else { return None };

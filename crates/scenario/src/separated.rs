@@ -3,10 +3,10 @@
 
 use core::ops::Range;
 
-/// What some programs put before UTF-8; no part of the text.
+/// Byte order mark that some programs put before UTF-8; no part of the text.
 const MARK: char = '\u{feff}';
 
-/// How many bytes of `text` are a byte order mark.
+/// Returns the number of bytes of `text` that are a byte order mark.
 #[must_use]
 pub fn mark_len(text: &str) -> usize {
     if text.starts_with(MARK) { MARK.len_utf8() } else { 0 }
@@ -26,7 +26,7 @@ pub fn rows(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// What stands between two values.
+/// Separator between two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Separator {
     /// `,`
@@ -49,7 +49,7 @@ impl Separator {
         }
     }
 
-    /// What it is called.
+    /// Returns its name in the plural.
     pub(crate) const fn plural(self) -> &'static str {
         match self {
             Self::Comma => "commas",
@@ -68,7 +68,7 @@ impl Separator {
     }
 }
 
-/// What to do about `word`, if it is a number with a decimal comma.
+/// Returns a remedy for `word`, if it is a number with a decimal comma.
 pub(crate) fn decimal_comma(word: &str) -> Option<String> {
     let (whole, part) = word.split_once(',')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

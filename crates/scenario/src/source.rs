@@ -1,4 +1,4 @@
-//! Where a value came from, and what is wrong with it: every problem names its file, line and column.
+//! Origins of values, and errors in them: every problem names its file, line and column.
 
 use super::separated::mark_len;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A text that values were read from: a scenario, a movement or CSV file, or one setting of the command line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Source {
-    /// What to call it: the path as it was given, or `--set`.
+    /// Name of the source: the path as it was given, or `--set`.
     pub name: String,
     /// The whole text.
     pub text: String,
@@ -61,7 +61,8 @@ pub(crate) fn line_column(text: &str, offset: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// The bytes of a file, without waiting for what never ends, such as /dev/zero or a pipe that nobody writes to.
+/// Reads the bytes of a file, without waiting for a file that never ends, such as /dev/zero or a pipe without
+/// a writer.
 fn bounded(path: &Path, name: &str, most: u64) -> Result<Vec<u8>, Problem> {
     let refused = |e: io::Error| unreadable(name, &e);
     let too_large = || {
@@ -127,14 +128,14 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What is wrong with an input, where, and what would be right.
+/// An error in an input: its place, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// Where, if it is somewhere in a text.
+    /// Place of the error, if it is in a text.
     pub at: Option<Origin>,
-    /// What would be right.
+    /// Remedy.
     pub help: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What is right is resolved; what is wrong is found at its line and column, with what would be right.
+//! Valid input is resolved. An error is reported at its line and column, with its remedy.
 
 use super::*;
 use hopline_core::{Duration, Instant, NodeId};
@@ -106,7 +106,7 @@ fn the_other_presets_follow_the_standard() {
     assert_eq!(radio.phy.reception, ReceptionModel::LockOnDecodable);
 }
 
-/// How the scenarios of papers/nred said it before there were presets.
+/// The scenarios of papers/nred had this form before there were presets.
 #[test]
 fn qualnet_367_covers_radio_mac_and_queue() {
     let written_out = [
@@ -131,7 +131,7 @@ fn qualnet_367_covers_radio_mac_and_queue() {
     assert_eq!(disk, Propagation::RangeDisk(RangeDisk::QUALNET_367), "the circles are those of the preset");
 }
 
-/// How the scenarios of papers/nred said it before there were presets.
+/// The scenarios of papers/nred had this form before there were presets.
 #[test]
 fn qualnet_is_one_word_for_the_tcp_of_a_paper() {
     let written_out = [

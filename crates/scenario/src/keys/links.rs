@@ -80,7 +80,7 @@ pub const RATE: &[Key] = &[
     Key::number("rate_mbps", 1e-6, 1e6, "rate of each direction").required(),
 ];
 
-/// Whether a link repairs its losses.
+/// Link-layer retransmission of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArqKind {
     /// It does not.

@@ -1,4 +1,4 @@
-//! `[nodes]`, `[[node]]` and `[mobility]`: who there is, where, and how they move.
+//! `[nodes]`, `[[node]]` and `[mobility]`: nodes, their positions and their movement.
 
 use super::{FAR_M, LONGEST_S, NODES};
 use crate::field::{self, Field};

@@ -10,7 +10,7 @@ use hopline_sim::spec::dproxy::{Expansion, OrderRule, Samples, Timeouts};
 use hopline_sim::spec::hop_window;
 use hopline_sim::spec::snoop::{Config, DuplicateAcks, Marks, OldData, Overflow, Passing, Turn};
 
-/// What a `[[proxy]]` is.
+/// Kind of a `[[proxy]]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing stands there.
@@ -19,9 +19,9 @@ pub enum Kind {
     Snoop,
     /// M-TCP's supervisor host.
     Mtcp,
-    /// What asks for what mobile hosts have sent.
+    /// Middlebox that asks mobile hosts for packets that they have sent.
     Nack,
-    /// What spreads bursts of ACKs out.
+    /// Middlebox that paces bursts of ACKs.
     AckPacing,
     /// Connections split in two.
     Split,
@@ -31,7 +31,7 @@ pub enum Kind {
     Opaque,
 }
 
-/// What a preset of Snoop says.
+/// Constructor of a preset of Snoop.
 pub type SnoopPreset = fn() -> Config;
 
 /// Keys of [`PROXY`]: those that always have a value, and those that choose.

@@ -14,7 +14,7 @@ use hopline_radio::phy::propagation::ShadowingDraw;
 use hopline_radio::rate::Preamble;
 use hopline_sim::spec::AddressResolution;
 
-/// What [`radio::PRESET`] chooses.
+/// Preset of [`radio::PRESET`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RadioPreset {
     /// ns-2's 914 MHz WaveLAN.
@@ -35,7 +35,7 @@ pub enum RadioPreset {
     Qualnet367,
 }
 
-/// What [`errors::MODEL`] chooses.
+/// Error model of [`errors::MODEL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! How packets find their way: `[routing]`.
+//! Routing of packets: `[routing]`.
 
 use super::super::schema::Default::Integer;
 use super::{Key, LONGEST_S};
@@ -14,7 +14,7 @@ use hopline_routing::dsr::config::{
 use hopline_routing::{aodv as of_aodv, dsr as of_dsr, olsr as of_olsr};
 use hopline_sim::spec::FailureNotification;
 
-/// What [`of_routing::PROTOCOL`] chooses.
+/// Routing protocol of [`of_routing::PROTOCOL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Shortest paths over the first positions.

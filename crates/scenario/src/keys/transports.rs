@@ -1,4 +1,4 @@
-//! What flows go over: `[tcp]`, `[door]`, `[pacing]`, `[feedback]`.
+//! Transports of flows: `[tcp]`, `[door]`, `[pacing]`, `[feedback]`.
 
 use super::Key;
 use crate::choice;
@@ -10,7 +10,7 @@ use hopline_transport::tcp::{
     RecoveryWindow, Resends, Return, RtoAfter, RtoFloor, TailProbe, TimestampEcho, WindowAfter,
 };
 
-/// What a preset of TCP says.
+/// Constructor of a preset of TCP.
 pub type Preset = fn() -> Config;
 
 /// Transports of bulk flows.

@@ -14,7 +14,7 @@ use hopline_radio::mobility::Position;
 #[cfg(test)]
 mod tests;
 
-/// How many coordinates a point has.
+/// Number of coordinates of a point.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Points {
     Flat,
@@ -66,7 +66,7 @@ fn node(
     Ok(())
 }
 
-/// Times in disorder are what heights look like to who does not expect them.
+/// Heights look like times in disorder to a reader that does not expect them.
 fn hint(mut flaw: Flaw, points: Points) -> Flaw {
     if points == Points::Flat {
         flaw.help.push_str("; points with a height, `t x y z`, are announced by a first line `#3D`");

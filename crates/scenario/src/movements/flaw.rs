@@ -1,9 +1,9 @@
-//! What is wrong with a movement file, and where.
+//! Errors in a movement file, with their place.
 
 use crate::source::line_column;
 use core::ops::Range;
 
-/// What is wrong with a movement file, where, and what would be right.
+/// An error in a movement file: its place, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}; {help}")]
 pub struct MovementError {
@@ -13,9 +13,9 @@ pub struct MovementError {
     pub column: usize,
     /// The bytes of the text that are wrong; may be empty.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What would be right.
+    /// Remedy.
     pub help: String,
 }
 

@@ -70,7 +70,7 @@ pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
     }
 }
 
-/// Where in the document the reader is; in tags that are not used as well if `deeper` is above zero.
+/// Place of the reader in the document; in tags that are not used as well if `deeper` is above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Before,
@@ -88,7 +88,7 @@ struct Gpx<'a> {
     place: Place,
     /// Tags that are not used and open.
     deeper: usize,
-    /// What the present name or time has said so far.
+    /// Text of the present name or time so far.
     words: String,
     tracks: Vec<Track>,
     points: usize,
@@ -96,7 +96,7 @@ struct Gpx<'a> {
 
 struct Track {
     name: Option<String>,
-    /// Where it begins.
+    /// Range of the bytes where it begins.
     range: Range<usize>,
     points: Vec<Point>,
 }

@@ -41,7 +41,7 @@ pub struct Movements {
 /// The movement of one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Movement {
-    /// Where it is at time 0.
+    /// Position at time 0.
     pub start: Position,
     /// Its orders, in the order of the file.
     pub orders: Vec<SetDest>,
@@ -74,7 +74,7 @@ impl Movements {
     }
 }
 
-/// What is known of a node so far.
+/// Partial description of a node.
 struct Draft {
     /// The bytes of the text that mention it first.
     first: Range<usize>,

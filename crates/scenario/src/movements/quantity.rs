@@ -8,7 +8,7 @@ use hopline_core::{Duration, Instant};
 /// The fastest movement that is read, and written: the speed of light in m/s.
 pub(super) const TOP_SPEED_MPS: f64 = 299_792_458.0;
 
-/// What a number stands for.
+/// Quantity that a number stands for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Quantity {
     X,
@@ -46,12 +46,12 @@ impl Quantity {
         }
     }
 
-    /// What it is called.
+    /// Returns its name.
     pub(super) const fn name(self) -> &'static str {
         self.rule().0
     }
 
-    /// What would be right.
+    /// Returns a description of the right values.
     pub(super) fn help(self) -> String {
         let (name, _, example) = self.rule();
         format!("expected {name}, such as {example}")

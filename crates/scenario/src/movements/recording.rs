@@ -33,7 +33,7 @@ pub enum MovementFormat {
     Gpx,
 }
 
-/// What a movement file says: the path of each node.
+/// Content of a movement file: the path of each node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
     /// In the order of their numbers where the format has numbers, otherwise as they first occur. At least one.
@@ -47,7 +47,7 @@ pub struct RecordedNode {
     pub name: Option<String>,
     /// The bytes of the text that mention it first.
     pub first: Range<usize>,
-    /// Where it is at each moment: before its first position and after its last one it stands there.
+    /// Position at each moment. Before its first position and after its last one it stands there.
     pub path: Trajectory,
 }
 
@@ -101,7 +101,7 @@ impl Recording {
 }
 
 impl MovementFormat {
-    /// What the smallest file looks like.
+    /// Returns an example of the smallest file.
     fn example(self) -> String {
         let example = match self {
             Self::Ns2 => "`$node_(0) set X_ 83.4` and `$node_(0) set Y_ 239.4`",
@@ -137,7 +137,7 @@ struct Draft {
 pub(super) struct Track(usize);
 
 impl Recorder {
-    /// A new node, first mentioned at `first`. Whoever calls sees to it that names are unique.
+    /// Adds a new node, first mentioned at `first`. The caller sees to it that names are unique.
     pub(super) fn node(&mut self, name: Option<&str>, first: Range<usize>) -> Result<Track, Flaw> {
         if self.nodes.len() == MOST_RECORDED_NODES {
             return Err(too_many_nodes(first));
@@ -184,7 +184,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// When the last position of `node` is, if it has one.
+    /// Returns the time and place of the last position of `node`, if it has one.
     pub(super) fn last(&self, node: Track) -> Option<(Instant, Position)> {
         self.nodes[node.0].path.as_ref().map(|path| (path.end(), path.position_at(path.end())))
     }

@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
-/// What may stand in a time step.
+/// Tags that may occur in a time step.
 const MOVERS: [&str; 3] = ["vehicle", "person", "container"];
 const NO_GEO: &str = "run SUMO with `--fcd-output.geo false`, which writes metres";
 
@@ -58,7 +58,7 @@ pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
     }
 }
 
-/// Where in the document the reader is.
+/// Place of the reader in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Before,
@@ -220,10 +220,11 @@ fn lacking(tag: &str, attribute: &str, range: &Range<usize>) -> Flaw {
     Flaw::new(range.clone(), format!("<{tag}> has no `{attribute}`"), help)
 }
 
-/// Whether positions are metres: longitudes and latitudes look like movement that is a hundred thousand times too slow.
+/// Test of whether positions are metres: longitudes and latitudes look like movement that is a hundred thousand
+/// times too slow.
 #[derive(Debug, Default)]
 struct Scale {
-    /// Where the first x is.
+    /// Range of the first x in the text.
     first: Option<Range<usize>>,
     /// A position that is no longitude and latitude has been seen.
     beyond_degrees: bool,
@@ -240,7 +241,8 @@ enum Speeds {
 }
 
 impl Scale {
-    /// Below this share of the way told, positions are not metres. A degree is 111 km, and who drives may turn back.
+    /// Least share of the reported distance. Below it, positions are not metres. A degree is 111 km, and a
+    /// vehicle may turn back.
     const LEAST_SHARE: f64 = 1e-3;
     /// Too short a way to judge by.
     const LEAST_WAY_M: f64 = 10.0;

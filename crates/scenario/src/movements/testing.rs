@@ -1,4 +1,4 @@
-//! What the tests of movement files share.
+//! Helpers that the tests of movement files share.
 
 use super::{MovementFormat, Recording};
 

@@ -14,7 +14,7 @@ pub(super) struct Xml<'a> {
     reader: Reader<&'a [u8]>,
     /// Bytes of the text before what the reader reads.
     mark: usize,
-    /// What such a file is called.
+    /// Name of such a file.
     kind: &'static str,
 }
 
@@ -57,7 +57,8 @@ pub(super) struct Attribute {
     pub(super) range: Range<usize>,
 }
 
-/// The attributes of those names of a tag of `text` that takes `range`, resolved. Others are passed over.
+/// Returns the attributes with those names of a tag of `text` that takes `range`, resolved. Further
+/// attributes are skipped.
 pub(super) fn attributes<const N: usize>(
     text: &str,
     tag: &BytesStart<'_>,
@@ -85,7 +86,7 @@ pub(super) fn attributes<const N: usize>(
     Ok(found)
 }
 
-/// Which bytes of `text` the part `value` is.
+/// Returns the range of the bytes of `text` that the part `value` takes.
 fn place_of(text: &str, value: &str) -> Option<Range<usize>> {
     let start = (value.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?;
     let range = start..start + value.len();

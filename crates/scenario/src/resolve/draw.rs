@@ -6,7 +6,7 @@ use super::super::source::Problem;
 use super::refuse_foreign;
 use hopline_sim::spec::Draw;
 
-/// What `section.key` is drawn from; `None` if it is not given.
+/// Returns the distribution that `section.key` gives; `None` if it is not given.
 pub(super) fn resolve(section: &Section<'_>, key: &str) -> Result<Option<Draw>, Problem> {
     if let Some(value) = section.number(key) {
         return Ok(Some(Draw::Constant(value)));

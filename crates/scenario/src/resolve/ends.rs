@@ -1,4 +1,4 @@
-//! Which nodes a flow joins: by name, by place, or drawn.
+//! Ends of a flow: nodes chosen by name, by place, or at random.
 
 use super::super::keys;
 use super::super::schema::Section;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// The node that comes last, whatever it is called.
 const LAST: &str = "last";
 
-/// Who there is.
+/// Nodes of the network.
 #[derive(Clone, Copy)]
 pub(super) struct Network<'a> {
     pub(super) names: &'a Names,
@@ -22,7 +22,7 @@ pub(super) struct Network<'a> {
 /// From whom to whom.
 pub(super) type Ends = (NodeId, NodeId);
 
-/// What a section says of one end.
+/// Description of one end in a section.
 enum End {
     Node(NodeId),
     NearestTo(Position),

@@ -98,7 +98,7 @@ fn class(section: &Section<'_>) -> Result<String, Problem> {
     Ok(class.to_owned())
 }
 
-/// Which kinds use which keys.
+/// Keys that belong to some kinds of flows only.
 const OWNED: &[Owned] = &[
     (&["bulk"], &["bytes"]),
     (&["bulk", "request-response", "http", "recorded"], &["transport", "tcp", "door", "tpa"]),
@@ -130,7 +130,7 @@ fn traffic(scenario: Whole<'_>, files: &Files, section: &Section<'_>) -> Result<
     }
 }
 
-/// What was recorded, over the transport that the flow names, or as datagrams.
+/// Returns the traffic of a recording, over the transport that the flow names, or as datagrams.
 fn recorded(scenario: Whole<'_>, files: &Files, section: &Section<'_>) -> Result<Traffic, Problem> {
     let Some(recording) = section.word("file").and_then(|file| files.recorded.get(file)) else {
         return Err(Problem::new("a recorded flow without `file`")
@@ -244,7 +244,7 @@ fn add_random(
     Ok(())
 }
 
-/// What each random flow sends, and the name of what it goes over.
+/// Returns the traffic of each random flow, and the name of its transport.
 fn random_traffic<'a>(scenario: Whole<'a>, section: Section<'a>) -> Result<(Traffic, &'a str), Problem> {
     let kind = section.get(keys::flows::KIND);
     refuse_foreign(&section, "kind", kind, &[(&["cbr"], &["rate_kbps", "packet_bytes"])])?;

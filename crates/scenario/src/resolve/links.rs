@@ -40,7 +40,7 @@ fn link(section: &Section<'_>, names: &Names, own: &Machines) -> Result<LinkSpec
     })
 }
 
-/// What a link does beyond carrying packets at one rate.
+/// Returns the properties of a link beyond carrying packets at one rate.
 fn quirks(section: &Section<'_>) -> Result<LinkQuirks, Problem> {
     let late = section.section("late");
     let jitter = section.section("jitter");
@@ -95,7 +95,7 @@ fn bps(mbps: f64) -> u64 {
     libm::round(mbps * 1e6).max(1.0) as u64
 }
 
-/// How a link repairs its losses.
+/// Returns the link-layer retransmission of a link, if it has any.
 fn arq(section: &Section<'_>) -> Option<arq::Config> {
     if section.get(keys::arq::KIND) == keys::ArqKind::None {
         return None;

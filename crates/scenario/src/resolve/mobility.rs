@@ -114,7 +114,7 @@ pub(super) struct MovementFile {
     format: MovementFormat,
     /// Its text.
     pub(super) source: Arc<Source>,
-    /// What it says.
+    /// Recording in the file.
     pub(super) recording: Recording,
 }
 
@@ -146,7 +146,7 @@ pub(super) fn load(
     Ok(Some(Arc::new(MovementFile { path, format, source, recording })))
 }
 
-/// The paths of the movement file. Who is not in it stands still.
+/// Returns the paths of the movement file. A node that is not in it stands still.
 fn from_file(
     section: Section<'_>,
     files: &Files,
@@ -174,7 +174,7 @@ fn from_file(
 }
 
 impl MovementFile {
-    /// Whether a node of the scenario has the name of one in the file.
+    /// Returns whether a node of the scenario has the name of one in the file.
     fn names_any(&self, placed: &[Placed<'_>]) -> bool {
         let known = self.by_name();
         placed.iter().any(|node| known.contains_key(node.name.as_str()))

@@ -96,7 +96,7 @@ fn check_places(nodes: &[Node]) -> Result<(), Problem> {
     }
 }
 
-/// What recorded flows name, each file once.
+/// Returns the recordings that flows name, each file once.
 fn recorded(
     scenario: Section<'_>,
     from_file: &[Node],
@@ -142,7 +142,7 @@ fn of_named_file(problem: Problem, section: Section<'_>, path: &Path) -> Problem
 /// Node numbers by name.
 type Names = BTreeMap<String, NodeId>;
 
-/// What to simulate in run `run`.
+/// Returns the specification of run `run`.
 pub(super) fn spec(whole: Whole<'_>, files: &Files, run: u64) -> Result<Spec, Problem> {
     let Whole { scenario, machines } = whole;
     let seed = scenario.get(keys::scenario::SEED);

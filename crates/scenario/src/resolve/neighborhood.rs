@@ -11,7 +11,7 @@ use hopline_queue::neighborhood_red::config::{Delivery, Guard, Incoming, Limits,
 use hopline_sim::spec::{Interface, Members, NeighborhoodSpec, NodeSpec, RadioSpec};
 use std::collections::BTreeSet;
 
-/// What a guard has.
+/// Keys of a guard.
 const GUARD_KEYS: &[&str] = &["guard_lifetime_s", "guard_spacing_s", "guard_rest_s"];
 
 /// Gives the wireless nodes of `radio` what `[neighborhood_red]` says, if there is such a section.
@@ -86,7 +86,7 @@ fn wireless(
     section.texts(key).into_iter().map(node).collect()
 }
 
-/// So large a share of the wireless nodes, drawn anew for each run; a larger share has all of a smaller one.
+/// Draws this share of the wireless nodes, anew for each run. A larger share has all nodes of a smaller one.
 fn drawn(share: f64, nodes: &[NodeSpec], seed: u64, run: u64) -> Members {
     if share >= 1.0 {
         return Members::All;
@@ -99,7 +99,7 @@ fn drawn(share: f64, nodes: &[NodeSpec], seed: u64, run: u64) -> Members {
     Members::Some(drawn.into_iter().take(count).map(|(_, id)| id).collect::<BTreeSet<_>>())
 }
 
-/// What a section says of the machine.
+/// Returns the configuration of Neighborhood RED in a section.
 pub(crate) fn config(section: &Section<'_>, data_rate_bps: u64) -> Result<Config, Problem> {
     let written_bps = section.number("bandwidth_mbps").map(|mbps| (mbps * 1e6) as u64);
     let mut config = Config::on_channel(written_bps.unwrap_or(data_rate_bps));
@@ -146,7 +146,7 @@ pub(crate) fn config(section: &Section<'_>, data_rate_bps: u64) -> Result<Config
     Ok(config)
 }
 
-/// Who writes one threshold may not know what the other is at this rate.
+/// A file that sets one threshold may have been written without knowledge of the other at this rate.
 fn thresholds(config: &Config) -> String {
     format!(
         "on a channel of {} Mb/s min_threshold_packets is {} and max_threshold_packets {}; what is not written is in \

@@ -1,4 +1,4 @@
-//! `[nodes]` and `[[node]]`: who there is and where, at the start.
+//! `[nodes]` and `[[node]]`: nodes and their positions at the start.
 
 use super::super::keys;
 use super::super::schema::Section;
@@ -19,15 +19,15 @@ pub(super) struct Placed<'a> {
     gateway: Option<(&'a str, &'a Origin)>,
     pub(super) position: Position,
     motion: Motion,
-    /// What `[[node]]` says of its movement.
+    /// Movement of a `[[node]]`.
     pub(super) waypoints: Vec<Section<'a>>,
-    /// Which node of the movement file it is, if the movement file made it.
+    /// Index of the node in the movement file, if it comes from there.
     pub(super) recorded: Option<usize>,
-    /// Where it was named, or placed.
+    /// Place in the source where it was named, or placed.
     origin: &'a Origin,
 }
 
-/// Whether the model of movement is for a node.
+/// Applicability of the mobility model to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Motion {
     /// It is, if the node has a radio.
@@ -37,7 +37,7 @@ enum Motion {
 }
 
 impl Placed<'_> {
-    /// Whether it stands where it is, however others move.
+    /// Returns whether it never moves, however other nodes move.
     pub(super) fn stands(&self) -> bool {
         self.interface == Interface::Wired || self.motion == Motion::Fixed
     }
@@ -51,7 +51,7 @@ pub(super) struct Resolved<'a> {
     pub(super) gateways: Gateways<'a>,
 }
 
-/// Who there is.
+/// Returns the nodes.
 pub(super) fn resolve<'a>(
     scenario: Section<'a>,
     files: &'a Files,

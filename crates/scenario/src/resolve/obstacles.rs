@@ -8,7 +8,7 @@ use hopline_radio::phy::obstacles::Obstacle;
 
 const OF_RECTANGLE: [&str; 4] = ["x_m", "y_m", "width_m", "height_m"];
 
-/// What stands between the nodes.
+/// Returns the obstacles between the nodes.
 pub(super) fn resolve(scenario: Section<'_>) -> Result<Vec<Obstacle>, Problem> {
     scenario.sections("obstacle").iter().map(obstacle).collect()
 }

@@ -6,7 +6,7 @@ use super::super::source::Problem;
 use super::{radio, seconds};
 use hopline_transport::pacing::Config;
 
-/// Whether a flow is paced: because its `transport` is, or because the transport's tables say so.
+/// Returns whether a flow is paced: because its `transport` is, or because the transport's tables say so.
 pub(super) fn is_paced(transport: &str, general: Section<'_>, own: Section<'_>) -> Result<bool, Problem> {
     let section = if own.has("pacing") { own } else { general };
     match section.word("pacing") {

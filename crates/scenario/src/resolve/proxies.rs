@@ -155,7 +155,7 @@ fn split(scenario: Whole<'_>, section: Section<'_>, mobile: &MobileSide) -> Resu
     Ok(config)
 }
 
-/// How long a station waits for connections that come from another.
+/// Time that a station waits for connections from another one.
 const HANDOVER: Duration = Duration::from_secs(2);
 
 /// Ends of flows beyond a machine that splits connections speak what the last hop speaks there, if that is another protocol.
@@ -179,7 +179,7 @@ pub(super) fn tell(proxies: &[ProxySpec], nodes: &[NodeSpec], flows: &mut [FlowS
     }
 }
 
-/// Whether two transports do not understand each other.
+/// Returns whether two transports cannot communicate with each other.
 const fn is_other(a: &Transport, b: &Transport) -> bool {
     !matches!(
         (a, b),

@@ -26,7 +26,7 @@ pub(super) const NS2: QueueSpec =
 /// The buffers of the Neighborhood RED paper: 66 packets.
 pub(super) const QUALNET: QueueSpec = QueueSpec { capacity: NonZeroU16::new(66).expect("not zero"), ..PLAIN };
 
-/// What a queue with RED has beside the others.
+/// Keys of a queue with RED, beside those of every queue.
 const RED_KEYS: &[&str] = &[
     "min_threshold_packets",
     "max_threshold_packets",
@@ -37,7 +37,7 @@ const RED_KEYS: &[&str] = &[
     "gentle",
     "idle_packet_ms",
 ];
-/// What queues with CoDel have beside the others.
+/// Keys of a queue with CoDel, beside those of every queue.
 const CODEL_KEYS: &[&str] = &["target_ms", "interval_ms", "packet_bytes"];
 const FQ_KEYS: &[&str] = &["flows", "quantum_bytes"];
 

@@ -15,7 +15,7 @@ use hopline_radio::phy::{self, reception::ReceptionModel};
 use hopline_radio::rate::Rate;
 use hopline_sim::spec::{AddressResolution, Interface, LossSpec, NodeSpec, PowerDraw, QueueSpec, RadioSpec};
 
-/// What the preset of `[radio]` says about everything that it covers.
+/// Settings of the preset of `[radio]`, for everything that it covers.
 struct Preset {
     phy: phy::Config,
     /// Its ranges, where they are circles.
@@ -133,7 +133,8 @@ pub(super) fn data_rate(scenario: Section<'_>) -> Result<Option<Rate>, Problem> 
     }
 }
 
-/// Known, unless DSR is to be ns-2's, whose replies and salvaged packets get lost while addresses are asked for.
+/// Returns known addresses by default, unless DSR is to be ns-2's: its replies and salvaged packets get lost
+/// while addresses are resolved.
 fn address_resolution(scenario: Section<'_>) -> AddressResolution {
     let routing = scenario.section("routing");
     let is_ns2s_dsr = routing.get(keys::of_routing::PROTOCOL) == Protocol::Dsr
@@ -142,7 +143,7 @@ fn address_resolution(scenario: Section<'_>) -> AddressResolution {
     scenario.section("radio").get(keys::radio::ADDRESS_RESOLUTION).unwrap_or(default)
 }
 
-/// What is lost between pairs of nodes, one for each direction.
+/// Returns the losses between pairs of nodes, one for each direction.
 fn losses(radio: Section<'_>, nodes: &[NodeSpec], names: &Names) -> Result<Vec<LossSpec>, Problem> {
     let mut losses: Vec<LossSpec> = Vec::new();
     for section in radio.sections("loss") {

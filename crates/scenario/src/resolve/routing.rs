@@ -12,7 +12,7 @@ use hopline_sim::spec::{FailureNotification, Interface, NodeSpec, RadioSpec, Rou
 /// Protocols that have a table of parameters.
 const PROTOCOLS: [&str; 3] = ["aodv", "olsr", "dsr"];
 
-/// How packets find their way among `nodes`.
+/// Returns the routing of packets among `nodes`.
 pub(super) fn resolve(
     section: Section<'_>,
     nodes: &[NodeSpec],
@@ -41,7 +41,7 @@ pub(super) fn resolve(
     }
 }
 
-/// What transports are told of routes.
+/// Returns the notifications about routes to transports.
 pub(super) fn failure_notification(section: Section<'_>) -> FailureNotification {
     section.get(keys::of_routing::FAILURE_NOTIFICATION)
 }

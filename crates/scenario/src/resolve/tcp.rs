@@ -134,7 +134,7 @@ fn bbr(mut bbr: BbrConfig, (general, own): (Section<'_>, Section<'_>)) -> BbrCon
     bbr
 }
 
-/// How the window comes down in recovery: a matter of SACK.
+/// Sets the reduction of the window in recovery, which needs SACK.
 fn apply_recovery(config: &mut Config, general: Section<'_>, own: Section<'_>) -> Result<(), Problem> {
     let Variant::Sack(sack) = &mut config.variant else {
         return match own.has("recovery_window") {
@@ -190,7 +190,7 @@ fn apply(config: &mut Config, section: Section<'_>) {
     apply_rto(config, section);
 }
 
-/// What finds out that a reduction was wrong.
+/// Sets the detectors of spurious reductions.
 fn apply_detectors(config: &mut Config, section: Section<'_>) {
     section.set(keys::tcp::FRTO, &mut config.spurious.frto);
     let detector = |on: bool| if on { Detector::On } else { Detector::Off };

@@ -18,7 +18,7 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) 
         "tpa-star" => Config::tpa_star(3),
         other => unreachable!("the key table knows no transport {other}"),
     };
-    // Nobody is there who could be told that a flow gave up, or start it again.
+    // There is no application that could be notified that a flow gave up, or start it again.
     (config.syn_retries, config.silence_limit) = (None, None);
     if pacing::is_paced(transport, general, own)? {
         config.pacing = Pacing::Adaptive(pacing::resolve(scenario)?);

@@ -1,4 +1,4 @@
-//! What a flow goes over.
+//! Transport of a flow.
 
 use super::super::keys;
 use super::super::own::Whole;

@@ -7,7 +7,7 @@ use super::{Names, node_named, unknown_node};
 use hopline_core::NodeId;
 use hopline_sim::spec::{HostRoute, Interface, LinkSpec, NodeSpec};
 
-/// What nodes said of their gateways: by node, the name and where it was written.
+/// Gateways that nodes name: by node, the name and its place in the source.
 pub(super) type Gateways<'a> = Vec<Option<(&'a str, &'a Origin)>>;
 
 /// Puts routes and gateways into `nodes`.

@@ -9,7 +9,7 @@ use hopline_transport::wide::Config;
 pub(super) fn resolve(scenario: Section<'_>, own: Section<'_>) -> Result<Config, Problem> {
     let general = scenario.section("wide");
     let mut config = Config::DEFAULT;
-    // Nobody is there who could be told that a flow gave up, or start it again.
+    // There is no application that could be notified that a flow gave up, or start it again.
     (config.opening_retries, config.silence.limit) = (None, None);
     for section in [general, own] {
         apply(&mut config, section);

@@ -10,7 +10,7 @@ fn door(settings: &[&str]) -> DoorConfig {
     tcp(&spec(CHAIN, &settings), 0).door.expect("tcp-door has it")
 }
 
-/// What is wrong with the chain over TCP-DOOR and these lines in `[door]`: `line:column message | help`.
+/// Returns the problem of the chain over TCP-DOOR with these lines in `[door]`: `line:column message | help`.
 #[track_caller]
 fn problem(lines: &str) -> String {
     let text = CHAIN.replace("[nodes]", &format!("transport = \"tcp-door\"\n[door]\n{lines}\n[nodes]"));

@@ -1,4 +1,4 @@
-//! Which nodes flows join.
+//! Ends of flows.
 
 use super::*;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Machines of somebody's own, by name: `own:NAME`.
+//! User-defined algorithms, by name: `own:NAME`.
 
 use super::*;
 use hopline_sim::own::{Kind, Machines, OwnLawId, Used};

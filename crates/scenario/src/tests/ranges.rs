@@ -13,7 +13,7 @@ fn pair(distance_m: f64, settings: &[&str]) -> Spec {
     spec(&text, settings)
 }
 
-/// Whether the packets arrive.
+/// Returns whether the packets arrive.
 fn reaches(distance_m: f64, preset: &str, mbps: &str, more: &[&str]) -> bool {
     let settings =
         [&[preset, mbps].map(str::to_owned)[..], &more.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()]

@@ -1,4 +1,5 @@
-//! How TCP tells losses, and that there were none: `tcp.loss_detection`, `dsack`, `frto`, `eifel`, `dsack_undo`.
+//! Loss detection of TCP, and detection of spurious losses: `tcp.loss_detection`, `dsack`, `frto`, `eifel`,
+//! `dsack_undo`.
 
 use super::*;
 use hopline_transport::tcp::{

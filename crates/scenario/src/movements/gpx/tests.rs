@@ -28,7 +28,7 @@ fn refused(tracks: &str, place: (usize, usize), message: &str) -> String {
     testing::refused(MovementFormat::Gpx, &file(tracks), place, message)
 }
 
-/// Where node `node` is so many seconds after the beginning.
+/// Returns the position of node `node` at so many seconds after the beginning.
 fn at(recording: &Recording, node: usize, seconds: u64) -> (f64, f64) {
     let position = recording.nodes[node].path.position_at(Instant::from_secs(seconds));
     (position.x_m, position.y_m)

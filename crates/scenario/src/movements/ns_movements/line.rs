@@ -6,7 +6,7 @@ use core::ops::Range;
 use hopline_core::Instant;
 use hopline_radio::mobility::{Position, SetDest};
 
-/// What a line says.
+/// Content of a line.
 pub(super) enum Statement {
     /// Nothing that moves a node: blank, a comment, `set-dist`.
     Nothing,
