@@ -1,4 +1,5 @@
-//! What it costs to seal and open full datagrams, beside the same cipher of ring alone: by turns in the same run.
+//! Cost of sealing and opening full datagrams, against the same cipher of ring alone: by turns in the same
+//! run.
 
 mod ends;
 mod ratio;
@@ -10,7 +11,7 @@ use hopline_secure::{AnswererConfig, Cipher, Method, Sealer, Session};
 use ratio::timed;
 use ring::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 
-/// What fits into 1500 bytes of IPv4, UDP and ours.
+/// Payload that fits into 1500 bytes with the headers of IPv4, UDP and this protocol.
 const PAYLOAD: usize = 1444;
 const HEADER: usize = 12;
 const DATAGRAM: usize = PAYLOAD + Sealer::OVERHEAD;

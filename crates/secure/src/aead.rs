@@ -30,7 +30,8 @@ impl Key {
         tag.as_ref().try_into().expect("both ciphers have tags of 16 bytes")
     }
 
-    /// Decrypts `content` where it stands, if nobody has changed anything. If somebody has, what stands there is undefined.
+    /// Decrypts `content` in place, if it has not been changed. If it has, the content of the buffer is
+    /// undefined afterwards.
     pub(crate) fn open(
         &self,
         number: u64,
@@ -69,7 +70,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Whoever made it does not have the key.
+/// Failed authentication: the sender does not have the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Forged;
 

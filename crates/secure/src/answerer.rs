@@ -1,4 +1,5 @@
-//! The end that is opened to: answers every message at once, sends nothing by itself, and remembers little of who has proved nothing.
+//! Responder of the handshake: answers every message at once, sends nothing by itself, and keeps little state
+//! for initiators that have not proved anything.
 
 use crate::admission::{Attempts, Failures, Rate};
 use crate::config::{AnswererConfig, ConfigError, PARAMETERS_MAX};
@@ -21,7 +22,8 @@ use hopline_wire::secure::{ConnectionId, Cookie, Kind, Message, Method, Reason, 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Answers whoever opens a connection. One input, then all outputs, as [the contract](hopline_core::machine) says.
+/// Responder, which answers the initiators of connections. One input, then all outputs, as [the
+/// contract](hopline_core::machine) says.
 #[derive(Debug)]
 pub struct Answerer {
     config: AnswererConfig,
@@ -40,7 +42,7 @@ pub struct Answerer {
     refusals: Refusals,
 }
 
-/// What an answerer tells.
+/// Event of a responder.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "moved once, when a connection is made")]
 pub enum AnswererEvent {
@@ -48,23 +50,24 @@ pub enum AnswererEvent {
     Accepted(Accepted),
     /// The opener of this connection does not know that it was accepted: send it a sealed datagram, be it empty.
     Unproven(ConnectionId),
-    /// Somebody is there whose key is not among those that are trusted.
+    /// An initiator has a key that is not trusted.
     Stranger {
-        /// Where.
+        /// Address of the initiator.
         address: SocketAddr,
-        /// Who it is.
+        /// Public key of the initiator.
         key: PublicKey,
     },
 }
 
-/// A connection that somebody has opened.
+/// A connection that an initiator has opened.
 #[derive(Debug)]
 pub struct Accepted {
-    /// What the handshake came to.
+    /// Result of the handshake.
     pub established: Established,
-    /// Where the opener is: it has received there.
+    /// Address of the initiator, which has received there.
     pub address: SocketAddr,
-    /// Where the datagram came from that completed the handshake: nearly always the same address. If it is another, [`Paths`](crate::Paths) has to be told.
+    /// Source address of the datagram that completed the handshake: nearly always the same address. If it is
+    /// another, [`Paths`](crate::Paths) has to be notified.
     pub from: SocketAddr,
     /// The first sealed datagram, if it was that which completed the handshake.
     pub first: Option<Initial>,
@@ -75,7 +78,7 @@ pub struct Accepted {
 pub struct Initial {
     /// Its number: not always zero, since earlier ones may be lost.
     pub number: u64,
-    /// What was sealed.
+    /// Decrypted payload.
     pub payload: Bytes,
 }
 
@@ -143,13 +146,13 @@ impl Answerer {
         self.waiting.contains(address)
     }
 
-    /// Whether a handshake is under way whose opener sends to this id.
+    /// Returns whether a handshake is in progress with an initiator that sends to this id.
     #[must_use]
     pub fn awaits(&self, id: ConnectionId) -> bool {
         self.table.contains(id)
     }
 
-    /// What was made nothing of, and why.
+    /// Returns the numbers of refused datagrams, by reason.
     #[must_use]
     pub const fn refusals(&self) -> &Refusals {
         &self.refusals
@@ -200,7 +203,7 @@ impl Answerer {
         self.events.pop_front()
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns the time at which to call [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let deferred = (!self.waiting.is_empty()).then(|| self.rate.next_release()).flatten();

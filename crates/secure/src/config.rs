@@ -10,8 +10,8 @@ pub const PARAMETERS_MAX: usize = 256;
 /// Of a session. Both ends must have the same [`rekey_after`](Self::rekey_after): it is part of what the handshake proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionConfig {
-    /// How many numbers behind the highest a datagram may be. Numbers, a multiple of 64, 1024 to 65,536; default 4096. Costs a bit each.
-    /// Reordering by more is loss.
+    /// Replay window: largest distance of a datagram's number behind the highest one. A multiple of 64, 1024
+    /// to 65,536; default 4096. It costs a bit for each number. A datagram reordered by more is lost.
     pub window: u32,
     /// After how many numbers the key changes. [`window`](Self::window) to 2²³ (RFC 9001 §6.6, AES-GCM); default 2²⁰: 1.5 GB of full datagrams.
     pub rekey_after: u64,
@@ -27,7 +27,7 @@ impl Default for SessionConfig {
 }
 
 impl SessionConfig {
-    /// Whether all is within its range.
+    /// Checks that all values are within their ranges.
     ///
     /// # Errors
     /// What is not.
@@ -50,15 +50,16 @@ impl SessionConfig {
 pub struct OpenerConfig {
     /// Versions of TPA-wide that the transport speaks; default 1.
     pub versions: Versions,
-    /// What datagrams are sealed with; default AES-256-GCM. Where the processor has no instructions for AES, ChaCha20-Poly1305 is faster.
+    /// Cipher of the datagrams; default AES-256-GCM. Where the processor has no instructions for AES,
+    /// ChaCha20-Poly1305 is faster.
     pub cipher: Cipher,
     /// Of the session.
     pub session: SessionConfig,
-    /// How long the first answer is waited for; each further one twice as long. 10 ms to 60 s; default 400 ms.
+    /// Time to wait for the first answer. It doubles with each further one. 10 ms to 60 s; default 400 ms.
     pub first_wait: Duration,
     /// The longest wait for an answer. At least [`first_wait`](Self::first_wait), up to 60 s; default 3 s.
     pub longest_wait: Duration,
-    /// How often a message is sent before its sender gives up. 1 to 100; default 10: 25 s.
+    /// Number of times that a message is sent before its sender gives up. 1 to 100; default 10: 25 s.
     pub tries: u8,
 }
 
@@ -76,7 +77,7 @@ impl Default for OpenerConfig {
 }
 
 impl OpenerConfig {
-    /// Whether all is within its range.
+    /// Checks that all values are within their ranges.
     ///
     /// # Errors
     /// What is not.
@@ -132,7 +133,7 @@ impl Default for AnswererConfig {
 }
 
 impl AnswererConfig {
-    /// Whether all is within its range.
+    /// Checks that all values are within their ranges.
     ///
     /// # Errors
     /// What is not.
@@ -155,9 +156,10 @@ impl AnswererConfig {
 /// Of the validation of paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathConfig {
-    /// How long the first response is waited for; each further one twice as long. 10 ms to 60 s; default 300 ms. Three round trips are right.
+    /// Time to wait for the first response. It doubles with each further one. 10 ms to 60 s; default 300 ms.
+    /// Three round trips are right.
     pub first_wait: Duration,
-    /// How often an address is challenged. 1 to 20; default 5: 9 s.
+    /// Number of challenges to an address. 1 to 20; default 5: 9 s.
     pub tries: u8,
 }
 
@@ -168,7 +170,7 @@ impl Default for PathConfig {
 }
 
 impl PathConfig {
-    /// Whether all is within its range.
+    /// Checks that all values are within their ranges.
     ///
     /// # Errors
     /// What is not.
@@ -201,7 +203,7 @@ pub enum ConfigError {
         "keys change after as many numbers as the replay window has ({window}) up to 2^23, not after {after}"
     )]
     RekeyAfter {
-        /// What was set.
+        /// The configured value.
         after: u64,
         /// The window.
         window: u32,
@@ -215,9 +217,9 @@ pub enum ConfigError {
     /// `first_wait`, `longest_wait`.
     #[error("waits are from 10 ms to 60 s, the first no longer than the longest; not {first} and {longest}")]
     Wait {
-        /// What was set.
+        /// The configured value.
         first: Duration,
-        /// What was set.
+        /// The configured value.
         longest: Duration,
     },
     /// `tries`.

@@ -9,7 +9,7 @@ use hopline_core::{Duration, Instant};
 use hopline_wire::secure::{COOKIE_LEN, Cookie};
 use siphasher::sip128::{Hasher128, SipHasher24};
 
-/// How long a cookie can be redeemed: at least this, at most twice this.
+/// Lifetime of a cookie: at least this, at most twice this.
 const LIFETIME: Duration = Duration::from_secs(30);
 
 /// The key of cookies, and of what names a first message.
@@ -18,7 +18,7 @@ pub(crate) struct Baker {
     key: [u8; 16],
 }
 
-/// What names a first message from an address.
+/// Digest that identifies a first message from an address.
 pub(crate) type Digest = u128;
 
 impl Baker {
@@ -52,7 +52,7 @@ impl Baker {
         self.of_epoch(epoch(now), digest)
     }
 
-    /// Whether `cookie` was given for this first message, lately.
+    /// Returns whether `cookie` was given for this first message recently.
     pub(crate) fn gave(&self, now: Instant, digest: Digest, cookie: &Cookie) -> bool {
         let this = epoch(now);
         [Some(this), this.checked_sub(1)].into_iter().flatten().any(|epoch| {

@@ -1,12 +1,12 @@
-//! How an end proves who it is, and whom it believes.
+//! Credentials of an end, and the keys of peers that it trusts.
 
 use crate::keys::{Fingerprint, PreSharedKey, PrivateKey, PublicKey};
 use hopline_wire::secure::Method;
 
-/// How an end proves who it is. Both ends must have the same kind.
+/// Credentials by which an end proves its identity. Both ends must have the same kind.
 #[derive(Clone, Debug)]
 pub enum Credentials {
-    /// By a secret that both have: `Noise_NNpsk0`. Whoever has it may be either end.
+    /// A secret that both have: `Noise_NNpsk0`. Any holder of it may be either end.
     Shared(PreSharedKey),
     /// By a key of its own: `Noise_XX`.
     Keys {
@@ -17,12 +17,13 @@ pub enum Credentials {
     },
 }
 
-/// Whose public keys are believed.
+/// Public keys that are trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Anyone's: whoever drives the machine looks at [`Established::peer`](crate::Established::peer) before it believes anything that comes.
+    /// All keys: the caller checks [`Established::peer`](crate::Established::peer) before it trusts anything
+    /// that arrives.
     Anyone,
-    /// Only these. Who has another is a counted stranger.
+    /// Only these. A peer with another key is counted as a stranger.
     Only(Vec<PublicKey>),
     /// Only the one with this fingerprint.
     Fingerprint(Fingerprint),
@@ -43,7 +44,7 @@ impl Credentials {
         !matches!(self, Self::Keys { trust: Trust::Anyone, .. })
     }
 
-    /// Whether who has `peer` is believed.
+    /// Returns whether a peer with the key `peer` is trusted.
     pub(crate) fn believes(&self, peer: Option<PublicKey>) -> bool {
         match (self, peer) {
             (Self::Shared(_), _) | (Self::Keys { trust: Trust::Anyone, .. }, Some(_)) => true,

@@ -3,13 +3,13 @@
 use core::fmt;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// What separates our use of a seed from all others (`blake3::derive_key`).
+/// Context that separates this use of a seed from all others (`blake3::derive_key`).
 const CONTEXT: &str = "hopline 2026-11-25 encryption layer, randomness";
 
 /// The same of seeds that follow from a seed.
 const CHILD_CONTEXT: &str = "hopline 2026-11-25 encryption layer, seed of a seed";
 
-/// 32 bytes that nobody can predict, each seed used once: equal seeds give equal keys. Wiped when dropped, not shown.
+/// 32 unpredictable bytes, each seed used once: equal seeds give equal keys. Wiped when dropped, not shown.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct Seed([u8; 32]);
 

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// A handshake under way.
 #[derive(Debug)]
 pub(crate) struct HalfOpen {
-    /// Where the first message came from, and the second one went.
+    /// Source address of the first message, and destination of the second one.
     pub(crate) address: SocketAddr,
     pub(crate) proven: Proven,
     pub(crate) digest: Digest,
@@ -32,7 +32,7 @@ impl HalfOpen {
     }
 }
 
-/// Whether an opener has shown that it receives at its address.
+/// Proof that an initiator receives at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Proven {
     /// It came with a cookie from a host at which a trusted peer was lately.
@@ -43,13 +43,14 @@ pub(crate) enum Proven {
     No,
 }
 
-/// What completes a handshake.
+/// Message that completes a handshake.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all handshakes of an answerer are of the same method")]
 pub(crate) enum Awaits {
     /// The third message, of public keys.
     Third { handshake: Handshake, version: u8, opener: ConnectionId, suite: Suite },
-    /// The first sealed datagram, under a shared key: whoever has recorded a first message and plays it cannot seal one.
+    /// The first sealed datagram, under a shared key: an attacker that replays a recorded first message
+    /// cannot seal one.
     Sealed(Established),
 }
 
@@ -118,8 +119,8 @@ impl Table {
         self.all.insert(id, (number, half_open));
     }
 
-    /// If the table is full, gives up one handshake: the oldest whose opener has not shown that it receives at its address, or else the
-    /// oldest of the heaviest prefix. Returns whether one was given up.
+    /// If the table is full, gives up one handshake: the oldest with an initiator that has not shown that it
+    /// receives at its address, or else the oldest of the heaviest prefix. Returns whether one was given up.
     pub(crate) fn make_room(&mut self) -> bool {
         if !self.limit.is_full() {
             return false;
@@ -143,7 +144,7 @@ impl Table {
         Some(gone)
     }
 
-    /// Takes out one whose handshake is complete; as many are remembered as may be under way.
+    /// Removes a handshake that is complete. As many completed ones are remembered as may be in progress.
     pub(crate) fn accept(&mut self, id: ConnectionId) -> Option<HalfOpen> {
         let accepted = self.remove(id)?;
         self.accepted.push_back((accepted.begun + self.patience, id, accepted.digest));
@@ -158,17 +159,17 @@ impl Table {
         self.limit.remember(address.ip());
     }
 
-    /// Whether the handshake that answers to `id` was completed lately.
+    /// Returns whether the handshake that answers to `id` was completed recently.
     pub(crate) fn was_accepted(&self, id: ConnectionId) -> bool {
         self.accepted.iter().any(|(_, accepted, _)| *accepted == id)
     }
 
-    /// Whether the handshake that this first message began was completed lately.
+    /// Returns whether the handshake that this first message began was completed recently.
     pub(crate) fn was_begun_by(&self, digest: Digest) -> bool {
         self.accepted.iter().any(|(_, _, accepted)| *accepted == digest)
     }
 
-    /// When something expires.
+    /// Returns the time of the next expiry.
     pub(crate) fn next_expiry(&self) -> Option<Instant> {
         let first = self.oldest().map(|(begun, _)| begun + self.patience());
         let accepted = self.accepted.iter().map(|(until, ..)| *until).min();

@@ -1,9 +1,10 @@
 //! The encryption of TPA-wide, between a socket and a transport: handshakes by Noise, sealed datagrams, validation of paths, and keys that people
 //! can handle.
 //!
-//! Nothing here opens a socket, reads a clock or a file, or asks the operating system for randomness: time, bytes and
-//! [seeds](Seed) are handed in. Whoever drives it looks at [`Kind::of`](hopline_wire::secure::Kind) each datagram and gives it to the [`Opener`], the
-//! [`Answerer`], or the [`Session`] whose connection id it bears. `docs/protocols/secure.md` has the whole protocol.
+//! Nothing here opens a socket, reads a clock or a file, or asks the operating system for randomness: time,
+//! bytes and [seeds](Seed) are handed in. The caller looks at [`Kind::of`](hopline_wire::secure::Kind) each
+//! datagram and gives it to the [`Opener`], the [`Answerer`], or the [`Session`] with the connection id that
+//! it bears. `docs/protocols/secure.md` has the whole protocol.
 //!
 //! ```
 //! # use bytes::Bytes;

@@ -31,14 +31,14 @@ pub(crate) const BESIDE_THIRD: usize = 48 + 16;
 /// Most times in a second that a handshake is made once more.
 const REMAKES: u32 = 8;
 
-/// Which end of a handshake.
+/// Role of an end in a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Opener,
     Answerer,
 }
 
-/// What a handshake follows from.
+/// Inputs of a handshake.
 #[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) role: Role,
@@ -63,7 +63,7 @@ enum State {
     Spoilt,
 }
 
-/// What was done.
+/// Completed step of a handshake.
 enum Step {
     /// This payload was written.
     Wrote(Bytes),
@@ -102,7 +102,7 @@ impl Handshake {
         let mut message = vec![0; BESIDE + payload.len()];
         let written = self.clean().write_message(&payload, &mut message);
         let Ok(len) = written else {
-            // An exchange with a key of small order, which nobody has.
+            // An exchange with a key of small order, which no honest peer has.
             self.state = State::Spoilt;
             return Err(Unauthentic);
         };
@@ -216,7 +216,8 @@ const fn name(suite: Suite) -> &'static str {
     }
 }
 
-/// What Noise computes with: ciphers and hash by ring, X25519 by curve25519-dalek, and nothing random but what follows from the seed.
+/// Cryptographic primitives of Noise: ciphers and hash by ring, X25519 by curve25519-dalek, and all
+/// randomness derived from the seed.
 struct Primitives {
     seed: Seed,
 }

@@ -4,7 +4,8 @@
 const HALF: u64 = 1 << 31;
 const SPAN: u64 = 1 << 32;
 
-/// The number whose low half is `low`, the nearest to the one that is expected after `highest` (RFC 9000, appendix A.3).
+/// Returns the number with the low half `low` that is nearest to the one expected after `highest` (RFC 9000,
+/// appendix A.3).
 pub(crate) fn rebuild(low: u32, highest: Option<u64>) -> u64 {
     let expected = highest.map_or(0, |highest| highest.saturating_add(1));
     let candidate = (expected & !(SPAN - 1)) | u64::from(low);

@@ -15,11 +15,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// How often a message is sent at once because cookies came, before its timer must run out.
+/// Number of times that a message is sent at once because cookies came, before its timer must run out.
 const COOKIES_PER_WAIT: u8 = 3;
 
-/// After something that nobody proves (a refusal, a stranger's answer) a handshake goes on for this many tries: whoever listens to a radio can say such
-/// things, and the right answer may yet come.
+/// Number of tries for which a handshake goes on after an unauthenticated hint, such as a refusal or a
+/// stranger's answer. An attacker that listens to the radio can forge such hints, and the right answer may
+/// yet come.
 const TRIES_AFTER_HINT: u8 = 2;
 
 /// Opens a connection. One input, then all outputs, as [the contract](hopline_core::machine) says.
@@ -34,12 +35,12 @@ pub struct Opener {
     first: Bytes,
     cookie: Option<Cookie>,
     state: State,
-    /// When the message is sent again, and how often it may be.
+    /// Time at which the message is sent again.
     again_at: Instant,
     wait: Duration,
     tries_left: u8,
     cookies_left: u8,
-    /// When the first message was sent, if it was sent once (Karn's rule).
+    /// Time at which the first message was sent, if it was sent once (Karn's rule).
     sent_once_at: Option<Instant>,
     /// The time until a cookie came. An answerer under load gives it at once, and may defer its second message.
     cookie_round_trip: Option<Duration>,
@@ -59,7 +60,7 @@ enum State {
     Over,
 }
 
-/// What an opener tells.
+/// Event of an initiator.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "moved once, when a connection is made")]
 pub enum OpenerEvent {
@@ -70,24 +71,24 @@ pub enum OpenerEvent {
     Failed(Failure),
 }
 
-/// Why a connection was not opened.
+/// Reason that a connection was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Failure {
-    /// Nobody answers: nobody is there, or its shared key is another.
+    /// No peer answers: there is none, or its shared key is another.
     #[error("no answer: nobody is there, or the shared keys differ")]
     NoAnswer,
-    /// Somebody refused, and whether it was the answerer nobody knows.
+    /// A refusal arrived. It is not authenticated, so it need not be from the responder.
     #[error("refused: {}; it speaks versions {} to {}", match reason {
         Reason::Version => "there is no common version",
         Reason::Method => "one end has a shared key, the other a key of its own",
     }, versions.oldest, versions.newest)]
     Refused {
-        /// Why.
+        /// Reason for the refusal.
         reason: Reason,
-        /// What it speaks.
+        /// Versions that the responder speaks.
         versions: Versions,
     },
-    /// Somebody with another key answered.
+    /// A peer with another key answered.
     #[error("somebody else answered, whose fingerprint is {}", .0.fingerprint())]
     WrongPeer(PublicKey),
     /// The last message was sent, and nothing shows that it came.
@@ -98,8 +99,8 @@ pub enum Failure {
 }
 
 impl Opener {
-    /// Opens a connection; drain the outputs. `parameters` is what the peer's transport is to know; nobody else sees it, except that with a shared key
-    /// whoever learns that key later can read it.
+    /// Opens a connection; drain the outputs. `parameters` is for the peer's transport and is encrypted. With
+    /// a shared key, however, an attacker that learns that key later can read it.
     ///
     /// # Errors
     /// A setting out of its range, or more than 256 bytes of parameters.
@@ -163,7 +164,7 @@ impl Opener {
         self.local
     }
 
-    /// What was made nothing of, and why.
+    /// Returns the numbers of refused datagrams, by reason.
     #[must_use]
     pub const fn refusals(&self) -> &Refusals {
         &self.refusals
@@ -217,7 +218,7 @@ impl Opener {
         self.events.pop_front()
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns the time at which to call [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         (!matches!(self.state, State::Over)).then_some(self.again_at)
@@ -343,7 +344,8 @@ impl Opener {
             && answer.parameters.len() <= PARAMETERS_MAX
     }
 
-    /// Somebody says so. If nothing better comes, it is why there is no connection.
+    /// Records an unauthenticated hint of a failure. If nothing better comes, it is the reason that there is
+    /// no connection.
     fn suspect(&mut self, failure: Failure) {
         self.hint = Some(failure);
         self.tries_left = self.tries_left.min(TRIES_AFTER_HINT);
@@ -370,7 +372,8 @@ impl Answer {
     }
 }
 
-/// What both ends hash before all messages, so that whoever changes any of it is found out.
+/// Returns the prologue that both ends hash before all messages, so that a change by an attacker to any part
+/// of it is detected.
 pub(crate) fn prologue(suite: Suite, versions: Versions, opener: ConnectionId, rekey_after: u64) -> Bytes {
     let mut prologue = b"TPA-wide".to_vec();
     prologue.extend_from_slice(&[suite.byte(), versions.newest, versions.oldest]);
@@ -379,7 +382,7 @@ pub(crate) fn prologue(suite: Suite, versions: Versions, opener: ConnectionId, r
     prologue.into()
 }
 
-/// A connection id that nobody can predict.
+/// Draws an unpredictable connection id.
 pub(crate) fn draw_id(entropy: &mut Entropy) -> ConnectionId {
     loop {
         if let Some(id) = ConnectionId::new(entropy.bytes()) {

@@ -1,4 +1,5 @@
-//! Where the peer is: a new address is used once it has shown that the peer receives there (RFC 9000 §8.2, §9).
+//! Address of the peer. A new address is used once it has shown that the peer receives there (RFC 9000 §8.2,
+//! §9).
 
 use crate::config::{ConfigError, PathConfig};
 use crate::entropy::{Entropy, Seed};
@@ -14,13 +15,15 @@ const CANDIDATES: usize = 4;
 /// Most responses that wait to be sent.
 const RESPONSES: usize = 4;
 
-/// How many times as much as came from an address is sent there before it is validated (RFC 9000 §8.1).
+/// Anti-amplification limit: multiple of the bytes received from an address that may be sent there before it
+/// is validated (RFC 9000 §8.1).
 const AMPLIFICATION: u64 = 3;
 
 /// The least that a datagram with a control frame takes.
 const LEAST: u64 = (Sealer::OVERHEAD + CONTROL_LEN) as u64;
 
-/// The addresses of a peer. Only what [`Unsealer::open`](crate::Unsealer::open) has opened may be told to it, so that nobody else can move a connection.
+/// Addresses of a peer. Record only datagrams that [`Unsealer::open`](crate::Unsealer::open) has opened, so
+/// that no attacker can move a connection.
 #[derive(Debug)]
 pub struct Paths {
     config: PathConfig,
@@ -40,36 +43,36 @@ struct Candidate {
     sent: u64,
     tries_left: u8,
     wait: Duration,
-    /// When it is challenged (again), or given up.
+    /// Time of the next challenge, or of giving up.
     due: Instant,
-    /// When it was challenged last.
+    /// Time of the last challenge.
     challenged_at: Option<Instant>,
-    /// When it was challenged, if it was once.
+    /// Time of the challenge, if there was one only.
     challenged_once_at: Option<Instant>,
 }
 
-/// What became of an address.
+/// Event of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathEvent {
     /// The peer receives there: from now on everything is sent there.
     Moved {
-        /// Where it was.
+        /// Former address.
         from: SocketAddr,
-        /// Where it is.
+        /// New address.
         to: SocketAddr,
         /// A round trip on the new path, if one was measured.
         round_trip: Option<Duration>,
     },
     /// The peer did not show that it receives there.
     Abandoned {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why.
+        /// Reason for giving it up.
         reason: Abandoned,
     },
 }
 
-/// Why an address was given up.
+/// Reason that an address was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Abandoned {
     /// All challenges were in vain.
@@ -97,7 +100,7 @@ impl Paths {
         })
     }
 
-    /// Where everything but control frames is sent.
+    /// Returns the address to which everything but control frames is sent.
     #[must_use]
     pub const fn active(&self) -> SocketAddr {
         self.active
@@ -112,7 +115,8 @@ impl Paths {
     pub fn heard(&mut self, now: Instant, from: SocketAddr, len: usize, order: Order) {
         if from == self.active {
             if order == Order::Newest {
-                // RFC 9000 §9.3.3: whoever has copied datagrams to move us cannot keep the peer from going on where it is.
+                // RFC 9000 §9.3.3: an attacker that has copied datagrams to move us cannot keep the peer from
+                // going on at its address.
                 self.abandon_all(Abandoned::Returned);
             }
         } else if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.address == from)
@@ -197,13 +201,13 @@ impl Paths {
         self.events.extend(told);
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns the time at which to call [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.candidates.iter().map(|candidate| candidate.due).min()
     }
 
-    /// What became of an address.
+    /// Returns the next event of an address.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<PathEvent> {
         self.events.pop_front()

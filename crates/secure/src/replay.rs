@@ -1,4 +1,4 @@
-//! Which numbers have come: each is taken once, and those too far behind the highest not at all.
+//! Replay window: each number is accepted once, and numbers too far behind the highest not at all.
 
 /// Numbers in a word.
 const WORD: u64 = 64;
@@ -13,7 +13,7 @@ pub(crate) struct Window {
     highest: Option<u64>,
 }
 
-/// Whether a number may be taken.
+/// Position of a number relative to the replay window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Higher than all before.
@@ -39,7 +39,7 @@ impl Window {
         self.highest
     }
 
-    /// Where `number` stands.
+    /// Returns the position of `number`.
     pub(crate) fn place(&self, number: u64) -> Place {
         let Some(highest) = self.highest else { return Place::Newest };
         if number > highest {

@@ -1,5 +1,5 @@
-//! How an end that has lost its connections tells their peers: by a token that it gave each of them in the handshake, and can compute again
-//! (RFC 9000 §10.3 has the idea).
+//! Stateless reset. An end that has lost its connections notifies their peers by a token that it gave each of
+//! them in the handshake, and can compute again (the idea is that of RFC 9000 §10.3).
 
 use crate::config::{ConfigError, PARAMETERS_MAX};
 use crate::keys::PrivateKey;
@@ -9,11 +9,11 @@ use core::net::{IpAddr, SocketAddr};
 use hopline_wire::secure::{ConnectionId, TOKEN_LEN, Token};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-/// What separates keys of tokens from all other hashes (`blake3::derive_key`).
+/// Context that separates keys of tokens from all other hashes (`blake3::derive_key`).
 const CONTEXT: &str = "hopline 2026-11-27 tokens of lost connections";
 
-/// Secret from which tokens follow: the same before and after the loss, and known to one end alone, at one address and port. Whoever else has it can end connections. Not
-/// shown, and wiped when dropped.
+/// Secret from which tokens are derived: the same before and after the loss, and known to one end alone, at
+/// one address and port. Any other holder can end connections. Not shown, and wiped when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct ResetKey([u8; 32]);
 
@@ -42,14 +42,15 @@ impl ResetKey {
         key
     }
 
-    /// What shows that the connection with this id, of our choice, is not known any more.
+    /// Returns the token that shows that the connection with this id, chosen by this end, is not known any
+    /// more.
     #[must_use]
     pub fn token(&self, id: ConnectionId) -> Token {
         let hash = blake3::keyed_hash(&self.0, &id.bytes());
         *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")
     }
 
-    /// Whether two tokens are the same. Time tells nothing of where they differ.
+    /// Returns whether two tokens are equal. The comparison takes constant time.
     #[must_use]
     pub fn same(one: &Token, other: &Token) -> bool {
         (0..TOKEN_LEN).fold(0, |differs, at| differs | (one[at] ^ other[at])) == 0
@@ -62,12 +63,13 @@ impl fmt::Debug for ResetKey {
     }
 }
 
-/// What an end tells the peer's transport in the handshake: parameters, and behind them, where there is a key, the token of the connection.
+/// Announcement of an end to the peer's transport in the handshake: parameters, and behind them, where there
+/// is a key, the token of the connection.
 #[derive(Clone, Debug)]
 pub struct Announcement {
     /// Parameters of the transport.
     pub parameters: Bytes,
-    /// What tokens follow from.
+    /// Key from which tokens are derived.
     pub resets: Option<ResetKey>,
 }
 

@@ -1,4 +1,4 @@
-//! A connection whose handshake is over: datagrams are sealed and opened where they stand.
+//! A connection after the handshake: datagrams are sealed and opened in place.
 
 use crate::aead::{KEY_LEN, Key};
 use crate::config::SessionConfig;
@@ -18,16 +18,17 @@ const NUMBER_MAX: u64 = (1 << 62) - 1;
 /// After so many forged datagrams a session opens nothing more: the least that any cipher of ours stands (RFC 9001 §6.6, ChaCha20-Poly1305).
 const FORGED_MAX: u64 = 1 << 36;
 
-/// What a handshake came to.
+/// Result of a handshake.
 #[derive(Debug)]
 pub struct Established {
     /// Seals and opens.
     pub session: Session,
     /// The version of TPA-wide that both speak.
     pub version: u8,
-    /// What the peer's transport has said in the handshake, authentic: at most [`PARAMETERS_MAX`](crate::PARAMETERS_MAX) bytes.
+    /// Transport parameters of the peer from the handshake, authentic: at most
+    /// [`PARAMETERS_MAX`](crate::PARAMETERS_MAX) bytes.
     pub parameters: Bytes,
-    /// Who the peer is; none with a shared key.
+    /// Public key of the peer; none with a shared key.
     pub peer: Option<PublicKey>,
     /// The same at both ends, and of this handshake alone (Noise §11.2, channel binding). It is no secret.
     pub binding: [u8; 32],
@@ -38,9 +39,9 @@ pub struct Established {
 /// Both directions of a connection.
 #[derive(Debug)]
 pub struct Session {
-    /// What goes out.
+    /// Sealer of outgoing datagrams.
     pub sealer: Sealer,
-    /// What comes in.
+    /// Unsealer of incoming datagrams.
     pub unsealer: Unsealer,
 }
 
@@ -71,7 +72,7 @@ pub struct Sealer {
     rekey_at: u64,
 }
 
-/// Why nothing was sealed.
+/// Reason that nothing was sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SealError {
     /// The buffer has no room for a header and a tag.
@@ -162,13 +163,13 @@ pub struct Unsealer {
 pub struct Opened<'d> {
     /// Its number.
     pub number: u64,
-    /// Whether all that came before have lower ones.
+    /// Position among the datagrams that have arrived.
     pub order: Order,
-    /// What was sealed.
+    /// Decrypted payload.
     pub payload: &'d mut [u8],
 }
 
-/// Where a datagram stands among those that have come.
+/// Position of a datagram among those that have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
     /// Its number is higher than all others.
@@ -193,7 +194,7 @@ impl Unsealer {
         self.local
     }
 
-    /// What was not opened, and why.
+    /// Returns the numbers of rejected datagrams, by reason.
     #[must_use]
     pub const fn rejections(&self) -> &Rejections {
         &self.rejections
@@ -243,7 +244,7 @@ struct Keys {
     /// Of the generation before, for what comes late. The window is not wider than a generation.
     previous: Option<Key>,
     current: Key,
-    /// Made in advance, so that who forges datagrams cannot have it made again and again.
+    /// Derived in advance, so that an attacker with forged datagrams cannot have it derived again and again.
     next: Key,
 }
 

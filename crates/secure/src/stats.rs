@@ -1,4 +1,4 @@
-//! What was dropped, and why.
+//! Counters of dropped datagrams, by reason.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ pub trait Cause: Copy + fmt::Debug + 'static {
     fn index(self) -> usize;
 }
 
-/// How often each of `N` reasons occurred.
+/// Number of times that each of `N` reasons occurred.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Counts<D: Cause, const N: usize> {
     counts: [u64; N],
@@ -19,13 +19,13 @@ pub struct Counts<D: Cause, const N: usize> {
 }
 
 impl<D: Cause, const N: usize> Counts<D, N> {
-    /// How often `reason` occurred.
+    /// Returns the number of times that `reason` occurred.
     #[must_use]
     pub fn of(&self, reason: D) -> u64 {
         self.counts[reason.index()]
     }
 
-    /// How much was dropped, for whatever reason.
+    /// Returns the total number of drops, for all reasons.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
@@ -36,7 +36,7 @@ impl<D: Cause, const N: usize> Counts<D, N> {
         self.counts[reason.index()] += 1;
     }
 
-    /// What others have counted counts here, too.
+    /// Adds the counters of `others`.
     pub fn merge(&mut self, others: &Self) {
         self.counts.iter_mut().zip(&others.counts).for_each(|(count, more)| *count += more);
     }
@@ -79,7 +79,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Why a sealed datagram was not opened.
+    /// Reason that a sealed datagram was not opened.
     Rejection, Rejections;
     /// Too short for a header and a tag.
     Truncated,
@@ -91,14 +91,14 @@ reasons! {
     TooOld,
     /// Its number is more than a change of keys ahead.
     TooFarAhead,
-    /// Whoever made it does not have the key, or somebody has changed it.
+    /// The sender does not have the key, or an attacker has changed the datagram.
     Forged,
     /// More forged ones have come than the cipher stands (RFC 9001 §6.6). The connection is over.
     Worn,
 }
 
 reasons! {
-    /// Why an opener or an answerer made nothing of a datagram.
+    /// Reason that an initiator or a responder refused a datagram.
     Refused, Refusals;
     /// Not a message, or not one for this end.
     Malformed,
@@ -106,11 +106,11 @@ reasons! {
     Unknown,
     /// It makes no sense at this point: a repetition, or later than what it opens.
     Late,
-    /// Whoever made it has another key, or somebody has changed it.
+    /// The sender has another key, or an attacker has changed the datagram.
     Unauthentic,
     /// Authentic, and not what the protocol allows: versions, a connection id, the length of parameters.
     Improper,
-    /// From somebody whose public key is not among those that are trusted.
+    /// From a peer with a public key that is not trusted.
     Stranger,
     /// The methods differ.
     Method,
@@ -118,7 +118,7 @@ reasons! {
     Version,
     /// It came without a valid cookie when one was needed; it was answered by one.
     Cookie,
-    /// More first messages came than are answered. Whoever sends it again soon is answered.
+    /// More first messages came than are answered. An initiator that sends it again soon is answered.
     Unanswered,
     /// As many handshakes had begun lately as may, and this one found no room in time, or gave way in the queue.
     Full,

@@ -8,10 +8,10 @@ use hopline_secure::{
     OpenerConfig, OpenerEvent, PreSharedKey, PrivateKey, Sealer, Seed, Trust,
 };
 
-/// Where an opener is.
+/// Address of an initiator.
 pub(crate) const ADDRESS: ([u8; 4], u16) = ([10, 0, 0, 1], 1000);
 
-/// What an opener and an answerer prove themselves by.
+/// Returns the credentials of an initiator and a responder.
 pub(crate) fn credentials(method: Method) -> [Credentials; 2] {
     match method {
         Method::SharedKey => [(); 2].map(|()| Credentials::Shared(PreSharedKey::new([7; 32]))),

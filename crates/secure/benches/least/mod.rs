@@ -1,4 +1,4 @@
-//! The least time that something takes: whoever else uses the machine makes it longer, and nothing makes it shorter.
+//! Least time that something takes. Other load on the machine makes it longer, and nothing makes it shorter.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! How much longer one thing takes than another, by turns in the same run.
+//! Ratio of the times of two operations, measured by turns in the same run.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -7,7 +7,8 @@ const ROUNDS: usize = 400;
 /// Of each in a round.
 const COUNT: u64 = 256;
 
-/// Does both by turns and prints the least time of each, and the median of the ratios of neighbours: whoever else uses the machine slows down both.
+/// Does both by turns and prints the least time of each, and the median of the ratios of neighbours: other
+/// load on the machine slows down both.
 #[expect(clippy::print_stdout, reason = "a benchmark says what it measured")]
 pub(crate) fn print(
     what: &str,
@@ -30,7 +31,7 @@ pub(crate) fn print(
     );
 }
 
-/// How long it takes.
+/// Returns the duration of `work`.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads a clock")]
 pub(crate) fn timed(work: impl FnOnce()) -> Duration {
     let start = Instant::now();

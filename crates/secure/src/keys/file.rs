@@ -6,7 +6,7 @@ use core::fmt::Write;
 use core::ops::Range;
 use zeroize::Zeroizing;
 
-/// What a file of one key holds.
+/// Kind of key in a file of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A private key.
@@ -16,7 +16,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// What `text` looks like: a private key says that it is one.
+    /// Returns the kind of key that `text` seems to hold: a private key says that it is one.
     #[must_use]
     pub fn of(text: &str) -> Self {
         if words(text).any(|span| text[span].starts_with(PRIVATE)) { Self::Private } else { Self::Shared }

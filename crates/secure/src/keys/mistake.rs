@@ -1,22 +1,22 @@
-//! What is wrong with a file of keys.
+//! Errors in a file of keys.
 
 use core::fmt;
 use core::ops::Range;
 
-/// What is wrong in a text, where, and what would be right.
+/// An error in a text: its place, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// The bytes of the text that are wrong.
     pub span: Range<usize>,
-    /// What is wrong with them.
+    /// Description of the error.
     pub message: String,
-    /// What would be right.
+    /// Remedy.
     pub help: String,
-    /// Whether the line may be shown.
+    /// Permission to show the line.
     pub quote: Quote,
 }
 
-/// Whether a line may be shown to people.
+/// Permission to show a line to users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quote {
     /// Nothing in it is secret.

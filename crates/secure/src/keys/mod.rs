@@ -1,7 +1,8 @@
 //! Keys, and how people write them down.
 //!
-//! A key is 32 bytes, written as 64 hexadecimal digits; `public:` or `private:` before them says which, so that nobody hands out the wrong one.
-//! Whoever reads the files makes sure that nobody else may write to them, and, of private and shared keys, that nobody else may read them.
+//! A key is 32 bytes, written as 64 hexadecimal digits. The prefix `public:` or `private:` gives its kind, so
+//! that a user does not hand out the wrong one. The reader of the files makes sure that no other user may
+//! write to them, and, for private and shared keys, that no other user may read them.
 
 mod file;
 mod mistake;
@@ -19,12 +20,12 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// Length of every key in bytes.
 pub const KEY_LEN: usize = 32;
-/// What is before the digits of a public key.
+/// Prefix of the digits of a public key.
 pub const PUBLIC: &str = "public:";
-/// What is before the digits of a private key.
+/// Prefix of the digits of a private key.
 pub const PRIVATE: &str = "private:";
 
-/// What separates fingerprints from all other hashes (`blake3::derive_key`).
+/// Context that separates fingerprints from all other hashes (`blake3::derive_key`).
 const FINGERPRINT_CONTEXT: &str = "hopline 2026-11-25 fingerprint of a key";
 
 /// A private key of X25519. Wiped when dropped, and never shown.
@@ -35,12 +36,12 @@ pub struct PrivateKey([u8; KEY_LEN]);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; KEY_LEN]);
 
-/// A secret that both ends have: 32 bytes from a generator of random numbers, never a word that somebody can guess. Wiped when dropped, and never
-/// shown.
+/// A secret that both ends have: 32 bytes from a generator of random numbers, never a word that an attacker
+/// can guess. Wiped when dropped, and never shown.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub struct PreSharedKey([u8; KEY_LEN]);
 
-/// 128 bits that two people can read to each other: whoever has the same has the same key.
+/// 128 bits that two people can read to each other: equal fingerprints mean equal keys.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 16]);
 
@@ -57,7 +58,7 @@ impl PrivateKey {
         Self(bytes)
     }
 
-    /// What others are to know of it.
+    /// Returns the public key, which peers may know.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         PublicKey(MontgomeryPoint::mul_base_clamped(self.0).to_bytes())
@@ -81,7 +82,7 @@ impl PublicKey {
         &self.0
     }
 
-    /// What to compare.
+    /// Returns the fingerprint, for comparison.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(PUBLIC, &self.0)
@@ -95,7 +96,8 @@ impl PreSharedKey {
         Self(bytes)
     }
 
-    /// What to compare. It says nothing of the key to whoever cannot guess it.
+    /// Returns the fingerprint, for comparison. It reveals nothing of the key to an attacker that cannot
+    /// guess the key.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of("shared:", &self.0)

@@ -1,4 +1,4 @@
-//! Who is known by which public key.
+//! Known peers and their public keys.
 
 use super::PublicKey;
 use super::file::{lines, public_key, words_of};
@@ -16,8 +16,8 @@ pub const LONGEST_NAME: usize = 64;
 /// After so many mistakes no more are looked for.
 const MOST_MISTAKES: usize = 20;
 
-/// What a peer is called: 1 to 64 printable ASCII characters without spaces, of which the first is no `#`. Host names, addresses and whatever people
-/// call their machines are such names.
+/// Name of a peer: 1 to 64 printable ASCII characters without spaces, of which the first is no `#`. Host
+/// names, addresses and other names of machines qualify.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(String);
 
@@ -50,7 +50,7 @@ impl fmt::Display for Name {
     }
 }
 
-/// Somebody who is known.
+/// A known peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// By this name.
@@ -61,21 +61,22 @@ pub struct Peer {
     pub line: usize,
 }
 
-/// All who are known, as a file says.
+/// All known peers of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownPeers {
     peers: Vec<Peer>,
     by_name: BTreeMap<Name, usize>,
 }
 
-/// Whether a peer is who it says it is.
+/// Result of the check of a peer's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check<'a> {
     /// By this key it is known.
     Known,
-    /// Nobody is known by this name.
+    /// There is no known peer with this name.
     Unknown,
-    /// By this name another key is known: somebody has made a new key for the same machine, or is another machine that says it is this one.
+    /// The known peer with this name has another key: the machine has a new key, or another machine claims
+    /// this name.
     Changed(&'a Peer),
 }
 
@@ -104,7 +105,7 @@ impl KnownPeers {
         format!("{name} {key}\n")
     }
 
-    /// Whether whoever is called `name` may have `key`.
+    /// Checks whether the peer called `name` may have `key`.
     #[must_use]
     pub fn check(&self, name: &Name, key: &PublicKey) -> Check<'_> {
         match self.get(name) {
@@ -114,13 +115,13 @@ impl KnownPeers {
         }
     }
 
-    /// Who is called `name`.
+    /// Returns the peer called `name`.
     #[must_use]
     pub fn get(&self, name: &Name) -> Option<&Peer> {
         self.by_name.get(name).map(|at| &self.peers[*at])
     }
 
-    /// Everybody, in the order of the file.
+    /// Returns all known peers, in the order of the file.
     #[must_use]
     pub fn peers(&self) -> &[Peer] {
         &self.peers

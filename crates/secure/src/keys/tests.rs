@@ -4,7 +4,7 @@ fn hex(digit: &str) -> String {
     digit.repeat(64)
 }
 
-/// Where a mistake is, and what is said.
+/// Returns the line, the column and the message of an error.
 #[track_caller]
 fn said<T: fmt::Debug>(text: &str, result: Result<T, Mistake>) -> (usize, usize, String) {
     let mistake = result.unwrap_err();

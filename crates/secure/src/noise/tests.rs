@@ -67,7 +67,7 @@ fn both_ends_of_a_shared_key_come_to_the_same_and_others_do_not() {
     }
 }
 
-/// Which `snow` alone does not stand: see the top of the module.
+/// Damage that `snow` alone does not withstand: see the top of the module.
 #[test]
 fn a_damaged_message_leaves_no_trace_wherever_it_is_damaged() {
     for cipher in CIPHERS {

@@ -6,7 +6,7 @@ fn id(first: u8) -> ConnectionId {
     ConnectionId::new([first; 8]).unwrap()
 }
 
-/// What one end seals and the other opens; keys change every 1024 numbers.
+/// Returns a sealer and the unsealer of its datagrams; keys change every 1024 numbers.
 fn pair(cipher: Cipher) -> (Sealer, Unsealer) {
     pair_with(cipher, WIDTH)
 }

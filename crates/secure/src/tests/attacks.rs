@@ -1,4 +1,4 @@
-//! Who changes, forges, repeats or invents messages.
+//! Attackers that change, forge, repeat or invent messages.
 
 use super::world::{Ends, OPENER, Outcome, World, sealed};
 use super::{keys, private, shared};
@@ -32,13 +32,13 @@ impl Bench {
         Self { opener, answerer, first }
     }
 
-    /// What the answerer says to this.
+    /// Returns the responder's answer to this datagram.
     fn answer(&mut self, datagram: &[u8]) -> Option<Bytes> {
         self.answerer.handle(NOW, SocketAddr::from(OPENER), &mut datagram.to_vec());
         self.answerer.poll_transmit().map(|(_, answer)| answer)
     }
 
-    /// What the opener makes of it.
+    /// Returns the result of the handshake if the initiator accepts this datagram.
     fn hear(&mut self, datagram: &Bytes) -> Option<Established> {
         self.opener.handle(NOW, datagram);
         match self.opener.poll_event() {
@@ -48,7 +48,7 @@ impl Bench {
         }
     }
 
-    /// How it ends if nobody answers any more.
+    /// Returns the failure, and the number of messages sent, if there is no further answer.
     fn wait(mut self) -> (Failure, usize) {
         let mut sent = 0;
         while let Some(due) = self.opener.poll_timeout() {

@@ -69,7 +69,7 @@ fn ends_that_change_keys_at_different_numbers_do_not_meet() {
     assert_eq!(World::new(ends, &[]).run(), Outcome::Failed(Failure::NoAnswer));
 }
 
-/// When the first message is sent, and when the opener gives up, in milliseconds.
+/// Times in milliseconds at which the first message is sent, and at which the initiator gives up.
 #[test]
 fn a_first_message_is_repeated_at_growing_intervals_until_the_opener_gives_up() {
     let mut opener =

@@ -1,4 +1,4 @@
-//! Many first messages, from addresses that nobody receives at, and from some where somebody does.
+//! Many first messages, from addresses at which no host receives, and from some at which a host does.
 
 use super::world::{OPENER, sealed};
 use super::{keys, shared};

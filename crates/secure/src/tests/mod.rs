@@ -16,7 +16,7 @@ fn private(key: u8) -> PrivateKey {
     PrivateKey::new([key; 32])
 }
 
-/// Who has this key, and believes who has one of those.
+/// Returns the credentials of an end with this key that trusts the holders of those.
 fn keys(key: u8, trusted: &[u8]) -> Credentials {
     let trust = Trust::Only(trusted.iter().map(|key| private(*key).public()).collect());
     Credentials::Keys { private: private(key), trust }

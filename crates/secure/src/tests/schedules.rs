@@ -16,7 +16,7 @@ fn ends(method: Method) -> Ends {
     Ends::of(opener, answerer)
 }
 
-/// What both ends know of the connection is the same.
+/// Checks that both ends know the same of the connection.
 #[track_caller]
 fn agree(world: &World) {
     let opened = world.opened.as_ref().unwrap();

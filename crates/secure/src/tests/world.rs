@@ -10,7 +10,7 @@ use hopline_core::{Duration, Instant};
 use hopline_wire::secure::HEADER_LEN;
 use std::collections::BTreeMap;
 
-/// What the network does to a datagram.
+/// Fate of a datagram in the network.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fate {
     Arrives,
@@ -27,19 +27,19 @@ enum To {
     Answerer,
 }
 
-/// How it ended for the opener.
+/// Outcome for the initiator.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// Data went there and back.
     Works,
     /// It says why not.
     Failed(Failure),
-    /// It had keys, and nobody answered under them.
+    /// It had keys, and no datagram sealed with them arrived.
     Silence,
 }
 
 pub(super) const OPENER: ([u8; 4], u16) = ([10, 0, 0, 1], 4000);
-/// How often the opener sends data until it is answered.
+/// Interval at which the initiator sends data until it is answered.
 const PING: Duration = Duration::from_millis(200);
 /// A datagram's way.
 const DELAY: Duration = Duration::from_millis(30);
