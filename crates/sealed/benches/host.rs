@@ -1,4 +1,5 @@
-//! What a megabyte costs from one host to the other, acknowledgments and both ends included: alone, and beside many connections that rest.
+//! Cost of a megabyte from one host to the other, with acknowledgments and both ends: alone, and beside many
+//! idle connections.
 
 use core::net::SocketAddr;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -57,7 +58,7 @@ impl Bench {
         }
     }
 
-    /// What both have to say arrives, once each way.
+    /// Delivers the outstanding datagrams of both hosts, once each way.
     fn carry(&mut self) {
         let mut buffer = Vec::with_capacity(1500);
         for from in [0, 1] {

@@ -16,20 +16,23 @@ pub struct HostConfig {
     pub opener: OpenerConfig,
     /// Of handshakes that others begin; how many may be under way.
     pub answerer: AnswererConfig,
-    /// How a new address of a peer is validated.
+    /// Validation of a new address of a peer.
     pub paths: PathConfig,
-    /// How long whoever opened a connection waits for the first sealed datagram: only that shows that the answerer has accepted it. 1 s to 300 s;
-    /// default 25 s.
+    /// Time that the initiator of a connection waits for the first sealed datagram: only that shows that the
+    /// responder has accepted it. 1 s to 300 s; default 25 s.
     pub proof: Duration,
-    /// How long a connection may take to close after its user has let go of it. 1 s to an hour; default 60 s. Then the peer is told that it is over.
+    /// Time that a connection may take to close after its user has released it. 1 s to an hour; default 60 s.
+    /// Then the peer is notified that it is over.
     pub linger: Duration,
-    /// Datagrams of one connection in a row, while others wait: what can leave with one call to the system. 1 to 1024; default 16.
+    /// Largest number of datagrams of one connection in a row, while other connections wait: the number that
+    /// can leave with one system call. 1 to 1024; default 16.
     pub burst: u32,
     /// Memory that received data of all connections take before each is kept to its share, bytes. Data that users have not read, and data
     /// behind a hole, count with the overhead of their pieces. The shares of all are half of this, each at least 16 KiB. 64 KiB to 1 TiB;
     /// default 64 MiB.
     pub receive_memory: u64,
-    /// What tells peers that we have lost our connections, after a restart: see [`ResetKey`]. Default none: peers then find out by silence.
+    /// Key of the stateless reset, which notifies peers after a restart that their connections are lost: see
+    /// [`ResetKey`]. Default none: peers then find out by silence.
     pub resets: Option<ResetKey>,
 }
 
@@ -51,7 +54,7 @@ impl Default for HostConfig {
 }
 
 impl HostConfig {
-    /// Whether all is within its range.
+    /// Checks that all values are within their ranges.
     ///
     /// # Errors
     /// What is not.
@@ -110,7 +113,7 @@ pub enum ConfigError {
     Secure(#[from] hopline_secure::ConfigError),
 }
 
-/// Why a host does not listen.
+/// Reason that a host does not listen.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ListenError {
     /// It does already.
@@ -127,7 +130,7 @@ pub enum ListenError {
     Transport(#[from] hopline_transport::ConfigError),
 }
 
-/// Why a connection is not even being opened.
+/// Reason that a connection is not even being opened.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConnectError {
     /// There are as many as there may be.

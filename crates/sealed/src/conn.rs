@@ -14,7 +14,8 @@ use hopline_wire::ipv4::Ecn;
 use hopline_wire::secure::{ConnectionId, Token};
 use hopline_wire::wide::{self, Content, Packet};
 
-/// How long somebody whose connection we have ended is told so whenever it says something.
+/// Time for which a peer is notified, in answer to whatever it sends, that this host has ended its
+/// connection.
 pub(crate) const TELLS_END: Duration = Duration::from_secs(10);
 
 /// A connection of a [`Host`](crate::Host).
@@ -24,7 +25,7 @@ pub struct Conn {
     pub(crate) link: Link,
     /// Our name for it.
     pub(crate) id: ConnectionId,
-    /// Where the peer is, and who we are there.
+    /// Address of the peer, and the local address that it knows.
     pub(crate) path: Path,
     pub(crate) owner: Owner,
     pub(crate) owed: Owed,
@@ -32,17 +33,17 @@ pub struct Conn {
     /// State and unacknowledged bytes, as the user knows them. `None`: the user is changing them.
     known: Option<(State, u64)>,
     closed: Option<CloseReason>,
-    /// Whether what leaves must leave from the address that the peer knows.
+    /// Local address from which datagrams leave.
     leaves_from: LeavesFrom,
     pub(crate) places: Places,
     /// Memory of received data, as the host has noted it.
     pub(crate) held: u64,
-    /// What the host has not counted yet.
+    /// Number of moves of the peer that the host has not counted yet.
     pub(crate) moves: u64,
     pub(crate) failures: u64,
 }
 
-/// Where a host has noted it.
+/// Places in the host's queues where the connection is listed.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     pub(crate) ready: Standing,
@@ -52,10 +53,10 @@ pub(crate) struct Places {
     pub(crate) turn: u32,
 }
 
-/// Whose a connection is.
+/// Owner of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Nobody has asked for it yet.
+    /// It has not been picked yet.
     Backlog,
     /// It has a user.
     User,
@@ -81,7 +82,7 @@ impl LeavesFrom {
     }
 }
 
-/// What is to be sealed beside the transport's packets.
+/// Datagram to be sealed beside the transport's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owed {
     Nothing,
@@ -91,7 +92,7 @@ pub(crate) enum Owed {
     End,
 }
 
-/// What the user has not been told yet. Each thing once.
+/// Events that have not been reported to the user yet. Each is reported once.
 #[derive(Debug, Default)]
 struct News {
     accepted: bool,
@@ -101,14 +102,14 @@ struct News {
     failed: Option<OpenFailure>,
 }
 
-/// Who is at the other end.
+/// The peer of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Where.
+    /// Its address.
     pub address: SocketAddr,
     /// Its public key, which it has proved to have; none with a shared key, and before the handshake is over.
     pub key: Option<PublicKey>,
-    /// What people compare of that key.
+    /// Fingerprint of that key, for comparison by users.
     pub fingerprint: Option<Fingerprint>,
 }
 
@@ -205,13 +206,13 @@ impl Conn {
         &self.endpoint
     }
 
-    /// Where datagrams go.
+    /// Returns the path of the datagrams.
     #[must_use]
     pub const fn path(&self) -> Path {
         self.path
     }
 
-    /// Who is at the other end.
+    /// Returns the peer.
     #[must_use]
     pub fn peer(&self) -> Peer {
         let key = match &self.link {
@@ -295,14 +296,14 @@ impl Conn {
         {
             return self.fail(now, OpenFailure::NotAccepted);
         }
-        // Whoever has everything may forget us.
+        // A peer that has received everything may forget the connection.
         if !matches!(self.state(), State::TimeWait | State::Closed) {
             let packet = Packet { control: wide::Control::Reset, ..Packet::default() };
             self.endpoint.handle_packet(now, LinkId::ONLY, packet);
         }
     }
 
-    /// Whether `token` is what the peer would show.
+    /// Returns whether `token` is the peer's reset token.
     pub(crate) fn is_reset_by(&self, token: &Token) -> bool {
         let Link::Open(open) = &self.link else { return false };
         open.reset.as_ref().is_some_and(|reset| hopline_secure::ResetKey::same(reset, token))
@@ -323,7 +324,7 @@ impl Conn {
         self.follow_peer(now);
     }
 
-    /// What the opener has to say of the handshake.
+    /// Returns the next event of the initiator of the handshake.
     pub(crate) fn poll_opener(&mut self) -> Option<OpenerEvent> {
         self.link.opener().and_then(Opener::poll_event)
     }
@@ -343,7 +344,7 @@ impl Conn {
         }
     }
 
-    /// Whether it has a user, or may get one.
+    /// Returns whether it has a user, or may get one.
     pub(crate) const fn has_user(&self) -> bool {
         !matches!(self.owner, Owner::Nobody { .. })
     }
@@ -352,7 +353,7 @@ impl Conn {
         (self.endpoint.state(), self.endpoint.unacknowledged())
     }
 
-    /// What its user does to it is known to the user.
+    /// Records that the user is changing it, so that its state counts as known to the user.
     pub(crate) fn note_use(&mut self) {
         self.known = None;
     }
@@ -372,12 +373,12 @@ impl Conn {
         }
         let standing = self.standing();
         let changed = self.known.replace(standing).is_some_and(|known| known != standing);
-        // Whoever is told of anything looks at everything.
+        // A user that is notified of anything reads everything.
         let told = self.closed.is_some() || !self.news.events.is_empty() || self.news.accepted;
         self.news.changed |= changed && !told;
     }
 
-    /// Whether there is something that the user has to know.
+    /// Returns whether there is something to report to the user.
     pub(crate) fn has_news(&self) -> bool {
         let news = &self.news;
         let any = news.accepted
@@ -418,23 +419,23 @@ impl Conn {
         [until, endpoint, self.link.deadline()].into_iter().flatten().min()
     }
 
-    /// Whether nothing more can come of it, for the user or the peer.
+    /// Returns whether nothing more can come of it, for the user or the peer.
     pub(crate) fn is_spent(&self) -> bool {
         matches!(self.owner, Owner::Nobody { .. })
             && (matches!(self.link, Link::Over) || self.has_ended_well())
     }
 
-    /// Whether the peer knows that it is over.
+    /// Returns whether the peer knows that it is over.
     fn has_ended_well(&self) -> bool {
         matches!(self.closed, Some(CloseReason::Finished | CloseReason::Reset | CloseReason::Refused))
     }
 
-    /// Whether we have ended it, and the peer may not know.
+    /// Returns whether this end has ended it, and the peer may not know.
     fn is_dead(&self) -> bool {
         self.state() == State::Closed && !self.has_ended_well()
     }
 
-    /// Whether it is over, one way or another.
+    /// Returns whether it is over, one way or another.
     pub(crate) const fn is_closed(&self) -> bool {
         self.closed.is_some()
     }

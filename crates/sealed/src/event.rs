@@ -1,4 +1,4 @@
-//! What goes in and out of a host, beside datagrams.
+//! Inputs and outputs of a host, beside datagrams.
 
 use core::net::{IpAddr, SocketAddr};
 use hopline_secure::{Failure, PublicKey};
@@ -13,7 +13,7 @@ pub struct ConnectionKey(pub(crate) u64);
 /// Between whom a datagram travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
-    /// Where the peer is.
+    /// Address of the peer.
     pub peer: SocketAddr,
     /// Our address by which the peer knows us, if the host has several: whatever came is answered from it.
     pub local: Option<IpAddr>,
@@ -30,20 +30,20 @@ impl Path {
 /// A datagram that was appended to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Where it goes, and from which address.
+    /// Destination, and the local address from which it leaves.
     pub path: Path,
     /// Its length, in bytes.
     pub len: usize,
-    /// What its IP header says of congestion.
+    /// ECN codepoint of its IP header.
     pub ecn: Ecn,
-    /// The connection that it belongs to; none of an answer to who has none yet.
+    /// The connection that it belongs to; none for an answer to a peer that has none yet.
     pub key: Option<ConnectionKey>,
 }
 
-/// What a host tells.
+/// Event of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostEvent {
-    /// Somebody has opened a connection. It waits in the backlog until it is [picked](crate::Host::picked).
+    /// A peer has opened a connection. It waits in the backlog until it is [picked](crate::Host::picked).
     Accepted(ConnectionKey),
     /// The transport says so of a connection. Behind `Closed` nothing more comes; what was received can still be read.
     Connection(ConnectionKey, Event),
@@ -54,19 +54,19 @@ pub enum HostEvent {
     Failed(ConnectionKey, OpenFailure),
     /// The peer is somewhere else, and has shown that it receives there.
     Moved(ConnectionKey, Path),
-    /// Somebody called whose key is not among those that are trusted. Told of the last few only.
+    /// An initiator has a key that is not trusted. Only the last few are reported.
     Stranger(SocketAddr, PublicKey),
 }
 
 impl HostEvent {
-    /// Whether nothing more is told of the connection after this.
+    /// Returns whether nothing more is reported of the connection after this.
     #[must_use]
     pub const fn is_last(&self) -> bool {
         matches!(self, Self::Connection(_, Event::Closed(_)) | Self::Failed(..))
     }
 }
 
-/// Why a connection was not opened.
+/// Reason that a connection was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum OpenFailure {
     /// The handshake came to nothing.

@@ -1,4 +1,4 @@
-//! The machine: calls of the application, outputs, and who has something to do.
+//! The state machine of a host: calls of the application, outputs, and the connections with something to do.
 
 use crate::config::{ConfigError, ConnectError, HostConfig, ListenError};
 use crate::conn::{Conn, Owner, TELLS_END};
@@ -39,9 +39,9 @@ pub struct Host {
     ready: Line,
     noisy: Line,
     alarms: Alarms,
-    /// Closed connections whose users have let go of them: they make room for others.
+    /// Closed connections that their users have released: they make room for others.
     closed: BTreeSet<ConnectionKey>,
-    /// What leaves and belongs to no connection.
+    /// Datagrams that leave and belong to no connection.
     loose: VecDeque<(Path, Bytes)>,
     /// Calls of strangers.
     pub(crate) strangers: VecDeque<HostEvent>,
@@ -53,7 +53,7 @@ pub struct Host {
     pub(crate) told_gone: (u64, u32),
 }
 
-/// What answers those who call.
+/// Responder to the initiators of connections.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pub(crate) answerer: Answerer,
@@ -92,8 +92,8 @@ impl Host {
         })
     }
 
-    /// Takes connections that others open. At most `backlog` wait until they are [picked](Self::picked); who calls while so many
-    /// wait is not answered, and tries again by itself.
+    /// Accepts connections that peers open. At most `backlog` wait until they are [picked](Self::picked); an
+    /// initiator that calls while so many wait is not answered, and tries again by itself.
     ///
     /// # Errors
     /// Listening already, a backlog of none, a setting out of its range.
@@ -175,7 +175,7 @@ impl Host {
         }
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns the time at which to call [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let answerer = self.listener.as_ref().and_then(|listener| listener.answerer.poll_timeout());
@@ -248,8 +248,9 @@ impl Host {
         self.conns.iter().filter(move |(_, conn)| has_user(conn)).map(|(key, conn)| (*key, conn))
     }
 
-    /// A connection, to be used by whoever has [picked](Self::picked) it: all that [`endpoint`](Self::endpoint), [`picked`](Self::picked) and
-    /// [`touch`](Self::touch) do. Drain the outputs afterwards.
+    /// Returns a connection, to be used by the caller that has [picked](Self::picked) it: does all that
+    /// [`endpoint`](Self::endpoint), [`picked`](Self::picked) and [`touch`](Self::touch) do. Drain the
+    /// outputs afterwards.
     pub fn connection_mut(&mut self, key: ConnectionKey) -> Option<&mut Conn> {
         self.picked(key);
         let conn = self.conns.get_mut(&key).filter(|conn| conn.has_user())?;
@@ -321,7 +322,8 @@ impl Host {
 
     // ---- shared with the other files ----
 
-    /// Whether there may be one connection more; if need be, one is forgotten that is closed and that nobody has.
+    /// Returns whether there may be one connection more. If need be, one is forgotten that is closed and has
+    /// no user.
     pub(crate) fn has_room(&mut self) -> bool {
         while self.conns.len() >= self.config.connections {
             let Some(key) = self.closed.pop_first() else { return false };
@@ -396,7 +398,7 @@ impl Host {
         self.closed.remove(&key);
     }
 
-    /// The connections whose peers have this name for them.
+    /// Returns the connections that have this id at their peers.
     pub(crate) fn remotes_of(&self, id: ConnectionId) -> impl Iterator<Item = ConnectionKey> {
         let range = (id, ConnectionKey(0))..=(id, ConnectionKey(u64::MAX));
         self.remotes.range(range).map(|(_, key)| *key)

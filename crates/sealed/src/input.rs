@@ -1,4 +1,4 @@
-//! A datagram arrives: whose it is, and what becomes of it.
+//! Input of a datagram: the choice of its connection, and its handling.
 
 use crate::conn::{Conn, Owed, Owner};
 use crate::event::{ConnectionKey, HostEvent, OpenFailure, Path};

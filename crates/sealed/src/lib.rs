@@ -1,4 +1,4 @@
-//! What stands behind one UDP port that speaks TPA-wide: the connections of the transport, each with its encryption.
+//! Host behind one UDP port that speaks TPA-wide: the connections of the transport, each with its encryption.
 //!
 //! [`Host`] takes datagrams as they come and makes those that leave. It does no I/O: times, bytes and a [`Seed`] are handed in. How the
 //! opening of the transport rides on the handshake of the encryption is in `docs/protocols/secure.md`, "The transport behind it".
@@ -31,7 +31,7 @@
 //! carry(&mut opener, &mut answerer, here);
 //! carry(&mut answerer, &mut opener, there);
 //! carry(&mut opener, &mut answerer, here);
-//! let Some(HostEvent::Accepted(key)) = answerer.poll_event() else { panic!("nobody came") };
+//! let Some(HostEvent::Accepted(key)) = answerer.poll_event() else { panic!("no connection") };
 //! let accepted = answerer.connection_mut(key).expect("it was just accepted");
 //! assert_eq!(accepted.recv().as_deref(), Some(&b"hello"[..]));
 //! # Ok::<(), Box<dyn core::error::Error>>(())

@@ -29,12 +29,12 @@ pub(crate) struct Open {
     pub(crate) locals: Vec<(SocketAddr, Option<IpAddr>)>,
     pub(crate) proof: Proof,
     pub(crate) peer: Option<PublicKey>,
-    /// What the peer would show after it has lost its state.
+    /// Reset token that the peer shows after it has lost its state.
     pub(crate) reset: Option<Token>,
     pub(crate) rekeying: Rekeying,
 }
 
-/// When the key of what is sent changes by time.
+/// Key update of the sender by time.
 #[derive(Debug)]
 pub(crate) struct Rekeying {
     every: Duration,
@@ -56,7 +56,7 @@ impl Rekeying {
     }
 }
 
-/// Whether the peer is known to have the connection.
+/// Proof that the peer has the connection.
 #[derive(Debug)]
 pub(crate) enum Proof {
     /// It is: we have accepted it, or something was opened.
@@ -73,7 +73,7 @@ impl Link {
         }
     }
 
-    /// What may still send messages of the handshake, and take some.
+    /// Returns the initiator that may still send and receive messages of the handshake.
     pub(crate) fn opener(&mut self) -> Option<&mut Opener> {
         match self {
             Self::Opening(opener) => Some(opener),

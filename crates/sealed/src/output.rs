@@ -1,4 +1,4 @@
-//! What leaves a connection next.
+//! Next output of a connection.
 
 use crate::conn::{Conn, Owed};
 use crate::event::Path;

@@ -1,4 +1,5 @@
-//! Which connections have something to do, and when: nobody looks through all of them.
+//! Connections with something to do, and the times at which they have: there is no search through all of
+//! them.
 
 use crate::event::ConnectionKey;
 use hopline_core::Instant;
@@ -8,7 +9,7 @@ use std::collections::{BTreeSet, VecDeque};
 #[derive(Debug, Default)]
 pub(crate) struct Line(VecDeque<ConnectionKey>);
 
-/// Whether a connection stands in a [`Line`].
+/// Membership of a connection in a [`Line`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Standing {
     /// It does not.
@@ -42,7 +43,7 @@ impl Line {
     }
 }
 
-/// When each connection wants to be woken.
+/// Time at which each connection wants to be woken.
 #[derive(Debug, Default)]
 pub(crate) struct Alarms(BTreeSet<(Instant, ConnectionKey)>);
 

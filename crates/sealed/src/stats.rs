@@ -2,14 +2,14 @@
 
 use hopline_secure::{Cause, Counts, Refusals};
 
-/// Why a host made nothing of a datagram.
+/// Reason that a host dropped a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dropped {
     /// Shorter than anything that has a meaning, or of a kind that is not known.
     Malformed,
     /// For no connection that is there. If we have a [`ResetKey`](crate::ResetKey), its sender was told, unless too many were.
     Unknown,
-    /// Sealed, for a connection whose handshake is not over.
+    /// Sealed, for a connection with a handshake that is not over.
     Early,
     /// It could not be opened: forged, damaged, repeated, too old. [`Conn::rejections`](crate::Conn::rejections) knows which.
     Unopened,
@@ -19,15 +19,15 @@ pub enum Dropped {
     Refused,
     /// A handshake's message for an opener that is done, or of which it made nothing.
     Late,
-    /// Somebody calls, and we do not listen.
+    /// An initiator calls, and this host does not listen.
     NotListening,
-    /// Somebody calls, and as many accepted connections wait as may.
+    /// An initiator calls, and the backlog of accepted connections is full.
     Backlog,
-    /// Somebody calls, and there are as many connections as there may be.
+    /// An initiator calls, and the number of connections is at its limit.
     Connections,
     /// It says that a connection is not known any more, without the token that would show it.
     Unproven,
-    /// Its answer found no room among those that nobody has fetched.
+    /// Its answer found no room among the answers that have not been fetched.
     Unfetched,
 }
 
@@ -52,21 +52,21 @@ impl Cause for Dropped {
     }
 }
 
-/// How often datagrams were dropped, by reason.
+/// Number of dropped datagrams, by reason.
 pub type Drops = Counts<Dropped, { Dropped::ALL.len() }>;
 
-/// What a host has counted since it was made, and what it has now.
+/// Counters of a host since its creation, and its current state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct HostStats {
     /// Connections, whatever their state.
     pub connections: usize,
-    /// Handshakes that others have begun and that are not over.
+    /// Handshakes in progress that peers have begun.
     pub half_open: usize,
-    /// Accepted connections that nobody has asked for yet.
+    /// Accepted connections that have not been picked yet.
     pub waiting: usize,
     /// Bytes of memory that received data take, the overhead of their pieces included.
     pub held: u64,
-    /// Connections that others have opened.
+    /// Connections that peers have opened.
     pub accepted: u64,
     /// Connections that we have opened.
     pub opened: u64,
@@ -86,6 +86,6 @@ pub struct HostStats {
     pub bytes_sent: u64,
     /// Datagrams of which nothing was made.
     pub drops: Drops,
-    /// What the answerer refused, and why.
+    /// Numbers of datagrams that the responder refused, by reason.
     pub refusals: Refusals,
 }

@@ -1,4 +1,4 @@
-//! Who forges, repeats, cuts or floods.
+//! Attackers that forge, repeat, cut or flood.
 
 use super::net::{A, App, B, Net, Sent, address, bytes, exchange, transport};
 use super::{keys, shared};
@@ -72,7 +72,8 @@ fn forged_cut_and_repeated_datagrams_are_counted_and_change_nothing() {
     assert_eq!(unopened, 3 * sealed, "a copy, a forgery and a piece of each");
     let rejections: u64 = [A, B].iter().map(|node| net.conn(*node, at[*node]).rejections().total()).sum();
     assert_eq!(rejections, unopened);
-    // Whoever repeats a third message is believed to have heard nothing, and the opener gets an empty datagram.
+    // A repeated third message is taken as a sign that the initiator has received nothing, and the initiator
+    // gets an empty datagram.
     let [at_a, at_b] = [A, B].map(|node| net.conn(node, at[node]).stats().packets_received - before[node]);
     assert_eq!((at_a, at_b), (3, 0));
     works(&mut net, at);
@@ -142,7 +143,7 @@ fn a_flood_of_calls_takes_bounded_room_and_honest_callers_get_through() {
     caller.connect(Instant::ZERO, Path::to(address(B)), keys()[A].clone(), transport()).unwrap();
     let mut first = Vec::new();
     let _ = caller.poll_transmit(Instant::ZERO, &mut first);
-    // Nobody fetches the answers.
+    // The answers are never fetched.
     for number in 0..5000u32 {
         let from = Path::to(SocketAddr::new(core::net::Ipv4Addr::from(number | 0x1e00_0000).into(), 1));
         host.handle_datagram(Instant::ZERO, from, Ecn::NotCapable, &mut first.clone());
@@ -161,7 +162,8 @@ fn a_flood_of_calls_takes_bounded_room_and_honest_callers_get_through() {
 
 #[test]
 fn who_calls_in_the_midst_of_a_flood_gets_in() {
-    // What was recorded, repeated from anywhere; the same changed each time, which nobody can tell from an honest call.
+    // A recorded first message, repeated from any address; and the same changed each time, which cannot be
+    // told from an honest call.
     let recorded = |_: u32, _: &mut [u8]| {};
     let forged = |number: u32, call: &mut [u8]| call[60..64].copy_from_slice(&number.to_be_bytes());
     assert_eq!(opened_under_flood(recorded), 0, "at the first call");
@@ -204,7 +206,7 @@ fn opened_under_flood(mut forge: impl FnMut(u32, &mut [u8])) -> u64 {
     panic!("never: {:?}", host.stats());
 }
 
-/// What a caller and a host say to each other, without delay; what goes to others is lost.
+/// Delivers the datagrams between a caller and a host, without delay. Datagrams to other addresses are lost.
 fn carry(caller: &mut Host, host: &mut Host, now: Instant) {
     let mut said = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! Openers whose first messages wait until the rate of handshakes allows another one.
+//! Initiators with first messages that wait until the rate of handshakes allows another one.
 
 use super::keys;
 use super::net::{A, B, Net, transport};

@@ -9,7 +9,7 @@ use hopline_core::{Duration, Instant};
 use hopline_link::Emulation;
 use hopline_wire::secure::Kind;
 
-/// What each datagram was: `h` of a handshake, `s` sealed, by who sent it.
+/// Returns a letter for each datagram: `h` of a handshake, `s` sealed; upper case if A sent it.
 fn shape(net: &Net) -> String {
     let letter = |handshake, from| match (handshake, from == address(A)) {
         (true, true) => 'H',

@@ -1,4 +1,4 @@
-//! What whoever drives a host for users depends on.
+//! Guarantees of a host for a program that drives it on behalf of users.
 
 use super::net::{A, B, Net, address, bytes, transport};
 use super::{keys, shared};

@@ -1,4 +1,4 @@
-//! How connections come, go, and are forgotten.
+//! Life cycle of connections: they are opened, closed and forgotten.
 
 use super::net::{A, App, B, Net, address, bytes, exchange, transport};
 use super::{keys, private, shared};
@@ -23,7 +23,7 @@ fn closed(key: ConnectionKey, reason: CloseReason) -> Option<HostEvent> {
     Some(HostEvent::Connection(key, Event::Closed(reason)))
 }
 
-/// Everybody but B calls B.
+/// All nodes but B call B.
 fn call_all(net: &mut Net) -> Vec<(usize, ConnectionKey)> {
     let callers = (0..net.nodes.len()).filter(|at| *at != B);
     let now = net.now;
@@ -51,7 +51,7 @@ fn no_more_connections_wait_than_the_backlog_has_room_for() {
     let first = accepted(&net);
     assert_eq!((first.len(), net.nodes[B].host.stats().waiting), (3, 3));
     assert!(net.nodes[B].host.stats().drops.of(Dropped::Backlog) > 0);
-    // Two are taken; the others get in by themselves when they try again.
+    // Two are picked; the rest get in by themselves when they try again.
     net.conn(B, first[0]);
     assert!(net.nodes[B].host.remove(first[1]));
     net.run_for(Duration::from_secs(10));

@@ -37,7 +37,7 @@ fn either_end_may_get_another_address_while_it_sends_or_receives() {
                 assert_eq!(apps[1 - sender].got.received(), 1_000_000);
                 let now = net.nodes[node].public;
                 assert_ne!(now, before);
-                // Who opened it leaves from wherever its system likes.
+                // The initiator leaves from whichever address its system chooses.
                 let local = (node == A).then(|| address(B).ip());
                 let path = Path { peer: now, local };
                 assert_eq!(net.conn(1 - node, at[1 - node]).path(), path);

@@ -1,4 +1,4 @@
-//! What must hold for every transport (`hopline_testkit::cases`), encrypted: 10 MB over bad links.
+//! Acceptance tests for every transport (`hopline_testkit::cases`), encrypted: 10 MB over bad links.
 
 use super::net::{A, App, B, Net, START, exchange, transport};
 use super::{keys, shared};
@@ -7,7 +7,8 @@ use hopline_core::{Duration, Instant};
 use hopline_testkit::Side;
 use hopline_testkit::cases::{Case, Rebind, must_hold};
 
-/// Signs of life are how a receiver whose address has changed is found again.
+/// Returns a configuration with keep-alives, which let a sender find a receiver again after a change of its
+/// address.
 fn with_signs_of_life() -> TransportConfig {
     TransportConfig { keep_alive: Some(Duration::from_secs(5)), ..transport() }
 }

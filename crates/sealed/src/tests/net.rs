@@ -11,10 +11,10 @@ use hopline_link::{Counts, Direction, Emulation, Fate, OldPorts};
 use hopline_testkit::oracle::InOrder;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who opens, and who answers.
+/// The initiator; the other node is the responder.
 pub(super) const A: usize = 0;
 pub(super) const B: usize = 1;
-/// When the clock starts: nothing may depend on its being zero.
+/// Start of the clock: nothing may depend on its being zero.
 pub(super) const START: Duration = Duration::from_secs(1);
 /// Of every datagram beside itself.
 const NETWORK_OVERHEAD: usize = 28;
@@ -23,7 +23,7 @@ const NETWORK_OVERHEAD: usize = 28;
 pub(super) struct Node {
     pub(super) host: Host,
     pub(super) public: SocketAddr,
-    /// What it was before, as long as that leads to it.
+    /// Former addresses, as long as they lead to it.
     former: Vec<SocketAddr>,
     way: Direction,
     config: HostConfig,
@@ -46,7 +46,7 @@ pub(super) struct Net {
     under_way: BTreeMap<(Instant, u64), Sent>,
     /// Datagrams by number, all nodes together, that are lost.
     pub(super) lose: BTreeSet<usize>,
-    /// What nodes sent, if it is kept.
+    /// Datagrams that nodes sent, if a log is kept.
     pub(super) log: Option<Vec<Sent>>,
     pub(super) count: usize,
     arrivals: u64,
@@ -132,7 +132,7 @@ impl Net {
         }
     }
 
-    /// What became of what it sent.
+    /// Returns the fates of the datagrams that it sent.
     pub(super) fn counts(&self, node: usize) -> Counts {
         self.nodes[node].way.counts()
     }
@@ -165,7 +165,7 @@ impl Net {
         self.nodes[node].way.change(emulation);
     }
 
-    /// What a node has to say is under way, and told.
+    /// Puts all output of the nodes on the network, and collects their events.
     pub(super) fn settle(&mut self) {
         for at in 0..self.nodes.len() {
             let mut buffer = Vec::new();
@@ -267,7 +267,7 @@ impl Net {
         true
     }
 
-    /// How a connection ended, as its user was told.
+    /// Returns the last event of a connection, as reported to its user.
     pub(super) fn end_of(&self, node: usize, key: ConnectionKey) -> Option<HostEvent> {
         let of_it = |event: &HostEvent| match event {
             HostEvent::Connection(of, Event::Closed(_)) | HostEvent::Failed(of, _) => *of == key,
@@ -323,7 +323,7 @@ impl App {
                 Err(SendError::Full { .. } | SendError::NotOpen) => return,
             }
         }
-        // Whoever closes before anything was said calls it off.
+        // A user that closes before anything was sent aborts the opening.
         if conn.state() != State::SynSent {
             conn.close(now).expect("an open connection can be closed once");
         }

@@ -15,7 +15,7 @@ fn patient() -> TransportConfig {
     config
 }
 
-/// How often each end has changed its key.
+/// Returns the number of key changes of each end.
 fn changes(net: &mut Net, at: [ConnectionKey; 2]) -> [u64; 2] {
     [A, B].map(|node| {
         let open = net.conn(node, at[node]).link.open().expect("it is open");

@@ -1,4 +1,4 @@
-//! Whatever the network and the hosts do: what arrives is what was sent, and nobody waits for ever.
+//! Whatever the network and the hosts do, the received data equal the sent data, and no end waits for ever.
 
 use super::net::{A, App, B, Net, transport};
 use super::{keys, shared};
@@ -9,7 +9,7 @@ use crate::{
 use hopline_core::{Duration, Instant, Purpose, Stream};
 use hopline_link::{Emulation, OldPorts};
 
-/// How long a peer may be silent, and how often it is asked.
+/// Longest silence of a peer.
 const SILENCE: Duration = Duration::from_secs(20);
 const ASKED: Duration = Duration::from_secs(2);
 /// After the last accident everything is over within this: a handshake's tries, or silence, and TIME-WAIT.
@@ -112,7 +112,7 @@ impl Schedule {
             run.until((start + *at).max(run.net.now), |_| false);
             run.suffer(*accident);
         }
-        // What is under way may still open a connection whose opener is gone.
+        // Datagrams in flight may still open a connection with an initiator that is gone.
         run.until(run.net.now + Duration::from_secs(1), |_| false);
         run.until(run.net.now + LIMIT, Run::is_over);
         run
@@ -173,7 +173,7 @@ impl Run<'_> {
         self.apps.iter().all(|app| self.net.end_of(app.node, app.key).is_some())
     }
 
-    /// What happened while it could still do harm.
+    /// Counts, in `tally`, what happened in this run.
     fn tally(&self, tally: &mut Tally) {
         let moved: u64 = self.net.nodes.iter().map(|node| node.host.stats().moved).sum();
         let ends = |reason| {
