@@ -1,4 +1,4 @@
-//! A node and its routing agent: what the node asks, tells and is told.
+//! Interface between a node and its routing agent: inputs, requests and reports.
 
 use crate::engine::Engine;
 use crate::event::Event;

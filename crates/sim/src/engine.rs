@@ -38,10 +38,10 @@ pub(crate) struct Engine<T> {
     pub(crate) nodes: Vec<Node>,
     pub(crate) forwarding: Forwarding,
     pub(crate) flows: Flows,
-    /// If endpoints are told of failures at all.
+    /// Notifier of route failures, if endpoints are notified at all.
     pub(crate) notifier: Option<Box<Notifier>>,
     pub(crate) floods: Vec<NoticeFlood>,
-    /// By node: what became of its notices.
+    /// Deliveries of the notices of each node, by node.
     pub(crate) deliveries: Vec<Delivery>,
     /// Packets from outside that have come to where they were to go.
     pub(crate) egress: VecDeque<Egress>,
@@ -189,7 +189,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// Per flow, packets that the source and the sink sent and that are under way.
+    /// Returns, per flow, the packets of the source and of the sink that are in flight.
     fn held(&self) -> Vec<[Held; 2]> {
         let mut held = vec![Default::default(); self.flows.len()];
         for packet in self.kernel.packets.under_way() {
@@ -340,7 +340,7 @@ fn tap(spec: &Spec, node: NodeId) -> Tap {
     }
 }
 
-/// By node: whether something there wants to know what its queues drop. Empty: nowhere.
+/// Returns, by node, whether something there wants to know the drops of its queues. Empty: nowhere.
 fn watched(spec: &Spec, nodes: &[Node]) -> Vec<bool> {
     let of_links = spec.links.iter().any(|link| link.arq.is_some());
     if spec.proxies.is_empty() && spec.pairs.is_empty() && !of_links {

@@ -8,7 +8,7 @@ use hopline_wire::dot11::MacAddr;
 /// A scheduled event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
-    /// Of the air: nine of ten.
+    /// An event of the medium: nine of ten events.
     Air(AirEvent),
     /// A routing agent wants to be woken.
     Routing { node: u32 },

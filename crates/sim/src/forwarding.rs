@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 #[derive(Debug)]
 pub(crate) struct Forwarding {
     directory: Directory,
-    /// By node.
+    /// Tables, by node.
     tables: Vec<Table>,
     /// The shortest routes: over all links if no node has an agent and none moves between cells, else over
     /// wires.
@@ -21,7 +21,7 @@ pub(crate) struct Forwarding {
     groups: BTreeMap<Ipv4Addr, BTreeSet<NodeId>>,
 }
 
-/// Of one node.
+/// Forwarding table of one node.
 #[derive(Clone, Debug)]
 struct Table {
     way: Way,
@@ -35,7 +35,7 @@ enum Way {
     Static,
     /// Its routing agent; beyond the nodes that have one, this gateway.
     Agent { gateway: Option<NodeId> },
-    /// It moves between cells: this station knows the way from it, its home agent the way to it.
+    /// It moves between cells: this station has the route from it, its home agent the route to it.
     Mobile { home: NodeId, station: Option<NodeId> },
 }
 
@@ -46,11 +46,11 @@ pub(crate) enum Hop {
     Neighbour(NodeId),
     /// The agent forwards it to this node.
     Agent { destination: Ipv4Addr },
-    /// Here is the home agent of the mobile host that it is for.
+    /// To the mobile host, by its home agent, which is here.
     Home,
     /// To all members of a group.
     Group,
-    /// There is no way.
+    /// There is no route.
     None,
 }
 
@@ -127,8 +127,8 @@ impl Forwarding {
         self.groups.get(&group).is_some_and(|members| members.contains(&node))
     }
 
-    /// To which neighbours `node` hands what `source` sends to a group: the next hops of the members to which the shortest ways from
-    /// the source lead by here.
+    /// Returns the neighbours to which `node` forwards packets from `source` to a group: the next hops of the
+    /// members to which the shortest routes from the source lead by here.
     pub(crate) fn branches(&self, source: NodeId, node: NodeId, group: Ipv4Addr) -> BTreeSet<NodeId> {
         let members = self.groups.get(&group).into_iter().flatten().copied();
         let by_here = members.filter(|&member| {
@@ -201,7 +201,7 @@ impl Forwarding {
     }
 }
 
-/// By node: through which one its packets leave the network of agents.
+/// Returns, by node, the gateway through which its packets leave the network of agents.
 fn gateways(spec: &Spec, has_agent: impl Fn(NodeId) -> bool) -> Vec<Option<NodeId>> {
     let wired = spec.links.iter().flat_map(|link| [link.a, link.b]);
     let mut doors: Vec<NodeId> = wired.filter(|&node| has_agent(node)).collect();

@@ -20,7 +20,7 @@ pub(crate) struct Kernel<T> {
     pub(crate) horizon: Instant,
     pub(crate) scheduler: Scheduler<Event>,
     pub(crate) packets: Slab,
-    /// By node.
+    /// Counters, by node.
     pub(crate) ledger: Vec<Ledger>,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) events: u64,

@@ -27,12 +27,12 @@ use std::net::Ipv4Addr;
 pub(crate) struct Neighborhood {
     machine: NeighborhoodRed,
     address: Ipv4Addr,
-    /// Of nodes that are observed.
+    /// Series of a node that is observed.
     pub(crate) series: Option<NeighborhoodSeries>,
 }
 
 impl Neighborhood {
-    /// That of a node of this number, if it is a member.
+    /// Returns the state of a node of this number, if it is a member.
     pub(crate) fn of(spec: &RadioSpec, node: NodeId, (seed, run): (u64, u64)) -> Option<Box<Self>> {
         let neighborhood = spec.neighborhood.as_ref().filter(|all| all.members.include(node))?;
         let stream = Stream::new(seed, run, node, Purpose::Neighborhood);

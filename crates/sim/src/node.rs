@@ -17,7 +17,7 @@ use hopline_routing::router;
 /// A node: its interfaces, its routing agent, and what stands in the path of its packets.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// By [`LinkId`]: radios, wires in the order in which the network names them, a tap.
+    /// Interfaces, by [`LinkId`]: radios, wires in the order in which the network names them, a tap.
     pub(crate) interfaces: Vec<Interface>,
     /// Boxed: most events of a node do not touch it.
     pub(crate) agent: Option<Box<Agent>>,
@@ -51,7 +51,7 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// That of a home agent. It is in no list: nothing comes by it.
+    /// Tunnel of a home agent. It is in no list: nothing comes by it.
     pub(crate) const TUNNEL: Self = Self { link: LinkId(u32::MAX), interface: Interface::Tunnel };
 }
 

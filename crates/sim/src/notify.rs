@@ -32,18 +32,18 @@ const ICMP_ERRORS_PER_SECOND: NonZeroU16 = NonZeroU16::new(10).expect("not zero"
 /// State that the nodes need for notifications.
 #[derive(Debug)]
 pub(crate) struct Notifier {
-    /// By node.
+    /// Notification state, by node.
     nodes: Vec<Bulletin>,
 }
 
-/// Of one node.
+/// Notification state of one node.
 #[derive(Debug)]
 struct Bulletin {
     /// Ends of flows here.
     ends: Vec<End>,
     /// Destinations of routes that the agent reported lost; the ends concerned are to be notified.
     broken: Vec<Ipv4Addr>,
-    /// Of which ends were told so, and not yet of the return.
+    /// Destinations of routes with ends that were notified of the loss, and not yet of the return.
     lost: Vec<Ipv4Addr>,
     icmp: RateLimit,
 }
@@ -53,7 +53,7 @@ struct Bulletin {
 struct End {
     /// The other end.
     peer: Ipv4Addr,
-    /// Next hop over which the agent here reaches the peer, if an agent routes to it.
+    /// Node to which the agent here routes packets for the peer, if an agent does.
     towards: Option<Ipv4Addr>,
     flow: u32,
     side: Side,
@@ -84,8 +84,9 @@ impl Notifier {
 }
 
 impl<T: Tracer> Engine<T> {
-    /// The agent of `node` has no route to `destination` any more. Its ends are told once the agent is drained, each time: an end that
-    /// had nothing in flight when it was told first has not heeded it, and one that has heeded it does nothing.
+    /// The agent of `node` has no route to `destination` any more. Its ends are notified once the agent is
+    /// drained, each time. An end that had nothing in flight at the first notification has ignored it, and
+    /// one that has acted on it does nothing.
     pub(crate) fn note_broken_route(&mut self, node: NodeId, destination: Ipv4Addr) {
         if let Some(notifier) = &mut self.notifier {
             let bulletin = &mut notifier.nodes[node.index()];
@@ -174,7 +175,8 @@ impl<T: Tracer> Engine<T> {
         self.originate(node, packet);
     }
 
-    /// `node` is told that a packet it sent did not arrive: its end that sent it learns so (RFC 1122 §4.2.3.9).
+    /// `node` receives a report that a packet it sent did not arrive: its end that sent it is notified (RFC
+    /// 1122 §4.2.3.9).
     pub(crate) fn receive_report(&mut self, node: NodeId, report: &Unreachable) {
         let Some(ports) = report.ports() else { return };
         if report.ip.src != node.ipv4() {

@@ -8,7 +8,7 @@ use hopline_core::{Instant, NodeId};
 pub(crate) struct Schedule(Vec<OutageSpec>);
 
 impl Schedule {
-    /// Those of `outages` that block what `is_ours` says.
+    /// Creates the schedule of those of `outages` that block what `is_ours` selects.
     pub(crate) fn new(outages: &[OutageSpec], is_ours: impl Fn(Blocks) -> bool) -> Self {
         let mut ours: Vec<_> = outages.iter().filter(|o| is_ours(o.blocks)).copied().collect();
         ours.sort_unstable_by_key(|o| (o.from, o.to, o.start));

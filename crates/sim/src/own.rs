@@ -54,7 +54,7 @@ impl<M: ?Sized> fmt::Debug for Named<M> {
     }
 }
 
-/// Of which kind a machine is.
+/// Kind of a user-defined algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A law of the congestion window.
@@ -243,7 +243,7 @@ pub struct Failure {
     pub culprit: Culprit,
     /// Time of the failure.
     pub at: Instant,
-    /// In what, and why.
+    /// Reason for the failure.
     pub reason: OwnFailure,
 }
 
@@ -254,16 +254,16 @@ pub enum Culprit {
     Law {
         /// The congestion control algorithm.
         id: OwnLawId,
-        /// Of which flow.
+        /// Flow of the instance.
         flow: FlowId,
-        /// At which node.
+        /// Node of the instance.
         node: NodeId,
     },
     /// The discipline of a queue.
     Discipline {
         /// The queue discipline.
         id: OwnDisciplineId,
-        /// At which node.
+        /// Node of the instance.
         node: NodeId,
     },
 }

@@ -64,9 +64,9 @@ pub(crate) struct Original {
 pub(crate) enum Role {
     /// The end of the flow has sent it.
     Sent,
-    /// A machine in the path has made it, in the name of the end.
+    /// Packet made by a middlebox, in the name of the end.
     Made,
-    /// A machine in the path sends again what has passed it.
+    /// Copy of an earlier packet, sent again by a middlebox.
     Copy,
 }
 
@@ -134,9 +134,9 @@ pub enum Body {
 /// A frame of a link that repairs its own losses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkFrame {
-    /// Of one that acknowledges what arrives.
+    /// Frame of a link that acknowledges each frame.
     Arq(arq::Frame<Carried>),
-    /// Of one that asks for what does not.
+    /// Frame of a link that requests missing frames.
     Opaque(opaque::Frame<Carried>),
 }
 
@@ -217,7 +217,7 @@ enum Fate {
 /// Arrival state of a packet at its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Not yet, or it is the first copy that does.
+    /// The packet has not arrived, or this is the first copy to arrive.
     First,
     /// It has; this is another copy.
     Again,
@@ -293,7 +293,7 @@ impl Slab {
         self.slots[handle.id as usize].holders += 1;
     }
 
-    /// One holder less; the last one frees the slot, and lets go of what the packet carries.
+    /// One holder less; the last one frees the slot, and releases the packets within.
     pub(crate) fn release(&mut self, handle: Handle) {
         let slot = &mut self.slots[handle.id as usize];
         debug_assert!(slot.holders > 0, "packet {} released too often", handle.id);

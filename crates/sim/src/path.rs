@@ -13,14 +13,14 @@ use hopline_routing::router::Origin;
 use std::net::Ipv4Addr;
 
 impl<T: Tracer> Engine<T> {
-    /// Drains all machines in the path of `node`.
+    /// Drains all middleboxes of `node`.
     pub(crate) fn drive_path(&mut self, node: NodeId) {
         for seat in 0..self.nodes[node.index()].path.len() {
             self.drive_seat(node, seat);
         }
     }
 
-    /// Drains a machine in the path, and arms its wake-up.
+    /// Drains a middlebox, and arms its wake-up.
     pub(crate) fn drive_seat(&mut self, node: NodeId, seat: usize) {
         let now = self.kernel.now;
         let drain = &mut self.nodes[node.index()].path[seat].drain;
@@ -53,7 +53,7 @@ impl<T: Tracer> Engine<T> {
         state.alarm.set(now, wanted, &mut self.kernel.scheduler, event);
     }
 
-    /// A machine in the path is due.
+    /// A middlebox is due.
     pub(crate) fn wake_seat(&mut self, node: NodeId, seat: u32) {
         let now = self.kernel.now;
         let state = &mut self.nodes[node.index()].path[seat as usize];

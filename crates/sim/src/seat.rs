@@ -1,9 +1,10 @@
 //! The path of packets through a node, and what stands in it.
 //!
-//! A node has a list of machines in the path, from its interfaces inward. A packet that comes in passes them in this order, one that
-//! goes out in the other. Each lets it pass, marks it, takes it or drops it, and may send packets of its own; after each input it is
-//! drained like any other machine. What it has taken it lets go on later, or absorbs: then the books of the flow know that nothing was
-//! lost. A new one is a variant of [`Sitter`], and says what it does in an `impl` of [`InPath`].
+//! A node has a list of middleboxes, from its interfaces inward. A packet that comes in passes them in this
+//! order, one that goes out in the other. Each lets it pass, marks it, takes it or drops it, and may send
+//! packets of its own; after each input it is drained like any other state machine. A packet that it has
+//! taken is sent on later, or absorbed: then the counters of the flow show that nothing was lost. A new one
+//! is a variant of [`Sitter`], and says what it does in an `impl` of [`InPath`].
 
 use crate::alarm::Alarm;
 use crate::neighborhood::Neighborhood;
@@ -29,7 +30,7 @@ use hopline_wire::handoff::Past;
 use hopline_wire::ipv4::Header;
 use std::net::Ipv4Addr;
 
-/// A machine in the path of packets. What it does not care for passes.
+/// A middlebox. Packets that do not concern it pass.
 pub(crate) trait InPath: core::fmt::Debug {
     /// A radio of this node decoded a packet of a neighbour, for any destination. It may come in afterwards.
     fn hear(&mut self, _now: Instant, _packet: Passing<'_>, _from: NodeId) {}
@@ -187,7 +188,7 @@ pub(crate) fn seats(spec: &Spec, node: NodeId, key: (u64, u64)) -> Vec<Seat> {
     all.map(Seat::new).collect()
 }
 
-/// A machine in the path, and when it will be woken.
+/// A middlebox, and the time at which it will be woken.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub(crate) machine: Sitter,

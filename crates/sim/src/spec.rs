@@ -96,9 +96,10 @@ pub struct NodeSpec {
     pub addresses: Vec<Ipv4Addr>,
     /// Host routes: next hops that override the other routes of the node.
     pub routes: Vec<HostRoute>,
-    /// Through which node, if it has a routing agent, its packets leave the network of such nodes, and come in. `None`: the
-    /// gateway that is nearest at the start of the run, in hops; of several the first. Each node on the way out goes by its own,
-    /// except with DSR: where neighbours disagree a packet can go in circles until its hop limit ends it.
+    /// Gateway through which its packets leave and enter the network of nodes with routing agents, if it has
+    /// an agent. `None`: the gateway that is nearest at the start of the run, in hops; of several the first.
+    /// Each node on the way out goes by its own, except with DSR: where neighbours disagree a packet can go
+    /// in circles until its hop limit ends it.
     pub gateway: Option<NodeId>,
 }
 
@@ -139,7 +140,7 @@ pub struct Channel(pub u16);
 pub struct HostRoute {
     /// Destination of the packets.
     pub destination: NodeId,
-    /// To which neighbour, over a wire or, if there is none, a radio.
+    /// Neighbour to which they go, over a wire or, if there is none, a radio.
     pub next_hop: NodeId,
 }
 
@@ -257,11 +258,11 @@ pub struct LossSpec {
 /// Address resolution: the source of the link-layer addresses of neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AddressResolution {
-    /// They know them.
+    /// Known from the start.
     #[default]
     Known,
-    /// They ask, with ARP (RFC 826), the first time that they send to a neighbour, as ns-2: one packet waits for the answer, and
-    /// the next one displaces it.
+    /// ARP (RFC 826) at the first packet to a neighbour, as in ns-2: one packet waits for the answer, and the
+    /// next one displaces it.
     Arp,
 }
 
@@ -305,7 +306,7 @@ impl Members {
 pub struct QueueSpec {
     /// Most packets it holds.
     pub capacity: NonZeroU16,
-    /// In which order it serves them.
+    /// Service order of the packets.
     pub service: Service,
     /// Queue discipline: the choice of accepted packets.
     pub discipline: Discipline,
@@ -322,8 +323,8 @@ pub enum Discipline {
     CoDel(CoDelConfig),
     /// The same for each flow, and the flows by turns. Its `service` is its own: routing messages first.
     FqCoDel(FqCoDelConfig),
-    /// Those that a user-defined discipline accepts: that of this number in [`Spec::machines`]. Its `service`
-    /// is its own.
+    /// Packets that a user-defined discipline accepts: that of this number in [`Spec::machines`]. Its
+    /// `service` is its own.
     Own(OwnDisciplineId),
 }
 
@@ -383,13 +384,13 @@ pub struct NoticeFloodSpec {
     pub node: NodeId,
     /// Time of the first notice.
     pub start: Instant,
-    /// From when on none does. [`Instant::FAR_FUTURE`]: never.
+    /// Time from which no notice is sent. [`Instant::FAR_FUTURE`]: never.
     pub stop: Instant,
     /// Time from one to the next, not zero.
     pub interval: Duration,
     /// Normalised drop probability (`normalized_pb`) in the notices.
     pub normalized_pb: NormalizedPb,
-    /// For how long; the notice has room for whole milliseconds up to 65.535 s.
+    /// Lifetime; the notice has room for whole milliseconds up to 65.535 s.
     pub lifetime: Duration,
     /// Forged content beyond that.
     pub forge: Forge,
@@ -426,10 +427,10 @@ pub enum FailureNotification {
     /// Nothing.
     #[default]
     None,
-    /// Explicit link failure notification: with AODV, DSR or OLSR an end is told by the routing agent of its
-    /// own node that the route to its peer is lost, and that there is one again. With static routes the node
-    /// with the MAC that gave a packet up, or that has no route for it, sends ICMP Destination Unreachable
-    /// (RFC 792) to the packet's source; a return is not reported. TCP takes no notice.
+    /// Explicit link failure notification: with AODV, DSR or OLSR an end is notified by the routing agent of
+    /// its own node that the route to its peer is lost, and that there is one again. With static routes the
+    /// node with the MAC that gave a packet up, or that has no route for it, sends ICMP Destination
+    /// Unreachable (RFC 792) to the packet's source; a return is not reported. TCP takes no notice.
     Elfn,
 }
 

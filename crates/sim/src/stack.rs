@@ -288,7 +288,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// Past the machines in the path below number `seats`, outward, and to the interface.
+    /// Passes a packet outward through the middleboxes below number `seats`, and to the interface.
     fn pass_out(&mut self, node: NodeId, seats: usize, at: Port, mut queued: Queued, next_hop: Ipv4Addr) {
         for seat in (0..seats).rev() {
             let Queued { handle, to, class } = queued;

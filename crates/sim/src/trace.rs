@@ -29,7 +29,7 @@ pub enum DropReason {
     Unresolved,
     /// Its next hop is no neighbour that the node has an interface to.
     NoNeighbour,
-    /// There is no route.
+    /// No route to the destination.
     NoRoute,
     /// Hop limit exceeded.
     Ttl,
@@ -78,7 +78,7 @@ pub enum FrameLoss {
     Weak,
     /// Bits of it were damaged.
     Errors,
-    /// There was an outage between the two.
+    /// An outage between the two nodes.
     Outage,
 }
 
@@ -104,7 +104,7 @@ impl FrameLoss {
 pub struct Signal {
     /// Node that sends.
     pub node: NodeId,
-    /// Since when.
+    /// Time at which it began.
     pub since: Instant,
 }
 
@@ -193,7 +193,7 @@ pub enum TraceEvent<'a> {
         /// Receiver of the frame; `None`: broadcast.
         next_hop: Option<NodeId>,
     },
-    /// A packet of a flow has reached the node that it is for. A copy that comes again is told again.
+    /// A packet of a flow has reached the node that it is for. A copy that comes again is reported again.
     Delivered(PacketView<'a>),
     /// The network layer tells the end of a flow there of its route.
     Signalled {

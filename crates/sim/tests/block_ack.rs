@@ -30,7 +30,7 @@ fn network(hops: u32, mac: mac::Config) -> Spec {
     chain(hops).change(|spec| spec.radio = Some(radio))
 }
 
-/// Of all frames one in five is lost, and no MSDU is ever given up.
+/// Returns a chain in which one in five frames is lost, and no MSDU is ever given up.
 fn lossy(hops: u32, mac: mac::Config) -> Spec {
     let patient = mac::Config { short_retry_limit: 60, long_retry_limit: 60, ..mac };
     let loss = ErrorModel::PacketLoss(Probability::new(0.2).expect("a probability"));

@@ -18,7 +18,7 @@ use proptest::prelude::*;
 const OTHER: NodeId = NodeId(6);
 const TOTAL: u64 = 2_000_000;
 
-/// Each packet is received, absorbed, under way or lost, and the same seed gives the same again.
+/// Each packet is received, absorbed, in flight or lost, and the same seed gives the same again.
 fn run(spec: &Spec) -> Outcome {
     let outcome = simulate(spec, 1);
     for packets in [&outcome.flows[0].data, &outcome.flows[0].back] {

@@ -63,7 +63,8 @@ fn a_shorter_way_appears() -> Spec {
         .wireless_node(walk(&[(0.0, 200.0, -3000.0), (10.0, 200.0, -3000.0), (20.0, 200.0, 0.0)]))
 }
 
-/// Of the packets that arrived after 25 s, of a transfer that begins at `start`: the share that took two hops.
+/// Returns the share of packets that took two hops, of those that arrived after 25 s, for a transfer that
+/// begins at `start`.
 fn share_of_short_ways(config: Config, start: f64) -> f64 {
     let spec = a_shorter_way_appears().dsr(config).bulk(0, 4, ns2_tcp(2)).from(start).seconds(40);
     let later = arrivals(&spec).into_iter().filter(|(when, _)| *when > at(25.5));
@@ -189,7 +190,8 @@ impl Tracer for Salvaged {
 
 #[test]
 fn a_relay_that_knows_another_way_saves_what_its_neighbour_no_longer_hears() {
-    // Over n2 goes the way from n0 and n1 to n4, until it leaves at 10 s. n3 comes at 5 s, and n1 hears it talk to n4.
+    // The route from n0 and n1 to n4 leads over n2, until n2 leaves at 10 s. n3 comes at 5 s, and n1 hears it
+    // talk to n4.
     let spec = standing(&[(0.0, 0.0), (200.0, 0.0)])
         .wireless_node(walk(&[(0.0, 390.0, 60.0), (10.0, 390.0, 60.0), (11.0, 390.0, 3000.0)]))
         .wireless_node(walk(&[(0.0, 390.0, -3000.0), (4.0, 390.0, -3000.0), (5.0, 390.0, -90.0)]))

@@ -63,7 +63,7 @@ fn a_lost_frame_is_not_acknowledged_and_comes_again() {
         (notes.count(What::DataSent { retry: false }), notes.count(What::DataSent { retry: true }));
     let share = again as f64 / (first + again) as f64;
     assert!((share - 0.3).abs() < 0.02, "{share}");
-    // Node 2 overhears them all. The last may be under way.
+    // Node 2 overhears them all. The last may be in flight.
     assert!(notes.count(What::AckSent).abs_diff(notes.times(1, What::DataReceived).len()) <= 1);
     assert!(notes.times(2, What::DataReceived).len().abs_diff(first + again) <= 1);
     let (sent, arrived) = datagrams(&outcome, 0);

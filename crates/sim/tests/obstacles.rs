@@ -35,7 +35,7 @@ fn what_arrives_is_decoded_as_long_as_the_walls_leave_enough_of_it() {
 
 #[test]
 fn routes_lead_around_a_wall() {
-    // A triangle with sides of 200 m; a wall stands across the way from n0 to n1.
+    // A triangle with sides of 200 m; a wall stands between n0 and n1.
     let around = |obstacles| {
         let spec = standing(&[(0.0, 0.0), (200.0, 0.0), (100.0, 173.0)]);
         let spec = behind(spec.cbr(0, 1, 100, Duration::from_millis(100)).seconds(10), obstacles);

@@ -1,4 +1,4 @@
-//! Machines in the path of TCP, seated in a world: what they get over a bad last hop, and that the books come out even.
+//! TCP middleboxes in a world: their gain over a bad last hop, and the sums of the counters.
 
 use crate::support::last_hop::{last_hop, linux};
 use crate::support::{Build, at, chain, disk, link, queue};
@@ -178,7 +178,7 @@ fn away(start_s: f64, secs: f64) -> Vec<OutageSpec> {
     vec![away(1, 2), away(2, 1)]
 }
 
-/// From when on the last hop is gone; by chance one of them may cost much.
+/// Times from which the last hop is gone; by chance one of them may cost much.
 const STARTS: [f64; 5] = [0.3, 0.7, 1.0, 1.3, 2.0];
 
 #[test]

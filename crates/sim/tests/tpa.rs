@@ -10,7 +10,7 @@ use hopline_sim::{Outcome, Spec, Tracer, World, simulate};
 use hopline_transport::pacing::{self, Pacing};
 use hopline_transport::tpa::{Config, Notification};
 
-/// As the lab has it: never gives up.
+/// Returns a configuration that never gives up, as in the lab.
 fn tpa(cwnd_max: u8) -> Config {
     Config { syn_retries: None, silence_limit: None, ..Config::tpa(cwnd_max) }
 }

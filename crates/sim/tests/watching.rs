@@ -6,16 +6,16 @@ use hopline_radio::phy::errors::{ErrorModel, Probability};
 use hopline_sim::trace::{FrameLoss, Signal, TraceEvent};
 use hopline_sim::{Spec, Tracer, World, simulate};
 
-/// A frame that was lost: where, of whom, why, and what else was there.
+/// A lost frame: node, signal, reason, and the other signals there.
 type Lost = (NodeId, Signal, FrameLoss, Vec<Signal>);
 
 #[derive(Default)]
 struct Seen {
     sent: Vec<(Signal, Duration)>,
     lost: Vec<Lost>,
-    /// By node: packets in its queue, and most that there were.
+    /// Present and largest number of packets in the queue, by node.
     queues: [(i64, i64); 4],
-    /// Of packets on wires: when each leaves and is to arrive, and where; and when it does.
+    /// Packets on wires: departure, due arrival and destination.
     leaves: Vec<(Instant, Instant, NodeId)>,
     arrives: Vec<(Instant, NodeId)>,
 }

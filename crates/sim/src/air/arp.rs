@@ -57,7 +57,7 @@ enum Fate {
     Leaves,
     /// It waits for an answer, in place of another one. The request leaves after `request`; `None`: one waits already.
     Waits { displaced: Option<Queued>, request: Option<Duration> },
-    /// There is no answer. So for the packet that waited.
+    /// There is no answer, for this packet or for the one that waited.
     Fails { held: Option<Queued> },
 }
 
@@ -109,7 +109,7 @@ pub(super) enum Resolved {
     Waits,
     /// It waits, and this request goes in its place.
     Asks(Queued),
-    /// There is no answer. So for the packet that waited.
+    /// There is no answer, for this packet or for the one that waited.
     Failed {
         held: Option<Queued>,
     },

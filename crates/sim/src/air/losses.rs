@@ -16,7 +16,7 @@ struct Loss {
 }
 
 impl Losses {
-    /// Those of `specs`; of two of one pair and direction the first.
+    /// Creates the losses of `specs`. Of two entries for the same pair and direction, the first holds.
     pub(super) fn new(specs: &[LossSpec], (seed, run): (u64, u64)) -> Self {
         let loss = |spec: &LossSpec| Loss {
             pair: (spec.from, spec.to),

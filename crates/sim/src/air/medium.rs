@@ -49,7 +49,7 @@ pub(crate) struct Flight {
     /// Place among the events of an instant: all receivers take what begins in the order in which it was
     /// sent, and what ends in the order in which its senders ended it, whichever other stations listen.
     pub(crate) order: u64,
-    /// By delay, then by station.
+    /// Receivers, ordered by delay, then by station.
     pub(crate) heard: Vec<Heard>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Medium {
     antennas: Vec<Antenna>,
     /// Stations, numbered as nodes.
     grid: CellGrid,
-    /// Since when the grid believes each station to be where it has it.
+    /// Time at which the grid was refreshed.
     grid_at: Instant,
     obstacles: Obstacles,
     reach_m: f64,

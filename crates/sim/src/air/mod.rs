@@ -38,9 +38,9 @@ pub(crate) struct Air {
     stations: Vec<Station>,
     /// The radios of the network as they were asked for, by station.
     interfaces: Vec<RadioInterface>,
-    /// By node, and one more: its first station.
+    /// First station of each node, by node, and one entry more.
     first: Vec<u32>,
-    /// By number in their MAC addresses.
+    /// Stations by number in their MAC addresses.
     by_address: Vec<Option<StationId>>,
     /// Losses between pairs of nodes.
     losses: Losses,
@@ -161,7 +161,7 @@ impl Air {
         }
     }
 
-    /// Hands a packet to the interface, through the link layer, once the link-layer address is known.
+    /// Hands a packet with a known link-layer address to the interface, through the link layer.
     pub(crate) fn descend<T: Tracer>(
         &mut self,
         kernel: &mut Kernel<T>,
@@ -303,7 +303,8 @@ impl Air {
         let Some(&heard) = in_flight.heard.get(next as usize) else {
             self.medium.land(flight);
             if let Some(&body) = self.medium.flight(flight).frame.body() {
-                // Without ACKs (IEEE Std 802.11-2020, 10.3.2.11) the sender has let go of it, and this was the last copy.
+                // Without ACKs (IEEE Std 802.11-2020, 10.3.2.11) the sender has released it, and this was the
+                // last copy.
                 kernel.let_go(Place::Radio, self.medium.flight(flight).from, body, DropReason::LinkError);
             }
             return Landing::Over;

@@ -61,8 +61,8 @@ impl Signals {
 }
 
 impl Air {
-    /// Tells the tracer of a frame that did not come through to a station that it was for. A weak one is told
-    /// of only if it was for this station alone: every node is out of reach of some other.
+    /// Reports to the tracer a frame that was not received by a station that it was for. A weak one is
+    /// reported only if it was for this station alone: every node is out of reach of some other.
     pub(super) fn tell_lost<T: Tracer>(
         &mut self,
         kernel: &mut Kernel<T>,

@@ -1,4 +1,4 @@
-//! Arrivals of packets of flows, by themselves or by a copy, and packets that are absorbed or under way.
+//! Arrivals of packets of flows, by themselves or by a copy, and packets that are absorbed or in flight.
 
 use super::fates::Fate;
 use super::{Flow, Flows, Side};
@@ -6,7 +6,7 @@ use crate::packet::{Original, Packet, Role};
 use hopline_core::{FlowId, Instant};
 use std::collections::BTreeSet;
 
-/// Packets of one direction of a flow that are under way.
+/// Packets of one direction of a flow that are in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Held {
     pub(super) numbers: BTreeSet<u64>,
@@ -22,9 +22,9 @@ impl Held {
 /// News that an arrival brings: a packet that had not arrived, neither by itself nor by a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// There is one.
+    /// There is a packet.
     Packet,
-    /// There is none.
+    /// There is no packet.
     None,
 }
 
@@ -63,7 +63,7 @@ impl Flow {
 }
 
 impl Flows {
-    /// A machine in the path has made a packet in the name of the end of a flow at its source address.
+    /// A middlebox has made a packet in the name of the end of a flow at its source address.
     pub(crate) fn made_for(&mut self, flow: FlowId, packet: &mut Packet) {
         let state = &mut self.flows[flow.index()];
         let side = state.side_of(packet.ip.src) as usize;
@@ -72,7 +72,7 @@ impl Flows {
         packet.role = Role::Made;
     }
 
-    /// A machine in the path has absorbed a packet of a flow.
+    /// A middlebox has absorbed a packet of a flow.
     pub(crate) fn absorbed_of(&mut self, flow: FlowId, packet: &Packet) {
         let state = &mut self.flows[flow.index()];
         let side = state.side_of(packet.ip.src) as usize;
@@ -81,7 +81,8 @@ impl Flows {
         }
     }
 
-    /// Adds a packet of a flow that is under way to what is `held`, unless it, or a copy of it, has arrived or was absorbed.
+    /// Adds a packet of a flow that is in flight to `held`, unless it, or a copy of it, has arrived or was
+    /// absorbed.
     pub(crate) fn hold(&self, held: &mut [[Held; 2]], flow: FlowId, packet: &Packet) {
         let state = &self.flows[flow.index()];
         let side = state.side_of(packet.ip.src) as usize;

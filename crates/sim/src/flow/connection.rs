@@ -21,7 +21,7 @@ use hopline_wire::ipv4::{HEADER_LEN, Header};
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) app: App,
-    /// By side.
+    /// The two ends, by side.
     ends: [End; 2],
 }
 
@@ -44,7 +44,7 @@ struct End {
     /// Its congestion control algorithm, if that is user-defined.
     law: Option<OwnLawId>,
     alarm: Alarm,
-    /// Hops over which the last segment came, as the endpoint was told.
+    /// Number of hops over which the last segment came, as reported to the endpoint.
     hops: u8,
     timeouts: Timeouts,
 }

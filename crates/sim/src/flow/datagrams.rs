@@ -19,7 +19,7 @@ pub(super) struct Datagrams {
 pub(super) enum Schedule {
     /// Packets of constant size at a constant interval, in bursts if given.
     Rate { packet_bytes: u32, interval: Duration, bursts: Option<Bursts> },
-    /// As it was recorded.
+    /// At recorded times.
     Recorded(Recording),
 }
 

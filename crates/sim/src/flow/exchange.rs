@@ -15,7 +15,7 @@ pub(super) struct Exchange {
     pub(super) requests: u64,
     /// Bytes of the present message.
     message: u64,
-    /// Those of them that have not arrived.
+    /// Number of those bytes that have not arrived.
     missing: u64,
     /// Segments of messages that have arrived whole.
     segments: u64,
@@ -26,13 +26,13 @@ pub(super) struct Exchange {
 /// Phase of the present transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// There is none: the client thinks, or has not begun.
+    /// There is no transaction: the client thinks, or has not begun.
     Thinking,
     /// The request is on its way.
     Asking { since: Instant, response_bytes: u64 },
     /// The response is.
     Answering { since: Instant },
-    /// There will be no more.
+    /// There will be no more transactions.
     Done,
 }
 

@@ -1,4 +1,4 @@
-//! Fates of the packets of one direction of a flow, where machines in the path may send a packet again.
+//! Fates of the packets of one direction of a flow, where middleboxes may send a packet again.
 
 use crate::packet::{Packet, Role};
 use core::mem::replace;
@@ -10,11 +10,11 @@ const REMEMBERED: usize = 1 << 16;
 /// Fate of a packet, be it by itself or by a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is under way, or lost.
+    /// It is in flight, or lost.
     Open,
-    /// A machine in the path has absorbed it.
+    /// A middlebox has absorbed it.
     Absorbed,
-    /// A machine in the path had absorbed it, or it had got lost, before the flow counted.
+    /// A middlebox had absorbed it, or it had been lost, before the flow counted.
     Before,
     /// It has arrived.
     Arrived,
@@ -66,7 +66,7 @@ impl Fates {
         self.set(packet, Fate::Arrived)
     }
 
-    /// Notes that a machine in the path has absorbed `packet`; returns its fate before.
+    /// Records that a middlebox has absorbed `packet`; returns its fate before.
     pub(super) fn absorb(&mut self, packet: &Packet) -> Fate {
         match self.of(packet) {
             Fate::Open => self.set(packet, Fate::Absorbed),
@@ -74,7 +74,7 @@ impl Fates {
         }
     }
 
-    /// The flow counts anew. `is_held`: the packet with this number is under way.
+    /// The flow counts anew. `is_held`: the packet with this number is in flight.
     pub(super) fn restart(&mut self, is_held: impl Fn(u64) -> bool) {
         let first = self.next - self.latest.len() as u64;
         for (number, fate) in (first..).zip(&mut self.latest) {

@@ -98,9 +98,9 @@ struct Flow {
     last_delivery: Instant,
     /// The longest time without a delivery, of those that a delivery ended, since it counts.
     silence: Duration,
-    /// By the side that sends.
+    /// Packets, by the side that sends.
     packets: [Packets; 2],
-    /// By the side that sends.
+    /// Fates of packets, by the side that sends.
     fates: [Fates; 2],
     /// Segments that arrived with nothing new.
     repeats: Repeats,
@@ -114,7 +114,7 @@ struct Flow {
     /// Number of notifications to its ends that the route was lost, and that there was one again.
     told: Told,
     gaps: Gaps,
-    /// Since when it counts.
+    /// Time at which counting began.
     since: Instant,
     /// Counters at the end of the warm-up.
     before: Counters,
@@ -239,7 +239,7 @@ impl Flow {
         });
     }
 
-    /// The warm-up is over: counts anew from `now` on. `held`: packets under way, by the side that sent them.
+    /// The warm-up is over: counts anew from `now` on. `held`: packets in flight, by the side that sent them.
     fn restart(&mut self, now: Instant, held: &[Held; 2]) {
         self.since = self.start.max(now);
         self.before = self.counters(now);
@@ -261,7 +261,7 @@ impl Flow {
         }
     }
 
-    /// The run is over. `held`: packets under way, by the side that sent them.
+    /// The run is over. `held`: packets in flight, by the side that sent them.
     fn settle(&mut self, held: &[Held; 2]) {
         for (packets, held) in self.packets.iter_mut().zip(held) {
             packets.settle(held.packets(), held.bytes);
@@ -394,7 +394,7 @@ impl Flow {
         }
     }
 
-    /// Counts what arrives, except what had arrived before or was still under way when the flow stopped.
+    /// Counts what arrives, except what had arrived before or was still in flight when the flow stopped.
     fn take_delivery(&mut self, now: Instant, bytes: u64) {
         if now < self.stop && bytes > 0 {
             self.silence = self.silence.max(self.silence_until(now));
@@ -425,7 +425,7 @@ impl Flows {
         }
     }
 
-    /// The warm-up is over. `held`: packets under way, by flow and side that sent.
+    /// The warm-up is over. `held`: packets in flight, by flow and side that sent.
     pub(crate) fn restart(&mut self, now: Instant, held: &[[Held; 2]]) {
         for (flow, held) in self.flows.iter_mut().zip(held) {
             flow.restart(now, held);

@@ -5,9 +5,10 @@ use hopline_core::Instant;
 /// The time-outs of one end of a connection. Bytes are counted from the start of what that end sends.
 #[derive(Debug, Default)]
 pub(super) struct Timeouts {
-    /// Of which it is not known yet.
+    /// Time-outs that are not judged yet.
     open: Vec<Expired>,
-    /// Those after which the first byte that was not acknowledged came, or had come, by a segment that left before.
+    /// Number of spurious time-outs: those after which the first byte that was not acknowledged came, or had
+    /// come, by a segment that left before.
     needless: u64,
 }
 

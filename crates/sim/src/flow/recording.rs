@@ -13,7 +13,7 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// That of a flow that starts at `start`.
+    /// Creates the recording of a flow that starts at `start`.
     pub(super) fn new(packets: Arc<[Recorded]>, start: Instant) -> Self {
         Self { packets, start, played: 0 }
     }

@@ -9,7 +9,7 @@ pub(crate) struct Delivery {
     awaited: VecDeque<(u64, Vec<u32>)>,
     /// Pairs of a notice and a node that it was for.
     intended: u64,
-    /// Of these, those in which it arrived.
+    /// Number of these pairs in which the notice arrived.
     arrived: u64,
 }
 

@@ -8,8 +8,8 @@ use hopline_core::{Duration, Instant};
 pub struct Handoffs {
     /// Changes from one station to another that the new one has confirmed, and from the request to that.
     pub completed: Delays,
-    /// Of each change after which packets came: the longest time without a packet, from the last one before it to the first one from
-    /// the new station.
+    /// Pauses at handoffs after which packets came: the longest time without a packet, from the last one
+    /// before the handoff to the first one from the new station.
     pub pauses: Delays,
 }
 

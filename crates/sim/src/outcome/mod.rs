@@ -47,7 +47,7 @@ pub struct FlowOutcome {
     /// Distinct bytes delivered in order to the application at `dst` (datagrams: all distinct bytes). Of requests and
     /// responses these are the responses.
     pub bytes_received: u64,
-    /// Since when the flow counts: its start, or the end of the warm-up if that is later.
+    /// Time at which counting began: the start of the flow, or the end of the warm-up if that is later.
     pub since: Instant,
     /// Time over which goodput counts: from `since` to the flow's end, which is the last delivery of what had an end
     /// and came to it (a transfer of given size, a given number of transactions), otherwise the stop time or the end of
@@ -62,8 +62,8 @@ pub struct FlowOutcome {
     /// Segments with data sent again without need: segments of the source that held nothing new on their first arrival, or
     /// that made another of the source's hold nothing new. At most `retransmissions`.
     pub duplicates: u64,
-    /// Segments with data that arrived, held nothing new, and were copies: machines in the path and base stations had sent
-    /// again what had passed them, or the segment had been overtaken by such a copy of itself.
+    /// Segments with data that arrived, held nothing new, and were copies: middleboxes and base stations had
+    /// sent again what had passed them, or the segment had been overtaken by such a copy of itself.
     pub copies: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -119,7 +119,7 @@ pub struct FlowOutcome {
 pub enum Connected {
     /// At least one byte arrived.
     Yes,
-    /// Not one byte arrived.
+    /// No byte arrived.
     #[default]
     Never,
 }
@@ -181,18 +181,18 @@ pub struct NodeOutcome {
 pub struct Notices {
     /// Its own.
     pub sent: u64,
-    /// Of others, passed on.
+    /// Notices of other nodes, passed on.
     pub relayed: u64,
     /// Received or overheard.
     pub received: u64,
-    /// Of these, not heeded.
+    /// Received notices that were ignored.
     pub ignored: u64,
-    /// Of those heeded, not believed in full.
+    /// Accepted notices that were not believed in full.
     pub capped: u64,
-    /// Of those sent or passed on here: pairs of a notice and a node that it was for, which is a member that could decode its
+    /// Pairs of a notice sent or passed on here and a node that it was for: a member that could decode its
     /// sender when it was handed down.
     pub intended: u64,
-    /// Of these pairs, those in which the notice was received or overheard.
+    /// Number of these pairs in which the notice was received or overheard.
     pub arrived: u64,
 }
 

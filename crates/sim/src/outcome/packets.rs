@@ -3,13 +3,15 @@
 use super::Delays;
 use hopline_core::{Duration, Instant};
 
-/// IP packets of one direction of a flow, from the source's IP layer to the destination's. Lengths include the IP
-/// header. A packet counts once, and arrives by itself or by a copy that a machine in the path has made of it. Definitions as ns-3's FlowMonitor has them, except `lost`,
-/// which needs no time-out: a simulator knows where its packets are.
+/// IP packets of one direction of a flow, from the source's IP layer to the destination's. Lengths include
+/// the IP header. A packet counts once, and arrives by itself or by a copy that a middlebox has made of it.
+/// Definitions as ns-3's FlowMonitor has them, except `lost`, which needs no time-out: a simulator knows
+/// where its packets are.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Packets {
-    /// Packets under way when counting began, at the end of a warm-up. They arrive or are lost as others:
-    /// `carried + sent + made` is what `received`, `absorbed`, `lost` and what is under way add up to.
+    /// Packets in flight when counting began, at the end of a warm-up. They arrive or are lost as other
+    /// packets do. The sum `carried + sent + made` equals the sum of `received`, `absorbed`, `lost` and the
+    /// packets in flight.
     pub carried: u64,
     /// Their bytes.
     pub carried_bytes: u64,
@@ -17,12 +19,13 @@ pub struct Packets {
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Packets that machines in the path made in the source's name. Copies of packets that had passed them do not count.
+    /// Packets that middleboxes made in the source's name. Copies of packets that had passed them do not
+    /// count.
     pub made: u64,
     /// Their bytes.
     pub made_bytes: u64,
-    /// Packets that machines in the path took and kept: they are neither received nor lost. One that was sent on after all
-    /// counts as received once it, or a copy of it, arrives.
+    /// Packets that middleboxes took and kept: they are neither received nor lost. One that was sent on after
+    /// all counts as received once it, or a copy of it, arrives.
     pub absorbed: u64,
     /// Their bytes.
     pub absorbed_bytes: u64,
@@ -30,7 +33,8 @@ pub struct Packets {
     pub received: u64,
     /// Their bytes.
     pub received_bytes: u64,
-    /// Packets that exist no more and did not arrive, nor a copy of them. What is under way at the end of the run is not lost.
+    /// Packets that exist no more and did not arrive, nor a copy of them. A packet in flight at the end of
+    /// the run is not lost.
     pub lost: u64,
     /// Their bytes.
     pub lost_bytes: u64,
@@ -61,25 +65,25 @@ impl Packets {
         self.last_sent = Some(now);
     }
 
-    /// A machine in the path makes a packet.
+    /// A middlebox makes a packet.
     pub(crate) fn make(&mut self, len_bytes: u32) {
         self.made += 1;
         self.made_bytes += u64::from(len_bytes);
     }
 
-    /// A machine in the path takes a packet, and keeps it.
+    /// A middlebox takes a packet, and keeps it.
     pub(crate) fn absorb(&mut self, len_bytes: u32) {
         self.absorbed += 1;
         self.absorbed_bytes += u64::from(len_bytes);
     }
 
-    /// A packet that a machine in the path had absorbed is sent on after all.
+    /// A packet that a middlebox had absorbed is sent on after all.
     pub(crate) fn resume(&mut self, len_bytes: u32) {
         self.absorbed -= 1;
         self.absorbed_bytes -= u64::from(len_bytes);
     }
 
-    /// The same, absorbed before counting began: it is under way, and was so then.
+    /// The same, absorbed before counting began: it is in flight, and was so then.
     pub(crate) fn carry(&mut self, len_bytes: u32) {
         self.carried += 1;
         self.carried_bytes += u64::from(len_bytes);
@@ -98,7 +102,7 @@ impl Packets {
         self.last_received = Some(now);
     }
 
-    /// Counts anew, with `held` packets of `held_bytes` under way.
+    /// Restarts the counters, with `held` packets of `held_bytes` in flight.
     pub(crate) fn restart(&mut self, held: u64, held_bytes: u64) {
         *self = Self { carried: held, carried_bytes: held_bytes, ..Self::default() };
     }

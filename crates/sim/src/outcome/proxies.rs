@@ -18,7 +18,7 @@ pub struct ProxyCounts {
     pub acks_edited: u64,
     /// ACKs made in the name of mobile hosts.
     pub acks_made: u64,
-    /// Times that a sender was told to wait.
+    /// Number of times that a middlebox closed the window, so that a sender had to wait.
     pub windows_closed: u64,
     /// Requests for packets that a link has lost.
     pub requests: u64,

@@ -17,7 +17,7 @@ pub struct QueueLengths {
 pub(crate) struct QueueLog {
     waiting: u32,
     changed: Instant,
-    /// Since when it counts.
+    /// Time at which counting began.
     since: Instant,
     most: u32,
     /// Packets by nanoseconds until `changed`.

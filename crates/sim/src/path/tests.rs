@@ -1,4 +1,4 @@
-//! A machine in the path takes, absorbs, drops, marks and makes packets, and the books come out even.
+//! A middlebox takes, absorbs, drops, marks and makes packets, and the counters add up.
 
 use super::*;
 use crate::node::Port;

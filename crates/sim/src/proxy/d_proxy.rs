@@ -26,7 +26,7 @@ pub(crate) struct DProxySeat {
 /// A packet as the machine has it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stored {
-    /// Of one that has gone out: what is needed to send it again.
+    /// Copy of a packet that has gone out, from which it can be sent again.
     Copy(Account, Header, tcp::Segment<Length>, Original),
     /// One that has come in.
     Held(Handle, Onward),

@@ -171,7 +171,7 @@ enum Beyond {
 }
 
 impl Border {
-    /// That of a host in which a machine stands.
+    /// Returns the border of a host with a middlebox of its own.
     fn of_host(own: Ipv4Addr) -> Self {
         Self {
             beyond: Beyond::All { own },

@@ -47,9 +47,10 @@ pub struct MobileSpec {
 /// Stations from which a mobile host accepts packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Listens {
-    /// Those of every station: it may still receive from the one that it has left.
+    /// Packets of every station: it may still receive from the one that it has left.
     #[default]
     All,
-    /// Those of its current station, as a radio does that is tuned to one cell; of others it hears the beacons alone.
+    /// Packets of its current station, as a radio tuned to one cell; of other stations it hears the beacons
+    /// alone.
     Current,
 }

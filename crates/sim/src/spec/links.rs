@@ -2,7 +2,7 @@
 
 use hopline_core::{Duration, Instant};
 
-/// Of each direction: what `a` sends, and what `b` sends.
+/// Properties of a link by direction: what `a` sends, and what `b` sends.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkQuirks {
     /// Each packet takes up to so much longer, drawn uniformly, and none overtakes another; zero: none does.

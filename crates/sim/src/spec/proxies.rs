@@ -5,7 +5,7 @@ use hopline_proxy::dproxy::opaque;
 pub use hopline_proxy::{ack_pacing, arq, dproxy, hop_window, mtcp, nack, snoop, split};
 use std::collections::BTreeSet;
 
-/// A machine in the path of TCP at a node.
+/// A TCP middlebox at a node.
 #[derive(Clone, Debug)]
 pub struct ProxySpec {
     /// Node at which it stands.
@@ -16,7 +16,7 @@ pub struct ProxySpec {
     pub kind: ProxyKind,
 }
 
-/// On which side of a machine in the path the mobile hosts are.
+/// Side of a middlebox on which the mobile hosts are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MobileSide {
     /// Beyond the radios of its node.

@@ -47,12 +47,12 @@ const ROUTING_PORT: u16 = 255;
 #[derive(Debug)]
 pub struct Ns2<W: Write> {
     out: W,
-    /// By flow: where its data come from, and the numbers of the SYNs of both ends.
+    /// Flows: the source address of the data, and the numbers of the SYNs of both ends.
     flows: Vec<(Ipv4Addr, [Option<Seq32>; 2])>,
     /// Serial numbers of the packets of the run that agents have sent, ascending. The position here is the
     /// packet's number in the trace.
     sent: Vec<u64>,
-    /// Of all radios.
+    /// Addresses of all radios.
     addresses: BTreeSet<(NodeId, LinkId, MacAddr)>,
     failed: io::Result<()>,
 }

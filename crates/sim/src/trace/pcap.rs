@@ -12,12 +12,12 @@ use hopline_wire::{arp, dproxy, handoff, udp};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Of which nodes a capture is.
+/// Nodes that a capture covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Captured {
-    /// Of all.
+    /// All nodes.
     All,
-    /// Of these.
+    /// These nodes.
     Only(BTreeSet<NodeId>),
 }
 
@@ -41,9 +41,9 @@ impl Captured {
 /// After the first write error nothing more is written; [`Pcap::finish`] returns it.
 pub struct Pcap<W: Write> {
     writer: Writer<W>,
-    /// By node, and by number of the radio.
+    /// Radios, by node, and by number of the radio.
     radios: Vec<Vec<InterfaceId>>,
-    /// By node.
+    /// Wires, by node.
     wires: Vec<Option<InterfaceId>>,
     scratch: Vec<u8>,
     failed: io::Result<()>,

@@ -23,7 +23,7 @@ const CODEL: CoDelConfig = CoDelConfig { target: Duration::from_millis(15), ..Co
 const FQ: FqCoDelConfig = FqCoDelConfig { codel: CODEL, ..FqCoDelConfig::RFC8290 };
 const NEIGHBORHOOD: neighborhood_red::Config = neighborhood_red::Config::PAPER;
 
-/// As in the file beside this one.
+/// Fingerprints, as in the file beside this one.
 pub(super) const PINNED: [(&str, u64); 22] = [
     ("RED", 0x5050_4a77_e412_1bd1),
     ("RED, marks", 0xce5c_1a36_928d_cbb9),

@@ -1,4 +1,4 @@
-//! One scenario for each machine in the path of TCP, and for each way in which a host changes its station.
+//! One scenario for each TCP middlebox, and for each scheme of handoff.
 
 use super::support::Build;
 use super::support::cells::{HOST, SERVER, STATIONS, between, every, the};
@@ -15,7 +15,7 @@ use hopline_sim::spec::{
 use hopline_transport::{tcp, tpa};
 use std::net::Ipv4Addr;
 
-/// As in `main.rs`.
+/// Fingerprints, as in `main.rs`.
 pub(super) const PINNED: [(&str, u64); 11] = [
     ("Snoop as published", 0xcd16_45b6_aa52_eb0e),
     ("Snoop of ns-2", 0x4230_10eb_f5d4_3c07),

@@ -240,7 +240,7 @@ fn a_specification_tells_which_machines_it_asks_for() {
     assert!(networks(Config::linux()).iter().all(|spec| spec.own_machines().is_empty()));
 }
 
-/// Notes what it is told.
+/// Algorithm that records its inputs.
 #[derive(Debug)]
 struct Notes(Arc<Mutex<Vec<LawAck>>>);
 

@@ -186,7 +186,7 @@ pub(crate) trait Build: Sized {
         self.change(|spec| spec.routing = RoutingSpec::Dsr(config))
     }
 
-    /// Endpoints are told of routes that fail.
+    /// Notifies endpoints of routes that fail.
     fn elfn(self) -> Self {
         self.change(|spec| spec.failure_notification = FailureNotification::Elfn)
     }

@@ -1,4 +1,4 @@
-//! The bodies for whatever brings packets to a machine in the path, at the seat. Their bytes become packets of the simulator and back.
+//! Bodies of packets that reach a middlebox. Their bytes become packets of the simulator and back.
 
 use super::FilterSeat;
 use crate::air::StationId;
