@@ -7,7 +7,7 @@ use super::schema::{Default, Key, Section, Takes};
 /// A key with words that stand for values of type `T`. Made by [`choice!`](crate::choice!).
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<T: 'static> {
-    /// As it stands in its table.
+    /// Declaration of the key.
     pub key: Key,
     meanings: &'static [T],
 }
@@ -15,7 +15,7 @@ pub struct Choice<T: 'static> {
 /// A [`Choice`] that always has a value: it must be given, or has a default.
 #[derive(Clone, Copy, Debug)]
 pub struct Chosen<T: 'static> {
-    /// As it stands in its table.
+    /// Declaration of the key.
     pub key: Key,
     choice: Choice<T>,
 }

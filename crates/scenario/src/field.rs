@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 /// A key of type `T` that always has a value.
 #[derive(Debug)]
 pub struct Field<T> {
-    /// As it stands in its table.
+    /// Declaration of the key.
     pub key: Key,
     of: PhantomData<fn() -> T>,
 }

@@ -268,7 +268,7 @@ pub const FLOW: &[Key] = &[
 /// Kind of traffic, chosen by [`flow::KIND`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowKind {
-    /// As much as the path takes.
+    /// Bulk transfer: as much data as the path takes.
     Bulk,
     /// Packets at a constant rate.
     Cbr,
@@ -291,7 +291,7 @@ pub enum Distribution {
     Exponential,
     /// Heavy-tailed, between two values.
     BoundedPareto,
-    /// Of a normal logarithm.
+    /// Log-normal distribution.
     LogNormal,
 }
 

@@ -73,7 +73,7 @@ impl Recording {
     }
 }
 
-/// At which place of a line time and bytes stand.
+/// Returns the columns of the time and the bytes in a line.
 fn columns(
     text: &str,
     header: Range<usize>,

@@ -36,7 +36,7 @@ pub enum Separator {
 }
 
 impl Separator {
-    /// That of a file with this header.
+    /// Returns the separator of a file with this header.
     #[must_use]
     pub fn of(header: &str) -> Self {
         if header.contains(';') { Self::Semicolon } else { Self::Comma }

@@ -4,17 +4,18 @@ use hopline_core::Duration;
 use hopline_secure::{AnswererConfig, OpenerConfig, PathConfig, ResetKey, SessionConfig};
 use thiserror::Error;
 
-/// Of a host.
+/// Configuration of a host.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
     /// Most connections, those that are being opened and those that are closing included. 1 to 1,048,576; default 4096. What one may take is said by its
     /// transport's buffers.
     pub connections: usize,
-    /// Of every session, whatever [`opener`](Self::opener) and [`answerer`](Self::answerer) say of it. Peers must have the same `rekey_after`.
+    /// Configuration of every session, whatever [`opener`](Self::opener) and [`answerer`](Self::answerer) say
+    /// of it. Peers must have the same `rekey_after`.
     pub session: SessionConfig,
-    /// Of handshakes that we begin.
+    /// Configuration of the handshakes that this host initiates.
     pub opener: OpenerConfig,
-    /// Of handshakes that others begin; how many may be under way.
+    /// Configuration of the handshakes that peers initiate, with the limit of those in progress.
     pub answerer: AnswererConfig,
     /// Validation of a new address of a peer.
     pub paths: PathConfig,
@@ -108,7 +109,7 @@ pub enum ConfigError {
     /// [`HostConfig::receive_memory`].
     #[error("received data of a host take 65536 bytes to 1 TiB, not {0}")]
     ReceiveMemory(u64),
-    /// Of the encryption.
+    /// Invalid configuration of the encryption.
     #[error(transparent)]
     Secure(#[from] hopline_secure::ConfigError),
 }
@@ -122,10 +123,10 @@ pub enum ListenError {
     /// No connection could wait.
     #[error("a backlog of no connection accepts none; 1 is the least")]
     Backlog,
-    /// Of the encryption.
+    /// Invalid configuration of the encryption.
     #[error(transparent)]
     Secure(#[from] hopline_secure::ConfigError),
-    /// Of the transport.
+    /// Invalid configuration of the transport.
     #[error(transparent)]
     Transport(#[from] hopline_transport::ConfigError),
 }
@@ -133,13 +134,13 @@ pub enum ListenError {
 /// Reason that a connection is not even being opened.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConnectError {
-    /// There are as many as there may be.
+    /// The number of connections is at its limit.
     #[error("the host has {0} connections, and more are not allowed")]
     Full(usize),
-    /// Of the encryption.
+    /// Invalid configuration of the encryption.
     #[error(transparent)]
     Secure(#[from] hopline_secure::ConfigError),
-    /// Of the transport.
+    /// Invalid configuration of the transport.
     #[error(transparent)]
     Transport(#[from] hopline_transport::ConfigError),
 }

@@ -60,11 +60,11 @@ pub(crate) enum Owner {
     Backlog,
     /// It has a user.
     User,
-    /// Its user has let go of it; it may take so long to end.
+    /// Its user has released it; it may end until this time.
     Nobody { until: Instant },
 }
 
-/// From which of our addresses datagrams leave.
+/// Choice of the local address from which datagrams leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeavesFrom {
     /// Whichever the system chooses: we opened it without saying which, and may have others tomorrow.
@@ -88,7 +88,7 @@ pub(crate) enum Owed {
     Nothing,
     /// A datagram, whatever is in it: the opener waits for one.
     Proof,
-    /// That it is over: the peer does not know.
+    /// Notice that the connection is over: the peer does not know.
     End,
 }
 
@@ -165,7 +165,7 @@ impl Conn {
         self.endpoint.close(now)
     }
 
-    /// Ends the connection at once; the peer is told.
+    /// Ends the connection at once; the peer is notified.
     pub fn abort(&mut self, now: Instant) {
         self.endpoint.abort(now);
     }
@@ -329,7 +329,7 @@ impl Conn {
         self.link.opener().and_then(Opener::poll_event)
     }
 
-    /// There will be no connection. The peer is told, if it can be.
+    /// Gives up the connection. The peer is notified, if that is possible.
     pub(crate) fn fail(&mut self, now: Instant, failure: OpenFailure) {
         if self.news.failed.is_some() || self.closed.is_some() {
             return;

@@ -31,9 +31,9 @@ pub struct Host {
     seeds: u64,
     pub(crate) listener: Option<Listener>,
     pub(crate) conns: BTreeMap<ConnectionKey, Conn>,
-    /// By our names for them, which are unique.
+    /// Connections by local connection id, which is unique.
     pub(crate) ids: BTreeMap<ConnectionId, ConnectionKey>,
-    /// By the names that their peers have for them: peers may choose the same ones.
+    /// Connections by the connection id of the peer: peers may choose the same ones.
     pub(crate) remotes: BTreeSet<(ConnectionId, ConnectionKey)>,
     next_key: u64,
     ready: Line,
@@ -46,10 +46,10 @@ pub struct Host {
     /// Calls of strangers.
     pub(crate) strangers: VecDeque<HostEvent>,
     pub(crate) memory: Memory,
-    /// The latest time that was told.
+    /// Latest time that was given.
     pub(crate) now: Instant,
     pub(crate) stats: HostStats,
-    /// In which second how many peers were told that their connection is not known.
+    /// Second, and number of peers notified in it that their connection is not known.
     pub(crate) told_gone: (u64, u32),
 }
 
@@ -116,7 +116,7 @@ impl Host {
         Ok(())
     }
 
-    /// Takes no connections any more, and forgets the handshakes that are under way. Connections stay, also those that were not
+    /// Stops listening, and forgets the handshakes in progress. Connections stay, also those that were not
     /// [picked](Self::picked) yet. Returns whether it listened.
     pub fn unlisten(&mut self) -> bool {
         let Some(listener) = self.listener.take() else { return false };
@@ -124,8 +124,8 @@ impl Host {
         true
     }
 
-    /// From now on peers of new connections are told what would show that they are lost: after a restart, or if the key follows from
-    /// what is known only once the host [listens](Self::listen).
+    /// Sets the key of stateless resets for peers of new connections: after a restart, or if the key follows
+    /// from what is known only once the host [listens](Self::listen).
     pub fn set_resets(&mut self, resets: Option<ResetKey>) {
         self.config.resets = resets;
     }
@@ -284,8 +284,9 @@ impl Host {
         }
     }
 
-    /// Lets go of a connection; nothing more is told of it. One that its user has closed goes on until that is done, for
-    /// [`linger`](HostConfig::linger) at most; any other is ended, and its peer told. Returns whether there was one.
+    /// Releases a connection; nothing more is reported of it. One that its user has closed goes on until that
+    /// is done, for [`linger`](HostConfig::linger) at most; any other is ended, and its peer notified.
+    /// Returns whether there was one.
     pub fn remove(&mut self, key: ConnectionKey) -> bool {
         if self.connection_mut(key).is_none() {
             return false;

@@ -13,7 +13,7 @@ use hopline_wire::ipv4::Ecn;
 use hopline_wire::secure::{Addressee, ConnectionId, GONE_LEN, Kind, Message};
 use hopline_wire::wide::Parameters;
 
-/// Peers that are told in a second that their connection is not known here. Each costs a hash.
+/// Largest number of peers notified in a second that their connection is not known here. Each costs a hash.
 const GONE_A_SECOND: u32 = 1000;
 
 /// Calls of strangers that wait to be told.

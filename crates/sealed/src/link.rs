@@ -16,7 +16,7 @@ pub(crate) enum Link {
     Opening(Box<Opener>),
     /// Datagrams can be sealed and opened.
     Open(Box<Open>),
-    /// There are no keys, and will be none.
+    /// The connection has no keys, and will have none.
     Over,
 }
 
@@ -25,7 +25,7 @@ pub(crate) enum Link {
 pub(crate) struct Open {
     pub(crate) session: Session,
     pub(crate) paths: Paths,
-    /// By which of our addresses the peer knows us where it is or may be.
+    /// Local addresses, by the peer addresses at which the peer knows them.
     pub(crate) locals: Vec<(SocketAddr, Option<IpAddr>)>,
     pub(crate) proof: Proof,
     pub(crate) peer: Option<PublicKey>,

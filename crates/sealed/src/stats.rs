@@ -7,7 +7,8 @@ use hopline_secure::{Cause, Counts, Refusals};
 pub enum Dropped {
     /// Shorter than anything that has a meaning, or of a kind that is not known.
     Malformed,
-    /// For no connection that is there. If we have a [`ResetKey`](crate::ResetKey), its sender was told, unless too many were.
+    /// The datagram belongs to no existing connection. If this host has a [`ResetKey`](crate::ResetKey), the
+    /// sender was notified, unless too many were.
     Unknown,
     /// Sealed, for a connection with a handshake that is not over.
     Early,
@@ -74,7 +75,7 @@ pub struct HostStats {
     pub failed: u64,
     /// Moves of peers to other addresses.
     pub moved: u64,
-    /// Peers that were told that a connection is not known any more.
+    /// Number of peers that were notified that a connection is not known any more.
     pub gone: u64,
     /// Datagrams that came.
     pub datagrams_received: u64,

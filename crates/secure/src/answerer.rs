@@ -134,7 +134,7 @@ impl Answerer {
         })
     }
 
-    /// Handshakes under way.
+    /// Returns the number of handshakes in progress.
     #[must_use]
     pub fn half_open(&self) -> usize {
         self.table.len()

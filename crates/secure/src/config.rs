@@ -7,16 +7,18 @@ use thiserror::Error;
 /// Most bytes of the parameters that an end hands to the other in the handshake.
 pub const PARAMETERS_MAX: usize = 256;
 
-/// Of a session. Both ends must have the same [`rekey_after`](Self::rekey_after): it is part of what the handshake proves.
+/// Configuration of a session. Both ends must have the same [`rekey_after`](Self::rekey_after): it is part of
+/// what the handshake proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionConfig {
     /// Replay window: largest distance of a datagram's number behind the highest one. A multiple of 64, 1024
     /// to 65,536; default 4096. It costs a bit for each number. A datagram reordered by more is lost.
     pub window: u32,
-    /// After how many numbers the key changes. [`window`](Self::window) to 2²³ (RFC 9001 §6.6, AES-GCM); default 2²⁰: 1.5 GB of full datagrams.
+    /// Number of datagrams after which the key changes. [`window`](Self::window) to 2²³ (RFC 9001 §6.6,
+    /// AES-GCM); default 2²⁰: 1.5 GB of full datagrams.
     pub rekey_after: u64,
-    /// After how long the key of what this end sends changes, if it has not by number. 1 s to a day; default 120 s, as WireGuard's
-    /// `REKEY_AFTER_TIME`. The peer may have another.
+    /// Time after which the sending key of this end changes, if it has not by number. 1 s to a day; default
+    /// 120 s, as WireGuard's `REKEY_AFTER_TIME`. The peer may have another value.
     pub rekey_after_time: Duration,
 }
 
@@ -45,7 +47,7 @@ impl SessionConfig {
     }
 }
 
-/// Of an opener.
+/// Configuration of an initiator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenerConfig {
     /// Versions of TPA-wide that the transport speaks; default 1.
@@ -53,7 +55,7 @@ pub struct OpenerConfig {
     /// Cipher of the datagrams; default AES-256-GCM. Where the processor has no instructions for AES,
     /// ChaCha20-Poly1305 is faster.
     pub cipher: Cipher,
-    /// Of the session.
+    /// Configuration of the session.
     pub session: SessionConfig,
     /// Time to wait for the first answer. It doubles with each further one. 10 ms to 60 s; default 400 ms.
     pub first_wait: Duration,
@@ -97,25 +99,27 @@ impl OpenerConfig {
     }
 }
 
-/// Of an answerer.
+/// Configuration of a responder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswererConfig {
     /// Versions of TPA-wide that the transport speaks; default 1.
     pub versions: Versions,
-    /// Of the sessions.
+    /// Configuration of the sessions.
     pub session: SessionConfig,
-    /// Most handshakes under way. 1 to 4096; default 256. One takes 8 KB with public keys, 5 KB with a shared
-    /// one.
+    /// Largest number of handshakes in progress. 1 to 4096; default 256. One takes 8 KB with public keys, 5
+    /// KB with a shared one.
     pub half_open: u16,
-    /// From how many handshakes under way on an opener must show that it receives at its address before anything is remembered or computed
-    /// for it; it costs the opener a round trip. 0 (always) to [`half_open`](Self::half_open); default 32. The same once half as many
-    /// as [`a_second`](Self::a_second) lets begin have begun within an eighth of a second.
+    /// Number of handshakes in progress from which an initiator must show that it receives at its address
+    /// before anything is remembered or computed for it; it costs the initiator a round trip. 0 (always) to
+    /// [`half_open`](Self::half_open); default 32. The same holds once half as many as
+    /// [`a_second`](Self::a_second) lets begin have begun within an eighth of a second.
     pub cookies_from: u16,
     /// Most handshakes that begin in a second, once cookies are asked for: half of them in one prefix, if others call too. 1 to 10,000;
     /// default 500: an eighth of a processor.
     pub a_second: u16,
-    /// Longest time of a handshake. 1 s to 300 s; default 10 s. More than the longest wait of openers. A quarter of it, but a second at
-    /// least, while more than half of [`half_open`](Self::half_open) are under way.
+    /// Longest time of a handshake. 1 s to 300 s; default 10 s. It should be more than the longest wait of
+    /// initiators. It is cut to a quarter, but a second at least, while more than half of
+    /// [`half_open`](Self::half_open) are in progress.
     pub patience: Duration,
 }
 
@@ -153,7 +157,7 @@ impl AnswererConfig {
     }
 }
 
-/// Of the validation of paths.
+/// Configuration of path validation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathConfig {
     /// Time to wait for the first response. It doubles with each further one. 10 ms to 60 s; default 300 ms.

@@ -8,7 +8,7 @@ use hopline_wire::secure::Method;
 pub enum Credentials {
     /// A secret that both have: `Noise_NNpsk0`. Any holder of it may be either end.
     Shared(PreSharedKey),
-    /// By a key of its own: `Noise_XX`.
+    /// A key pair of its own: `Noise_XX`.
     Keys {
         /// Its own.
         private: PrivateKey,

@@ -1,4 +1,4 @@
-//! Handshakes that an answerer has under way: a bounded number of them, each for a bounded time.
+//! Handshakes that a responder has in progress: a bounded number of them, each for a bounded time.
 
 use crate::admission::{Attempts, Source};
 use crate::cookie::Digest;
@@ -11,7 +11,7 @@ use hopline_core::{Duration, Instant};
 use hopline_wire::secure::{ConnectionId, Suite};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A handshake under way.
+/// A handshake in progress.
 #[derive(Debug)]
 pub(crate) struct HalfOpen {
     /// Source address of the first message, and destination of the second one.
@@ -39,7 +39,7 @@ pub(crate) enum Proven {
     Familiar,
     /// It came with a cookie.
     ByCookie,
-    /// Not yet.
+    /// No proof yet.
     No,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Table {
     patience: Duration,
     all: BTreeMap<ConnectionId, (u64, HalfOpen)>,
     by_digest: BTreeMap<Digest, ConnectionId>,
-    /// By number, as they began.
+    /// Handshakes by number, in the order of their beginnings.
     order: BTreeMap<u64, ConnectionId>,
     /// Tells which one has to make room.
     limit: PreAuthLimit,

@@ -48,7 +48,7 @@ pub(crate) struct Setup {
     pub(crate) seed: Seed,
 }
 
-/// A handshake under way.
+/// A handshake in progress.
 pub(crate) struct Handshake {
     setup: Setup,
     state: State,
@@ -57,7 +57,7 @@ pub(crate) struct Handshake {
 }
 
 enum State {
-    /// As after the steps that are done.
+    /// State after the completed steps.
     Clean(Box<HandshakeState>),
     /// Something failed; to be made once more.
     Spoilt,

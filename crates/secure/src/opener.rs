@@ -67,7 +67,7 @@ pub enum OpenerEvent {
     /// Datagrams can be sealed and opened. Send one at once, be it empty, and again until one comes back: with a shared key it is what makes the
     /// answerer accept. The machine must live on, and be told by [`Opener::prove`] of the first datagram that was opened.
     Completed(Established),
-    /// There will be no connection; if it was completed, the answerer does not know of it.
+    /// The connection has failed; if it was completed, the responder does not know of it.
     Failed(Failure),
 }
 

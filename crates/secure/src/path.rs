@@ -9,7 +9,7 @@ use hopline_core::{Duration, Instant};
 use hopline_wire::secure::{CONTROL_LEN, Control};
 use std::collections::VecDeque;
 
-/// Of how many addresses at a time it is found out whether the peer receives there.
+/// Number of addresses that are validated at a time.
 const CANDIDATES: usize = 4;
 
 /// Most responses that wait to be sent.
@@ -246,7 +246,8 @@ impl Paths {
 }
 
 impl Candidate {
-    /// The peer goes on speaking from there, so that the way from it is good: only the challenge or the response is lost, not the path.
+    /// Speeds up the validation of a path from which the peer goes on sending, so that the path from the peer
+    /// works: only the challenge or the response is lost, not the path.
     fn hurry(&mut self, first_wait: Duration) {
         self.wait = first_wait;
         if let Some(challenged) = self.challenged_at {

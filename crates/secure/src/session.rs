@@ -241,7 +241,7 @@ struct Keys {
     span: u64,
     /// The first number of the current one.
     start: u64,
-    /// Of the generation before, for what comes late. The window is not wider than a generation.
+    /// Key of the previous generation, for late datagrams. The window is not wider than a generation.
     previous: Option<Key>,
     current: Key,
     /// Derived in advance, so that an attacker with forged datagrams cannot have it derived again and again.

@@ -100,9 +100,9 @@ reasons! {
 reasons! {
     /// Reason that an initiator or a responder refused a datagram.
     Refused, Refusals;
-    /// Not a message, or not one for this end.
+    /// The datagram is not a message, or not one for this end.
     Malformed,
-    /// For no handshake that is under way.
+    /// It belongs to no handshake in progress.
     Unknown,
     /// It makes no sense at this point: a repetition, or later than what it opens.
     Late,
@@ -114,13 +114,14 @@ reasons! {
     Stranger,
     /// The methods differ.
     Method,
-    /// There is no common version.
+    /// The ends have no common version.
     Version,
     /// It came without a valid cookie when one was needed; it was answered by one.
     Cookie,
     /// More first messages came than are answered. An initiator that sends it again soon is answered.
     Unanswered,
-    /// As many handshakes had begun lately as may, and this one found no room in time, or gave way in the queue.
+    /// As many handshakes had begun recently as may, and this one found no room in time, or gave way in the
+    /// queue.
     Full,
     /// A handshake that was given up to make room for another one.
     Evicted,

@@ -107,7 +107,7 @@ fn refuse_quotes(name: &str, cell: &Range<usize>) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// If all nodes are numbered, they have no names and are in the order of their numbers.
+/// Orders the nodes by number, without names, if all names are numbers.
 fn by_number(recording: Recording) -> Result<Recording, Flaw> {
     let mut numbered = BTreeMap::new();
     for (index, node) in recording.nodes.iter().enumerate() {

@@ -37,7 +37,7 @@ mod tests;
 const KIND: &str = "a GPX file";
 /// Farther from the first point the projection says nothing.
 const FARTHEST_M: f64 = 1e6;
-/// As late as in any movement file: 1e9 s.
+/// Latest time, in nanoseconds, as in any movement file: 1e9 s.
 const LATEST_NS: u64 = 1_000_000_000 * 1_000_000_000;
 /// Semi-major axis and squared eccentricity of WGS 84.
 const AXIS_M: f64 = 6_378_137.0;

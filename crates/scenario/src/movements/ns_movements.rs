@@ -31,10 +31,10 @@ pub use write::to_ns_movements;
 #[cfg(test)]
 mod tests;
 
-/// A movement file as values: for each node, from 0, where it starts and what it is told.
+/// A movement file as values: for each node, from 0, its start and its commands.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Movements {
-    /// By node index.
+    /// Movements, by node index.
     pub nodes: Vec<Movement>,
 }
 

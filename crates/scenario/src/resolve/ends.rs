@@ -19,7 +19,7 @@ pub(super) struct Network<'a> {
     pub(super) nodes: &'a [NodeSpec],
 }
 
-/// From whom to whom.
+/// Source and destination.
 pub(super) type Ends = (NodeId, NodeId);
 
 /// Description of one end in a section.

@@ -5,7 +5,7 @@ use super::seconds;
 use hopline_core::Duration;
 use hopline_radio::mac::config::FirstAccess;
 
-/// As in ns-3.
+/// Default of ns-3.
 const USUAL: Duration = Duration::from_millis(10);
 
 /// Returns the jitter that `key` of `section` says, or by default that of the preset.

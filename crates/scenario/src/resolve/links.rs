@@ -65,7 +65,7 @@ fn quirks(section: &Section<'_>) -> Result<LinkQuirks, Problem> {
     })
 }
 
-/// In which directions it is.
+/// Returns `what` for each direction to which the section applies.
 fn each_way<T: Copy>(section: &Section<'_>, what: Option<T>) -> [Option<T>; 2] {
     match section.get(keys::DIRECTION) {
         "a-to-b" => [what, None],
@@ -115,7 +115,7 @@ fn by_direction(section: Section<'_>) -> Result<[ErrorModel; 2], Problem> {
     })
 }
 
-/// Those in which something is drawn.
+/// Error models that lose packets.
 const MODELS: &[&str] = &["bit", "packet", "every-nth", "gilbert-packet", "gilbert-elliott"];
 
 /// The keys of each error model.

@@ -13,7 +13,7 @@ use hopline_sim::spec::{Channel, Interface, NodeSpec};
 pub(super) struct Placed<'a> {
     pub(super) name: String,
     pub(super) interface: Interface,
-    /// Of its radios, if it says.
+    /// Channels of its radios, if given.
     channels: Option<Vec<Channel>>,
     /// The name of its gateway, if it says.
     gateway: Option<(&'a str, &'a Origin)>,

@@ -53,7 +53,7 @@ pub(super) fn resolve(
 /// The world knows the addresses of the ends.
 const NOBODY: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
-/// Those that stand at both ends of links. `radio_bps`: rate of the radios.
+/// Returns the pairs of middleboxes at both ends of links. `radio_bps`: rate of the radios.
 pub(super) fn pairs(
     scenario: Section<'_>,
     nodes: &[NodeSpec],

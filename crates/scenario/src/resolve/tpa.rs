@@ -37,7 +37,8 @@ pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) 
     Ok(config)
 }
 
-/// Refuses a sender that is told nothing, and one that would wait in silence for a return of which nothing tells.
+/// Refuses a sender that is not notified of anything, and one that would wait in silence for a return of
+/// which it is never notified.
 fn check_notification(
     notification: Notification,
     routing: Section<'_>,

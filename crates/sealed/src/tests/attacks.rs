@@ -171,7 +171,8 @@ fn who_calls_in_the_midst_of_a_flood_gets_in() {
     assert!([0, again].contains(&opened_under_flood(forged)), "at the second call at the latest");
 }
 
-/// After how many milliseconds a caller has a connection, while in each of them 80 calls come from anywhere.
+/// Returns the number of milliseconds after which a caller has a connection, while in each of them 80 calls
+/// come from anywhere.
 fn opened_under_flood(mut forge: impl FnMut(u32, &mut [u8])) -> u64 {
     const BEGIN: u64 = 1000;
     let mut host = Host::new(HostConfig::default(), Seed::new([1; 32])).unwrap();

@@ -26,7 +26,7 @@ fn keys_of(key: u8, trusted: u8) -> Credentials {
     Credentials::Keys { private: private(key), trust: Trust::Only(vec![private(trusted).public()]) }
 }
 
-/// Of an opener and an answerer that know each other.
+/// Returns the credentials of an initiator and a responder that know each other.
 fn keys() -> [Credentials; 2] {
     [keys_of(1, 2), keys_of(2, 1)]
 }

@@ -16,7 +16,7 @@ pub(super) const A: usize = 0;
 pub(super) const B: usize = 1;
 /// Start of the clock: nothing may depend on its being zero.
 pub(super) const START: Duration = Duration::from_secs(1);
-/// Of every datagram beside itself.
+/// Overhead of every datagram, in bytes: headers below UDP's payload.
 const NETWORK_OVERHEAD: usize = 28;
 
 /// A host behind its address translator.
@@ -109,7 +109,7 @@ impl Net {
         [at_a, at_b]
     }
 
-    /// The connection that a node was told of last.
+    /// Returns the last connection that was reported to a node.
     pub(super) fn accepted(&self, node: usize) -> Option<ConnectionKey> {
         self.told.iter().rev().find_map(|(at, event)| match event {
             HostEvent::Accepted(key) if *at == node => Some(*key),
@@ -143,7 +143,7 @@ impl Net {
         self.restart(node);
     }
 
-    /// That address leads to it, too.
+    /// Adds an address that leads to the node, too.
     pub(super) fn also(&mut self, node: usize, address: SocketAddr) {
         self.nodes[node].former.push(address);
     }

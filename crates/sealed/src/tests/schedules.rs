@@ -28,7 +28,7 @@ struct Schedule {
     credentials: [Credentials; 2],
     emulation: Emulation,
     bytes: [u64; 2],
-    /// By time, from the beginning of the connection.
+    /// Accidents, by time from the beginning of the connection.
     accidents: Vec<(Duration, Accident)>,
     resets: bool,
 }
@@ -208,7 +208,7 @@ impl Run<'_> {
     }
 }
 
-/// In how many schedules something happened that they are for.
+/// Numbers of schedules in which the tested events happened.
 #[derive(Debug, Default)]
 struct Tally {
     moved: u64,
@@ -228,7 +228,7 @@ fn run_all(seeds: core::ops::Range<u64>) -> Tally {
     tally
 }
 
-/// They are worth something only if what they are about happens in them.
+/// Checks that the schedules are hard enough: the tested events must happen in them.
 fn are_hard(tally: &Tally) {
     assert!(tally.moved > 100 && tally.reset > 10 && tally.timed_out > 10, "{tally:?}");
 }
@@ -243,7 +243,7 @@ fn a_thousand_schedules_of_faults_corrupt_nothing_and_end_2() {
     are_hard(&run_all(500..1000));
 }
 
-/// As many as `HOPLINE_SCHEDULES` says, or 20,000.
+/// Runs as many schedules as `HOPLINE_SCHEDULES` says, or 20,000.
 #[test]
 #[ignore = "20,000 schedules take minutes; 1,000 of them are tests of their own"]
 fn many_schedules_of_faults_corrupt_nothing_and_end() {

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::time::Instant;
 
 const ROUNDS: usize = 400;
-/// Of each in a round.
+/// Number of operations of each kind in a round.
 const COUNT: u64 = 256;
 
 /// Does both by turns and prints the least time of each, and the median of the ratios of neighbours: other

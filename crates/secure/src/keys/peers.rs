@@ -53,9 +53,9 @@ impl fmt::Display for Name {
 /// A known peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// By this name.
+    /// Name of the peer.
     pub name: Name,
-    /// By this key.
+    /// Public key of the peer.
     pub key: PublicKey,
     /// In this line, from 1.
     pub line: usize,
@@ -71,9 +71,9 @@ pub struct KnownPeers {
 /// Result of the check of a peer's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check<'a> {
-    /// By this key it is known.
+    /// The name and the key match a known peer.
     Known,
-    /// There is no known peer with this name.
+    /// No known peer has this name.
     Unknown,
     /// The known peer with this name has another key: the machine has a new key, or another machine claims
     /// this name.

@@ -33,7 +33,8 @@ fn sealed(sealer: &mut Sealer, payload: &[u8]) -> Vec<u8> {
     datagram
 }
 
-/// As if that many had been sealed; keys have changed as often as they would have.
+/// Advances the sealer as if that many datagrams had been sealed; keys have changed as often as they would
+/// have.
 fn leap(sealer: &mut Sealer, next: u64) {
     while sealer.rekey_at < next {
         sealer.key = sealer.key.next();
@@ -42,7 +43,7 @@ fn leap(sealer: &mut Sealer, next: u64) {
     sealer.next = next;
 }
 
-/// As if the highest number that came had been this.
+/// Advances the unsealer as if this had been the highest number that came.
 fn leap_after(unsealer: &mut Unsealer, highest: u64) {
     while unsealer.keys.start + unsealer.keys.span <= highest {
         let next = unsealer.keys.start + unsealer.keys.span;

@@ -3,7 +3,7 @@ use hopline_core::Instant;
 use hopline_radio::mobility::Position;
 use proptest::prelude::*;
 
-/// As SUMO 1.8 writes it, but for the numbers.
+/// Output of SUMO 1.8, but for the numbers.
 const FILE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 
 <!-- generated on Tue Feb 23 08:36:14 2021 by Eclipse SUMO sumo Version 1.8.0
