@@ -86,7 +86,7 @@ check: lint build-times-check package tshark chromium iperf3 iptables nft test e
 
 # The features of the command one by one, and hopline-net without gateways; `quick` builds the command without any.
 .PHONY: lint
-lint: tools deny ## Check format, lints, documentation and dependencies
+lint: tools deny language ## Check format, lints, language, documentation and dependencies
 	@! grep -rnE '^(<{7}|>{7}) ' --include='*.md' --include='*.rs' --include='*.toml' --exclude-dir=target . \
 		|| { echo 'lint: conflict markers, see above' >&2; exit 1; }
 	cargo fmt --all --check
@@ -100,6 +100,12 @@ lint: tools deny ## Check format, lints, documentation and dependencies
 	done
 	cargo clippy --locked $(VERSUS) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
+
+.PHONY: language
+language: ## Check that comments, pages and commit subjects have no more faults of language than counts.json allows
+	@.ci/install python3 python3
+	@cd tools/language && python3 -m unittest --quiet
+	tools/language/check.py
 
 .PHONY: deny
 deny: tools ## Check the licences, versions and sources of all dependencies, and known advisories (cargo-deny)
