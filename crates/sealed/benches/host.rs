@@ -9,7 +9,7 @@ use hopline_sealed::{
 };
 
 const BYTES: usize = 1 << 20;
-/// A datagram's way.
+/// One-way delay of a datagram.
 const DELAY: Duration = Duration::from_millis(1);
 
 struct Bench {

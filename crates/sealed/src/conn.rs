@@ -86,7 +86,7 @@ impl LeavesFrom {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owed {
     Nothing,
-    /// A datagram, whatever is in it: the opener waits for one.
+    /// A datagram of any content: the initiator waits for one.
     Proof,
     /// Notice that the connection is over: the peer does not know.
     End,
@@ -281,7 +281,7 @@ impl Conn {
         Ok(())
     }
 
-    /// Takes a message of the handshake; then the opener may have something to say.
+    /// Takes a message of the handshake; then the initiator may have something to say.
     pub(crate) fn on_message(&mut self, now: Instant, datagram: &Bytes) -> Result<(), Dropped> {
         let opener = self.link.opener().ok_or(Dropped::Late)?;
         let before = opener.refusals().total();

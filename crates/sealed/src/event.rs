@@ -20,7 +20,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// To that peer, from whatever address the system chooses.
+    /// Returns the path to that peer, from the address that the system chooses.
     #[must_use]
     pub const fn to(peer: SocketAddr) -> Self {
         Self { peer, local: None }
@@ -72,12 +72,12 @@ pub enum OpenFailure {
     /// The handshake came to nothing.
     #[error(transparent)]
     Handshake(#[from] Failure),
-    /// The answerer has taken part in the handshake, and knows of no connection.
+    /// The responder has taken part in the handshake, and knows of no connection.
     #[error(
         "the answerer did not accept: perhaps our key is none of those that it trusts, or it was restarted just now"
     )]
     NotAccepted,
-    /// The answerer speaks of its transport in a way that is not known here.
+    /// The responder speaks of its transport in a way that is not known here.
     #[error("the answerer's transport is of a kind that is not known here")]
     Transport,
 }

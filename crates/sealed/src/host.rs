@@ -59,7 +59,7 @@ pub(crate) struct Listener {
     pub(crate) answerer: Answerer,
     pub(crate) transport: wide::Config,
     pub(crate) backlog: usize,
-    /// Our addresses at which the messages came that the answerer defers, by their senders.
+    /// Our addresses at which the messages came that the responder defers, by their senders.
     pub(crate) deferred: BTreeMap<SocketAddr, IpAddr>,
 }
 
@@ -379,7 +379,7 @@ impl Host {
         self.alarms.set(key, &mut conn.places.alarm, deadline);
     }
 
-    /// Ends it, and keeps it for as long as its peer may have to be told.
+    /// Ends it, and keeps it for as long as its peer may have to be notified.
     fn let_go(&mut self, key: ConnectionKey) {
         let conn = self.conns.get_mut(&key).expect("whoever asks has it");
         conn.endpoint.abort(self.now);

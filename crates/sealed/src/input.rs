@@ -16,7 +16,7 @@ use hopline_wire::wide::Parameters;
 /// Largest number of peers notified in a second that their connection is not known here. Each costs a hash.
 const GONE_A_SECOND: u32 = 1000;
 
-/// Calls of strangers that wait to be told.
+/// Largest number of calls of strangers that have not been reported yet.
 const STRANGERS: usize = 16;
 
 impl Host {
@@ -104,7 +104,7 @@ impl Host {
         done
     }
 
-    /// Does what the opener of a connection says.
+    /// Does what the initiator of a connection says.
     pub(crate) fn hear_opener(&mut self, now: Instant, key: ConnectionKey) {
         while let Some(event) = self.conns.get_mut(&key).and_then(Conn::poll_opener) {
             match event {
@@ -153,7 +153,7 @@ impl Host {
 
     // ---- connections that others open ----
 
-    /// For the answerer.
+    /// For the responder.
     fn on_call(&mut self, now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]) -> Result<(), Dropped> {
         let room = self.has_room();
         let Some(listener) = &mut self.listener else { return Err(Dropped::NotListening) };
@@ -178,7 +178,7 @@ impl Host {
         done
     }
 
-    /// Sends what the answerer says: to the sender of the message at hand on the path by which it came, to others on theirs.
+    /// Sends what the responder says: to the sender of the message at hand on the path by which it came, to others on theirs.
     pub(crate) fn send_answers(&mut self, at_hand: Option<Path>) {
         while let Some((peer, message)) = self.listener.as_mut().and_then(|one| one.answerer.poll_transmit())
         {
@@ -229,7 +229,7 @@ impl Host {
         done
     }
 
-    /// The opener of this connection does not know that it was accepted.
+    /// The initiator of this connection does not know that it was accepted.
     fn prove(&mut self, id: ConnectionId) {
         let Some(&key) = self.ids.get(&id) else { return };
         let conn = self.conns.get_mut(&key).expect("ids are of connections that are there");

@@ -61,7 +61,7 @@ impl Rekeying {
 pub(crate) enum Proof {
     /// It is: we have accepted it, or something was opened.
     Given,
-    /// Nothing has come yet. The opener repeats its last message, if it has one.
+    /// Nothing has come yet. The initiator repeats its last message, if it has one.
     Awaited { opener: Box<Opener>, until: Instant },
 }
 

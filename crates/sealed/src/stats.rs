@@ -16,9 +16,9 @@ pub enum Dropped {
     Unopened,
     /// The peer has sealed what makes no sense.
     Senseless,
-    /// The answerer has refused it: [`HostStats::refusals`] knows why.
+    /// The responder has refused it: [`HostStats::refusals`] knows why.
     Refused,
-    /// A handshake's message for an opener that is done, or of which it made nothing.
+    /// A handshake's message for an initiator that is done, or of which it made nothing.
     Late,
     /// An initiator calls, and this host does not listen.
     NotListening,

@@ -1,4 +1,4 @@
-//! Rate limits of an answerer: handshakes that begin, and handshake messages that fail.
+//! Rate limits of a responder: handshakes that begin, and handshake messages that fail.
 //!
 //! A handshake costs a quarter of a millisecond, and a cookie that proves an address is cheap for a party that has many. So handshakes are
 //! limited in rate, and the limit is fair among network prefixes: a prefix that has begun many within a second leaves room for the others.

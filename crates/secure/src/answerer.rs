@@ -46,9 +46,9 @@ pub struct Answerer {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "moved once, when a connection is made")]
 pub enum AnswererEvent {
-    /// A connection. It should soon send a sealed datagram, be it empty: that is how the opener knows.
+    /// A connection. It should soon send a sealed datagram, be it empty: that is how the initiator knows.
     Accepted(Accepted),
-    /// The opener of this connection does not know that it was accepted: send it a sealed datagram, be it empty.
+    /// The initiator of this connection does not know that it was accepted: send it a sealed datagram, be it empty.
     Unproven(ConnectionId),
     /// An initiator has a key that is not trusted.
     Stranger {
@@ -102,7 +102,7 @@ struct First {
 }
 
 impl Answerer {
-    /// An answerer. `parameters` is what the openers' transports are to know.
+    /// A responder. `parameters` is what the initiators' transports are to know.
     ///
     /// # Errors
     /// A setting out of its range, or more than 256 bytes of parameters.
@@ -318,7 +318,7 @@ impl Answerer {
             seed: self.entropy.seed(),
         };
         let mut handshake = Handshake::new(setup);
-        // With a shared key this proves that the opener has it, without a Diffie-Hellman exchange.
+        // With a shared key this proves that the initiator has it, without a Diffie-Hellman exchange.
         let parameters = handshake.read(now, &first.noise, None)?;
         if parameters.len() > PARAMETERS_MAX {
             return Err(Refused::Improper);

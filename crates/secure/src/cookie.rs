@@ -1,4 +1,4 @@
-//! Cookies: what an opener shows when it comes again, so that nothing need be remembered of it before.
+//! Cookies: what an initiator shows when it comes again, so that nothing need be remembered of it before.
 //!
 //! A cookie is a keyed hash over the address, the first message and the time, as the tags of TPA's listener (the idea is that of SYN cookies, RFC 4987
 //! §3.6, and of QUIC's Retry, RFC 9000 §8.1.2).
@@ -57,7 +57,7 @@ impl Baker {
         let this = epoch(now);
         [Some(this), this.checked_sub(1)].into_iter().flatten().any(|epoch| {
             let right = self.of_epoch(epoch, digest);
-            // Not cut short at the first difference, so that time tells nothing.
+            // Not cut short at the first difference, so that the time reveals nothing.
             (0..COOKIE_LEN).fold(0, |differs, at| differs | (right[at] ^ cookie[at])) == 0
         })
     }

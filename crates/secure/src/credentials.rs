@@ -12,7 +12,7 @@ pub enum Credentials {
     Keys {
         /// Its own.
         private: PrivateKey,
-        /// Whom it believes.
+        /// Public keys that it trusts.
         trust: Trust,
     },
 }
@@ -39,7 +39,7 @@ impl Credentials {
         }
     }
 
-    /// Returns whether peers are chosen: not any that calls is believed.
+    /// Returns whether only selected peers are trusted.
     pub(crate) const fn choose(&self) -> bool {
         !matches!(self, Self::Keys { trust: Trust::Anyone, .. })
     }

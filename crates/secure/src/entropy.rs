@@ -1,4 +1,4 @@
-//! Randomness that is handed in: a seed of 32 bytes, and whatever follows from it.
+//! Randomness that is handed in: a seed of 32 bytes, and all that is derived from it.
 
 use core::fmt;
 use zeroize::{Zeroize, ZeroizeOnDrop};

@@ -143,7 +143,7 @@ impl Handshake {
         self.state = State::Spoilt;
     }
 
-    /// The peer's key, if its message has told it.
+    /// Returns the peer's key, if its message had it.
     pub(crate) fn peer(&mut self) -> Option<PublicKey> {
         let key = self.clean().get_remote_static()?;
         Some(PublicKey::new(key.try_into().expect("keys of X25519 have 32 bytes")))

@@ -42,7 +42,7 @@ pub struct Opener {
     cookies_left: u8,
     /// Time at which the first message was sent, if it was sent once (Karn's rule).
     sent_once_at: Option<Instant>,
-    /// The time until a cookie came. An answerer under load gives it at once, and may defer its second message.
+    /// The time until a cookie came. A responder under load gives it at once, and may defer its second message.
     cookie_round_trip: Option<Duration>,
     hint: Option<Failure>,
     transmits: VecDeque<Bytes>,
@@ -65,7 +65,7 @@ enum State {
 #[expect(clippy::large_enum_variant, reason = "moved once, when a connection is made")]
 pub enum OpenerEvent {
     /// Datagrams can be sealed and opened. Send one at once, be it empty, and again until one comes back: with a shared key it is what makes the
-    /// answerer accept. The machine must live on, and be told by [`Opener::prove`] of the first datagram that was opened.
+    /// responder accept. The state machine must live on, and be notified by [`Opener::prove`] of the first datagram that was opened.
     Completed(Established),
     /// The connection has failed; if it was completed, the responder does not know of it.
     Failed(Failure),
@@ -177,7 +177,7 @@ impl Opener {
         }
     }
 
-    /// A sealed datagram of this connection was opened: the answerer has all it needs.
+    /// A sealed datagram of this connection was opened: the responder has all it needs.
     pub fn prove(&mut self) {
         if matches!(self.state, State::AwaitingProof(_)) {
             self.state = State::Over;
@@ -206,7 +206,7 @@ impl Opener {
         self.send();
     }
 
-    /// The next datagram to send to the answerer.
+    /// The next datagram to send to the responder.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<Bytes> {
         self.transmits.pop_front()

@@ -129,6 +129,6 @@ reasons! {
     OverBudget,
     /// A sealed datagram that came before its handshake was over.
     Early,
-    /// A handshake that was given up: the opener fell silent.
+    /// A handshake that was given up: the initiator fell silent.
     Expired,
 }

@@ -1,7 +1,7 @@
 //! First messages from proven addresses that the rate limit defers.
 //!
-//! An opener sends again after 0.4 s, then 0.8 s. Without a queue, a party that opens connections one after the other behind the same
-//! address takes each part of the limit as it comes free, and an opener that asks less often loses every time.
+//! An initiator sends again after 0.4 s, then 0.8 s. Without a queue, a party that opens connections one after the other behind the same
+//! address takes each part of the limit as it comes free, and an initiator that asks less often loses every time.
 
 use crate::cookie::Digest;
 use core::net::SocketAddr;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// First messages that wait at most. Each is 1,200 bytes.
 const MOST: usize = 32;
-/// The longest wait: an opener sends its first message again after as long.
+/// The longest wait: an initiator sends its first message again after as long.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// A first message that waits.

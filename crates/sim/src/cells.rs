@@ -38,7 +38,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// A packet for a group goes to its members: over each way that leads to some of them once. The caller's hold on it ends.
+    /// A packet for a group goes to its members: once over each interface that leads to some of them. The caller's hold on it ends.
     pub(crate) fn multicast(&mut self, node: NodeId, handle: Handle) {
         let Header { src, dst: group, .. } = self.kernel.packets.get(handle).ip;
         let Some(source) = self.forwarding.owner(src) else {
@@ -117,7 +117,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// Does what the machines of a node want, and arms their wake-up.
+    /// Executes the actions of a node's state machines, and arms their wake-up.
     pub(crate) fn drive_cells(&mut self, node: NodeId) {
         loop {
             let Some(role) = self.nodes[node.index()].role_mut() else { return };

@@ -1,7 +1,7 @@
 //! The engine of a [world](crate::World): all parts of a run, and the loop that drives them.
 //!
 //! The parts (air, wires, nodes, flows) know the [kernel](crate::kernel) and not each other. What one of them has for another
-//! goes through the engine: `stack.rs` is the way of a packet through a node.
+//! goes through the engine: `stack.rs` is the path of a packet through a node.
 
 use crate::air::{Air, Landing};
 use crate::event::{AirEvent, Event};

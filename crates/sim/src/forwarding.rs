@@ -31,7 +31,7 @@ struct Table {
 /// Source of the routes from a node, and to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// The shortest ways.
+    /// The shortest routes.
     Static,
     /// Its routing agent; beyond the nodes that have one, this gateway.
     Agent { gateway: Option<NodeId> },

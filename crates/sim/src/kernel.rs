@@ -142,7 +142,7 @@ impl<T: Tracer> Kernel<T> {
         }
     }
 
-    /// The machines of a node, if it has any, are to know that a packet is lost to a queue.
+    /// Reports a packet lost to a queue to the middleboxes of a node, if it has any.
     pub(crate) fn tell_refused(&mut self, node: NodeId, handle: Handle) {
         if self.watched.get(node.index()) == Some(&true) {
             self.refused.push((node, self.packets.get(handle).clone()));

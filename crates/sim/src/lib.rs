@@ -1,8 +1,8 @@
-//! The packet simulator: machines of every kind, driven through one contract, in virtual time.
+//! The packet simulator: state machines of every kind, driven through one contract, in virtual time.
 //!
 //! [`World::new`] builds a network from a [`Spec`]; [`World::run_until`] advances it; [`World::finish`] yields the
 //! [`Outcome`]. [`simulate`] does all three. A world is single-threaded and deterministic: equal specification, seed
-//! and run number give an equal trajectory, told by the outcome's fingerprint.
+//! and run number give an equal trajectory, as the outcome's fingerprint shows.
 
 mod accounts;
 mod agent;

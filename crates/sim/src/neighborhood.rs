@@ -22,7 +22,7 @@ use hopline_wire::{ncn, udp};
 pub(crate) use observation::OBSERVATION_INTERVAL;
 use std::net::Ipv4Addr;
 
-/// The machine of a node.
+/// Neighborhood RED state machine of a node.
 #[derive(Debug)]
 pub(crate) struct Neighborhood {
     machine: NeighborhoodRed,

@@ -18,7 +18,7 @@ pub use hopline_transport::tcp::{OwnLaw, OwnLawId};
 /// machines that draw random numbers from it alone are the same in every run of that number.
 pub type Make<M> = dyn Fn(u64) -> Result<Box<M>, String> + Send + Sync;
 
-/// Does work on a thread that is to make runs, within whatever machines want to have there.
+/// Function that runs work on a thread for simulations, within the context that user-defined algorithms need there.
 pub type Around = dyn Fn(&mut (dyn FnMut() + Send)) + Send + Sync;
 
 /// All user-defined algorithms, by name.
@@ -57,7 +57,7 @@ impl<M: ?Sized> fmt::Debug for Named<M> {
 /// Kind of a user-defined algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A law of the congestion window.
+    /// A congestion control algorithm.
     Law,
     /// A discipline of a queue.
     Discipline,
@@ -99,7 +99,7 @@ impl Machines {
         }
     }
 
-    /// The same with a law called `name`. `digest` tells one program of that name from another: results of different digests are
+    /// Adds a congestion control algorithm called `name`. `digest` tells one program of that name from another: results of different digests are
     /// not mixed. One that had the name gives way.
     #[must_use]
     pub fn with_law(
@@ -137,7 +137,7 @@ impl Machines {
         self
     }
 
-    /// The number of the law of this name.
+    /// Returns the number of the congestion control algorithm of this name.
     #[must_use]
     pub fn law(&self, name: &str) -> Option<OwnLawId> {
         position(&self.laws, name).map(OwnLawId)
@@ -155,7 +155,7 @@ impl Machines {
         self.laws.is_empty() && self.disciplines.is_empty()
     }
 
-    /// The names of all machines of a kind, as they came.
+    /// Returns the names of all algorithms of a kind, in the order in which they were added.
     #[must_use]
     pub fn names(&self, kind: Kind) -> Vec<&str> {
         match kind {
@@ -164,12 +164,12 @@ impl Machines {
         }
     }
 
-    /// An instance of a law. One that cannot be made fails when it is first asked.
+    /// Creates an instance of a congestion control algorithm. One that cannot be made fails when it is first used.
     pub(crate) fn make_law(&self, id: OwnLawId, random: &mut Stream) -> Box<dyn OwnLaw> {
         made(&self.laws, id.0, random).unwrap_or_else(|why| Box::new(Broken(why)))
     }
 
-    /// An instance of a discipline, in the same way.
+    /// Creates an instance of a discipline, in the same way.
     pub(crate) fn make_discipline(&self, id: OwnDisciplineId, random: &mut Stream) -> Box<dyn OwnDiscipline> {
         made(&self.disciplines, id.0, random).unwrap_or_else(|why| Box::new(Broken(why)))
     }
@@ -250,7 +250,7 @@ pub struct Failure {
 /// Instance that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Culprit {
-    /// The law of an end of a flow.
+    /// Congestion control algorithm of an end of a flow.
     Law {
         /// The congestion control algorithm.
         id: OwnLawId,

@@ -194,7 +194,7 @@ pub(crate) struct Slab {
     free: Vec<u32>,
     /// Packets ever stored.
     stored: u64,
-    /// Packets of flows that are gone without a [`Fate`].
+    /// Packets of flows that were freed without a [`Fate`].
     untold: u64,
 }
 

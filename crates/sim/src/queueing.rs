@@ -169,7 +169,7 @@ impl<T: Tracer> Kernel<T> {
         }
     }
 
-    /// A queue of `node` has told of congestion, if it has.
+    /// Handles the early drops and the mark of a queue of `node`, if there are any.
     pub(crate) fn note_told(&mut self, (place, node): (Place, NodeId), told: Told) {
         for lost in told.dropped {
             self.drop_at(place, node, lost, DropReason::Early);

@@ -156,7 +156,7 @@ pub(crate) enum Wish {
     Lose(Handle),
     /// Release a packet that it took or that was within another: it has another holder, or it is lost.
     LetGo(Handle),
-    /// To be told what the radio did so far.
+    /// Asks for the time that the radio has spent in each state so far.
     ChannelTime,
 }
 

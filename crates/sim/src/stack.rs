@@ -1,4 +1,4 @@
-//! The way of a packet through a node: from an interface or an endpoint past what stands in the path, to an endpoint or to the next
+//! The path of a packet through a node: from an interface or an endpoint past what stands in the path, to an endpoint or to the next
 //! hop.
 
 use crate::air::{Air, Queued, Sent, StationId, Upcall};
@@ -144,7 +144,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// Hands a packet to the agent, the table or the gateway that knows the way.
+    /// Hands a packet to the agent, the table or the gateway that knows the route.
     pub(crate) fn route(&mut self, node: NodeId, handle: Handle, origin: Origin) {
         let address = self.kernel.packets.get(handle).ip.dst;
         match self.forwarding.next(node, address) {

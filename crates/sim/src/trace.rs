@@ -19,7 +19,7 @@ pub use pcap::{Captured, Pcap};
 pub enum DropReason {
     /// The interface queue was full.
     QueueFull,
-    /// The interface queue told of congestion before it was full.
+    /// Early drop by the interface queue, as a congestion signal before it was full.
     Early,
     /// Neighborhood RED spared the neighborhood a packet.
     Neighborhood,
@@ -35,7 +35,7 @@ pub enum DropReason {
     Ttl,
     /// Too much for a policer in front of a wired link.
     Policed,
-    /// Damaged on a wired link, or lost on the air without an ACK that would have told.
+    /// Damaged on a wired link, or lost on the air without an ACK that would have revealed it.
     LinkError,
     /// Came from a node that is not heard at the time ([`OutageSpec`](crate::spec::OutageSpec)).
     Outage,
@@ -195,7 +195,7 @@ pub enum TraceEvent<'a> {
     },
     /// A packet of a flow has reached the node that it is for. A copy that comes again is reported again.
     Delivered(PacketView<'a>),
-    /// The network layer tells the end of a flow there of its route.
+    /// The network layer notifies the end of a flow there about its route.
     Signalled {
         /// The flow.
         flow: FlowId,

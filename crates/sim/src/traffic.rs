@@ -20,14 +20,14 @@ impl<T: Tracer> Engine<T> {
         self.let_do(flow, does);
     }
 
-    /// The network layer tells an end of a flow of its route.
+    /// The network layer notifies an end of a flow about its route.
     pub(crate) fn signal(&mut self, flow: u32, side: Side, signal: Signal) {
         if self.flows.signal(&mut self.kernel, flow, side, signal) {
             self.drive_endpoint(flow, side);
         }
     }
 
-    /// Drains an endpoint: each packet goes its way before the next is made.
+    /// Drains an endpoint: each packet is sent on before the next is made.
     pub(crate) fn drive_endpoint(&mut self, flow: u32, side: Side) {
         while let Some(outgoing) = self.flows.poll(&mut self.kernel, flow, side) {
             self.originate(outgoing.from, outgoing.packet);

@@ -50,7 +50,7 @@ struct Direction {
     from: NodeId,
     queue: InterfaceQueue<(Handle, Class)>,
     sending: Option<Sending>,
-    /// On the way, oldest first; the delay is constant.
+    /// Packets in flight, oldest first; the delay is constant.
     travelling: VecDeque<Handle>,
     /// The same of those that take longer, by when they arrive, and in the order in which they left.
     delayed: BTreeMap<(Instant, u64), Handle>,
@@ -229,7 +229,7 @@ impl Wires {
 }
 
 impl Direction {
-    /// Number of packets that wait or are on the way.
+    /// Returns the number of packets that wait or are in flight.
     fn held(&self) -> usize {
         let sending = usize::from(self.sending.is_some());
         self.queue.len() + sending + self.travelling.len() + self.delayed.len()

@@ -107,7 +107,7 @@ impl Tracer for Way {
     }
 }
 
-/// The way of a datagram at 30 s, after a transfer over `tcp` that ended five seconds before.
+/// Returns the route of a datagram at 30 s, after a transfer over `tcp` that ended five seconds before.
 fn way_after(config: Config, run: u64, tcp: hopline_transport::tcp::Config) -> Vec<NodeId> {
     let spec = walkers(config, run).bulk(0, 1, tcp).from(1.0).until(25.0);
     let spec = spec.cbr(0, 1, 512, Duration::from_secs(10)).from(30.0).until(31.0).seconds(32);
@@ -116,7 +116,7 @@ fn way_after(config: Config, run: u64, tcp: hopline_transport::tcp::Config) -> V
 
 /// TCP-DOOR §4.2: the purpose of switching the cache off. The jitter is so long that the back-off of MACs,
 /// with random numbers that depend on earlier transmissions, does not decide which request is first. With the
-/// usual 10 ms it does for one packet in five: of 39 ways 31 are the same without a cache, and 32 with one.
+/// usual 10 ms it does for one packet in five: of 39 routes 31 are the same without a cache, and 32 with one.
 #[test]
 fn without_a_cache_two_kinds_of_tcp_find_the_same_route_at_the_same_instant() {
     let alike = |config| {

@@ -16,7 +16,7 @@ const FOUND: What = What::Signalled(Signal::RouteFound);
 /// IP header and report.
 const ICMP_BYTES: u32 = 56;
 
-/// `spec` with the link between `a` and `b` cut both ways.
+/// `spec` with the link between `a` and `b` cut in both directions.
 fn cut(spec: Spec, (a, b): (u32, u32), (start_s, end_s): (f64, f64)) -> Spec {
     spec.change(|spec| {
         for (from, to) in [(a, b), (b, a)] {
@@ -55,7 +55,7 @@ fn over_aodv_the_source_hears_of_the_break_at_once_and_of_the_return() {
     let (lost, found) = (notes.times(0, LOST), notes.times(0, FOUND));
     // Seven attempts at n1, one route error.
     assert!(lost[0] > at(5.0) && lost[0] < at(5.3), "{:?}", lost[0]);
-    // The sender's next attempt after the end of the outage finds the way: its timeout backs off to 8 s at most.
+    // The sender's next attempt after the end of the outage finds the route: its timeout backs off to 8 s at most.
     assert!(found[0] > at(10.0) && found[0] < at(20.0), "{:?}", found[0]);
     assert!(lost.len() == found.len() && lost.iter().zip(&found).all(|(l, f)| l < f), "{lost:?} {found:?}");
     let sink = notes.times(3, LOST).len() + notes.times(3, FOUND).len();

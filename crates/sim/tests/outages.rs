@@ -194,7 +194,7 @@ fn over_a_wire_both_kinds_lose_packets_where_they_arrive() {
 
 #[test]
 fn permanently_cut_wires_are_no_way() {
-    // A ring of four: the short way is cut.
+    // A ring of four: the short route is cut.
     let ms = Duration::from_millis(1);
     let ring = [(0, 1), (0, 2), (2, 3), (3, 1)].map(|(a, b)| link(a, b, 10_000_000, ms, 50));
     let spec = ring.into_iter().fold(wired(4), Build::link).cbr(0, 1, PAYLOAD, EVERY).until(1.0).seconds(2);

@@ -39,7 +39,7 @@ fn download(spec: &Spec) -> Outcome {
     outcome
 }
 
-/// The same, and how many packets are lost, whatever became of copies.
+/// Does the same, and returns the number of lost packets, regardless of copies.
 fn transferred(spec: &Spec) -> (Outcome, u64) {
     let outcome = simulate(spec, 1);
     let flow = &outcome.flows[0];

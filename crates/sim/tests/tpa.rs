@@ -58,7 +58,7 @@ fn requests_and_responses_go_over_tpa_too() {
     assert_eq!(flow.bytes_received, 10 * 20_000);
 }
 
-/// TPA appendix B: the way back is broken for 11.4 s, the way there is not.
+/// TPA appendix B: the reverse path is broken for 11.4 s, the forward path is not.
 #[test]
 fn while_acks_are_inhibited_tpa_delivers_new_segments_and_tcp_repeats_one() {
     let inhibited = (39.0, 50.0);

@@ -27,7 +27,7 @@ pub enum Kind {
     Split,
     /// D-Proxy, at both ends of a link.
     DProxy,
-    /// The same for whatever crosses the link.
+    /// The same for all packets that cross the link.
     Opaque,
 }
 

@@ -73,7 +73,7 @@ impl Recording {
             MovementFormat::Ns2 | MovementFormat::BonnMotion | MovementFormat::Csv => {
                 recording.check_metres().map_err(|flaw| flaw.in_text(text))?;
             }
-            // SUMO tells speeds, by which its reader judges. Positions of GPX were projected.
+            // SUMO gives speeds, by which its reader judges. Positions of GPX were projected.
             MovementFormat::Sumo | MovementFormat::Gpx => {}
         }
         Ok(recording)

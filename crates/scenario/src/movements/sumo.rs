@@ -228,7 +228,7 @@ struct Scale {
     first: Option<Range<usize>>,
     /// A position that is no longitude and latitude has been seen.
     beyond_degrees: bool,
-    /// The way by the speeds that are given, and by the positions.
+    /// Distance by the speeds that are given, and by the positions.
     told_m: f64,
     gone_m: f64,
 }
@@ -244,7 +244,7 @@ impl Scale {
     /// Least share of the reported distance. Below it, positions are not metres. A degree is 111 km, and a
     /// vehicle may turn back.
     const LEAST_SHARE: f64 = 1e-3;
-    /// Too short a way to judge by.
+    /// Least distance for a judgement, in metres.
     const LEAST_WAY_M: f64 = 10.0;
 
     fn saw(

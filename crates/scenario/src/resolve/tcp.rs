@@ -56,14 +56,14 @@ pub(super) fn resolve(transport: &str, whole: Whole<'_>, flow: Section<'_>) -> R
     Ok(config)
 }
 
-/// Keys of each law. In `[tcp]` they are for those flows that have use for them.
+/// Keys of each congestion control algorithm. In `[tcp]` they are for those flows that have use for them.
 const OF_CUBIC: &[&str] = &["cubic_c", "cubic_beta", "cubic_arithmetic", "fast_convergence"];
 const OF_BBR: &[&str] =
     &["bbr_cwnd_gain", "bbr_pacing_margin", "bbr_probe_rtt_interval_s", "bbr_probe_rtt_s"];
 const OF_BBR1: &[&str] = &["bbr_policer"];
 const OF_BBR3: &[&str] = &["bbr_loss_threshold", "bbr_beta", "bbr_headroom"];
 
-/// The window law. Names of transports that say neither CUBIC nor BBR mean RFC 5681, whatever the preset.
+/// The congestion control algorithm. Names of transports that say neither CUBIC nor BBR mean RFC 5681, whatever the preset.
 fn law(
     transport: &str,
     preset: WindowLaw,

@@ -209,7 +209,7 @@ impl Net {
         }
     }
 
-    /// Puts a datagram on its way.
+    /// Sends a datagram.
     pub(super) fn inject(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {
         let sent = Sent { at: self.now, from, to, ecn: Ecn::NotCapable, bytes: bytes.to_vec() };
         self.under_way.insert((self.now, self.arrivals), sent);

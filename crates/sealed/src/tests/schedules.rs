@@ -104,7 +104,7 @@ impl Schedule {
         let mut run = Run { schedule: self, apps: vec![App::new(A, key, self.bytes[A])], net, heard: 0 };
         let start = run.net.now;
         for (at, accident) in &self.accidents {
-            // Where an answerer is must be known before it can move away.
+            // Where a responder is must be known before it can move away.
             if matches!(accident, Accident::Rebind { node: B, .. }) {
                 let accepted = |run: &Run| run.net.accepted(B).is_some();
                 run.until(run.net.now + LIMIT, accepted);
@@ -123,7 +123,7 @@ struct Run<'s> {
     schedule: &'s Schedule,
     net: Net,
     apps: Vec<App>,
-    /// Events that applications have been told of.
+    /// Events that have been reported to applications.
     heard: usize,
 }
 

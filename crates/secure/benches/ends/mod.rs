@@ -26,7 +26,7 @@ pub(crate) fn credentials(method: Method) -> [Credentials; 2] {
     }
 }
 
-/// An opener, and its first message.
+/// An initiator, and its first message.
 pub(crate) fn open(cipher: Cipher, credentials: &Credentials, seed: [u8; 32]) -> (Opener, Bytes) {
     let config = OpenerConfig { cipher, ..OpenerConfig::default() };
     let opened = Opener::open(Instant::ZERO, config, credentials.clone(), Bytes::new(), &Seed::new(seed));
@@ -35,7 +35,7 @@ pub(crate) fn open(cipher: Cipher, credentials: &Credentials, seed: [u8; 32]) ->
     (opener, first)
 }
 
-/// An answerer.
+/// A responder.
 pub(crate) fn answerer(config: AnswererConfig, credentials: &Credentials) -> Answerer {
     let made = Answerer::new(config, credentials.clone(), Bytes::new(), &Seed::new([2; 32]));
     made.expect("the settings are right")

@@ -82,7 +82,7 @@ fn an_address_from_which_the_peer_goes_on_speaking_is_not_waited_for_ever_longer
     let mut paths = paths();
     let mut sent = Vec::new();
     for millis in (0..5000).step_by(100) {
-        // The newest every second; what is late tells nothing.
+        // The newest every second; a late one shows nothing.
         let order = if millis % 1000 == 0 { Order::Newest } else { Order::Older };
         paths.heard(at(millis), address(NEW), 1000, order);
         paths.handle_timeout(at(millis));

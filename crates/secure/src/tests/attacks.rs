@@ -14,7 +14,7 @@ use hopline_wire::secure::{Control, Message, Method, Suite};
 
 const NOW: Instant = Instant::ZERO;
 
-/// An opener with its first message, and an answerer; both speak versions 1 to 3.
+/// An initiator with its first message, and a responder; both speak versions 1 to 3.
 struct Bench {
     opener: Opener,
     answerer: Answerer,
@@ -255,7 +255,7 @@ fn a_recorded_handshake_opens_nothing() {
         recorded.extend(bench.opener.poll_transmit());
         recorded.push(sealed(&mut established.session, b"data"));
 
-        // The same answerer after it has begun anew, with other randomness.
+        // The same responder after it has begun anew, with other randomness.
         let seed = Seed::new([3; 32]);
         let mut answerer =
             Answerer::new(AnswererConfig::default(), credentials[1].clone(), Bytes::new(), &seed).unwrap();

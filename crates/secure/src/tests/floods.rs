@@ -123,7 +123,7 @@ fn call(answerer: &mut Answerer, now: Instant, number: u32, from: SocketAddr) ->
     matches!(answer(answerer, now, from, &with_cookie(&mut opener, retry)), Some(Message::Second { .. }))
 }
 
-/// Returns how long a known peer at `at` with round trips of 100 ms needs. What the answerer sends elsewhere goes to `flood`.
+/// Returns how long a known peer at `at` with round trips of 100 ms needs. What the responder sends elsewhere goes to `flood`.
 fn time_to_get_in(
     answerer: &mut Answerer,
     mut now: Instant,
@@ -374,7 +374,7 @@ fn under_load_a_handshake_may_take_less_time() {
     assert_eq!(answerer.half_open(), 4, "one gone, and the others have time again");
 }
 
-/// The id that the answerer has chosen stands in the third message.
+/// The id that the responder has chosen stands in the third message.
 fn third(answerer: &mut Answerer, from: SocketAddr, number: u32) -> Bytes {
     let (mut opener, first) = opener(keys(1, &[2]), number);
     let second = answer(answerer, NOW, from, &first).unwrap();

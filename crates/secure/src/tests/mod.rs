@@ -1,4 +1,4 @@
-//! Openers and answerers with each other, over whatever the network does.
+//! Initiators and responders with each other, over whatever the network does.
 
 mod attacks;
 mod dialogues;

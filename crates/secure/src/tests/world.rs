@@ -1,4 +1,4 @@
-//! An opener and an answerer, each with a driver as it is to be, and a network between them.
+//! An initiator and a responder, each with a driver as it is to be, and a network between them.
 
 use crate::{
     Accepted, Answerer, AnswererConfig, AnswererEvent, ConnectionId, Credentials, Established, Failure, Kind,
@@ -41,7 +41,7 @@ pub(super) enum Outcome {
 pub(super) const OPENER: ([u8; 4], u16) = ([10, 0, 0, 1], 4000);
 /// Interval at which the initiator sends data until it is answered.
 const PING: Duration = Duration::from_millis(200);
-/// A datagram's way.
+/// One-way delay of a datagram.
 const DELAY: Duration = Duration::from_millis(30);
 
 pub(super) struct World {
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// Until it works, or the opener gives up, or nothing comes of it for two minutes.
+    /// Until it works, or the initiator gives up, or nothing comes of it for two minutes.
     pub(super) fn run(&mut self) -> Outcome {
         let end = self.now + Duration::from_secs(120);
         loop {

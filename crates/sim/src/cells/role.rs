@@ -8,7 +8,7 @@ use hopline_core::{Instant, NodeId, Purpose, Stream};
 use hopline_proxy::handoff::{HomeAgent, Identity, Mobile, MobileConfig, Station, StationConfig};
 use hopline_wire::handoff::{Asks, Says, Tagged};
 
-/// The machines of a node.
+/// State machines of a node.
 #[derive(Debug)]
 pub(crate) struct Role {
     pub(crate) home: Option<HomeAgent>,

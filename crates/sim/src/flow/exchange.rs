@@ -28,7 +28,7 @@ pub(super) struct Exchange {
 enum Phase {
     /// There is no transaction: the client thinks, or has not begun.
     Thinking,
-    /// The request is on its way.
+    /// The request is in flight.
     Asking { since: Instant, response_bytes: u64 },
     /// The response is.
     Answering { since: Instant },

@@ -83,7 +83,7 @@ pub struct FlowOutcome {
     pub ports: [u16; 2],
     /// IP packets from the source to the destination of the data.
     pub data: Packets,
-    /// IP packets the other way: acknowledgments, requests. Empty for datagrams.
+    /// IP packets in the reverse direction: acknowledgments, requests. Empty for datagrams.
     pub back: Packets,
     /// Bursts of segments without data that arrive at the source: acknowledgments. Empty for datagrams.
     pub ack_bursts: AckBursts,
@@ -230,7 +230,7 @@ pub struct Addressed {
 pub struct Drops {
     /// The interface queue was full.
     pub queue_full: u64,
-    /// The interface queue told of congestion before it was full.
+    /// Early drop by the interface queue, as a congestion signal before it was full.
     pub early: u64,
     /// Neighborhood RED spared the neighborhood a packet.
     pub neighborhood: u64,
@@ -245,7 +245,7 @@ pub struct Drops {
     pub ttl: u64,
     /// Too much for a policer in front of a wired link.
     pub policed: u64,
-    /// Damaged on a wired link, or lost on the air without an ACK that would have told.
+    /// Damaged on a wired link, or lost on the air without an ACK that would have revealed it.
     pub link_error: u64,
     /// Came in an outage over a wired link, or over the air in one that blocks packets. Frames that an outage blocks are
     /// not packets dropped: they count where the sender gives up.

@@ -13,7 +13,7 @@ use hopline_wire::ipv4::{HEADER_LEN, Protocol};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// The machine of the host with this address.
+/// Middlebox of the host with this address.
 #[derive(Debug)]
 pub(crate) struct FastRetransmitSeat {
     machine: FastRetransmit,

@@ -94,7 +94,7 @@ impl Handovers {
         self.leaving.acknowledged(now, by, piece);
     }
 
-    /// A mobile host is back: its connections, if they are still on their way from here.
+    /// A mobile host is back: its connections, if their transfer from here is not complete.
     pub(super) fn recall(&mut self, mobile: Ipv4Addr) -> Option<Vec<Moved<Length>>> {
         let ids = self.leaving.recall(mobile);
         let recalled: Vec<_> = ids.iter().filter_map(|id| self.under_way.remove(id)?.0.take()).collect();
@@ -109,7 +109,7 @@ impl Handovers {
         self.leaving.poll_timeout()
     }
 
-    /// The next packet to send; `Err`: connections that have got lost on the way.
+    /// The next packet to send; `Err`: connections that have been lost in transfer.
     pub(super) fn poll(&mut self) -> Option<Result<Wish, Vec<Moved<Length>>>> {
         loop {
             match self.leaving.poll()? {

@@ -55,6 +55,6 @@ pub struct PairSpec {
 pub enum PairKind {
     /// D-Proxy. The addresses are those of the ends, whatever it says here.
     DProxy(dproxy::Config),
-    /// D-Proxy for whatever crosses the link.
+    /// D-Proxy for all packets that cross the link.
     Opaque(opaque::Config),
 }
