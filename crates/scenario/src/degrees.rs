@@ -3,8 +3,8 @@
 /// Extent in which positions are suspicious: a degree is 111 km, and stations of a network are metres apart.
 const EXTENT: f64 = 1.0;
 
-/// Returns whether positions look like longitudes and latitudes: x within ±180 and y within ±90, not all the same, all of them within
-/// one unit of each other, and farther than that from the origin.
+/// Returns whether positions look like longitudes and latitudes: x within ±180 and y within ±90, not all the
+/// same, all of them within one unit of each other, and farther than that from the origin.
 pub(crate) fn look_like_degrees(positions: impl IntoIterator<Item = (f64, f64)>) -> bool {
     let (mut least, mut most) = ((f64::INFINITY, f64::INFINITY), (f64::NEG_INFINITY, f64::NEG_INFINITY));
     for (x, y) in positions {

@@ -17,8 +17,8 @@ pub fn tcp_transports() -> impl Iterator<Item = &'static str> {
     keys::TRANSPORTS.iter().copied().filter(|name| !name.starts_with("tpa"))
 }
 
-/// Returns the configuration that an endpoint of a flow over `transport` has in a scenario with `settings`. Their keys are those of
-/// `[tcp]`, `[door]`, `[pacing]` and `[feedback]`: `tcp.mss_bytes`.
+/// Returns the configuration that an endpoint of a flow over `transport` has in a scenario with `settings`.
+/// Their keys are those of `[tcp]`, `[door]`, `[pacing]` and `[feedback]`: `tcp.mss_bytes`.
 ///
 /// # Errors
 /// A key of another table, an unknown one, a value that it does not take, or values that do not fit together.

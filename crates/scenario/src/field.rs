@@ -1,5 +1,6 @@
-//! Keys that always have a value: they must be given, or have a default. Such a key is declared once, with the type of its value, and
-//! read by that declaration: [`Section::get`](super::schema::Section::get) has nothing to doubt.
+//! Keys that always have a value: they must be given, or have a default. Such a key is declared once, with
+//! the type of its value, and read by that declaration: [`Section::get`](super::schema::Section::get) has
+//! nothing to doubt.
 
 use super::document::Value;
 use super::schema::{Default, Key, Section, Takes};

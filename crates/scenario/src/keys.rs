@@ -34,8 +34,9 @@ pub(crate) const LONGEST_S: f64 = 1e7;
 const FAR_M: f64 = 1e6;
 /// Whole numbers that TOML can write.
 const MANY: u64 = i64::MAX as u64;
-/// Most nodes of a network, however they are placed; bounds memory. A node takes 3 to 4 KB before it sends anything (measured:
-/// 200,000 nodes of a grid in 630 to 700 MB), so that these take some 3.5 GB. As many as a movement file may have.
+/// Most nodes of a network, however they are placed; bounds memory. A node takes 3 to 4 KB before it sends
+/// anything (measured: 200,000 nodes of a grid in 630 to 700 MB), so that these take some 3.5 GB. As many as
+/// a movement file may have.
 pub const NODES: u64 = 1 << 20;
 
 /// Keys of [`SCENARIO`] that always have a value.

@@ -1,5 +1,5 @@
-//! Lines of values with separators between them, as spreadsheets write them: with or without a byte order mark, with commas or
-//! semicolons.
+//! Lines of values with separators between them, as spreadsheets write them: with or without a byte order
+//! mark, with commas or semicolons.
 
 use core::ops::Range;
 

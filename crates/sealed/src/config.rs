@@ -7,8 +7,8 @@ use thiserror::Error;
 /// Configuration of a host.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
-    /// Most connections, those that are being opened and those that are closing included. 1 to 1,048,576; default 4096. What one may take is said by its
-    /// transport's buffers.
+    /// Most connections, those that are being opened and those that are closing included. 1 to 1,048,576;
+    /// default 4096. What one may take is said by its transport's buffers.
     pub connections: usize,
     /// Configuration of every session, whatever [`opener`](Self::initiator) and [`answerer`](Self::responder) say
     /// of it. Peers must have the same `rekey_after`.
@@ -28,9 +28,9 @@ pub struct HostConfig {
     /// Largest number of datagrams of one connection in a row, while other connections wait: the number that
     /// can leave with one system call. 1 to 1024; default 16.
     pub burst: u32,
-    /// Memory that received data of all connections take before each is kept to its share, bytes. Data that users have not read, and data
-    /// behind a hole, count with the overhead of their pieces. The shares of all are half of this, each at least 16 KiB. 64 KiB to 1 TiB;
-    /// default 64 MiB.
+    /// Memory that received data of all connections take before each is kept to its share, bytes. Data that
+    /// users have not read, and data behind a hole, count with the overhead of their pieces. The shares of
+    /// all are half of this, each at least 16 KiB. 64 KiB to 1 TiB; default 64 MiB.
     pub receive_memory: u64,
     /// Key of the stateless reset, which notifies peers after a restart that their connections are lost: see
     /// [`ResetKey`]. Default none: peers then find out by silence.

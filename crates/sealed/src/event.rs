@@ -47,8 +47,9 @@ pub enum HostEvent {
     Accepted(ConnectionKey),
     /// The transport says so of a connection. Behind `Closed` nothing more comes; what was received can still be read.
     Connection(ConnectionKey, Event),
-    /// The state of a connection, or how much of what its user handed over is not acknowledged, has changed, by something that came or by
-    /// time. Told of what no other event tells, such as that the peer has our end of the stream.
+    /// The state of a connection, or how much of what its user handed over is not acknowledged, has changed,
+    /// by something that came or by time. Told of what no other event tells, such as that the peer has our
+    /// end of the stream.
     Changed(ConnectionKey),
     /// A connection was not opened. Nothing more comes of it.
     Failed(ConnectionKey, OpenFailure),

@@ -182,7 +182,8 @@ impl Host {
         [answerer, self.alarms.next()].into_iter().flatten().min()
     }
 
-    /// Appends the next datagram to `buffer`, sealed where it stands. Connections take turns, each for [`burst`](HostConfig::burst) datagrams.
+    /// Appends the next datagram to `buffer`, sealed where it stands. Connections take turns, each for
+    /// [`burst`](HostConfig::burst) datagrams.
     #[must_use]
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;

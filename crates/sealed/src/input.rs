@@ -178,7 +178,8 @@ impl Host {
         done
     }
 
-    /// Sends what the responder says: to the sender of the message at hand on the path by which it came, to others on theirs.
+    /// Sends what the responder says: to the sender of the message at hand on the path by which it came, to
+    /// others on theirs.
     pub(crate) fn send_answers(&mut self, at_hand: Option<Path>) {
         while let Some((peer, message)) = self.listener.as_mut().and_then(|one| one.answerer.poll_transmit())
         {

@@ -1,7 +1,8 @@
 //! Host behind one UDP port that speaks TPA-wide: the connections of the transport, each with its encryption.
 //!
-//! [`Host`] takes datagrams as they come and makes those that leave. It does no I/O: times, bytes and a [`Seed`] are handed in. How the
-//! opening of the transport rides on the handshake of the encryption is in `docs/protocols/secure.md`, "The transport behind it".
+//! [`Host`] takes datagrams as they come and makes those that leave. It does no I/O: times, bytes and a
+//! [`Seed`] are handed in. How the opening of the transport rides on the handshake of the encryption is in
+//! `docs/protocols/secure.md`, "The transport behind it".
 //!
 //! ```
 //! # use bytes::Bytes;

@@ -132,8 +132,8 @@ impl Open {
         Path { peer, local }
     }
 
-    /// Changes the key of what is sent if it is time. The peer can follow one change at a time (`Sealer::rekey`), so the current key must
-    /// have been acknowledged; otherwise the peer is asked, once.
+    /// Changes the key of what is sent if it is time. The peer can follow one change at a time
+    /// (`Sealer::rekey`), so the current key must have been acknowledged; otherwise the peer is asked, once.
     pub(crate) fn rekey_in_time(&mut self, now: Instant, endpoint: &mut Endpoint<Bytes>) {
         let (sealer, rekeying) = (&mut self.session.sealer, &mut self.rekeying);
         if rekeying.current.0 != sealer.key_since() {

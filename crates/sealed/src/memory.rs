@@ -1,9 +1,10 @@
 //! Memory that received data of all connections take.
 //!
-//! A receiver must keep what arrives behind a hole, and what its user has not read. A peer that leaves a hole on purpose fills its window at
-//! no cost, and many such peers fill many windows. As long as all connections together hold less than the budget, each may fill its
-//! window: most never hold much. Beyond it each may hold its share of half the budget, so that all together hold no more than one and a
-//! half times as much; and 16 KiB in any case, which is more than that where connections are many.
+//! A receiver must keep what arrives behind a hole, and what its user has not read. A peer that leaves a hole
+//! on purpose fills its window at no cost, and many such peers fill many windows. As long as all connections
+//! together hold less than the budget, each may fill its window: most never hold much. Beyond it each may
+//! hold its share of half the budget, so that all together hold no more than one and a half times as much;
+//! and 16 KiB in any case, which is more than that where connections are many.
 
 /// Least share of a connection, bytes: ten full packets.
 const LEAST: u64 = 16 << 10;

@@ -12,7 +12,8 @@ pub enum Dropped {
     Unknown,
     /// Sealed, for a connection with a handshake that is not over.
     Early,
-    /// It could not be opened: forged, damaged, repeated, too old. [`Conn::rejections`](crate::Conn::rejections) knows which.
+    /// It could not be opened: forged, damaged, repeated, too old.
+    /// [`Conn::rejections`](crate::Conn::rejections) knows which.
     Unopened,
     /// The peer has sealed what makes no sense.
     Senseless,

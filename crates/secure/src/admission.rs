@@ -1,7 +1,8 @@
 //! Rate limits of a responder: handshakes that begin, and handshake messages that fail.
 //!
-//! A handshake costs a quarter of a millisecond, and a cookie that proves an address is cheap for a party that has many. So handshakes are
-//! limited in rate, and the limit is fair among network prefixes: a prefix that has begun many within a second leaves room for the others.
+//! A handshake costs a quarter of a millisecond, and a cookie that proves an address is cheap for a party
+//! that has many. So handshakes are limited in rate, and the limit is fair among network prefixes: a prefix
+//! that has begun many within a second leaves room for the others.
 
 use crate::half_open::Proven;
 use core::net::IpAddr;
@@ -9,8 +10,8 @@ use hopline_core::flood::Allowance;
 use hopline_core::{ByPrefix, Duration, Instant};
 use std::collections::VecDeque;
 
-/// Handshakes are counted over an eighth of a second. Over a second, a party that has begun all that it may would wait for the rest of it,
-/// and with it any other behind the same address.
+/// Handshakes are counted over an eighth of a second. Over a second, a party that has begun all that it may
+/// would wait for the rest of it, and with it any other behind the same address.
 const PARTS: usize = 8;
 /// Handshakes that may begin at once, whatever the limit: fewer cannot be shared fairly.
 const AT_ONCE: usize = 16;
@@ -64,8 +65,8 @@ impl Begun {
     fn admits(&mut self, now: Instant, address: IpAddr) -> bool {
         let all = self.count(now);
         let [site, subsite, host] = self.by_prefix.counts(address);
-        // A prefix alone gets half of the rate, n equal ones get n / (n + 1) of it. A wide prefix counts less than the host, so that
-        // one with a hostile neighbour differs from it.
+        // A prefix alone gets half of the rate, n equal ones get n / (n + 1) of it. A wide prefix counts less
+        // than the host, so that one with a hostile neighbour differs from it.
         all + host + subsite / 4 + site / 16 < self.most
     }
 
@@ -76,8 +77,9 @@ impl Begun {
     }
 }
 
-/// Rate limit of handshakes that begin. Hosts at which a trusted peer was have a limit of their own, as high: what one of them begins beyond
-/// it counts as that of any other host, and nothing within it counts against others.
+/// Rate limit of handshakes that begin. Hosts at which a trusted peer was have a limit of their own, as high:
+/// what one of them begins beyond it counts as that of any other host, and nothing within it counts against
+/// others.
 #[derive(Debug)]
 pub(crate) struct Rate {
     others: Begun,
@@ -123,8 +125,8 @@ impl Rate {
     }
 }
 
-/// Budgets for messages that complete no handshake. The first such message of a handshake costs no budget, so that no flood keeps out a
-/// handshake that nothing was forged for.
+/// Budgets for messages that complete no handshake. The first such message of a handshake costs no budget, so
+/// that no flood keeps out a handshake that nothing was forged for.
 #[derive(Debug)]
 pub(crate) struct Failures {
     retries: Allowance,

@@ -53,7 +53,8 @@ impl Key {
         Self::new(self.cipher, &bytes)
     }
 
-    /// Noise §12.3, §12.4: four bytes of zeros, then the number, which ChaChaPoly has in little-endian order and AESGCM in big-endian.
+    /// Noise §12.3, §12.4: four bytes of zeros, then the number, which ChaChaPoly has in little-endian order
+    /// and AESGCM in big-endian.
     fn nonce(&self, number: u64) -> Nonce {
         let mut bytes = [0; 12];
         bytes[4..].copy_from_slice(&match self.cipher {

@@ -140,7 +140,8 @@ impl Answerer {
         self.table.len()
     }
 
-    /// Returns whether a first message from `address` waits for the rate limit. Its answer comes after a time-out, or with any other input.
+    /// Returns whether a first message from `address` waits for the rate limit. Its answer comes after a
+    /// time-out, or with any other input.
     #[must_use]
     pub fn defers(&self, address: SocketAddr) -> bool {
         self.waiting.contains(address)
@@ -158,8 +159,8 @@ impl Answerer {
         &self.refusals
     }
 
-    /// Takes a datagram that belongs to a handshake, or to no connection that is known. What then stands in `datagram` is undefined. Returns
-    /// why nothing was made of it, which is also counted.
+    /// Takes a datagram that belongs to a handshake, or to no connection that is known. What then stands in
+    /// `datagram` is undefined. Returns why nothing was made of it, which is also counted.
     pub fn handle(&mut self, now: Instant, from: SocketAddr, datagram: &mut [u8]) -> Option<Refused> {
         self.handle_timeout(now);
         let done = match Kind::of(datagram) {
@@ -270,8 +271,8 @@ impl Answerer {
         }
     }
 
-    /// Returns whether one more handshake may begin now, or has to wait. Under load, a first message without a cookie costs two hashes and
-    /// no memory.
+    /// Returns whether one more handshake may begin now, or has to wait. Under load, a first message without
+    /// a cookie costs two hashes and no memory.
     fn admit(
         &mut self,
         now: Instant,

@@ -114,8 +114,8 @@ pub struct AnswererConfig {
     /// [`half_open`](Self::half_open); default 32. The same holds once half as many as
     /// [`a_second`](Self::a_second) lets begin have begun within an eighth of a second.
     pub cookies_from: u16,
-    /// Most handshakes that begin in a second, once cookies are asked for: half of them in one prefix, if others call too. 1 to 10,000;
-    /// default 500: an eighth of a processor.
+    /// Most handshakes that begin in a second, once cookies are asked for: half of them in one prefix, if
+    /// others call too. 1 to 10,000; default 500: an eighth of a processor.
     pub a_second: u16,
     /// Longest time of a handshake. 1 s to 300 s; default 10 s. It should be more than the longest wait of
     /// initiators. It is cut to a quarter, but a second at least, while more than half of
@@ -229,7 +229,8 @@ pub enum ConfigError {
     /// `tries`.
     #[error("{0} tries are none, or too many")]
     Tries(u8),
-    /// [`AnswererConfig::half_open`], [`cookies_from`](AnswererConfig::cookies_from), [`a_second`](AnswererConfig::a_second).
+    /// [`AnswererConfig::half_open`], [`cookies_from`](AnswererConfig::cookies_from),
+    /// [`a_second`](AnswererConfig::a_second).
     #[error(
         "handshakes under way are 1 to 4096, and 1 to 10000 begin in a second; cookies are asked for from no more than are under way on"
     )]

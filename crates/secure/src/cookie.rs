@@ -1,7 +1,7 @@
 //! Cookies: what an initiator shows when it comes again, so that nothing need be remembered of it before.
 //!
-//! A cookie is a keyed hash over the address, the first message and the time, as the tags of TPA's listener (the idea is that of SYN cookies, RFC 4987
-//! §3.6, and of QUIC's Retry, RFC 9000 §8.1.2).
+//! A cookie is a keyed hash over the address, the first message and the time, as the tags of TPA's listener
+//! (the idea is that of SYN cookies, RFC 4987 §3.6, and of QUIC's Retry, RFC 9000 §8.1.2).
 
 use core::hash::Hasher;
 use core::net::{IpAddr, SocketAddr};

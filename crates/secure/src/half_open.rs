@@ -54,7 +54,8 @@ pub(crate) enum Awaits {
     Sealed(Established),
 }
 
-/// All of them. What was accepted lately is remembered for as long as a handshake may take, so that repetitions are known for what they are.
+/// All of them. What was accepted lately is remembered for as long as a handshake may take, so that
+/// repetitions are known for what they are.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// Most handshakes.
@@ -193,8 +194,8 @@ impl Table {
         Some((self.all[id].1.begun, *id))
     }
 
-    /// Returns the longest time of a handshake: a quarter, but a second at least, once more than half of the room is taken. Of the default that is
-    /// enough for a message to be repeated twice.
+    /// Returns the longest time of a handshake: a quarter, but a second at least, once more than half of the
+    /// room is taken. Of the default that is enough for a message to be repeated twice.
     fn patience(&self) -> Duration {
         let quarter = (self.patience / 4).max(Duration::from_secs(1));
         if self.all.len() > self.most / 2 { quarter } else { self.patience }

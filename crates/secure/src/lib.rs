@@ -1,5 +1,5 @@
-//! The encryption of TPA-wide, between a socket and a transport: handshakes by Noise, sealed datagrams, validation of paths, and keys that people
-//! can handle.
+//! The encryption of TPA-wide, between a socket and a transport: handshakes by Noise, sealed datagrams,
+//! validation of paths, and keys that people can handle.
 //!
 //! Nothing here opens a socket, reads a clock or a file, or asks the operating system for randomness: time,
 //! bytes and [seeds](Seed) are handed in. The caller looks at [`Kind::of`](hopline_wire::secure::Kind) each

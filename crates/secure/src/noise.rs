@@ -1,9 +1,10 @@
 //! A handshake of Noise, by `snow`: primitives and randomness handed in, and what fails to be read leaves no trace.
 //!
-//! `snow` undoes a failed reading only in part: the key of its cipher stays. First and second messages begin by setting that key, so that
-//! nothing is left of a failed one. A third message begins with a static key that is sealed under the key of the second message. If that
-//! static key is authentic and the rest is damaged, the handshake is spoilt. As everything follows from a seed, it is then made once
-//! more up to the point before, when the next message comes. That is as dear as a handshake, so there is a budget for it.
+//! `snow` undoes a failed reading only in part: the key of its cipher stays. First and second messages begin
+//! by setting that key, so that nothing is left of a failed one. A third message begins with a static key
+//! that is sealed under the key of the second message. If that static key is authentic and the rest is
+//! damaged, the handshake is spoilt. As everything follows from a seed, it is then made once more up to the
+//! point before, when the next message comes. That is as dear as a handshake, so there is a budget for it.
 
 use crate::aead::KEY_LEN;
 use crate::credentials::Credentials;
@@ -111,8 +112,8 @@ impl Handshake {
         Ok(message.into())
     }
 
-    /// The payload of the next message. If the handshake has to be made once more for it, that is taken off its own budget and, if there is one, that of
-    /// all handshakes.
+    /// The payload of the next message. If the handshake has to be made once more for it, that is taken off
+    /// its own budget and, if there is one, that of all handshakes.
     pub(crate) fn read(
         &mut self,
         now: Instant,

@@ -64,8 +64,9 @@ enum State {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "moved once, when a connection is made")]
 pub enum OpenerEvent {
-    /// Datagrams can be sealed and opened. Send one at once, be it empty, and again until one comes back: with a shared key it is what makes the
-    /// responder accept. The state machine must live on, and be notified by [`Opener::prove`] of the first datagram that was opened.
+    /// Datagrams can be sealed and opened. Send one at once, be it empty, and again until one comes back:
+    /// with a shared key it is what makes the responder accept. The state machine must live on, and be
+    /// notified by [`Opener::prove`] of the first datagram that was opened.
     Completed(Established),
     /// The connection has failed; if it was completed, the responder does not know of it.
     Failed(Failure),

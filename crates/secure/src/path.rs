@@ -157,8 +157,8 @@ impl Paths {
         }
     }
 
-    /// Bytes that may be sent there: any number to where the peer is; three times as many as came, less what was sent, to where it may be; none to
-    /// anywhere else.
+    /// Bytes that may be sent there: any number to where the peer is; three times as many as came, less what
+    /// was sent, to where it may be; none to anywhere else.
     #[must_use]
     pub fn allowance(&self, to: SocketAddr) -> u64 {
         if to == self.active {
@@ -168,8 +168,8 @@ impl Paths {
         candidate.map_or(0, Candidate::allowance)
     }
 
-    /// The next control frame to send, and where to: in a datagram of no more than [`allowance`](Self::allowance) bytes, which is then told to
-    /// [`sent`](Self::sent) before anything else.
+    /// The next control frame to send, and where to: in a datagram of no more than
+    /// [`allowance`](Self::allowance) bytes, which is then told to [`sent`](Self::sent) before anything else.
     #[must_use]
     pub fn poll_control(&mut self, now: Instant) -> Option<(SocketAddr, Control)> {
         while let Some((to, response)) = self.responses.pop_front() {

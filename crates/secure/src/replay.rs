@@ -6,8 +6,8 @@ const WORD: u64 = 64;
 /// A bitmap of the numbers up to the highest, as a ring of words (RFC 6479).
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
-    /// Bit `n % 64` of word `n / 64 % len` is set if `n` has come. A power of two of words, and more than the window is wide: the highest
-    /// number's is only partly in use.
+    /// Bit `n % 64` of word `n / 64 % len` is set if `n` has come. A power of two of words, and more than the
+    /// window is wide: the highest number's is only partly in use.
     words: Box<[u64]>,
     width: u64,
     highest: Option<u64>,

@@ -24,9 +24,10 @@ impl ResetKey {
         Self(bytes)
     }
 
-    /// The key of the end that has this private key and is bound to `local` on `machine`, whatever tells machines apart. Two ends must never
-    /// have the same one, or each can be asked for the tokens of the other (RFC 9000 §21.11); after a restart, an end must have the same one
-    /// again. Not for addresses that are others after a restart. There is none of a shared key: the peer has that too.
+    /// The key of the end that has this private key and is bound to `local` on `machine`, whatever tells
+    /// machines apart. Two ends must never have the same one, or each can be asked for the tokens of the
+    /// other (RFC 9000 §21.11); after a restart, an end must have the same one again. Not for addresses that
+    /// are others after a restart. There is none of a shared key: the peer has that too.
     #[must_use]
     pub fn of(private: &PrivateKey, local: SocketAddr, machine: &[u8]) -> Self {
         let (ip, port) = (local.ip().to_canonical(), local.port());

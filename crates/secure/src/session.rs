@@ -15,7 +15,8 @@ use zeroize::Zeroizing;
 /// Numbers end here; at a billion datagrams a second that is in 146 years.
 const NUMBER_MAX: u64 = (1 << 62) - 1;
 
-/// After so many forged datagrams a session opens nothing more: the least that any cipher of ours stands (RFC 9001 §6.6, ChaCha20-Poly1305).
+/// After so many forged datagrams a session opens nothing more: the least that any cipher of ours stands (RFC
+/// 9001 §6.6, ChaCha20-Poly1305).
 const FORGED_MAX: u64 = 1 << 36;
 
 /// Result of a handshake.
@@ -111,8 +112,9 @@ impl Sealer {
         self.rekey_at - self.rekey_after
     }
 
-    /// Changes the key before its numbers are used up, and leaves out the rest of them. Returns the number of the next datagram. The peer
-    /// opens what is sealed under the next key, and nothing under the one after it before that: the current key must have reached it.
+    /// Changes the key before its numbers are used up, and leaves out the rest of them. Returns the number of
+    /// the next datagram. The peer opens what is sealed under the next key, and nothing under the one after
+    /// it before that: the current key must have reached it.
     pub fn rekey(&mut self) -> u64 {
         self.next = self.rekey_at;
         self.change_key();
@@ -124,8 +126,8 @@ impl Sealer {
         self.rekey_at += self.rekey_after;
     }
 
-    /// Makes a sealed datagram of `datagram`, which has 12 bytes of any content, the payload, and 16 bytes of any content. Returns its number.
-    /// Nothing is allocated or copied.
+    /// Makes a sealed datagram of `datagram`, which has 12 bytes of any content, the payload, and 16 bytes of
+    /// any content. Returns its number. Nothing is allocated or copied.
     ///
     /// # Errors
     /// `NoRoom`, `Exhausted`; `datagram` is as it was.

@@ -1,7 +1,8 @@
 //! First messages from proven addresses that the rate limit defers.
 //!
-//! An initiator sends again after 0.4 s, then 0.8 s. Without a queue, a party that opens connections one after the other behind the same
-//! address takes each part of the limit as it comes free, and an initiator that asks less often loses every time.
+//! An initiator sends again after 0.4 s, then 0.8 s. Without a queue, a party that opens connections one
+//! after the other behind the same address takes each part of the limit as it comes free, and an initiator
+//! that asks less often loses every time.
 
 use crate::cookie::Digest;
 use core::net::SocketAddr;

@@ -173,8 +173,8 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// Sends what an agent wants sent. A header that changes at every hop goes around a packet that never does: each hop makes
-    /// a new one around it.
+    /// Sends what an agent wants sent. A header that changes at every hop goes around a packet that never
+    /// does: each hop makes a new one around it.
     fn send_message(&mut self, node: NodeId, transmission: Transmission<Handle>) {
         let Transmission { packet, next_hop, len } = transmission;
         let router::Packet { source, destination, ttl, message, carried } = packet;

@@ -1,7 +1,8 @@
 //! Cells: what home agents, base stations and mobile hosts do with packets, and what they tell each other.
 //!
-//! A packet for a mobile host goes to its home agent, which sends it on within another one; a station takes it out again. Each station
-//! of a group gets a copy: the network's own multicast routing is ideal, and joining takes no time.
+//! A packet for a mobile host goes to its home agent, which sends it on within another one; a station takes
+//! it out again. Each station of a group gets a copy: the network's own multicast routing is ideal, and
+//! joining takes no time.
 
 mod role;
 
@@ -22,7 +23,8 @@ pub(crate) use role::{Role, role};
 use std::net::Ipv4Addr;
 
 impl<T: Tracer> Engine<T> {
-    /// A packet goes into the tunnel to the mobile host that it is for, from its home agent. The caller's hold on it passes on.
+    /// A packet goes into the tunnel to the mobile host that it is for, from its home agent. The caller's
+    /// hold on it passes on.
     pub(crate) fn intercept(&mut self, node: NodeId, mut handle: Handle) {
         // RFC 2003 §3.1: entering a tunnel is a hop.
         if handle.ttl <= 1 {
@@ -38,7 +40,8 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// A packet for a group goes to its members: once over each interface that leads to some of them. The caller's hold on it ends.
+    /// A packet for a group goes to its members: once over each interface that leads to some of them. The
+    /// caller's hold on it ends.
     pub(crate) fn multicast(&mut self, node: NodeId, handle: Handle) {
         let Header { src, dst: group, .. } = self.kernel.packets.get(handle).ip;
         let Some(source) = self.forwarding.owner(src) else {

@@ -1,7 +1,7 @@
 //! The engine of a [world](crate::World): all parts of a run, and the loop that drives them.
 //!
-//! The parts (air, wires, nodes, flows) know the [kernel](crate::kernel) and not each other. What one of them has for another
-//! goes through the engine: `stack.rs` is the path of a packet through a node.
+//! The parts (air, wires, nodes, flows) know the [kernel](crate::kernel) and not each other. What one of them
+//! has for another goes through the engine: `stack.rs` is the path of a packet through a node.
 
 use crate::air::{Air, Landing};
 use crate::event::{AirEvent, Event};
@@ -28,8 +28,8 @@ use std::collections::VecDeque;
 /// Time between two samples of a flow's state.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A network in the middle of a run. A tracer that is not [enabled](Tracer::ENABLED) costs nothing: its calls vanish when the
-/// engine is compiled.
+/// A network in the middle of a run. A tracer that is not [enabled](Tracer::ENABLED) costs nothing: its calls
+/// vanish when the engine is compiled.
 #[derive(Debug)]
 pub(crate) struct Engine<T> {
     pub(crate) kernel: Kernel<T>,
@@ -298,7 +298,8 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// A transmission ends at its receivers from number `next` on, one after the other as long as nothing else happens in between.
+    /// A transmission ends at its receivers from number `next` on, one after the other as long as nothing
+    /// else happens in between.
     fn flight_lands(&mut self, flight: u32, mut next: u32) {
         loop {
             let (air, kernel) = self.air();

@@ -1,8 +1,9 @@
 //! Access to a world from outside: packets enter and leave, and an external clock drives the world.
 //!
-//! An emulator steps the world by its own clock: [`World::next_due`] says how long it may sleep, [`World::run_until`] catches
-//! up, [`World::inject`] brings a packet in at a node, and [`World::poll_egress`] hands out those that have come to the node that
-//! has their address. On the way such a packet is like any other; it counts for no flow.
+//! An emulator steps the world by its own clock: [`World::next_due`] says how long it may sleep,
+//! [`World::run_until`] catches up, [`World::inject`] brings a packet in at a node, and
+//! [`World::poll_egress`] hands out those that have come to the node that has their address. On the way such
+//! a packet is like any other; it counts for no flow.
 
 use crate::engine::Engine;
 use crate::node::Interface;

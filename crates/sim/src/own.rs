@@ -14,8 +14,9 @@ use std::sync::Arc;
 pub use hopline_queue::OwnDiscipline;
 pub use hopline_transport::tcp::{OwnLaw, OwnLawId};
 
-/// Makes a machine from a seed. Every seed is drawn from that of the experiment, the number of the run, and where the machine is:
-/// machines that draw random numbers from it alone are the same in every run of that number.
+/// Makes a machine from a seed. Every seed is drawn from that of the experiment, the number of the run, and
+/// where the machine is: machines that draw random numbers from it alone are the same in every run of that
+/// number.
 pub type Make<M> = dyn Fn(u64) -> Result<Box<M>, String> + Send + Sync;
 
 /// Function that runs work on a thread for simulations, within the context that user-defined algorithms need there.
@@ -99,8 +100,8 @@ impl Machines {
         }
     }
 
-    /// Adds a congestion control algorithm called `name`. `digest` tells one program of that name from another: results of different digests are
-    /// not mixed. One that had the name gives way.
+    /// Adds a congestion control algorithm called `name`. `digest` tells one program of that name from
+    /// another: results of different digests are not mixed. One that had the name gives way.
     #[must_use]
     pub fn with_law(
         mut self,

@@ -312,7 +312,8 @@ impl Slab {
         }
     }
 
-    /// Returns whether a packet of a flow is lost, and nothing has counted it, when this hold on it, or on what carries it, ends.
+    /// Returns whether a packet of a flow is lost, and nothing has counted it, when this hold on it, or on
+    /// what carries it, ends.
     pub(crate) fn is_lost_without(&self, handle: Handle) -> bool {
         let slot = &self.slots[handle.id as usize];
         let mut within = slot.packet.within().into_iter();

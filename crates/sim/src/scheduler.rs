@@ -90,8 +90,8 @@ impl<E: Copy> Scheduler<E> {
         self.schedule_as(number, at, event);
     }
 
-    /// Adds `event` at `at`, behind every other event of that instant, those that are added later too. There is one such event
-    /// at a time.
+    /// Adds `event` at `at`, behind every other event of that instant, those that are added later too. There
+    /// is one such event at a time.
     pub(crate) fn schedule_last(&mut self, at: Instant, event: E) {
         self.schedule_as(u64::MAX, at, event);
     }
@@ -122,8 +122,8 @@ impl<E: Copy> Scheduler<E> {
     }
 
     /// Takes the next event out.
-    // Where a program has one event loop, a linker that sees all of it would put this, and the loop, into whatever calls the loop. There
-    // they run out of registers: a run took 28 % longer.
+    // Where a program has one event loop, a linker that sees all of it would put this, and the loop, into
+    // whatever calls the loop. There they run out of registers: a run took 28 % longer.
     #[inline(never)]
     pub(crate) fn pop(&mut self) -> Option<(Instant, E)> {
         let entry = match self.next.part {

@@ -276,7 +276,7 @@ pub struct NeighborhoodSpec {
     /// Members with a record of the real neighbourhood queue beside its estimate, ten times a second. Default
     /// none. It costs time and changes nothing.
     pub observed: BTreeSet<NodeId>,
-    /// Weight of the latest look in the average of the real queue, as RED averages a queue: above 0, at most 1. Default: `weight` of
+    /// Weight of the latest sample in the average of the real queue, as RED averages a queue: above 0, at most
     /// the estimate, so that both averages follow as fast (NRED Figs. 6 and 7, "Real avg queue size").
     pub observed_weight: f64,
 }
@@ -376,8 +376,8 @@ pub enum Blocks {
     Packets,
 }
 
-/// A wireless node that broadcasts notices of Neighborhood RED which no congestion asked for, whether it has Neighborhood RED
-/// itself or not.
+/// A wireless node that broadcasts notices of Neighborhood RED which no congestion asked for, whether it has
+/// Neighborhood RED itself or not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoticeFloodSpec {
     /// Node that sends the notices.

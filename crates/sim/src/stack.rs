@@ -1,5 +1,5 @@
-//! The path of a packet through a node: from an interface or an endpoint past what stands in the path, to an endpoint or to the next
-//! hop.
+//! The path of a packet through a node: from an interface or an endpoint past what stands in the path, to an
+//! endpoint or to the next hop.
 
 use crate::air::{Air, Queued, Sent, StationId, Upcall};
 use crate::engine::Engine;
@@ -98,7 +98,8 @@ impl<T: Tracer> Engine<T> {
         self.come_in(to, port, handle, from);
     }
 
-    /// Hands a packet of a class to a neighbour, or to all that the radios of `node` reach. The caller's hold on it passes on.
+    /// Hands a packet of a class to a neighbour, or to all that the radios of `node` reach. The caller's hold
+    /// on it passes on.
     pub(crate) fn send_to(&mut self, node: NodeId, handle: Handle, next_hop: Ipv4Addr, class: Class) {
         self.send_past(node, self.nodes[node.index()].path.len(), handle, next_hop, class);
     }
@@ -252,8 +253,8 @@ impl<T: Tracer> Engine<T> {
         self.route(node, handle, origin);
     }
 
-    /// The interface of `node` that leads to a neighbour, and the neighbour's address there: a wire if there is one, else a radio; to a
-    /// mobile host that is at home here, the tunnel.
+    /// The interface of `node` that leads to a neighbour, and the neighbour's address there: a wire if there
+    /// is one, else a radio; to a mobile host that is at home here, the tunnel.
     pub(crate) fn way_to(&self, node: NodeId, neighbour: NodeId) -> Option<(Port, MacAddr)> {
         let state = &self.nodes[node.index()];
         let leads = |interface: &Interface| matches!(interface, Interface::Wire { neighbour: n, .. } if *n == neighbour);

@@ -81,8 +81,9 @@ impl<T: Tracer> World<T> {
         self.running.next_due()
     }
 
-    /// An IPv4 packet, from its header on, comes in at `node` now, as one that the node itself made. It goes to the tap that has
-    /// its destination address, and what becomes of it on the way is counted with the nodes.
+    /// An IPv4 packet, from its header on, comes in at `node` now, as one that the node itself made. It goes
+    /// to the tap that has its destination address, and what becomes of it on the way is counted with the
+    /// nodes.
     ///
     /// # Errors
     /// Bytes that are no IPv4 packet, a time to live of zero, and a node that is no tap.
@@ -90,7 +91,8 @@ impl<T: Tracer> World<T> {
         self.running.inject(node, packet)
     }
 
-    /// The next packet that has left, in the order in which they came to their nodes. A duplicate that the network made leaves too.
+    /// The next packet that has left, in the order in which they came to their nodes. A duplicate that the
+    /// network made leaves too.
     pub fn poll_egress(&mut self) -> Option<Egress> {
         self.running.poll_egress()
     }

@@ -53,8 +53,8 @@ fn codel_marks_where_it_may() {
 #[test]
 fn with_a_queue_for_each_flow_the_small_one_waits_for_nobody() {
     let outcome = simulate(&bottleneck(Config::linux(), Discipline::FqCoDel(FQ)), 1);
-    // 20 ms and 1 ms of wire, 0.75 ms of its own; 6 ms for the packet on the link, and 6 for the round in which a queue that was
-    // emptied just now waits for its turn (RFC 8290 §4.2).
+    // 20 ms and 1 ms of wire, 0.75 ms of its own; 6 ms for the packet on the link, and 6 for the round in
+    // which a queue that was emptied just now waits for its turn (RFC 8290 §4.2).
     assert!(delay_ms(&outcome, 1) < 34.0, "{}", delay_ms(&outcome, 1));
     assert_eq!(outcome.flows[1].data.lost, 0);
     assert!(goodput_bps(&outcome) > 1.7e6, "{}", goodput_bps(&outcome));

@@ -1,5 +1,5 @@
-//! Nodes that act at the same instant: broadcasts are not repeated by a MAC, so that those which meet on an idle medium are lost, and
-//! lost again at each further attempt if nothing draws a delay (RFC 5148).
+//! Nodes that act at the same instant: broadcasts are not repeated by a MAC, so that those which meet on an
+//! idle medium are lost, and lost again at each further attempt if nothing draws a delay (RFC 5148).
 
 use crate::support::{Build, disk, ns2_tcp, standing};
 use hopline_core::Duration;

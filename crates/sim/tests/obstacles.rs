@@ -50,7 +50,8 @@ fn routes_lead_around_a_wall() {
 
 #[test]
 fn who_walks_behind_a_wall_is_not_heard_there() {
-    // n1 walks along y = 200 m from x = −100 m to 100 m at 10 m/s; the wall hides x from −50 m to 50 m from n0: 10 s of 20 s.
+    // n1 walks along y = 200 m from x = −100 m to 100 m at 10 m/s; the wall hides x from −50 m to 50 m from
+    // n0: 10 s of 20 s.
     let orders = [SetDest { at: Instant::ZERO, to: Position::new(100.0, 200.0), speed_mps: 10.0 }];
     let walk = Trajectory::from_orders(Position::new(-100.0, 200.0), &orders);
     let walking = |obstacles| {

@@ -57,7 +57,8 @@ fn of_datagrams_there_is_no_way_back() {
 fn a_transfer_counts_segments_one_way_and_acknowledgments_the_other() {
     let spec = two_wires().transfer(0, 2, ns2_tcp(1), 14_600).seconds(10);
     let flow = simulate(&spec, 1).flows.remove(0);
-    // SYN and ten segments of data, the first of them with the ACK of the handshake, the last with FIN; SYN-ACK and ten ACKs.
+    // SYN and ten segments of data, the first of them with the ACK of the handshake, the last with FIN;
+    // SYN-ACK and ten ACKs.
     assert_eq!((flow.data.sent, flow.back.sent), (11, 11));
     assert_eq!((flow.data.lost, flow.back.lost), (0, 0));
     assert!(flow.data.received_bytes > 14_600 && flow.back.received_bytes < 14_600);

@@ -310,8 +310,8 @@ fn what_a_pair_lets_go_on_goes_on_in_order_at_a_node_that_passes_it_on() {
     assert!(flow.retransmissions < 20, "{} retransmissions", flow.retransmissions);
 }
 
-/// Two bridges 10 m apart over 802.11a with blocks of 32 frames, and a host on a wire behind each. Nodes: sender, bridge, bridge,
-/// receiver.
+/// Two bridges 10 m apart over 802.11a with blocks of 32 frames, and a host on a wire behind each. Nodes:
+/// sender, bridge, bridge, receiver.
 fn bridged_in_blocks(pacing: Option<ack_pacing::Config>) -> Spec {
     let ack_policy = AckPolicy::BlockAck { block_size: 32, txop_limit: None };
     let mac = mac::Config { ack_policy, ..mac::Config::dot11a() };

@@ -34,7 +34,8 @@ fn sent_for_one(outcome: &Outcome) -> f64 {
     sent as f64 / (bytes as f64 / f64::from(Config::DEFAULT.mss))
 }
 
-/// Sixteen that begin so many seconds after each other: packets sent for one delivered, Jain's index of the second half, and all that arrived of it.
+/// Sixteen that begin so many seconds after each other: packets sent for one delivered, Jain's index of the
+/// second half, and all that arrived of it.
 fn sixteen(queue: u16, apart: f64) -> [f64; 3] {
     let link = wired(2).link(path_with_room(queue));
     let spec = (0..16).fold(link, |spec, n| spec.bulk(0, 1, WIDE).from(apart * f64::from(n)));

@@ -8,10 +8,11 @@
 //! car,1.5,12.5,20
 //! ```
 //!
-//! The columns may come in any order, the lines of different nodes may be mixed; those of one node are in the order of time. A
-//! node goes from each position to its next in a straight line and at constant speed, and stands at its first one before
-//! and at its last one afterwards. Nodes have names, or numbers: if all are whole numbers, they are 0, 1, … without a gap. Quotes
-//! are not part of the format. Semicolons stand for the commas if the header has any.
+//! The columns may come in any order, the lines of different nodes may be mixed; those of one node are in the
+//! order of time. A node goes from each position to its next in a straight line and at constant speed, and
+//! stands at its first one before and at its last one afterwards. Nodes have names, or numbers: if all are
+//! whole numbers, they are 0, 1, … without a gap. Quotes are not part of the format. Semicolons stand for the
+//! commas if the header has any.
 
 use super::flaw::{Flaw, shorten};
 use super::quantity::Quantity;

@@ -12,12 +12,13 @@
 //! </gpx>
 //! ```
 //!
-//! Each track is a node, with the track's name if all have one. Its segments are one way: between them the node goes straight on.
-//! The earliest time of the file is 0. Elevations, waypoints and routes are not used.
+//! Each track is a node, with the track's name if all have one. Its segments are one way: between them the
+//! node goes straight on. The earliest time of the file is 0. Elevations, waypoints and routes are not used.
 //!
-//! The plane is that of an equirectangular projection around the first point of the file: x to the east, y to the north, with the
-//! radii of curvature that the ellipsoid WGS 84 has there. Within 10 km of that point distances are right to a quarter of a
-//! percent up to 58° of latitude; farther than 1000 km away nothing is taken.
+//! The plane is that of an equirectangular projection around the first point of the file: x to the east, y to
+//! the north, with the radii of curvature that the ellipsoid WGS 84 has there. Within 10 km of that point
+//! distances are right to a quarter of a percent up to 58° of latitude; farther than 1000 km away nothing is
+//! taken.
 
 use super::flaw::{Flaw, shorten};
 use super::quantity::Quantity;

@@ -9,10 +9,11 @@
 //! </fcd-export>
 //! ```
 //!
-//! Vehicles, persons and containers are nodes, named by their `id`. A node goes from each of its positions to its next in a
-//! straight line and at constant speed, also where steps lie between in which it does not appear. Before its first position
-//! and after its last one it stands there: it is in the network from beginning to end. Other attributes than `id`, `x` and `y`
-//! are not used. Positions are metres: longitudes and latitudes are refused.
+//! Vehicles, persons and containers are nodes, named by their `id`. A node goes from each of its positions to
+//! its next in a straight line and at constant speed, also where steps lie between in which it does not
+//! appear. Before its first position and after its last one it stands there: it is in the network from
+//! beginning to end. Other attributes than `id`, `x` and `y` are not used. Positions are metres: longitudes
+//! and latitudes are refused.
 
 use super::flaw::{Flaw, shorten};
 use super::quantity::Quantity;

@@ -78,8 +78,8 @@ impl Network<'_> {
         u32::try_from(self.nodes.len()).expect("a network has at most keys::NODES")
     }
 
-    /// The node that is nearest to `place` at the beginning and not `other`; of several the first. `other` itself if there is
-    /// none but it.
+    /// The node that is nearest to `place` at the beginning and not `other`; of several the first. `other`
+    /// itself if there is none but it.
     fn nearest(self, place: Position, other: Option<NodeId>) -> NodeId {
         let all = (0..).map(NodeId).zip(self.nodes).filter(|(id, _)| Some(*id) != other);
         let away = all.map(|(id, node)| (node.trajectory.position_at(Instant::ZERO).distance_m(place), id));

@@ -10,8 +10,9 @@ const USUAL: Duration = Duration::from_millis(10);
 
 /// Returns the jitter that `key` of `section` says, or by default that of the preset.
 ///
-/// Presets of ns-2 have none, as its MAC draws a back-off before each frame. Over a MAC that sends at once where the medium is idle,
-/// broadcasts of neighbours that act at the same instant would collide at each attempt: there the default is the usual one.
+/// Presets of ns-2 have none, as its MAC draws a back-off before each frame. Over a MAC that sends at once
+/// where the medium is idle, broadcasts of neighbours that act at the same instant would collide at each
+/// attempt: there the default is the usual one.
 pub(super) fn of(
     section: &Section<'_>,
     key: &str,

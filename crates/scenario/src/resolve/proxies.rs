@@ -13,7 +13,8 @@ use hopline_sim::spec::{
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-/// All of them, in the order of the file; those of kind none are left out. Keys of other kinds are no error: kinds are what one varies.
+/// All of them, in the order of the file; those of kind none are left out. Keys of other kinds are no error:
+/// kinds are what one varies.
 pub(super) fn resolve(
     scenario: Whole<'_>,
     nodes: &[NodeSpec],

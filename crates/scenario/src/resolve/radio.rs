@@ -277,7 +277,8 @@ fn apply_ranges(config: &mut phy::Config, section: Section<'_>) -> Result<(), Pr
         .help("carrier_sense_range_m is at least range_m"))
 }
 
-/// The keys of each acknowledgment policy. Those of no-ack and of bursts are no error with others, so that all can be compared.
+/// The keys of each acknowledgment policy. Those of no-ack and of bursts are no error with others, so that
+/// all can be compared.
 const ACK_POLICY_KEYS: [Owned; 1] =
     [(&["block-ack"], &["block_size", "txop_limit_us", "block_ack_timeout_ms", "block_ack_setup"])];
 

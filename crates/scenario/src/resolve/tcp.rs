@@ -12,8 +12,8 @@ use hopline_transport::tcp::{
     Feedback, InitialWindow, Offer, PolicerDetection, Variant, WindowLaw,
 };
 
-/// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the `scenario`, then that
-/// of `flow`; TCP-DOOR from `[door]` of both.
+/// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the
+/// `scenario`, then that of `flow`; TCP-DOOR from `[door]` of both.
 pub(super) fn resolve(transport: &str, whole: Whole<'_>, flow: Section<'_>) -> Result<Config, Problem> {
     let scenario = whole.scenario;
     let (general, own) = (scenario.section("tcp"), flow.section("tcp"));

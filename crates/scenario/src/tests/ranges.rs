@@ -29,8 +29,8 @@ fn reaches(distance_m: f64, preset: &str, mbps: &str, more: &[&str]) -> bool {
 
 #[test]
 fn the_faster_the_rate_the_shorter_its_reach() {
-    // 802.11b: 15 dBm, two rays: 1.5 m · 10^((15 dBm − sensitivity) / 40 dB). 802.11a: 16 dBm on 5180 MHz, within the crossover
-    // of 488 m: 57.875 mm / 4π · 10^((16 dBm − sensitivity) / 20 dB).
+    // 802.11b: 15 dBm, two rays: 1.5 m · 10^((15 dBm − sensitivity) / 40 dB). 802.11a: 16 dBm on 5180 MHz,
+    // within the crossover of 488 m: 57.875 mm / 4π · 10^((16 dBm − sensitivity) / 20 dB).
     for (preset, mbps, reach_m) in [
         ("dot11b-ranges", "1", 670.0),
         ("dot11b-ranges", "2", 563.8),

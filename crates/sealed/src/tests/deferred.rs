@@ -28,7 +28,8 @@ fn deferred_connections_open_before_their_opener_asks_again_and_know_the_round_t
     }
 }
 
-/// Hands over what `from` sends to `to`, as having come from `peer` to our address `local`. Returns the paths of what `to` answers.
+/// Hands over what `from` sends to `to`, as having come from `peer` to our address `local`. Returns the paths
+/// of what `to` answers.
 fn exchange(now: Instant, opener: &mut Host, answerer: &mut Host, at_answerer: Path) -> Vec<Path> {
     let mut answers = Vec::new();
     let mut buffer = Vec::new();

@@ -38,7 +38,8 @@ pub fn private_key_file(key: &PrivateKey) -> Zeroizing<String> {
     text
 }
 
-/// Reads a file of a private key: a line `private:` and 64 hexadecimal digits; lines that begin with `#`, and empty ones, say nothing.
+/// Reads a file of a private key: a line `private:` and 64 hexadecimal digits; lines that begin with `#`, and
+/// empty ones, say nothing.
 ///
 /// # Errors
 /// Fault of a file, its place, and the remedy.
@@ -58,7 +59,8 @@ pub fn private_key(text: &str) -> Result<PrivateKey, Mistake> {
     Ok(PrivateKey::new(*bytes))
 }
 
-/// Reads a file of a secret that both ends have: a line of 64 hexadecimal digits; lines that begin with `#`, and empty ones, say nothing.
+/// Reads a file of a secret that both ends have: a line of 64 hexadecimal digits; lines that begin with `#`,
+/// and empty ones, say nothing.
 ///
 /// # Errors
 /// Fault of a file, its place, and the remedy.
@@ -66,8 +68,8 @@ pub fn shared_key(text: &str) -> Result<PreSharedKey, Mistake> {
     secret(text).map(|bytes| PreSharedKey::new(*bytes))
 }
 
-/// Reads a file of a secret of `N` bytes that both ends have: a line of hexadecimal digits; lines that begin with `#`, and empty ones, say
-/// nothing.
+/// Reads a file of a secret of `N` bytes that both ends have: a line of hexadecimal digits; lines that begin
+/// with `#`, and empty ones, say nothing.
 ///
 /// # Errors
 /// Fault of a file, its place, and the remedy.

@@ -81,7 +81,8 @@ pub enum Check<'a> {
 }
 
 impl KnownPeers {
-    /// Reads a file: in each line a name and a public key, in between spaces; what begins with `#`, behind a key too, and empty lines say nothing.
+    /// Reads a file: in each line a name and a public key, in between spaces; what begins with `#`, behind a
+    /// key too, and empty lines say nothing.
     ///
     /// # Errors
     /// All that is wrong, up to 20 mistakes: where, and what would be right.

@@ -123,7 +123,8 @@ fn call(answerer: &mut Answerer, now: Instant, number: u32, from: SocketAddr) ->
     matches!(answer(answerer, now, from, &with_cookie(&mut opener, retry)), Some(Message::Second { .. }))
 }
 
-/// Returns how long a known peer at `at` with round trips of 100 ms needs. What the responder sends elsewhere goes to `flood`.
+/// Returns how long a known peer at `at` with round trips of 100 ms needs. What the responder sends elsewhere
+/// goes to `flood`.
 fn time_to_get_in(
     answerer: &mut Answerer,
     mut now: Instant,

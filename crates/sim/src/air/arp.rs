@@ -1,6 +1,6 @@
-//! Address resolution at a radio (RFC 826), as ns-2 does it: a node asks for a neighbour's address when it first sends to it,
-//! keeps one packet meanwhile, which the next one pushes out, and never forgets. With the third request unanswered it gives the
-//! neighbour up as the MAC would.
+//! Address resolution at a radio (RFC 826), as ns-2 does it: a node asks for a neighbour's address when it
+//! first sends to it, keeps one packet meanwhile, which the next one pushes out, and never forgets. With the
+//! third request unanswered it gives the neighbour up as the MAC would.
 //!
 //! A request is a broadcast, which no MAC repeats. It can wait a random time, so that requests of neighbours
 //! that create packets at the same instant do not collide each time (RFC 5148 §5.2). A packet that comes

@@ -1,7 +1,7 @@
 //! The air and what is around it: frames in flight, and the radios of all nodes with their MACs and interface queues.
 //!
-//! The network layer hands packets down with [`Air::send`], and drains a station with [`Air::drain`] after everything that may
-//! have moved it: what comes up is an [`Upcall`].
+//! The network layer hands packets down with [`Air::send`], and drains a station with [`Air::drain`] after
+//! everything that may have moved it: what comes up is an [`Upcall`].
 
 mod arp;
 mod collisions;

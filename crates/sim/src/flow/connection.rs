@@ -249,7 +249,8 @@ impl Flows {
         Does::Moves(opener, None)
     }
 
-    /// The application of a flow stops: what was delivered before now counts, and a connection is aborted. Returns the side to drain.
+    /// The application of a flow stops: what was delivered before now counts, and a connection is aborted.
+    /// Returns the side to drain.
     pub(crate) fn abort(&mut self, now: Instant, flow: u32) -> Option<Side> {
         let connection = self.connection(flow)?;
         let opener = connection.app.opener();
@@ -274,8 +275,8 @@ impl Flows {
         }
     }
 
-    /// The network layer tells the end at `side` of its route: whether it is to be drained. Datagrams have no endpoint that could be
-    /// told, and what has not begun or is over does not care.
+    /// The network layer tells the end at `side` of its route: whether it is to be drained. Datagrams have no
+    /// endpoint that could be told, and what has not begun or is over does not care.
     pub(crate) fn signal<T: Tracer>(
         &mut self,
         kernel: &mut Kernel<T>,

@@ -13,7 +13,8 @@ pub(crate) struct Delivery {
     arrived: u64,
 }
 
-/// Notices of a node that are waited for at a time. At the shortest interval in use a notice is older than any queue by then.
+/// Notices of a node that are waited for at a time. At the shortest interval in use a notice is older than
+/// any queue by then.
 const MOST_AWAITED: usize = 64;
 
 impl Delivery {

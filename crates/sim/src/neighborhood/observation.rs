@@ -8,8 +8,8 @@ use crate::trace::Tracer;
 use hopline_core::{Duration, NodeId};
 use std::collections::BTreeSet;
 
-/// Time between two looks: Tinterval as published. Each is the last thing that happens at its moment, so that it meets what the
-/// node has made of the interval that ends there.
+/// Time between two looks: Tinterval as published. Each is the last thing that happens at its moment, so that
+/// it meets what the node has made of the interval that ends there.
 pub(crate) const OBSERVATION_INTERVAL: Duration = Duration::from_millis(100);
 
 impl<T: Tracer> Engine<T> {
@@ -53,8 +53,8 @@ impl<T: Tracer> Engine<T> {
         near
     }
 
-    /// Packets of flows that wait for a radio of `node`, and for whom it `counts`. What waits for a route does not wait for the
-    /// channel.
+    /// Packets of flows that wait for a radio of `node`, and for whom it `counts`. What waits for a route
+    /// does not wait for the channel.
     fn waiting(&self, node: NodeId, counts: impl Fn(Option<NodeId>) -> bool) -> u32 {
         let Some(air) = &self.air else { return 0 };
         let waiting = air.stations(node).flat_map(|station| air.waiting(station));

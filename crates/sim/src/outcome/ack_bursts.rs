@@ -2,8 +2,9 @@
 
 use hopline_core::{Duration, Instant};
 
-/// An ACK that arrives within this time of the one before is of the same burst. Two ACKs that leave a radio SIFS apart at 54 Mb/s
-/// are 52 µs apart, two on a wire of 100 Mb/s are 5 µs apart; those that contend for the channel one by one are farther.
+/// An ACK that arrives within this time of the one before is of the same burst. Two ACKs that leave a radio
+/// SIFS apart at 54 Mb/s are 52 µs apart, two on a wire of 100 Mb/s are 5 µs apart; those that contend for
+/// the channel one by one are farther.
 pub const BURST_GAP: Duration = Duration::from_micros(100);
 
 /// Longer bursts count as ones of this length in percentiles.

@@ -236,10 +236,11 @@ pub struct Drops {
     pub neighborhood: u64,
     /// The MAC gave up after its last retry; or a link that repairs its losses did.
     pub retry_limit: u64,
-    /// Another packet was to wait for the address of a neighbour ([`AddressResolution`](crate::spec::AddressResolution)), or the next
-    /// hop was no neighbour at all.
+    /// Another packet was to wait for the address of a neighbour
+    /// ([`AddressResolution`](crate::spec::AddressResolution)), or the next hop was no neighbour at all.
     pub unresolved: u64,
-    /// There was no route, or it took too long to find one; at a mobile host, it came from a station that the host does not listen to.
+    /// There was no route, or it took too long to find one; at a mobile host, it came from a station that the
+    /// host does not listen to.
     pub no_route: u64,
     /// Hop limit exceeded.
     pub ttl: u64,

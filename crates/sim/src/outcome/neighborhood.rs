@@ -6,7 +6,8 @@ use hopline_queue::neighborhood_red::Config;
 /// The queue of a neighbourhood and its estimate over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NeighborhoodSeries {
-    /// The estimate from which on everything is dropped, packets (`maxth`): about where a channel that is never idle puts it.
+    /// The estimate from which on everything is dropped, packets (`maxth`): about where a channel that is
+    /// never idle puts it.
     pub max_threshold: f64,
     /// Ten a second, from 0.1 s after the start of the run on.
     pub samples: Vec<NeighborhoodSample>,
@@ -21,8 +22,8 @@ pub struct NeighborhoodSeries {
 pub struct NeighborhoodSample {
     /// Time of the sample.
     pub at: Instant,
-    /// Packets of flows that wait at the node and its 1-hop neighbours, and those at its 2-hop neighbours that are for a 1-hop
-    /// neighbour (NRED §4.2).
+    /// Packets of flows that wait at the node and its 1-hop neighbours, and those at its 2-hop neighbours
+    /// that are for a 1-hop neighbour (NRED §4.2).
     pub queue_packets: u32,
     /// Average of the queue, from an empty queue at the start of the run on, with the weight of the observation.
     pub average_queue: f64,

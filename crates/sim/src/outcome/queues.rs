@@ -2,8 +2,8 @@
 
 use hopline_core::Instant;
 
-/// Lengths of the queues of a node, of radios and wires. What is with a MAC, or on a wire, no longer waits in them: with block
-/// acknowledgment the MAC holds a whole block.
+/// Lengths of the queues of a node, of radios and wires. What is with a MAC, or on a wire, no longer waits in
+/// them: with block acknowledgment the MAC holds a whole block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueLengths {
     /// Most packets that waited in one of them.

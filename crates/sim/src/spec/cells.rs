@@ -4,8 +4,8 @@ use hopline_core::{Duration, NodeId};
 pub use hopline_proxy::fast_retransmit;
 pub use hopline_proxy::handoff::{Cold, Decide, Key, Scheme};
 
-/// A network of cells. The nodes in it that are no mobile hosts reach each other over wires; what is for a mobile host goes to its home
-/// agent, and from there on in a tunnel.
+/// A network of cells. The nodes in it that are no mobile hosts reach each other over wires; what is for a
+/// mobile host goes to its home agent, and from there on in a tunnel.
 #[derive(Clone, Debug)]
 pub struct CellsSpec {
     /// Scheme by which packets reach the station of a mobile host.

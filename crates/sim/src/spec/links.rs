@@ -7,8 +7,8 @@ use hopline_core::{Duration, Instant};
 pub struct LinkQuirks {
     /// Each packet takes up to so much longer, drawn uniformly, and none overtakes another; zero: none does.
     pub jitter: [Duration; 2],
-    /// Packets leave only at multiples of so long, all that were sent since the last one together, as a radio aggregates or a schedule
-    /// (TDMA) lets it; zero: as they come.
+    /// Packets leave only at multiples of so long, all that were sent since the last one together, as a radio
+    /// aggregates or a schedule (TDMA) lets it; zero: as they come.
     pub slots: [Duration; 2],
     /// Some packets are overtaken.
     pub late: [Option<Late>; 2],

@@ -22,7 +22,8 @@ use hopline_wire::ipv4::{HEADER_LEN, Header};
 use hopline_wire::tcp;
 use std::collections::BTreeMap;
 
-/// Damaged checksums, fragments, datagrams and segments that are cut short: a packet of the simulator has no bytes that could be wrong.
+/// Damaged checksums, fragments, datagrams and segments that are cut short: a packet of the simulator has no
+/// bytes that could be wrong.
 const NEEDS_BYTES: [&str; 1] = ["what_is_no_whole_segment_passes_untouched"];
 
 #[test]
