@@ -276,8 +276,9 @@ pub struct NeighborhoodSpec {
     /// Members with a record of the real neighbourhood queue beside its estimate, ten times a second. Default
     /// none. It costs time and changes nothing.
     pub observed: BTreeSet<NodeId>,
-    /// Weight of the latest sample in the average of the real queue, as RED averages a queue: above 0, at most
-    /// the estimate, so that both averages follow as fast (NRED Figs. 6 and 7, "Real avg queue size").
+    /// Weight of the latest sample in the average of the real queue, as RED averages a queue. Above 0, at most
+    /// 1; by default the `weight` of the estimate, so that both averages follow as fast (NRED Figs. 6 and 7,
+    /// "Real avg queue size").
     pub observed_weight: f64,
 }
 
