@@ -40,7 +40,7 @@ impl<T: Copy> Choice<T> {
         Self { key, meanings }
     }
 
-    /// The same key, which reads as `word` where it is not given.
+    /// Returns the same key, which reads as `word` where it is not given.
     ///
     /// # Panics
     /// When it is compiled, if the key does not have this word.
@@ -52,7 +52,7 @@ impl<T: Copy> Choice<T> {
         Chosen { key, choice: Self { key, ..self } }
     }
 
-    /// The same key, which must be given.
+    /// Returns the same key, which must be given.
     #[must_use]
     pub const fn required(self) -> Chosen<T> {
         let key = self.key.required();
@@ -66,14 +66,14 @@ impl<T: Copy> Choice<T> {
 }
 
 impl<T: Copy> Chosen<T> {
-    /// All words.
+    /// Returns all words.
     #[must_use]
     pub fn words(&self) -> &'static [&'static str] {
         let Takes::Word(words) = self.key.takes else { return &[] };
         words
     }
 
-    /// The word itself: given in a checked `section`, or by default.
+    /// Returns the word itself: given in a checked `section`, or by default.
     ///
     /// # Panics
     /// As [`Declared::read`].
@@ -114,7 +114,7 @@ const fn is_among(words: &[&str], word: &str) -> bool {
     false
 }
 
-/// `==` of texts, which constants do not have.
+/// Returns whether two texts are equal; constants have no `==` of texts.
 const fn is_same(a: &[u8], b: &[u8]) -> bool {
     let mut n = 0;
     while n < a.len() && n < b.len() && a[n] == b[n] {

@@ -7,7 +7,7 @@ use super::separated::{Separator, decimal_comma, rows};
 use super::source::{Origin, Problem, Problems, Source, nearest};
 use std::sync::Arc;
 
-/// The entries of a file, each a table of checked values that know their place.
+/// Returns the entries of a file, each a table of checked values that know their place.
 ///
 /// # Errors
 ///
@@ -40,7 +40,7 @@ pub fn entries(source: &Arc<Source>, keys: &'static [Key], what: &str) -> Result
     if problems.is_empty() { Ok(entries) } else { Err(Problems(problems)) }
 }
 
-/// The cells of a line, without the white space around them.
+/// Returns the cells of a line, without the white space around them.
 fn cells(line: &Origin, separator: Separator) -> impl Iterator<Item = Origin> {
     let place = |span| Origin { source: line.source.clone(), span };
     separator.cells(&line.source.text, line.span.clone()).map(place)

@@ -47,7 +47,7 @@ pub struct Entry {
 }
 
 impl Value {
-    /// The kind of value, with its article.
+    /// Returns the kind of value, with its article.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -166,7 +166,7 @@ impl Setting {
         Ok(Self { path: path.trim().to_owned(), key, node })
     }
 
-    /// The setting of `path` that an option of its own makes: `--seed 7`.
+    /// Returns the setting of `path` that an option of its own makes: `--seed 7`.
     #[must_use]
     pub fn of_option(option: &str, path: &str, value: u64) -> Self {
         let text = value.to_string();
@@ -176,13 +176,13 @@ impl Setting {
         Self { path: path.to_owned(), key: whole.clone(), node: Node { origin: whole, value } }
     }
 
-    /// The value as it would be written on the command line.
+    /// Returns the value as it would be written on the command line.
     #[must_use]
     pub fn text(&self) -> String {
         self.node.value.to_string()
     }
 
-    /// The value in a result file.
+    /// Returns the value in a result file.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         super::parameters::plain(&self.node)

@@ -31,7 +31,7 @@ pub trait Declared {
     /// Type of the value.
     type Value<'a>;
 
-    /// The value in a checked `section`.
+    /// Returns the value in a checked `section`.
     ///
     /// # Panics
     /// If the section was not checked against the table of this key.
@@ -51,12 +51,12 @@ pub trait Type {
     /// Type of the value.
     type Value<'a>;
 
-    /// The value of `key` in a checked `section`.
+    /// Returns the value of `key` in a checked `section`.
     fn read<'a>(section: &Section<'a>, key: &Key) -> Option<Self::Value<'a>>;
 }
 
 impl Field<f64> {
-    /// A number.
+    /// Declares a number.
     ///
     /// # Panics
     /// When it is compiled, if `key` is of another kind, or need not have a value.
@@ -71,7 +71,7 @@ impl Field<f64> {
 }
 
 impl Field<u64> {
-    /// A whole number.
+    /// Declares a whole number.
     ///
     /// # Panics
     /// As [`Field::number`].
@@ -86,7 +86,7 @@ impl Field<u64> {
 }
 
 impl Field<Word> {
-    /// A word or another text.
+    /// Declares a word or another text.
     ///
     /// # Panics
     /// As [`Field::number`].

@@ -13,13 +13,14 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder `path`, with files as they lie there.
+    /// Creates the folder `path`, with files as they lie there.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), carried: Arc::default() }
     }
 
-    /// The folder `path` of another machine, with the files that were carried over from there: no other is read.
+    /// Creates the folder `path` of another machine, with the files that were carried over from there: no
+    /// other is read.
     #[must_use]
     pub fn carried(path: impl Into<PathBuf>, files: impl IntoIterator<Item = Source>) -> Self {
         let files = files.into_iter().map(|file| (PathBuf::from(&file.name), Arc::new(file)));
@@ -32,7 +33,7 @@ impl Folder {
         &self.path
     }
 
-    /// The path of the file `name` in it.
+    /// Returns the path of the file `name` in it.
     pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }

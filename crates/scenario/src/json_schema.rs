@@ -54,7 +54,7 @@ struct Definition {
 }
 
 impl Definitions {
-    /// The object that `keys` describe, found at `path`.
+    /// Returns the object that `keys` describe, found at `path`.
     fn table(&mut self, path: &str, keys: &'static [Key]) -> Map<String, Json> {
         let properties: Map<String, Json> = keys
             .iter()
@@ -120,7 +120,7 @@ impl Definitions {
         schema
     }
 
-    /// A reference to the table of `keys`, which is defined if it is met for the first time.
+    /// Returns a reference to the table of `keys`, which is defined if it is met for the first time.
     fn shared(&mut self, path: &str, keys: &'static [Key]) -> Json {
         if let Some(known) = self.0.iter().find(|d| d.keys == Some(keys)) {
             return reference(&known.name);
@@ -131,7 +131,8 @@ impl Definitions {
         reference(path)
     }
 
-    /// A reference to a table of `value` by dotted key. A key `a.b` may also be written as table `a` with key `b`.
+    /// Returns a reference to a table of `value` by dotted key. A key `a.b` may also be written as table `a`
+    /// with key `b`.
     fn dotted(&mut self, name: &str, value: Json) -> Json {
         if !self.0.iter().any(|d| d.name == name) {
             let schema =

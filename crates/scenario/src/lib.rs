@@ -107,7 +107,7 @@ impl Scenario {
         scenario.with(settings)
     }
 
-    /// The same scenario with more settings put over it.
+    /// Returns the same scenario with more settings put over it.
     ///
     /// # Errors
     ///
@@ -124,8 +124,8 @@ impl Scenario {
         Ok(changed)
     }
 
-    /// The name of the scenario: what it says, or that of its file. A file called `scenario.toml` is one of many, and known
-    /// by its folder.
+    /// Returns the name of the scenario: what it says, or that of its file. A file called `scenario.toml` is
+    /// one of many, and known by its folder.
     #[must_use]
     pub fn name(&self) -> String {
         const USUAL: &str = "scenario";
@@ -143,13 +143,13 @@ impl Scenario {
         given.or_else(of_file).or_else(of_folder).unwrap_or_else(|| USUAL.into())
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// The folder against which files are resolved.
+    /// Returns the folder against which files are resolved.
     #[must_use]
     pub const fn folder(&self) -> &Folder {
         &self.folder
@@ -161,7 +161,7 @@ impl Scenario {
         &self.settings
     }
 
-    /// Seed of the experiment.
+    /// Returns the seed of the experiment.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.section().get(keys::scenario::SEED)
@@ -173,7 +173,7 @@ impl Scenario {
         self.section().get(keys::scenario::RUNS)
     }
 
-    /// Virtual time of a run.
+    /// Returns the virtual time of a run.
     #[must_use]
     pub fn duration(&self) -> Duration {
         Duration::from_secs_f64(self.section().get(keys::scenario::DURATION_S))
@@ -185,7 +185,8 @@ impl Scenario {
         Question::of(self.section())
     }
 
-    /// The part of a run that reports play, if the scenario asks for one: from where, and up to where or to the end.
+    /// Returns the part of a run that reports play, if the scenario asks for one: from where, and up to where
+    /// or to the end.
     #[must_use]
     pub fn animation(&self) -> Option<(Duration, Option<Duration>)> {
         let animation = self.section().section("animation");
@@ -243,7 +244,7 @@ impl Scenario {
         resolve::spec(whole, &self.files, run).map_err(Problems::from)
     }
 
-    /// The axes of `[sweep]`, in the order of the file.
+    /// Returns the axes of `[sweep]`, in the order of the file.
     ///
     /// # Errors
     ///
@@ -252,7 +253,7 @@ impl Scenario {
         Ok(self.section().node("sweep").map(|node| axes(node, "sweep")).transpose()?.unwrap_or_default())
     }
 
-    /// The texts that the scenario was read from: the file itself, and those that it names.
+    /// Returns the texts that the scenario was read from: the file itself, and those that it names.
     #[must_use]
     pub fn sources(&self) -> Vec<&Source> {
         std::iter::once(&*self.source).chain(self.files.sources.iter().map(|source| &**source)).collect()
@@ -273,7 +274,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// The question that `[question]` of a file asks, below `section`.
+    /// Returns the question that `[question]` of a file asks, below `section`.
     #[must_use]
     pub fn of(section: Section<'_>) -> Self {
         let question = section.section("question");
@@ -281,13 +282,13 @@ impl Question {
         Self { metric: part("metric"), bound: part("bound") }
     }
 
-    /// This question, and where it does not ask what `other` asks.
+    /// Returns this question. Parts that it leaves open are those of `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self { metric: self.metric.or(other.metric), bound: self.bound.or(other.bound) }
     }
 
-    /// The question of two options of a command line.
+    /// Returns the question of two options of a command line.
     #[must_use]
     pub fn of_options(metric: Option<&str>, bound: Option<&str>) -> Self {
         let part = |option: &str, text: Option<&str>| {
@@ -317,7 +318,7 @@ pub fn parse_vary(text: &str) -> Result<Axis, Problem> {
     Ok(axis)
 }
 
-/// The axes of a table of lists called `table`, in the order of the file.
+/// Returns the axes of a table of lists called `table`, in the order of the file.
 ///
 /// # Errors
 ///
@@ -341,8 +342,8 @@ pub fn axes(node: &Node, table: &str) -> Result<Vec<Axis>, Problem> {
     settings(node).into_iter().map(axis).collect()
 }
 
-/// The settings of a table of dotted keys, in the order of the file: `[tcp] window = 2` sets `tcp.window`, as
-/// `"tcp.window" = 2` does.
+/// Returns the settings of a table of dotted keys, in the order of the file: `[tcp] window = 2` sets
+/// `tcp.window`, as `"tcp.window" = 2` does.
 #[must_use]
 pub fn settings(node: &Node) -> Vec<Setting> {
     let mut found = Vec::new();

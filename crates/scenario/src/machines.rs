@@ -153,7 +153,7 @@ pub fn d_proxy(
     config
 }
 
-/// Configuration of D-Proxy's opaque mode by a section, over a link of this rate, if it is known.
+/// Returns the configuration of D-Proxy's opaque mode by a section, over a link of this rate, if it is known.
 #[must_use]
 pub fn opaque(section: &Section<'_>, rate_bps: Option<u64>) -> opaque::Config {
     let mut config = opaque::Config::default();

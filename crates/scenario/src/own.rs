@@ -21,7 +21,8 @@ impl<'a> std::ops::Deref for Whole<'a> {
     }
 }
 
-/// The number of the machine that `key` of `section` names; `None`: the key says something else, or nothing.
+/// Returns the number of the machine that `key` of `section` names; `None`: the key says something else, or
+/// nothing.
 pub(crate) fn named<T>(
     section: Section<'_>,
     key: &str,

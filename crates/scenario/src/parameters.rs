@@ -6,8 +6,8 @@ use hopline_sim::own::{Kind, Used};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeSet;
 
-/// Every key of `section` that is given or has a default, and those below. Lists of tables are as they
-/// were given; what is left to a preset is named by the preset.
+/// Returns every key of `section` that is given or has a default, and those below. Lists of tables are as
+/// they were given; what is left to a preset is named by the preset.
 pub(super) fn of(section: Section<'_>) -> Json {
     let mut map = Map::new();
     for key in section.keys() {
@@ -45,7 +45,7 @@ pub(super) fn of_machines(used: &BTreeSet<Used>) -> Json {
     Json::Object(map)
 }
 
-/// A value without its places.
+/// Returns a value without its places.
 pub fn plain(node: &Node) -> Json {
     match &node.value {
         Value::Text(s) => json!(s),

@@ -5,7 +5,7 @@ use super::schema::{Default, Key, OWN, Takes};
 use std::fmt::Write;
 
 impl FileKind {
-    /// Every key of such a file as Markdown: a table for the top level and one for each section.
+    /// Returns every key of such a file as Markdown: a table for the top level and one for each section.
     #[must_use]
     pub fn reference(&self) -> String {
         let mut text = String::new();

@@ -79,19 +79,19 @@ impl Key {
         Self { name, takes, default: Default::Unset, doc, example: None }
     }
 
-    /// A number between `min` and `max`.
+    /// Declares a number between `min` and `max`.
     #[must_use]
     pub const fn number(name: &'static str, min: f64, max: f64, doc: &'static str) -> Self {
         Self::new(name, Takes::Number(min, max), doc)
     }
 
-    /// A whole number between `min` and `max`.
+    /// Declares a whole number between `min` and `max`.
     #[must_use]
     pub const fn integer(name: &'static str, min: u64, max: u64, doc: &'static str) -> Self {
         Self::new(name, Takes::Integer(min, max), doc)
     }
 
-    /// A whole number between `min` and `max`, or one of `words`.
+    /// Declares a whole number between `min` and `max`, or one of `words`.
     #[must_use]
     pub const fn integer_or(
         name: &'static str,
@@ -103,7 +103,7 @@ impl Key {
         Self::new(name, Takes::IntegerOr(min, max, words), doc)
     }
 
-    /// A number between `min` and `max`, or a table with `keys`.
+    /// Declares a number between `min` and `max`, or a table with `keys`.
     #[must_use]
     pub const fn number_or_table(
         name: &'static str,
@@ -115,7 +115,7 @@ impl Key {
         Self::new(name, Takes::NumberOrTable(min, max, keys), doc)
     }
 
-    /// One of `words`.
+    /// Declares one of `words`.
     #[must_use]
     pub const fn word(name: &'static str, words: &'static [&'static str], doc: &'static str) -> Self {
         Self::new(name, Takes::Word(words), doc)
@@ -127,67 +127,67 @@ impl Key {
         Self::new(name, Takes::WordOrOwn(words), doc)
     }
 
-    /// `true` or `false`.
+    /// Declares a flag: `true` or `false`.
     #[must_use]
     pub const fn flag(name: &'static str, doc: &'static str) -> Self {
         Self::new(name, Takes::Flag, doc)
     }
 
-    /// Any string.
+    /// Declares any string.
     #[must_use]
     pub const fn text(name: &'static str, doc: &'static str) -> Self {
         Self::new(name, Takes::Text, doc)
     }
 
-    /// Any string, or a table with `keys`.
+    /// Declares any string, or a table with `keys`.
     #[must_use]
     pub const fn text_or_table(name: &'static str, keys: &'static [Self], doc: &'static str) -> Self {
         Self::new(name, Takes::TextOrTable(keys), doc)
     }
 
-    /// A table.
+    /// Declares a table.
     #[must_use]
     pub const fn table(name: &'static str, keys: &'static [Self], doc: &'static str) -> Self {
         Self::new(name, Takes::Table(keys), doc)
     }
 
-    /// A list of tables.
+    /// Declares a list of tables.
     #[must_use]
     pub const fn tables(name: &'static str, keys: &'static [Self], doc: &'static str) -> Self {
         Self::new(name, Takes::Tables(keys), doc)
     }
 
-    /// A table of lists by dotted key.
+    /// Declares a table of lists by dotted key.
     #[must_use]
     pub const fn lists(name: &'static str, doc: &'static str) -> Self {
         Self::new(name, Takes::Lists, doc)
     }
 
-    /// A table of values by dotted key.
+    /// Declares a table of values by dotted key.
     #[must_use]
     pub const fn settings(name: &'static str, doc: &'static str) -> Self {
         Self::new(name, Takes::Settings, doc)
     }
 
-    /// A list of strings.
+    /// Declares a list of strings.
     #[must_use]
     pub const fn texts(name: &'static str, doc: &'static str) -> Self {
         Self::new(name, Takes::Texts, doc)
     }
 
-    /// A list of whole numbers between `min` and `max`, at least one.
+    /// Declares a list of whole numbers between `min` and `max`, at least one.
     #[must_use]
     pub const fn integers(name: &'static str, min: u64, max: u64, doc: &'static str) -> Self {
         Self::new(name, Takes::Integers(min, max), doc)
     }
 
-    /// The same key with a default.
+    /// Returns the same key with a default.
     #[must_use]
     pub const fn or(self, default: Default) -> Self {
         Self { default, ..self }
     }
 
-    /// The same key, which must be given.
+    /// Returns the same key, which must be given.
     #[must_use]
     pub const fn required(self) -> Self {
         self.or(Default::Required)
@@ -263,7 +263,8 @@ pub fn check(table: &Table, origin: &Origin, path: &str, keys: &'static [Key], p
     }
 }
 
-/// The key that takes several of what `key` takes one of, such as `ports` beside `port`, if a list was given.
+/// Returns the key that takes several of what `key` takes one of, such as `ports` beside `port`, if a list
+/// was given.
 fn list_of<'a>(key: &Key, keys: &'a [Key], given: &Node) -> Option<&'a Key> {
     let Value::Array(_) = given.value else { return None };
     let is_plural = |other: &&Key| other.name.strip_suffix('s') == Some(key.name);
@@ -281,7 +282,7 @@ fn missing(key: &Key, whose: &str, origin: &Origin) -> Problem {
         .help(format!("add `{} = …`, {}: {}", key.name, key.expects(), key.doc))
 }
 
-/// `path.name`, or `name` at the top.
+/// Returns `path.name`, or `name` at the top.
 #[must_use]
 pub fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
@@ -395,7 +396,7 @@ pub struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// The whole of a document.
+    /// Returns the whole of a document.
     #[must_use]
     pub fn new(node: &'a Node, keys: &'static [Key]) -> Self {
         let table = match &node.value {
@@ -411,7 +412,7 @@ impl<'a> Section<'a> {
         self.table.is_some()
     }
 
-    /// The value of a declared key: of one that always has a value, that; of others, what was given.
+    /// Returns the value of a declared key: of one that always has a value, that; of others, what was given.
     ///
     /// # Panics
     /// If the document was not checked against the table of this key.
@@ -443,7 +444,7 @@ impl<'a> Section<'a> {
         self.node(name).is_some()
     }
 
-    /// A number, given or by default; `None` also where a table is given instead.
+    /// Returns a number, given or by default; `None` also where a table is given instead.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
         match (self.node(name), self.key(name).default) {
@@ -453,7 +454,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A whole number, given or by default; `None` also where a word is given instead.
+    /// Returns a whole number, given or by default; `None` also where a word is given instead.
     #[must_use]
     pub fn integer(&self, name: &str) -> Option<u64> {
         match (self.node(name).map(|n| &n.value), self.key(name).default) {
@@ -463,13 +464,13 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A whole number that fits 32 bits: the key's range says that it does.
+    /// Returns a whole number that fits 32 bits: the key's range says that it does.
     #[must_use]
     pub fn small(&self, name: &str) -> Option<u32> {
         self.narrow(name)
     }
 
-    /// A string or word, given or by default; `None` also where a number or a table is given instead.
+    /// Returns a string or word, given or by default; `None` also where a number or a table is given instead.
     #[must_use]
     pub fn word(&self, name: &str) -> Option<&'a str> {
         match (self.node(name).map(|n| &n.value), self.key(name).default) {
@@ -479,7 +480,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A list of strings; empty if not given.
+    /// Returns a list of strings; empty if not given.
     #[must_use]
     pub fn texts(&self, name: &str) -> Vec<&'a str> {
         let Some(Value::Array(items)) = self.node(name).map(|n| &n.value) else { return Vec::new() };
@@ -499,7 +500,7 @@ impl<'a> Section<'a> {
         Some(items.iter().filter_map(read).collect())
     }
 
-    /// A flag, if given.
+    /// Returns a flag, if given.
     #[must_use]
     pub fn flag(&self, name: &str) -> Option<bool> {
         match self.node(name)?.value {
@@ -508,7 +509,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A table below; everything in it reads as its default if it is not given.
+    /// Returns a table below; everything in it reads as its default if it is not given.
     #[must_use]
     pub fn section(&self, name: &str) -> Self {
         let (Takes::Table(keys) | Takes::NumberOrTable(_, _, keys) | Takes::TextOrTable(keys)) =
@@ -522,7 +523,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A list of tables below; empty if not given.
+    /// Returns a list of tables below; empty if not given.
     #[must_use]
     pub fn sections(&self, name: &str) -> Vec<Self> {
         let Takes::Tables(keys) = self.key(name).takes else {
@@ -534,14 +535,14 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The value as it was written, if it was.
+    /// Returns the value as it was written, if it was.
     #[must_use]
     pub fn node(&self, name: &str) -> Option<&'a Node> {
         debug_assert!(self.keys.iter().any(|k| k.name == name), "no such key: {name}");
         self.table?.get(name).map(|e| &e.node)
     }
 
-    /// Every key with its declaration, in the order of the table.
+    /// Returns every key with its declaration, in the order of the table.
     pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
         self.keys.iter()
     }

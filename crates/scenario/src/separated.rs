@@ -12,7 +12,8 @@ pub fn mark_len(text: &str) -> usize {
     if text.starts_with(MARK) { MARK.len_utf8() } else { 0 }
 }
 
-/// The lines that are neither empty nor comments (`#`), without line ends and without the byte order mark.
+/// Returns the lines that are neither empty nor comments (`#`), without line ends and without the byte order
+/// mark.
 pub fn rows(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = mark_len(text);
     let lines = text[start..].split_inclusive('\n').map(move |line| {
@@ -57,7 +58,7 @@ impl Separator {
         }
     }
 
-    /// The cells of a row, without the blanks around them.
+    /// Returns the cells of a row, without the blanks around them.
     pub fn cells(self, text: &str, row: Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let mut start = row.start;
         text[row].split(self.char()).map(move |cell| {

@@ -30,7 +30,7 @@ impl Source {
         Self::read_up_to(path, LARGEST_TEXT)
     }
 
-    /// The same with at most `most` bytes.
+    /// Reads a file in the same way, with at most `most` bytes.
     pub fn read_up_to(path: &Path, most: u64) -> Result<Arc<Self>, Problem> {
         let name = path.display().to_string();
         let bytes = bounded(path, &name, most)?;
@@ -46,14 +46,15 @@ impl Source {
         }
     }
 
-    /// Line and column of a byte offset, both from 1; the column counts characters.
+    /// Returns the line and column of a byte offset, both from 1; the column counts characters.
     #[must_use]
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
         line_column(&self.text, offset)
     }
 }
 
-/// Line and column of a byte offset in `text`, both from 1; the column counts characters, and no byte order mark.
+/// Returns the line and column of a byte offset in `text`, both from 1; the column counts characters, and no byte
+/// order mark.
 pub(crate) fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let end = (0..=offset.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
     let before = &text[..end];
@@ -103,14 +104,14 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The whole value of an option of a command line.
+    /// Creates the whole value of an option of a command line.
     #[must_use]
     pub fn of_option(option: &str, text: &str) -> Self {
         let source = Arc::new(Source { name: option.to_owned(), text: text.to_owned() });
         Self { source, span: 0..text.len() }
     }
 
-    /// Line and column of the first character, both from 1.
+    /// Returns the line and column of the first character, both from 1.
     #[must_use]
     pub fn line_column(&self) -> (usize, usize) {
         self.source.line_column(self.span.start)
@@ -140,20 +141,20 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem without a place.
+    /// Creates a problem without a place.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), at: None, help: None }
     }
 
-    /// The same problem, at `origin`.
+    /// Returns the same problem, at `origin`.
     #[must_use]
     pub fn at(mut self, origin: &Origin) -> Self {
         self.at = Some(origin.clone());
         self
     }
 
-    /// The same problem, saying what would be right.
+    /// Returns the same problem, with a remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -201,7 +202,7 @@ impl std::error::Error for Problems {}
 /// Longer words are near nothing: comparing two takes memory for the product of their lengths.
 const LONGEST_COMPARED: usize = 200;
 
-/// ` — did you mean …?`, if one of the known words is near.
+/// Returns ` — did you mean …?`, if one of the known words is near.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST_COMPARED {

@@ -5,7 +5,7 @@ use super::source::{Origin, Problem, Source};
 use serde_json::Value as Json;
 use std::sync::Arc;
 
-/// A whole document as a text called `name`.
+/// Writes a whole document as a text called `name`.
 ///
 /// # Errors
 ///
@@ -20,7 +20,7 @@ pub fn document(name: &str, value: &Json) -> Result<Arc<Source>, Problem> {
 }
 
 impl Setting {
-    /// The setting of `path` to `value`, as `origin` asks for it: a function or an option.
+    /// Returns the setting of `path` to `value`, as `origin` asks for it: a function or an option.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl Setting {
     }
 }
 
-/// A value of TOML.
+/// Converts a value to TOML.
 fn of(name: &str, path: &str, value: &Json) -> Result<toml::Value, Problem> {
     if let Some(path) = nothing(path, value) {
         return Err(Problem::new(format!("{name}: `{path}` has no value")).help("leave the key out"));
@@ -42,7 +42,7 @@ fn of(name: &str, path: &str, value: &Json) -> Result<toml::Value, Problem> {
     toml::Value::try_from(value).map_err(|e| Problem::new(format!("{name}: `{path}`: {e}")))
 }
 
-/// The path of a null in `value`.
+/// Returns the path of a null in `value`.
 fn nothing(path: &str, value: &Json) -> Option<String> {
     let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {

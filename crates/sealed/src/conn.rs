@@ -152,7 +152,7 @@ impl Conn {
         self.endpoint.send(now, data)
     }
 
-    /// The next piece of received data, in order.
+    /// Returns the next piece of received data, in order.
     pub fn recv(&mut self) -> Option<Bytes> {
         self.endpoint.recv()
     }
@@ -170,7 +170,7 @@ impl Conn {
         self.endpoint.abort(now);
     }
 
-    /// State of the transport. `SynSent` while the handshake lasts.
+    /// Returns the state of the transport. `SynSent` while the handshake lasts.
     #[must_use]
     pub fn state(&self) -> State {
         self.endpoint.state()
@@ -182,25 +182,25 @@ impl Conn {
         self.endpoint.stats()
     }
 
-    /// Bytes that [`send`](Self::send) would take now.
+    /// Returns the number of bytes that [`send`](Self::send) would take now.
     #[must_use]
     pub fn send_capacity(&self) -> u64 {
         self.endpoint.send_capacity()
     }
 
-    /// Bytes taken from the user and not yet acknowledged.
+    /// Returns the number of bytes taken from the user and not yet acknowledged.
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {
         self.endpoint.unacknowledged()
     }
 
-    /// Bytes received and kept, read or not in order.
+    /// Returns the bytes received and kept, read or not in order.
     #[must_use]
     pub fn received_unread(&self) -> u64 {
         self.endpoint.received_unread()
     }
 
-    /// The transport itself, for what else it can tell: round trips, rate, what is in flight.
+    /// Returns the transport itself, for its further state: round trips, rate, bytes in flight.
     #[must_use]
     pub const fn endpoint(&self) -> &Endpoint<Bytes> {
         &self.endpoint
@@ -222,7 +222,7 @@ impl Conn {
         Peer { address: self.path.peer, key, fingerprint: key.map(|key| key.fingerprint()) }
     }
 
-    /// Sealed datagrams that were not opened, by reason.
+    /// Returns the numbers of sealed datagrams that were not opened, by reason.
     #[must_use]
     pub fn rejections(&self) -> Rejections {
         match &self.link {
@@ -289,7 +289,7 @@ impl Conn {
         if opener.refusals().total() > before { Err(Dropped::Late) } else { Ok(()) }
     }
 
-    /// The peer has shown that it does not know the connection any more.
+    /// Records that the peer has shown that it does not know the connection any more.
     pub(crate) fn on_gone(&mut self, now: Instant) {
         if let Link::Open(open) = &self.link
             && matches!(open.proof, Proof::Awaited { .. })
@@ -389,7 +389,7 @@ impl Conn {
         any && !matches!(self.owner, Owner::Nobody { .. })
     }
 
-    /// The next thing that the user has to know.
+    /// Returns the next thing that the user has to know.
     pub(crate) fn poll_event(&mut self, key: ConnectionKey) -> Option<HostEvent> {
         let news = &mut self.news;
         if matches!(self.owner, Owner::Nobody { .. }) {
@@ -440,7 +440,7 @@ impl Conn {
         self.closed.is_some()
     }
 
-    /// The path back, for what leaves.
+    /// Returns the path back, for what leaves.
     pub(crate) fn leaving(&self, path: Path) -> Path {
         self.leaves_from.leaving(path)
     }

@@ -64,7 +64,7 @@ pub(crate) struct Listener {
 }
 
 impl Host {
-    /// A host without connections. `seed` is for this host alone: equal seeds give equal keys.
+    /// Creates a host without connections. `seed` is for this host alone: equal seeds give equal keys.
     ///
     /// # Errors
     /// A setting out of its range.
@@ -218,7 +218,7 @@ impl Host {
         None
     }
 
-    /// The next thing to know.
+    /// Returns the next event.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<HostEvent> {
         while let Some(key) = self.noisy.first() {
@@ -237,13 +237,13 @@ impl Host {
         self.strangers.pop_front()
     }
 
-    /// A connection.
+    /// Returns a connection.
     #[must_use]
     pub fn connection(&self, key: ConnectionKey) -> Option<&Conn> {
         self.conns.get(&key)
     }
 
-    /// All connections that have a user, or wait for one, in the order in which they came into being.
+    /// Returns all connections that have a user, or wait for one, in the order in which they came into being.
     pub fn connections(&self) -> impl Iterator<Item = (ConnectionKey, &Conn)> {
         let has_user = |conn: &Conn| !matches!(conn.owner, Owner::Nobody { .. });
         self.conns.iter().filter(move |(_, conn)| has_user(conn)).map(|(key, conn)| (*key, conn))
@@ -261,8 +261,8 @@ impl Host {
         Some(conn)
     }
 
-    /// A connection, without consequences: it stays in its backlog, and what is done to it is not acted on before
-    /// [`touch`](Self::touch).
+    /// Returns a connection, without consequences: it stays in its backlog, and changes to it are not acted
+    /// on before [`touch`](Self::touch).
     pub fn endpoint(&mut self, key: ConnectionKey) -> Option<&mut Conn> {
         self.conns.get_mut(&key).filter(|conn| conn.has_user())
     }
@@ -277,7 +277,7 @@ impl Host {
         }
     }
 
-    /// An accepted connection has a user now: it makes room in the backlog for another one.
+    /// Records that an accepted connection has a user now: it makes room in the backlog for another one.
     pub fn picked(&mut self, key: ConnectionKey) {
         if let Some(conn) = self.conns.get_mut(&key).filter(|conn| conn.owner == Owner::Backlog) {
             conn.owner = Owner::User;
@@ -345,7 +345,7 @@ impl Host {
         key
     }
 
-    /// Something has happened to it: it may have something to send and to tell, and other times.
+    /// Updates the queues after a change of the connection: it may have output and events, and other times.
     pub(crate) fn settle(&mut self, key: ConnectionKey) {
         let Some(conn) = self.conns.get_mut(&key) else { return };
         conn.gather();
@@ -358,7 +358,7 @@ impl Host {
         self.alarms.set(key, &mut conn.places.alarm, deadline);
     }
 
-    /// It has nothing more to send or tell just now.
+    /// Reviews a connection that has nothing more to send or report just now.
     fn review(&mut self, key: ConnectionKey) {
         let Some(conn) = self.conns.get_mut(&key) else { return };
         conn.gather();

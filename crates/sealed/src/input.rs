@@ -153,7 +153,7 @@ impl Host {
 
     // ---- connections that others open ----
 
-    /// For the responder.
+    /// Handles a datagram for the responder.
     fn on_call(&mut self, now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]) -> Result<(), Dropped> {
         let room = self.has_room();
         let Some(listener) = &mut self.listener else { return Err(Dropped::NotListening) };
@@ -230,7 +230,7 @@ impl Host {
         done
     }
 
-    /// The initiator of this connection does not know that it was accepted.
+    /// Records that the initiator of this connection does not know that it was accepted.
     fn prove(&mut self, id: ConnectionId) {
         let Some(&key) = self.ids.get(&id) else { return };
         let conn = self.conns.get_mut(&key).expect("ids are of connections that are there");

@@ -85,7 +85,7 @@ impl Link {
         }
     }
 
-    /// The peer's name for the connection.
+    /// Returns the peer's name for the connection.
     pub(crate) fn remote_id(&self) -> Option<ConnectionId> {
         match self {
             Self::Open(open) => Some(open.session.sealer.remote_id()),
@@ -111,7 +111,7 @@ impl Link {
 }
 
 impl Open {
-    /// Something from there was opened.
+    /// Records that something from there was opened.
     pub(crate) fn heard(&mut self, now: Instant, path: Path, len: usize, order: Order) {
         self.proof = Proof::Given;
         self.paths.heard(now, path.peer, len, order);
@@ -126,7 +126,7 @@ impl Open {
         }
     }
 
-    /// The path to this address of the peer.
+    /// Returns the path to this address of the peer.
     pub(crate) fn path_to(&self, peer: SocketAddr) -> Path {
         let local = self.locals.iter().find(|(known, _)| *known == peer).and_then(|(_, local)| *local);
         Path { peer, local }

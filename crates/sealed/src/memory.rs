@@ -21,12 +21,12 @@ impl Memory {
         Self { budget, held: 0 }
     }
 
-    /// Bytes held.
+    /// Returns the number of bytes held.
     pub(crate) const fn held(&self) -> u64 {
         self.held
     }
 
-    /// A connection that held `noted` bytes holds `now` bytes.
+    /// Records that a connection that held `noted` bytes holds `now` bytes.
     pub(crate) const fn note(&mut self, noted: &mut u64, now: u64) {
         self.held = self.held - *noted + now;
         *noted = now;

@@ -35,7 +35,7 @@ impl Line {
         self.0.pop_front();
     }
 
-    /// The first goes behind all others.
+    /// Moves the first behind all others.
     pub(crate) fn rotate(&mut self) {
         if self.0.len() > 1 {
             self.0.rotate_left(1);
@@ -48,7 +48,7 @@ impl Line {
 pub(crate) struct Alarms(BTreeSet<(Instant, ConnectionKey)>);
 
 impl Alarms {
-    /// `set`: what it was set to before, and is afterwards.
+    /// Sets an alarm. `set`: its value before, and afterwards.
     pub(crate) fn set(&mut self, key: ConnectionKey, set: &mut Option<Instant>, at: Option<Instant>) {
         if *set == at {
             return;
@@ -65,7 +65,7 @@ impl Alarms {
         self.0.first().map(|(at, _)| *at)
     }
 
-    /// All that are due. They stay set until they are set anew.
+    /// Returns all connections that are due. Their alarms stay set until they are set anew.
     pub(crate) fn due(&self, now: Instant) -> Vec<ConnectionKey> {
         self.0.iter().take_while(|(at, _)| *at <= now).map(|(_, key)| *key).collect()
     }

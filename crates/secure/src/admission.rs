@@ -37,7 +37,7 @@ struct Begun {
 }
 
 impl Begun {
-    /// None so far, of at most `a_second`.
+    /// Creates an empty limit of at most `a_second`.
     fn new(a_second: usize) -> Self {
         let most = a_second.div_ceil(PARTS).max(AT_ONCE).min(a_second);
         let span = Duration::from_secs(1) * most as u64 / a_second as u64;
@@ -87,7 +87,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// At most `a_second` of each kind; one at least.
+    /// Creates limits of at most `a_second` of each kind; one at least.
     pub(crate) fn new(a_second: usize) -> Self {
         Self { others: Begun::new(a_second), familiar: Begun::new(a_second) }
     }

@@ -46,15 +46,15 @@ impl Key {
         }
     }
 
-    /// The key that follows on this one, from which this one cannot be told (Noise §4.2, REKEY).
+    /// Returns the key that follows on this one, from which this one cannot be told (Noise §4.2, REKEY).
     pub(crate) fn next(&self) -> Self {
         let mut bytes = Zeroizing::new([0; KEY_LEN]);
         self.seal(REKEY_NONCE, &[], &mut bytes[..]);
         Self::new(self.cipher, &bytes)
     }
 
-    /// Noise §12.3, §12.4: four bytes of zeros, then the number, which ChaChaPoly has in little-endian order
-    /// and AESGCM in big-endian.
+    /// Returns the nonce. Noise §12.3, §12.4: four bytes of zeros, then the number, which ChaChaPoly has in
+    /// little-endian order and AESGCM in big-endian.
     fn nonce(&self, number: u64) -> Nonce {
         let mut bytes = [0; 12];
         bytes[4..].copy_from_slice(&match self.cipher {

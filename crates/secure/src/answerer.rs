@@ -102,7 +102,7 @@ struct First {
 }
 
 impl Answerer {
-    /// A responder. `parameters` is what the initiators' transports are to know.
+    /// Creates a responder. `parameters` is what the initiators' transports are to know.
     ///
     /// # Errors
     /// A setting out of its range, or more than 256 bytes of parameters.
@@ -192,13 +192,13 @@ impl Answerer {
         }
     }
 
-    /// The next datagram to send, and where to.
+    /// Returns the next datagram to send, and where to.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Bytes)> {
         self.transmits.pop_front()
     }
 
-    /// The next event.
+    /// Returns the next event.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<AnswererEvent> {
         self.events.pop_front()

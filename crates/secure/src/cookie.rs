@@ -26,7 +26,7 @@ impl Baker {
         Self { key }
     }
 
-    /// The name of what came from `address`: everything of a first message that is not its cookie.
+    /// Returns the name of what came from `address`: everything of a first message that is not its cookie.
     pub(crate) fn digest(&self, address: SocketAddr, bound: &[u8], noise: &[u8]) -> Digest {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         hasher.write_u8(0);
@@ -37,7 +37,7 @@ impl Baker {
         hasher.finish128().as_u128()
     }
 
-    /// A number for the same, wherever it came from.
+    /// Returns a number for the same, wherever it came from.
     pub(crate) fn said(&self, bound: &[u8], noise: &[u8]) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         hasher.write_u8(2);
@@ -47,7 +47,7 @@ impl Baker {
         hasher.finish()
     }
 
-    /// The cookie for a first message.
+    /// Returns the cookie for a first message.
     pub(crate) fn cookie(&self, now: Instant, digest: Digest) -> Cookie {
         self.of_epoch(epoch(now), digest)
     }

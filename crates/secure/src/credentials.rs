@@ -30,7 +30,7 @@ pub enum Trust {
 }
 
 impl Credentials {
-    /// The method.
+    /// Returns the method.
     #[must_use]
     pub const fn method(&self) -> Method {
         match self {

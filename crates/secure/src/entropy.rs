@@ -14,13 +14,14 @@ const CHILD_CONTEXT: &str = "hopline 2026-11-25 encryption layer, seed of a seed
 pub struct Seed([u8; 32]);
 
 impl Seed {
-    /// A seed of these bytes, which come from the operating system's generator.
+    /// Creates a seed of these bytes, which come from the operating system's generator.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The seed number `number` of those that follow from this one. This one is then used for nothing else.
+    /// Returns the seed number `number` of those that follow from this one. This one is then used for nothing
+    /// else.
     #[must_use]
     pub fn child(&self, number: u64) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key(CHILD_CONTEXT);
@@ -45,19 +46,19 @@ impl Entropy {
         Self(blake3::Hasher::new_derive_key(CONTEXT).update(&seed.0).finalize_xof())
     }
 
-    /// The next bytes.
+    /// Fills `bytes` with the next bytes.
     pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
         self.0.fill(bytes);
     }
 
-    /// The next `N` bytes.
+    /// Returns the next `N` bytes.
     pub(crate) fn bytes<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
         self.fill(&mut bytes);
         bytes
     }
 
-    /// A seed for something else.
+    /// Creates a seed for something else.
     pub(crate) fn seed(&mut self) -> Seed {
         Seed(self.bytes())
     }

@@ -71,7 +71,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// An empty table for `most` handshakes, each of which may take `patience`.
+    /// Creates an empty table for `most` handshakes, each of which may take `patience`.
     pub(crate) fn new(most: usize, patience: Duration) -> Self {
         Self {
             most,
@@ -96,7 +96,7 @@ impl Table {
         self.all.get_mut(&id).map(|(_, half_open)| half_open)
     }
 
-    /// The handshake that this first message began.
+    /// Returns the handshake that this first message began.
     pub(crate) fn of_digest(&self, digest: Digest) -> Option<&HalfOpen> {
         self.all.get(self.by_digest.get(&digest)?).map(|(_, half_open)| half_open)
     }

@@ -98,7 +98,7 @@ impl Handshake {
         Self { setup, state, done: Vec::new(), remakes: Allowance::new(REMAKES, Instant::ZERO) }
     }
 
-    /// The next message, with `payload`.
+    /// Returns the next message, with `payload`.
     pub(crate) fn write(&mut self, payload: Bytes) -> Result<Bytes, Unauthentic> {
         let mut message = vec![0; BESIDE + payload.len()];
         let written = self.clean().write_message(&payload, &mut message);
@@ -112,8 +112,8 @@ impl Handshake {
         Ok(message.into())
     }
 
-    /// The payload of the next message. If the handshake has to be made once more for it, that is taken off
-    /// its own budget and, if there is one, that of all handshakes.
+    /// Returns the payload of the next message. If the handshake has to be made once more for it, that is
+    /// taken off its own budget and, if there is one, that of all handshakes.
     pub(crate) fn read(
         &mut self,
         now: Instant,
@@ -150,7 +150,7 @@ impl Handshake {
         Some(PublicKey::new(key.try_into().expect("keys of X25519 have 32 bytes")))
     }
 
-    /// The keys, once all messages are there.
+    /// Returns the keys, once all messages are there.
     pub(crate) fn split(&mut self) -> Split {
         let state = self.clean();
         debug_assert!(state.is_handshake_finished(), "keys of a handshake that is not over");

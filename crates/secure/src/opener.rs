@@ -159,7 +159,7 @@ impl Opener {
         Ok(opener)
     }
 
-    /// The id by which datagrams for this connection are known.
+    /// Returns the id by which datagrams for this connection are known.
     #[must_use]
     pub const fn local_id(&self) -> ConnectionId {
         self.local
@@ -178,7 +178,7 @@ impl Opener {
         }
     }
 
-    /// A sealed datagram of this connection was opened: the responder has all it needs.
+    /// Records that a sealed datagram of this connection was opened: the responder has all it needs.
     pub fn prove(&mut self) {
         if matches!(self.state, State::AwaitingProof(_)) {
             self.state = State::Over;
@@ -207,13 +207,13 @@ impl Opener {
         self.send();
     }
 
-    /// The next datagram to send to the responder.
+    /// Returns the next datagram to send to the responder.
     #[must_use]
     pub fn poll_transmit(&mut self) -> Option<Bytes> {
         self.transmits.pop_front()
     }
 
-    /// The next event.
+    /// Returns the next event.
     #[must_use]
     pub fn poll_event(&mut self) -> Option<OpenerEvent> {
         self.events.pop_front()

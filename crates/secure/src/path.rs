@@ -84,7 +84,7 @@ pub enum Abandoned {
 }
 
 impl Paths {
-    /// A peer that has shown in the handshake that it receives at `active`.
+    /// Creates a peer that has shown in the handshake that it receives at `active`.
     ///
     /// # Errors
     /// A setting out of its range.
@@ -106,12 +106,12 @@ impl Paths {
         self.active
     }
 
-    /// Addresses of which it is being found out whether the peer receives there.
+    /// Returns the addresses in validation.
     pub fn candidates(&self) -> impl Iterator<Item = SocketAddr> {
         self.candidates.iter().map(|candidate| candidate.address)
     }
 
-    /// A datagram of `len` bytes from this address was opened.
+    /// Records that a datagram of `len` bytes from this address was opened.
     pub fn heard(&mut self, now: Instant, from: SocketAddr, len: usize, order: Order) {
         if from == self.active {
             if order == Order::Newest {
@@ -130,7 +130,8 @@ impl Paths {
         }
     }
 
-    /// A datagram from this address, already [`heard`](Self::heard), had this control frame in it.
+    /// Records that a datagram from this address, already [`heard`](Self::heard), had this control frame in
+    /// it.
     pub fn handle(&mut self, now: Instant, from: SocketAddr, control: Control) {
         match control {
             Control::Challenge(challenge) => {
@@ -150,15 +151,15 @@ impl Paths {
         }
     }
 
-    /// A datagram of `len` bytes was sent there.
+    /// Records that a datagram of `len` bytes was sent there.
     pub fn sent(&mut self, to: SocketAddr, len: usize) {
         if let Some(candidate) = self.candidates.iter_mut().find(|candidate| candidate.address == to) {
             candidate.sent += len as u64;
         }
     }
 
-    /// Bytes that may be sent there: any number to where the peer is; three times as many as came, less what
-    /// was sent, to where it may be; none to anywhere else.
+    /// Returns the number of bytes that may be sent there: any number to the address of the peer; three times
+    /// as many as came, less those sent, to an address in validation; none to any other.
     #[must_use]
     pub fn allowance(&self, to: SocketAddr) -> u64 {
         if to == self.active {
@@ -168,8 +169,9 @@ impl Paths {
         candidate.map_or(0, Candidate::allowance)
     }
 
-    /// The next control frame to send, and where to: in a datagram of no more than
-    /// [`allowance`](Self::allowance) bytes, which is then told to [`sent`](Self::sent) before anything else.
+    /// Returns the next control frame to send, and its destination: in a datagram of no more than
+    /// [`allowance`](Self::allowance) bytes, which is then reported to [`sent`](Self::sent) before anything
+    /// else.
     #[must_use]
     pub fn poll_control(&mut self, now: Instant) -> Option<(SocketAddr, Control)> {
         while let Some((to, response)) = self.responses.pop_front() {

@@ -27,14 +27,14 @@ pub(crate) enum Place {
 }
 
 impl Window {
-    /// A window of `width` numbers, a multiple of 64.
+    /// Creates a window of `width` numbers, a multiple of 64.
     pub(crate) fn new(width: u32) -> Self {
         let width = u64::from(width);
         let words = (width / WORD + 1).next_power_of_two();
         Self { words: vec![0; words as usize].into(), width, highest: None }
     }
 
-    /// The highest that was taken.
+    /// Returns the highest number that was accepted.
     pub(crate) const fn highest(&self) -> Option<u64> {
         self.highest
     }
@@ -52,7 +52,7 @@ impl Window {
         if self.words[word] & bit == 0 { Place::Late } else { Place::Repeated }
     }
 
-    /// `number`, which is newest or late, has come.
+    /// Records that `number`, which is newest or late, has come.
     pub(crate) fn take(&mut self, number: u64) {
         if self.highest.is_none_or(|highest| number > highest) {
             let last = self.highest.map_or(0, |highest| highest / WORD);

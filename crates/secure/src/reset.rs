@@ -18,16 +18,16 @@ const CONTEXT: &str = "hopline 2026-11-27 tokens of lost connections";
 pub struct ResetKey([u8; 32]);
 
 impl ResetKey {
-    /// The key of these bytes: of a file, or of a generator.
+    /// Creates the key of these bytes: of a file, or of a generator.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The key of the end that has this private key and is bound to `local` on `machine`, whatever tells
-    /// machines apart. Two ends must never have the same one, or each can be asked for the tokens of the
-    /// other (RFC 9000 §21.11); after a restart, an end must have the same one again. Not for addresses that
-    /// are others after a restart. There is none of a shared key: the peer has that too.
+    /// Derives the key of the end that has this private key and is bound to `local` on `machine`, an
+    /// identifier of the machine. Two ends must never have the same one, or each can be asked for the tokens
+    /// of the other (RFC 9000 §21.11); after a restart, an end must have the same one again. Do not use it
+    /// for addresses that change after a restart. No key is derived from a shared key: the peer has that too.
     #[must_use]
     pub fn of(private: &PrivateKey, local: SocketAddr, machine: &[u8]) -> Self {
         let (ip, port) = (local.ip().to_canonical(), local.port());

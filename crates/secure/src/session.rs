@@ -94,19 +94,19 @@ impl Sealer {
         Self { remote: agreed.remote, key, rekey_after, next: 0, rekey_at: rekey_after }
     }
 
-    /// The peer's connection id.
+    /// Returns the peer's connection id.
     #[must_use]
     pub const fn remote_id(&self) -> ConnectionId {
         self.remote
     }
 
-    /// The number of the next datagram.
+    /// Returns the number of the next datagram.
     #[must_use]
     pub const fn next_number(&self) -> u64 {
         self.next
     }
 
-    /// The first number under the current key.
+    /// Returns the first number under the current key.
     #[must_use]
     pub const fn key_since(&self) -> u64 {
         self.rekey_at - self.rekey_after
@@ -190,7 +190,7 @@ impl Unsealer {
         }
     }
 
-    /// Our connection id.
+    /// Returns our connection id.
     #[must_use]
     pub const fn local_id(&self) -> ConnectionId {
         self.local
@@ -267,7 +267,7 @@ impl Keys {
         }
     }
 
-    /// An authentic datagram of this number has come.
+    /// Records that an authentic datagram of this number has come.
     fn advance(&mut self, number: u64) {
         if number >= self.start + self.span {
             let after = self.next.next();

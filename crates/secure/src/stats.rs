@@ -7,7 +7,7 @@ pub trait Cause: Copy + fmt::Debug + 'static {
     /// Every reason.
     const ALL: &'static [Self];
 
-    /// Position in [`Self::ALL`].
+    /// Returns the position in [`Self::ALL`].
     fn index(self) -> usize;
 }
 
@@ -31,7 +31,7 @@ impl<D: Cause, const N: usize> Counts<D, N> {
         self.counts.iter().sum()
     }
 
-    /// It occurred once more.
+    /// Counts one more occurrence.
     pub fn add(&mut self, reason: D) {
         self.counts[reason.index()] += 1;
     }

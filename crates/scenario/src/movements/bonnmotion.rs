@@ -104,7 +104,7 @@ impl<'a> Words<'a> {
         quantity.read(word, at)
     }
 
-    /// The height of a point, which must be that of all points before it.
+    /// Reads the height of a point, which must be that of all points before it.
     fn height(&mut self, height_m: &mut Option<f64>) -> Result<(), Flaw> {
         let z_m = self.number(Quantity::Height)?;
         let all_m = *height_m.get_or_insert(z_m);

@@ -57,7 +57,7 @@ pub(super) fn read(text: &str) -> Result<Recording, Flaw> {
     by_number(recorder.finish())
 }
 
-/// For each column of the file, which of [`COLUMNS`] it is.
+/// Returns, for each column of the file, its index in [`COLUMNS`].
 fn columns(text: &str, separator: Separator, header: Range<usize>) -> Result<[usize; 4], Flaw> {
     let help = format!("the header is `{HEADER}`, in any order");
     let mut order = Vec::new();
@@ -78,7 +78,7 @@ fn columns(text: &str, separator: Separator, header: Range<usize>) -> Result<[us
     })
 }
 
-/// The cells of a row, in the order of [`COLUMNS`].
+/// Returns the cells of a row, in the order of [`COLUMNS`].
 fn cells(
     text: &str,
     separator: Separator,
@@ -129,7 +129,7 @@ fn by_number(recording: Recording) -> Result<Recording, Flaw> {
     Ok(Recording { nodes: in_order.collect() })
 }
 
-/// A whole number without leading zeros: one way to write each.
+/// Parses a whole number without leading zeros: each number has one spelling.
 fn number(name: &str) -> Option<u64> {
     let number: u64 = name.parse().ok()?;
     (number.to_string() == name).then_some(number)

@@ -33,12 +33,12 @@ impl Flaw {
         Self { range, message: message.into(), help: help.into() }
     }
 
-    /// The flaw of a part of a text as a flaw of the text, in which the part begins at byte `start`.
+    /// Returns the flaw of a part of a text as a flaw of the text, in which the part begins at byte `start`.
     pub(super) fn of_part(self, start: usize) -> Self {
         Self { range: self.range.start + start..self.range.end + start, ..self }
     }
 
-    /// With line and column in `text`.
+    /// Adds line and column in `text`.
     pub(super) fn in_text(self, text: &str) -> MovementError {
         let (line, column) = line_column(text, self.range.start);
         MovementError { line, column, span: self.range, message: self.message, help: self.help }

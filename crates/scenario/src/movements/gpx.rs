@@ -221,7 +221,7 @@ fn nanoseconds(words: &str) -> Option<i64> {
     zoned.or_else(|| plain().map(|time| time.and_utc())).and_then(|time| time.timestamp_nanos_opt())
 }
 
-/// The tracks as paths in one plane and on one clock.
+/// Returns the tracks as paths in one plane and on one clock.
 fn record(tracks: Vec<Track>) -> Result<Recording, Flaw> {
     let mut recorder = Recorder::default();
     let tracks: Vec<Track> = tracks.into_iter().filter(|track| !track.points.is_empty()).collect();

@@ -67,7 +67,7 @@ impl Movements {
         reader.finish(text).map_err(|flaw| flaw.in_text(text))
     }
 
-    /// The paths of all nodes, by index.
+    /// Returns the paths of all nodes, by index.
     #[must_use]
     pub fn trajectories(&self) -> Vec<Trajectory> {
         self.nodes.iter().map(|node| Trajectory::from_orders(node.start, &node.orders)).collect()

@@ -26,7 +26,7 @@ pub(super) enum Quantity {
 }
 
 impl Quantity {
-    /// Name, range and an example.
+    /// Returns the name, range and an example.
     const fn rule(self) -> (&'static str, RangeInclusive<f64>, &'static str) {
         match self {
             Self::X => ("the x coordinate in metres, within 1e9 of 0", -1e9..=1e9, "83.4"),
@@ -57,7 +57,7 @@ impl Quantity {
         format!("expected {name}, such as {example}")
     }
 
-    /// The value that `word`, which begins at byte `at`, spells.
+    /// Returns the value that `word`, which begins at byte `at`, spells.
     pub(super) fn read(self, word: &str, at: usize) -> Result<f64, Flaw> {
         let range = at..at + word.len();
         // Rust also reads `inf` and `nan`; none of the formats has them.
@@ -75,7 +75,7 @@ impl Quantity {
         Ok(value + 0.0) // −0 becomes 0
     }
 
-    /// The instant that `word`, which begins at byte `at`, spells in seconds.
+    /// Returns the instant that `word`, which begins at byte `at`, spells in seconds.
     pub(super) fn read_instant(word: &str, at: usize) -> Result<Instant, Flaw> {
         Ok(Instant::ZERO + Duration::from_secs_f64(Self::Time.read(word, at)?))
     }

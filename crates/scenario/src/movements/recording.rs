@@ -149,7 +149,7 @@ impl Recorder {
         Ok(Track(self.nodes.len() - 1))
     }
 
-    /// `node` is at `position` at `at`, which the text says at `range`.
+    /// Records that `node` is at `position` at `at`, which the text gives at `range`.
     pub(super) fn sample(
         &mut self,
         node: Track,
@@ -189,7 +189,7 @@ impl Recorder {
         self.nodes[node.0].path.as_ref().map(|path| (path.end(), path.position_at(path.end())))
     }
 
-    /// The recording. A node without a position is none.
+    /// Returns the recording. A node without a position is left out.
     pub(super) fn finish(self) -> Recording {
         let node =
             |draft: Draft| Some(RecordedNode { name: draft.name, first: draft.first, path: draft.path? });

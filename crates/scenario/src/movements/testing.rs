@@ -2,7 +2,7 @@
 
 use super::{MovementFormat, Recording};
 
-/// `text` is refused at this line and column, in these words. Returns the help.
+/// Checks that `text` is refused at this line and column, in these words. Returns the help.
 #[track_caller]
 pub(super) fn refused(
     format: MovementFormat,

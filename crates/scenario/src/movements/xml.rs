@@ -19,7 +19,7 @@ pub(super) struct Xml<'a> {
 }
 
 impl<'a> Xml<'a> {
-    /// A document that should be `kind`, such as "SUMO's FCD output".
+    /// Creates a document that should be `kind`, such as "SUMO's FCD output".
     pub(super) fn new(text: &'a str, kind: &'static str) -> Self {
         let mark = mark_len(text);
         let mut reader = Reader::from_str(&text[mark..]);
@@ -27,7 +27,8 @@ impl<'a> Xml<'a> {
         Self { text, reader, mark, kind }
     }
 
-    /// The next piece, and the bytes that it takes. A document type is refused: entities could make a short text long.
+    /// Returns the next piece, and the bytes that it takes. A document type is refused: entities could make a
+    /// short text long.
     pub(super) fn next(&mut self) -> Result<(Event<'a>, Range<usize>), Flaw> {
         let begin = self.offset(self.reader.buffer_position());
         let event = self.reader.read_event().map_err(|error| {

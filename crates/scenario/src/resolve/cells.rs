@@ -12,7 +12,7 @@ use std::num::NonZeroU8;
 /// Longest that a message can say.
 const LONGEST_LIFETIME: Duration = Duration::from_millis(65_535);
 
-/// The cells, if there are any.
+/// Returns the cells, if there are any.
 pub(super) fn resolve(
     scenario: Section<'_>,
     nodes: &[NodeSpec],

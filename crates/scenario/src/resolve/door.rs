@@ -17,7 +17,7 @@ const USELESS: [(&str, &[&str], &str); 4] = [
     ("sd", &["data_order", "feedback_acks"], "does not look at the order of data"),
 ];
 
-/// The TCP below TCP-DOOR.
+/// Returns the TCP below TCP-DOOR.
 pub(super) fn below(sections: [Section<'_>; 2]) -> &'static str {
     match word(sections, "recovery") {
         Some("newreno") => "tcp-newreno",
@@ -26,7 +26,8 @@ pub(super) fn below(sections: [Section<'_>; 2]) -> &'static str {
     }
 }
 
-/// The configuration that `sections`, the later over the earlier, describe; `timestamps`: whether the endpoint offers them.
+/// Returns the configuration that `sections`, the later over the earlier, describe; `timestamps`: whether the
+/// endpoint offers them.
 pub(super) fn resolve(sections: [Section<'_>; 2], timestamps: Offer) -> Result<DoorConfig, Problem> {
     let name = word(sections, "config").unwrap_or("all");
     refuse_useless(sections, name)?;
@@ -50,8 +51,8 @@ pub(super) fn resolve(sections: [Section<'_>; 2], timestamps: Offer) -> Result<D
     Ok(door)
 }
 
-/// A key beside a configuration that has no use for it. What is given for all flows does not bind a flow that has a
-/// configuration of its own.
+/// Refuses a key beside a configuration that has no use for it. A key given for all flows does not bind a
+/// flow that has a configuration of its own.
 fn refuse_useless(sections: [Section<'_>; 2], name: &str) -> Result<(), Problem> {
     let own_config = sections[1].has("config");
     for (config, keys, why) in USELESS.iter().filter(|(config, ..)| *config == name) {
@@ -90,7 +91,7 @@ fn apply(door: &mut DoorConfig, sections: [Section<'_>; 2]) {
     }
 }
 
-/// The section that has the say on `key`.
+/// Returns the section that has the say on `key`.
 fn given<'a>(sections: [Section<'a>; 2], key: &str) -> Option<Section<'a>> {
     sections.into_iter().rev().find(|section| section.has(key))
 }

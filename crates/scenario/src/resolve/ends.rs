@@ -29,7 +29,8 @@ enum End {
 }
 
 impl Network<'_> {
-    /// The ends of the flow of `section`, or of its pairs; `draws` is the stream that these are drawn from.
+    /// Returns the ends of the flow of `section`, or of its pairs; `draws` is the stream that these are drawn
+    /// from.
     pub(super) fn ends(self, section: &Section<'_>, draws: Stream) -> Result<Vec<Ends>, Problem> {
         let [src, dst] = [self.end(section, "src")?, self.end(section, "dst")?];
         if let Some(pairs) = section.integer("pairs") {
@@ -78,8 +79,8 @@ impl Network<'_> {
         u32::try_from(self.nodes.len()).expect("a network has at most keys::NODES")
     }
 
-    /// The node that is nearest to `place` at the beginning and not `other`; of several the first. `other`
-    /// itself if there is none but it.
+    /// Returns the node that is nearest to `place` at the beginning and not `other`; of several the first.
+    /// `other` itself if there is none but it.
     fn nearest(self, place: Position, other: Option<NodeId>) -> NodeId {
         let all = (0..).map(NodeId).zip(self.nodes).filter(|(id, _)| Some(*id) != other);
         let away = all.map(|(id, node)| (node.trajectory.position_at(Instant::ZERO).distance_m(place), id));
@@ -87,7 +88,7 @@ impl Network<'_> {
         nearest.map(|(_, id)| id).or(other).unwrap_or(NodeId(0))
     }
 
-    /// `count` pairs, no two alike, of which one end may be the same in all.
+    /// Returns `count` pairs, no two alike, of which one end may be the same in all.
     fn pairs(
         self,
         section: &Section<'_>,
@@ -130,7 +131,7 @@ impl Network<'_> {
     }
 }
 
-/// The stream of the pairs that begin with flow number `first`.
+/// Returns the stream of the pairs that begin with flow number `first`.
 pub(super) fn draws(seed: u64, run: u64, first: usize) -> Stream {
     Stream::keyed(seed, run, first as u64, Purpose::Pairs)
 }

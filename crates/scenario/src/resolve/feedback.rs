@@ -9,7 +9,7 @@ use hopline_transport::tcp::{
     AtcpConfig, BusConfig, ElfnConfig, Feedback, FixedRtoConfig, Probing, TcpFConfig,
 };
 
-/// The scheme of a `flow` over `transport`: that of its name, that of its own table, or that of all.
+/// Returns the scheme of a `flow` over `transport`: that of its name, that of its own table, or that of all.
 pub(super) fn resolve(
     transport: &str,
     scenario: Section<'_>,
@@ -38,7 +38,7 @@ pub(super) fn resolve(
     Ok(feedback)
 }
 
-/// The scheme that a transport is named after.
+/// Returns the scheme that a transport is named after.
 fn scheme_of(transport: &str) -> Option<&str> {
     match transport {
         "tcp-f" | "atcp" | "tcp-bus" => Some(transport),
@@ -48,7 +48,7 @@ fn scheme_of(transport: &str) -> Option<&str> {
     }
 }
 
-/// The values of the papers, and what `section` puts over them. The key table bounds each of them.
+/// Returns the values of the papers, and what `section` puts over them. The key table bounds each of them.
 fn configured(scheme: &str, section: Section<'_>) -> Feedback {
     match scheme {
         "none" => Feedback::None,

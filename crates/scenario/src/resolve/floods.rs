@@ -7,7 +7,7 @@ use super::{Names, instant, instant_of, node_named, seconds_of};
 use hopline_core::Instant;
 use hopline_sim::spec::{Forge, Interface, NodeSpec, NormalizedPb, NoticeFloodSpec};
 
-/// All of them, in the order of the file.
+/// Returns all of them, in the order of the file.
 pub(super) fn resolve(
     scenario: Section<'_>,
     nodes: &[NodeSpec],

@@ -11,7 +11,7 @@ use hopline_sim::spec::{Draw, Exchange, FlowSpec, Labels, Traffic};
 use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
-/// All flows: those of `[[flow]]`, those of the file, the random ones.
+/// Returns all flows: those of `[[flow]]`, those of the file, the random ones.
 pub(super) fn resolve(
     scenario: Whole<'_>,
     files: &Files,
@@ -50,7 +50,8 @@ pub(super) fn resolve(
     Ok(flows)
 }
 
-/// The flow of this name that `section` describes, between `src` and `dst`; it starts at `late` of its jitter, 0 to 1.
+/// Returns the flow of this name that `section` describes, between `src` and `dst`; it starts at `late` of
+/// its jitter, 0 to 1.
 fn flow(
     scenario: Whole<'_>,
     files: &Files,
@@ -87,7 +88,8 @@ fn flow(
     Ok(FlowSpec { name, src, dst, start, stop, traffic, ends: [None, None], labels })
 }
 
-/// The class of a flow; empty without one. Questions know flows by class and by kind: no class is called like a kind.
+/// Returns the class of a flow; empty without one. Questions know flows by class and by kind: no class is
+/// called like a kind.
 fn class(section: &Section<'_>) -> Result<String, Problem> {
     let class = section.word("class").unwrap_or_default();
     if keys::flow::KIND.words().contains(&class) {
@@ -193,7 +195,7 @@ fn exchange(
     Ok(Traffic::Exchange { over: transport::resolve(scenario, *section)?, exchange })
 }
 
-/// Bytes of a packet, and the time from one to the next.
+/// Returns bytes of a packet, and the time from one to the next.
 fn rate(section: &Section<'_>) -> Result<(u32, Duration), Problem> {
     let packet_bytes = section.small("packet_bytes").unwrap_or(512);
     let Some(rate_kbps) = section.number("rate_kbps") else {

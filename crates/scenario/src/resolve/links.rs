@@ -13,7 +13,7 @@ use hopline_sim::spec::links::{Late, LinkQuirks, Policer};
 use hopline_sim::spec::{LinkSpec, arq};
 use std::num::NonZeroU32;
 
-/// All wired links.
+/// Returns all wired links.
 pub(super) fn resolve(scenario: Whole<'_>, names: &Names) -> Result<Vec<LinkSpec>, Problem> {
     scenario.sections("link").iter().map(|section| link(section, names, scenario.machines)).collect()
 }
@@ -103,7 +103,7 @@ fn arq(section: &Section<'_>) -> Option<arq::Config> {
     Some(machines::arq(section))
 }
 
-/// The errors on what `a` sends, and on what `b` sends.
+/// Returns the errors on what `a` sends, and on what `b` sends.
 fn by_direction(section: Section<'_>) -> Result<[ErrorModel; 2], Problem> {
     let model = keys::errors::MODEL.word(&section);
     refuse_foreign(&section, "model", model, &[(MODELS, &["direction"])])?;
@@ -127,7 +127,7 @@ const KEYS: [Owned; 5] = [
     (&["gilbert-elliott"], &["mean_good_s", "mean_bad_s", "bit_error_rate_good", "bit_error_rate_bad"]),
 ];
 
-/// An error model.
+/// Returns an error model.
 pub(super) fn errors(section: Section<'_>) -> Result<ErrorModel, Problem> {
     refuse_foreign(&section, "model", keys::errors::MODEL.word(&section), &KEYS)?;
     Ok(match section.get(keys::errors::MODEL) {

@@ -29,7 +29,7 @@ const KEYS: [Owned; 3] = [
     (&["random-waypoint-stationary"], &["min_speed_mps"]),
 ];
 
-/// The path of each node.
+/// Returns the path of each node.
 pub(super) fn resolve(
     scenario: Section<'_>,
     files: &Files,
@@ -180,13 +180,13 @@ impl MovementFile {
         placed.iter().any(|node| known.contains_key(node.name.as_str()))
     }
 
-    /// The nodes of the file that have names.
+    /// Returns the nodes of the file that have names.
     fn by_name<'a>(&'a self) -> BTreeMap<&'a str, usize> {
         let named = |(index, node): (usize, &'a RecordedNode)| Some((node.name.as_deref()?, index));
         self.recording.nodes.iter().enumerate().filter_map(named).collect()
     }
 
-    /// The place of node `index` in the file.
+    /// Returns the place of node `index` in the file.
     fn place(&self, index: usize) -> Origin {
         Origin { source: self.source.clone(), span: self.recording.nodes[index].first.clone() }
     }

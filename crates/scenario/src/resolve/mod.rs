@@ -125,12 +125,12 @@ fn recorded(
     Ok(all)
 }
 
-/// The path of the file that `section` names, if it does.
+/// Returns the path of the file that `section` names, if it does.
 fn named_file(section: Section<'_>, folder: &Folder) -> Option<PathBuf> {
     section.word("file").map(|name| folder.join(name))
 }
 
-/// A problem with that file as a whole, at the place that names it.
+/// Returns a problem with that file as a whole, at the place that names it.
 fn of_named_file(problem: Problem, section: Section<'_>, path: &Path) -> Problem {
     let problem = problem.at(section.origin_of("file"));
     if path.exists() {
@@ -201,7 +201,7 @@ fn warmup(scenario: Section<'_>) -> Result<Duration, Problem> {
         .help(format!("it must be below duration_s = {duration_s}")))
 }
 
-/// An animation begins within the run, and before it ends.
+/// Checks that an animation begins within the run, and before it ends.
 fn check_animation(animation: Section<'_>, duration_s: f64) -> Result<(), Problem> {
     let from_s = animation.get(keys::animation::FROM_S);
     let at_fault = |message: String, key| Problem::new(message).at(animation.origin_of(key));
@@ -218,7 +218,7 @@ fn check_animation(animation: Section<'_>, duration_s: f64) -> Result<(), Proble
     }
 }
 
-/// The node that `section.key` names.
+/// Returns the node that `section.key` names.
 fn node_named(section: &Section<'_>, key: Field<Word>, names: &Names) -> Result<NodeId, Problem> {
     let name = section.get(key);
     names.get(name).copied().ok_or_else(|| unknown_node(name, section.origin_of(key.key.name), names))

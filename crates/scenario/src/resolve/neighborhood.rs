@@ -68,7 +68,7 @@ fn chosen(
     wireless(section, "nodes", nodes, names).map(Some)
 }
 
-/// The wireless nodes that `key` names. One that a share did not draw has nothing to be observed.
+/// Returns the wireless nodes that `key` names. One that a share did not draw has nothing to be observed.
 fn wireless(
     section: &Section<'_>,
     key: &'static str,

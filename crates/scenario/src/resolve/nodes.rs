@@ -93,7 +93,7 @@ pub(super) fn resolve<'a>(
     Ok(Resolved { nodes: nodes.collect(), names, gateways })
 }
 
-/// The channels of a node, each once, if it says.
+/// Returns the channels of a node, each once, if it says.
 fn channels(section: &Section<'_>) -> Result<Option<Vec<Channel>>, Problem> {
     const MOST_RADIOS: usize = 16;
     let Some(given) = section.integers("channels") else { return Ok(None) };
@@ -165,7 +165,7 @@ fn listed<'a>(section: Section<'a>, default: Interface, number: usize) -> Result
     })
 }
 
-/// The nodes of `[nodes]`.
+/// Returns the nodes of `[nodes]`.
 fn generate<'a>(
     section: Section<'a>,
     interface: Interface,
@@ -278,7 +278,7 @@ fn check_count(scenario: Section<'_>, files: &Files) -> Result<(), Problem> {
         .help(format!("it has at most {}, which take some 3.5 GB of memory", keys::NODES)))
 }
 
-/// A layout needs its keys and no others.
+/// Checks that a layout has its keys and no others.
 fn require(section: &Section<'_>, layout: &str, used: &[&str]) -> Result<(), Problem> {
     let origin = section.origin_of("layout");
     if let Some(missing) = used.iter().find(|key| !section.has(key)) {
@@ -296,7 +296,7 @@ fn require(section: &Section<'_>, layout: &str, used: &[&str]) -> Result<(), Pro
     }
 }
 
-/// The path of a node through the waypoints of `[[node]]`.
+/// Returns the path of a node through the waypoints of `[[node]]`.
 pub(super) fn through(start: Position, waypoints: &[Section<'_>]) -> Result<Trajectory, Problem> {
     let mut orders: Vec<SetDest> = Vec::new();
     for section in waypoints {

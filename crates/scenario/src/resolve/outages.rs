@@ -7,7 +7,7 @@ use super::{Names, instant, instant_of, node_named, seconds};
 use hopline_core::Instant;
 use hopline_sim::spec::{Blocks, Interface, LinkSpec, NodeSpec, OutageSpec};
 
-/// All outages, one for each direction.
+/// Returns all outages, one for each direction.
 pub(super) fn resolve(
     scenario: Section<'_>,
     nodes: &[NodeSpec],
@@ -62,7 +62,7 @@ fn outage(
     Ok(OutageSpec { from, to, start, end, blocks })
 }
 
-/// It, and those like it until the run is over.
+/// Returns the outage, and its repetitions until the run is over.
 fn repeated(section: &Section<'_>, first: OutageSpec, run_ends: Instant) -> Result<Vec<OutageSpec>, Problem> {
     const MOST: u64 = 100_000;
     let Some(every) = seconds(section, "every_s") else { return Ok(vec![first]) };

@@ -27,8 +27,8 @@ fn unpaced(transport: &str) -> &str {
     if transport == "tcp-ap" { "tcp-newreno" } else { "tpa" }
 }
 
-/// The authors' values at the rate of the `scenario`'s radios, and what `[pacing]` puts over them. The key
-/// table bounds each of them.
+/// Returns the authors' values at the rate of the `scenario`'s radios, and what `[pacing]` puts over them.
+/// The key table bounds each of them.
 pub(super) fn resolve(scenario: Section<'_>) -> Result<Config, Problem> {
     let section = scenario.section("pacing");
     let mut config = Config::AUTHORS;

@@ -13,8 +13,8 @@ use hopline_sim::spec::{
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-/// All of them, in the order of the file; those of kind none are left out. Keys of other kinds are no error:
-/// kinds are what one varies.
+/// Returns all of them, in the order of the file; those of kind none are left out. Keys of other kinds are no
+/// error: kinds are what one varies.
 pub(super) fn resolve(
     scenario: Whole<'_>,
     nodes: &[NodeSpec],
@@ -82,7 +82,7 @@ fn is_between(link: &LinkSpec, [near, far]: [NodeId; 2]) -> bool {
     [[near, far], [far, near]].contains(&[link.a, link.b])
 }
 
-/// The ends of the link that a pair repairs.
+/// Returns the ends of the link that a pair repairs.
 fn ends(
     section: &Section<'_>,
     nodes: &[NodeSpec],

@@ -41,7 +41,7 @@ const RED_KEYS: &[&str] = &[
 const CODEL_KEYS: &[&str] = &["target_ms", "interval_ms", "packet_bytes"];
 const FQ_KEYS: &[&str] = &["flows", "quantum_bytes"];
 
-/// `preset` with what `section` puts over it.
+/// Returns `preset` with what `section` puts over it.
 pub(super) fn resolve(
     preset: QueueSpec,
     section: Section<'_>,
@@ -73,7 +73,7 @@ pub(super) fn resolve(
     Ok(config)
 }
 
-/// A number that its range has above zero.
+/// Returns a number with a range above zero.
 fn at_least_one(section: &Section<'_>, key: &str) -> Option<NonZeroU16> {
     NonZeroU16::new(section.narrow(key)?)
 }

@@ -65,7 +65,7 @@ impl Preset {
     }
 }
 
-/// The radio of all wireless nodes; `None` without `[radio]`.
+/// Returns the radio of all wireless nodes; `None` without `[radio]`.
 pub(super) fn resolve(
     scenario: Whole<'_>,
     nodes: &[NodeSpec],
@@ -118,14 +118,14 @@ pub(super) fn resolve(
     }))
 }
 
-/// The preset of `[radio]`, and what `[mac]` puts over its MAC.
+/// Returns the preset of `[radio]`, and what `[mac]` puts over its MAC.
 fn preset(scenario: Section<'_>) -> Result<Preset, Problem> {
     let mut preset = Preset::of(scenario.section("radio").get(keys::radio::PRESET));
     apply_mac(&mut preset.mac, scenario.section("mac"))?;
     Ok(preset)
 }
 
-/// The rate of data frames; `None` without `[radio]`.
+/// Returns the rate of data frames; `None` without `[radio]`.
 pub(super) fn data_rate(scenario: Section<'_>) -> Result<Option<Rate>, Problem> {
     match scenario.section("radio").is_given() {
         true => preset(scenario).map(|preset| Some(preset.mac.data_rate)),
@@ -309,7 +309,7 @@ fn apply_mac(config: &mut mac::Config, section: Section<'_>) -> Result<(), Probl
         .map_err(|e| Problem::new(format!("MAC parameters do not fit together: {e}")).at(place_of(&section)))
 }
 
-/// The first value that was given.
+/// Returns the first value that was given.
 fn place_of<'a>(section: &Section<'a>) -> &'a Origin {
     let given = section.keys().find(|key| section.has(key.name));
     given.map_or(section.origin, |key| section.origin_of(key.name))

@@ -12,8 +12,8 @@ use hopline_transport::tcp::{
     Feedback, InitialWindow, Offer, PolicerDetection, Variant, WindowLaw,
 };
 
-/// The configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of the
-/// `scenario`, then that of `flow`; TCP-DOOR from `[door]` of both.
+/// Returns the configuration of a flow over `transport`: preset, then what the transport is, then `[tcp]` of
+/// the `scenario`, then that of `flow`; TCP-DOOR from `[door]` of both.
 pub(super) fn resolve(transport: &str, whole: Whole<'_>, flow: Section<'_>) -> Result<Config, Problem> {
     let scenario = whole.scenario;
     let (general, own) = (scenario.section("tcp"), flow.section("tcp"));
@@ -63,7 +63,8 @@ const OF_BBR: &[&str] =
 const OF_BBR1: &[&str] = &["bbr_policer"];
 const OF_BBR3: &[&str] = &["bbr_loss_threshold", "bbr_beta", "bbr_headroom"];
 
-/// The congestion control algorithm. Names of transports that say neither CUBIC nor BBR mean RFC 5681, whatever the preset.
+/// Returns the congestion control algorithm. Names of transports that say neither CUBIC nor BBR mean RFC
+/// 5681, whatever the preset.
 fn law(
     transport: &str,
     preset: WindowLaw,

@@ -9,8 +9,8 @@ use hopline_sim::spec::FailureNotification;
 use hopline_transport::pacing::Pacing;
 use hopline_transport::tpa::{Config, Notification};
 
-/// The configuration of a flow over `transport`: what the transport is, then `[tpa]` of the `scenario`, then `own`
-/// (`flow.tpa`).
+/// Returns the configuration of a flow over `transport`: what the transport is, then `[tpa]` of the
+/// `scenario`, then `own` (`flow.tpa`).
 pub(super) fn resolve(transport: &str, scenario: Section<'_>, own: Section<'_>) -> Result<Config, Problem> {
     let general = scenario.section("tpa");
     let mut config = match transport {

@@ -7,7 +7,8 @@ use super::super::source::Problem;
 use super::{tcp, tpa, wide};
 use hopline_sim::spec::Transport;
 
-/// The transport of the flow that `section` describes, or, if that is the scenario itself, of flows made by a rule.
+/// Returns the transport of the flow that `section` describes, or, if that is the scenario itself, of flows
+/// made by a rule.
 pub(super) fn resolve(scenario: Whole<'_>, section: Section<'_>) -> Result<Transport, Problem> {
     let transport = named(*scenario, section);
     if transport == "tpa-wide" {
@@ -19,7 +20,7 @@ pub(super) fn resolve(scenario: Whole<'_>, section: Section<'_>) -> Result<Trans
     }
 }
 
-/// The name of that transport.
+/// Returns the name of that transport.
 pub(super) fn named<'a>(scenario: Section<'a>, section: Section<'a>) -> &'a str {
     section.word("transport").unwrap_or_else(|| scenario.get(keys::scenario::TRANSPORT))
 }

@@ -5,7 +5,8 @@ use super::super::source::Problem;
 use hopline_core::Duration;
 use hopline_transport::wide::Config;
 
-/// The configuration of a flow over TPA-wide: the defaults, then `[wide]` of the `scenario`, then `own` (`flow.wide`).
+/// Returns the configuration of a flow over TPA-wide: the defaults, then `[wide]` of the `scenario`, then
+/// `own` (`flow.wide`).
 pub(super) fn resolve(scenario: Section<'_>, own: Section<'_>) -> Result<Config, Problem> {
     let general = scenario.section("wide");
     let mut config = Config::DEFAULT;

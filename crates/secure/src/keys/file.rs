@@ -23,7 +23,7 @@ impl FileKind {
     }
 }
 
-/// The text of a file of `key`.
+/// Returns the text of a file of `key`.
 #[must_use]
 pub fn private_key_file(key: &PrivateKey) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(256));
@@ -108,7 +108,7 @@ pub(super) fn public_key(word: &str, at: usize) -> Result<PublicKey, Mistake> {
     key(digits, at + PUBLIC.len()).map(|bytes| PublicKey::new(*bytes))
 }
 
-/// The hexadecimal digits of `N` bytes, which stand at `at` of a text.
+/// Decodes the hexadecimal digits of `N` bytes, which stand at `at` of a text.
 fn key<const N: usize>(digits: &str, at: usize) -> Result<Zeroizing<[u8; N]>, Mistake> {
     let help = format!("a key is {} hexadecimal digits", 2 * N);
     let bad = digits.char_indices().find(|(_, c)| !c.is_ascii_hexdigit());
@@ -129,7 +129,7 @@ fn key<const N: usize>(digits: &str, at: usize) -> Result<Zeroizing<[u8; N]>, Mi
     Ok(bytes)
 }
 
-/// The only word of a text.
+/// Returns the only word of a text.
 fn only(text: &str, what: &str, right: &str) -> Result<Range<usize>, Mistake> {
     let mut all = words(text);
     match (all.next(), all.next()) {
@@ -141,14 +141,14 @@ fn only(text: &str, what: &str, right: &str) -> Result<Range<usize>, Mistake> {
     }
 }
 
-/// The words of all lines that are no comments.
+/// Returns the words of all lines that are no comments.
 fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     lines(text)
         .filter(|(_, line)| !line.trim_start().starts_with('#'))
         .flat_map(|(at, line)| words_of(at, line))
 }
 
-/// The words of a line that stands at `at` of a text.
+/// Returns the words of a line that stands at `at` of a text.
 pub(super) fn words_of(at: usize, line: &str) -> impl Iterator<Item = Range<usize>> {
     let mut end = 0;
     core::iter::from_fn(move || {
@@ -158,7 +158,7 @@ pub(super) fn words_of(at: usize, line: &str) -> impl Iterator<Item = Range<usiz
     })
 }
 
-/// The lines of a text and where they begin; a byte order mark is not in the first.
+/// Returns the lines of a text and where they begin; a byte order mark is not in the first.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let mut next = mark;

@@ -34,7 +34,7 @@ impl Mistake {
         Self { quote: Quote::Hidden, ..self }
     }
 
-    /// Line and column in `text`, both from 1; the column counts characters.
+    /// Returns the line and column in `text`, both from 1; the column counts characters.
     #[must_use]
     pub fn line_column(&self, text: &str) -> (usize, usize) {
         let end = (0..=self.span.start.min(text.len())).rev().find(|at| text.is_char_boundary(*at));

@@ -46,13 +46,13 @@ pub struct PreSharedKey([u8; KEY_LEN]);
 pub struct Fingerprint([u8; 16]);
 
 impl PrivateKey {
-    /// A new key.
+    /// Creates a new key.
     #[must_use]
     pub fn generate(seed: &Seed) -> Self {
         Self(Entropy::new(seed).bytes())
     }
 
-    /// The key of these bytes.
+    /// Creates the key of these bytes.
     #[must_use]
     pub const fn new(bytes: [u8; KEY_LEN]) -> Self {
         Self(bytes)
@@ -70,7 +70,7 @@ impl PrivateKey {
 }
 
 impl PublicKey {
-    /// The key of these bytes.
+    /// Creates the key of these bytes.
     #[must_use]
     pub const fn new(bytes: [u8; KEY_LEN]) -> Self {
         Self(bytes)
@@ -90,7 +90,7 @@ impl PublicKey {
 }
 
 impl PreSharedKey {
-    /// The key of these bytes.
+    /// Creates the key of these bytes.
     #[must_use]
     pub const fn new(bytes: [u8; KEY_LEN]) -> Self {
         Self(bytes)
@@ -156,7 +156,7 @@ impl fmt::Debug for PublicKey {
 impl FromStr for PublicKey {
     type Err = Mistake;
 
-    /// `public:` and 64 hexadecimal digits.
+    /// Parses `public:` and 64 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self, Mistake> {
         file::public_key(text, 0)
     }

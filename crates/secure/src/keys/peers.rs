@@ -27,7 +27,7 @@ pub struct Name(String);
 pub struct UnusableName;
 
 impl Name {
-    /// The name as it is written.
+    /// Returns the name as it is written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -100,7 +100,7 @@ impl KnownPeers {
         if mistakes.is_empty() { Ok(known) } else { Err(mistakes) }
     }
 
-    /// The line that makes `key` known by `name`.
+    /// Returns the line that makes `key` known by `name`.
     #[must_use]
     pub fn line(name: &Name, key: &PublicKey) -> String {
         format!("{name} {key}\n")
@@ -168,7 +168,7 @@ fn named(span: Range<usize>, text: &str) -> Result<Name, Mistake> {
         .map_err(|error: UnusableName| Mistake::new(span, "this is no name", error.to_string()).hidden())
 }
 
-/// A line of one word.
+/// Returns the mistake of a line of one word.
 fn keyless(word: Range<usize>, text: &str) -> Mistake {
     const RIGHT: &str = "a name, a space, and a public key: `public:` and 64 hexadecimal digits";
     let what = if text[word.clone()].contains(':') {

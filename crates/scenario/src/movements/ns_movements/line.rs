@@ -55,7 +55,7 @@ pub(super) fn parse(line: &str) -> Result<Statement, Flaw> {
     Ok(statement)
 }
 
-/// `set X_ value`, after the node.
+/// Parses `set X_ value`, after the node.
 fn placement(words: &mut Words<'_>, node: NodeRef) -> Result<Statement, Flaw> {
     let verb = words.word("`set`")?;
     match verb.text {
@@ -73,7 +73,7 @@ fn placement(words: &mut Words<'_>, node: NodeRef) -> Result<Statement, Flaw> {
     Ok(Statement::Place(node, axis, words.number(quantity)?))
 }
 
-/// `t "…"`, after `at`.
+/// Parses `t "…"`, after `at`.
 fn scheduled(words: &mut Words<'_>) -> Result<Statement, Flaw> {
     let at = words.instant()?;
     let mut inner = words.quoted()?;
@@ -98,7 +98,7 @@ fn scheduled(words: &mut Words<'_>) -> Result<Statement, Flaw> {
     Ok(statement)
 }
 
-/// `a b hops`, after `set-dist`: checked and forgotten.
+/// Parses `a b hops`, after `set-dist`: checked and forgotten.
 fn distance(words: &mut Words<'_>) -> Result<Statement, Flaw> {
     for quantity in [Quantity::Node, Quantity::Node, Quantity::Hops] {
         words.number(quantity)?;
@@ -150,7 +150,7 @@ impl<'a> Words<'a> {
         self.at..self.at + self.rest().chars().next().map_or(0, char::len_utf8)
     }
 
-    /// The next word; `expected` says what it should be if there is none.
+    /// Returns the next word; `expected` says what it should be if there is none.
     fn word(&mut self, expected: &str) -> Result<Word<'a>, Flaw> {
         self.at_end();
         let rest = self.rest();
@@ -199,7 +199,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The words between quotes.
+    /// Returns the words between quotes.
     fn quoted(&mut self) -> Result<Self, Flaw> {
         self.at_end();
         let help = format!("expected {MOVE}");
@@ -222,7 +222,7 @@ impl<'a> Words<'a> {
         Err(Flaw::new(more, "the statement is over before this", "remove it, or put it on a line of its own"))
     }
 
-    /// The end of a statement outside quotes, where Tcl allows `;` and after it a comment.
+    /// Checks the end of a statement outside quotes, where Tcl allows `;` and after it a comment.
     fn finish_line(&mut self) -> Result<(), Flaw> {
         if !self.at_end() && self.rest().starts_with(';') {
             self.at += 1;

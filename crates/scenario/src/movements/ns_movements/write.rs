@@ -5,8 +5,9 @@ use core::fmt::Write as _;
 use hopline_core::Instant;
 use hopline_radio::mobility::Trajectory;
 
-/// The movement file of `paths`, one per node from node 0: what ns-2 and [`Movements::parse`](super::Movements::parse)
-/// read. Positions and speeds are written with all their digits, times in whole nanoseconds.
+/// Returns the movement file of `paths`, one per node from node 0: what ns-2 and
+/// [`Movements::parse`](super::Movements::parse) read. Positions and speeds are written with all their
+/// digits, times in whole nanoseconds.
 ///
 /// ns-2 itself refuses coordinates that are not greater than 0.
 #[must_use]

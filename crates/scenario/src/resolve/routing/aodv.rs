@@ -44,7 +44,7 @@ fn apply_sensing(config: &mut Config, section: Section<'_>) -> Result<(), Proble
     Ok(())
 }
 
-/// HELLO messages as the preset and the keys have them.
+/// Returns HELLO messages as the preset and the keys have them.
 fn hello(of_preset: Option<&Hello>, section: Section<'_>) -> Result<Hello, Problem> {
     let interval = seconds(&section, "hello_interval_s");
     let mut hello = match of_preset {
