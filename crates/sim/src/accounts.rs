@@ -26,7 +26,7 @@ impl<T: Tracer> Engine<T> {
         );
     }
 
-    /// Number of packets that all parts of the network have. A copy counts as one.
+    /// Returns the number of packets that all parts of the network have. A copy counts as one.
     fn held_by_parts(&self) -> usize {
         let of_nodes = self.nodes.iter().map(|node| {
             let agent = node.agent.as_ref().map_or(0, |agent| agent.machine.held());

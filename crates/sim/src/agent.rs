@@ -28,7 +28,7 @@ impl<T: Tracer> Engine<T> {
         self.drive_agent(node);
     }
 
-    /// A routing message arrived from a neighbour. The caller's hold on it ends.
+    /// Handles a routing message from a neighbour. The caller's hold on it ends.
     pub(crate) fn receive_routing(&mut self, node: NodeId, handle: Handle, from: NodeId) {
         let now = self.kernel.now;
         let Some(packet) = self.unpack(handle) else { return };
@@ -46,14 +46,15 @@ impl<T: Tracer> Engine<T> {
         self.drive_agent(node);
     }
 
-    /// A radio of `node` received a packet from a neighbour.
+    /// Records that a radio of `node` received a packet from a neighbour.
     pub(crate) fn tell_agent_of_neighbour(&mut self, node: NodeId, neighbour: NodeId) {
         if let Some(agent) = self.nodes[node.index()].agent.as_deref_mut() {
             agent.machine.heard(self.kernel.now, neighbour.ipv4());
         }
     }
 
-    /// The radio of `node`, which listens to its neighbours, decoded a packet from one of them to another.
+    /// Records that the radio of `node`, which listens to its neighbours, decoded a packet from one of them
+    /// to another.
     pub(crate) fn overhear(&mut self, node: NodeId, handle: Handle, from: NodeId, to: NodeId) {
         let now = self.kernel.now;
         let Packet { ip, body: Body::Routing { message, .. }, .. } = self.kernel.packets.get(handle) else {
@@ -69,7 +70,8 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// The MAC gave up on a packet for `neighbour`; the agent is to be drained. The caller's hold on it ends.
+    /// Records that the MAC gave up on a packet for `neighbour`; the agent is to be drained. The caller's
+    /// hold on it ends.
     pub(crate) fn agent_link_failed(&mut self, node: NodeId, handle: Handle, neighbour: Ipv4Addr) {
         let now = self.kernel.now;
         let message = self.unpack(handle);
@@ -98,7 +100,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// A routing agent's wake-up is due.
+    /// Handles the wake-up of a routing agent.
     pub(crate) fn wake_agent(&mut self, node: NodeId) {
         let now = self.kernel.now;
         let Some(agent) = &mut self.nodes[node.index()].agent else { return };
@@ -205,7 +207,8 @@ impl<T: Tracer> Engine<T> {
         self.send_to(node, handle, next_hop, Class::Data);
     }
 
-    /// The routing packet behind `handle`, with a hold on what it carries; `None` if it is of another kind.
+    /// Returns the routing packet behind `handle`, with a hold on what it carries; `None` if it is of another
+    /// kind.
     fn unpack(&mut self, handle: Handle) -> Option<router::Packet<Handle>> {
         let Packet { ip, body: Body::Routing { message, carried }, .. } = self.kernel.packets.get(handle)
         else {

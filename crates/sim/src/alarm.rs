@@ -14,7 +14,8 @@ pub(crate) struct Alarm {
 impl Alarm {
     pub(crate) const OFF: Self = Self { at: Instant::FAR_FUTURE };
 
-    /// The machine wants to be woken at `at`; `event` wakes it, unless one does so by then. What is overdue is due `now`.
+    /// Sets the wake-up of the state machine to `at`; `event` wakes it, unless one does so by then. An
+    /// overdue wake-up is due `now`.
     pub(crate) fn set(
         &mut self,
         now: Instant,
@@ -28,7 +29,7 @@ impl Alarm {
         }
     }
 
-    /// An event of this alarm is due `now`: whether it is the one that counts.
+    /// Handles an event of this alarm that is due `now`. Returns whether it is the one that counts.
     pub(crate) fn rings(&mut self, now: Instant) -> bool {
         let rings = self.at == now;
         if rings {

@@ -23,8 +23,8 @@ pub(crate) use role::{Role, role};
 use std::net::Ipv4Addr;
 
 impl<T: Tracer> Engine<T> {
-    /// A packet goes into the tunnel to the mobile host that it is for, from its home agent. The caller's
-    /// hold on it passes on.
+    /// Sends a packet from its home agent into the tunnel to its mobile host. The caller's hold on it passes
+    /// on.
     pub(crate) fn intercept(&mut self, node: NodeId, mut handle: Handle) {
         // RFC 2003 §3.1: entering a tunnel is a hop.
         if handle.ttl <= 1 {
@@ -40,7 +40,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// A packet for a group goes to its members: once over each interface that leads to some of them. The
+    /// Sends a packet for a group to its members: once to each next hop that leads to some of them. The
     /// caller's hold on it ends.
     pub(crate) fn multicast(&mut self, node: NodeId, handle: Handle) {
         let Header { src, dst: group, .. } = self.kernel.packets.get(handle).ip;
@@ -57,7 +57,8 @@ impl<T: Tracer> Engine<T> {
         self.let_go(node, handle, DropReason::NoRoute);
     }
 
-    /// A packet within another has come to the end of its tunnel. The caller's hold on the outer one stays.
+    /// Handles a packet within another that has come to the end of its tunnel. The caller's hold on the outer
+    /// one stays.
     pub(crate) fn decapsulate(&mut self, node: NodeId, outer: Handle) {
         let Some(inner) = self.kernel.packets.get(outer).carried() else { return };
         self.kernel.packets.retain(inner);
@@ -94,7 +95,7 @@ impl<T: Tracer> Engine<T> {
         self.drive_cells(node);
     }
 
-    /// A packet of a flow has come to the node that it is for, over the radio of `from`.
+    /// Records that a packet of a flow has come to the node that it is for, over the radio of `from`.
     pub(crate) fn note_received(&mut self, node: NodeId, from: NodeId, packet: PacketId) {
         let now = self.kernel.now;
         if let Some(host) = self.nodes[node.index()].role_mut().and_then(|role| role.mobile.as_mut()) {
@@ -109,7 +110,7 @@ impl<T: Tracer> Engine<T> {
         !matches!(body, Body::Handoff(_)) && host.is_some_and(|host| host.ignores(from))
     }
 
-    /// The role of a node is due.
+    /// Handles the wake-up of a node's role.
     pub(crate) fn wake_cells(&mut self, node: NodeId) {
         let now = self.kernel.now;
         if let Some(role) = self.nodes[node.index()].role_mut()
@@ -180,7 +181,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// Over the last hop.
+    /// Sends a packet on over the last hop.
     fn send_on(&mut self, node: NodeId, mut handle: Handle) {
         if handle.ttl <= 1 {
             return self.drop_packet(node, handle, DropReason::Ttl);
@@ -218,7 +219,8 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// Mobile hosts and stations speak to each other directly.
+    /// Returns whether the packet goes over the radio: mobile hosts and stations speak to each other
+    /// directly.
     fn is_over_the_radio(&self, node: NodeId, to: Ipv4Addr) -> bool {
         let is_mobile =
             |node: NodeId| self.nodes[node.index()].role().is_some_and(|role| role.mobile.is_some());

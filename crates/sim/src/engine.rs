@@ -79,7 +79,7 @@ impl<T: Tracer> Engine<T> {
         world
     }
 
-    /// The current virtual time.
+    /// Returns the current virtual time.
     pub(crate) const fn now(&self) -> Instant {
         self.kernel.now
     }
@@ -89,13 +89,13 @@ impl<T: Tracer> Engine<T> {
         self.kernel.events
     }
 
-    /// Packets that exist now: queued, in service, in the air, on a wire, or waiting for a route. Copies of one packet
-    /// count once.
+    /// Returns the number of packets that exist now: queued, in service, in the air, on a wire, or waiting
+    /// for a route. Copies of one packet count once.
     pub(crate) fn packets(&self) -> usize {
         self.kernel.packets.live()
     }
 
-    /// Failure of a user-defined algorithm, at which the run has ended.
+    /// Returns the failure of a user-defined algorithm, at which the run has ended.
     pub(crate) fn failure(&self) -> Option<&Failure> {
         self.kernel.failure.as_deref()
     }
@@ -200,7 +200,7 @@ impl<T: Tracer> Engine<T> {
         held
     }
 
-    /// Everything that is counted is counted anew.
+    /// Ends the warm-up: all counters restart.
     fn warmed_up(&mut self) {
         let now = self.kernel.now;
         self.flows.restart(now, &self.held());
@@ -298,7 +298,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// A transmission ends at its receivers from number `next` on, one after the other as long as nothing
+    /// Ends a transmission at its receivers from number `next` on, one after the other as long as nothing
     /// else happens in between.
     fn flight_lands(&mut self, flight: u32, mut next: u32) {
         loop {
@@ -322,7 +322,7 @@ impl<T: Tracer> Engine<T> {
         self.kernel.schedule(self.kernel.now + SAMPLE_INTERVAL, Event::Sample);
     }
 
-    /// The air, and what it is handed.
+    /// Returns the medium and the kernel, which its calls need.
     pub(crate) fn air(&mut self) -> (&mut Air, &mut Kernel<T>) {
         (
             self.air.as_mut().expect("only radios ask for air, and a world with radios has it"),

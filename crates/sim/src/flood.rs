@@ -27,7 +27,7 @@ impl NoticeFlood {
 }
 
 impl<T: Tracer> Engine<T> {
-    /// The next notice of a hostile node is due.
+    /// Sends the next notice of a hostile node.
     pub(crate) fn flood_notice(&mut self, flood: u32) {
         let first_free = self.nodes.len() as u32;
         let NoticeFlood { spec, sent } = &mut self.floods[flood as usize];
@@ -46,7 +46,7 @@ impl<T: Tracer> Engine<T> {
     }
 }
 
-/// Source address and sufferer of the next notice.
+/// Returns the source address and the sufferer of the next notice.
 fn lies(spec: NoticeFloodSpec, made_up: Ipv4Addr) -> (Ipv4Addr, About) {
     match spec.forge {
         Forge::Nothing => (spec.node.ipv4(), About::Sender),

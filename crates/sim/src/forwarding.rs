@@ -99,7 +99,7 @@ impl Forwarding {
         }
     }
 
-    /// A mobile host turns to a station, or has none.
+    /// Records that a mobile host turns to a station, or has none.
     pub(crate) fn attach(&mut self, mobile: NodeId, to: Option<NodeId>) {
         if let Way::Mobile { station, .. } = &mut self.tables[mobile.index()].way {
             *station = to;
@@ -111,12 +111,12 @@ impl Forwarding {
         matches!(self.tables[host.index()].way, Way::Mobile { home, .. } if home == node)
     }
 
-    /// A node joins a multicast group.
+    /// Records that a node joins a multicast group.
     pub(crate) fn join(&mut self, node: NodeId, group: Ipv4Addr) {
         self.groups.entry(group).or_default().insert(node);
     }
 
-    /// A node leaves a multicast group.
+    /// Records that a node leaves a multicast group.
     pub(crate) fn leave(&mut self, node: NodeId, group: Ipv4Addr) {
         if let Some(members) = self.groups.get_mut(&group) {
             members.remove(&node);
@@ -142,7 +142,7 @@ impl Forwarding {
         by_here.filter_map(|member| self.routes.next_hop(node, member)).collect()
     }
 
-    /// The node that has an address.
+    /// Returns the node that has an address.
     pub(crate) fn owner(&self, address: Ipv4Addr) -> Option<NodeId> {
         self.directory.owner(address)
     }
@@ -167,7 +167,8 @@ impl Forwarding {
         }
     }
 
-    /// The node to which the agent at `node` is to bring what is for `address`; `None` if that is no matter of an agent's.
+    /// Returns the node to which the agent at `node` is to bring packets for `address`; `None` if no agent
+    /// routes them.
     pub(crate) fn destination(&self, node: NodeId, address: Ipv4Addr) -> Option<Ipv4Addr> {
         match self.next(node, address) {
             Hop::Agent { destination } => Some(destination),

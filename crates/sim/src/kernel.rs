@@ -78,7 +78,7 @@ impl<T: Tracer> Kernel<T> {
         self.failure.get_or_insert_with(|| Box::new(Failure { culprit, at, reason }));
     }
 
-    /// `event` is due at `at`.
+    /// Schedules `event` for `at`.
     pub(crate) fn schedule(&mut self, at: Instant, event: Event) {
         self.scheduler.schedule(at, event);
     }
@@ -101,7 +101,7 @@ impl<T: Tracer> Kernel<T> {
         }
     }
 
-    /// A packet that is made now, of which `len_bytes` are its own headers and data.
+    /// Creates a packet that is made now, of which `len_bytes` are its own headers and data.
     pub(crate) fn made(&self, ip: Header, body: Body, len_bytes: u32, account: Account) -> Packet {
         let len_bytes = len_bytes + self.extra_header_bytes;
         let (made, role) = (self.now, Role::Sent);
@@ -123,8 +123,8 @@ impl<T: Tracer> Kernel<T> {
         self.packets.release(handle);
     }
 
-    /// The caller needs a packet no longer. If that was the last copy and it has not arrived, it is dropped at `place` of
-    /// `node`. The fingerprint has observed the cause already.
+    /// Releases the caller's hold on a packet. If that was the last copy and it has not arrived, it is
+    /// dropped at `place` of `node`. The fingerprint has observed the cause already.
     pub(crate) fn let_go(&mut self, place: Place, node: NodeId, handle: Handle, reason: DropReason) {
         if self.packets.is_lost_without(handle) {
             self.note(node, |packets| TraceEvent::Dropped { packet: packets.view(handle), reason, place });
@@ -134,7 +134,7 @@ impl<T: Tracer> Kernel<T> {
         self.packets.release(handle);
     }
 
-    /// A queue of `node` had `before` packets, and has `after`.
+    /// Records that a queue of `node` had `before` packets, and has `after`.
     pub(crate) fn note_waiting(&mut self, node: NodeId, before: usize, after: usize) {
         self.ledger[node.index()].queues.change(self.now, before, after);
         if before != after {

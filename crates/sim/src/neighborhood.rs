@@ -114,12 +114,12 @@ impl InPath for Neighborhood {
 }
 
 impl Node {
-    /// Its Neighborhood RED.
+    /// Returns its Neighborhood RED.
     pub(crate) fn neighborhood(&self) -> Option<&Neighborhood> {
         self.path.iter().find_map(|seat| seat.machine.neighborhood())
     }
 
-    /// The same.
+    /// Returns the same, mutably.
     pub(crate) fn neighborhood_mut(&mut self) -> Option<&mut Neighborhood> {
         self.path.iter_mut().find_map(|seat| seat.machine.neighborhood_mut())
     }
@@ -154,7 +154,7 @@ impl<T: Tracer> Engine<T> {
         self.deliveries[node.index()].sent(self.kernel.packets.get(handle).serial, to);
     }
 
-    /// A notice was received or overheard at `node`.
+    /// Records that a notice was received or overheard at `node`.
     pub(crate) fn notice_heard(&mut self, node: NodeId, handle: Handle, from: NodeId) {
         if self.nodes[node.index()].neighborhood().is_some() {
             let serial = self.kernel.packets.get(handle).serial;
@@ -163,7 +163,7 @@ impl<T: Tracer> Engine<T> {
     }
 }
 
-/// A notice to be sent under the address `source`.
+/// Returns the packet of a notice to be sent under the address `source`.
 pub(crate) fn notice(source: Ipv4Addr, Outgoing { to, notice }: Outgoing) -> Sending {
     let next_hop = match to {
         To::Neighbour(neighbour) => neighbour,

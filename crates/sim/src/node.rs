@@ -71,18 +71,18 @@ impl Node {
         self.role.as_deref_mut()
     }
 
-    /// The log of a mobile host.
+    /// Returns the log of a mobile host.
     pub(crate) fn handoff_log(&mut self) -> Option<&mut HandoffLog> {
         self.role_mut()?.mobile.as_mut().map(|host| &mut host.log)
     }
 
-    /// The identification of the next packet that it makes: never zero, which stands for none.
+    /// Returns the identification of the next packet that it makes: never zero, which stands for none.
     pub(crate) fn next_id(&mut self) -> u16 {
         self.last_id = self.last_id.checked_add(1).unwrap_or(1);
         self.last_id
     }
 
-    /// The interface that `is` says.
+    /// Returns the interface that `is` says.
     pub(crate) fn port(&self, is: impl Fn(&Interface) -> bool) -> Option<Port> {
         let at = self.interfaces.iter().position(is)?;
         Some(Port { link: LinkId(at as u32), interface: self.interfaces[at] })
@@ -90,7 +90,7 @@ impl Node {
 }
 
 impl Agent {
-    /// The agent of `node`, if those of `spec` with a radio have one.
+    /// Returns the agent of `node`, if those of `spec` with a radio have one.
     fn of(spec: &Spec, node: NodeId, run: u64) -> Option<Box<Self>> {
         let (address, stream) = (node.ipv4(), || Stream::new(spec.seed, run, node, Purpose::Routing));
         let machine = match &spec.routing {
@@ -103,7 +103,7 @@ impl Agent {
     }
 }
 
-/// All nodes of `spec`. `seats`: what stands in the path of a node.
+/// Returns all nodes of `spec`. `seats`: the middleboxes of a node.
 pub(crate) fn nodes(spec: &Spec, run: u64, seats: impl Fn(NodeId) -> Vec<Seat>) -> Vec<Node> {
     let mut stations = (0..).map(StationId);
     let node = |(id, of): (NodeId, &NodeSpec)| Node {

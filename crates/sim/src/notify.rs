@@ -84,9 +84,9 @@ impl Notifier {
 }
 
 impl<T: Tracer> Engine<T> {
-    /// The agent of `node` has no route to `destination` any more. Its ends are notified once the agent is
-    /// drained, each time. An end that had nothing in flight at the first notification has ignored it, and
-    /// one that has acted on it does nothing.
+    /// Records that the agent of `node` has no route to `destination` any more. Its ends are notified once
+    /// the agent is drained, each time. An end that had nothing in flight at the first notification has
+    /// ignored it, and one that has acted on it does nothing.
     pub(crate) fn note_broken_route(&mut self, node: NodeId, destination: Ipv4Addr) {
         if let Some(notifier) = &mut self.notifier {
             let bulletin = &mut notifier.nodes[node.index()];
@@ -97,7 +97,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// The agent of `node` has just been drained: tells the ends here what has changed.
+    /// Notifies the ends at `node` about changes of routes, after its agent has been drained.
     #[inline]
     pub(crate) fn tell_of_routes(&mut self, node: NodeId) {
         if self.notifier.is_some() {
@@ -144,7 +144,8 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// `node` cannot pass on a packet that it still holds, and no routing agent is to blame: tells the packet's source.
+    /// Reports to a packet's source that `node`, which still holds the packet, cannot pass it on, and no
+    /// routing agent is to blame.
     pub(crate) fn report_unreachable(&mut self, node: NodeId, handle: Handle, reason: Reason) {
         if self.notifier.is_none() {
             return;
@@ -175,7 +176,7 @@ impl<T: Tracer> Engine<T> {
         self.originate(node, packet);
     }
 
-    /// `node` receives a report that a packet it sent did not arrive: its end that sent it is notified (RFC
+    /// Handles a report to `node` that a packet it sent did not arrive: its end that sent it is notified (RFC
     /// 1122 §4.2.3.9).
     pub(crate) fn receive_report(&mut self, node: NodeId, report: &Unreachable) {
         let Some(ports) = report.ports() else { return };

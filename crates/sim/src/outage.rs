@@ -37,7 +37,7 @@ impl Schedule {
     }
 }
 
-/// The outages of `spec` that last from its start to its end: they are part of its topology.
+/// Returns the outages of `spec` that last from its start to its end: they are part of its topology.
 pub(crate) fn permanent(spec: &Spec) -> impl Iterator<Item = &OutageSpec> {
     let end = Instant::ZERO + spec.duration;
     spec.outages.iter().filter(move |o| o.start == Instant::ZERO && o.end >= end)

@@ -75,7 +75,7 @@ impl<T: Tracer> Engine<T> {
         self.egress.pop_front()
     }
 
-    /// A packet from outside has come to the node that it is for. The caller's hold on it stays.
+    /// Handles a packet from outside that has come to the node that it is for. The caller's hold on it stays.
     pub(crate) fn leave(&mut self, node: NodeId, handle: Handle) {
         let refused = if self.nodes[node.index()].port(is_tap).is_none() {
             Some(DropReason::NoRoute)

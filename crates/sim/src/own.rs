@@ -85,7 +85,8 @@ impl fmt::Debug for Machines {
 }
 
 impl Machines {
-    /// The same where threads that make runs do so within `around`: an interpreter sets a thread up once, not at every call.
+    /// Returns the same where threads that make runs do so within `around`: an interpreter sets a thread up
+    /// once, not at every call.
     #[must_use]
     pub fn within(mut self, around: impl Fn(&mut (dyn FnMut() + Send)) + Send + Sync + 'static) -> Self {
         self.around = Some(Arc::new(around));
@@ -113,7 +114,7 @@ impl Machines {
         self
     }
 
-    /// The same with a queue discipline, as [`with_law`](Self::with_law).
+    /// Returns the same with a queue discipline, as [`with_law`](Self::with_law).
     #[must_use]
     pub fn with_discipline(
         mut self,
@@ -125,7 +126,7 @@ impl Machines {
         self
     }
 
-    /// These and `others`, which take the place of those of the same name.
+    /// Returns these and `others`, which take the place of those of the same name.
     #[must_use]
     pub fn and(mut self, others: Self) -> Self {
         self.around = others.around.or(self.around);
@@ -144,7 +145,7 @@ impl Machines {
         position(&self.laws, name).map(OwnLawId)
     }
 
-    /// The number of the discipline of this name.
+    /// Returns the number of the discipline of this name.
     #[must_use]
     pub fn discipline(&self, name: &str) -> Option<OwnDisciplineId> {
         position(&self.disciplines, name).map(OwnDisciplineId)
@@ -270,7 +271,8 @@ pub enum Culprit {
 }
 
 impl Failure {
-    /// The whole story, for people: which machine, where, when, and all that it says. `spec`: what was simulated.
+    /// Returns the whole story, for people: which machine, where, when, and all that it says. `spec`: what
+    /// was simulated.
     #[must_use]
     pub fn text(&self, spec: &Spec) -> String {
         let node = |node: NodeId| spec.nodes.get(node.index()).map_or("?", |node| &node.name);

@@ -82,7 +82,7 @@ pub enum Account {
 }
 
 impl Account {
-    /// The flow, if it is one's.
+    /// Returns the flow, if it is one's.
     #[must_use]
     pub const fn flow(self) -> Option<FlowId> {
         match self {
@@ -141,7 +141,7 @@ pub enum LinkFrame {
 }
 
 impl LinkFrame {
-    /// The packets in it.
+    /// Returns the packets in it.
     pub fn packets(&self) -> impl Iterator<Item = &Carried> {
         let (arq, opaque) = match self {
             Self::Arq(frame) => (Some(frame.packets()), None),
@@ -161,7 +161,7 @@ impl Packet {
         !matches!(self.account, Account::Control) || self.carried().is_some()
     }
 
-    /// The packet within.
+    /// Returns the packet within.
     pub(crate) fn carried(&self) -> Option<Handle> {
         match self.body {
             Body::Routing { carried: Some(Carried(inner)), .. } | Body::Tunnel(Carried(inner)) => Some(inner),
@@ -170,7 +170,7 @@ impl Packet {
         }
     }
 
-    /// All packets that it holds: [`Packet::carried`], or those of a frame.
+    /// Returns all packets that it holds: [`Packet::carried`], or those of a frame.
     pub(crate) fn within(&self) -> Vec<Handle> {
         match &self.body {
             Body::Link(frame) => frame.packets().map(|&Carried(inner)| inner).collect(),
@@ -182,7 +182,7 @@ impl Packet {
 /// Hops a packet may take (RFC 1700: 64).
 const DEFAULT_TTL: u8 = 64;
 
-/// A header with the default hop limit.
+/// Creates a header with the default hop limit.
 pub(crate) fn header(src: Ipv4Addr, dst: Ipv4Addr, protocol: Protocol) -> Header {
     Header { src, dst, ttl: DEFAULT_TTL, protocol, ecn: Ecn::NotCapable, id: 0 }
 }
@@ -254,8 +254,9 @@ impl Slab {
         Handle { id, ttl, mark: Mark::None }
     }
 
-    /// The same packet, with its number, and another body of the same length. The caller's hold is on the new
-    /// one; any other holder of the old one, such as a MAC that waits for an acknowledgment, sees no change.
+    /// Returns the same packet, with its number, and another body of the same length. The caller's hold is on
+    /// the new one; any other holder of the old one, such as a MAC that waits for an acknowledgment, sees no
+    /// change.
     pub(crate) fn rewrite(&mut self, handle: Handle, body: Body) -> Handle {
         let packet = Packet { body, ..self.get(handle).clone() };
         let arrival = self.arrive(handle);
@@ -280,7 +281,7 @@ impl Slab {
         PacketView { packet, ttl: handle.ttl, ecn: self.ecn(handle), carried }
     }
 
-    /// The ECN field as the IP header would have it here.
+    /// Returns the ECN field as the IP header would have it here.
     pub(crate) fn ecn(&self, handle: Handle) -> Ecn {
         match handle.mark {
             Mark::None => self.get(handle).ip.ecn,
@@ -288,12 +289,12 @@ impl Slab {
         }
     }
 
-    /// One more holder.
+    /// Adds a holder.
     pub(crate) fn retain(&mut self, handle: Handle) {
         self.slots[handle.id as usize].holders += 1;
     }
 
-    /// One holder less; the last one frees the slot, and releases the packets within.
+    /// Removes a holder; the last one frees the slot, and releases the packets within.
     pub(crate) fn release(&mut self, handle: Handle) {
         let slot = &mut self.slots[handle.id as usize];
         debug_assert!(slot.holders > 0, "packet {} released too often", handle.id);
@@ -320,7 +321,7 @@ impl Slab {
         slot.holders == 1 && (slot.is_untold() || within.any(|inner| self.is_lost_without(inner)))
     }
 
-    /// A copy is dropped, for a reason that is counted. So is what it carries.
+    /// Records that a copy is dropped, for a reason that is counted, with the packets within.
     pub(crate) fn note_dropped(&mut self, handle: Handle) {
         let slot = &mut self.slots[handle.id as usize];
         slot.fate = Fate::Dropped;
@@ -329,7 +330,7 @@ impl Slab {
         }
     }
 
-    /// A copy has reached the node it is for.
+    /// Records that a copy has reached the node it is for.
     pub(crate) fn arrive(&mut self, handle: Handle) -> Arrival {
         core::mem::replace(&mut self.slots[handle.id as usize].arrival, Arrival::Again)
     }
@@ -340,17 +341,18 @@ impl Slab {
         self.slots.iter().filter(held).map(|slot| &slot.packet)
     }
 
-    /// Number of holds on all packets.
+    /// Returns the number of holds on all packets.
     pub(crate) fn holders(&self) -> usize {
         self.slots.iter().map(|slot| slot.holders as usize).sum()
     }
 
-    /// Number of holds that packets have on packets within them.
+    /// Returns the number of holds that packets have on packets within them.
     pub(crate) fn within_packets(&self) -> usize {
         self.slots.iter().filter(|slot| slot.holders > 0).map(|slot| slot.packet.within().len()).sum()
     }
 
-    /// Number of packets of flows that are gone and have neither arrived nor been dropped for a reason that is counted.
+    /// Returns the number of packets of flows that are gone and have neither arrived nor been dropped for a
+    /// reason that is counted.
     pub(crate) fn untold(&self) -> u64 {
         self.untold
     }

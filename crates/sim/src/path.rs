@@ -53,7 +53,7 @@ impl<T: Tracer> Engine<T> {
         state.alarm.set(now, wanted, &mut self.kernel.scheduler, event);
     }
 
-    /// A middlebox is due.
+    /// Handles the wake-up of a middlebox.
     pub(crate) fn wake_seat(&mut self, node: NodeId, seat: u32) {
         let now = self.kernel.now;
         let state = &mut self.nodes[node.index()].path[seat as usize];
@@ -110,7 +110,7 @@ impl<T: Tracer> Engine<T> {
         self.kernel.packets.release(handle);
     }
 
-    /// A packet goes no further, and is not lost. The caller's hold on it ends.
+    /// Absorbs a packet: it goes no further, and is not lost. The caller's hold on it ends.
     fn absorb(&mut self, handle: Handle) {
         let arrival = self.kernel.packets.arrive(handle);
         let packet = self.kernel.packets.get(handle);

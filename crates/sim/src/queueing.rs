@@ -61,7 +61,7 @@ impl Waiting for (Handle, Class) {
 }
 
 impl Told {
-    /// This packet was marked.
+    /// Creates the record of a marked packet.
     pub(crate) fn of_mark(handle: Handle) -> Self {
         Self { marked: Some(handle), dropped: Vec::new() }
     }
@@ -145,7 +145,7 @@ pub(crate) fn queue<T: Copy>(
 }
 
 impl<T: Tracer> Kernel<T> {
-    /// A queue of `node` was offered a packet.
+    /// Records that a queue of `node` was offered a packet.
     pub(crate) fn note_enqueued<Q: Waiting>(
         &mut self,
         (place, node): (Place, NodeId),

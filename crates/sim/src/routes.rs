@@ -7,10 +7,10 @@ use hopline_radio::phy::grid::CellGrid;
 use hopline_radio::phy::obstacles::Obstacles;
 use hopline_routing::static_routes::{Edge, StaticRoutes};
 
-/// Shortest paths to every end of a flow and every tap: over the radio where the receive threshold is reached
-/// at the start of the run, and over wired links. Ties go to the shorter total distance; a wired link counts
-/// as no distance. A way that an outage blocks during the whole run is none; over the radio, where frames are
-/// acknowledged, neither is the way back of blocked frames.
+/// Returns the shortest paths to every end of a flow and every tap: over the radio where the receive
+/// threshold is reached at the start of the run, and over wired links. Ties go to the shorter total distance;
+/// a wired link counts as no distance. A link that an outage blocks during the whole run does not count. Over
+/// the radio, where frames are acknowledged, neither does the reverse link of blocked frames.
 #[must_use]
 pub fn shortest(spec: &Spec) -> StaticRoutes {
     let edges = neighbours(spec);

@@ -96,7 +96,7 @@ impl<E: Copy> Scheduler<E> {
         self.schedule_as(u64::MAX, at, event);
     }
 
-    /// The place that an event added now would have among others for the same instant.
+    /// Returns the place that an event added now would have among others for the same instant.
     pub(crate) fn reserve(&mut self) -> u64 {
         self.inserted += 1;
         self.inserted - 1
@@ -139,7 +139,8 @@ impl<E: Copy> Scheduler<E> {
         Some((entry.at, entry.event))
     }
 
-    /// Time has come to another block: it and the next one move to the first ring. Whatever came before has been taken out.
+    /// Moves the block of the present time and the next one to the first ring. Whatever came before has been
+    /// taken out.
     fn draw_near(&mut self) {
         let next = Instant::from_nanos(self.start.as_nanos().saturating_add(1 << BLOCK_LOG2));
         for block in [self.start, next] {

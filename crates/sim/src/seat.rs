@@ -32,29 +32,31 @@ use std::net::Ipv4Addr;
 
 /// A middlebox. Packets that do not concern it pass.
 pub(crate) trait InPath: core::fmt::Debug {
-    /// A radio of this node decoded a packet of a neighbour, for any destination. It may come in afterwards.
+    /// Handles a packet of a neighbour, for any destination, that a radio of this node decoded. It may come
+    /// in afterwards.
     fn hear(&mut self, _now: Instant, _packet: Passing<'_>, _from: NodeId) {}
 
-    /// A packet comes in.
+    /// Handles a packet that comes in.
     fn ingress(&mut self, _now: Instant, _packet: Passing<'_>) -> Passage {
         Passage::Pass
     }
 
-    /// A packet goes out, to this neighbour or to all.
+    /// Handles a packet that goes out, to this neighbour or to all.
     fn egress(&mut self, _now: Instant, _packet: Passing<'_>, _next_hop: Ipv4Addr) -> Passage {
         Passage::Pass
     }
 
-    /// A queue of this node has dropped a packet: it came when there was no room, or has waited too long.
+    /// Handles a packet that a queue of this node has dropped: it came when there was no room, or has waited
+    /// too long.
     fn refused(&mut self, _now: Instant, _packet: &Packet) {}
 
-    /// A mobile host is served from this node now.
+    /// Starts serving a mobile host from this node.
     fn joined(&mut self, _now: Instant, _mobile: Ipv4Addr, _past: Past) {}
 
-    /// A mobile host is no longer served from this node.
+    /// Stops serving a mobile host from this node.
     fn parted(&mut self, _now: Instant, _mobile: Ipv4Addr) {}
 
-    /// This node is a mobile host, and at another station than before.
+    /// Handles a handoff of this node, a mobile host, to another station.
     fn moved(&mut self) {}
 
     /// Does what is due.
@@ -63,7 +65,7 @@ pub(crate) trait InPath: core::fmt::Debug {
     /// Returns the time at which it is to be woken.
     fn next_wake(&self) -> Option<Instant>;
 
-    /// The next thing that it wants of its node.
+    /// Returns the next action that it requests of its node.
     fn poll(&mut self, now: Instant) -> Option<Wish>;
 
     /// Returns its counters so far, if it is a TCP middlebox.
@@ -71,7 +73,7 @@ pub(crate) trait InPath: core::fmt::Debug {
         ProxyCounts::default()
     }
 
-    /// Number of packets that it has [taken](Passage::Taken) and not given back.
+    /// Returns the number of packets that it has [taken](Passage::Taken) and not given back.
     fn held(&self) -> usize {
         0
     }
@@ -99,7 +101,7 @@ pub(crate) enum Onward {
 }
 
 impl Passing<'_> {
-    /// The interface that it came by, or goes by.
+    /// Returns the interface that it came by, or goes by.
     pub(crate) const fn at(&self) -> Port {
         match self.onward {
             Onward::In { at, .. } | Onward::Out { at, .. } => at,
@@ -258,7 +260,7 @@ impl Sitter {
         }
     }
 
-    /// Number of packets that the machine has.
+    /// Returns the number of packets that the machine has.
     pub(crate) fn held(&self) -> usize {
         match self {
             Self::AckPacing(machine) => machine.held(),

@@ -104,7 +104,7 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
-    /// A node that stands or moves so, with these radios, and nothing that others need not have.
+    /// Creates a node with this trajectory and these radios, and defaults for the rest.
     #[must_use]
     pub fn new(name: impl Into<String>, trajectory: Trajectory, radios: impl Into<Vec<Channel>>) -> Self {
         let (addresses, routes, gateway) = (Vec::new(), Vec::new(), None);
@@ -166,7 +166,7 @@ impl RadioInterface {
     }
 }
 
-/// All radios, in the order of nodes.
+/// Returns all radios, in the order of nodes.
 #[must_use]
 pub fn radios(nodes: &[NodeSpec]) -> Vec<RadioInterface> {
     let mut others = nodes.len() as u32;
@@ -233,7 +233,7 @@ impl Default for PowerDraw {
 }
 
 impl PowerDraw {
-    /// The energy of `airtime`, in joules.
+    /// Returns the energy of `airtime`, in joules.
     #[must_use]
     pub fn energy_j(&self, airtime: &mac::Airtime) -> f64 {
         self.transmit_w * airtime.transmitting.as_secs_f64()

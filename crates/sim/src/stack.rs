@@ -38,7 +38,7 @@ impl<T: Tracer> Engine<T> {
         self.route(node, handle, Origin::Local);
     }
 
-    /// A packet comes in through a tap, as one that the node itself made.
+    /// Handles a packet that comes in through a tap, as one that the node itself made.
     pub(crate) fn come_in_from_outside(&mut self, node: NodeId, port: Port, packet: Packet) {
         let handle = self.kernel.packets.insert(packet);
         self.kernel.note(node, |packets| TraceEvent::Originated(packets.view(handle)));
@@ -54,7 +54,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// A station has something for its node.
+    /// Handles an event of a station for its node.
     #[inline(never)] // Most receptions come to nothing here: the code of all layers stays out of their way.
     pub(crate) fn take_upcall(&mut self, station: StationId, upcall: Upcall) {
         let (air, _) = self.air();
@@ -73,7 +73,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// A packet was handed to a station.
+    /// Handles the result of handing a packet to a station.
     pub(crate) fn sent(&mut self, station: StationId, sent: Sent) {
         match sent {
             Sent::Waits => {}
@@ -90,7 +90,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// A packet came over a wire.
+    /// Handles a packet that came over a wire.
     pub(crate) fn receive_from_wire(&mut self, arrival: WireArrival) {
         let WireArrival { handle, from, to, at } = arrival;
         let is_end = |interface: &Interface| matches!(interface, Interface::Wire { end, .. } if *end == at);
@@ -104,7 +104,7 @@ impl<T: Tracer> Engine<T> {
         self.send_past(node, self.nodes[node.index()].path.len(), handle, next_hop, class);
     }
 
-    /// The same, past the machines below number `seats` alone.
+    /// Does the same, past the middleboxes below number `seats` alone.
     pub(crate) fn send_past(
         &mut self,
         node: NodeId,
@@ -130,12 +130,14 @@ impl<T: Tracer> Engine<T> {
         self.kernel.drop_at(Place::Network, node, handle, reason);
     }
 
-    /// The network layer needs a packet no longer. If that was the last copy, and it has not arrived, it is dropped.
+    /// Releases the network layer's hold on a packet. If that was the last copy, and it has not arrived, it
+    /// is dropped.
     pub(crate) fn let_go(&mut self, node: NodeId, handle: Handle, reason: DropReason) {
         self.kernel.let_go(Place::Network, node, handle, reason);
     }
 
-    /// A packet has come to the node that it is for, or to one that passes it on. The caller's hold on it passes on.
+    /// Handles a packet that has come to the node that it is for, or to one that passes it on. The caller's
+    /// hold on it passes on.
     pub(crate) fn take(&mut self, node: NodeId, handle: Handle, origin: Origin) {
         if self.forwarding.owner(self.kernel.packets.get(handle).ip.dst) == Some(node) {
             self.deliver(node, handle);
@@ -163,7 +165,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// A packet that machine number `seat` in the path had taken goes on.
+    /// Resumes a packet that middlebox number `seat` had taken.
     pub(crate) fn go_on(&mut self, node: NodeId, seat: usize, handle: Handle, onward: Onward) {
         match onward {
             Onward::In { at, from } => self.pass_in(node, seat + 1, at, handle, from),
@@ -173,12 +175,12 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// Past what stands in the path, inward.
+    /// Passes a packet inward through the middleboxes.
     fn come_in(&mut self, node: NodeId, at: Port, handle: Handle, from: NodeId) {
         self.pass_in(node, 0, at, handle, from);
     }
 
-    /// The same, past the machines from number `first` on.
+    /// Does the same from middlebox number `first` on.
     fn pass_in(&mut self, node: NodeId, first: usize, at: Port, mut handle: Handle, from: NodeId) {
         for seat in first..self.nodes[node.index()].path.len() {
             let onward = Onward::In { at, from };
@@ -195,7 +197,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// A packet has come in from a neighbour.
+    /// Handles a packet that has come in from a neighbour.
     fn receive(&mut self, node: NodeId, port: Port, handle: Handle, from: NodeId) {
         let packet = self.kernel.packets.get(handle);
         if self.nodes[node.index()].role().is_some() && self.is_of_another_cell(node, from, &packet.body) {
@@ -253,8 +255,8 @@ impl<T: Tracer> Engine<T> {
         self.route(node, handle, origin);
     }
 
-    /// The interface of `node` that leads to a neighbour, and the neighbour's address there: a wire if there
-    /// is one, else a radio; to a mobile host that is at home here, the tunnel.
+    /// Returns the interface of `node` that leads to a neighbour, and the neighbour's address there: a wire
+    /// if there is one, else a radio; to a mobile host that is at home here, the tunnel.
     pub(crate) fn way_to(&self, node: NodeId, neighbour: NodeId) -> Option<(Port, MacAddr)> {
         let state = &self.nodes[node.index()];
         let leads = |interface: &Interface| matches!(interface, Interface::Wire { neighbour: n, .. } if *n == neighbour);
@@ -269,7 +271,7 @@ impl<T: Tracer> Engine<T> {
         by_radio.or_else(|| is_home().then_some((Port::TUNNEL, MacAddr::default())))
     }
 
-    /// Over every radio.
+    /// Sends a packet over every radio.
     fn broadcast(&mut self, node: NodeId, seats: usize, handle: Handle, class: Class) {
         let mut stations = match &self.air {
             Some(air) => air.stations(node).peekable(),
@@ -327,7 +329,7 @@ impl<T: Tracer> Engine<T> {
         self.let_go(node, handle, DropReason::NoRoute);
     }
 
-    /// The MAC of `node` gave up on a packet for a neighbour, or for a group.
+    /// Records that the MAC of `node` gave up on a packet for a neighbour, or for a group.
     fn link_failed(&mut self, node: NodeId, handle: Handle, to: Option<NodeId>) {
         let says_nothing = matches!(self.kernel.packets.get(handle).body, Body::Ncn(_) | Body::Arp(_));
         // Nothing is known of a group's routes by this, and a notice that is lost says nothing of them; nor does an address.
@@ -341,7 +343,7 @@ impl<T: Tracer> Engine<T> {
         self.kernel.drop_at(Place::Radio, node, handle, DropReason::RetryLimit);
     }
 
-    /// A packet has reached the node it is for. The caller's hold on it stays.
+    /// Delivers a packet that has reached the node it is for. The caller's hold on it stays.
     pub(crate) fn deliver(&mut self, node: NodeId, handle: Handle) {
         let arrival = self.kernel.packets.arrive(handle);
         self.kernel.observe(Observed::Delivered, node, self.kernel.packets.len(handle));
@@ -380,7 +382,7 @@ impl<T: Tracer> Engine<T> {
         }
     }
 
-    /// `None`: the packet goes no further now.
+    /// Applies a verdict. `None`: the packet goes no further now.
     fn pass(&mut self, node: NodeId, seat: usize, mut handle: Handle, passage: Passage) -> Option<Handle> {
         let goes_on = !matches!(passage, Passage::Taken | Passage::Dropped(_));
         match passage {

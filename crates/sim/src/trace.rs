@@ -46,7 +46,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// The reason in words.
+    /// Returns the reason in words.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -86,7 +86,7 @@ impl FrameLoss {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Collision, Self::Sending, Self::Weak, Self::Errors, Self::Outage];
 
-    /// The reason in words.
+    /// Returns the reason in words.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -219,7 +219,7 @@ pub trait Tracer: 'static {
     /// vanishes.
     const ENABLED: bool = true;
 
-    /// `event` happens at `node`.
+    /// Records that `event` happens at `node`.
     fn note(&mut self, now: Instant, node: NodeId, event: TraceEvent<'_>);
 }
 

@@ -8,19 +8,19 @@ use hopline_core::Instant;
 use hopline_transport::Signal;
 
 impl<T: Tracer> Engine<T> {
-    /// The application of a flow starts.
+    /// Starts the application of a flow.
     pub(crate) fn start_flow(&mut self, flow: u32) {
         let does = self.flows.start(&self.kernel, flow);
         self.let_do(flow, does);
     }
 
-    /// An application is due.
+    /// Handles the wake-up of an application.
     pub(crate) fn wake_application(&mut self, flow: u32) {
         let does = self.flows.wake_application(&self.kernel, flow);
         self.let_do(flow, does);
     }
 
-    /// The network layer notifies an end of a flow about its route.
+    /// Notifies an end of a flow about its route.
     pub(crate) fn signal(&mut self, flow: u32, side: Side, signal: Signal) {
         if self.flows.signal(&mut self.kernel, flow, side, signal) {
             self.drive_endpoint(flow, side);

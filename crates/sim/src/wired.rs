@@ -97,7 +97,7 @@ impl Wire {
         }
     }
 
-    /// The rate from now on.
+    /// Returns the rate from now on.
     fn rate_at(&mut self, now: Instant) -> u64 {
         while let Some((_, rate_bps)) = self.rates.pop_if(|(at, _)| *at <= now) {
             self.rate_bps = rate_bps;
@@ -113,12 +113,12 @@ impl Wires {
         Self { links, cuts: Schedule::new(&spec.outages, |_any| true) }
     }
 
-    /// Packets waiting to be sent from an end.
+    /// Returns the number of packets waiting to be sent from an end.
     pub(crate) fn queue_len(&self, end: WireEnd) -> usize {
         self.links[end.link as usize].directions[usize::from(end.side)].queue.len()
     }
 
-    /// Number of packets that links have.
+    /// Returns the number of packets that links have.
     pub(crate) fn held(&self) -> usize {
         self.links.iter().flat_map(|link| &link.directions).map(Direction::held).sum()
     }
@@ -147,7 +147,7 @@ impl Wires {
         self.start(kernel, end);
     }
 
-    /// The packet being sent has left.
+    /// Handles the departure of the packet being sent.
     pub(crate) fn sent<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) {
         let arrival = kernel.now + self.links[end.link as usize].delay;
         let direction = self.direction(end);
@@ -164,7 +164,7 @@ impl Wires {
         self.start(kernel, end);
     }
 
-    /// A packet has arrived at the other end: from whom and where, unless it is lost.
+    /// Handles the arrival of a packet at the other end. Returns its sender and its place, unless it is lost.
     pub(crate) fn arrived<T: Tracer>(&mut self, kernel: &mut Kernel<T>, end: WireEnd) -> Option<WireArrival> {
         let now = kernel.now;
         let Wire { rate_bps, ref mut directions, .. } = self.links[end.link as usize];

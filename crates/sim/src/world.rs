@@ -37,7 +37,7 @@ impl<T: Tracer> World<T> {
         }
     }
 
-    /// The current virtual time.
+    /// Returns the current virtual time.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.running.now()
@@ -49,14 +49,14 @@ impl<T: Tracer> World<T> {
         self.running.events()
     }
 
-    /// Packets that exist now: queued, in service, in the air, on a wire, or waiting for a route. Copies of one packet
-    /// count once.
+    /// Returns the number of packets that exist now: queued, in service, in the air, on a wire, or waiting
+    /// for a route. Copies of one packet count once.
     #[must_use]
     pub fn packets(&self) -> usize {
         self.running.packets()
     }
 
-    /// The failure of a user-defined algorithm, at which the run has ended.
+    /// Returns the failure of a user-defined algorithm, at which the run has ended.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         self.running.failure()
@@ -81,9 +81,8 @@ impl<T: Tracer> World<T> {
         self.running.next_due()
     }
 
-    /// An IPv4 packet, from its header on, comes in at `node` now, as one that the node itself made. It goes
-    /// to the tap that has its destination address, and what becomes of it on the way is counted with the
-    /// nodes.
+    /// Injects an IPv4 packet, from its header on, at `node` now, as one that the node itself made. It goes
+    /// to the tap that has its destination address, and its fate on the route is counted with the nodes.
     ///
     /// # Errors
     /// Bytes that are no IPv4 packet, a time to live of zero, and a node that is no tap.
@@ -91,8 +90,8 @@ impl<T: Tracer> World<T> {
         self.running.inject(node, packet)
     }
 
-    /// The next packet that has left, in the order in which they came to their nodes. A duplicate that the
-    /// network made leaves too.
+    /// Returns the next packet that has left, in the order in which they came to their nodes. A duplicate
+    /// that the network made leaves too.
     pub fn poll_egress(&mut self) -> Option<Egress> {
         self.running.poll_egress()
     }

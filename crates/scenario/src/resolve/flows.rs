@@ -195,7 +195,7 @@ fn exchange(
     Ok(Traffic::Exchange { over: transport::resolve(scenario, *section)?, exchange })
 }
 
-/// Returns bytes of a packet, and the time from one to the next.
+/// Returns the bytes of a packet, and the time from one to the next.
 fn rate(section: &Section<'_>) -> Result<(u32, Duration), Problem> {
     let packet_bytes = section.small("packet_bytes").unwrap_or(512);
     let Some(rate_kbps) = section.number("rate_kbps") else {

@@ -83,19 +83,20 @@ impl Addresses {
         Fate::Waits { displaced: asked.held.replace(packet), request: Some(delay) }
     }
 
-    /// The request for an address leaves now, unless the address has become known meanwhile. Returns whether it does.
+    /// Sends the deferred request for an address, unless the address has become known meanwhile. Returns
+    /// whether it is sent.
     fn request_leaves(&mut self, of: MacAddr) -> bool {
         self.asked
             .get_mut(&of)
             .is_some_and(|asked| core::mem::replace(&mut asked.latest, Request::Sent) == Request::Waiting)
     }
 
-    /// Number of packets that wait for an address.
+    /// Returns the number of packets that wait for an address.
     pub(super) fn held(&self) -> usize {
         self.asked.values().filter(|asked| asked.held.is_some()).count()
     }
 
-    /// The address of `of` is known now. Returns the packet that waited for it.
+    /// Records that the address of `of` is known now. Returns the packet that waited for it.
     fn learn(&mut self, of: MacAddr) -> Option<Queued> {
         self.known.insert(of);
         self.asked.remove(&of)?.held
@@ -146,7 +147,7 @@ impl Air {
         }
     }
 
-    /// The jitter of a request for an address has passed.
+    /// Handles the end of the jitter of a request for an address.
     pub(crate) fn arp_request_due<T: Tracer>(
         &mut self,
         kernel: &mut Kernel<T>,
@@ -161,7 +162,7 @@ impl Air {
         self.descend(kernel, at, request)
     }
 
-    /// A request of a station for an address.
+    /// Returns a request of a station for an address.
     fn request<T: Tracer>(&self, kernel: &mut Kernel<T>, at: StationId, of: MacAddr) -> Queued {
         let Station { node, address, .. } = &self.stations[at.index()];
         let asked = self.node_of(of).map_or(Ipv4Addr::UNSPECIFIED, NodeId::ipv4);
@@ -169,7 +170,7 @@ impl Air {
         made(kernel, Message { operation: Operation::Request, sender, target })
     }
 
-    /// A message arrived at a station: every station that receives it learns its sender's address. Returns
+    /// Handles a message at a station: every station that receives it learns its sender's address. Returns
     /// what is now to [descend](Self::descend).
     pub(crate) fn receive_arp<T: Tracer>(
         &mut self,
@@ -187,7 +188,7 @@ impl Air {
     }
 }
 
-/// A message as a packet.
+/// Returns a message as a packet.
 fn made<T: Tracer>(kernel: &mut Kernel<T>, message: Message) -> Queued {
     // It has no IP header; this one gives traces the sender and the target.
     let ip = Header { ttl: 1, ..header(message.sender.1, message.target.1, Protocol::Udp) };

@@ -49,7 +49,7 @@ impl Losses {
     }
 }
 
-/// The owner of the pair's random numbers: no radio has its number, nor a wire.
+/// Returns the owner of the pair's random numbers: no radio has its number, nor a wire.
 fn key(from: NodeId, to: NodeId) -> u64 {
     1 << 63 | u64::from(from.0) << 32 | u64::from(to.0)
 }

@@ -100,7 +100,7 @@ struct Candidates {
 }
 
 impl Medium {
-    /// The medium between the radios of `nodes`.
+    /// Creates the medium between the radios of `nodes`.
     pub(crate) fn new(
         radio: &RadioSpec,
         nodes: &[NodeSpec],
@@ -198,7 +198,7 @@ impl Medium {
         heard.iter().find(|h| h.station == to).map(|h| h.power_w)
     }
 
-    /// The transmission ends at its sender.
+    /// Ends the transmission at its sender.
     pub(crate) fn end(&mut self, id: u32, order: u64) {
         self.flights[id as usize].order = order;
     }
@@ -207,14 +207,14 @@ impl Medium {
         &self.flights[id as usize]
     }
 
-    /// Number of packets in the air.
+    /// Returns the number of packets in the air.
     pub(crate) fn held(&self) -> usize {
         let carries = |flight: &Flight| flight.frame.body().is_some();
         let over = self.free.iter().filter(|&&id| carries(self.flight(id))).count();
         self.flights.iter().filter(|flight| carries(flight)).count() - over
     }
 
-    /// The transmission has ended at every receiver.
+    /// Records that the transmission has ended at every receiver.
     pub(crate) fn land(&mut self, id: u32) {
         self.free.push(id);
     }
@@ -279,7 +279,7 @@ impl Medium {
             || (self.chance == Some(ShadowingDraw::PerFrame) && candidate.power_w > 0.0)
     }
 
-    /// A fresh deviation for each receiver of this frame.
+    /// Draws a fresh deviation for each receiver of this frame.
     fn shadow(&mut self, heard: &mut Vec<Heard>) {
         let config = self.config;
         heard.retain_mut(|h| {

@@ -121,7 +121,7 @@ impl Air {
         })
     }
 
-    /// The stations of a node.
+    /// Returns the stations of a node.
     pub(crate) fn stations(&self, node: NodeId) -> impl Iterator<Item = StationId> + use<> {
         (self.first[node.index()]..self.first[node.index() + 1]).map(StationId)
     }
@@ -130,7 +130,7 @@ impl Air {
         self.stations[station.index()].node
     }
 
-    /// The number of a station's interface at its node.
+    /// Returns the number of a station's interface at its node.
     pub(crate) fn link(&self, station: StationId) -> LinkId {
         LinkId(u32::from(self.interfaces[station.index()].number))
     }
@@ -145,7 +145,7 @@ impl Air {
         })
     }
 
-    /// The node with the radio of this address.
+    /// Returns the node with the radio of this address.
     pub(crate) fn node_of(&self, address: MacAddr) -> Option<NodeId> {
         let station = *self.by_address.get(address.node()?.index())?;
         station.map(|station| self.node(station))
@@ -176,7 +176,7 @@ impl Air {
         Sent::Waits
     }
 
-    /// A packet has crossed the link layer downward.
+    /// Records that a packet has crossed the link layer downward.
     pub(crate) fn link_layer_down<T: Tracer>(&mut self, kernel: &mut Kernel<T>, at: StationId) -> Sent {
         match self.stations[at.index()].down.pop_front() {
             Some(queued) => self.enqueue(kernel, at, queued),
@@ -184,7 +184,7 @@ impl Air {
         }
     }
 
-    /// A packet has crossed the link layer upward.
+    /// Records that a packet has crossed the link layer upward.
     pub(crate) fn link_layer_up<T: Tracer>(
         &mut self,
         kernel: &mut Kernel<T>,
@@ -229,12 +229,12 @@ impl Air {
         purged
     }
 
-    /// Number of packets that stations and the air have.
+    /// Returns the number of packets that stations and the air have.
     pub(crate) fn held(&self) -> usize {
         self.medium.held() + self.stations.iter().map(Station::held).sum::<usize>()
     }
 
-    /// Packets in the interface queue of a station.
+    /// Returns the number of packets in the interface queue of a station.
     pub(crate) fn queue_len(&self, at: StationId) -> usize {
         self.stations[at.index()].queue.len()
     }
@@ -256,8 +256,8 @@ impl Air {
         }
     }
 
-    /// A transmission begins at its receivers from number `next` on, one after the other as long as nothing else
-    /// happens in between.
+    /// Begins a transmission at its receivers from number `next` on, one after the other as long as nothing
+    /// else happens in between.
     pub(crate) fn flight_begins<T: Tracer>(&mut self, kernel: &mut Kernel<T>, flight: u32, mut next: u32) {
         let in_flight = self.medium.flight(flight);
         while let Some(&heard) = in_flight.heard.get(next as usize) {
@@ -284,7 +284,7 @@ impl Air {
         }
     }
 
-    /// A transmission ends at its sender, which is to be drained before it goes on ending.
+    /// Ends a transmission at its sender, which is to be drained before it goes on ending.
     pub(crate) fn flight_ends(&mut self, now: Instant, sender: StationId) {
         let station = &mut self.stations[sender.index()];
         station.receiver.transmit_end();
@@ -292,12 +292,12 @@ impl Air {
         station.report_carrier(now);
     }
 
-    /// A transmission has ended at its sender, and begins to end at its receivers.
+    /// Handles a transmission that has ended at its sender, and begins to end at its receivers.
     pub(crate) fn flight_leaves<T: Tracer>(&mut self, kernel: &mut Kernel<T>, flight: u32) {
         self.medium.end(flight, kernel.scheduler.reserve());
     }
 
-    /// A transmission ends at its receiver number `next`, if nothing else happens before.
+    /// Ends a transmission at its receiver number `next`, if nothing else happens before.
     pub(crate) fn land<T: Tracer>(&mut self, kernel: &mut Kernel<T>, flight: u32, next: u32) -> Landing {
         let in_flight = self.medium.flight(flight);
         let Some(&heard) = in_flight.heard.get(next as usize) else {
@@ -321,7 +321,7 @@ impl Air {
         Landing::At(heard.station)
     }
 
-    /// A MAC's wake-up is due: whether there is something to drain.
+    /// Handles the wake-up of a MAC. Returns whether there is something to drain.
     pub(crate) fn wake(&mut self, now: Instant, at: StationId) -> bool {
         let station = &mut self.stations[at.index()];
         let rings = station.alarm.rings(now);
@@ -537,7 +537,7 @@ impl Air {
         None
     }
 
-    /// A packet leaves the link layer of a station for the network layer.
+    /// Hands a packet from the link layer of a station to the network layer.
     fn arrive<T: Tracer>(
         &mut self,
         kernel: &mut Kernel<T>,

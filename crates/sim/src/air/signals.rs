@@ -25,7 +25,7 @@ struct Recent {
 }
 
 impl Signals {
-    /// A station puts a frame into the air.
+    /// Records that a station puts a frame into the air.
     pub(super) fn launched(&mut self, now: Instant, from: StationId, flight: &Flight) {
         let still = self.recent.iter().filter(|recent| recent.over >= now);
         let oldest = still.map(|recent| recent.signal.since).min().unwrap_or(now);
@@ -40,7 +40,8 @@ impl Signals {
         });
     }
 
-    /// The other signals at station `at` while a frame that gets there with this delay was there: its own among them.
+    /// Returns the other signals at station `at` while a frame that gets there with this delay was there: its
+    /// own among them.
     pub(super) fn beside(&mut self, at: StationId, flight: &Flight, delay: Duration) -> &[Signal] {
         let (begins, ends) = (flight.start + delay, flight.end + delay);
         let own = Signal { node: flight.from, since: flight.start };

@@ -96,7 +96,7 @@ impl Station {
         }
     }
 
-    /// Number of packets that it has, those for the network layer included.
+    /// Returns the number of packets that it has, those for the network layer included.
     pub(super) fn held(&self) -> usize {
         let unresolved = self.addresses.as_ref().map_or(0, |addresses| addresses.held());
         self.down.len() + self.queue.len() + self.up.len() + self.mac.bodies() + unresolved

@@ -38,7 +38,8 @@ pub(super) struct Repeats {
 }
 
 impl Flow {
-    /// A packet from the end at `side` has reached the other end, for the first time as far as this copy is concerned.
+    /// Records that a packet from the end at `side` has reached the other end, for the first time as far as
+    /// this copy is concerned.
     pub(super) fn arrive(&mut self, now: Instant, side: Side, packet: &Packet, forwarded: u8) -> News {
         let packets = &mut self.packets[side as usize];
         match self.fates[side as usize].arrive(packet) {
@@ -51,7 +52,7 @@ impl Flow {
         News::Packet
     }
 
-    /// The segment in `packet` held nothing new.
+    /// Records that the segment in `packet` held nothing new.
     pub(super) fn note_repeat(&mut self, packet: &Packet, news: News) {
         match (packet.role, news) {
             // It, and what repeats it or is repeated by it, left before the flow counted.
@@ -63,7 +64,7 @@ impl Flow {
 }
 
 impl Flows {
-    /// A middlebox has made a packet in the name of the end of a flow at its source address.
+    /// Records that a middlebox has made a packet in the name of the end of a flow at its source address.
     pub(crate) fn made_for(&mut self, flow: FlowId, packet: &mut Packet) {
         let state = &mut self.flows[flow.index()];
         let side = state.side_of(packet.ip.src) as usize;
@@ -72,7 +73,7 @@ impl Flows {
         packet.role = Role::Made;
     }
 
-    /// A middlebox has absorbed a packet of a flow.
+    /// Records that a middlebox has absorbed a packet of a flow.
     pub(crate) fn absorbed_of(&mut self, flow: FlowId, packet: &Packet) {
         let state = &mut self.flows[flow.index()];
         let side = state.side_of(packet.ip.src) as usize;

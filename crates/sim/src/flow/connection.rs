@@ -60,7 +60,7 @@ impl End {
 }
 
 impl App {
-    /// The side that opens the connection, and in the end closes or aborts it.
+    /// Returns the side that opens the connection, and in the end closes or aborts it.
     pub(super) const fn opener(&self) -> Side {
         match self {
             Self::Bulk { .. } | Self::Recorded(_) => Side::Source,
@@ -70,7 +70,7 @@ impl App {
 }
 
 impl Connection {
-    /// The endpoints of a flow with these ports at source and sink, neither open yet.
+    /// Creates the endpoints of a flow with these ports at source and sink, neither open yet.
     pub(super) fn new(
         over: [&Transport; 2],
         app: App,
@@ -91,12 +91,12 @@ impl Connection {
         Self { app, ends: [end(&at_source, source, sink), end(&at_sink, sink, source)] }
     }
 
-    /// The endpoint where the data come from.
+    /// Returns the endpoint where the data come from.
     pub(super) fn source(&self) -> &Endpoint<Length> {
         &self.ends[Side::Source as usize].endpoint
     }
 
-    /// A counter, summed over the endpoints that send data.
+    /// Returns a counter, summed over the endpoints that send data.
     pub(super) fn count(&self, of: fn(&Counts) -> u64) -> u64 {
         let senders = match self.app {
             App::Bulk { .. } | App::Recorded(_) => &self.ends[..1],
@@ -110,7 +110,7 @@ impl Connection {
         self.ends[side as usize].endpoint.counts().duplicates_received
     }
 
-    /// The flow counts anew: of time-outs before nothing will be said.
+    /// Restarts the counting of time-outs: earlier ones are not judged.
     pub(super) fn forget_timeouts(&mut self) {
         self.ends.iter_mut().for_each(|end| end.timeouts.forget_open());
     }
@@ -120,7 +120,8 @@ impl Connection {
         self.count(|stats| stats.segments_sent).saturating_sub(self.count(|stats| stats.retransmissions))
     }
 
-    /// Time-outs of both ends that were needless. TPA counts bytes in another order, so that nothing can be said of it.
+    /// Returns the number of spurious time-outs of both ends. TPA counts bytes in another order, so that
+    /// nothing can be said of it.
     pub(super) fn needless_timeouts(&self) -> u64 {
         let counted = self.ends.iter().filter(|end| end.endpoint.counts_in_order());
         counted.map(|end| end.timeouts.needless()).sum()
@@ -141,7 +142,7 @@ impl Connection {
         &mut self.ends[side as usize]
     }
 
-    /// The end at `side` is due.
+    /// Handles the timer of the end at `side`.
     fn handle_timeout(&mut self, now: Instant, side: Side) {
         let before = self.end(side).endpoint.counts().timeouts;
         self.end(side).endpoint.handle_timeout(now);
@@ -152,7 +153,7 @@ impl Connection {
         }
     }
 
-    /// A segment that was `made` then has come to the end at `side`.
+    /// Records that a segment that was `made` then has come to the end at `side`.
     pub(super) fn handle_packet(
         &mut self,
         now: Instant,
@@ -170,7 +171,7 @@ impl Connection {
         }
     }
 
-    /// The application at `side` takes `len` bytes. Returns when it wants to be woken.
+    /// Hands `len` bytes to the application at `side`. Returns when it wants to be woken.
     fn take(&mut self, now: Instant, side: Side, len: u64) -> Option<Instant> {
         let App::Exchange(exchange) = &mut self.app else { return None };
         // What the segments carried that brought the data.
@@ -192,7 +193,7 @@ impl Connection {
         }
     }
 
-    /// The endpoint at `side` says something.
+    /// Handles an event of the endpoint at `side`.
     fn handle_event(&mut self, now: Instant, side: Side, event: connection::Event) {
         if event == connection::Event::PeerClosed && matches!(self.app, App::Exchange(_)) {
             self.close(now, side);
@@ -207,7 +208,8 @@ impl Connection {
         self.end(side).endpoint.close(now);
     }
 
-    /// The source sends what is due of a recording, and closes after the last of it. Returns when more is.
+    /// Sends the packets of a recording that are due, and closes after the last of them. Returns when more
+    /// are due.
     fn play(&mut self, now: Instant) -> Option<Instant> {
         loop {
             let App::Recorded(recording) = &mut self.app else { return None };
@@ -249,8 +251,8 @@ impl Flows {
         Does::Moves(opener, None)
     }
 
-    /// The application of a flow stops: what was delivered before now counts, and a connection is aborted.
-    /// Returns the side to drain.
+    /// Stops the application of a flow: deliveries before now count, and a connection is aborted. Returns the
+    /// side to drain.
     pub(crate) fn abort(&mut self, now: Instant, flow: u32) -> Option<Side> {
         let connection = self.connection(flow)?;
         let opener = connection.app.opener();
@@ -258,7 +260,7 @@ impl Flows {
         Some(opener)
     }
 
-    /// A client has thought, and asks; or more of a recording is due.
+    /// Continues an application: a client that has thought sends a request, or more of a recording is due.
     pub(super) fn go_on(&mut self, now: Instant, flow: u32) -> Does {
         if now >= self.flows[flow as usize].stop {
             return Does::Nothing;
@@ -275,8 +277,8 @@ impl Flows {
         }
     }
 
-    /// The network layer tells the end at `side` of its route: whether it is to be drained. Datagrams have no
-    /// endpoint that could be told, and what has not begun or is over does not care.
+    /// Notifies the end at `side` about its route. Returns whether it is to be drained. Datagrams have no
+    /// endpoint to notify, and a flow that has not begun or is over ignores it.
     pub(crate) fn signal<T: Tracer>(
         &mut self,
         kernel: &mut Kernel<T>,
@@ -303,7 +305,7 @@ impl Flows {
         true
     }
 
-    /// An endpoint's wake-up is due: whether it is to be drained.
+    /// Handles the wake-up of an endpoint. Returns whether it is to be drained.
     pub(crate) fn wake(&mut self, now: Instant, flow: u32, side: Side) -> bool {
         let Some(connection) = self.connection(flow) else { return false };
         let rings = connection.end(side).alarm.rings(now);

@@ -55,7 +55,7 @@ impl Datagrams {
         }
     }
 
-    /// A packet is sent at `now`, if one is due.
+    /// Sends a packet at `now`, if one is due.
     pub(super) fn send(&mut self, now: Instant) -> Option<Sent> {
         let (bytes, next) = match &mut self.schedule {
             Schedule::Rate { packet_bytes, interval, bursts } => {

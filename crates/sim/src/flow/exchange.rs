@@ -60,7 +60,7 @@ impl Exchange {
         }
     }
 
-    /// The client begins a transaction. Returns the bytes of the request.
+    /// Begins a transaction of the client. Returns the bytes of the request.
     pub(super) fn ask(&mut self, now: Instant) -> u64 {
         // Both sizes at once: what is drawn next does not depend on what becomes of the request.
         let request_bytes = bytes(self.spec.request_bytes.sample(&mut self.stream));
@@ -71,8 +71,8 @@ impl Exchange {
         request_bytes
     }
 
-    /// `len` bytes of the request have arrived, in segments of up to `mss`. Returns the bytes of the response once all
-    /// have.
+    /// Hands `len` bytes of the request to the server, in segments of up to `mss`. Returns the bytes of the
+    /// response once all have arrived.
     pub(super) fn server_takes(&mut self, len: u64, mss: u32) -> Option<u64> {
         let Phase::Asking { since, response_bytes } = self.phase else { return None };
         self.take(len, mss).then(|| {
@@ -82,7 +82,8 @@ impl Exchange {
         })
     }
 
-    /// `len` bytes of the response have arrived, in segments of up to `mss`. Says what comes next once all have.
+    /// Hands `len` bytes of the response to the client, in segments of up to `mss`. Returns the next action
+    /// once all have arrived.
     pub(super) fn client_takes(&mut self, now: Instant, len: u64, mss: u32) -> Option<Next> {
         let Phase::Answering { since } = self.phase else { return None };
         self.take(len, mss).then(|| {
@@ -97,7 +98,7 @@ impl Exchange {
         })
     }
 
-    /// Distinct segments that have arrived, of requests and responses.
+    /// Returns distinct segments that have arrived, of requests and responses.
     pub(super) fn segments_received(&self, mss: u32) -> u64 {
         self.segments + (self.message - self.missing).div_ceil(mss.into())
     }
@@ -127,7 +128,7 @@ impl Exchange {
     }
 }
 
-/// A size drawn, as whole bytes: at least one, and no more than any run can carry.
+/// Returns a drawn size as whole bytes: at least one, and no more than any run can carry.
 fn bytes(drawn: f64) -> u64 {
     drawn.clamp(1.0, super::UNLIMITED as f64).round() as u64
 }

@@ -74,7 +74,7 @@ impl Fates {
         }
     }
 
-    /// The flow counts anew. `is_held`: the packet with this number is in flight.
+    /// Restarts counting. `is_held`: the packet with this number is in flight.
     pub(super) fn restart(&mut self, is_held: impl Fn(u64) -> bool) {
         let first = self.next - self.latest.len() as u64;
         for (number, fate) in (first..).zip(&mut self.latest) {
@@ -100,7 +100,7 @@ impl Fates {
     }
 }
 
-/// The fate that is assumed of a packet of which none is remembered.
+/// Returns the fate that is assumed of a packet of which none is remembered.
 const fn forgotten(packet: &Packet) -> Fate {
     match packet.role {
         Role::Sent | Role::Made => Fate::Open,

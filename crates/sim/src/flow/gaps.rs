@@ -57,8 +57,8 @@ pub(crate) enum Route {
 }
 
 impl Flows {
-    /// A packet of `flow` leaves the source of its data, and `route` is the state of its peer in the routing
-    /// agent there. Only agents have gaps.
+    /// Records that a packet of `flow` leaves the source of its data, and `route` is the state of its peer in
+    /// the routing agent there. Only agents have gaps.
     pub(crate) fn note_route(&mut self, now: Instant, flow: FlowId, route: Route) {
         self.flows[flow.index()].gaps.note(now, route);
     }

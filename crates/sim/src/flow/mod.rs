@@ -127,7 +127,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The side that speaks first.
+    /// Returns the side that speaks first.
     const fn opener(&self) -> Side {
         match self {
             Self::Connection(connection) => connection.app.opener(),
@@ -239,7 +239,8 @@ impl Flow {
         });
     }
 
-    /// The warm-up is over: counts anew from `now` on. `held`: packets in flight, by the side that sent them.
+    /// Restarts the counters at `now`, after the warm-up. `held`: packets in flight, by the side that sent
+    /// them.
     fn restart(&mut self, now: Instant, held: &[Held; 2]) {
         self.since = self.start.max(now);
         self.before = self.counters(now);
@@ -261,7 +262,7 @@ impl Flow {
         }
     }
 
-    /// The run is over. `held`: packets in flight, by the side that sent them.
+    /// Settles the counters at the end of the run. `held`: packets in flight, by the side that sent them.
     fn settle(&mut self, held: &[Held; 2]) {
         for (packets, held) in self.packets.iter_mut().zip(held) {
             packets.settle(held.packets(), held.bytes);
@@ -269,7 +270,7 @@ impl Flow {
         self.ack_bursts.end();
     }
 
-    /// The result at the end of the run, `now`.
+    /// Returns the result at the end of the run, `now`.
     fn outcome(self, now: Instant) -> FlowOutcome {
         let counters = self.counters(now) - self.before;
         let complete = self.is_complete();
@@ -357,7 +358,7 @@ impl Flow {
         }
     }
 
-    /// Source and destination port of what the end at `side` sends.
+    /// Returns the source and destination port of what the end at `side` sends.
     fn ports_from(&self, side: Side) -> [u16; 2] {
         let [source, sink] = self.ports;
         match side {
@@ -366,7 +367,7 @@ impl Flow {
         }
     }
 
-    /// The end that has this address.
+    /// Returns the end that has this address.
     fn side_of(&self, address: Ipv4Addr) -> Side {
         if address == self.src.ipv4() { Side::Source } else { Side::Sink }
     }
@@ -425,14 +426,14 @@ impl Flows {
         }
     }
 
-    /// The warm-up is over. `held`: packets in flight, by flow and side that sent.
+    /// Restarts the counters after the warm-up. `held`: packets in flight, by flow and side that sent.
     pub(crate) fn restart(&mut self, now: Instant, held: &[[Held; 2]]) {
         for (flow, held) in self.flows.iter_mut().zip(held) {
             flow.restart(now, held);
         }
     }
 
-    /// The run is over at `now`. `held` as in [`restart`](Self::restart).
+    /// Returns the outcomes at the end of the run, `now`. `held` as in [`restart`](Self::restart).
     pub(crate) fn outcomes(self, now: Instant, held: &[[Held; 2]]) -> Vec<FlowOutcome> {
         let settled = self.flows.into_iter().zip(held).map(|(mut flow, held)| {
             flow.settle(held);
@@ -441,12 +442,12 @@ impl Flows {
         settled.collect()
     }
 
-    /// The end of a flow that has this address.
+    /// Returns the end of a flow that has this address.
     pub(crate) fn side_of(&self, flow: FlowId, address: Ipv4Addr) -> Side {
         self.flows[flow.index()].side_of(address)
     }
 
-    /// Source and destination port of what the end at `side` sends.
+    /// Returns the source and destination port of what the end at `side` sends.
     pub(crate) fn ports_from(&self, flow: u32, side: Side) -> [u16; 2] {
         self.flows[flow as usize].ports_from(side)
     }
@@ -456,7 +457,7 @@ impl Flows {
         self.flows[flow.index()].src == node
     }
 
-    /// The application of a flow starts.
+    /// Records that the application of a flow starts.
     pub(crate) fn start<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> Does {
         match self.flows[flow as usize].kind {
             Kind::Connection(_) => self.open(kernel.now, flow),
@@ -467,7 +468,8 @@ impl Flows {
         }
     }
 
-    /// An application is due: for its next datagram, its next request, or what it sends next.
+    /// Handles an application that is due: for its next datagram, its next request, or the next packet of a
+    /// recording.
     pub(crate) fn wake_application<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> Does {
         match self.flows[flow as usize].kind {
             Kind::Connection(_) => self.go_on(kernel.now, flow),
@@ -515,7 +517,7 @@ impl Flows {
         None
     }
 
-    /// A source of datagrams sends one, and goes on.
+    /// Sends a datagram of a source, and schedules the next.
     fn send_datagram<T: Tracer>(&mut self, kernel: &Kernel<T>, flow: u32) -> Does {
         let now = kernel.now;
         let state = &mut self.flows[flow as usize];

@@ -34,7 +34,8 @@ impl Timeouts {
         !self.open.is_empty()
     }
 
-    /// The timer expired with `acked` bytes acknowledged, while the peer has `received` in order.
+    /// Records that the timer expired with `acked` bytes acknowledged, while the peer has `received` in
+    /// order.
     pub(super) fn expire(&mut self, at: Instant, acked: u64, received: u64) {
         if received > acked {
             self.needless += 1;
@@ -43,7 +44,8 @@ impl Timeouts {
         }
     }
 
-    /// A segment that was `made` then has come to the peer, which now has `received` bytes in order.
+    /// Records that a segment that was `made` then has come to the peer, which now has `received` bytes in
+    /// order.
     pub(super) fn arrive(&mut self, made: Instant, received: u64) {
         let needless = &mut self.needless;
         self.open.retain(|timeout| {

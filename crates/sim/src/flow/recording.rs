@@ -23,14 +23,14 @@ impl Recording {
         self.packets.get(self.played).map(|packet| self.start + packet.at)
     }
 
-    /// The bytes of the next packet, which is due by `now`.
+    /// Returns the bytes of the next packet, which is due by `now`.
     pub(super) fn play(&mut self, now: Instant) -> Option<u64> {
         let bytes = self.due().filter(|due| *due <= now).map(|_| self.packets[self.played].bytes);
         self.played += usize::from(bytes.is_some());
         bytes
     }
 
-    /// Bytes of all packets.
+    /// Returns the number of bytes of all packets.
     pub(super) fn total(&self) -> u64 {
         self.packets.iter().map(|packet| packet.bytes).sum()
     }

@@ -18,7 +18,7 @@ pub(crate) struct Delivery {
 const MOST_AWAITED: usize = 64;
 
 impl Delivery {
-    /// Notice number `serial` is handed down, for the nodes `to`.
+    /// Records that notice number `serial` is handed down, for the nodes `to`.
     pub(super) fn sent(&mut self, serial: u64, to: Vec<u32>) {
         self.intended += to.len() as u64;
         if self.awaited.len() == MOST_AWAITED {
@@ -27,7 +27,7 @@ impl Delivery {
         self.awaited.push_back((serial, to));
     }
 
-    /// It was received or overheard at `node`, perhaps not for the first time.
+    /// Returns it was received or overheard at `node`, perhaps not for the first time.
     pub(super) fn heard(&mut self, serial: u64, node: u32) {
         let notice = self.awaited.iter_mut().find(|(awaited, _)| *awaited == serial);
         let Some((_, to)) = notice else { return };

@@ -29,9 +29,9 @@ impl<T: Tracer> Engine<T> {
         self.kernel.scheduler.schedule_last(now + OBSERVATION_INTERVAL, Event::Observe);
     }
 
-    /// NRED §4.2: packets of flows that wait at `node` and at its 1-hop neighbours, and those at its 2-hop
-    /// neighbours that are for one of the 1-hop neighbours. A neighbour is a node that can decode the other's
-    /// frames at this moment.
+    /// Returns the neighbourhood queue (NRED §4.2): the packets of flows that wait at `node` and at its 1-hop
+    /// neighbours, and those at its 2-hop neighbours that are for one of the 1-hop neighbours. A neighbour is
+    /// a node that can decode the other's frames at this moment.
     fn neighborhood_queue(&mut self, node: NodeId) -> u32 {
         let near = self.in_range(node);
         let within: BTreeSet<NodeId> = near.iter().copied().chain([node]).collect();
@@ -53,8 +53,8 @@ impl<T: Tracer> Engine<T> {
         near
     }
 
-    /// Packets of flows that wait for a radio of `node`, and for whom it `counts`. What waits for a route
-    /// does not wait for the channel.
+    /// Returns the number of packets of flows that wait for a radio of `node`, and for a next hop that
+    /// `counts`. A packet that waits for a route does not wait for the channel.
     fn waiting(&self, node: NodeId, counts: impl Fn(Option<NodeId>) -> bool) -> u32 {
         let Some(air) = &self.air else { return 0 };
         let waiting = air.stations(node).flat_map(|station| air.waiting(station));

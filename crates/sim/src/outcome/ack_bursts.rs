@@ -24,7 +24,7 @@ pub struct AckBursts {
 }
 
 impl AckBursts {
-    /// An ACK arrives.
+    /// Records that an ACK arrives.
     pub(crate) fn record(&mut self, now: Instant) {
         let goes_on = self.last.replace(now).is_some_and(|last| now.since(last) <= BURST_GAP);
         if !goes_on {
@@ -33,7 +33,7 @@ impl AckBursts {
         self.current += 1;
     }
 
-    /// The burst that goes on, if one does, has ended.
+    /// Records that the burst that goes on, if one does, has ended.
     pub(crate) fn end(&mut self) {
         let length = core::mem::take(&mut self.current);
         if length == 0 {
@@ -55,19 +55,20 @@ impl AckBursts {
         self.ended
     }
 
-    /// ACKs of a burst, mean over bursts. `None` if there were none.
+    /// Returns aCKs of a burst, mean over bursts. `None` if there were none.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.ended > 0).then(|| self.acks as f64 / self.ended as f64)
     }
 
-    /// ACKs of the longest one. `None` if there were none.
+    /// Returns aCKs of the longest one. `None` if there were none.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.ended > 0).then_some(self.most)
     }
 
-    /// The length that the share `q` of them, from 0 to 1, does not exceed. `None` if there were none.
+    /// Returns the length that the share `q` of them, from 0 to 1, does not exceed. `None` if there were
+    /// none.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let rank = (q * self.ended as f64).max(1.0);

@@ -30,7 +30,7 @@ impl Delays {
         self.most = self.most.max(time);
     }
 
-    /// These and those of another one.
+    /// Returns these and those of another one.
     ///
     /// # Panics
     /// Never: a histogram that resizes itself takes in another one.
@@ -55,31 +55,31 @@ impl Delays {
         self.histogram.as_ref().map_or(0, Histogram::len)
     }
 
-    /// All of them together.
+    /// Returns the sum of all of them.
     #[must_use]
     pub fn sum(&self) -> Duration {
         self.sum
     }
 
-    /// The mean in seconds. `None` if there are none.
+    /// Returns the mean in seconds. `None` if there are none.
     #[must_use]
     pub fn mean_s(&self) -> Option<f64> {
         self.some(|all| all.sum.as_nanos() as f64 / all.count() as f64 / 1e9)
     }
 
-    /// The shortest. `None` if there are none.
+    /// Returns the shortest. `None` if there are none.
     #[must_use]
     pub fn min(&self) -> Option<Duration> {
         self.some(|all| all.least)
     }
 
-    /// The longest. `None` if there are none.
+    /// Returns the longest. `None` if there are none.
     #[must_use]
     pub fn max(&self) -> Option<Duration> {
         self.some(|all| all.most)
     }
 
-    /// The time that the share `q` of them, from 0 to 1, does not exceed. `None` if there are none.
+    /// Returns the time that the share `q` of them, from 0 to 1, does not exceed. `None` if there are none.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<Duration> {
         let micros = self.histogram.as_ref()?.value_at_quantile(q);

@@ -14,7 +14,7 @@ pub struct Handoffs {
 }
 
 impl Handoffs {
-    /// These, and those of another host.
+    /// Returns these, and those of another host.
     #[must_use]
     pub fn with(self, other: &Self) -> Self {
         Self { completed: self.completed.with(&other.completed), pauses: self.pauses.with(&other.pauses) }
@@ -31,17 +31,17 @@ pub(crate) struct HandoffLog {
 }
 
 impl HandoffLog {
-    /// The host turns to another station.
+    /// Records that the host turns to another station.
     pub(crate) fn changes(&mut self) {
         self.changing = self.last_packet.map(|_| Duration::ZERO);
     }
 
-    /// A station has confirmed that.
+    /// Records that a station has confirmed the handoff.
     pub(crate) fn completed(&mut self, took: Duration) {
         self.handoffs.completed.record(took);
     }
 
-    /// A packet for the host has come, from its current station or another one.
+    /// Records that a packet for the host has come, from its current station or another one.
     pub(crate) fn packet(&mut self, now: Instant, from_current: bool) {
         let since = self.last_packet.replace(now).map_or(Duration::ZERO, |last| now.since(last));
         if let Some(longest) = &mut self.changing {

@@ -262,7 +262,7 @@ impl Frames {
 }
 
 impl Drops {
-    /// Packets dropped for any reason.
+    /// Returns the number of packets dropped for any reason.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.queue_full
@@ -279,7 +279,7 @@ impl Drops {
 }
 
 impl FlowOutcome {
-    /// The samples of the time over which goodput counts.
+    /// Returns the samples of the time over which goodput counts.
     #[must_use]
     pub fn counted_series(&self) -> &[FlowSample] {
         let until = self.since + self.active;
@@ -288,14 +288,15 @@ impl FlowOutcome {
         &self.series[begin.min(end)..end]
     }
 
-    /// Goodput in bits per second: distinct bytes delivered over the time the flow was active.
+    /// Returns the goodput in bits per second: distinct bytes delivered over the time the flow was active.
     #[must_use]
     pub fn goodput_bps(&self) -> f64 {
         let secs = self.active.as_secs_f64();
         if secs > 0.0 { self.bytes_received as f64 * 8.0 / secs } else { 0.0 }
     }
 
-    /// Retransmission index in percent: segments sent again per distinct segment received (TPA §4.2). 0 if none was.
+    /// Returns the retransmission index in percent: segments sent again per distinct segment received (TPA
+    /// §4.2). 0 if none was.
     #[must_use]
     pub fn rtx_index_pct(&self) -> f64 {
         if self.segments_received == 0 {
@@ -307,20 +308,20 @@ impl FlowOutcome {
 }
 
 impl Outcome {
-    /// Sum of the goodputs in bits per second.
+    /// Returns the sum of the goodputs in bits per second.
     #[must_use]
     pub fn aggregate_goodput_bps(&self) -> f64 {
         self.flows.iter().map(FlowOutcome::goodput_bps).sum()
     }
 
-    /// Jain's fairness index of the goodputs: (Σx)² / (n·Σx²). 1 when nothing was delivered at all.
+    /// Returns Jain's fairness index of the goodputs: (Σx)² / (n·Σx²). 1 when nothing was delivered at all.
     #[must_use]
     pub fn jain(&self) -> f64 {
         jain(self.flows.iter().map(FlowOutcome::goodput_bps))
     }
 
-    /// Jain's index of the bytes delivered in each 2 s interval, averaged over the intervals in which anything was
-    /// (TPA's instantaneous fairness). The first begins with the first second after the warm-up.
+    /// Returns Jain's index of the bytes delivered in each 2 s interval, averaged over the intervals in which
+    /// anything was (TPA's instantaneous fairness). The first begins with the first second after the warm-up.
     #[must_use]
     pub fn jain_2s(&self) -> f64 {
         let samples = self.flows.iter().map(|f| f.series.len()).min().unwrap_or(0);
@@ -345,7 +346,7 @@ impl Outcome {
     }
 }
 
-/// Jain's fairness index.
+/// Returns Jain's fairness index.
 #[must_use]
 pub fn jain(values: impl Iterator<Item = f64>) -> f64 {
     let (mut n, mut sum, mut squares) = (0u32, 0.0, 0.0);

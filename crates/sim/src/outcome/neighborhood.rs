@@ -51,7 +51,7 @@ impl NeighborhoodSeries {
         self.samples.push(NeighborhoodSample { at, queue_packets, average_queue, average, latest });
     }
 
-    /// The samples after the warm-up.
+    /// Returns the samples after the warm-up.
     #[must_use]
     pub fn counted(&self) -> &[NeighborhoodSample] {
         &self.samples[self.counted_from..]

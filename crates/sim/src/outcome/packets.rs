@@ -57,7 +57,7 @@ pub struct Packets {
 }
 
 impl Packets {
-    /// A packet is handed to the IP layer.
+    /// Records that a packet is handed to the IP layer.
     pub(crate) fn send(&mut self, now: Instant, len_bytes: u32) {
         self.sent += 1;
         self.sent_bytes += u64::from(len_bytes);
@@ -65,31 +65,32 @@ impl Packets {
         self.last_sent = Some(now);
     }
 
-    /// A middlebox makes a packet.
+    /// Records that a middlebox makes a packet.
     pub(crate) fn make(&mut self, len_bytes: u32) {
         self.made += 1;
         self.made_bytes += u64::from(len_bytes);
     }
 
-    /// A middlebox takes a packet, and keeps it.
+    /// Records that a middlebox takes a packet, and keeps it.
     pub(crate) fn absorb(&mut self, len_bytes: u32) {
         self.absorbed += 1;
         self.absorbed_bytes += u64::from(len_bytes);
     }
 
-    /// A packet that a middlebox had absorbed is sent on after all.
+    /// Records that a packet that a middlebox had absorbed is sent on after all.
     pub(crate) fn resume(&mut self, len_bytes: u32) {
         self.absorbed -= 1;
         self.absorbed_bytes -= u64::from(len_bytes);
     }
 
-    /// The same, absorbed before counting began: it is in flight, and was so then.
+    /// Counts the same for a packet absorbed before counting began: it is in flight, and was so then.
     pub(crate) fn carry(&mut self, len_bytes: u32) {
         self.carried += 1;
         self.carried_bytes += u64::from(len_bytes);
     }
 
-    /// A packet arrives for the first time, `delay` after it was sent, passed on `forwarded` times.
+    /// Records that a packet arrives for the first time, `delay` after it was sent, passed on `forwarded`
+    /// times.
     pub(crate) fn receive(&mut self, now: Instant, len_bytes: u32, delay: Duration, forwarded: u8) {
         self.received += 1;
         self.received_bytes += u64::from(len_bytes);
@@ -107,7 +108,8 @@ impl Packets {
         *self = Self { carried: held, carried_bytes: held_bytes, ..Self::default() };
     }
 
-    /// The run is over: what was sent and has not arrived is lost, unless it is `held` somewhere.
+    /// Settles the counters at the end of the run: a packet that was sent and has not arrived is lost, unless
+    /// it is `held` somewhere.
     pub(crate) fn settle(&mut self, held: u64, held_bytes: u64) {
         self.lost = self.carried + self.sent + self.made - self.received - self.absorbed - held;
         self.lost_bytes = self.carried_bytes + self.sent_bytes + self.made_bytes
@@ -116,20 +118,20 @@ impl Packets {
             - held_bytes;
     }
 
-    /// Lost packets per hundred of known fate. `None` if there are none.
+    /// Returns the lost packets per hundred of known fate. `None` if there are none.
     #[must_use]
     pub fn loss_pct(&self) -> Option<f64> {
         let known = self.lost + self.received;
         (known > 0).then(|| 100.0 * self.lost as f64 / known as f64)
     }
 
-    /// Mean jitter in seconds. `None` if fewer than two packets arrived.
+    /// Returns the mean jitter in seconds. `None` if fewer than two packets arrived.
     #[must_use]
     pub fn jitter_mean_s(&self) -> Option<f64> {
         (self.received > 1).then(|| self.jitter_sum.as_secs_f64() / (self.received - 1) as f64)
     }
 
-    /// Mean number of hops of the packets that arrived. `None` if none did.
+    /// Returns the mean number of hops of the packets that arrived. `None` if none did.
     #[must_use]
     pub fn hops_mean(&self) -> Option<f64> {
         (self.received > 0).then(|| 1.0 + self.forwarded as f64 / self.received as f64)

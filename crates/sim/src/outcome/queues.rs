@@ -25,7 +25,7 @@ pub(crate) struct QueueLog {
 }
 
 impl QueueLog {
-    /// A queue of the node had `before` packets, and has `after`.
+    /// Records that a queue of the node had `before` packets, and has `after`.
     pub(crate) fn change(&mut self, now: Instant, before: usize, after: usize) {
         if before != after {
             self.area += self.area_since(now);
@@ -36,7 +36,7 @@ impl QueueLog {
         }
     }
 
-    /// It counts anew: how it goes on. The longest queue is one of those to come.
+    /// Returns the restarted counters. The longest queue is one of those to come.
     pub(crate) fn restarted(&self, now: Instant) -> Self {
         Self { waiting: self.waiting, changed: now, since: now, most: 0, area: 0 }
     }

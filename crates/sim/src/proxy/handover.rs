@@ -72,7 +72,7 @@ impl Handovers {
         self.under_way.insert(id, (State::of(moved), bytes));
     }
 
-    /// A piece has come: what is to be sent back, and the connections, if that was the last.
+    /// Handles a piece of state. Returns the answer, and the connections if that was the last piece.
     pub(super) fn take(
         &mut self,
         now: Instant,
@@ -94,7 +94,7 @@ impl Handovers {
         self.leaving.acknowledged(now, by, piece);
     }
 
-    /// A mobile host is back: its connections, if their transfer from here is not complete.
+    /// Returns the connections of a mobile host that is back, if their transfer from here is not complete.
     pub(super) fn recall(&mut self, mobile: Ipv4Addr) -> Option<Vec<Moved<Length>>> {
         let ids = self.leaving.recall(mobile);
         let recalled: Vec<_> = ids.iter().filter_map(|id| self.under_way.remove(id)?.0.take()).collect();
@@ -109,7 +109,7 @@ impl Handovers {
         self.leaving.poll_timeout()
     }
 
-    /// The next packet to send; `Err`: connections that have been lost in transfer.
+    /// Returns the next packet to send; `Err`: connections that have been lost in transfer.
     pub(super) fn poll(&mut self) -> Option<Result<Wish, Vec<Moved<Length>>>> {
         loop {
             match self.leaving.poll()? {

@@ -48,19 +48,19 @@ pub(crate) struct Crossing {
 pub(crate) trait RepairsLink: core::fmt::Debug {
     /// Returns whether a frame belongs to such a middlebox.
     fn knows(frame: &LinkFrame) -> bool;
-    /// A packet is to cross.
+    /// Records that a packet is to cross.
     fn send(&mut self, now: Instant, packet: Crossing);
-    /// A frame that it knows has come. `of`: the packets in it.
+    /// Records that a frame that it knows has come. `of`: the packets in it.
     fn handle_frame(&mut self, now: Instant, frame: &LinkFrame, of: impl Fn(&Carried) -> Crossing);
-    /// The queue has no room for a frame that it knows.
+    /// Records that the queue has no room for a frame that it knows.
     fn refused(&mut self, frame: &LinkFrame);
     /// Does what is due.
     fn handle_timeout(&mut self, now: Instant);
     /// Returns the time of the next time-out.
     fn poll_timeout(&self) -> Option<Instant>;
-    /// The next thing to do.
+    /// Returns the next thing to do.
     fn poll(&mut self) -> Option<Does>;
-    /// Number of packets that it has.
+    /// Returns the number of packets that it has.
     fn held(&self) -> usize;
     /// Returns its counters.
     fn counts(&self) -> ProxyCounts;

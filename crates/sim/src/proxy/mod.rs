@@ -39,7 +39,7 @@ pub(crate) use split::SplitSeat;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// An address of the simulator.
+/// Converts an address of the simulator.
 fn ipv4_of(address: IpAddr) -> Ipv4Addr {
     match address {
         IpAddr::V4(address) => address,
@@ -47,7 +47,7 @@ fn ipv4_of(address: IpAddr) -> Ipv4Addr {
     }
 }
 
-/// The machine that `spec`, number `number` of them all, describes.
+/// Creates the middlebox that `spec`, number `number` of them all, describes.
 pub(crate) fn sitter(
     (number, spec): (u64, &ProxySpec),
     cells: Option<&CellsSpec>,
@@ -74,7 +74,7 @@ pub(crate) fn sitter(
     }
 }
 
-/// The ends at `node` of links that repair their own losses.
+/// Returns the ends at `node` of links that repair their own losses.
 pub(crate) fn link_ends(spec: &Spec, node: NodeId, run: u64) -> impl Iterator<Item = Sitter> {
     (0..).zip(&spec.links).filter_map(move |(link, of)| {
         let config = of.arq?;
@@ -92,7 +92,7 @@ pub(crate) fn link_ends(spec: &Spec, node: NodeId, run: u64) -> impl Iterator<It
     })
 }
 
-/// The machines at `node` of pairs at both ends of links.
+/// Returns the middleboxes at `node` of pairs at both ends of links.
 pub(crate) fn pair_ends(spec: &Spec, node: NodeId, run: u64) -> impl Iterator<Item = Sitter> {
     spec.pairs.iter().filter_map(move |PairSpec { ends: [a, b], kind }| {
         let far = if *a == node {
@@ -192,7 +192,8 @@ impl Border {
         Self { beyond, wishes, next_hops, accounts }
     }
 
-    /// The segment of a packet that crosses the border now, with its connection and the side that it comes from.
+    /// Returns the segment of a packet that crosses the border now, with its connection and the side that it
+    /// comes from.
     fn crossing<'a>(&mut self, packet: Passing<'a>) -> Option<(Connection, Side, &'a Segment<Length>)> {
         let Packet { ip, body: Body::Segment(segment), account, .. } = packet.view.packet else {
             return None;
@@ -242,7 +243,7 @@ impl Border {
         self.sending_as(connection, to, (ip, None), segment, class)
     }
 
-    /// The same, under this IP header, as a copy of a packet or as a new one.
+    /// Does the same under this IP header, as a copy of a packet or as a new one.
     fn sending_as(
         &self,
         connection: Connection,

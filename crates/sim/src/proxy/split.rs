@@ -26,7 +26,8 @@ impl SplitSeat {
         Self { machine, border, handovers }
     }
 
-    /// A piece of what another station hands over goes to a host that is here: it is for this machine.
+    /// Handles a piece of state from another station that goes to a host which is here: it is for this
+    /// middlebox.
     fn take_piece(&mut self, now: Instant, packet: Passing<'_>) -> Option<Passage> {
         let handovers = self.handovers.as_mut()?;
         let Body::Handover(Handover::Piece(piece, state)) = &packet.packet().body else { return None };

@@ -23,7 +23,7 @@ pub(super) struct Place {
 }
 
 impl<E: Copy, const WIDTH_LOG2: u32> Ring<E, WIDTH_LOG2> {
-    /// A ring of `slots`, a multiple of 64 and a power of two.
+    /// Creates a ring of `slots`, a multiple of 64 and a power of two.
     pub(super) fn new(slots: u64, crowd: usize) -> Self {
         let buckets = vec![Vec::new(); slots as usize];
         Self { occupied: vec![0; buckets.len() / 64], buckets, len: 0, crowd }
@@ -42,7 +42,7 @@ impl<E: Copy, const WIDTH_LOG2: u32> Ring<E, WIDTH_LOG2> {
         Ok(Place { bucket: bucket as u32, index: entries.len() as u32 - 1 })
     }
 
-    /// The entry that is due first, if none is due before the slot of `start`.
+    /// Returns the entry that is due first, if none is due before the slot of `start`.
     pub(super) fn first(&self, start: Instant) -> Option<Place> {
         if self.len == 0 {
             return None;
@@ -84,7 +84,7 @@ impl<E: Copy, const WIDTH_LOG2: u32> Ring<E, WIDTH_LOG2> {
         }
     }
 
-    /// The first bucket from `start` on, and round, that holds anything. There is one.
+    /// Returns the first bucket from `start` on, and round, that holds anything. There is one.
     fn first_occupied(&self, start: usize) -> usize {
         let mut word = start / 64;
         let mut bits = self.occupied[word] & (u64::MAX << (start % 64));

@@ -77,7 +77,7 @@ impl Seen {
 }
 
 impl<W: Write> Ns2<W> {
-    /// A trace of a run of `spec`.
+    /// Creates a trace of a run of `spec`.
     pub fn new(out: W, spec: &Spec) -> Self {
         let flows = spec.flows.iter().map(|flow| (flow.src.ipv4(), [None; 2])).collect();
         let radios = radios(&spec.nodes).into_iter();
@@ -102,7 +102,7 @@ impl<W: Write> Ns2<W> {
         }
     }
 
-    /// A line about a packet.
+    /// Writes a line about a packet.
     fn packet(&mut self, seen: Seen, view: PacketView<'_>) {
         let PacketView { packet, ttl, carried, .. } = view;
         // Data behind a DSR header are data.
@@ -244,7 +244,7 @@ impl<W: Write> Ns2<W> {
         }
     }
 
-    /// Sequence and acknowledgment number of a segment, counted from the SYNs.
+    /// Returns the sequence and acknowledgment number of a segment, counted from the SYNs.
     fn positions(&self, packet: &Packet, segment: &Segment<Length>) -> (u32, u32) {
         let Some((source, starts)) = packet.account.flow().and_then(|flow| self.flows.get(flow.index()))
         else {
@@ -267,7 +267,7 @@ impl<W: Write> Ns2<W> {
         }
     }
 
-    /// A line about a frame.
+    /// Writes a line about a frame.
     fn frame(&mut self, now: Instant, node: NodeId, event: char, frame: &Frame<PacketView<'_>>) {
         let (kind, len, ta) = match *frame {
             Frame::Rts { ta, .. } => ("RTS", dot11::RTS_LEN, ta),
@@ -329,7 +329,7 @@ impl<W: Write + 'static> Tracer for Ns2<W> {
     }
 }
 
-/// Layer and reason of a drop, as ns-2 names them (ns-2.35, trace/cmu-trace.h).
+/// Returns the layer and reason of a drop, as ns-2 names them (ns-2.35, trace/cmu-trace.h).
 const fn names(reason: DropReason) -> (&'static str, &'static str) {
     use hopline_routing::DropReason as Routing;
     match reason {
@@ -365,12 +365,12 @@ fn kind(segment: &any::Segment<Length>) -> &'static str {
     if requests || segment.data_len() > 0 { name } else { "ack" }
 }
 
-/// Block and transmission as one number that rises from one transmission to the next.
+/// Returns block and transmission as one number that rises from one transmission to the next.
 fn tpa_number(block: u16, tx: u8) -> u32 {
     u32::from(block) << 8 | u32::from(tx)
 }
 
-/// Bytes of a packet as `layer` counts them.
+/// Returns the bytes of a packet as `layer` counts them.
 fn size(packet: &Packet, layer: &str, event: char) -> u64 {
     match (layer, &packet.body) {
         ("AGT", Body::Segment(segment)) => segment.data_len() + TCP_HEADERS,

@@ -50,7 +50,7 @@ pub struct Pcap<W: Write> {
 }
 
 impl<W: Write> Pcap<W> {
-    /// A capture of all nodes of `spec`: writes the file header and their interfaces.
+    /// Creates a capture of all nodes of `spec`: writes the file header and their interfaces.
     ///
     /// # Errors
     /// What `out` reports.
@@ -58,7 +58,7 @@ impl<W: Write> Pcap<W> {
         Self::of(out, spec, &Captured::All)
     }
 
-    /// The same of those nodes alone that `captured` has.
+    /// Does the same for the nodes alone that `captured` has.
     ///
     /// # Errors
     /// What `out` reports.
