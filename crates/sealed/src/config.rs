@@ -10,7 +10,7 @@ pub struct HostConfig {
     /// Most connections, those that are being opened and those that are closing included. 1 to 1,048,576;
     /// default 4096. What one may take is said by its transport's buffers.
     pub connections: usize,
-    /// Configuration of every session, whatever [`opener`](Self::initiator) and [`answerer`](Self::responder) say
+    /// Configuration of every session, whatever [`opener`](Self::opener) and [`answerer`](Self::answerer) say
     /// of it. Peers must have the same `rekey_after`.
     pub session: SessionConfig,
     /// Configuration of the handshakes that this host initiates.

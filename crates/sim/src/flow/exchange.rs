@@ -98,7 +98,7 @@ impl Exchange {
         })
     }
 
-    /// Returns distinct segments that have arrived, of requests and responses.
+    /// Returns the number of distinct segments that have arrived, of requests and responses.
     pub(super) fn segments_received(&self, mss: u32) -> u64 {
         self.segments + (self.message - self.missing).div_ceil(mss.into())
     }

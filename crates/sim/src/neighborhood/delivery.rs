@@ -27,7 +27,7 @@ impl Delivery {
         self.awaited.push_back((serial, to));
     }
 
-    /// Returns it was received or overheard at `node`, perhaps not for the first time.
+    /// Records that a notice was received or overheard at `node`, perhaps not for the first time.
     pub(super) fn heard(&mut self, serial: u64, node: u32) {
         let notice = self.awaited.iter_mut().find(|(awaited, _)| *awaited == serial);
         let Some((_, to)) = notice else { return };

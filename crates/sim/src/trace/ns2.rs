@@ -365,7 +365,7 @@ fn kind(segment: &any::Segment<Length>) -> &'static str {
     if requests || segment.data_len() > 0 { name } else { "ack" }
 }
 
-/// Returns block and transmission as one number that rises from one transmission to the next.
+/// Returns the block and the transmission as one number that rises from one transmission to the next.
 fn tpa_number(block: u16, tx: u8) -> u32 {
     u32::from(block) << 8 | u32::from(tx)
 }
