@@ -148,9 +148,11 @@ fn a_host_stack_that_could_serve_nobody_or_would_serve_anybody() {
     contains(&of("--socks 1080 --set tcp.mss=9"), &["unknown key `mss`", "--set:1:"]);
     contains(&of("--socks 1080 --set radio.preset=x"), &["says nothing of a TCP endpoint"]);
     contains(&of("--socks 1080 --mtu 100"), &["a whole number from 576 to 65535"]);
+    contains(&of("--socks 1080 --set door.t1=2"), &["`door.t1` changes nothing with tcp-cubic", "tcp-door"]);
+    contains(&of("-L 80:127.0.0.1:80"), &["the stack does not reach", "--accept"]);
     contains(
         &refused(&hopline(["tcp", "--address", "127.0.0.1", "--socks", "1080"])),
-        &["`addresses` must be"],
+        &["127.0.0.1 is an address of this machine"],
     );
 }
 
