@@ -50,7 +50,7 @@ impl HostStack {
         let mut ports: Vec<u16> = config.accept.iter().map(|accept| accept.port).collect();
         ports.sort_unstable();
         if ports.windows(2).any(|two| two[0] == two[1]) {
-            return Err(Error::Config { field: "accept", must: "name each port once" });
+            return Err(Error::Config { field: "accept", must: "ports of which none is named twice" });
         }
         let in_networks = surroundings(&config.stack.addresses)?;
         let mut stack = Stack::new(config.stack.clone())

@@ -72,7 +72,7 @@ fn an_address_of_the_host_or_a_port_twice_is_refused() {
         assert!(error.starts_with(&format!("{own} is an address of this machine")), "{error}");
         let accept = [80, 81, 80].map(|port| Accept { port, to: "127.0.0.1:1".parse().unwrap() });
         let error = HostStack::open(HostStackConfig { accept: accept.into(), ..at(&[STACK.into()]) });
-        assert_eq!(error.unwrap_err().to_string(), "accept must name each port once");
+        assert_eq!(error.unwrap_err().to_string(), "`accept` must be ports of which none is named twice");
     });
 }
 

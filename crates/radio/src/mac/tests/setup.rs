@@ -535,7 +535,8 @@ proptest! {
         let mut cell = Cell::one_way(&config, 464, loss);
         cell.run(Instant::from_secs(10));
         let received = cell.received(1);
-        prop_assert!(received.len() > 100, "{}", received.len());
+        // With RTS, six of ten frames lost and back-offs of 10 ms a packet takes a third of a second.
+        prop_assert!(received.len() > 10, "{}", received.len());
         let timeouts = cell.total(|s| s.inactive) as usize;
         if timeouts == 0 {
             prop_assert!(received.is_sorted_by(|a, b| a < b));
