@@ -22,7 +22,7 @@ impl Restored {
     /// Makes a socket from `local` to `peer`, of which neither need be an address of this machine, with this state. It takes no packet yet.
     ///
     /// # Errors
-    /// Error of the system: without `CAP_NET_ADMIN`; [`ErrorKind::AddrNotAvailable`] if there is a connection between these addresses here;
+    /// Error of the system: without `CAP_NET_ADMIN`; [`AddrNotAvailable`](io::ErrorKind::AddrNotAvailable) if there is a connection between these addresses here;
     /// without a route to `peer`.
     pub fn restore(
         local: SocketAddr,
@@ -64,7 +64,7 @@ impl Restored {
     }
 
     /// Has the connection go on from here. `timestamp`: the clock as the frozen socket has it in the end. The caller reads what is unread, by which
-    /// the kernel tells a peer whose window is closed that there is room again, and then [probes](probe).
+    /// the kernel tells a peer whose window is closed that there is room again, and then [probes](super::probe).
     ///
     /// # Errors
     /// Error of the system; the connection is reset then.
