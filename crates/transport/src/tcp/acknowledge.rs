@@ -17,30 +17,32 @@ use core::ops::ControlFlow;
 use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::tcp::{Flags, Segment};
 
-/// What an acknowledgment is to loss recovery.
+/// Classification of an acknowledgment for loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckKind {
-    /// It acknowledges more than was acknowledged before.
+    /// Acknowledges new data.
     New,
-    /// Another segment left the network, and not the one that is waited for.
+    /// Duplicate acknowledgment: a segment after the missing one has left the network.
     Duplicate,
-    /// It tells of the window, or of nothing.
+    /// Window update, or an acknowledgment without news.
     Other,
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// Takes the acceptable acknowledgment of a segment whose remaining data starts at `start`. Breaks if the rest of the
-    /// segment is not to be looked at.
+    /// Processes the acceptable acknowledgment of a segment with remaining data from `start` on. Returns `Break` if the
+    /// rest of the segment must not be processed.
     ///
-    /// Who listens comes in this order, since each relies on what those before it have done:
-    /// 1. the hold, before anybody reacts: TCP-DOOR has looked at the order of the segment already (`look_at_order`);
-    /// 2. the peer's window, which says whether an ACK without news is a duplicate;
+    /// The steps come in this order, since each relies on the results of the earlier ones:
+    /// 1. the hold of the window, before any reaction; TCP-DOOR has checked the order of the segment already
+    ///    (`look_at_order`);
+    /// 2. the peer's window, which decides if an ACK without news is a duplicate;
     /// 3. SACK blocks, so that `delivered` counts each byte once;
-    /// 4. delivery records (RACK, tail loss probe), while `una` is still the old one;
-    /// 5. the reaction: feedback schemes learn of new data, then a mark is heeded, then congestion control reacts;
-    /// 6. whether an earlier reduction was wrong, by what this ACK shows (Eifel, F-RTO, DSACK), now that the reaction to it stands;
-    /// 7. losses told by time, after that: an undone reduction must not hide them;
-    /// 8. BBR, last: it goes by all of this.
+    /// 4. delivery records (RACK, tail loss probe), with the old value of `una`;
+    /// 5. the reaction: feedback schemes are notified of new data, then ECN marks are processed, then congestion control
+    ///    reacts;
+    /// 6. detection of spurious reductions from this ACK (Eifel, F-RTO, DSACK), after the reaction to it;
+    /// 7. time-based loss detection, so that an undone reduction does not hide losses;
+    /// 8. BBR, which uses the results of all other steps.
     pub(super) fn take_ack(&mut self, now: Instant, start: u64, segment: &Segment<P>) -> ControlFlow<()> {
         let una = self.snd.una as i64;
         let ack = self.ack_position(segment);
@@ -86,7 +88,7 @@ impl<P: Payload> Endpoint<P> {
         if self.state == State::Closed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Takes the window, unless the segment is older than the last one that told it.
+    /// Updates the send window, unless the segment is older than the last one that updated it (RFC 9293 §3.10.7.4).
     pub(super) fn note_window(&mut self, start: u64, segment: &Segment<P>) {
         let ack = self.snd.una + u64::from(segment.ack - self.snd.seq(self.snd.una));
         let (from_seq, from_ack) = self.snd.window_from;
@@ -106,7 +108,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What is in flight counts as not sent.
+    /// Marks all data in flight as unsent.
     fn take_back(&mut self) {
         self.timers.stop(Timer::Retransmit);
         self.snd.nxt = self.snd.una;
@@ -114,7 +116,7 @@ impl<P: Payload> Endpoint<P> {
         self.board.clear();
     }
 
-    /// Takes the SACK blocks; returns how many bytes they newly report.
+    /// Records the SACK blocks. Returns the number of bytes that they newly report.
     fn take_sack(&mut self, told: &Selective) -> u64 {
         self.stats.dsacks_received += u64::from(told.duplicate.is_some());
         if !self.control.listens_to_sack() {
@@ -123,7 +125,7 @@ impl<P: Payload> Endpoint<P> {
         told.blocks().iter().map(|&(left, right)| self.board.add(left, right)).sum()
     }
 
-    /// What an ACK is that lies `beyond` what was acknowledged before.
+    /// Classifies an ACK that lies `beyond` the first unacknowledged byte.
     fn kind_of(&self, segment: &Segment<P>, beyond: i64, window_before: u64, sacked: u64) -> AckKind {
         match beyond {
             1.. => AckKind::New,
@@ -150,7 +152,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 5681 §2 for plain ACKs; with SACK, an ACK that reports something new (RFC 6675 §2).
+    /// Returns whether the ACK is a duplicate: by RFC 5681 §2 for plain ACKs; with SACK, if it reports something new
+    /// (RFC 6675 §2).
     fn is_duplicate(&self, segment: &Segment<P>, window_before: u64, sacked: u64) -> bool {
         if self.snd.nxt == self.snd.una {
             return false; // at most a window probe is out
@@ -192,7 +195,8 @@ impl<P: Payload> Endpoint<P> {
         self.note_fin_acked(now);
     }
 
-    /// RFC 3168 §6.1.2. Whatever reduced the window before, there is congestion: it is not undone (RFC 4015 §3.4).
+    /// Reacts to an ECN echo (RFC 3168 §6.1.2). An earlier reduction is not undone after it, since there is congestion
+    /// (RFC 4015 §3.4).
     fn heed_mark(&mut self, ack: &Ack) {
         if ack.marked {
             self.on_congestion_mark(ack.now);
@@ -213,7 +217,7 @@ impl<P: Payload> Endpoint<P> {
         Ack { acked, window_was_full, marked: self.reports_mark(segment), ..self.occasion(now, delivered) }
     }
 
-    /// What congestion control is told where nothing new is acknowledged.
+    /// Builds the input of congestion control for an event that acknowledges nothing new.
     pub(super) fn occasion(&self, now: Instant, delivered: u64) -> Ack {
         Ack {
             marked: false,
@@ -229,7 +233,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Position up to which a segment acknowledges.
+    /// Returns the position up to which a segment acknowledges.
     pub(super) fn ack_position(&self, segment: &Segment<P>) -> i64 {
         let una = self.snd.una;
         una as i64 + i64::from(segment.ack.distance_from(self.snd.seq(una)))
@@ -243,7 +247,8 @@ impl<P: Payload> Endpoint<P> {
         segment.flags.contains(Flags::ACK) && (earliest..=max).contains(&self.ack_position(segment))
     }
 
-    /// Whether `cwnd` is what limits the sender; in slow start, half of it in use is enough, since it doubles.
+    /// Returns whether `cwnd` limits the sender. In slow start half of it in use is enough, since it doubles each round
+    /// trip.
     fn window_is_full(&self) -> bool {
         let (flight, cwnd) = (self.snd.nxt - self.snd.una, u64::from(self.control.cwnd()));
         if self.control.cwnd() < self.control.ssthresh() {
@@ -253,7 +258,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 6298 §3 (Karn) and RFC 7323 §4.1. Returns the round trip.
+    /// Samples the round-trip time (Karn's algorithm, RFC 6298 §3; RFC 7323 §4.1). Returns the sample.
     fn sample_round_trip(
         &mut self,
         now: Instant,
@@ -283,7 +288,8 @@ impl<P: Payload> Endpoint<P> {
         Some(now.since(sent))
     }
 
-    /// When what the segment echoes was sent, to a millisecond; `None` if it cannot be.
+    /// Returns the time of sending of the segment that the timestamp echo names, in whole milliseconds; `None` if it is
+    /// implausible.
     fn echoed(&self, now: Instant, segment: &Segment<P>) -> Option<Instant> {
         let ts = segment.options.timestamps.filter(|ts| self.options.timestamps && ts.echo != 0)?;
         let age = self.timestamp(now).wrapping_sub(ts.echo);

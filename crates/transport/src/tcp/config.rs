@@ -20,11 +20,11 @@ pub struct Config {
     pub mss: u32,
     /// Recovery strategy. Default SACK.
     pub variant: Variant,
-    /// How losses are told. Default by duplicate acknowledgments.
+    /// Loss detection. Default by duplicate acknowledgments.
     pub loss_detection: LossDetection,
-    /// How the window grows and what a loss leaves of it. Default one segment per round trip, and half (RFC 5681).
+    /// Congestion control algorithm. Default Reno: one segment per round trip, halved by a loss (RFC 5681).
     pub law: WindowLaw,
-    /// How it is found out that a reduction of the window was wrong, and undone. Default not at all.
+    /// Detection and undoing of spurious window reductions. Default none.
     pub spurious: Spurious,
     /// Congestion window after the handshake. Default ten segments (RFC 6928).
     pub initial_window: InitialWindow,
@@ -33,56 +33,56 @@ pub struct Config {
     /// Upper limit of data in flight, segments of the negotiated size, whatever `cwnd` and the peer allow. At least 1.
     /// Default none. ns-2's `window_`.
     pub window_clamp: Option<u32>,
-    /// How acknowledgments count for the growth of `cwnd`. Default byte counting with limit 2 (RFC 3465).
+    /// Increase of `cwnd` per acknowledgment. Default byte counting with limit 2 (RFC 3465).
     pub growth: Growth,
-    /// When `cwnd` may grow. Default only while the sender fills it (RFC 7661 §4.3 in spirit, as Linux does).
+    /// Condition for growth of `cwnd`. Default only while the sender fills it (RFC 7661 §4.3 in spirit, as Linux does).
     pub growth_condition: GrowthCondition,
-    /// What a loss halves, or cuts to `beta`. Default the data in flight (RFC 5681 §3.1 (4)).
+    /// Quantity that a loss halves, or cuts to `beta`. Default the data in flight (RFC 5681 §3.1 (4)).
     pub reduction: Reduction,
-    /// What a second time-out in a row does to `ssthresh`. Default keep (RFC 5681 §3.1).
+    /// Effect of a second time-out in a row on `ssthresh`. Default keep (RFC 5681 §3.1).
     pub repeated_timeout: RepeatedTimeout,
-    /// What a time-out during fast recovery does to `ssthresh`. Default lower it again (RFC 5681 §4.3).
+    /// Effect of a time-out during fast recovery on `ssthresh`. Default lower it again (RFC 5681 §4.3).
     pub recovery_timeout: RecoveryTimeout,
-    /// What becomes of data in flight when the peer closes its window over them. Default they time out; 4.4BSD probes.
+    /// Treatment of data in flight after the peer closes its window over them. Default they time out; 4.4BSD probes.
     pub closed_window: ClosedWindow,
-    /// Duplicate acknowledgments that stand for a loss. Range 1–255, default 3 (RFC 5681 §3.2).
+    /// Number of duplicate acknowledgments that indicate a loss. Range 1–255, default 3 (RFC 5681 §3.2).
     pub dup_ack_threshold: u32,
-    /// Whether the first duplicates release segments. Default new data (RFC 3042).
+    /// Limited transmit: segments sent on the first duplicate acknowledgments. Default new data (RFC 3042).
     pub limited_transmit: LimitedTransmit,
-    /// What happens to `cwnd` when nothing was sent for one RTO. Default restart from the initial window (RFC 5681 §4.1).
+    /// Treatment of `cwnd` after one RTO without sending. Default restart from the initial window (RFC 5681 §4.1).
     pub idle_restart: IdleRestart,
     /// Small segments while data is in flight. Default hold back (RFC 9293 §3.7.4).
     pub nagle: Nagle,
-    /// When to acknowledge in-order data. Default every second segment or after 40 ms (RFC 1122 §4.2.3.2; 40 ms as Linux).
+    /// Acknowledgment policy for in-order data. Default every second segment or after 40 ms (RFC 1122 §4.2.3.2; 40 ms as
+    /// Linux).
     pub ack_policy: AckPolicy,
     /// In-order segments that a delayed acknowledgment waits for at most. Range 1–255, default 2 (RFC 1122 §4.2.3.2); more are a
     /// stretch ACK, as hosts with receive offload send them.
     pub ack_every: u8,
     /// Retransmission timer.
     pub rto: RtoConfig,
-    /// How the segments that the window allows are spaced. Default not at all.
+    /// Pacing of the segments that the window allows. Default none.
     pub pacing: Pacing,
-    /// TCP-DOOR: route changes told by the order of packets, and not taken for congestion. Default none.
+    /// TCP-DOOR: detects route changes by out-of-order packets and does not treat them as congestion. Default none.
     pub door: Option<DoorConfig>,
-    /// How a lost route is told from congestion. Default not at all.
+    /// Route failure notification: a scheme that tells a lost route from congestion. Default none.
     pub feedback: Feedback,
-    /// Whether to offer and use timestamps, with PAWS (RFC 7323). Default offered.
+    /// Use of timestamps, with PAWS (RFC 7323). Default offered.
     pub timestamps: Offer,
-    /// Which timestamp an acknowledgment echoes. Default as RFC 7323 says.
+    /// Choice of the timestamp that an acknowledgment echoes. Default as RFC 7323.
     pub timestamp_echo: TimestampEcho,
-    /// Whether acknowledgments tell of data that arrived again, where SACK is in use. Default silent.
+    /// Reports of duplicate segments in acknowledgments (D-SACK), where SACK is in use. Default silent.
     pub dsack: Dsack,
     /// Explicit congestion notification (RFC 3168). Default never.
     pub ecn: EcnUse,
-    /// Whether to offer window scaling (RFC 7323 §2). The shift is the smallest that can express `receive_buffer`.
-    /// Default offered.
+    /// Use of window scaling (RFC 7323 §2). The shift is the smallest that can express `receive_buffer`. Default offered.
     pub window_scale: Offer,
     /// Received data kept for the user, in order and not, bytes; the largest window announced. Range 1–2³⁰,
     /// default 4 MiB.
     pub receive_buffer: u32,
     /// Data taken from the user and not yet acknowledged, bytes. `None`: no limit. Default none.
     pub send_buffer: Option<u64>,
-    /// How long TIME-WAIT lasts: twice the maximum segment lifetime. Default 60 s (as Linux; RFC 9293 §3.4.2 names 4 min).
+    /// Duration of TIME-WAIT: twice the maximum segment lifetime. Default 60 s (as Linux; RFC 9293 §3.4.2 names 4 min).
     pub time_wait: Duration,
     /// Retransmissions of a SYN or SYN-ACK before giving up; `None`: never. Default 6 (as Linux).
     pub syn_retries: Option<u32>,
@@ -100,7 +100,7 @@ pub struct RtoConfig {
     pub initial: Duration,
     /// Least RTO before back-off, or least variance term, as `floor` says. Default 200 ms (as Linux; RFC 6298 §2.4 wants 1 s).
     pub min: Duration,
-    /// What `min` is the least value of. Default the RTO.
+    /// Quantity that `min` bounds from below. Default the RTO.
     pub floor: RtoFloor,
     /// Largest RTO, back-off included. At least `min`, default 60 s (RFC 6298 §2.5).
     pub max: Duration,
@@ -112,11 +112,11 @@ pub struct RtoConfig {
     /// Back-off factor above which the smoothed estimate is forgotten and the next sample starts afresh
     /// (RFC 6298 §5, last paragraph). `None`: never. Default none. ns-2 and BSD: 8.
     pub forget_above: Option<u32>,
-    /// How round-trip times are measured and smoothed. Default exact.
+    /// Measurement and smoothing of round-trip times. Default exact.
     pub estimator: Estimator,
 }
 
-/// What [`RtoConfig::min`] is the least value of.
+/// Quantity that [`RtoConfig::min`] bounds from below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoFloor {
     /// The RTO (RFC 6298 §2.4).
@@ -126,7 +126,7 @@ pub enum RtoFloor {
     Variance,
 }
 
-/// How round-trip times are measured and smoothed.
+/// Measurement and smoothing of round-trip times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Estimator {
     /// Real-valued arithmetic on nanoseconds (RFC 6298 §2).
@@ -142,7 +142,7 @@ pub enum Estimator {
 /// Congestion window after the handshake. A lost SYN makes it one segment (RFC 5681 §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialWindow {
-    /// So many segments, at least 1.
+    /// Number of segments, at least 1.
     Segments(u32),
     /// Two to four segments, about 4380 bytes (RFC 3390).
     Rfc3390,
@@ -155,13 +155,13 @@ pub enum InitialWindow {
 pub enum InitialSsthresh {
     /// None: slow start until the first loss.
     Unlimited,
-    /// So many segments, at least 2.
+    /// Number of segments, at least 2.
     Segments(u32),
     /// [`Config::window_clamp`], if there is one: ns-2.
     WindowClamp,
 }
 
-/// How `cwnd` grows with each acknowledgment of new data.
+/// Increase of `cwnd` for an acknowledgment of new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
     /// One segment per ACK in slow start, `SMSS²/cwnd` per ACK afterwards, however much the ACK covers
@@ -174,7 +174,7 @@ pub enum Growth {
     },
 }
 
-/// When `cwnd` may grow.
+/// Condition for growth of `cwnd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrowthCondition {
     /// On every acknowledgment of new data (RFC 5681; ns-2).
@@ -183,7 +183,7 @@ pub enum GrowthCondition {
     WindowFull,
 }
 
-/// What a loss halves; where "half" is written, [`WindowLaw::Cubic`] puts its `beta`.
+/// Quantity that a loss halves. [`WindowLaw::Cubic`] multiplies by its `beta` in place of one half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// Data in flight: `ssthresh = max(FlightSize/2, 2·SMSS)`, `cwnd = ssthresh` in recovery (RFC 5681 §3.1 (4), §3.2).
@@ -195,59 +195,60 @@ pub enum Reduction {
     WholeWindow,
 }
 
-/// What a second time-out in a row does to `ssthresh`.
+/// Effect of a second time-out in a row on `ssthresh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepeatedTimeout {
-    /// Nothing: the segment was already retransmitted by the timer (RFC 5681 §3.1).
+    /// No change: the timer has retransmitted the segment before (RFC 5681 §3.1).
     Keep,
     /// Halves again, which with `cwnd` at one segment means two segments (ns-2).
     Reduce,
 }
 
-/// What a time-out during fast recovery does to `ssthresh`, which fast retransmit has lowered.
+/// Effect of a time-out during fast recovery on `ssthresh`, which fast retransmit has lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryTimeout {
     /// Lowers it again: the loss of a retransmission is a second indication of congestion (RFC 5681 §4.3).
     Reduce,
-    /// Nothing: one reduction a window (Linux, `tcp_enter_loss`).
+    /// No change: one reduction per window (Linux, `tcp_enter_loss`).
     Keep,
 }
 
-/// What becomes of data in flight when the peer closes its window over them.
+/// Treatment of data in flight after the peer closes its window over them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClosedWindow {
-    /// They time out as ever (RFC 9293 §3.8.6.1); then the window is probed.
+    /// The data time out as usual (RFC 9293 §3.8.6.1); then the window is probed.
     Retransmit,
-    /// They count as not sent: the window is probed in their place, and when it opens they are sent again under the congestion window
-    /// as it was (4.4BSD, `tcp_output`). What M-TCP relies on.
+    /// The data count as unsent, and the window is probed. When it opens, the data are sent again under the unchanged
+    /// congestion window (4.4BSD, `tcp_output`). M-TCP relies on this.
     Persist,
 }
 
-/// Whether the duplicates before the threshold release segments.
+/// Limited transmit: segments sent on duplicate acknowledgments below the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitedTransmit {
-    /// They do not.
+    /// None.
     Off,
-    /// One segment of new data each (RFC 3042).
+    /// One segment of new data for each duplicate (RFC 3042).
     NewData,
-    /// One segment each of what is next, also of what is resent after a time-out (ns-2, `singledup_`).
+    /// One segment for each duplicate from the next position, which may be a retransmission after a time-out (ns-2,
+    /// `singledup_`).
     NextData,
 }
 
-/// How losses are told.
+/// Loss detection algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossDetection {
-    /// By duplicate acknowledgments, or what the peer holds beyond a hole ([`Config::dup_ack_threshold`]).
+    /// Duplicate acknowledgments, or SACK blocks above a hole ([`Config::dup_ack_threshold`]).
     DupAcks,
-    /// By time, with a probe of the tail (RACK-TLP, RFC 8985). For [`Variant::Sack`] as of RFC 6675; if the peer does not
-    /// offer SACK, by duplicate acknowledgments.
+    /// Time-based detection with a tail loss probe (RACK-TLP, RFC 8985). Needs [`Variant::Sack`] as of RFC 6675. Falls
+    /// back to duplicate acknowledgments if the peer does not offer SACK.
     Rack(RackConfig),
 }
 
-/// What happens to `cwnd` when nothing was sent for one RTO.
+/// Treatment of `cwnd` after one RTO without sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleRestart {
-    /// Nothing.
+    /// No change.
     Never,
     /// At most the initial window (RFC 5681 §4.1).
     InitialWindow,
@@ -264,19 +265,19 @@ pub enum Nagle {
     Off,
 }
 
-/// When to acknowledge in-order data. Everything else is acknowledged at once (RFC 5681 §4.2).
+/// Acknowledgment policy for in-order data. All other segments are acknowledged at once (RFC 5681 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPolicy {
     /// Every segment at once.
     EverySegment,
-    /// Every second segment, or as many as [`Config::ack_every`] says, or when the timer ends (RFC 1122 §4.2.3.2).
+    /// Every second segment, or every [`Config::ack_every`]-th, or after the delay (RFC 1122 §4.2.3.2).
     Delayed {
         /// Longest delay. Above zero, at most 500 ms.
         timer: Duration,
     },
 }
 
-/// Whether an option is offered in the SYN; it is used if both sides offer it.
+/// Negotiation of an option in the SYN. The option is used if both sides offer it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// Offered.
@@ -285,34 +286,34 @@ pub enum Offer {
     No,
 }
 
-/// Whether acknowledgments tell of data that arrived again.
+/// Reports of duplicate segments in acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dsack {
-    /// They do not.
+    /// No reports.
     Silent,
-    /// The first block of the SACK option does, once (D-SACK, RFC 2883 §4).
+    /// One report per duplicate, as the first block of the SACK option (D-SACK, RFC 2883 §4).
     Report,
 }
 
-/// Whether data may be marked in place of being dropped (RFC 3168); it takes both sides.
+/// Negotiation of explicit congestion notification (RFC 3168). ECN is used if both sides agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnUse {
-    /// Neither asked for nor agreed to.
+    /// Neither requested nor accepted.
     Never,
-    /// Agreed to where the peer's SYN asks: Linux, unless told otherwise.
+    /// Accepted if the peer's SYN requests it. Default of Linux.
     IfAsked,
-    /// Asked for in our SYN as well.
+    /// Also requested in our SYN.
     Ask,
 }
 
-/// Which timestamp an acknowledgment echoes.
+/// Choice of the timestamp that an acknowledgment echoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimestampEcho {
-    /// That of the earliest segment that it acknowledges: the round trip includes the delay of the ACK. A duplicate ACK echoes
-    /// what was echoed before. RFC 7323 §4.3, and ns-2's sinks since 2003 (`ts_echo_bugfix_`): a segment counts up to
-    /// `last_ack_sent_ + 1`.
+    /// Timestamp of the earliest segment that the ACK covers, so that the round-trip time includes the delay of the ACK.
+    /// A duplicate ACK repeats the previous echo. RFC 7323 §4.3, and ns-2's sinks since 2003 (`ts_echo_bugfix_`), where a
+    /// segment counts up to `last_ack_sent_ + 1`.
     Earliest,
-    /// That of the segment which it answers, the latest that arrived: ns-2's sinks before.
+    /// Timestamp of the latest segment that arrived: ns-2's sinks before 2003.
     Latest,
 }
 
@@ -433,7 +434,7 @@ impl Config {
         }
     }
 
-    /// BBR goes with what it takes samples of, and alone says how large the window is and when segments leave.
+    /// Checks that BBR has the RACK records that it needs, and that nothing else sets the window or the pacing rate.
     fn validate_bbr(&self) -> Result<(), ConfigError> {
         let WindowLaw::Bbr(bbr) = self.law else { return Ok(()) };
         let rules: [(bool, &'static str, &'static str); 5] = [
@@ -455,7 +456,7 @@ impl Config {
 }
 
 impl InitialWindow {
-    /// The window in bytes for segments of `mss` bytes.
+    /// Returns the window in bytes for segments of `mss` bytes.
     #[must_use]
     pub fn bytes(self, mss: u32) -> u32 {
         match self {

@@ -1,23 +1,23 @@
-//! How fast data are delivered: a sample from each acknowledgment (draft-ietf-ccwg-bbr §4.1, which took in
+//! Delivery rate estimation: a sample from each acknowledgment (draft-ietf-ccwg-bbr §4.1, which includes
 //! draft-cheng-iccrg-delivery-rate-estimation; Linux: `tcp_rate.c`).
 //!
-//! Each transmission carries a [`Stamp`] of what was delivered by then. When it is acknowledged, what has been delivered since,
-//! over the time that took, is a sample of the rate of the path. The time is that of the sending or that of the acknowledgments,
-//! whichever was longer: acknowledgments that come in a bunch, or too soon, cannot make the path look faster than data were sent.
+//! Each transmission carries a [`Stamp`] of the data delivered by then. At its acknowledgment, the data delivered since
+//! then, divided by the interval, are a sample of the rate of the path. The interval is the longer one of the send and
+//! the ACK interval. Bunched or early acknowledgments therefore cannot make the rate higher than the sending rate.
 
 use super::rack::sent_after;
 use super::transmissions::{Record, Times, Transmissions};
 use core::ops::Range;
 use hopline_core::{Duration, Instant};
 
-/// What was known when a segment was sent ("P." in the draft).
+/// Delivery state at the time of sending of a segment ("P." in the draft).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// Bytes delivered by then.
     pub(crate) delivered: u64,
-    /// When the last of these were.
+    /// Time of the last delivery by then.
     pub(crate) delivered_at: Instant,
-    /// When the segment was sent of which the last acknowledgment told.
+    /// Time of sending of the segment that was acknowledged last by then.
     pub(crate) first_sent: Instant,
     /// Bytes lost by then.
     pub(crate) lost: u64,
@@ -26,43 +26,43 @@ pub(crate) struct Stamp {
     pub(crate) limit: Limit,
 }
 
-/// What limited the sender when a segment was sent.
+/// Limit of the sender at the time of sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// The path, or what is thought of it: a sample tells of the path.
+    /// The path, or the congestion window: samples show the rate of the path.
     #[default]
     Path,
-    /// The application, which had nothing to send: a sample tells that the path is at least so fast.
+    /// The application, which had nothing to send: samples are a lower bound of the rate of the path.
     Application,
 }
 
-/// What an acknowledgment tells of the path ("RS." in the draft).
+/// Rate sample of an acknowledgment ("RS." in the draft).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RateSample {
-    /// Bytes per second; `None`: the interval is shorter than any round trip, so that the acknowledgment is for another
-    /// transmission than it seems.
+    /// Delivery rate, bytes per second; `None`: the interval is shorter than the minimum round-trip time, so the
+    /// acknowledgment belongs to another transmission.
     pub(crate) rate: Option<f64>,
-    /// Bytes delivered since the newest segment that is acknowledged was sent.
+    /// Bytes delivered since the newest acknowledged segment was sent.
     pub(crate) delivered: u64,
-    /// Bytes that had been delivered when it was.
+    /// Bytes delivered before that segment was sent.
     pub(crate) prior_delivered: u64,
-    /// Bytes lost since it was.
+    /// Bytes lost since that segment was sent.
     pub(crate) lost: u64,
-    /// Bytes in flight when it was, itself included.
+    /// Bytes in flight when that segment was sent, itself included.
     pub(crate) in_flight: u64,
     pub(crate) limit: Limit,
-    /// The round trip of the newest segment that was sent once; `None`: there is none.
+    /// Shortest round-trip time of the acknowledged segments that were sent once; `None`: there is none.
     pub(crate) round_trip: Option<Duration>,
 }
 
-/// A segment that was taken for lost.
+/// Segment that was declared lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Loss {
-    /// Where it is in the stream.
+    /// Range in the stream.
     pub(crate) segment: Range<u64>,
-    /// As it was sent.
+    /// Delivery state at its sending.
     pub(crate) stamp: Stamp,
-    /// Bytes lost in all, with this one.
+    /// Total of lost bytes, this segment included.
     pub(crate) lost: u64,
 }
 
@@ -73,13 +73,13 @@ pub(crate) struct DeliveryRate {
     delivered_at: Instant,
     first_sent: Instant,
     lost: u64,
-    /// Until so many bytes are delivered, samples are the application's.
+    /// Total of delivered bytes up to which samples are application-limited.
     limited_until: Option<u64>,
     newest: Option<Newest>,
     losses: Vec<Loss>,
 }
 
-/// The newest segment that the acknowledgment at hand is for.
+/// Newest segment that the current acknowledgment covers.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     sent: Instant,
@@ -89,28 +89,29 @@ struct Newest {
 }
 
 impl DeliveryRate {
-    /// Bytes delivered so far, acknowledged selectively or not.
+    /// Returns the total of delivered bytes, acknowledged cumulatively or selectively.
     pub(crate) fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// When the last of these were.
+    /// Returns the time of the last delivery.
     pub(crate) fn delivered_at(&self) -> Instant {
         self.delivered_at
     }
 
-    /// Bytes taken for lost so far.
+    /// Returns the total of lost bytes.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Whether what limits the sender now is the application.
+    /// Returns the current limit of the sender.
     pub(crate) fn limit(&self) -> Limit {
         if self.limited_until.is_some() { Limit::Application } else { Limit::Path }
     }
 
-    /// The stamp of a segment that is sent now ("OnPacketSent"). After silence the interval begins with it. Silence is that nothing
-    /// is outstanding, as in Linux: what is in flight is an estimate, and can be nothing by mistake.
+    /// Returns the stamp of a segment that is sent now ("OnPacketSent"). If no data are outstanding, the interval begins
+    /// with it. As in Linux, outstanding data count and not those in flight, which are an estimate and can be zero by
+    /// mistake.
     pub(crate) fn stamp(&mut self, now: Instant, outstanding: &Transmissions) -> Stamp {
         if outstanding.is_empty() {
             (self.first_sent, self.delivered_at) = (now, now);
@@ -125,7 +126,7 @@ impl DeliveryRate {
         }
     }
 
-    /// The acknowledgment at hand is for this segment, among others ("UpdateRateSample").
+    /// Records that the current acknowledgment covers this segment, among others ("UpdateRateSample").
     pub(crate) fn note_delivered(&mut self, now: Instant, record: &Record, stamp: &Stamp) {
         let round_trip = (record.times == Times::Once).then(|| now.since(record.sent));
         let known = self.newest.and_then(|newest| newest.round_trip);
@@ -141,19 +142,19 @@ impl DeliveryRate {
         }
     }
 
-    /// A segment is taken for lost.
+    /// Records the loss of a segment.
     pub(crate) fn note_lost(&mut self, segment: Range<u64>, stamp: &Stamp) {
         self.lost += segment.end - segment.start;
         self.losses.push(Loss { segment, stamp: *stamp, lost: self.lost });
     }
 
-    /// What was taken for lost since this was asked last.
+    /// Returns the losses since the last call.
     pub(crate) fn take_losses(&mut self) -> Vec<Loss> {
         core::mem::take(&mut self.losses)
     }
 
-    /// The sample of the acknowledgment at hand, which delivered so many bytes ("GenerateRateSample"). `None`: it is for no whole
-    /// segment. `least`: the least round trip there was.
+    /// Returns the rate sample of the current acknowledgment, which delivered `delivered` bytes ("GenerateRateSample").
+    /// `None`: it covers no whole segment. `least`: minimum round-trip time so far.
     pub(crate) fn sample(
         &mut self,
         now: Instant,
@@ -183,13 +184,13 @@ impl DeliveryRate {
         })
     }
 
-    /// The application has nothing to send though it might, with so many bytes in flight: what is delivered of these and what is sent until then
-    /// tells of the application ("MarkConnectionAppLimited").
+    /// Marks the following samples as application-limited, until the `in_flight` bytes are delivered. The application has
+    /// nothing to send though the window is open ("MarkConnectionAppLimited").
     pub(crate) fn limit_by_application(&mut self, in_flight: u64) {
         self.limited_until = Some(self.delivered + in_flight);
     }
 
-    /// What the peer said it held it does not: this acknowledgment tells nothing.
+    /// Discards the current sample, since the peer has reneged on selectively acknowledged data.
     pub(crate) fn forget_newest(&mut self) {
         self.newest = None;
     }

@@ -1,4 +1,4 @@
-//! What an endpoint does where losses are told by time: RACK and tail loss probes (RFC 8985), and what is sent then.
+//! Time-based loss detection of an endpoint: RACK and tail loss probes (RFC 8985), and the choice of the next segment.
 
 use super::congestion::{Delivery, Phase, Progress};
 use super::endpoint::Endpoint;
@@ -8,7 +8,7 @@ use super::timer::Timer;
 use super::tlp::{Answer, Flight, ProbeKind};
 use hopline_core::{Instant, Payload};
 
-/// An acknowledgment that was taken, and what it found.
+/// Results of the processing of an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
     /// Position up to which it acknowledges.
@@ -17,14 +17,14 @@ pub(super) struct Taken {
     pub(super) una_before: u64,
     /// Bytes that it reports for the first time.
     pub(super) delivered: u64,
-    /// What the sender did about losses, before it.
+    /// Recovery phase before it.
     pub(super) phase_before: Phase,
-    /// It holds neither data nor a SACK option.
+    /// `true` if it carries neither data nor a SACK option.
     pub(super) bare: bool,
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// RFC 8985 §6.2, steps 1 to 3, before anything else is made of an ACK.
+    /// Updates the delivery records before the reaction to an ACK (RFC 8985 §6.2, steps 1 to 3).
     pub(super) fn note_delivered(
         &mut self,
         now: Instant,
@@ -37,7 +37,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 8985 §6.2, steps 4 and 5, and §7.4, after an ACK was taken.
+    /// Detects losses after the reaction to an ACK (RFC 8985 §6.2, steps 4 and 5, and §7.4).
     pub(super) fn detect_losses(&mut self, now: Instant, taken: Taken, told: &Selective) {
         let Some(rack) = &mut self.rack else { return };
         let (una, phase) = (self.snd.una, self.control.phase());
@@ -68,8 +68,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Recovery is over, and something that was lost later is not repaired: under BBR the next recovery follows without a pause, as
-    /// in Linux (`tcp_time_to_recover`). A pause would cost it a round in which no more leaves than arrives.
+    /// Starts the next recovery without a pause if a later loss is not repaired when recovery ends. Only for BBR, as in
+    /// Linux (`tcp_time_to_recover`). A pause would cost BBR a round of packet conservation.
     fn go_on_recovering(&mut self, now: Instant, taken: Taken) {
         let over = taken.phase_before != Phase::Open && self.control.phase() == Phase::Open;
         if !over || self.control.bbr().is_none() {
@@ -83,7 +83,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// During recovery the window follows what arrives, if it is to (RFC 9937).
+    /// Adapts the window to the delivered data during recovery, if PRR is in use (RFC 9937).
     fn pace_recovery(&mut self, delivered: u64, progress: Progress) {
         if let Some(rack) = &self.rack
             && self.control.phase() == Phase::Recovery
@@ -94,7 +94,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 8985 §6.2, step 5. Returns how many segments were found lost.
+    /// Looks for losses (RFC 8985 §6.2, step 5). Returns the number of segments found lost.
     fn look_for_losses(&mut self, now: Instant, delivered: u64) -> u64 {
         let Some(rack) = &mut self.rack else { return 0 };
         let circumstances = Circumstances {
@@ -123,7 +123,7 @@ impl<P: Payload> Endpoint<P> {
         found.lost
     }
 
-    /// The reordering timer expired.
+    /// Processes an expiry of the reordering timer.
     pub(super) fn on_reordering(&mut self, now: Instant) {
         if self.look_for_losses(now, 0) > 0 {
             self.pace_recovery(0, Progress::Doubtful);
@@ -134,7 +134,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The retransmission timer expired (RFC 8985 §6.3): nothing is forgotten, and not everything is sent again.
+    /// Marks losses at an expiry of the retransmission timer (RFC 8985 §6.3). Records are kept, and only lost data are
+    /// sent again.
     pub(super) fn mark_losses_on_timeout(&mut self, now: Instant) {
         let Some(rack) = &mut self.rack else { return };
         self.stats.rack_losses += rack.on_timeout(now, self.snd.una, self.rto.srtt());
@@ -144,7 +145,7 @@ impl<P: Payload> Endpoint<P> {
         self.steer_on_timeout(now);
     }
 
-    /// `at..after` left.
+    /// Records the transmission of `at..after`.
     pub(super) fn note_transmission(&mut self, now: Instant, at: u64, after: u64) {
         let Some(rack) = &mut self.rack else { return };
         rack.on_sent(at, after, now);
@@ -154,7 +155,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 8985 §7.2: not in recovery, and not where the peer tells of holes.
+    /// Returns whether a tail loss probe may be scheduled: not in recovery, and not while SACK blocks report holes
+    /// (RFC 8985 §7.2).
     fn may_probe_tail(&self) -> bool {
         let Some(rack) = &self.rack else { return false };
         let waits = !rack.records.is_empty() && !rack.records.has_sacked();
@@ -171,7 +173,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 8985 §7.3.
+    /// Processes an expiry of the probe timer (RFC 8985 §7.3).
     pub(super) fn on_tail_probe(&mut self, now: Instant) {
         let may = self.may_probe_tail();
         if let Some(rack) = &mut self.rack {
@@ -182,8 +184,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The position and length of the next data segment: a probe, what is lost, or new data (RFC 6675 §4, `NextSeg`, where
-    /// what is lost is known).
+    /// Chooses the position and length of the next data segment: a probe, lost data, or new data (`NextSeg` of
+    /// RFC 6675 §4, with known losses).
     pub(super) fn choose_by_records(&mut self, now: Instant) -> Option<(u64, u64)> {
         let rack = self.rack.as_ref()?;
         if rack.tlp.pending {
@@ -206,17 +208,19 @@ impl<P: Payload> Endpoint<P> {
         next.map(|len| (self.snd.nxt, len)).or_else(|| self.choose_fin())
     }
 
-    /// A segment is never cut to fit cwnd; cwnd is at least one segment.
+    /// Returns whether a segment fits into the window. Segments are never cut to fit `cwnd`; `cwnd` is at least one
+    /// segment.
     fn fits(&self, pipe: u64, len: u64) -> bool {
         pipe == 0 || pipe + len <= u64::from(self.control.cwnd())
     }
 
-    /// Data bytes of a segment that starts at `from` and does not go beyond `to`.
+    /// Returns the data bytes of a segment that starts at `from` and does not go beyond `to`.
     fn data_within(&self, from: u64, to: u64) -> u64 {
         (to.min(self.snd.queue.end()).saturating_sub(from)).min(self.full_segment())
     }
 
-    /// RFC 8985 §7.3: new data if the peer takes them, whatever cwnd says; else the last segment again.
+    /// Chooses the segment of a tail loss probe: new data if the peer's window takes them, regardless of `cwnd`;
+    /// otherwise the last segment again (RFC 8985 §7.3).
     fn choose_tail_probe(&mut self) -> Option<(u64, u64)> {
         let nxt = self.snd.nxt;
         let new = self.data_within(nxt, self.snd.queue.end());

@@ -1,4 +1,4 @@
-//! Explicit congestion notification (RFC 3168): what is agreed on, the receiver's echo, the sender's reaction.
+//! Explicit congestion notification (RFC 3168): negotiation, the receiver's echo, the sender's reaction.
 
 use super::config::EcnUse;
 use super::congestion::MarkedWindow;
@@ -9,16 +9,16 @@ use hopline_core::{Instant, Payload};
 use hopline_wire::ipv4;
 use hopline_wire::tcp::{Flags, Segment};
 
-/// What the SYNs have agreed on.
+/// Result of the ECN negotiation in the SYNs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Agreement {
     /// No ECN.
     #[default]
     None,
-    /// Marks on what the peer sends are echoed; our data are not capable, for a SYN of ours did not say that they would be
+    /// Marks on the peer's data are echoed. Our data are not ECN-capable, since one of our SYNs did not announce it
     /// (RFC 3168 §6.1.1).
     EchoOnly,
-    /// Both ways.
+    /// Full ECN in both directions.
     Full,
 }
 
@@ -26,15 +26,15 @@ pub(super) enum Agreement {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ecn {
     pub(super) agreement: Agreement,
-    /// Every acknowledgment carries ECE until the peer sends CWR.
+    /// `true` if every acknowledgment carries ECE, until the peer sends CWR.
     echoing: bool,
-    /// The next new data carry CWR.
+    /// `true` if the next new data carry CWR.
     owes_cwr: bool,
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// The bits that a SYN or SYN-ACK offers or accepts ECN with (RFC 3168 §6.1.1). A SYN that was lost goes without: a box on
-    /// the path may dislike it (§6.1.1.1).
+    /// Returns the flags of a SYN or SYN-ACK that offer or accept ECN (RFC 3168 §6.1.1). A retransmitted SYN carries
+    /// none, since a middlebox may drop such SYNs (§6.1.1.1).
     pub(super) fn ecn_setup(&self) -> Flags {
         match self.state {
             State::SynSent if self.config.ecn == EcnUse::Ask && !self.snd.syn_resent => {
@@ -45,7 +45,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What the peer's SYN or SYN-ACK comes to.
+    /// Processes the ECN flags of the peer's SYN or SYN-ACK.
     pub(super) fn agree_on_ecn(&mut self, segment: &Segment<P>) {
         let flags = segment.flags;
         let both = flags.contains(Flags::ECE | Flags::CWR);
@@ -63,14 +63,14 @@ impl<P: Payload> Endpoint<P> {
         };
     }
 
-    /// The peer repeats its SYN, and may have thought better of it.
+    /// Processes a repeated SYN of the peer, which may no longer offer ECN.
     pub(super) fn confirm_ecn(&mut self, segment: &Segment<P>) {
         if !segment.flags.contains(Flags::ECE | Flags::CWR) && self.ecn.agreement == Agreement::Full {
             self.ecn.agreement = Agreement::EchoOnly;
         }
     }
 
-    /// Takes note of what happened to data on the way (§6.1.3). They lie in the window (§6.1.5).
+    /// Records the ECN mark of data (§6.1.3), which lie within the window (§6.1.5).
     pub(super) fn note_mark(&mut self, segment: &Segment<P>) {
         if self.ecn.agreement == Agreement::None || segment.payload.is_empty() {
             return;
@@ -84,18 +84,18 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The bit of an acknowledgment.
+    /// Returns the ECE flag of an acknowledgment.
     pub(super) fn ecn_echo(&self) -> Flags {
         if self.ecn.echoing { Flags::ECE } else { Flags(0) }
     }
 
-    /// Whether the segment reports a mark on our data.
+    /// Returns whether the segment reports a mark on our data.
     pub(super) fn reports_mark(&self, segment: &Segment<P>) -> bool {
         self.ecn.agreement == Agreement::Full && segment.flags.contains(Flags::ECE)
     }
 
-    /// Makes data that were never sent before capable of being marked, and says what became of the last mark. Everything else
-    /// must not be (§6.1.4–6.1.6).
+    /// Makes new data ECN-capable, and adds CWR after a reduction. Retransmissions and other segments must not be capable
+    /// (§6.1.4–6.1.6).
     pub(super) fn make_capable(&mut self, segment: &mut Segment<P>) {
         if self.ecn.agreement != Agreement::Full {
             return;
@@ -107,19 +107,19 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The window was reduced, for whatever reason (§6.1.2).
+    /// Requests CWR on the next new data after a reduction of the window for any reason (§6.1.2).
     pub(super) fn owe_cwr(&mut self) {
         self.ecn.owes_cwr = self.ecn.agreement == Agreement::Full;
     }
 
-    /// A mark found a window of one segment, which cannot be halved: the next leaves a timeout later (§6.1.2).
+    /// Pauses new data for one timeout if a mark finds a window of one segment, which cannot be halved (§6.1.2).
     pub(super) fn pause_for_mark(&mut self, now: Instant, window: MarkedWindow) {
         if window == MarkedWindow::OneSegment {
             self.timers.set(Timer::MarkPause, now + self.rto.timeout());
         }
     }
 
-    /// Whether new data have to wait for the end of such a pause.
+    /// Returns whether new data have to wait for the end of such a pause.
     pub(super) fn pauses_for_mark(&self) -> bool {
         self.timers.is_set(Timer::MarkPause)
     }

@@ -1,4 +1,4 @@
-//! The machine: its parts, application calls and getters.
+//! TCP endpoint: its parts, calls of the application, and getters.
 
 use super::config::{Config, LossDetection, Offer};
 use super::congestion::undo::Reductions;
@@ -38,7 +38,7 @@ pub struct Ports {
 /// One end of one TCP connection.
 ///
 /// An endpoint lives for one connection: make it, [`connect`](Self::connect) or [`listen`](Self::listen), transfer,
-/// [`close`](Self::close). Addresses are not its business; whoever drives it routes segments by address and port.
+/// [`close`](Self::close). It knows no addresses; the caller routes segments by address and port.
 #[derive(Clone, Debug)]
 pub struct Endpoint<P: Payload> {
     pub(super) config: Config,
@@ -50,37 +50,37 @@ pub struct Endpoint<P: Payload> {
     pub(super) control: Control,
     pub(super) reductions: Reductions,
     pub(super) board: Scoreboard,
-    /// `None`: losses are not told by time.
+    /// `None`: no time-based loss detection.
     pub(super) rack: Option<Box<Rack>>,
-    /// The last reduction, if it may be spurious.
+    /// Last reduction, if it may be spurious.
     pub(super) case: Option<Case>,
     pub(super) frto: Steps,
     pub(super) rto: Rto,
     pub(super) timers: TimerTable<Timer, { <Timer as TimerKind>::ALL.len() }>,
-    /// `None`: segments are not spaced.
+    /// `None`: no pacing.
     pub(super) pacing: Option<Box<Pacer>>,
     /// `None`: no TCP-DOOR.
     pub(super) door: Option<Box<Door>>,
     /// `None`: no keep-alive.
     pub(super) keep: Option<Box<Keep>>,
-    /// What is known of the route.
+    /// State of the route, as known from notifications.
     pub(super) route: Route,
     pub(super) options: Negotiated,
     pub(super) ecn: EcnState,
-    /// A segment owed at once, outside the stream: a reset.
+    /// Reset to send at once, outside the stream.
     pub(super) reply: Option<Segment<P>>,
-    /// When the last challenge ACK left.
+    /// Time of the last challenge ACK.
     pub(super) challenged: Option<Instant>,
     pub(super) stats: Stats,
     events: Events,
 }
 
-/// How the connection was opened.
+/// Mode of opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
     NotYet,
     Active,
-    /// With the peer's port that it listens to; 0: any.
+    /// Passive open; `remote`: port of the peer, 0 for any.
     Passive {
         remote: u16,
     },
@@ -93,11 +93,11 @@ pub(super) struct Negotiated {
     pub(super) sack: bool,
 }
 
-/// The sending half. Positions are stream offsets.
+/// Sending half. Positions are stream offsets.
 #[derive(Clone, Debug)]
 pub(super) struct Sender<P> {
     pub(super) iss: Seq32,
-    /// First position not acknowledged ("SND.UNA").
+    /// First unacknowledged position ("SND.UNA").
     pub(super) una: u64,
     /// Next position to send ("SND.NXT"); goes back after a time-out.
     pub(super) nxt: u64,
@@ -106,32 +106,32 @@ pub(super) struct Sender<P> {
     pub(super) queue: SendQueue<P>,
     /// Position of our FIN, once the user closed.
     pub(super) fin: Option<u64>,
-    /// The peer's window, bytes, unscaled ("SND.WND").
+    /// Peer's window, bytes, unscaled ("SND.WND").
     pub(super) window: u64,
-    /// Largest window the peer ever announced.
+    /// Largest window that the peer has announced, bytes.
     pub(super) max_window: u64,
     /// Peer's position and our position at the last window update ("SND.WL1", "SND.WL2").
     pub(super) window_from: (u64, u64),
     pub(super) scale: u8,
     /// Data bytes of a full segment without SACK blocks.
     pub(super) mss: u32,
-    /// A SYN or SYN-ACK is owed.
+    /// `true` if a SYN or SYN-ACK has to be sent.
     pub(super) syn_pending: bool,
-    /// The SYN or SYN-ACK was sent more than once.
+    /// `true` if the SYN or SYN-ACK was sent more than once.
     pub(super) syn_resent: bool,
-    /// Position after the highest that was sent again, tail loss probes left out.
+    /// Position after the highest that was retransmitted, without tail loss probes.
     pub(super) resent_end: u64,
-    /// The first unacknowledged segment is to be sent again now.
+    /// `true` if the first unacknowledged segment has to be retransmitted now.
     pub(super) resend_first: bool,
-    /// A window probe is owed.
+    /// `true` if a window probe has to be sent.
     pub(super) probe_pending: bool,
-    /// The segment being timed: position after it, and when it left.
+    /// Segment for a round-trip sample: the position after it and its time of sending.
     pub(super) timed: Option<(u64, Instant)>,
-    /// When data last left.
+    /// Time of the last transmission of data.
     pub(super) last_sent: Option<Instant>,
-    /// Time-outs or probes in a row without an answer.
+    /// Number of consecutive time-outs or probes without an answer.
     pub(super) retries: u32,
-    /// Probes in a row, for their back-off.
+    /// Number of consecutive probes, for their back-off.
     pub(super) probes: u32,
 }
 
@@ -140,23 +140,24 @@ impl<P: Payload> Sender<P> {
         self.iss + position as u32
     }
 
-    /// Whether anything sent is not acknowledged.
+    /// Returns whether any sent data are unacknowledged.
     pub(super) fn outstanding(&self) -> bool {
         self.max > self.una
     }
 
-    /// Position after everything the user wants sent.
+    /// Returns the position after everything that the user wants sent.
     pub(super) fn end(&self) -> u64 {
         self.queue.end() + u64::from(self.fin.is_some())
     }
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// A closed endpoint whose first sequence number will be `iss`. Real connections need an unpredictable one
+    /// Creates a closed endpoint with the initial sequence number `iss`. Real connections need an unpredictable one
     /// (RFC 6528); the simulator draws it from a named stream.
     ///
     /// # Errors
-    /// A parameter out of its range, or a law that is to be handed over.
+    /// A parameter is out of its range, or [`Config::law`] is a user-defined algorithm, which needs
+    /// [`Self::with_own_law`].
     pub fn new(config: Config, ports: Ports, iss: Seq32) -> Result<Self, ConfigError> {
         if let WindowLaw::Own(_) = config.law {
             let must = "one of ours: an own law is handed over, with Endpoint::with_own_law";
@@ -165,7 +166,7 @@ impl<P: Payload> Endpoint<P> {
         Self::governed(config, ports, iss, None)
     }
 
-    /// An endpoint with `law`, where that is the law.
+    /// Creates an endpoint with the user-defined algorithm `law`, if there is one.
     pub(super) fn governed(
         config: Config,
         ports: Ports,
@@ -231,7 +232,7 @@ impl<P: Payload> Endpoint<P> {
     /// Opens the connection: sends a SYN.
     ///
     /// # Errors
-    /// Already open, or the remote port is 0.
+    /// The connection is already open, or the remote port is 0.
     pub fn connect(&mut self, now: Instant) -> Result<(), OpenError> {
         if self.ports.remote == 0 {
             return Err(OpenError::NoRemotePort);
@@ -244,7 +245,7 @@ impl<P: Payload> Endpoint<P> {
     /// Waits for the peer's SYN.
     ///
     /// # Errors
-    /// Already open.
+    /// The connection is already open.
     pub fn listen(&mut self) -> Result<(), OpenError> {
         self.open(Opening::Passive { remote: self.ports.remote }, State::Listen)
     }
@@ -258,10 +259,10 @@ impl<P: Payload> Endpoint<P> {
         Ok(())
     }
 
-    /// Takes data to send, all of it or none. It may be handed over before the handshake is complete.
+    /// Accepts data to send, all or none. The handshake need not be complete.
     ///
     /// # Errors
-    /// Not open for sending, or no room.
+    /// The connection is not open for sending, or the send buffer has no room.
     pub fn send(&mut self, _now: Instant, data: P) -> Result<(), SendError> {
         if !self.state.may_send() || self.snd.fin.is_some() {
             return Err(SendError::NotOpen);
@@ -270,7 +271,7 @@ impl<P: Payload> Endpoint<P> {
         self.snd.queue.push(data)
     }
 
-    /// The next piece of received data, in order.
+    /// Returns the next piece of received data, in order.
     pub fn recv(&mut self) -> Option<P> {
         let data = self.rcv.ready.pop_front()?;
         self.rcv.ready_bytes -= data.len();
@@ -280,11 +281,11 @@ impl<P: Payload> Endpoint<P> {
         Some(data)
     }
 
-    /// Closes our direction once all data handed over is sent; data of the peer is still received. Before the
-    /// connection is open, and with nothing to send, it simply ends.
+    /// Closes the sending direction after all accepted data are sent; data of the peer are still received. A connection
+    /// that is not open yet and has nothing to send ends at once.
     ///
     /// # Errors
-    /// Not open, or already closed by the user.
+    /// The connection is not open, or was closed by the user before.
     pub fn close(&mut self, _now: Instant) -> Result<(), CloseError> {
         if !self.state.may_send() || self.snd.fin.is_some() {
             return Err(CloseError::NotOpen);
@@ -298,14 +299,14 @@ impl<P: Payload> Endpoint<P> {
         Ok(())
     }
 
-    /// Moves on from an open state once the user closed.
+    /// Leaves an open state after the user has closed.
     pub(super) fn enter_closing(&mut self) {
         if self.snd.fin.is_some() {
             self.state = self.state.after_close();
         }
     }
 
-    /// Ends the connection at once, with a reset to the peer if it knows of us. Does nothing when closed.
+    /// Ends the connection at once, with a reset to a peer that knows it. Does nothing when closed.
     pub fn abort(&mut self, now: Instant) {
         if self.state == State::Closed {
             return;
@@ -327,67 +328,67 @@ impl<P: Payload> Endpoint<P> {
         self.reply = tells_peer.then(|| self.bare_segment(seq, Seq32(0), Flags::RST));
     }
 
-    /// Connection state.
+    /// Returns the connection state.
     #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Counters.
+    /// Returns the counters.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Ports; the remote one is known after the first SYN.
+    /// Returns the ports; the remote one is known after the first SYN.
     #[must_use]
     pub fn ports(&self) -> Ports {
         self.ports
     }
 
-    /// Congestion window, inflation in recovery included, bytes.
+    /// Returns the congestion window, with the inflation in recovery, bytes.
     #[must_use]
     pub fn cwnd(&self) -> u32 {
         self.control.cwnd()
     }
 
-    /// Slow start threshold, bytes; 2³⁰ before the first loss if unlimited.
+    /// Returns the slow start threshold, bytes; 2³⁰ before the first loss if unlimited.
     #[must_use]
     pub fn ssthresh(&self) -> u32 {
         self.control.ssthresh()
     }
 
-    /// What the sender is doing about losses.
+    /// Returns the state of loss recovery.
     #[must_use]
     pub fn phase(&self) -> Phase {
         self.control.phase()
     }
 
-    /// Smoothed round-trip time; `None` before the first sample.
+    /// Returns the smoothed round-trip time; `None` before the first sample.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
         self.rto.srtt()
     }
 
-    /// Retransmission timeout as it would be set now, back-off included.
+    /// Returns the current retransmission timeout, with its back-off.
     #[must_use]
     pub fn rto(&self) -> Duration {
         self.rto.timeout()
     }
 
-    /// Back-off factor of the retransmission timer: 1, 2, 4, …
+    /// Returns the back-off factor of the retransmission timer: 1, 2, 4, …
     #[must_use]
     pub fn backoff(&self) -> u32 {
         self.rto.factor()
     }
 
-    /// The estimate that spaces segments; `None` if none does.
+    /// Returns the state of adaptive pacing; `None` if it is not in use.
     #[must_use]
     pub fn pacing(&self) -> Option<&AdaptivePacing> {
         match self.pacing.as_deref()? {
@@ -396,44 +397,44 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What BBR thinks of the path, and what it does; `None` if it is not at work.
+    /// Returns BBR's model of the path; `None` if BBR is not in use.
     #[must_use]
     pub fn bbr(&self) -> Option<BbrModel> {
         self.control.bbr_model()
     }
 
-    /// Sequence space sent and not acknowledged, counted from the position that is sent next: after a time-out what is
-    /// to be resent does not count.
+    /// Returns the bytes of sequence space sent and not acknowledged, up to the next position to send. After a time-out,
+    /// data to be resent do not count.
     #[must_use]
     pub fn flight_size(&self) -> u64 {
         self.snd.nxt - self.snd.una
     }
 
-    /// The window the peer announced last, bytes.
+    /// Returns the last window announced by the peer, bytes.
     #[must_use]
     pub fn peer_window(&self) -> u64 {
         self.snd.window
     }
 
-    /// Data bytes of a full segment, negotiated options taken off.
+    /// Returns the data bytes of a full segment, without the negotiated options.
     #[must_use]
     pub fn effective_mss(&self) -> u32 {
         self.snd.mss
     }
 
-    /// Bytes that [`send`](Self::send) would take now.
+    /// Returns the bytes that [`send`](Self::send) would accept now.
     #[must_use]
     pub fn send_capacity(&self) -> u64 {
         self.snd.queue.free()
     }
 
-    /// Bytes taken from the user and not yet acknowledged.
+    /// Returns the bytes accepted from the user and not yet acknowledged.
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {
         self.snd.queue.len()
     }
 
-    /// Bytes received and kept, read or not in order: what the receive buffer holds.
+    /// Returns the bytes in the receive buffer, in order or not.
     #[must_use]
     pub fn received_unread(&self) -> u64 {
         self.rcv.ready_bytes + self.rcv.store.len()
@@ -441,7 +442,7 @@ impl<P: Payload> Endpoint<P> {
 
     // ---- shared by the other files ----
 
-    /// Moves on to a state that the end of a stream leads to.
+    /// Enters a state at the end of a stream.
     pub(super) fn move_to(&mut self, now: Instant, state: State) {
         match state {
             _ if state == self.state => {}
@@ -465,7 +466,7 @@ impl<P: Payload> Endpoint<P> {
         self.stats.drops.add(reason);
     }
 
-    /// Ends the connection and forgets everything that waits.
+    /// Ends the connection and discards everything that waits.
     pub(super) fn finish(&mut self, reason: CloseReason) {
         self.state = State::Closed;
         self.timers.stop_all();
@@ -493,7 +494,7 @@ impl<P: Payload> Endpoint<P> {
         self.config.timestamps == Offer::Yes
     }
 
-    /// Our timestamp clock: milliseconds, with an offset that hides the uptime (RFC 7323 §5.4, §7.1).
+    /// Returns the timestamp clock: milliseconds, with an offset that hides the uptime (RFC 7323 §5.4, §7.1).
     pub(super) fn timestamp(&self, now: Instant) -> u32 {
         ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.snd.iss.0)
     }
@@ -531,8 +532,8 @@ impl<P: Payload> Machine for Endpoint<P> {
         self.on_time(now);
     }
 
-    /// By itself TCP takes every silence for congestion, whatever the network layer knows (RFC 6298): that of routes is for the
-    /// feedback schemes. Pacing wants the length of the path.
+    /// Processes a notification of the network layer. Route notifications have an effect only with a feedback scheme,
+    /// since TCP treats every silence as congestion (RFC 6298). The path length is for pacing.
     fn handle_signal(&mut self, now: Instant, signal: Signal) {
         match signal {
             Signal::PathLength { hops } => self.note_path_length(hops),

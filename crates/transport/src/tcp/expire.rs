@@ -1,4 +1,4 @@
-//! What timers do.
+//! Expiry of timers.
 
 use super::congestion::hold::Hold;
 use super::congestion::undo::Cause;
@@ -31,7 +31,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 6298 §5.4–5.7.
+    /// Processes an expiry of the retransmission timer (RFC 6298 §5.4–5.7).
     fn on_retransmit(&mut self, now: Instant) {
         let handshake = matches!(self.state, State::SynSent | State::SynReceived);
         let limit = if handshake { self.config.syn_retries } else { self.config.data_retries };
@@ -65,7 +65,8 @@ impl<P: Payload> Endpoint<P> {
         self.arm_retransmit(now);
     }
 
-    /// RFC 5681 §3.1, (4). A window that is held stays; what falls is remembered until the time-out is known to be genuine.
+    /// Reduces the window for a time-out (RFC 5681 §3.1, (4)), unless it is held. The old state is kept until the
+    /// time-out is known to be genuine.
     fn reduce_on_timeout(&mut self, now: Instant, hold: Hold, back_off: BackOff) {
         self.stop_pacing();
         self.timers.stop(Timer::MarkPause);
@@ -81,7 +82,7 @@ impl<P: Payload> Endpoint<P> {
         self.start_frto(series);
     }
 
-    /// RFC 6298 §5.4: the earliest segment is sent again, and what else counts as lost after it.
+    /// Retransmits the earliest segment (RFC 6298 §5.4), and then all data that count as lost.
     fn resend_on_timeout(&mut self, now: Instant) {
         if self.rack.is_some() {
             self.mark_losses_on_timeout(now);
@@ -92,7 +93,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 9293 §3.8.6.1.
+    /// Processes an expiry of the persist timer (RFC 9293 §3.8.6.1).
     fn on_persist(&mut self, now: Instant) {
         if self.config.data_retries.is_some_and(|n| self.snd.retries >= n) {
             return self.finish(CloseReason::TimedOut);

@@ -1,51 +1,52 @@
-//! F-RTO: was a time-out spurious (RFC 5682)?
+//! F-RTO: detection of spurious time-outs (RFC 5682).
 //!
-//! After a time-out only the first segment is resent. If the ACKs then go on beyond it, they are for what was sent before, and
-//! nothing was lost. To find out, two segments of new data are sent in place of what would be resent.
+//! After a time-out only the first segment is resent. Two segments of new data follow in place of further
+//! retransmissions. If ACKs then cover more than the resent segment, they are for the original transmissions, and nothing
+//! was lost.
 
 use super::acknowledge::AckKind;
 use super::endpoint::Endpoint;
 use super::spurious::Evidence;
 use hopline_core::Payload;
 
-/// Whether F-RTO is at work.
+/// Use of F-RTO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frto {
-    /// It is not.
+    /// Not in use.
     Off,
-    /// After the first time-out of a series (RFC 5682 §2.1, §3.1, step 1).
+    /// Used after the first time-out of a series (RFC 5682 §2.1, §3.1, step 1).
     FirstTimeout,
-    /// After every one, as long as nothing but the first segment was resent (as Linux): for outages that last.
+    /// Used after every time-out, as long as only the first segment was resent (as Linux): for long outages.
     EveryTimeout,
 }
 
-/// Segments of new data that are sent to find out (RFC 5682 §2.1, step 2 b).
+/// Segments of new data that are sent for the test (RFC 5682 §2.1, step 2 b).
 const NEW_SEGMENTS: u8 = 2;
 
-/// How far the algorithm has got. Positions are stream offsets.
+/// Progress of the algorithm. Positions are stream offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Steps {
-    /// It is not at work.
+    /// Not running.
     Idle,
-    /// Step 2: waits for the ACK of what was resent.
+    /// Step 2: waits for the ACK of the resent segment.
     Resent(Sent),
-    /// Step 3: waits for the next, and so many segments of new data may leave.
+    /// Step 3: waits for the next ACK; the number of segments of new data that may be sent.
     Forward(Sent, u8),
 }
 
-/// What was sent before and after the time-out.
+/// Data sent before and after the time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sent {
-    /// Position after the highest that was sent before ("recover", "RecoveryPoint").
+    /// Position after the highest that was sent before the time-out ("recover", "RecoveryPoint").
     recover: u64,
-    /// Position after the highest that was sent again.
+    /// Position after the highest that was resent.
     again: u64,
 }
 
-/// What the algorithm says.
+/// Result of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing yet, or nothing any more.
+    /// Undecided, or not running.
     None,
     /// The time-out was spurious.
     Spurious,
@@ -66,7 +67,7 @@ impl Steps {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// Step 1: the timer expired.
+    /// Starts the algorithm at a time-out (step 1).
     pub(super) fn start_frto(&mut self, series: Series) {
         let (una, max) = (self.snd.una, self.snd.max);
         let new = Steps::Resent(Sent { recover: max, again: self.snd.resent_end.max(una) });
@@ -78,7 +79,7 @@ impl<P: Payload> Endpoint<P> {
         };
     }
 
-    /// Steps 2 and 3, after an ACK was taken.
+    /// Runs steps 2 and 3, after the reaction to an ACK.
     pub(super) fn judge_by_frto(&mut self, evidence: &Evidence<'_>) -> Verdict {
         match self.frto {
             Steps::Idle => Verdict::None,
@@ -90,7 +91,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Step 2. With SACK, duplicates before the first new ACK are waited out (RFC 5682 §3.1).
+    /// Runs step 2. With SACK, duplicates before the first new ACK are ignored (RFC 5682 §3.1).
     fn take_first_ack(&mut self, sent: Sent, evidence: &Evidence<'_>) {
         let una = self.snd.una;
         let goes_on = match evidence.kind {
@@ -113,7 +114,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Step 3.
+    /// Runs step 3.
     fn take_second_ack(&mut self, sent: Sent, evidence: &Evidence<'_>) -> Verdict {
         let una = self.snd.una;
         let beyond = evidence.told.blocks().last().map_or(0, |&(_, right)| right).max(una) > sent.recover;
@@ -135,7 +136,7 @@ impl<P: Payload> Endpoint<P> {
         Verdict::None
     }
 
-    /// In step 3, only new data leave, whatever `cwnd` is.
+    /// Chooses a segment of new data in step 3, regardless of `cwnd`. Nothing else is sent.
     pub(super) fn choose_forward(&mut self, left: u8) -> Option<(u64, u64)> {
         let Steps::Forward(sent, _) = self.frto else { return None };
         let len = self.next_length().filter(|_| left > 0)?;
@@ -143,17 +144,17 @@ impl<P: Payload> Endpoint<P> {
         Some((self.snd.nxt, len))
     }
 
-    /// Whether SACK blocks say what the peer holds, as RFC 6675 has it.
+    /// Returns whether SACK blocks show which data the peer holds, as in RFC 6675.
     fn hears_sack(&self) -> bool {
         self.options.sack && self.control.keeps_blocks()
     }
 }
 
-/// Whether a time-out is the first of its series.
+/// Position of a time-out in its series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Series {
-    /// What was sent before the last time-out is acknowledged.
+    /// The first one: all data sent before the previous time-out are acknowledged.
     New,
-    /// It is not (RFC 5682 §2.1, step 1).
+    /// A later one (RFC 5682 §2.1, step 1).
     Continued,
 }

@@ -18,7 +18,7 @@ const DEFAULT_MSS: u32 = 536;
 /// Length of the timestamps option, padded.
 pub(super) const TIMESTAMPS_LEN: u32 = 12;
 
-/// Whether processing of the segment goes on.
+/// Result of a check: processing of the segment goes on or ends.
 type Check = ControlFlow<()>;
 const DONE: Check = ControlFlow::Break(());
 const GO_ON: Check = ControlFlow::Continue(());
@@ -34,7 +34,7 @@ impl<P: Payload> Endpoint<P> {
             return self.drop_segment(DropReason::Unexpected);
         }
         if segment.options.nack {
-            // What is missing somewhere has not arrived. Whoever can do something about it stands before us.
+            // The blocks of a NACK are missing data, not received data. A proxy on the path answers them.
             segment.options.sack = SackBlocks::default();
         }
         match self.state {
@@ -47,13 +47,13 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 9293 §3.10.7.1.
+    /// Processes a segment in CLOSED (RFC 9293 §3.10.7.1).
     fn when_closed(&mut self, segment: &Segment<P>) {
         self.drop_segment(DropReason::Closed);
         self.refuse(segment);
     }
 
-    /// RFC 9293 §3.10.7.2.
+    /// Processes a segment in LISTEN (RFC 9293 §3.10.7.2).
     fn when_listening(&mut self, now: Instant, segment: &Segment<P>) {
         if segment.flags.contains(Flags::RST) {
             return self.drop_segment(DropReason::Unexpected);
@@ -73,7 +73,7 @@ impl<P: Payload> Endpoint<P> {
         self.send_syn(now);
     }
 
-    /// RFC 9293 §3.10.7.3.
+    /// Processes a segment in SYN-SENT (RFC 9293 §3.10.7.3).
     fn when_syn_sent(&mut self, now: Instant, segment: &Segment<P>) {
         let flags = segment.flags;
         let has_ack = flags.contains(Flags::ACK);
@@ -103,7 +103,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Takes the peer's initial sequence number and options.
+    /// Records the peer's initial sequence number and options.
     fn take_syn(&mut self, now: Instant, segment: &Segment<P>) {
         let options = &segment.options;
         self.stats.segments_accepted += 1;
@@ -136,7 +136,7 @@ impl<P: Payload> Endpoint<P> {
         self.snd.max_window = self.snd.window;
     }
 
-    /// Our SYN is acknowledged and the peer's is known.
+    /// Enters ESTABLISHED: our SYN is acknowledged and the peer's is known.
     fn establish(&mut self, now: Instant, segment: &Segment<P>) {
         let sack = if self.options.sack { SackUse::Agreed } else { SackUse::Refused };
         let syn = if self.snd.syn_resent { SynFate::Resent } else { SynFate::Delivered };
@@ -169,7 +169,7 @@ impl<P: Payload> Endpoint<P> {
         self.note_window(1, segment);
     }
 
-    /// RFC 9293 §3.10.7.4: SYN-RECEIVED and later.
+    /// Processes a segment in SYN-RECEIVED and later states (RFC 9293 §3.10.7.4).
     fn when_connected(&mut self, now: Instant, mut segment: Segment<P>) -> Check {
         let mut position = self.position(segment.seq);
         self.look_at_order(now, position, &segment);
@@ -200,7 +200,7 @@ impl<P: Payload> Endpoint<P> {
         GO_ON
     }
 
-    /// RFC 7323 §5.3 R1 and §3.2.
+    /// Checks the timestamp (RFC 7323 §5.3 R1 and §3.2).
     fn check_timestamp(&mut self, now: Instant, segment: &Segment<P>) -> Check {
         if segment.options.timestamps.is_none() {
             self.drop_segment(DropReason::NoTimestamp);
@@ -214,7 +214,8 @@ impl<P: Payload> Endpoint<P> {
         GO_ON
     }
 
-    /// The peer's SYN arrives again: alone, our SYN-ACK was lost; with ACK, both opened at once and it counts as an ACK.
+    /// Processes a repeated SYN of the peer. Without ACK, our SYN-ACK was lost. With ACK, the open is simultaneous and
+    /// the segment counts as an ACK.
     fn when_syn_again(&mut self, now: Instant, segment: &mut Segment<P>, position: &mut i64) -> Check {
         if !segment.flags.contains(Flags::ACK) {
             self.confirm_ecn(segment);
@@ -229,7 +230,7 @@ impl<P: Payload> Endpoint<P> {
         GO_ON
     }
 
-    /// First check: is it in the window at all?
+    /// First check: sequence number in the window.
     fn check_window(&mut self, now: Instant, position: i64, segment: &Segment<P>) -> Check {
         if self.is_acceptable(position, segment) {
             return GO_ON;
@@ -245,7 +246,7 @@ impl<P: Payload> Endpoint<P> {
         DONE
     }
 
-    /// Records what a segment outside the window repeats.
+    /// Records the data that a segment outside the window repeats.
     fn note_repeat(&mut self, now: Instant, position: i64, segment: &Segment<P>) {
         let end = position + segment.payload.len() as i64;
         let ends_stream = self.rcv.fin.is_some_and(|fin| end == fin as i64);
@@ -286,7 +287,8 @@ impl<P: Payload> Endpoint<P> {
         DONE
     }
 
-    /// Fourth check: SYN bit. Neither sequence number nor timestamp matters: the peer may have restarted (RFC 5961 §4.2).
+    /// Fourth check: SYN bit. Sequence number and timestamp have no influence, since the peer may have restarted
+    /// (RFC 5961 §4.2).
     fn when_syn_unexpected(&mut self, now: Instant) -> Check {
         self.drop_segment(DropReason::UnexpectedSyn);
         self.challenge(now);
@@ -303,7 +305,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// A half-open passive connection was reset: wait for the next SYN, keeping what the user wants sent.
+    /// Returns to LISTEN after the reset of a half-open passive connection. Data of the user are kept.
     fn return_to_listen(&mut self, remote: u16) {
         self.state = State::Listen;
         self.ports.remote = remote;
@@ -319,7 +321,7 @@ impl<P: Payload> Endpoint<P> {
         self.door = self.door.as_deref().map(|door| Box::new(door.anew()));
     }
 
-    /// Fifth check: ACK bit, and whether the ACK is acceptable.
+    /// Fifth check: ACK bit, and acceptability of the ACK.
     fn check_ack(&mut self, now: Instant, segment: &Segment<P>) -> Check {
         if !segment.flags.contains(Flags::ACK) {
             self.drop_segment(DropReason::Unexpected);
@@ -347,7 +349,7 @@ impl<P: Payload> Endpoint<P> {
         GO_ON
     }
 
-    /// Cuts off what was received already or lies beyond the window. Returns the position of what is left.
+    /// Cuts off data that were received already or lie beyond the window. Returns the position of the rest.
     fn cut_to_window(&mut self, position: i64, segment: &mut Segment<P>) -> u64 {
         let len = segment.payload.len();
         let known = (self.rcv.nxt as i64 - position).max(0) as u64;
@@ -372,12 +374,12 @@ impl<P: Payload> Endpoint<P> {
         start
     }
 
-    /// Where a sequence number of the peer lies in its stream; negative: before its SYN.
+    /// Returns the position of a sequence number in the peer's stream; negative: before its SYN.
     fn position(&self, seq: Seq32) -> i64 {
         self.rcv.nxt as i64 + i64::from(seq.distance_from(self.rcv.seq(self.rcv.nxt)))
     }
 
-    /// Answers with an ACK that lets an honest peer find out what is wrong (RFC 5961), at a bounded rate.
+    /// Sends a challenge ACK, which lets an honest peer find out what is wrong (RFC 5961), at a limited rate.
     pub(super) fn challenge(&mut self, now: Instant) {
         let rested = self.challenged.is_none_or(|t| now.since(t) >= self.config.challenge_ack_interval);
         if rested {

@@ -1,33 +1,34 @@
-//! TCP (RFC 9293) as a sans-IO machine.
+//! TCP (RFC 9293) as a sans-I/O state machine.
 //!
-//! [`Endpoint`] is one end of one connection. It speaks [`Segment`](hopline_wire::tcp::Segment)s, generic over the
-//! payload: a length in the simulator, real bytes on Linux. [`Config`] names every choice that the RFCs leave open and
-//! where ns-2 differs from them; start from [`Config::modern`] or one of the ns-2 presets.
+//! [`Endpoint`] is one end of one connection. It sends and receives [`Segment`](hopline_wire::tcp::Segment)s, generic
+//! over the payload: a length in the simulator, real bytes on Linux. [`Config`] has a field for every choice that the
+//! RFCs leave open, and for every difference of ns-2. Start from [`Config::modern`] or one of the ns-2 presets.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `config`, `presets` | parameters, and their values by period |
 //! | `timer`, `stats` | timers, counters |
-//! | `endpoint` | the machine: application calls and getters |
+//! | `endpoint` | the endpoint: application calls and getters |
 //! | `input` | segment arrives (RFC 9293 §3.10.7) |
 //! | `acknowledge` | the ACK field: window, round trip, congestion control |
-//! | `receive` | the data: reassembly, when to acknowledge, the window to announce |
+//! | `receive` | the data: reassembly, ACK policy, window announcements |
 //! | `selective` | the SACK option of an acknowledgment |
-//! | `output` | what to send next |
-//! | `expire` | what timers do |
-//! | `host` | calls for a host stack: path MTU, pieces that wait |
+//! | `output` | choice of the next segment |
+//! | `expire` | expiry of timers |
+//! | `host` | calls for a host stack: path MTU, unread pieces |
 //! | `ecn` | explicit congestion notification (RFC 3168) |
 //! | `reassembly`, `scoreboard`, `rto` | the data structures |
-//! | `rack`, `tlp`, `transmissions` | RACK-TLP: losses told by time (RFC 8985), and its records; `detect`: what an endpoint does then |
-//! | `spurious`, `frto` | reductions that were wrong: how they are found out and undone |
-//! | `pacing` | when segments leave, if they are spaced |
-//! | `delivery_rate`, `steer` | samples of the rate of delivery; what an endpoint does for BBR, which goes by them |
-//! | `congestion` | RFC 5681 and the recovery strategies, undoing what they did, holding the window, laws of somebody's own |
-//! | `door` | TCP-DOOR: what the order of packets tells, and what is done about it |
-//! | `feedback` | what is made of being told about routes: TCP-F, ELFN, ATCP, TCP-BuS, fixed RTO |
+//! | `rack`, `tlp`, `transmissions` | RACK-TLP: time-based loss detection (RFC 8985), and its records; `detect`: its use
+//! by an endpoint |
+//! | `spurious`, `frto` | detection and undoing of spurious reductions |
+//! | `pacing` | pacing of segments |
+//! | `delivery_rate`, `steer` | delivery rate samples; their use by BBR |
+//! | `congestion` | congestion control, loss recovery, undoing and holding of reductions, user-defined algorithms |
+//! | `door` | TCP-DOOR: detection of out-of-order packets, and the response |
+//! | `feedback` | reactions to route notifications: TCP-F, ELFN, ATCP, TCP-BuS, fixed RTO |
 //!
-//! Inside, positions in a stream are `u64` offsets from the initial sequence number: the SYN is 0, the first byte 1.
-//! They are turned into sequence numbers and back at the edge, so wrap-around is dealt with in one place.
+//! Inside, positions in a stream are `u64` offsets from the initial sequence number: the SYN is 0, the first byte 1. They
+//! are converted to and from sequence numbers at the edge, so that wrap-around is handled in one place.
 
 mod acknowledge;
 mod config;

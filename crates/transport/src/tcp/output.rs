@@ -1,4 +1,4 @@
-//! What to send next.
+//! Choice of the next segment to send.
 
 use super::config::{IdleRestart, Nagle, TimestampEcho};
 use super::congestion::Fresh;
@@ -12,7 +12,7 @@ use crate::connection::State;
 use hopline_core::{Instant, Payload, Seq32};
 use hopline_wire::tcp::{Flags, MAX_OPTIONS_LEN, Segment, Timestamps};
 
-/// Bytes of the SACK option beside its blocks, padding included, and of a block.
+/// Length of the SACK option without its blocks, padding included, and length of a block, bytes.
 const SACK_HEADER: usize = 4;
 const SACK_BLOCK: usize = 8;
 
@@ -41,7 +41,7 @@ impl<P: Payload> Endpoint<P> {
         None
     }
 
-    /// SYN or SYN-ACK.
+    /// Builds a SYN or SYN-ACK.
     fn syn(&mut self, now: Instant) -> Segment<P> {
         self.snd.syn_pending = false;
         let first = self.snd.max == 0;
@@ -88,7 +88,7 @@ impl<P: Payload> Endpoint<P> {
         segment
     }
 
-    /// Fills in acknowledgment, window and options; what was owed is paid.
+    /// Fills in acknowledgment, window and options. The ACK then counts as sent.
     pub(super) fn complete(&mut self, now: Instant, segment: &mut Segment<P>) {
         segment.ack = self.rcv.seq(self.rcv.nxt);
         segment.flags |= self.ecn_echo();
@@ -112,21 +112,21 @@ impl<P: Payload> Endpoint<P> {
         self.timers.stop(Timer::DelayedAck);
     }
 
-    /// What the 40 bytes of options hold beside the others (RFC 2018 §3).
+    /// Returns the number of SACK blocks that fit into the 40 bytes beside the other options (RFC 2018 §3).
     fn most_sack_blocks(&self) -> usize {
         let timestamps = if self.options.timestamps { TIMESTAMPS_LEN } else { 0 };
         let door = self.door.as_deref().map_or(0, |door| door.fixed_len() + door.extra_len());
         (MAX_OPTIONS_LEN - timestamps as usize - door as usize - SACK_HEADER) / SACK_BLOCK
     }
 
-    /// Data bytes of a full segment now: SACK blocks take room (RFC 6691), and so does what TCP-DOOR has to tell.
+    /// Returns the data bytes of a full segment now, without the room of SACK blocks (RFC 6691) and of TCP-DOOR reports.
     pub(super) fn full_segment(&self) -> u64 {
         let mss = u64::from(self.snd.mss - self.door.as_deref().map_or(0, Door::extra_len));
         let blocks = if self.options.sack { self.rcv.count_sack_blocks(self.most_sack_blocks()) } else { 0 };
         if blocks == 0 { mss } else { mss - (SACK_HEADER + SACK_BLOCK * blocks) as u64 }
     }
 
-    /// The position and length of the next data segment; length 0: a FIN alone.
+    /// Chooses the position and length of the next data segment; length 0: a FIN alone.
     fn choose(&mut self, now: Instant) -> Option<(u64, u64)> {
         if self.route.is_frozen() {
             return self.takes_route_probe().then(|| self.choose_first());
@@ -156,7 +156,8 @@ impl<P: Payload> Endpoint<P> {
         self.choose_next().or_else(|| self.choose_fin())
     }
 
-    /// RFC 9293 §3.8.6.1: at least one byte into a closed window; also what the silly-window rule held back.
+    /// Chooses a window probe: at least one byte into a closed window (RFC 9293 §3.8.6.1), or data that silly window
+    /// avoidance held back.
     fn choose_probe(&mut self) -> (u64, u64) {
         self.snd.probe_pending = false;
         self.stats.window_probes += 1;
@@ -201,8 +202,8 @@ impl<P: Payload> Endpoint<P> {
         fits.then_some((self.snd.nxt, len))
     }
 
-    /// Length of the segment at SND.NXT that the peer's window, the clamp, Nagle and the silly-window rule allow
-    /// (RFC 9293 §3.8.6.2.1).
+    /// Returns the length of the segment at SND.NXT that the peer's window, the clamp, Nagle's algorithm and silly window
+    /// avoidance allow (RFC 9293 §3.8.6.2.1).
     pub(super) fn next_length(&self) -> Option<u64> {
         let snd = &self.snd;
         let mss = self.full_segment();
@@ -229,14 +230,14 @@ impl<P: Payload> Endpoint<P> {
         may.then_some(len)
     }
 
-    /// A FIN alone, once all data is sent.
+    /// Chooses a FIN alone, once all data are sent.
     pub(super) fn choose_fin(&self) -> Option<(u64, u64)> {
         let snd = &self.snd;
         let due = snd.fin == Some(snd.nxt) && snd.nxt - snd.una < snd.window.max(1);
         due.then_some((snd.nxt, 0))
     }
 
-    /// RFC 5681 §4.1.
+    /// Restarts the window after idle time (RFC 5681 §4.1).
     pub(super) fn restart_if_idle(&mut self, now: Instant) {
         if self.config.idle_restart == IdleRestart::Never || self.snd.outstanding() {
             return;
@@ -309,7 +310,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Nothing is in flight, something waits, and the peer's window does not take it: probe (RFC 9293 §3.8.6.1).
+    /// Starts the persist timer if nothing is in flight and the peer's window does not take the waiting data
+    /// (RFC 9293 §3.8.6.1).
     fn arm_persist(&mut self, now: Instant) {
         let snd = &self.snd;
         let waits = self.timers.is_set(Timer::Persist) || self.pauses_for_mark();

@@ -1,7 +1,7 @@
-//! When segments leave, if they are spaced: by the path (TCP-AP) or at the rate that congestion control says (BBR).
+//! Pacing of segments: by the path (TCP-AP) or at the rate of the congestion control algorithm (BBR).
 //!
-//! The code of TCP-AP's authors moves the segments that the window allows into a queue and releases them from there. Here what is next is
-//! chosen when it may leave: what they call clearing the queue is that nothing was chosen yet.
+//! The code of TCP-AP's authors moves the segments that the window allows into a queue and releases them from there. Here
+//! the next segment is chosen at its release time. No such queue exists, so that nothing has to be cleared after a loss.
 
 use super::endpoint::Endpoint;
 use super::timer::Timer;
@@ -9,8 +9,8 @@ use crate::pacing::{AdaptivePacing, DuplicateAcks};
 use hopline_core::{Duration, Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {
-    /// Whether the next data segment has to wait; if it does, a timer says when it no longer has to. Window probes do not wait:
-    /// they have a timer of their own.
+    /// Returns whether the next data segment has to wait; if so, sets the release timer. Window probes do not wait: they
+    /// have a timer of their own.
     pub(super) fn waits_for_release(&mut self, now: Instant) -> bool {
         let Some(pacing) = &self.pacing else { return false };
         let at = pacing.next_release(now, u64::from(self.snd.mss));
@@ -23,15 +23,15 @@ impl<P: Payload> Endpoint<P> {
         true
     }
 
-    /// A segment of `len` data bytes left.
+    /// Records the release of a segment of `len` data bytes.
     pub(super) fn note_release(&mut self, now: Instant, len: u64) {
         if let Some(pacing) = &mut self.pacing {
             pacing.released(now, len);
         }
     }
 
-    /// A loss: the lost segment leaves at once, and no other until the next ACK. However large the window is by then: it is
-    /// seldom full where pacing limits the sender, and would leave as one burst. A rate says by itself what may leave.
+    /// Stops adaptive pacing after a loss: the lost segment is sent at once, and no other until the next ACK. The window
+    /// may be far from full where pacing limits the sender, and would be sent as one burst. Rate-based pacing goes on.
     pub(super) fn stop_pacing(&mut self) {
         if let Some(pacing) = self.adaptive_pacing() {
             pacing.stop();
@@ -39,14 +39,14 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// An ACK arrived.
+    /// Resumes adaptive pacing after an ACK.
     pub(super) fn resume_pacing(&mut self) {
         if let Some(pacing) = self.adaptive_pacing() {
             pacing.resume();
         }
     }
 
-    /// A round trip of a full segment was measured.
+    /// Records a round-trip time sample of a full segment.
     pub(super) fn sample_pacing(&mut self, round_trip: Duration) {
         let mss = self.snd.mss;
         if let Some(pacing) = self.adaptive_pacing() {

@@ -20,7 +20,7 @@ use crate::pacing::{self, Pacing};
 use hopline_core::Duration;
 
 impl Config {
-    /// A present-day host, close to Linux in its numbers and to the RFCs in its rules.
+    /// Returns a present-day host, close to Linux in its numbers and to the RFCs in its rules.
     #[must_use]
     pub const fn modern() -> Self {
         Self {
@@ -71,8 +71,9 @@ impl Config {
         }
     }
 
-    /// What a Linux host does about losses and windows today, as far as it is here: [`Self::modern`] with CUBIC,
-    /// proportional rate reduction, ECN where the peer asks for it, [`Self::with_linux_rto`] and [`Self::with_linux_recovery`].
+    /// Returns loss recovery and congestion control of a present-day Linux host, as far as they are implemented:
+    /// [`Self::modern`] with CUBIC, proportional rate reduction, ECN where the peer asks for it, [`Self::with_linux_rto`]
+    /// and [`Self::with_linux_recovery`].
     #[must_use]
     pub const fn linux() -> Self {
         let mut config = Self::modern().with_cubic();
@@ -197,8 +198,8 @@ impl Config {
         config
     }
 
-    /// The same with losses told by time (RACK-TLP), which goes with SACK as of RFC 6675, and with closed windows over which data time
-    /// out.
+    /// As `self`, with time-based loss detection (RACK-TLP). Sets SACK as of RFC 6675, and closed windows over which data
+    /// time out.
     #[must_use]
     pub const fn with_rack(mut self) -> Self {
         self.variant = match self.variant {
@@ -210,8 +211,8 @@ impl Config {
         self
     }
 
-    /// The same with what Linux does to find losses and to find out that there were none: RACK-TLP, F-RTO after every
-    /// time-out, timestamps and D-SACK, reported and believed.
+    /// As `self`, with loss detection and spurious loss detection of Linux: RACK-TLP, F-RTO after every time-out, Eifel
+    /// with timestamps, and D-SACK in both directions.
     #[must_use]
     pub const fn with_linux_recovery(mut self) -> Self {
         self = self.with_rack();
@@ -221,14 +222,15 @@ impl Config {
         self
     }
 
-    /// The same with the timeout as Linux computes it: the least RTO is what it is above the smoothed round trip.
+    /// As `self`, with the retransmission timeout of Linux: the least value applies to the term above the smoothed
+    /// round-trip time.
     #[must_use]
     pub const fn with_linux_rto(mut self) -> Self {
         self.rto.floor = RtoFloor::Variance;
         self
     }
 
-    /// The same with plain Reno, in this preset's reading of it.
+    /// As `self`, with plain Reno, as this preset reads it.
     #[must_use]
     pub const fn with_reno(mut self) -> Self {
         self.loss_detection = LossDetection::DupAcks;
@@ -240,7 +242,7 @@ impl Config {
         self
     }
 
-    /// The same with NewReno, in this preset's reading of it.
+    /// As `self`, with NewReno, as this preset reads it.
     #[must_use]
     pub const fn with_newreno(mut self) -> Self {
         self.loss_detection = LossDetection::DupAcks;
@@ -256,7 +258,7 @@ impl Config {
         self
     }
 
-    /// The same with SACK, in this preset's reading of it.
+    /// As `self`, with SACK, as this preset reads it.
     #[must_use]
     pub const fn with_sack(mut self) -> Self {
         self.variant = match self.variant {
@@ -269,21 +271,21 @@ impl Config {
         self
     }
 
-    /// The same with TCP-DOOR on top.
+    /// As `self`, with TCP-DOOR.
     #[must_use]
     pub const fn with_door(mut self, door: DoorConfig) -> Self {
         self.door = Some(door);
         self
     }
 
-    /// The same with CUBIC (RFC 9438).
+    /// As `self`, with CUBIC (RFC 9438).
     #[must_use]
     pub const fn with_cubic(mut self) -> Self {
         self.law = WindowLaw::Cubic(CubicConfig::RFC9438);
         self
     }
 
-    /// The same with BBR, which takes SACK and RACK, and leaves marks and idle time alone.
+    /// As `self`, with BBR. Sets SACK and RACK, and switches ECN off.
     #[must_use]
     pub const fn with_bbr(mut self, bbr: BbrConfig) -> Self {
         if let LossDetection::DupAcks = self.loss_detection {
@@ -294,21 +296,21 @@ impl Config {
         self
     }
 
-    /// The same with ECN, asked for and agreed to (RFC 3168).
+    /// As `self`, with ECN, requested and accepted (RFC 3168).
     #[must_use]
     pub const fn with_ecn(mut self) -> Self {
         self.ecn = EcnUse::Ask;
         self
     }
 
-    /// The same with a scheme that tells lost routes from congestion.
+    /// As `self`, with a scheme that tells lost routes from congestion.
     #[must_use]
     pub const fn with_feedback(mut self, feedback: Feedback) -> Self {
         self.feedback = feedback;
         self
     }
 
-    /// The same as TCP-AP: paced, with timestamps for the round trips, no window clamp, and no back-off of the
+    /// As `self`, with the pacing of TCP-AP: timestamps for the round-trip times, no window clamp, and no back-off of the
     /// retransmission timer. Its authors built it on NewReno.
     #[must_use]
     pub const fn with_adaptive_pacing(mut self, pacing: pacing::Config) -> Self {

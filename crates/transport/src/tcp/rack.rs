@@ -1,7 +1,8 @@
-//! RACK: losses told by time (RFC 8985 §6).
+//! RACK: time-based loss detection (RFC 8985 §6).
 //!
-//! Of two segments, the one that was sent earlier should arrive earlier. If one sent later has arrived, and a round trip and
-//! the reordering window have passed since the earlier was sent, the earlier is lost. This also holds for retransmissions.
+//! Of two segments, the one that was sent earlier should arrive earlier. An earlier segment is lost if a later one has
+//! arrived, and a round trip and the reordering window have passed since the earlier one was sent. This also holds for
+//! retransmissions.
 
 use super::congestion::Phase;
 use super::delivery_rate::{DeliveryRate, Stamp};
@@ -14,18 +15,19 @@ use hopline_core::{Duration, Instant};
 /// Parameters of [`LossDetection::Rack`](super::LossDetection::Rack).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RackConfig {
-    /// How long a round trip counts for the least one, of which the reordering window is a quarter. Above zero,
-    /// default 300 s (as Linux; RFC 8985 §6.2, step 1, leaves it open). At least so long, at most twice.
+    /// Window of the minimum filter for round-trip times; the reordering window is a quarter of the minimum. A sample
+    /// counts for at least this time, at most twice as long. Above zero, default 300 s (as Linux; RFC 8985 §6.2, step 1,
+    /// leaves it open).
     pub min_rtt_window: Duration,
-    /// Recoveries without a D-SACK after which the reordering window is as narrow as at the start. 1–255, default 16
+    /// Number of recoveries without a D-SACK after which the reordering window is reset. 1–255, default 16
     /// (RFC 8985 §6.2, step 4).
     pub reo_wnd_persist: u8,
-    /// Whether the tail of a flight is probed. Default after two round trips (RFC 8985 §7).
+    /// Tail loss probe. Default after two round trips (RFC 8985 §7).
     pub tail_probe: TailProbe,
 }
 
 impl RackConfig {
-    /// As RFC 8985 writes it.
+    /// Parameters of RFC 8985.
     pub const RFC8985: Self = Self {
         min_rtt_window: Duration::from_secs(300),
         reo_wnd_persist: 16,
@@ -38,25 +40,25 @@ impl RackConfig {
 pub(crate) struct Rack {
     config: RackConfig,
     pub(crate) records: Transmissions,
-    /// Samples of how fast data are delivered, which are taken of the same records; `None`: nobody wants them.
+    /// Delivery rate samples, from the same records; `None`: not needed.
     pub(crate) rate: Option<Box<DeliveryRate>>,
     pub(crate) tlp: Tlp,
     min_rtt: MinRtt,
     recent: Option<Delivered>,
-    /// Highest position that the peer holds ("RACK.fack").
+    /// Highest position that the peer has acknowledged, selectively or not ("RACK.fack").
     fack: u64,
     reordering: Reordering,
-    /// Quarters of the least round trip in the reordering window ("RACK.reo_wnd_mult").
+    /// Size of the reordering window, quarters of the minimum round-trip time ("RACK.reo_wnd_mult").
     quarters: u64,
-    /// Recoveries until that is 1 again ("RACK.reo_wnd_persist").
+    /// Number of recoveries until the window is reset to one quarter ("RACK.reo_wnd_persist").
     persist: u8,
-    /// Until this position is acknowledged, further D-SACKs belong to the same round ("RACK.dsack_round").
+    /// Position up to which further D-SACKs belong to the same round ("RACK.dsack_round").
     dsack_round: Option<u64>,
-    /// The reordering window at the last ACK ("RACK.reo_wnd").
+    /// Reordering window at the last ACK ("RACK.reo_wnd").
     window: Duration,
 }
 
-/// Of what is delivered, what was sent last ("RACK.xmit_ts", "RACK.end_seq", "RACK.rtt").
+/// Delivered segment that was sent last ("RACK.xmit_ts", "RACK.end_seq", "RACK.rtt").
 #[derive(Clone, Copy, Debug)]
 struct Delivered {
     sent: Instant,
@@ -64,48 +66,48 @@ struct Delivered {
     rtt: Duration,
 }
 
-/// Whether a segment that was sent once has arrived behind a later one ("RACK.reordering_seen").
+/// Reordering on the path: a segment that was sent once has arrived after a later one ("RACK.reordering_seen").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reordering {
     NotSeen,
     Seen,
 }
 
-/// An acknowledgment, as loss detection sees it.
+/// Input of loss detection for an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival<'a> {
-    /// When it arrived.
+    /// Time of arrival.
     pub(crate) now: Instant,
     /// First unacknowledged position, after it.
     pub(crate) una: u64,
-    /// What the peer holds beyond.
+    /// Selectively acknowledged blocks beyond it.
     pub(crate) board: &'a Scoreboard,
     /// Blocks that it reports, ascending.
     pub(crate) blocks: &'a [(u64, u64)],
-    /// When what it echoes was sent, to a millisecond.
+    /// Time of sending of the segment that the timestamp echo names, in whole milliseconds.
     pub(crate) echoed: Option<Instant>,
 }
 
-/// What decides on the reordering window.
+/// Inputs for the size of the reordering window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances {
     pub(crate) phase: Phase,
     pub(crate) srtt: Option<Duration>,
-    /// Segments held beyond a hole that stand for a loss where there was no reordering ("DupThresh").
+    /// Number of segments above a hole that indicate a loss without reordering ("DupThresh").
     pub(crate) threshold: u32,
 }
 
-/// What loss detection found.
+/// Result of loss detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Segments that are lost.
+    /// Number of segments found lost.
     pub(crate) lost: u64,
-    /// When to look again.
+    /// Time of the next check.
     pub(crate) again: Option<Instant>,
 }
 
 impl Rack {
-    /// State before the first byte, which has position `una`.
+    /// Creates the state before the first byte, which has position `una`.
     pub(crate) fn new(config: RackConfig, una: u64) -> Self {
         Self {
             config,
@@ -123,25 +125,25 @@ impl Rack {
         }
     }
 
-    /// The same, and delivery rates are sampled.
+    /// As [`Self::new`], with delivery rate samples.
     pub(crate) fn sampling(config: RackConfig, una: u64) -> Self {
         let rate = Some(Box::default());
         Self { records: Transmissions::stamped(una), rate, ..Self::new(config, una) }
     }
 
-    /// The least round trip of the last minutes.
+    /// Returns the minimum round-trip time of the filter window.
     pub(crate) fn min_rtt(&self) -> Option<Duration> {
         self.min_rtt.least()
     }
 
-    /// `at..end` is sent now, for the first time or again.
+    /// Records the transmission of `at..end`, for the first time or again.
     pub(crate) fn on_sent(&mut self, at: u64, end: u64, now: Instant) {
         let Self { records, rate, .. } = self;
         let stamp = rate.as_mut().map_or(Stamp::default(), |rate| rate.stamp(now, records));
         records.sent(at, end, now, stamp);
     }
 
-    /// RFC 8985 §6.2, steps 1 to 3: what is delivered, and in which order.
+    /// Updates the delivered segments and their order (RFC 8985 §6.2, steps 1 to 3).
     pub(crate) fn on_ack(&mut self, arrival: Arrival<'_>) {
         let Self { records, rate, min_rtt, recent, fack, reordering, tlp, .. } = self;
         let window = self.config.min_rtt_window;
@@ -169,7 +171,7 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 §6.2, step 4, first half: a round with a D-SACK widens the reordering window.
+    /// Widens the reordering window after a round with a D-SACK (RFC 8985 §6.2, step 4, first half).
     pub(crate) fn on_dsack(&mut self, una: u64, nxt: u64) {
         if self.dsack_round.is_none_or(|end| una >= end) {
             self.dsack_round = Some(nxt);
@@ -178,7 +180,7 @@ impl Rack {
         }
     }
 
-    /// The same, second half: so many recoveries without D-SACK narrow it again.
+    /// Narrows it again after enough recoveries without a D-SACK (step 4, second half).
     pub(crate) fn on_recovery_over(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -186,7 +188,7 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 §6.2, step 5: takes for lost what should have arrived.
+    /// Marks the overdue segments as lost (RFC 8985 §6.2, step 5).
     pub(crate) fn detect(&mut self, now: Instant, circumstances: Circumstances) -> Found {
         self.window = self.reordering_window(circumstances);
         let Some(recent) = self.recent else { return Found { lost: 0, again: None } };
@@ -211,8 +213,8 @@ impl Rack {
         Found { lost, again }
     }
 
-    /// The retransmission timer expired (RFC 8985 §6.3): the first segment is lost, and all that should have arrived.
-    /// Returns how many these are.
+    /// Marks losses at an expiry of the retransmission timer: the first segment and all overdue ones (RFC 8985 §6.3).
+    /// Returns their number.
     pub(crate) fn on_timeout(&mut self, now: Instant, una: u64, srtt: Option<Duration>) -> u64 {
         let rtt = self.recent.map(|recent| recent.rtt).or(srtt).unwrap_or(Duration::ZERO);
         let patience = rtt + self.window;
@@ -224,14 +226,15 @@ impl Rack {
         self.records.mark_lost(verdict, note_lost(&mut self.rate))
     }
 
-    /// Nothing was lost when the window was reduced at `since`: what seemed to have arrived of what was sent again since then
-    /// was sent before.
+    /// Corrects the state after a reduction at `since` was undone. Lost segments count as in flight. Acknowledgments that
+    /// seemed to be for retransmissions since then were for the original transmissions.
     pub(crate) fn forgive(&mut self, since: Instant) {
         self.records.forgive();
         self.recent = self.recent.filter(|recent| recent.sent < since);
     }
 
-    /// The peer took back what it had selectively acknowledged. What is delivered now tells nothing of a rate.
+    /// Corrects the state after the peer has reneged on selectively acknowledged data. Data delivered now give no rate
+    /// sample.
     pub(crate) fn forget_sacks(&mut self) {
         self.records.forget_sacks();
         if let Some(rate) = &mut self.rate {
@@ -239,13 +242,13 @@ impl Rack {
         }
     }
 
-    /// The round trip of the handshake.
+    /// Records the round-trip time of the handshake.
     pub(crate) fn on_handshake(&mut self, now: Instant, rtt: Duration) {
         self.min_rtt.sample(now, rtt, self.config.min_rtt_window);
     }
 
-    /// RFC 8985 §6.2, step 4: none where there was no reordering and enough speaks for a loss; else so many quarters of the
-    /// least round trip, at most the smoothed one.
+    /// Returns the reordering window (RFC 8985 §6.2, step 4). It is zero without reordering so far and with enough
+    /// evidence of a loss. Otherwise it is a number of quarters of the minimum round-trip time, at most the smoothed one.
     fn reordering_window(&self, circumstances: Circumstances) -> Duration {
         let enough =
             circumstances.phase != Phase::Open || self.records.has_sacked_segments(circumstances.threshold);
@@ -257,7 +260,7 @@ impl Rack {
     }
 }
 
-/// Tells `rate`, if there is one, of each segment that is taken for lost.
+/// Returns a function that reports each lost segment to `rate`, if there is one.
 fn note_lost(rate: &mut Option<Box<DeliveryRate>>) -> impl FnMut(Range<u64>, Option<&Stamp>) {
     move |segment, stamp| {
         if let (Some(rate), Some(stamp)) = (&mut *rate, stamp) {
@@ -266,7 +269,8 @@ fn note_lost(rate: &mut Option<Box<DeliveryRate>>) -> impl FnMut(Range<u64>, Opt
     }
 }
 
-/// RFC 8985 §6.2, step 2. A segment that was sent again tells nothing if the ACK may be for an earlier transmission.
+/// Updates the latest delivered segment (RFC 8985 §6.2, step 2). A retransmitted segment does not count if the ACK may be
+/// for an earlier transmission.
 fn update(
     recent: &mut Option<Delivered>,
     record: &Record,
@@ -286,12 +290,12 @@ fn update(
     }
 }
 
-/// "RACK_sent_after": at the same instant, what comes later in the stream was sent later.
+/// Returns whether `a` was sent after `b` ("RACK_sent_after"). At equal times the stream order decides.
 pub(crate) fn sent_after(a: (Instant, u64), b: (Instant, u64)) -> bool {
     a > b
 }
 
-/// The least round trip of this span of time and of the one before ("RACK.min_RTT").
+/// Minimum round-trip times of the current and the previous filter period ("RACK.min_RTT").
 #[derive(Clone, Copy, Debug, Default)]
 struct MinRtt {
     since: Option<Instant>,

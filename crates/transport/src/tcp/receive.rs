@@ -1,4 +1,4 @@
-//! Received data: reassembly, when to acknowledge, and the window to announce.
+//! Received data: reassembly, ACK policy, and window announcements.
 
 use super::config::{AckPolicy, Config, Dsack, Offer};
 use super::endpoint::{Endpoint, FIRST_DATA};
@@ -12,50 +12,50 @@ use std::collections::VecDeque;
 
 /// Largest shift (RFC 7323 §2.3).
 const MOST_SHIFT: u8 = 14;
-/// Out-of-order pieces kept: one for this many bytes of buffer, and some more.
+/// Bytes of receive buffer per out-of-order piece that may be kept, and the number of pieces beyond that.
 const BYTES_PER_PIECE: usize = 256;
 const SPARE_PIECES: usize = 64;
 const MOST_PIECES: usize = 65_536;
-/// Timestamps older than this say nothing (RFC 7323 §5.5).
+/// Time after which a timestamp is no longer valid (RFC 7323 §5.5).
 const TIMESTAMP_LIFE: Duration = Duration::from_secs(24 * 24 * 3600);
 
-/// The receiving half. Positions are stream offsets of the peer.
+/// Receiving half. Positions are stream offsets of the peer.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver<P> {
     pub(super) irs: Seq32,
     /// Next position expected ("RCV.NXT").
     pub(super) nxt: u64,
-    /// End of the window announced; never moves back.
+    /// End of the announced window; never moves back.
     pub(super) edge: u64,
     pub(super) scale: u8,
-    /// Both sides offered window scaling.
+    /// `true` if both sides offered window scaling.
     pub(super) scale_agreed: bool,
     pub(super) ready: VecDeque<P>,
     pub(super) ready_bytes: u64,
     pub(super) store: Reassembly<P>,
-    /// Data that arrived again, to be told with the next acknowledgment (RFC 2883).
+    /// Duplicate data to report in the next acknowledgment (RFC 2883).
     duplicate: Option<(u64, u64)>,
     /// Bytes of receive buffer in use: those of the configuration, or fewer where the host says so.
     pub(super) buffer: u64,
     /// Pieces that `ready` may hold before data are dropped.
     pub(super) most_ready: usize,
-    /// Position of the peer's FIN, once seen.
+    /// Position of the peer's FIN, if known.
     pub(super) fin: Option<u64>,
     pub(super) owed: OwedAck,
     /// Position in the last acknowledgment sent ("Last.ACK.sent").
     pub(super) acked: u64,
-    /// Timestamp to echo ("TS.Recent") and when it was taken.
+    /// Timestamp to echo ("TS.Recent") and the time of its arrival.
     pub(super) ts_recent: Option<(u32, Instant)>,
     /// Timestamp of the segment that arrived last.
     pub(super) ts_latest: u32,
 }
 
-/// Acknowledgment owed to the peer.
+/// Acknowledgment to be sent to the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OwedAck {
     /// None.
     None,
-    /// So many segments wait for the next, or for the timer.
+    /// Delayed: `segments` segments wait for further ones, or for the timer.
     Delayed { segments: u8 },
     /// At once.
     Now,
@@ -88,20 +88,20 @@ impl<P: Payload> Receiver<P> {
         self.irs + position as u32
     }
 
-    /// Shift that can express the whole buffer.
+    /// Returns the shift that can express the whole buffer.
     pub(super) fn shift_for(config: &Config) -> Option<u8> {
         (config.window_scale == Offer::Yes)
             .then(|| (0..MOST_SHIFT).find(|&s| config.receive_buffer >> s <= 0xffff).unwrap_or(MOST_SHIFT))
     }
 
-    /// The window for a SYN, which is never scaled (RFC 7323 §2.2).
+    /// Returns the window for a SYN, which is never scaled (RFC 7323 §2.2).
     pub(super) fn syn_window(&mut self) -> u16 {
         let window = self.buffer.min(0xffff) as u16;
         self.edge = self.edge.max(self.nxt + u64::from(window));
         window
     }
 
-    /// The window field to announce; moves the edge.
+    /// Returns the window field to announce, and moves the edge.
     pub(super) fn announce(&mut self, config: &Config) -> u16 {
         let offered = self.edge - self.nxt;
         let free = self.free();
@@ -122,7 +122,7 @@ impl<P: Payload> Receiver<P> {
         (self.buffer / 2).min(config.mss.into()).max(1)
     }
 
-    /// The user read something: the peer learns at once if that at least doubles its window (as Linux does).
+    /// Requests a window update after the user has read data, if it at least doubles the peer's window (as Linux does).
     pub(super) fn note_window_update(&mut self, config: &Config) {
         let offered = self.edge - self.nxt;
         let free = self.free().min(0xffff << self.scale);
@@ -136,13 +136,13 @@ impl<P: Payload> Receiver<P> {
         self.owed = OwedAck::None;
     }
 
-    /// How many blocks the next SACK option holds.
+    /// Returns the number of blocks of the next SACK option, at most `most`.
     pub(super) fn count_sack_blocks(&self, most: usize) -> usize {
         let none = self.store.is_empty() && self.duplicate.is_none();
         if none { 0 } else { self.blocks_to_tell().take(most).count() }
     }
 
-    /// The blocks of the next SACK option.
+    /// Returns the blocks of the next SACK option.
     pub(super) fn sack_blocks(&mut self, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         for (left, right) in self.blocks_to_tell().take(most) {
@@ -152,14 +152,14 @@ impl<P: Payload> Receiver<P> {
         blocks
     }
 
-    /// RFC 2883 §4: a duplicate comes first, then the run that holds it.
+    /// Returns the blocks to report: a duplicate first, then the blocks of the data (RFC 2883 §4).
     fn blocks_to_tell(&self) -> impl Iterator<Item = (u64, u64)> {
         self.duplicate.into_iter().chain(self.store.blocks())
     }
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// Whether the segment is older than what was received already (PAWS, RFC 7323 §5.3 R1).
+    /// Returns whether the segment is older than received ones (PAWS, RFC 7323 §5.3 R1).
     pub(super) fn is_old_timestamp(&self, now: Instant, segment: &Segment<P>) -> bool {
         match (segment.options.timestamps, self.rcv.ts_recent) {
             (Some(ts), Some((recent, at))) => {
@@ -169,7 +169,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 7323 §4.3 (2): remembers the timestamp to echo, if the segment covers the last acknowledgment sent.
+    /// Records the timestamp to echo, if the segment covers the last acknowledgment sent (RFC 7323 §4.3 (2)).
     pub(super) fn note_timestamp(&mut self, now: Instant, position: i64, segment: &Segment<P>) {
         let (true, Some(ts)) = (self.options.timestamps, segment.options.timestamps) else { return };
         self.rcv.ts_latest = ts.value;
@@ -178,9 +178,10 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The same for data that were all received before. RFC 7323 §5.3 R2 would pass over them, and the ACK they bring about
-    /// would echo a timestamp from before the ACKs that were lost: the peer takes its own timeouts for a round trip. As far
-    /// back as our window reaches, and only beside an acceptable ACK, so that a forger gains nothing.
+    /// As `note_timestamp`, for data that were all received before. RFC 7323 §5.3 R2 would ignore them, and the ACK for
+    /// them would echo a timestamp from before the ACKs that were lost. The peer would then take its own timeouts for a
+    /// round-trip time. Only positions within one receive buffer count, and only segments with an acceptable ACK, so that
+    /// a blind attacker gains nothing.
     pub(super) fn note_timestamp_of_repeat(&mut self, now: Instant, position: i64, segment: &Segment<P>) {
         let earliest = self.rcv.acked as i64 - i64::from(self.config.receive_buffer);
         if position >= earliest {
@@ -188,7 +189,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Data from `left` to `right` arrived again. Of several that one ACK reports, the first counts.
+    /// Records that data from `left` to `right` arrived again. One ACK reports the first duplicate only.
     pub(super) fn note_duplicate(&mut self, left: i64, right: u64) {
         let left = left.max(FIRST_DATA as i64) as u64;
         if self.options.sack && self.config.dsack == Dsack::Report && left < right {
@@ -197,7 +198,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Takes the data and the FIN of a segment that was cut to the window and starts at `position`.
+    /// Processes the data and the FIN of a segment that was cut to the window and starts at `position`.
     pub(super) fn take_data(&mut self, now: Instant, position: u64, segment: Segment<P>) {
         let len = segment.payload.len();
         let fin = segment.flags.contains(Flags::FIN);
@@ -232,7 +233,7 @@ impl<P: Payload> Endpoint<P> {
         if in_order && !filled_gap && !fin { self.owe_ack(now) } else { self.rcv.owed = OwedAck::Now }
     }
 
-    /// Hands in-order data to the user, with whatever it joins up with.
+    /// Passes in-order data to the user, with the stored data that follow.
     fn deliver(&mut self, data: P) {
         let rcv = &mut self.rcv;
         let before = rcv.nxt;
@@ -250,7 +251,7 @@ impl<P: Payload> Endpoint<P> {
         self.event(Event::Readable);
     }
 
-    /// Keeps out-of-order data.
+    /// Stores out-of-order data.
     fn keep(&mut self, position: u64, data: P) {
         match self.rcv.store.insert(position, data) {
             Stored::New(0) => self.stats.duplicates_received += 1,
@@ -259,7 +260,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 9293 §3.10.7.4, "eighth, check the FIN bit", once all data before it is here.
+    /// Processes the peer's FIN after all data before it have arrived (RFC 9293 §3.10.7.4, "eighth, check the FIN bit").
     fn take_fin(&mut self, now: Instant) {
         if self.rcv.fin != Some(self.rcv.nxt) {
             return;
@@ -272,7 +273,7 @@ impl<P: Payload> Endpoint<P> {
         self.enter_closing();
     }
 
-    /// An in-order segment arrived: RFC 1122 §4.2.3.2.
+    /// Requests an acknowledgment of an in-order segment, by the ACK policy (RFC 1122 §4.2.3.2).
     fn owe_ack(&mut self, now: Instant) {
         let every = self.config.ack_every;
         self.rcv.owed = match (self.config.ack_policy, self.rcv.owed) {

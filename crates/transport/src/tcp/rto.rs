@@ -6,7 +6,7 @@ use hopline_core::{Duration, Instant};
 /// RTO once data flows after a lost SYN, if the initial RTO is less (RFC 6298 §5.7).
 const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
-/// Estimator and back-off of one connection.
+/// Estimator and back-off of one connection's retransmission timeout.
 #[derive(Clone, Debug)]
 pub(crate) struct Rto {
     config: RtoConfig,
@@ -18,23 +18,23 @@ pub(crate) struct Rto {
     next: NextSample,
 }
 
-/// How the next sample counts.
+/// Weight of the next sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NextSample {
-    /// As every other.
+    /// Usual weight.
     Smoothed,
-    /// In full, if it is long: a time-out was spurious (RFC 4015 §3.2).
+    /// Full weight, if the sample is long, since a time-out was spurious (RFC 4015 §3.2).
     Patient,
 }
 
-/// Back-off before a reduction.
+/// State of the back-off before a reduction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BackOff {
     factor: u32,
     smoothed: Smoothed,
 }
 
-/// The smoothed estimate, in the units of the estimator.
+/// Smoothed estimate, in the units of the estimator.
 #[derive(Clone, Copy, Debug)]
 enum Smoothed {
     Unknown,
@@ -61,8 +61,8 @@ impl Rto {
         }
     }
 
-    /// Takes the round trip of something sent at `sent` and acknowledged at `now`. `share`: how many samples a round
-    /// trip yields (RFC 7323 appendix G); 1 when one segment is timed at a time.
+    /// Adds a round-trip time sample of data sent at `sent` and acknowledged at `now`. `share`: samples per round trip
+    /// (RFC 7323 appendix G); 1 if one segment is timed at a time.
     pub(crate) fn sample(&mut self, sent: Instant, now: Instant, share: u32) {
         match self.config.estimator {
             Estimator::Exact => self.sample_exact(now.since(sent), share),
@@ -75,13 +75,13 @@ impl Rto {
         self.factor = 1; // RFC 6298 §5, last note: a fresh sample ends the back-off
     }
 
-    /// The timeout to set now (RFC 6298 §2, §5.5).
+    /// Returns the timeout to set now (RFC 6298 §2, §5.5).
     pub(crate) fn timeout(&self) -> Duration {
         let rto = self.base.max(self.config.min).saturating_mul(u64::from(self.factor));
         rto.min(self.config.max).max(self.config.granularity)
     }
 
-    /// The timeout without back-off.
+    /// Returns the timeout without back-off.
     pub(crate) fn without_back_off(&self) -> Duration {
         self.base.max(self.config.min).min(self.config.max).max(self.config.granularity)
     }
@@ -100,12 +100,12 @@ impl Rto {
         }
     }
 
-    /// What [`Self::back_off`] may change.
+    /// Returns the state that [`Self::back_off`] may change.
     pub(crate) fn back_off_state(&self) -> BackOff {
         BackOff { factor: self.factor, smoothed: self.smoothed }
     }
 
-    /// Takes back what was doubled and forgotten since, unless a fresh sample did better.
+    /// Restores the state before a back-off, unless a fresh sample did better.
     pub(crate) fn undo_back_off(&mut self, before: BackOff) {
         self.factor = self.factor.min(before.factor);
         if matches!(self.smoothed, Smoothed::Unknown) {
@@ -113,12 +113,13 @@ impl Rto {
         }
     }
 
-    /// A time-out was spurious: a long round trip right after it is believed at once (RFC 4015 §3.2, step 8).
+    /// Gives full weight to a long sample right after a spurious time-out (RFC 4015 §3.2, step 8).
     pub(crate) fn be_patient(&mut self) {
         self.next = NextSample::Patient;
     }
 
-    /// How long `n` time-outs in a row take, each twice as long as the one before, and the wait after them.
+    /// Returns the total duration of `n` consecutive time-outs, each twice as long as the one before, and of the wait
+    /// after them.
     pub(crate) fn patience(&self, n: u32) -> Duration {
         const DOUBLINGS: u32 = 40;
         let wait = |i: u32| self.timeout().saturating_mul(1 << i).min(self.config.max);
@@ -131,7 +132,7 @@ impl Rto {
         self.factor = 1;
     }
 
-    /// The SYN had to be resent (RFC 6298 §5.7).
+    /// Sets the timeout after a lost SYN (RFC 6298 §5.7).
     pub(crate) fn syn_was_lost(&mut self) {
         if matches!(self.smoothed, Smoothed::Unknown) && self.config.initial < AFTER_LOST_SYN {
             self.base = AFTER_LOST_SYN;
@@ -139,7 +140,7 @@ impl Rto {
         }
     }
 
-    /// Smoothed round-trip time.
+    /// Returns the smoothed round-trip time.
     pub(crate) fn srtt(&self) -> Option<Duration> {
         match self.smoothed {
             Smoothed::Unknown => None,
@@ -148,7 +149,7 @@ impl Rto {
         }
     }
 
-    /// Times the timer was doubled since the last sample, as a factor.
+    /// Returns the back-off factor: 2 to the number of doublings since the last sample.
     pub(crate) fn factor(&self) -> u32 {
         self.factor
     }
@@ -179,7 +180,7 @@ impl Rto {
         self.base = (Duration::from_nanos(srtt as u64) + variance).round_up_to(g);
     }
 
-    /// Jacobson (1988), appendix A: scaled integers, truncating shifts.
+    /// Updates the estimate as in Jacobson (1988), appendix A: scaled integers, truncating shifts.
     fn sample_ticks(&mut self, ticks: u64) {
         let m = ticks.clamp(1, i32::MAX as u64) as i64;
         let (srtt8, rttvar4) = match self.smoothed {

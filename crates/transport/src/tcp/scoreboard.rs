@@ -1,6 +1,6 @@
-//! What the peer holds beyond the cumulative acknowledgment (RFC 2018, RFC 6675 §4).
+//! SACK scoreboard: blocks that the peer holds above the cumulative acknowledgment (RFC 2018, RFC 6675 §4).
 
-/// Most separate blocks kept. The peer's blocks are advice: beyond this number they are ignored.
+/// Largest number of separate blocks kept. The peer's blocks are advisory: further ones are ignored.
 const MOST_BLOCKS: usize = 256;
 
 /// Selectively acknowledged blocks, disjoint, not touching, ascending. Positions are stream offsets.
@@ -16,17 +16,17 @@ struct Block {
 }
 
 impl Scoreboard {
-    /// Forgets everything (RFC 2018 §8: after a time-out the peer may have discarded it).
+    /// Removes all blocks (RFC 2018 §8: after a time-out the peer may have discarded the data).
     pub(crate) fn clear(&mut self) {
         self.blocks.clear();
     }
 
-    /// Position after the highest block; 0 without blocks.
+    /// Returns the position after the highest block; 0 without blocks.
     pub(crate) fn end(&self) -> u64 {
         self.blocks.last().map_or(0, |b| b.right)
     }
 
-    /// Adds `left..right`. Returns how many bytes of it were new.
+    /// Adds `left..right`. Returns the number of new bytes in it.
     pub(crate) fn add(&mut self, left: u64, right: u64) -> u64 {
         if left >= right {
             return 0;
@@ -48,8 +48,8 @@ impl Scoreboard {
         joined.right - joined.left - known
     }
 
-    /// Forgets what lies below `una`. Returns whether `una` cuts into a block: the peer acknowledged less than it holds,
-    /// so it no longer holds it.
+    /// Removes blocks below `una`. Returns whether `una` cuts into a block: the peer then acknowledged less than it
+    /// reported, so it has discarded data.
     pub(crate) fn advance(&mut self, una: u64) -> Reneging {
         if self.blocks.is_empty() {
             return Reneging::No;
@@ -62,12 +62,12 @@ impl Scoreboard {
         }
     }
 
-    /// Bytes of blocks below `position`.
+    /// Returns the bytes of blocks below `position`.
     pub(crate) fn sacked_below(&self, position: u64) -> u64 {
         self.blocks.iter().take_while(|b| b.left < position).map(|b| b.right.min(position) - b.left).sum()
     }
 
-    /// The end of the block that holds `position`, or `position`.
+    /// Returns the end of the block that contains `position`, or `position`.
     pub(crate) fn skip(&self, position: u64) -> u64 {
         let i = self.blocks.partition_point(|b| b.right <= position);
         match self.blocks.get(i) {
@@ -76,32 +76,33 @@ impl Scoreboard {
         }
     }
 
-    /// The block that holds `position`.
+    /// Returns the block that contains `position`.
     pub(crate) fn around(&self, position: u64) -> Option<core::ops::Range<u64>> {
         let i = self.blocks.partition_point(|b| b.right <= position);
         self.blocks.get(i).filter(|b| b.left <= position).map(|b| b.left..b.right)
     }
 
-    /// Bytes from `position` to the next block, if there is one above.
+    /// Returns the bytes from `position` to the next block above it, if there is one.
     pub(crate) fn gap_at(&self, position: u64) -> Option<u64> {
         let i = self.blocks.partition_point(|b| b.left <= position);
         self.blocks.get(i).map(|b| b.left - position)
     }
 
-    /// First hole at or above `from` that has a block above it: position and length.
+    /// Returns the first hole at or above `from` with a block above it: position and length.
     pub(crate) fn next_hole(&self, from: u64) -> Option<(u64, u64)> {
         let at = self.skip(from);
         self.gap_at(at).map(|len| (at, len))
     }
 
-    /// RFC 6675 §4 `IsLost()`: at least `threshold` blocks, or more than `threshold` − 1 segments, above `position`.
+    /// Returns whether `position` is lost (RFC 6675 §4 `IsLost()`): at least `threshold` blocks, or more than `threshold`
+    /// − 1 segments, are above it.
     pub(crate) fn is_lost(&self, position: u64, threshold: u32, mss: u64) -> bool {
         let above = &self.blocks[self.blocks.partition_point(|b| b.left <= position)..];
         above.len() >= threshold as usize
             || above.iter().map(|b| b.right - b.left).sum::<u64>() > (u64::from(threshold) - 1) * mss
     }
 
-    /// End of the highest hole that `IsLost()` holds for; 0: none is lost.
+    /// Returns the end of the highest lost hole by `IsLost()`; 0: none is lost.
     pub(crate) fn lost_below(&self, threshold: u32, mss: u64) -> u64 {
         let (mut blocks, mut bytes) = (0u32, 0u64);
         let mut reaches = |b: &&Block| {
@@ -112,8 +113,8 @@ impl Scoreboard {
         self.blocks.iter().rev().find(|b| reaches(b)).map_or(0, |b| b.left)
     }
 
-    /// RFC 6675 §4 `SetPipe()`: bytes of `una..nxt` that are neither acknowledged nor lost, plus those that were resent
-    /// below `high_rxt`.
+    /// Returns the pipe (RFC 6675 §4 `SetPipe()`): bytes of `una..nxt` that are neither acknowledged nor lost, plus those
+    /// that were resent below `high_rxt`.
     pub(crate) fn pipe(&self, una: u64, nxt: u64, high_rxt: u64, threshold: u32, mss: u64) -> u64 {
         let mut pipe = 0;
         let mut hole_end = nxt;
@@ -136,11 +137,11 @@ impl Scoreboard {
     }
 }
 
-/// Whether the peer took back what it had selectively acknowledged.
+/// Reneging on selective acknowledgments by the peer (RFC 2018 §8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reneging {
-    /// It did not.
+    /// The peer has kept the data.
     No,
-    /// It did.
+    /// The peer has discarded data that it had selectively acknowledged.
     Yes,
 }

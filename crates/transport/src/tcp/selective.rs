@@ -1,20 +1,20 @@
-//! What the SACK option of an acknowledgment says (RFC 2018 §3, RFC 2883 §4), in positions of the stream.
+//! Contents of the SACK option of an acknowledgment (RFC 2018 §3, RFC 2883 §4), in stream positions.
 
 use super::endpoint::{Endpoint, FIRST_DATA};
 use hopline_core::{Payload, Seq32};
 use hopline_wire::tcp::{SackBlocks, Segment};
 
-/// A SACK option that was checked against what was sent.
+/// SACK option, checked against the data sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Selective {
     blocks: [(u64, u64); SackBlocks::MAX],
     len: usize,
-    /// What arrived twice.
+    /// Data that arrived twice.
     pub(super) duplicate: Option<(u64, u64)>,
 }
 
 impl Selective {
-    /// Blocks that the peer holds beyond what is acknowledged, ascending.
+    /// Returns the blocks above the cumulative acknowledgment, ascending.
     pub(super) fn blocks(&self) -> &[(u64, u64)] {
         &self.blocks[..self.len]
     }
@@ -26,7 +26,7 @@ impl Selective {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// The SACK option of a segment that acknowledges up to `ack`. What reports nonsense is left out.
+    /// Returns the SACK option of a segment that acknowledges up to `ack`. Invalid blocks are left out.
     pub(super) fn read_sack(&self, segment: &Segment<P>, ack: i64) -> Selective {
         let mut told = Selective::default();
         let options = segment.options.sack.as_slice();
@@ -54,7 +54,7 @@ impl<P: Payload> Endpoint<P> {
         told
     }
 
-    /// Where a sequence number lies in our stream; negative: before the SYN.
+    /// Returns the position of a sequence number in our stream; negative: before the SYN.
     fn sent_position(&self, seq: Seq32) -> i64 {
         self.snd.una as i64 + i64::from(seq.distance_from(self.snd.seq(self.snd.una)))
     }

@@ -1,8 +1,8 @@
-//! Reductions that turn out to be wrong: a time-out that only waited too short, a fast retransmit of what was only reordered.
+//! Spurious reductions: a time-out that came too early, or a fast retransmit after mere reordering.
 //!
-//! Each reduction opens a case. Three detectors look at the ACKs that follow: F-RTO (`frto`), the Eifel algorithm (RFC 3522)
-//! and the count of duplicates that the peer reports (RFC 3708). The first one that is sure has the reduction undone, as
-//! RFC 4015 describes.
+//! Each reduction opens a case. Three detectors examine the following ACKs: F-RTO (`frto`), the Eifel algorithm
+//! (RFC 3522), and the count of reported duplicates (RFC 3708). The first positive result undoes the reduction, as in
+//! RFC 4015.
 
 use super::acknowledge::AckKind;
 use super::congestion::undo::{Cause, Resume, Which};
@@ -12,31 +12,33 @@ use super::selective::Selective;
 use core::ops::Range;
 use hopline_core::{Instant, Payload};
 
-/// Which detectors of spurious reductions are at work, each on its own. What they find is undone.
+/// Detectors of spurious reductions, each independent of the others. A detected reduction is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spurious {
-    /// After a time-out, whether the next ACKs are for what was resent or for what was sent before (RFC 5682). Default off.
+    /// F-RTO: tells after a time-out if the next ACKs are for retransmissions or for original transmissions (RFC 5682).
+    /// Default off.
     pub frto: Frto,
-    /// Whether the first ACK after a reduction echoes a timestamp from before it (RFC 3522). Needs timestamps. Default off.
+    /// Eifel: the first ACK after a reduction echoes a timestamp from before it (RFC 3522). Needs timestamps. Default
+    /// off.
     pub eifel: Detector,
-    /// Whether the peer reports that everything that was resent arrived twice (RFC 3708). Needs SACK, and a peer that reports
-    /// ([`Dsack::Report`](super::Dsack::Report)). Default off.
+    /// D-SACK: the peer reports that all resent data arrived twice (RFC 3708). Needs SACK, and a peer that reports
+    /// duplicates ([`Dsack::Report`](super::Dsack::Report)). Default off.
     pub dsack: Detector,
 }
 
-/// Whether a detector is at work.
+/// Use of a detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detector {
-    /// It is not.
+    /// Not in use.
     Off,
-    /// It is.
+    /// In use.
     On,
 }
 
 impl Spurious {
-    /// No detectors: every reduction stands.
+    /// No detectors: no reduction is undone.
     pub const UNDETECTED: Self = Self { frto: Frto::Off, eifel: Detector::Off, dsack: Detector::Off };
-    /// All detectors, as the RFCs write them.
+    /// All detectors, as in the RFCs.
     pub const ALL: Self = Self { frto: Frto::FirstTimeout, eifel: Detector::On, dsack: Detector::On };
 }
 
@@ -44,27 +46,27 @@ impl Spurious {
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     cause: Cause,
-    /// When the window was first reduced for this.
+    /// Time of the first reduction of the case.
     at: Instant,
-    /// What was in flight.
+    /// Data that were in flight at that time.
     outstanding: Range<u64>,
     eifel: Eifel,
     dsack: Count,
 }
 
-/// RFC 3522: the first ACK of what was resent decides.
+/// State of the Eifel algorithm: the first ACK of resent data decides (RFC 3522).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Eifel {
     Waiting,
     Decided,
 }
 
-/// RFC 3708: what was resent, and how much of it the peer reported to have twice.
+/// Bytes resent, and bytes that the peer reported to have twice (RFC 3708).
 #[derive(Clone, Copy, Debug)]
 struct Count {
     resent: u64,
     reported: u64,
-    /// Reports count until this position is acknowledged.
+    /// End of the time in which reports count.
     until: Until,
 }
 
@@ -74,23 +76,23 @@ enum Until {
     Position(u64),
 }
 
-/// An acknowledgment that was taken, as the detectors see it.
+/// Input of the detectors for an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence<'a> {
     pub(super) kind: AckKind,
     /// Sequence space that it newly acknowledges.
     pub(super) acked: u64,
-    /// Bytes that it newly reports to be held.
+    /// Bytes newly reported by SACK blocks.
     pub(super) sacked: u64,
     pub(super) told: &'a Selective,
-    /// When what it echoes was sent, to a millisecond.
+    /// Time of sending of the segment that the timestamp echo names, in whole milliseconds.
     pub(super) echoed: Option<Instant>,
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// The window was just reduced: a case is opened. A time-out in a row belongs to the first one's case, so that what was
-    /// noted of the first retransmission stands (RFC 3522 §3, step 2). Where the first segment was resent before that, nobody
-    /// can tell which transmission an ACK is for.
+    /// Opens a case after a reduction of the window. A repeated time-out belongs to the case of the first one, so that
+    /// the record of the first retransmission stays valid (RFC 3522 §3, step 2). No case is opened if the first segment
+    /// was resent before the reduction, since an ACK then does not show its transmission.
     pub(super) fn suspect(&mut self, now: Instant, cause: Cause) {
         if self.config.spurious == Spurious::UNDETECTED {
             return;
@@ -109,13 +111,13 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What reduced the window at `since` and later was undone: nothing is left to be found out about it.
+    /// Closes the case of a reduction at `since` that was undone.
     pub(super) fn close_case(&mut self, since: Instant) {
         self.case.take_if(|case| case.at >= since);
         self.frto.stop();
     }
 
-    /// `at..after` was sent again.
+    /// Records the retransmission of `at..after`.
     pub(super) fn note_resent(&mut self, at: u64, after: u64) {
         let probe = self.rack.as_mut().and_then(|rack| rack.tlp.take_repeated());
         if probe == Some(at) && at > self.snd.una {
@@ -128,7 +130,7 @@ impl<P: Payload> Endpoint<P> {
         self.frto.note_resent(at, after);
     }
 
-    /// Asks the detectors, after an ACK was taken.
+    /// Runs the detectors, after the reaction to an ACK.
     pub(super) fn judge(&mut self, now: Instant, evidence: Evidence<'_>) {
         let verdict = self.judge_by_frto(&evidence);
         if verdict == Verdict::Spurious || self.judge_by_echo(&evidence) || self.judge_by_reports(&evidence) {
@@ -136,7 +138,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// RFC 3522 §3, steps 3 to 5.
+    /// Runs the Eifel algorithm (RFC 3522 §3, steps 3 to 5).
     fn judge_by_echo(&mut self, evidence: &Evidence<'_>) -> bool {
         let Some(case) = self.case.as_mut().filter(|case| case.eifel == Eifel::Waiting) else { return false };
         if evidence.acked == 0 || self.config.spurious.eifel == Detector::Off {
@@ -147,7 +149,7 @@ impl<P: Payload> Endpoint<P> {
         evidence.told.duplicate.is_none() && evidence.echoed.is_some_and(|echoed| echoed < resent)
     }
 
-    /// RFC 3708 §3: all that was resent in this recovery arrived twice.
+    /// Returns whether all data resent in this recovery arrived twice (RFC 3708 §3).
     fn judge_by_reports(&mut self, evidence: &Evidence<'_>) -> bool {
         if self.config.spurious.dsack == Detector::Off {
             return false;
@@ -172,7 +174,8 @@ impl<P: Payload> Endpoint<P> {
         false
     }
 
-    /// RFC 4015 §3: the window is what it was, the rest was not lost, and the timer will be more patient.
+    /// Undoes a spurious reduction (RFC 4015 §3): restores the window, treats the rest as not lost, and lengthens the
+    /// timeout.
     fn undo_spurious(&mut self, now: Instant, acked: u64) {
         let Some(case) = self.case.take() else { return };
         self.frto.stop();

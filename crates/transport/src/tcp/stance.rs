@@ -1,52 +1,52 @@
-//! What the sender makes of silence and loss now: TCP-DOOR and the schemes for lost routes answer every question about it in one
-//! value, which is asked for once an input.
+//! Recovery policy: current reaction of the sender to silence and loss. TCP-DOOR and the route failure schemes combine
+//! their decisions in one value, which is computed once per input.
 
 use super::congestion::hold::Hold;
 use super::endpoint::Endpoint;
 use hopline_core::{Instant, Payload};
 
-/// How the sender stands.
+/// Recovery policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stance {
-    /// What reactions may do to the window.
+    /// Restriction of window changes.
     pub(super) hold: Hold,
-    /// What a time-out does to the retransmission timeout.
+    /// Effect of a time-out on the retransmission timeout.
     pub(super) timeout: Timeout,
-    /// What a loss has resent.
+    /// Retransmissions after a loss.
     pub(super) resends: Resent,
-    /// How long it is before the connection is given up.
+    /// Limit after which the connection is given up.
     pub(super) patience: Patience,
 }
 
-/// What a time-out does to the retransmission timeout.
+/// Effect of a time-out on the retransmission timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timeout {
-    /// It doubles (RFC 6298 §5.5).
+    /// The timeout doubles (RFC 6298 §5.5).
     Doubles,
-    /// It keeps its length.
+    /// The timeout stays constant.
     Stays,
 }
 
-/// What a loss has resent.
+/// Retransmissions after a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resent {
-    /// What loss recovery says.
+    /// Retransmissions by the loss recovery algorithm.
     AsRecovered,
-    /// The first segment and nothing else.
+    /// Only the first segment.
     FirstAlone,
 }
 
-/// How long it is before the connection is given up.
+/// Limit after which the connection is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// So many time-outs as are configured.
+    /// The configured number of time-outs.
     Timeouts,
-    /// As long as so many time-outs would take if they doubled: they do not.
+    /// The time that the configured number of time-outs would take with doubling, since they do not double.
     Time,
 }
 
 impl Stance {
-    /// Plain TCP's.
+    /// Policy of plain TCP.
     pub(super) const PLAIN: Self = Self {
         hold: Hold::Free,
         timeout: Timeout::Doubles,
@@ -54,14 +54,14 @@ impl Stance {
         patience: Patience::Timeouts,
     };
 
-    /// Whether window and timeout are constant.
+    /// Returns whether window and timeout are constant.
     pub(super) fn holds_everything(self) -> bool {
         self.hold == Hold::Everything
     }
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// How the sender stands at `now`. TCP-DOOR and feedback schemes are not configured together.
+    /// Returns the recovery policy at `now`. TCP-DOOR and feedback schemes are never configured together.
     pub(super) fn stance(&self, now: Instant) -> Stance {
         match &self.door {
             Some(door) => door.stance(now),

@@ -3,7 +3,7 @@
 use crate::drops::Reason;
 use hopline_core::Duration;
 
-/// What an endpoint counted since it was made.
+/// Counters of an endpoint since its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stats {
     /// Segments with data that were sent, retransmissions included.
@@ -27,11 +27,11 @@ pub struct Stats {
     pub timeouts: u64,
     /// Entries into fast retransmit.
     pub fast_retransmits: u64,
-    /// Segments that RACK took for lost, by the time that had passed or at a timeout (RFC 8985 §6).
+    /// Segments that RACK declared lost, by time or at a time-out (RFC 8985 §6).
     pub rack_losses: u64,
     /// Tail loss probes sent (RFC 8985 §7.3).
     pub tail_probes: u64,
-    /// Losses that a tail loss probe repaired, and nothing else told of (RFC 8985 §7.4.2).
+    /// Losses that a tail loss probe repaired, without any other indication (RFC 8985 §7.4.2).
     pub tail_losses: u64,
     /// Time-outs, or series of them, that turned out to be spurious and were undone (RFC 5682, 3522, 3708, 4015).
     pub spurious_timeouts: u64,
@@ -51,50 +51,51 @@ pub struct Stats {
     pub challenge_acks: u64,
     /// Reports of duplicates owed to the peer, each with one ACK (D-SACK, RFC 2883).
     pub dsacks_sent: u64,
-    /// Reports of duplicates that the peer sent (D-SACK, RFC 2883): segments that were sent again for nothing, or that the
-    /// network duplicated (RFC 3708).
+    /// Reports of duplicates that the peer sent (D-SACK, RFC 2883): for unnecessary retransmissions, or for segments that
+    /// the network duplicated (RFC 3708).
     pub dsacks_received: u64,
-    /// Times the peer took back what it had selectively acknowledged (RFC 2018 §8).
+    /// Times the peer discarded data that it had selectively acknowledged (RFC 2018 §8).
     pub reneged: u64,
-    /// What TCP-DOOR noticed and did.
+    /// Counters of TCP-DOOR.
     pub door: DoorStats,
     /// Data received with a mark of congestion (RFC 3168).
     pub marks_received: u64,
     /// Times the window was reduced, or sending paused, for a mark that the peer reported.
     pub mark_reactions: u64,
-    /// What the scheme of [`Config::feedback`](super::Config::feedback) did.
+    /// Counters of the scheme of [`Config::feedback`](super::Config::feedback).
     pub feedback: FeedbackStats,
     /// Segments dropped, by reason.
     pub drops: Drops,
 }
 
-/// What TCP-DOOR noticed and did.
+/// Counters of TCP-DOOR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct DoorStats {
     /// Events that the order of acknowledgments showed (D1).
     pub ack_events: u64,
-    /// Events that the order of received data showed (D2), told to the peer.
+    /// Events that the order of received data showed (D2), reported to the peer.
     pub data_events: u64,
-    /// Events that the peer told (D2).
+    /// Events that the peer reported (D2).
     pub told_events: u64,
-    /// Of `ack_events`, those within a retransmission timeout of one that was told, before or after.
+    /// Events in `ack_events` within a retransmission timeout of a reported event, before or after.
     pub met_ack_events: u64,
-    /// Of `told_events`, those within a retransmission timeout of one in the order of acknowledgments, before or after.
+    /// Events in `told_events` within a retransmission timeout of an event in the order of acknowledgments, before or
+    /// after.
     pub met_told_events: u64,
-    /// Times congestion control was disabled (R1); begun anew while it was counts no more.
+    /// Times congestion control was disabled (R1); a restart of T1 does not count.
     pub disablings: u64,
-    /// Time-outs that left the window alone for that.
+    /// Time-outs that did not reduce the window because of R1.
     pub spared_timeouts: u64,
-    /// Fast retransmits that left the window alone for that.
+    /// Fast retransmits that did not reduce the window because of R1.
     pub spared_fast_retransmits: u64,
-    /// Times that what came before a slowing down was restored (R2).
+    /// Times the state before a reduction was restored (R2).
     pub recoveries: u64,
     /// Malformed options received.
     pub malformed: u64,
 }
 
 impl DoorStats {
-    /// Counter by counter: what `of` makes of this one and that of `other`.
+    /// Combines each counter with that of `other` by the function `of`.
     fn zip(self, other: Self, of: fn(u64, u64) -> u64) -> Self {
         Self {
             ack_events: of(self.ack_events, other.ack_events),
@@ -111,7 +112,7 @@ impl DoorStats {
     }
 }
 
-/// Of two ends.
+/// Sum of the counters of two ends.
 impl core::ops::Add for DoorStats {
     type Output = Self;
 
@@ -120,7 +121,7 @@ impl core::ops::Add for DoorStats {
     }
 }
 
-/// Since an earlier moment.
+/// Difference since an earlier time.
 impl core::ops::Sub for DoorStats {
     type Output = Self;
 
@@ -129,39 +130,40 @@ impl core::ops::Sub for DoorStats {
     }
 }
 
-/// What a feedback scheme did.
+/// Counters of a feedback scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct FeedbackStats {
     /// Times the sender was frozen.
     pub freezes: u64,
-    /// How long, all in all, freezes that are over.
+    /// Total duration of completed freezes.
     pub frozen: Duration,
     /// Probes of a frozen sender; they count as retransmissions too.
     pub probes: u64,
-    /// Losses repaired without a reduction of the window: not taken for congestion (ATCP), or due to the failure (TCP-BuS).
+    /// Losses repaired without a reduction of the window, attributed to bit errors (ATCP) or to the route failure
+    /// (TCP-BuS).
     pub spared: u64,
     /// Time-outs that did not double the timeout (fixed RTO).
     pub fixed_timeouts: u64,
 }
 
-/// Why a segment was dropped.
+/// Reason for dropping a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropReason {
-    /// The ports are another connection's.
+    /// Ports of another connection.
     WrongPort,
-    /// The endpoint is closed.
+    /// Endpoint closed.
     Closed,
-    /// It makes no sense in this state: no SYN in LISTEN, no ACK in a synchronized state.
+    /// Not expected in this state: no SYN in LISTEN, no ACK in a synchronized state.
     Unexpected,
     /// Outside the receive window (RFC 9293 §3.10.7.4).
     OutsideWindow,
-    /// It acknowledges what was never sent, or is too old (RFC 5961 §5).
+    /// Acknowledgment of data that were never sent, or too old (RFC 5961 §5).
     BadAck,
-    /// A reset whose sequence number is not the one expected (RFC 5961 §3).
+    /// Reset with a sequence number that is not the expected one (RFC 5961 §3).
     BadReset,
-    /// A SYN in a synchronized state (RFC 5961 §4).
+    /// SYN in a synchronized state (RFC 5961 §4).
     UnexpectedSyn,
-    /// An old timestamp (PAWS, RFC 7323 §5).
+    /// Old timestamp (PAWS, RFC 7323 §5).
     OldTimestamp,
     /// No timestamp although negotiated (RFC 7323 §3.2).
     NoTimestamp,
@@ -174,7 +176,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Self; 12] = [
         Self::WrongPort,
         Self::Closed,

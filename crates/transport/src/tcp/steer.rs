@@ -1,5 +1,5 @@
-//! What an endpoint does for congestion control that goes by rates (BBR): it samples how fast data are delivered, tells what was lost,
-//! notes when the application is what limits it, and does what it is told.
+//! Interface between an endpoint and rate-based congestion control (BBR). The endpoint samples the delivery rate, reports
+//! losses, detects application limits, and applies the window and the rate.
 
 use super::congestion::bbr::{Bbr, Samples, Seen};
 use super::delivery_rate::DeliveryRate;
@@ -8,17 +8,17 @@ use super::endpoint::Endpoint;
 use crate::pacing::{Pacer, RatePacing};
 use hopline_core::{Duration, Instant, Payload};
 
-/// How things stood before an acknowledgment was taken.
+/// State before an acknowledgment is processed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Before {
     /// Bytes in flight.
     in_flight: u64,
-    /// Bytes lost so far.
+    /// Total of lost bytes.
     lost: u64,
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// The connection is open. `round_trip`: of the handshake.
+    /// Starts BBR on an open connection. `round_trip`: of the handshake.
     pub(super) fn start_steering(&mut self, now: Instant, round_trip: Option<Duration>) {
         self.control.open_bbr(now, round_trip);
         if let Some(bbr) = self.control.bbr() {
@@ -27,7 +27,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// An acknowledgment is about to be taken.
+    /// Records the state before an acknowledgment is processed.
     pub(super) fn before_steering(&mut self) -> Before {
         self.check_application_limit();
         let Some(rack) = &self.rack else { return Before::default() };
@@ -35,7 +35,7 @@ impl<P: Payload> Endpoint<P> {
         Before { in_flight: rack.records.in_flight(), lost: rate.lost() }
     }
 
-    /// An acknowledgment was taken, and losses were looked for.
+    /// Updates BBR after an acknowledgment was processed and losses were looked for.
     pub(super) fn steer(&mut self, now: Instant, taken: Taken, before: Before) {
         if self.control.bbr().is_none() {
             return;
@@ -70,7 +70,7 @@ impl<P: Payload> Endpoint<P> {
         self.obey();
     }
 
-    /// Segments may have been taken for lost.
+    /// Reports new losses to BBR.
     pub(super) fn tell_losses(&mut self, now: Instant) {
         if let Some((rate, bbr)) = self.rate_and_bbr() {
             for loss in rate.take_losses() {
@@ -79,7 +79,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The retransmission timer expired, and what should have arrived is taken for lost.
+    /// Updates BBR at an expiry of the retransmission timer, after overdue data were marked as lost.
     pub(super) fn steer_on_timeout(&mut self, now: Instant) {
         self.tell_losses(now);
         let Some(in_flight) = self.rack.as_ref().map(|rack| rack.records.in_flight()) else { return };
@@ -89,14 +89,14 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// A probe repaired the only loss of its flight.
+    /// Notifies BBR that a tail loss probe repaired the only loss of its flight.
     pub(super) fn steer_on_tail_loss(&mut self) {
         if let Some((rate, bbr)) = self.rate_and_bbr() {
             bbr.on_tail_loss(rate.delivered());
         }
     }
 
-    /// A reduction was undone.
+    /// Notifies BBR that a reduction was undone.
     pub(super) fn steer_on_undo(&mut self, now: Instant) {
         if let Some((rate, bbr)) = self.rate_and_bbr() {
             bbr.on_undo(now, rate.delivered(), rate.lost());
@@ -104,7 +104,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Data leave though nothing is outstanding.
+    /// Notifies BBR of a transmission while nothing is outstanding.
     pub(super) fn steer_on_resume(&mut self, now: Instant) {
         if let Some((rate, bbr)) = self.rate_and_bbr() {
             bbr.on_resume(now, rate.limit(), rate.delivered());
@@ -112,7 +112,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// A segment left: whether another fits into the window.
+    /// Notifies BBR if the window is full after a transmission.
     pub(super) fn note_window_use(&mut self) {
         let (mss, cwnd) = (u64::from(self.snd.mss), u64::from(self.control.cwnd()));
         let Some(rack) = &self.rack else { return };
@@ -123,8 +123,9 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Whether it is for want of data that no more is in flight ("CheckIfApplicationLimited" of draft-ietf-ccwg-bbr): asked before the
-    /// application hands over more, before an acknowledgment changes what is in flight, and before timers do.
+    /// Checks if lack of data limits the bytes in flight ("CheckIfApplicationLimited" of draft-ietf-ccwg-bbr). Called
+    /// before the application passes more data, before an acknowledgment changes the bytes in flight, and before timers
+    /// do.
     pub(super) fn check_application_limit(&mut self) {
         let Some(rack) = &mut self.rack else { return };
         let Some(rate) = &mut rack.rate else { return };
@@ -141,7 +142,7 @@ impl<P: Payload> Endpoint<P> {
         Some((rate, self.control.bbr()?))
     }
 
-    /// Window and rate are what BBR says.
+    /// Applies the window and the rate of BBR.
     fn obey(&mut self) {
         if let Some(orders) = self.control.follow_bbr()
             && let Some(pacing) = self.pacing.as_mut().and_then(|pacing| pacing.rate())

@@ -2,12 +2,12 @@
 
 use hopline_core::TimerKind;
 
-/// Why an endpoint wants to be woken. Of those due at the same instant, the first fires first.
+/// Timers of an endpoint. Of those due at the same instant, the first in this order fires first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Timer {
     /// Tail loss probe (RFC 8985 §7.2).
     TailProbe,
-    /// What should have arrived but for reordering is lost (RFC 8985 §6.2, step 5).
+    /// End of the reordering window: overdue segments are lost (RFC 8985 §6.2, step 5).
     Reordering,
     /// Retransmission (RFC 6298).
     Retransmit,
@@ -17,11 +17,11 @@ pub enum Timer {
     Persist,
     /// End of TIME-WAIT.
     TimeWait,
-    /// The next paced segment may leave.
+    /// Release of the next paced segment.
     Release,
-    /// End of the pause that a mark brings about where the window is one segment (RFC 3168 §6.1.2).
+    /// End of the pause after an ECN mark with a window of one segment (RFC 3168 §6.1.2).
     MarkPause,
-    /// There is no route: a probe is due, or the wait for its return is over.
+    /// Next probe, or end of the wait, of a sender that is frozen without a route.
     Route,
     /// The peer of an idle connection is to be probed (RFC 9293 §3.8.4).
     KeepAlive,

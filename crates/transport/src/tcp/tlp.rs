@@ -1,64 +1,64 @@
-//! Tail loss probes (RFC 8985 §7): when nothing is heard of the end of a flight, one segment asks.
+//! Tail loss probes (RFC 8985 §7): one segment is sent if no ACK for the end of a flight arrives.
 
 use hopline_core::{Duration, Instant};
 
-/// Whether the tail of a flight is probed.
+/// Use of tail loss probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailProbe {
-    /// It is not: a lost tail waits for the retransmission timer.
+    /// Not in use: a lost tail waits for the retransmission timer.
     Off,
     /// After two smoothed round trips, 1 s before the first sample (RFC 8985 §7.2).
     On {
-        /// What is added where a single segment is in flight, whose ACK the peer may delay ("TLP.max_ack_delay"). At most
-        /// 500 ms, default 200 ms (as Linux).
+        /// Additional wait for a single segment in flight, since the peer may delay its ACK ("TLP.max_ack_delay"). At
+        /// most 500 ms, default 200 ms (as Linux).
         max_ack_delay: Duration,
     },
 }
 
-/// Before the first round trip is known (RFC 8985 §7.2).
+/// Wait before the first round-trip sample (RFC 8985 §7.2).
 const WITHOUT_SAMPLE: Duration = Duration::from_secs(1);
 
-/// The probe of one connection.
+/// State of the tail loss probe of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tlp {
     config: TailProbe,
     probe: Option<Probe>,
-    /// A round trip was measured since the last probe (RFC 8985 §7.3).
+    /// `true` if a round-trip time was measured since the last probe (RFC 8985 §7.3).
     sampled: bool,
-    /// A probe is owed.
+    /// `true` if a probe has to be sent.
     pub(crate) pending: bool,
-    /// Where the segment starts that a probe is about to repeat.
+    /// Start of the segment that the next probe repeats.
     pub(crate) repeats: Option<u64>,
 }
 
-/// A probe that was sent.
+/// Tail loss probe that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Probe {
-    /// Position after everything that was sent by then ("TLP.end_seq").
+    /// Position after all data sent by then ("TLP.end_seq").
     pub(crate) end: u64,
-    /// "TLP.is_retrans".
+    /// Content of the probe ("TLP.is_retrans").
     kind: ProbeKind,
-    /// Data in flight when it was sent, bytes: the flight whose tail was lost.
+    /// Bytes in flight at its sending: the flight with the lost tail.
     pub(crate) flight: u64,
 }
 
-/// What a probe is made of.
+/// Content of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProbeKind {
-    /// Data that were not sent before.
+    /// New data.
     New,
-    /// The last segment, once more.
+    /// Retransmission of the last segment.
     Again,
 }
 
-/// What an acknowledgment says about a probe.
+/// Information about a probe in an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
-    /// First unacknowledged position, after it.
+    /// First unacknowledged position after it.
     pub(crate) ack: u64,
-    /// The end of the duplicate that it reports.
+    /// End of the duplicate that it reports.
     pub(crate) dsack: Option<u64>,
-    /// It is a duplicate that reports nothing.
+    /// `true` if it is a duplicate without a SACK report.
     pub(crate) bare_duplicate: bool,
 }
 
@@ -67,13 +67,13 @@ impl Tlp {
         Self { config, probe: None, sampled: true, pending: false, repeats: None }
     }
 
-    /// Recovery began, or the timer expired (RFC 8985 §7.1).
+    /// Cancels the probe at the start of recovery or at a time-out (RFC 8985 §7.1).
     pub(crate) fn reset(&mut self) {
         self.probe = None;
         self.pending = false;
     }
 
-    /// Where the segment starts that a probe repeats, once.
+    /// Returns the start of the segment that a probe repeats, once.
     pub(crate) fn take_repeated(&mut self) -> Option<u64> {
         self.repeats.take()
     }
@@ -82,14 +82,14 @@ impl Tlp {
         self.sampled = true;
     }
 
-    /// Whether a probe may be sent: there is none under way, and a round trip was measured since the last
-    /// (RFC 8985 §7.3).
+    /// Returns whether a probe may be sent: no other is outstanding, and a round-trip time was measured since the last
+    /// one (RFC 8985 §7.3).
     pub(crate) fn may_probe(&self) -> bool {
         self.config != TailProbe::Off && self.probe.is_none() && self.sampled
     }
 
-    /// When to probe (RFC 8985 §7.2): `srtt` is known or not, one segment is in flight or several, and the retransmission
-    /// timer expires at `rto`.
+    /// Returns the time of the next probe (RFC 8985 §7.2), from `srtt` if known, the number of segments in flight, and
+    /// the expiry `rto` of the retransmission timer.
     pub(crate) fn due(
         &self,
         now: Instant,
@@ -107,13 +107,13 @@ impl Tlp {
         Some(rto.map_or(at, |rto| rto.min(at)))
     }
 
-    /// A probe left, of a flight of so many bytes; `end`: position after everything sent.
+    /// Records that a probe was sent for a flight of `flight` bytes; `end`: position after all data sent.
     pub(crate) fn on_probe(&mut self, kind: ProbeKind, end: u64, flight: u64) {
         self.probe = Some(Probe { end, kind, flight });
         self.sampled = false;
     }
 
-    /// RFC 8985 §7.4.2. Returns the probe if what it repeated had been lost.
+    /// Processes an acknowledgment (RFC 8985 §7.4.2). Returns the probe if it repaired a loss.
     pub(crate) fn on_ack(&mut self, answer: Answer) -> Option<Probe> {
         let probe = self.probe.filter(|probe| answer.ack >= probe.end)?;
         let reported = answer.dsack == Some(probe.end);
@@ -130,11 +130,11 @@ impl Tlp {
     }
 }
 
-/// What is in flight when a probe is scheduled.
+/// Segments in flight at the scheduling of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flight {
     /// One segment: the peer may delay its ACK.
     OneSegment,
-    /// More.
+    /// More than one segment.
     More,
 }

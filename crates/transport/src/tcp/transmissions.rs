@@ -1,82 +1,82 @@
-//! When what is outstanding was sent (RFC 8985 §5.2): a record for each segment, in the order of the stream.
+//! Transmission records of outstanding data (RFC 8985 §5.2): one for each segment, in stream order.
 //!
-//! A record costs 24 bytes in a ring that grows to the largest window and stays. Segments that are sent again in other
-//! sizes split records and join them, so that there are never many more than segments in flight. Where delivery rates are
-//! sampled, each record has a stamp beside it, in a ring of its own.
+//! A record takes 24 bytes in a ring that grows to the largest window and stays. Retransmissions in other sizes split and
+//! join records, so that there are never many more records than segments in flight. If delivery rates are sampled, each
+//! record has a stamp in a second ring.
 
 use super::delivery_rate::Stamp;
 use core::ops::Range;
 use hopline_core::Instant;
 use std::collections::VecDeque;
 
-/// A segment that was sent and is not cumulatively acknowledged.
+/// Segment that was sent and is not cumulatively acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     /// Position after it ("Segment.end_seq").
     pub(crate) end: u64,
-    /// When it was sent last ("Segment.xmit_ts").
+    /// Time of the last transmission ("Segment.xmit_ts").
     pub(crate) sent: Instant,
     pub(crate) fate: Fate,
     pub(crate) times: Times,
 }
 
-/// What is known of the last transmission of a segment.
+/// State of the last transmission of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Nothing: it counts as being under way.
+    /// Not known to be lost or received.
     InFlight,
-    /// It is taken for lost ("Segment.lost").
+    /// Declared lost ("Segment.lost").
     Lost,
-    /// The peer holds it.
+    /// Selectively acknowledged.
     Sacked,
 }
 
-/// How often a segment was sent ("Segment.retransmitted").
+/// Number of transmissions of a segment ("Segment.retransmitted").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Times {
     Once,
     Again,
 }
 
-/// What is outstanding, from the first unacknowledged position on. Positions are stream offsets.
+/// Outstanding data, from the first unacknowledged position on. Positions are stream offsets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transmissions {
     records: VecDeque<Record>,
     stamps: Stamps,
     una: u64,
-    /// Sequence space of each [`Fate`].
+    /// Bytes of sequence space in each [`Fate`].
     space: [u64; 3],
 }
 
 impl Transmissions {
-    /// Nothing is outstanding; the next position to be sent is `una`.
+    /// Creates the records without outstanding data; the next position to send is `una`.
     pub(crate) fn new(una: u64) -> Self {
         Self { una, ..Self::default() }
     }
 
-    /// The same, with a stamp for each record.
+    /// As [`Self::new`], with a stamp for each record.
     pub(crate) fn stamped(una: u64) -> Self {
         Self { stamps: Stamps(Some(VecDeque::new())), ..Self::new(una) }
     }
 
-    /// Sequence space under way: neither acknowledged, nor selectively acknowledged, nor lost ("pipe" of RFC 6675, where a
-    /// segment that was sent again counts once: its first transmission was lost).
+    /// Returns the bytes of sequence space in flight: neither acknowledged, nor selectively acknowledged, nor lost
+    /// ("pipe" of RFC 6675; a retransmitted segment counts once, since its first transmission was lost).
     pub(crate) fn in_flight(&self) -> u64 {
         self.space[Fate::InFlight as usize]
     }
 
-    /// Whether the peer holds anything beyond the cumulative acknowledgment.
+    /// Returns whether the peer has selectively acknowledged any data.
     pub(crate) fn has_sacked(&self) -> bool {
         self.space[Fate::Sacked as usize] > 0
     }
 
-    /// Whether the peer holds so many segments beyond the cumulative acknowledgment ("RACK.segs_sacked").
+    /// Returns whether the peer has selectively acknowledged at least `n` segments ("RACK.segs_sacked").
     pub(crate) fn has_sacked_segments(&self, n: u32) -> bool {
         let sacked = self.records.iter().filter(|r| r.fate == Fate::Sacked);
         self.has_sacked() && sacked.take(n as usize).count() == n as usize
     }
 
-    /// Whether anything is lost, or sent again and not known to have arrived.
+    /// Returns whether any segment is lost, or resent and not known to have arrived.
     pub(crate) fn is_repairing(&self) -> bool {
         self.records.iter().any(|r| match r.fate {
             Fate::Lost => true,
@@ -89,7 +89,8 @@ impl Transmissions {
         self.records.is_empty()
     }
 
-    /// `at..end` was sent now, for the first time or again. `stamp` is kept if stamps are.
+    /// Records the transmission of `at..end`, for the first time or again. `stamp` is stored if delivery rates are
+    /// sampled.
     pub(crate) fn sent(&mut self, at: u64, end: u64, now: Instant, stamp: Stamp) {
         let known = self.end();
         if at < known {
@@ -102,7 +103,7 @@ impl Transmissions {
         }
     }
 
-    /// Everything below `una` is acknowledged. `each` is shown what the peer was not known to hold.
+    /// Removes the records below `una`. Calls `each` for those that were not selectively acknowledged before.
     pub(crate) fn acknowledge(&mut self, una: u64, mut each: impl FnMut(&Record, Option<&Stamp>)) {
         while let Some(&record) = self.records.front()
             && record.end <= una
@@ -123,7 +124,8 @@ impl Transmissions {
         self.una = self.una.max(una);
     }
 
-    /// The peer holds the block `held`, of which an ACK told `told`. `each` is shown whole segments that are new.
+    /// Marks the whole segments in `told`, a part of the block `held`, as selectively acknowledged. Calls `each` for new
+    /// ones.
     pub(crate) fn sack(
         &mut self,
         told: Range<u64>,
@@ -141,7 +143,7 @@ impl Transmissions {
         }
     }
 
-    /// The peer took back what it had selectively acknowledged.
+    /// Marks selectively acknowledged segments as in flight again, after the peer has discarded them.
     pub(crate) fn forget_sacks(&mut self) {
         for i in 0..self.records.len() {
             if self.records[i].fate == Fate::Sacked {
@@ -150,8 +152,8 @@ impl Transmissions {
         }
     }
 
-    /// Shows `verdict` what is in flight with its first position, in the order of the stream, and takes for lost what it
-    /// says. `each` is shown what that is. Returns how many segments that were.
+    /// Calls `verdict` for each record with its first position, in stream order, and marks segments in flight as lost if
+    /// it says so. Calls `each` for those. Returns their number.
     pub(crate) fn mark_lost(
         &mut self,
         mut verdict: impl FnMut(u64, &Record) -> Verdict,
@@ -172,7 +174,7 @@ impl Transmissions {
         marked
     }
 
-    /// What is taken for lost counts as being under way: that it was lost turned out to be wrong.
+    /// Marks lost segments as in flight again, after the losses turned out to be spurious.
     pub(crate) fn forgive(&mut self) {
         for i in 0..self.records.len() {
             if self.records[i].fate == Fate::Lost {
@@ -181,7 +183,7 @@ impl Transmissions {
         }
     }
 
-    /// The first lost segments without a gap between them.
+    /// Returns the first contiguous range of lost segments.
     pub(crate) fn first_lost(&self) -> Option<Range<u64>> {
         if self.space[Fate::Lost as usize] == 0 {
             return None;
@@ -191,7 +193,7 @@ impl Transmissions {
         Some(self.start(first)..run.last().map_or(0, |r| r.end))
     }
 
-    /// The segment with the highest positions.
+    /// Returns the segment with the highest positions.
     pub(crate) fn last(&self) -> Option<Range<u64>> {
         let i = self.records.len().checked_sub(1)?;
         Some(self.start(i)..self.records[i].end)
@@ -205,7 +207,7 @@ impl Transmissions {
         if i == 0 { self.una } else { self.records[i - 1].end }
     }
 
-    /// The record that holds `position`, or the one after it.
+    /// Returns the index of the record that contains `position`, or of the one after it.
     fn index(&self, position: u64) -> usize {
         self.records.partition_point(|r| r.end <= position)
     }
@@ -243,7 +245,7 @@ impl Transmissions {
     }
 }
 
-/// A stamp for each record, in the same places; `None`: nobody wants them.
+/// Stamps of the records, at the same indices; `None`: delivery rates are not sampled.
 #[derive(Clone, Debug, Default)]
 struct Stamps(Option<VecDeque<Stamp>>);
 
@@ -262,7 +264,7 @@ impl Stamps {
         self.0.as_ref()?.get(i)
     }
 
-    /// The record at `i` became two.
+    /// Splits the stamp of the record at `i` in two.
     fn split(&mut self, i: usize) {
         if let Some(stamps) = &mut self.0
             && let Some(&stamp) = stamps.get(i)
@@ -271,7 +273,7 @@ impl Stamps {
         }
     }
 
-    /// The records at `places`, at least one, became one.
+    /// Joins the stamps of the records at `places`, at least one.
     fn join(&mut self, places: Range<usize>, stamp: Stamp) {
         if let Some(stamps) = &mut self.0 {
             stamps[places.start] = stamp;
@@ -280,13 +282,13 @@ impl Stamps {
     }
 }
 
-/// What becomes of a segment in flight.
+/// Decision about a segment in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is lost.
+    /// The segment is lost.
     Lost,
-    /// Nothing.
+    /// No change.
     Leave,
-    /// Nothing, and of none behind it.
+    /// No change of this and of the following segments.
     Stop,
 }

@@ -1,4 +1,4 @@
-//! How an own law is asked, and what is made of its answers.
+//! Calls of a user-defined congestion control algorithm, and use of its answers.
 
 use super::own::{LawAck, LawLoss, LawState, LawTimeout, LossSign, OwnLaw, OwnLawId, TimeoutAnswer};
 use super::undo::Cause;
@@ -9,11 +9,11 @@ use crate::tcp::endpoint::{Endpoint, Ports};
 use hopline_core::own::OwnFailure;
 use hopline_core::{Duration, Instant, Payload, Seq32};
 
-/// When a law is asked, and what is known of the round trip then.
+/// Time and round-trip time at a call of the algorithm.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moment {
     now: Instant,
-    /// Zero before the first sample.
+    /// Smoothed round-trip time; zero before the first sample.
     round_trip: Duration,
 }
 
@@ -30,13 +30,14 @@ impl Outstanding {
 }
 
 impl Control {
-    /// Why an own law has failed, once.
+    /// Returns the reason for the failure of the user-defined algorithm, once.
     pub(crate) fn take_own_failure(&mut self) -> Option<OwnFailure> {
         self.own.as_mut()?.take_failure()
     }
 
-    /// Takes the window that an own law says after an acknowledgment of new data. It does not grow where it would not grow by
-    /// other laws: on a mark (RFC 3168 §6.1.2), or where it was not full and that matters.
+    /// Sets the window that the user-defined algorithm returns for an acknowledgment of new data. The window does not
+    /// grow where the built-in algorithms would not let it grow: on an ECN mark (RFC 3168 §6.1.2), or if it was not full
+    /// and [`GrowthCondition::WindowFull`] is set.
     pub(super) fn grow_as_told(&mut self, config: &Config, ack: &Ack) {
         let question = LawAck {
             state: self.law_state(ack.nxt - ack.una, Moment::of(ack)),
@@ -52,7 +53,8 @@ impl Control {
         self.window.set_exact(if may_grow { told } else { told.min(self.window.exact()) });
     }
 
-    /// What an own law, if there is one, leaves of the window with `flight` bytes in flight.
+    /// Returns the window after a reduction by the user-defined algorithm, with `flight` bytes in flight; `None` without
+    /// such an algorithm.
     pub(super) fn ask_own(
         &mut self,
         config: &Config,
@@ -74,7 +76,7 @@ impl Control {
         }
     }
 
-    /// A time-out that leaves `ssthresh` as it is.
+    /// Notifies the algorithm of a time-out that leaves `ssthresh` unchanged.
     pub(super) fn tell_own_of_timeout(&mut self, config: &Config, outstanding: Outstanding) {
         let flight = outstanding.nxt - outstanding.una;
         let moment = outstanding.moment();
@@ -86,7 +88,7 @@ impl Control {
         }
     }
 
-    /// What the law was told of is undone.
+    /// Notifies the algorithm that its last reductions were undone.
     pub(crate) fn tell_own_of_undo(&mut self, flight: u64, now: Instant, round_trip: Duration) {
         let state = self.law_state(flight, Moment { now, round_trip });
         if let Some(own) = &mut self.own {
@@ -94,7 +96,7 @@ impl Control {
         }
     }
 
-    /// The same of what was not to be heeded while the window is held.
+    /// Notifies the algorithm that a reduction had no effect, since the window was held.
     pub(super) fn tell_own_of_hold(&mut self) {
         let Some((moment, flight)) = self.own.as_mut().and_then(|own| own.reduced.take()) else { return };
         let state = self.law_state(flight, moment);
@@ -117,7 +119,8 @@ impl Control {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// The same with a law of somebody's own, which is [`Config::law`] whatever that says.
+    /// Creates an endpoint as [`Self::new`] does, with a user-defined congestion control algorithm. It replaces
+    /// [`Config::law`].
     ///
     /// # Errors
     /// A parameter out of its range.
@@ -134,7 +137,8 @@ impl<P: Payload> Endpoint<P> {
         Self::governed(Config { law: WindowLaw::Own(own), ..config }, ports, iss, Some(law))
     }
 
-    /// Why the own law could not answer, once; from then on the endpoint goes by RFC 5681. `None`: it has answered, or there is none.
+    /// Returns the reason for the failure of the user-defined algorithm, once. The endpoint has used RFC 5681 since.
+    /// `None`: there was no failure, or there is no such algorithm.
     pub fn take_own_failure(&mut self) -> Option<OwnFailure> {
         self.control.take_own_failure()
     }

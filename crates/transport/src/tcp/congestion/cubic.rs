@@ -9,45 +9,48 @@ use hopline_core::{Duration, Instant};
 /// Parameters of [`WindowLaw::Cubic`](super::WindowLaw::Cubic).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CubicConfig {
-    /// How fast the window grows far from `W_max`: `C`, segments per second cubed. Above 0, at most 1000; default 0.4
+    /// Growth factor `C` of the cubic function, segments per second cubed. Above 0, at most 1000; default 0.4
     /// (RFC 9438 §5).
     pub c: f64,
-    /// What is left of the window after a loss: `beta_cubic`, a share. Above 0 and below 1; default 0.7 (§4.6).
+    /// Multiplicative decrease factor `beta_cubic`: share of the window that remains after a loss. Above 0 and below 1;
+    /// default 0.7 (§4.6).
     pub beta: f64,
-    /// Whether a flow that is reduced again below its last maximum makes room for others. Default it does (§4.7).
+    /// Fast convergence: a flow that is reduced again below its last maximum leaves room for competing flows. Default on
+    /// (§4.7).
     pub fast_convergence: FastConvergence,
-    /// How windows follow the function. Default by real numbers.
+    /// Arithmetic of the window computation. Default real numbers.
     pub arithmetic: CubicArithmetic,
 }
 
-/// How windows follow the cubic function, and what Reno's window would be (`W_est`).
+/// Arithmetic of the cubic function and of the Reno-friendly estimate (`W_est`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CubicArithmetic {
-    /// By real numbers, with each acknowledgment. Beyond the window before the reduction `W_est` grows by one segment a round
-    /// trip (RFC 9438 §4.2 to §4.5).
+    /// Real numbers, with each acknowledgment. Above the window before the reduction, `W_est` grows by one segment per
+    /// round trip (RFC 9438 §4.2 to §4.5).
     Real,
-    /// In whole segments, at a pace that is decided when the window changes and otherwise after a 32nd of a second. What is left
-    /// by a loss is cut to whole segments. `W_est` grows by 3(1 − β)/(1 + β) throughout (Linux).
+    /// Whole segments, as in Linux. The rate of growth is decided when the window changes, otherwise every 32nd of a
+    /// second. A reduced window is rounded down to whole segments. `W_est` grows by 3(1 − β)/(1 + β) throughout.
     Linux,
 }
 
-/// Whether a flow that is reduced again below its last maximum makes room for others.
+/// Fast convergence: behaviour of a flow that is reduced again below its last maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastConvergence {
-    /// The maximum it grows back to is lowered further (RFC 9438 §4.7).
+    /// `W_max` is lowered further (RFC 9438 §4.7).
     On,
-    /// It grows back to the window at the reduction.
+    /// `W_max` is the window at the reduction.
     Off,
 }
 
 impl CubicConfig {
-    /// As RFC 9438 has it.
+    /// Parameters of RFC 9438.
     pub const RFC9438: Self =
         Self { c: 0.4, beta: 0.7, fast_convergence: FastConvergence::On, arithmetic: CubicArithmetic::Real };
-    /// As Linux has it, in what differs measurably.
+    /// Parameters of Linux, where the difference is measurable.
     pub const LINUX: Self = Self { arithmetic: CubicArithmetic::Linux, ..Self::RFC9438 };
 
-    /// `alpha_cubic`: with it a window that grows linearly and is cut to `beta` is as large, on average, as Reno's (§4.3).
+    /// Returns `alpha_cubic`: a window that grows linearly by it and is cut to `beta` is as large, on average, as Reno's
+    /// (§4.3).
     fn alpha(&self) -> f64 {
         3.0 * (1.0 - self.beta) / (1.0 + self.beta)
     }
@@ -60,24 +63,24 @@ pub(super) struct Cubic {
     w_max: f64,
     /// Window before the last reduction: `cwnd_prior`.
     prior: f64,
-    /// The congestion avoidance under way; it begins with the first ACK.
+    /// Current congestion avoidance stage; it begins with the first ACK.
     stage: Option<Stage>,
 }
 
 /// One congestion avoidance stage.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
-    /// Where the plateau of the function lies: `W_max` of this stage.
+    /// Plateau of the function: `W_max` of this stage.
     plateau: f64,
-    /// When it is reached: `K`, seconds from the beginning.
+    /// Time of the plateau, seconds from the beginning of the stage: `K`.
     k: f64,
-    /// How long the stage has lasted, without the times at which the window was not in use: `t` (§5.8).
+    /// Duration of the stage, without the times at which the window was not in use: `t` (§5.8).
     elapsed: Duration,
-    /// Up to when `elapsed` counts.
+    /// Time up to which `elapsed` counts.
     counted: Instant,
-    /// What Reno's window would be: `W_est`.
+    /// Estimate of Reno's window: `W_est`.
     estimate: f64,
-    /// Growth by [`CubicArithmetic::Linux`].
+    /// Growth state of [`CubicArithmetic::Linux`].
     pace: Pace,
 }
 
@@ -89,12 +92,12 @@ pub(super) struct Step {
     pub(super) round_trip: Duration,
     /// Segments newly acknowledged: `segments_acked`.
     pub(super) acked: f64,
-    /// How many acknowledgments it counts as for the cubic function.
+    /// Number of acknowledgments that this one counts as in the cubic function.
     pub(super) weight: f64,
 }
 
 impl Cubic {
-    /// The window after an acknowledgment that found it, `cwnd`, in use.
+    /// Returns the window after an acknowledgment that found the window `cwnd` in use.
     pub(super) fn grow(&mut self, config: &CubicConfig, cwnd: f64, step: Step) -> f64 {
         let (prior, w_max) = (self.prior, self.w_max);
         let stage = self.stage_at(config, cwnd, step.now);
@@ -115,14 +118,14 @@ impl Cubic {
         cwnd + (target - cwnd) * (step.weight / cwnd).min(1.0)
     }
 
-    /// The window was not in use up to `now`: that time does not count (§5.8).
+    /// Excludes the time up to `now` from the stage, since the window was not in use (§5.8).
     pub(super) fn rest(&mut self, now: Instant) {
         if let Some(stage) = &mut self.stage {
             stage.counted = now;
         }
     }
 
-    /// A loss or a mark reduces a window of `cwnd` (§4.6, §4.7).
+    /// Processes a reduction of a window of `cwnd` for a loss or a mark (§4.6, §4.7).
     pub(super) fn reduce(&mut self, config: &CubicConfig, cwnd: f64) {
         let shrinks = cwnd < self.w_max && config.fast_convergence == FastConvergence::On;
         self.w_max = if shrinks { cwnd * (1.0 + config.beta) / 2.0 } else { cwnd };
@@ -130,13 +133,13 @@ impl Cubic {
         self.stage = None;
     }
 
-    /// After a timeout the next stage begins at its plateau, with `K` = 0 (§4.8).
+    /// Processes a time-out: the next stage begins at its plateau, with `K` = 0 (§4.8).
     pub(super) fn time_out(&mut self) {
         self.w_max = 0.0;
         self.stage = None;
     }
 
-    /// The window restarts after idle time; what comes after slow start is a stage of its own.
+    /// Restarts after idle time: a new stage follows slow start.
     pub(super) fn restart(&mut self) {
         self.stage = None;
     }
@@ -166,7 +169,7 @@ impl Stage {
         cwnd + (grown - whole)
     }
 
-    /// `W_cubic` at `t` seconds (§4.2).
+    /// Returns `W_cubic` at `t` seconds (§4.2).
     fn window(&self, config: &CubicConfig, t: f64) -> f64 {
         let from_plateau = t - self.k;
         config.c * from_plateau * from_plateau * from_plateau + self.plateau

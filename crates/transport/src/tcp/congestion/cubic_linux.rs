@@ -1,47 +1,48 @@
-//! How Linux follows the cubic function: in whole segments, at a pace that it decides now and again.
+//! Integer arithmetic of CUBIC in Linux: growth in whole segments, at a rate that is decided from time to time.
 //!
-//! Between two decisions a fixed number of acknowledged segments makes the window one larger. A pace lasts until the window
-//! changes, or for a 32nd of a second; over short round trips that is several of them, and a window that was just reduced stands
-//! still for as long. Facts of `net/ipv4/tcp_cubic.c` (6.18) and of `tcp_cong_avoid_ai`.
+//! Between two decisions, the window grows by one segment per fixed number of acknowledged segments (`cnt`). A decision
+//! holds until the window changes, or for a 32nd of a second. Over short round trips that is several of them, and a
+//! window that was just reduced stays constant for as long. Facts of `net/ipv4/tcp_cubic.c` (6.18) and of
+//! `tcp_cong_avoid_ai`.
 
 use hopline_core::{Duration, Instant};
 
-/// How long a pace lasts while the window stays the same: `HZ / 32` ticks have passed.
+/// Lifetime of a decision while the window stays the same: `HZ / 32` ticks.
 const LASTS: Duration = Duration::from_nanos(1_000_000_000 / 32);
-/// Acknowledged segments for one segment more, in windows, where the function is not above the window.
+/// Acknowledged segments per added segment, in multiples of the window, while the function is not above the window.
 const STANDSTILL: f64 = 100.0;
-/// The same, in segments, at most while no loss has told where the maximum is.
+/// Largest number of acknowledged segments per added segment while `W_max` is unknown.
 const SLOWEST_UNKNOWN: f64 = 20.0;
-/// The same at least: a window grows by half in a round trip.
+/// Least number of acknowledged segments per added segment: a window grows by at most half per round trip.
 const FASTEST: f64 = 2.0;
 
-/// The window's growth in one congestion avoidance stage.
+/// Growth of the window in one congestion avoidance stage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Acknowledged segments for one segment more: `cnt`.
+    /// Acknowledged segments per added segment: `cnt`.
     per_segment: f64,
-    /// The window that it was decided for, and when.
+    /// Window and time of the last decision.
     decided: Option<(f64, Instant)>,
-    /// Acknowledged segments towards the next segment: `snd_cwnd_cnt`.
+    /// Acknowledged segments counted towards the next segment: `snd_cwnd_cnt`.
     credit: f64,
-    /// What Reno's window would be, whole segments: `tcp_cwnd`.
+    /// Estimate of Reno's window, whole segments: `tcp_cwnd`.
     estimate: f64,
-    /// Acknowledged segments towards the next of these: `ack_cnt`.
+    /// Acknowledged segments counted towards the next segment of the estimate: `ack_cnt`.
     counted: f64,
 }
 
-/// What a decision is made of.
+/// Inputs of a decision.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outlook {
-    /// The cubic function one round trip from now, segments.
+    /// Cubic function one round trip from now, segments.
     pub(super) target: f64,
     /// `alpha_cubic` (RFC 9438 §4.3).
     pub(super) alpha: f64,
-    /// Whether a loss has told where the maximum is.
+    /// Knowledge of `W_max`.
     pub(super) maximum: Maximum,
 }
 
-/// Whether a loss has told where the maximum of the window is.
+/// Knowledge of `W_max`, which the first loss shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Maximum {
     Known,
@@ -53,7 +54,8 @@ impl Pace {
         Self { per_segment: FASTEST, decided: None, credit: 0.0, estimate: cwnd, counted: 0.0 }
     }
 
-    /// The window after `acked` segments were acknowledged that found it, `cwnd`, in use. Whole segments.
+    /// Returns the window, in whole segments, after `acked` segments were acknowledged that found the window `cwnd` in
+    /// use.
     pub(super) fn grow(&mut self, now: Instant, cwnd: f64, acked: f64, outlook: impl Fn() -> Outlook) -> f64 {
         self.counted += acked;
         let lasts = |(window, at): (f64, Instant)| window.total_cmp(&cwnd).is_eq() && now.since(at) <= LASTS;
@@ -75,7 +77,7 @@ impl Pace {
         self.per_segment = libm::floor(cubic.min(reno)).max(FASTEST);
     }
 
-    /// Reno's window would be one segment larger for each `per_segment` segments acknowledged.
+    /// Updates the estimate of Reno's window, which grows by one segment per `per_segment` acknowledged segments.
     fn follow_reno(&mut self, per_segment: f64) {
         let segments = libm::floor(self.counted / per_segment);
         self.estimate += segments;
@@ -108,7 +110,7 @@ mod tests {
         move || Outlook { target, alpha: 0.9 / 1.7, maximum: Maximum::Known }
     }
 
-    /// Acknowledges one segment in each of `n` milliseconds, from `start` on.
+    /// Acknowledges one segment per millisecond, for `n` milliseconds from `start` on.
     fn acknowledge(
         pace: &mut Pace,
         cwnd: f64,

@@ -1,27 +1,27 @@
-//! Holding the window: congestion control goes through its motions, and `cwnd` and `ssthresh` stay (TCP-DOOR's temporary
-//! disabling; losses that a feedback scheme takes for the route's or for bit errors).
+//! Hold of the window: congestion control runs, but `cwnd` and `ssthresh` stay. Used by TCP-DOOR's temporary disabling,
+//! and for losses that a feedback scheme attributes to a route failure or to bit errors.
 //!
-//! Recovery and go-back-N go on as always, so that what is lost is resent. The strategies know nothing of it.
+//! Recovery and go-back-N continue, so that lost data are resent. The recovery strategies do not depend on the hold.
 
 use super::{Ack, Control, Phase, Response};
 use crate::tcp::config::Config;
 use crate::tcp::scoreboard::Scoreboard;
 use hopline_core::Instant;
 
-/// What reactions may do to the window.
+/// Restriction of window changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
-    /// Anything.
+    /// No restriction.
     Free,
-    /// Open it.
+    /// Reductions are held; the window may grow.
     Reductions,
-    /// Nothing.
+    /// All changes are held.
     Everything,
 }
 
 impl Control {
-    /// From `now` on. Time during which the window was constant does not count for its growth, as where it is not in use
-    /// (RFC 9438 §5.8).
+    /// Sets the hold from `now` on. Time during which the window was constant does not count for its growth, as for a
+    /// window that is not in use (RFC 9438 §5.8).
     pub(crate) fn set_hold(&mut self, now: Instant, hold: Hold) {
         if self.hold == Hold::Everything {
             self.window.rest(now);
@@ -33,22 +33,23 @@ impl Control {
         self.hold == Hold::Free
     }
 
-    /// Lets an acknowledgment be reacted to. A recovery that began while the window was held ends without a reduction, though
-    /// it may end later.
+    /// Runs a reaction to an acknowledgment under the current hold. A recovery that began while the window was held ends
+    /// without a reduction, even if it ends after the hold.
     pub(super) fn react<R>(&mut self, reaction: impl FnOnce(&mut Self) -> R) -> R {
         let spared = self.spared && self.phase == Phase::Recovery;
         let hold = if self.is_free() && spared { Hold::Reductions } else { self.hold };
         self.hold_while(hold, reaction)
     }
 
-    /// Recovery is over, and the window at `ssthresh`; unless nothing was reduced when it began.
+    /// Sets the window to `ssthresh` at the end of recovery, unless the recovery began without a reduction.
     pub(super) fn settle(&mut self) {
         if !self.spared {
             self.window.cwnd = self.window.ssthresh;
         }
     }
 
-    /// Takes a duplicate while losses begin no recovery: the third has the first segment resent. A recovery under way goes on.
+    /// Processes a duplicate acknowledgment while losses do not start a recovery. The third one requests a retransmission
+    /// of the first segment. A recovery in progress goes on.
     pub(crate) fn on_duplicate_alone(
         &mut self,
         config: &Config,
@@ -63,7 +64,7 @@ impl Control {
         if third { Response::ENTER } else { Response::NOTHING }
     }
 
-    /// Lets a time-out be reacted to.
+    /// Runs the reaction to a time-out under the current hold.
     pub(super) fn react_to_timeout(&mut self, reaction: impl FnOnce(&mut Self)) {
         self.hold_while(self.hold, reaction);
     }

@@ -1,9 +1,14 @@
 //! Congestion control (RFC 5681) and its recovery strategies.
 //!
-//! `Control` holds what all strategies share: the window, the duplicate count, the phase. Each strategy is a file with
-//! its own configuration: `reno`, `newreno`, `sack`; `rack` is what SACK does where losses are told by time. What they did
-//! can be undone (`undo`), and begun anew (`reopen`). How the window grows and shrinks is `window`, and `cubic` where that
-//! is the law; `own` where somebody else says so, whom `ask_own` asks; `bbr` goes by the rate of the path. Positions are stream offsets (`u64`, SYN at 0), so nothing here wraps around.
+//! `Control` holds the state that all strategies share: the window, the duplicate count, the phase. The files are:
+//!
+//! - `reno`, `newreno`, `sack`: the strategies, each with its configuration; `rack`: SACK recovery with time-based loss
+//!   detection;
+//! - `undo`: undoing of reductions; `reopen`: restart of the window;
+//! - `window`: growth and reduction of the window; `cubic`: the cubic function;
+//! - `own`: user-defined algorithms, which `ask_own` calls; `bbr`: rate-based control.
+//!
+//! Positions are stream offsets (`u64`, SYN at 0), so nothing here wraps around.
 
 mod ask_own;
 pub(crate) mod bbr;
@@ -55,10 +60,10 @@ pub enum Variant {
     Sack(SackConfig),
 }
 
-/// What the sender is doing about losses.
+/// State of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// Nothing is known to be lost.
+    /// No loss is known.
     Open,
     /// Fast recovery.
     Recovery,
@@ -66,12 +71,12 @@ pub enum Phase {
     Loss,
 }
 
-/// An arriving acknowledgment, as congestion control sees it. Positions are stream offsets.
+/// Input of congestion control for an acknowledgment. Positions are stream offsets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ack {
     /// Bytes newly acknowledged; 0 for a duplicate.
     pub(crate) acked: u64,
-    /// Bytes that it reports for the first time, cumulatively or selectively.
+    /// Bytes reported for the first time, cumulatively or selectively.
     pub(crate) delivered: u64,
     /// First unacknowledged position, after this ACK.
     pub(crate) una: u64,
@@ -79,19 +84,19 @@ pub(crate) struct Ack {
     pub(crate) nxt: u64,
     /// Position after the highest ever sent.
     pub(crate) max: u64,
-    /// It reports a mark on our data.
+    /// `true` if it reports an ECN mark on our data.
     pub(crate) marked: bool,
-    /// Whether the window was full before this ACK.
+    /// `true` if the window was full before this ACK.
     pub(crate) window_was_full: bool,
-    /// When it arrived.
+    /// Time of arrival.
     pub(crate) now: Instant,
     /// Smoothed round-trip time; zero before the first sample.
     pub(crate) round_trip: Duration,
-    /// The round trip that it ends, if that can be told.
+    /// Round-trip time sample of this ACK, if there is one.
     pub(crate) sample: Option<Duration>,
 }
 
-/// What is not acknowledged when the timer expires. Positions are stream offsets.
+/// Unacknowledged data at an expiry of the retransmission timer. Positions are stream offsets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outstanding {
     /// First unacknowledged position.
@@ -100,9 +105,9 @@ pub(crate) struct Outstanding {
     pub(crate) nxt: u64,
     /// Position after the highest ever sent.
     pub(crate) max: u64,
-    /// Bytes below `nxt` that the peer holds, as SACK blocks tell.
+    /// Bytes below `nxt` that SACK blocks report.
     pub(crate) sacked: u64,
-    /// When it expired.
+    /// Time of the expiry.
     pub(crate) now: Instant,
     /// Smoothed round-trip time; zero before the first sample.
     pub(crate) round_trip: Duration,
@@ -123,29 +128,29 @@ pub(crate) struct Control {
     partial_acks: u32,
     /// First unacknowledged position at the last time-out.
     timed_out_at: u64,
-    /// New data was acknowledged since the last time-out.
+    /// `true` if new data were acknowledged since the last time-out.
     moved_since_timeout: bool,
-    /// Position after the highest sent when the window was last reduced: what is below it belongs to the window that this was
-    /// about, and its marks are no news.
+    /// Position after the highest sent when the window was last reduced. Marks on data below it belong to the reduced
+    /// window and cause no further reduction.
     reduced_below: u64,
-    /// The same where that was for a mark: its losses reduce nothing either.
+    /// As `reduced_below`, for a reduction by a mark. Losses below it cause no further reduction either.
     marked_below: u64,
     /// Bytes sent by limited transmit since the last new ACK; not part of FlightSize (RFC 5681 §3.2 (2)).
     limited: u32,
     sack: Recovery,
-    /// What a reduction changed, until it is remembered.
+    /// State before a reduction, until it is stored.
     before: Option<Before>,
     hold: Hold,
-    /// The recovery or the time-out that came last found the window held.
+    /// `true` if the window was held at the last recovery or time-out.
     spared: bool,
-    /// The law, if it is somebody's own.
+    /// User-defined congestion control algorithm, if there is one.
     own: Option<Box<Own>>,
-    /// The law, if it is BBR.
+    /// State of BBR, if it is the algorithm.
     bbr: Option<Box<Bbr>>,
 }
 
 impl Control {
-    /// State before the handshake; `law`: where [`WindowLaw::Own`] is the law; `iss`: the first sequence number.
+    /// Creates the state before the handshake. `law`: algorithm for [`WindowLaw::Own`]; `iss`: initial sequence number.
     pub(crate) fn new(config: &Config, law: Option<Box<dyn OwnLaw>>, iss: Seq32) -> Self {
         Self {
             bbr: Bbr::of(config, iss),
@@ -169,7 +174,7 @@ impl Control {
         }
     }
 
-    /// The handshake is complete: segments hold `mss` bytes, SACK is in use or not, the SYN was lost or not.
+    /// Sets the results of the handshake: the segment size `mss` in bytes, the use of SACK, and a loss of the SYN.
     pub(crate) fn established(&mut self, config: &Config, mss: u32, sack: SackUse, syn: SynFate) {
         self.window = Window::new(config, mss);
         if syn == SynFate::Resent {
@@ -194,24 +199,24 @@ impl Control {
         self.phase
     }
 
-    /// Whether SACK blocks decide what to send next.
+    /// Returns whether SACK blocks decide what to send next.
     pub(crate) fn in_sack_recovery(&self) -> bool {
         self.phase == Phase::Recovery && matches!(self.variant, Variant::Sack(_))
     }
 
-    /// Whether what was selectively acknowledged since the time-out is skipped when resending, also after the time-out was
-    /// undone; `resending`: there is something that was sent already.
+    /// Returns whether retransmissions skip data that were selectively acknowledged since the time-out, also after the
+    /// time-out was undone. `resending`: the next data have been sent before.
     pub(crate) fn skips_sacked(&self, resending: bool) -> bool {
         let after_timeout = self.phase == Phase::Loss || (self.phase == Phase::Open && resending);
         after_timeout && matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Rfc6675)
     }
 
-    /// Whether an ACK that reports nothing new still counts as a segment that left the network.
+    /// Returns whether an ACK that reports nothing new still counts as a segment that left the network.
     pub(crate) fn counts_every_ack(&self) -> bool {
         self.phase == Phase::Recovery && matches!(self.variant, Variant::Sack(s) if s.rules == SackRules::Ns2)
     }
 
-    /// Whether arriving SACK blocks are taken note of.
+    /// Returns whether arriving SACK blocks are recorded.
     pub(crate) fn listens_to_sack(&self) -> bool {
         match self.variant {
             Variant::Sack(s) => s.rules == SackRules::Rfc6675 || self.moved_since_timeout,
@@ -219,12 +224,12 @@ impl Control {
         }
     }
 
-    /// Bytes that may be in flight, limited transmit included, outside SACK recovery.
+    /// Returns the bytes that may be in flight outside SACK recovery, limited transmit included.
     pub(crate) fn allowance(&self, config: &Config, nxt: u64, max: u64) -> u64 {
         u64::from(self.cwnd()) + self.limited_allowance(config, nxt, max)
     }
 
-    /// RFC 3042: one segment for each duplicate below the threshold.
+    /// Returns the allowance of limited transmit: one segment for each duplicate below the threshold (RFC 3042).
     fn limited_allowance(&self, config: &Config, nxt: u64, max: u64) -> u64 {
         let open = match config.limited_transmit {
             LimitedTransmit::Off => false,
@@ -238,7 +243,7 @@ impl Control {
         }
     }
 
-    /// Takes an acknowledgment of new data.
+    /// Processes an acknowledgment of new data.
     pub(crate) fn on_new_ack(&mut self, config: &Config, ack: &Ack, board: &mut Scoreboard) -> Response {
         self.react(|c| c.take_new_ack(config, ack, board))
     }
@@ -272,9 +277,10 @@ impl Control {
         Response::RESTART_TIMER
     }
 
-    /// Takes the mark that an acknowledgment reports, unless the window that it is about was reduced: losses and marks of one
-    /// window count once (RFC 3168 §6.1.2), and the peer repeats itself until it has what was sent after the reduction
-    /// (§6.1.3). It is heeded whatever is held: only congestion sets it. It ends what a hold spared: the window is reduced now.
+    /// Processes the ECN mark that an acknowledgment reports, unless its window was reduced already. Losses and marks of
+    /// one window count once (RFC 3168 §6.1.2), and the peer repeats the echo until it has data from after the reduction
+    /// (§6.1.3). A mark reduces the window even while it is held, since only congestion causes marks. It also ends the
+    /// exemption of a recovery that began under a hold.
     pub(crate) fn on_mark(&mut self, config: &Config, ack: &Ack) -> Response {
         if ack.una <= self.reduced_below {
             return Response::NOTHING;
@@ -292,7 +298,7 @@ impl Control {
         Response { news: News::MarkHeeded(window), ..Response::NOTHING }
     }
 
-    /// Takes a duplicate acknowledgment.
+    /// Processes a duplicate acknowledgment.
     pub(crate) fn on_duplicate(&mut self, config: &Config, ack: &Ack, board: &mut Scoreboard) -> Response {
         self.dup_acks = self.dup_acks.saturating_add(1);
         self.react(|c| match c.variant {
@@ -303,7 +309,7 @@ impl Control {
         })
     }
 
-    /// The retransmission timer expired. The caller goes back to the first unacknowledged position.
+    /// Processes an expiry of the retransmission timer. The caller goes back to the first unacknowledged position.
     pub(crate) fn on_timeout(&mut self, config: &Config, outstanding: Outstanding) {
         self.react_to_timeout(|c| c.time_out(config, outstanding));
     }
@@ -336,9 +342,9 @@ impl Control {
         self.window.time_out();
     }
 
-    /// A window of which something is known to be lost was reduced for that. A time-out on top is a second indication of
-    /// congestion: `ssthresh` is lowered twice (RFC 5681 §4.3), and never raised. What is under way is then what the reduced
-    /// window let out, and not what the peer holds already.
+    /// Reduces the window for a time-out. In recovery the window was reduced for a known loss before. A time-out is then
+    /// a second indication of congestion: `ssthresh` is lowered again (RFC 5681 §4.3) and never raised. FlightSize is
+    /// then limited to the reduced window, without data that the peer holds already.
     fn reduce_on_timeout(&mut self, config: &Config, outstanding: Outstanding) {
         let Outstanding { una, nxt, sacked, .. } = outstanding;
         let moment = outstanding.moment();
@@ -359,19 +365,19 @@ impl Control {
         }
     }
 
-    /// Nothing was sent for one RTO (RFC 5681 §4.1).
+    /// Restarts the window after one RTO without sending (RFC 5681 §4.1).
     pub(crate) fn on_idle(&mut self, config: &Config) {
         if self.bbr.is_none() {
             self.window.restart(config);
         }
     }
 
-    /// Data leave after a time during which nothing was in flight.
+    /// Processes a transmission after nothing was in flight.
     pub(crate) fn on_resume(&mut self, now: Instant) {
         self.window.rest(now);
     }
 
-    /// A segment of `len` data bytes left, from position `at`; `flight` bytes are now in flight.
+    /// Records a transmission of `len` data bytes from position `at`; `flight` bytes are now in flight.
     pub(crate) fn on_sent(&mut self, at: u64, len: u32, flight: u64, board: &Scoreboard) {
         if self.phase == Phase::Recovery {
             self.sack.on_sent(at, len, board.end());
@@ -380,7 +386,7 @@ impl Control {
         }
     }
 
-    /// Next position to send in SACK recovery, and how many bytes at most; `fresh`: whether new data may be sent.
+    /// Returns the next position to send in SACK recovery, and the most bytes to send. `fresh`: availability of new data.
     pub(crate) fn next_in_recovery(
         &mut self,
         board: &Scoreboard,
@@ -410,7 +416,7 @@ impl Control {
         self.window.reduce(config, flight, cause, told)
     }
 
-    /// Fast retransmit: halves the window and notes where recovery ends (RFC 5681 §3.2 (2), (3)).
+    /// Starts fast recovery: halves the window and records the recovery point (RFC 5681 §3.2 (2), (3)).
     fn enter_recovery(&mut self, config: &Config, ack: &Ack) {
         if ack.una >= self.marked_below {
             self.note_reduction(Cause::FastRetransmit, ack.max);
@@ -429,8 +435,8 @@ impl Control {
         self.dup_acks = 0;
     }
 
-    /// Whether everything sent before the last recovery or time-out is acknowledged and more
-    /// (RFC 6582 §3.2 (2): "covers more than recover").
+    /// Returns whether an ACK covers more than everything sent before the last recovery or time-out (RFC 6582 §3.2 (2):
+    /// "covers more than recover").
     fn past_recover(&self, una: u64) -> bool {
         una > self.recover
     }
@@ -445,20 +451,20 @@ pub(crate) enum SackUse {
     Refused,
 }
 
-/// Whether the SYN or SYN-ACK got through at once.
+/// Fate of the SYN or SYN-ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SynFate {
-    /// At once.
+    /// Delivered at the first attempt.
     Delivered,
-    /// It had to be sent again.
+    /// Retransmitted.
     Resent,
 }
 
-/// Whether there is new data that the peer's window takes.
+/// Availability of new data within the peer's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fresh {
-    /// There is.
+    /// New data can be sent.
     Ready,
-    /// There is none, or no window for it.
+    /// No new data, or no window for them.
     None,
 }

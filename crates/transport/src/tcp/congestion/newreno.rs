@@ -6,15 +6,15 @@ use crate::tcp::config::Config;
 /// Parameters of [`Variant::NewReno`](super::Variant::NewReno).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewRenoConfig {
-    /// Which partial ACKs restart the retransmission timer.
+    /// Partial ACKs that restart the retransmission timer.
     pub timer: NewRenoTimer,
-    /// What a partial ACK does to the inflated window.
+    /// Effect of a partial ACK on the inflated window.
     pub partial_ack: PartialAck,
     /// `cwnd` after recovery.
     pub exit: NewRenoExit,
 }
 
-/// Which partial ACKs restart the retransmission timer.
+/// Partial ACKs that restart the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewRenoTimer {
     /// The first only: many losses end in a time-out (RFC 6582 §3.2 (3), §4).
@@ -23,7 +23,7 @@ pub enum NewRenoTimer {
     SlowButSteady,
 }
 
-/// What a partial ACK does to the inflated window.
+/// Effect of a partial ACK on the inflated window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartialAck {
     /// Takes away what it acknowledges and gives one segment back (RFC 6582 §3.2 (3)).
@@ -39,7 +39,7 @@ pub enum NewRenoExit {
     FlightSize,
     /// `ssthresh` (option 2).
     Ssthresh,
-    /// What partial ACKs left of half the window, and the last ACK counts as an ordinary one (ns-2).
+    /// The remainder after partial ACKs; the last ACK counts as an ordinary one (ns-2).
     Residual,
 }
 
@@ -98,7 +98,8 @@ fn on_partial_ack(c: &mut Control, newreno: NewRenoConfig, ack: &Ack) -> Respons
     Response { resends: ResendNow::First, timer, ..Response::NOTHING }
 }
 
-/// The inflation pays first, then `cwnd`; one segment comes back if at least one was acknowledged.
+/// Deflates the window for a partial ACK: the inflation first, then `cwnd`. Adds one segment back if at least one was
+/// acknowledged.
 fn deflate(c: &mut Control, acked: u64) {
     let w = &mut c.window;
     let back = if acked >= u64::from(w.mss) { w.mss } else { 0 };

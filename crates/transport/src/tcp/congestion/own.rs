@@ -1,59 +1,60 @@
-//! Laws of somebody's own: how the window grows and what a loss leaves of it, said by a machine that is handed over
+//! User-defined congestion control algorithms, which set the growth and the reduction of the window
 //! ([`Endpoint::with_own_law`](crate::tcp::Endpoint::with_own_law)).
 //!
-//! The law is asked and answers with a number of bytes. What is lost and when it is sent again stays ours, as do slow start
-//! after a time-out from one segment, idle restarts, and undoing what was wrong. So a law goes by the window that it is told,
-//! not by the one that it said last.
+//! The algorithm is called and returns a number of bytes. The endpoint keeps loss detection and retransmission, slow
+//! start after a time-out from one segment, idle restarts, and the undoing of spurious reductions. An algorithm must
+//! therefore use the window that it is passed, not the one that it returned last.
 
 use super::ask_own::Moment;
 use core::fmt::Debug;
 use hopline_core::own::OwnFailure;
 use hopline_core::{Duration, Instant};
 
-/// Which of the laws that whoever makes endpoints has at hand, from 0.
+/// Index of a user-defined algorithm in the list of the creator of the endpoints, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnLawId(pub u16);
 
-/// A window law of one endpoint.
+/// User-defined congestion control algorithm of one endpoint.
 ///
-/// Equal calls have to give equal answers: no clock, no randomness but what is seeded, nothing shared with other instances. Answers are
-/// bytes. What is above the largest window counts as that, what is below one segment as one segment.
+/// Equal calls must give equal results: no clock, no randomness without a seed, no state shared with other instances.
+/// Results are bytes. They are limited to the range from one segment to the largest window.
 ///
 /// # Errors
-/// Each method: why it cannot answer, in words, as long as need be. The endpoint then goes on as by RFC 5681 and keeps the reason
-/// ([`Endpoint::take_own_failure`](crate::tcp::Endpoint::take_own_failure)). Not a number, or one below 0, is such an error too.
+/// Each method returns the reason for a failure in words. The endpoint then continues with RFC 5681 and keeps the reason
+/// ([`Endpoint::take_own_failure`](crate::tcp::Endpoint::take_own_failure)). A result that is not a number, or is below
+/// 0, is such an error too.
 pub trait OwnLaw: Debug + Send {
-    /// New data was acknowledged, outside fast recovery: `cwnd` from now on.
+    /// Processes an acknowledgment of new data outside fast recovery. Returns the new `cwnd`.
     fn on_ack(&mut self, ack: &LawAck) -> Result<f64, String>;
 
-    /// Something was lost, or the network marked it; once for a window. What is left of the window: `ssthresh`.
+    /// Processes a loss or an ECN mark, once per window. Returns the new `ssthresh`.
     fn on_loss(&mut self, loss: &LawLoss) -> Result<f64, String>;
 
-    /// The retransmission timer expired. `ssthresh` from now on; `cwnd` is one segment.
+    /// Processes an expiry of the retransmission timer. Returns the new `ssthresh`; `cwnd` becomes one segment.
     fn on_timeout(&mut self, timeout: &LawTimeout) -> Result<f64, String>;
 
-    /// The last reductions, one or several, turned out to be wrong and are undone, or were not to be heeded: `cwnd` and `ssthresh`
-    /// are again what they were, or better. Does nothing unless it is written.
+    /// Processes the undoing of the last reductions, which were spurious or were held. `cwnd` and `ssthresh` have their
+    /// old values or better ones. The default does nothing.
     fn on_undo(&mut self, state: &LawState) -> Result<(), String> {
         let _ = state;
         Ok(())
     }
 }
 
-/// What a law is told whatever happens.
+/// State of the connection, passed in every call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LawState {
     /// Virtual time.
     pub now: Instant,
-    /// Congestion window, bytes; what an earlier answer had beyond whole bytes included.
+    /// Congestion window, bytes, with the fraction of an earlier result.
     pub cwnd_bytes: f64,
     /// Slow start threshold, bytes; 2³⁰ before the first loss.
     pub ssthresh_bytes: u32,
-    /// Data of a full segment, bytes.
+    /// Segment size, data bytes.
     pub mss_bytes: u32,
     /// Largest window, bytes.
     pub max_cwnd_bytes: u32,
-    /// Data in flight, bytes; of an acknowledgment: after it.
+    /// Data in flight, bytes; for an acknowledgment: after it.
     pub flight_bytes: u64,
     /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,
@@ -62,72 +63,73 @@ pub struct LawState {
 /// An acknowledgment of new data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LawAck {
-    /// As things stand.
+    /// State of the connection.
     pub state: LawState,
     /// Data newly acknowledged, bytes.
     pub acked_bytes: u64,
-    /// The round trip that it ends; `None` if it cannot be told. Whole milliseconds where timestamps tell it.
+    /// Round-trip time sample of this ACK; `None` without one. Whole milliseconds if timestamps give it.
     pub rtt: Option<Duration>,
-    /// What slow start makes of the window with this acknowledgment (RFC 5681 §3.1, RFC 3465, as the endpoint is set).
+    /// Window that slow start would set for this acknowledgment, bytes (RFC 5681 §3.1, RFC 3465, as configured).
     pub slow_start_bytes: f64,
-    /// Whether the window was what kept the sender from sending more.
+    /// `true` if the window limited the sender.
     pub window_was_full: bool,
-    /// Whether it reports a mark of the network: the answer then counts for no more than the window is.
+    /// `true` if the ACK reports an ECN mark. The result then cannot raise the window.
     pub marked: bool,
 }
 
 /// Something was lost or marked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LawLoss {
-    /// As things stand.
+    /// State of the connection.
     pub state: LawState,
-    /// What shows it.
+    /// Congestion signal.
     pub sign: LossSign,
-    /// What a reduction is taken of, bytes: of data in flight (RFC 5681), or of the window, as the endpoint is set.
+    /// Quantity to reduce, bytes: the data in flight (RFC 5681) or the window, as configured.
     pub reduced_bytes: u32,
 }
 
-/// What shows congestion.
+/// Congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossSign {
-    /// A segment is missing: fast retransmit.
+    /// Lost segment: fast retransmit.
     Loss,
-    /// The network marked a segment (RFC 3168): nothing is missing.
+    /// ECN mark (RFC 3168), without a loss.
     Mark,
 }
 
 /// The retransmission timer expired.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LawTimeout {
-    /// As things stood before.
+    /// State of the connection before the time-out.
     pub state: LawState,
     /// As [`LawLoss::reduced_bytes`].
     pub reduced_bytes: u32,
-    /// What the answer is for.
+    /// Use of the result.
     pub answer: TimeoutAnswer,
 }
 
-/// Whether the answer to a time-out counts.
+/// Use of the result of a time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutAnswer {
-    /// It is `ssthresh`.
+    /// The result becomes `ssthresh`.
     Counts,
-    /// `ssthresh` stays: it was reduced for this before (RFC 5681 §3.1).
+    /// The result is ignored: `ssthresh` was reduced for this loss before (RFC 5681 §3.1).
     DoesNot,
 }
 
-/// An own law at work.
+/// State of a user-defined algorithm.
 #[derive(Debug)]
 pub(crate) struct Own {
-    /// `None`: it has failed.
+    /// Algorithm; `None` after a failure.
     law: Option<Box<dyn OwnLaw>>,
     failure: Option<OwnFailure>,
-    /// The law was told of a loss, a mark or a time-out since this was cleared: when, and what was in flight.
+    /// Time and bytes in flight of the last loss, mark or time-out that was passed to the algorithm since this was
+    /// cleared.
     pub(super) reduced: Option<(Moment, u64)>,
 }
 
 impl Clone for Own {
-    /// What a law remembers cannot be copied: the copy has failed.
+    /// Returns a failed copy, since the state of an algorithm cannot be copied.
     fn clone(&self) -> Self {
         let why = "its endpoint was copied, and what a law remembers cannot be".to_owned();
         let failure = Some(OwnFailure { method: "clone", why });
@@ -140,7 +142,7 @@ impl Own {
         Self { law: Some(law), failure: None, reduced: None }
     }
 
-    /// Why it has failed, once.
+    /// Returns the reason for the failure, once.
     pub(super) fn take_failure(&mut self) -> Option<OwnFailure> {
         self.failure.take()
     }
@@ -161,7 +163,7 @@ impl Own {
         let _ = self.ask("on_undo", |law| law.on_undo(state));
     }
 
-    /// What the law answers; `None` once it has failed.
+    /// Calls the algorithm; returns `None` once it has failed.
     fn ask<R>(
         &mut self,
         method: &'static str,

@@ -2,23 +2,25 @@
 
 use super::{Control, Variant};
 
-/// How the window comes down during recovery with selective acknowledgments.
+/// Reduction of the window during recovery with selective acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryWindow {
-    /// At once: nothing leaves but the first retransmission until the pipe is below `ssthresh` (RFC 6675 §5 (4.2)).
+    /// At once: only the first retransmission is sent until the pipe is below `ssthresh` (RFC 6675 §5 (4.2)).
     AtOnce,
-    /// In proportion to what arrives, so that the pipe is at `ssthresh` when recovery ends and ACKs keep the clock running.
+    /// In proportion to the delivered data (PRR). The pipe is at `ssthresh` when recovery ends, and ACKs keep the clock
+    /// running.
     Prr(PrrBound),
 }
 
-/// How fast the pipe is filled up again where more was lost than the window had to shrink.
+/// Growth of the pipe in recovery if more was lost than the window had to shrink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PrrBound {
-    /// As much leaves as arrives: PRR-CRB of RFC 6937 §3.
+    /// As much is sent as is delivered: PRR-CRB of RFC 6937 §3.
     Conservative,
-    /// A segment more for each ACK, as in slow start: PRR-SSRB of RFC 6937 §3.
+    /// One segment more for each ACK, as in slow start: PRR-SSRB of RFC 6937 §3.
     SlowStart,
-    /// Slow start for ACKs that acknowledge new data and show no further loss ("SafeACK"), conservative else: RFC 9937, Linux.
+    /// Slow start on ACKs that acknowledge new data and show no further loss ("SafeACK"), otherwise conservative:
+    /// RFC 9937, Linux.
     SafeAck,
 }
 
@@ -36,25 +38,25 @@ pub(super) struct Prr {
 /// An acknowledgment in recovery.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
-    /// Bytes that it reports for the first time: "DeliveredData".
+    /// Bytes reported for the first time: "DeliveredData".
     pub(crate) delivered: u64,
     /// Estimate of the data in the network after it.
     pub(crate) pipe: u64,
     pub(crate) progress: Progress,
 }
 
-/// What an acknowledgment says about recovery.
+/// Classification of an acknowledgment in recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// It acknowledges new data, and nothing more is known to be lost.
+    /// Acknowledges new data, and shows no further loss.
     Safe,
-    /// It does not, or more is lost.
+    /// Acknowledges no new data, or shows further loss.
     Doubtful,
 }
 
 impl Prr {
-    /// Recovery begins with `flight` bytes between what is acknowledged and what is next, of which the peer holds `sacked`. The
-    /// ACK at hand delivered so many.
+    /// Starts a recovery with `flight` bytes between the acknowledged and the next position, of which the peer holds
+    /// `sacked`. The current ACK delivered `delivered` bytes.
     pub(super) fn begin(bound: PrrBound, flight: u64, sacked: u64, delivered: u64) -> Self {
         let flight = match bound {
             PrrBound::Conservative | PrrBound::SlowStart => flight,
@@ -64,7 +66,7 @@ impl Prr {
         Self { flight: flight.max(1), delivered: 0, out: 0 }
     }
 
-    /// How many bytes may leave now: "sndcnt".
+    /// Returns the number of bytes that may be sent now: "sndcnt".
     pub(super) fn allow(&mut self, bound: PrrBound, ssthresh: u64, mss: u64, ack: Delivery) -> u64 {
         self.delivered += ack.delivered;
         if ack.pipe > ssthresh {
@@ -79,21 +81,22 @@ impl Prr {
         limit.min(ssthresh - ack.pipe)
     }
 
-    /// So many bytes left.
+    /// Records `len` sent bytes.
     pub(super) fn on_sent(&mut self, len: u32) {
         self.out += u64::from(len);
     }
 }
 
 impl Control {
-    /// Recovery begins, as [`Prr::begin`]; where the window comes down at once, this and what follows do nothing.
+    /// Starts PRR at the start of recovery, as [`Prr::begin`]. This and the following functions do nothing with
+    /// [`RecoveryWindow::AtOnce`].
     pub(super) fn begin_in_proportion(&mut self, flight: u64, sacked: u64, delivered: u64) {
         if let Some(bound) = self.prr_bound() {
             self.sack.prr = Prr::begin(bound, flight, sacked, delivered);
         }
     }
 
-    /// RFC 6937 §3: `cwnd` is what is in the network and what may be added now. Never less than a segment.
+    /// Sets `cwnd` to the pipe and the bytes that may be sent now, at least one segment (RFC 6937 §3).
     pub(super) fn reduce_in_proportion(&mut self, ack: Delivery) {
         if let Some(bound) = self.prr_bound() {
             let (ssthresh, mss) = (u64::from(self.window.ssthresh), u64::from(self.window.mss));
@@ -102,12 +105,12 @@ impl Control {
         }
     }
 
-    /// The same for an ACK that recovery takes no other notice of.
+    /// As `reduce_in_proportion`, for an ACK with no other effect on recovery.
     pub(crate) fn on_delivery(&mut self, ack: Delivery) {
         self.react(|c| c.reduce_in_proportion(ack));
     }
 
-    /// Recovery is over. RFC 9937 §6: the pipe should be at `ssthresh` by now.
+    /// Sets the window at the end of recovery: the pipe should be at `ssthresh` by now (RFC 9937 §6).
     pub(super) fn end_in_proportion(&mut self) {
         if self.prr_bound().is_some() {
             self.settle();

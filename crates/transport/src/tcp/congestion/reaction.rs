@@ -1,66 +1,66 @@
-//! What congestion control has the sender do.
+//! Requests of congestion control to the sender.
 
-/// What the sender has to do after an acknowledgment.
+/// Actions for the sender after an acknowledgment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Response {
-    /// What is sent again at once.
+    /// Immediate retransmission.
     pub(crate) resends: ResendNow,
-    /// What becomes of the retransmission timer.
+    /// Action on the retransmission timer.
     pub(crate) timer: TimerAfter,
-    /// What becomes of its back-off, without a sample.
+    /// Action on the back-off of the timer, without a round-trip sample.
     pub(crate) back_off: BackOffAfter,
-    /// What has happened.
+    /// Event to report.
     pub(crate) news: News,
 }
 
-/// What is sent again at once.
+/// Immediate retransmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ResendNow {
-    /// Nothing that loss recovery would not send by itself.
+    /// None, except for those that loss recovery sends by itself.
     #[default]
     Nothing,
     /// The first unacknowledged segment.
     First,
 }
 
-/// What becomes of the retransmission timer.
+/// Action on the retransmission timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TimerAfter {
-    /// It runs on.
+    /// Leave it running.
     #[default]
     RunsOn,
-    /// It starts again with the whole timeout (RFC 6298 §5.3).
+    /// Restart it with the whole timeout (RFC 6298 §5.3).
     Restarts,
 }
 
-/// What becomes of the back-off of the timer without a sample.
+/// Action on the back-off of the timer, without a round-trip sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum BackOffAfter {
-    /// It stays until there is a sample.
+    /// Keep it until there is a sample.
     #[default]
     Stays,
-    /// It ends (ns-2).
+    /// End it (ns-2).
     Ends,
 }
 
-/// What has happened.
+/// Event in congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum News {
-    /// Nothing of note.
+    /// None.
     #[default]
     None,
-    /// Recovery began: a round-trip measurement under way is void (Karn).
+    /// Recovery began: a round-trip measurement in progress is void (Karn's algorithm).
     RecoveryBegan,
-    /// A mark was heeded, which found such a window.
+    /// An ECN mark was processed, with this effect on the window.
     MarkHeeded(MarkedWindow),
 }
 
-/// The window that a mark found.
+/// Effect of an ECN mark on the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MarkedWindow {
-    /// It was reduced.
+    /// The window was reduced.
     Reduced,
-    /// It cannot be: new data wait for a timeout's time.
+    /// The window is one segment and cannot be reduced: new data wait for one retransmission timeout.
     OneSegment,
 }
 

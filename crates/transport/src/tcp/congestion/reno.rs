@@ -6,27 +6,27 @@ use crate::tcp::config::Config;
 /// Parameters of [`Variant::Reno`](super::Variant::Reno).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenoConfig {
-    /// Whether one window of data can cause several fast retransmits.
+    /// Condition for a fast retransmit, to limit their number per window of data.
     pub guard: FastRetransmitGuard,
-    /// What the ACK that ends recovery does to `cwnd`.
+    /// Effect on `cwnd` of the ACK that ends recovery.
     pub exit: RenoExit,
 }
 
-/// Whether one window of data can cause several fast retransmits.
+/// Condition for a fast retransmit, to limit their number per window of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastRetransmitGuard {
-    /// It can: every series of duplicates counts (RFC 5681).
+    /// No condition: every series of duplicates counts (RFC 5681).
     None,
-    /// It cannot: duplicates count only beyond what was in flight at the last loss (ns-2, `bugFix_`).
+    /// At most one per window: duplicates count only above the data in flight at the last loss (ns-2, `bugFix_`).
     OncePerWindow,
 }
 
-/// What the ACK that ends recovery does to `cwnd`.
+/// Effect on `cwnd` of the ACK that ends recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenoExit {
-    /// Takes the inflation away (RFC 5681 §3.2 (6)).
+    /// Removes the inflation (RFC 5681 §3.2 (6)).
     Deflate,
-    /// Takes the inflation away and then counts as an ordinary ACK (ns-2).
+    /// Removes the inflation; the ACK then counts as an ordinary one (ns-2).
     DeflateAndGrow,
 }
 

@@ -1,10 +1,11 @@
-//! What becomes of the window where a time-out was spurious (RFC 4015 §3.2), beside what is undone.
+//! Response to a spurious time-out (RFC 4015 §3.2), in addition to the undoing of the reduction.
 
 use super::{Control, SackRules, Variant};
 use crate::tcp::config::Config;
 
 impl Control {
-    /// A time-out was undone. `flight_before`: bytes in flight when it expired; `flight`: now; `acked`: by this ACK.
+    /// Adjusts the window after a time-out was undone. `flight_before`: bytes in flight when it expired; `flight`: now;
+    /// `acked`: by this ACK.
     pub(crate) fn on_spurious_timeout(
         &mut self,
         config: &Config,
@@ -24,7 +25,7 @@ impl Control {
         self.window.cwnd = self.window.cwnd.min(calm.max(self.window.mss));
     }
 
-    /// At most so many segments, unless BBR says how many.
+    /// Limits the window to `segments` segments, unless BBR is in use.
     pub(crate) fn limit_cwnd(&mut self, segments: u32) {
         if self.bbr.is_some() {
             return;
@@ -32,7 +33,7 @@ impl Control {
         self.window.cwnd = self.window.cwnd.min(segments * self.window.mss);
     }
 
-    /// Whether what the peer holds is known whatever the phase.
+    /// Returns whether SACK blocks are recorded in every phase.
     pub(crate) fn keeps_blocks(&self) -> bool {
         matches!(self.variant, Variant::Sack(sack) if sack.rules == SackRules::Rfc6675)
     }

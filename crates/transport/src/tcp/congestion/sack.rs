@@ -8,13 +8,13 @@ use crate::tcp::scoreboard::Scoreboard;
 /// Parameters of [`Variant::Sack`](super::Variant::Sack).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SackConfig {
-    /// How losses are inferred and the pipe is estimated.
+    /// Rules of loss inference and pipe estimation.
     pub rules: SackRules,
-    /// How the window comes down.
+    /// Reduction of the window during recovery.
     pub window: RecoveryWindow,
 }
 
-/// How losses are inferred and the pipe is estimated.
+/// Rules of loss inference and pipe estimation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SackRules {
     /// `IsLost`, `SetPipe` and `NextSeg` of RFC 6675 §4, with the rescue retransmission. Blocks that arrive after a
@@ -43,12 +43,12 @@ pub(super) struct Recovery {
     pipe: i64,
     /// Position after the highest that was resent ("HighRxt").
     high_rxt: u64,
-    /// The rescue retransmission of this recovery was sent ("RescueRxt").
+    /// State of the rescue retransmission of this recovery ("RescueRxt").
     rescue: Rescue,
     /// "DupThresh" of this recovery.
     threshold: u32,
     pub(super) prr: Prr,
-    /// Up to where what has no block is known to be lost.
+    /// Position below which data without a SACK block are known to be lost.
     lost_below: u64,
 }
 
@@ -60,7 +60,8 @@ enum Rescue {
 }
 
 impl Recovery {
-    /// `len` bytes from `at` left; `resent_below`: what was sent before and has a block above it ends there.
+    /// Records `len` sent bytes from `at`. `resent_below`: end of the SACK blocks, above which data are new or the rescue
+    /// retransmission.
     pub(super) fn on_sent(&mut self, at: u64, len: u32, resent_below: u64) {
         self.pipe += i64::from(len); // RFC 6675 §5 (C.4)
         self.prr.on_sent(len);

@@ -1,15 +1,15 @@
-//! What a reduction did, and how it is undone.
+//! Records of reductions, and their undoing.
 //!
-//! Whatever makes the sender slow down (a time-out, fast retransmit, a mark of the network) first notes what it is about to
-//! change. A scheme that finds out later that the slowing down was wrong (Eifel, DSACK, F-RTO, TCP-DOOR) names the reduction
-//! and has it undone, with everything that came after it: [`Endpoint::undo`]. Noting changes nothing by itself.
+//! Each reaction that reduces the window (time-out, fast retransmit, ECN mark) first records the state that it changes. A
+//! scheme that later finds the reduction to be spurious (Eifel, DSACK, F-RTO, TCP-DOOR) selects it and undoes it, with
+//! all later ones: [`Endpoint::undo`]. Recording has no effect of its own.
 //!
 //! | part | kept by | undone by |
 //! |---|---|---|
 //! | `cwnd`, `ssthresh`, CUBIC's variables, phase, "recover" | [`Control::note_reduction`] | [`Control::restore`] |
 //! | back-off of the timer, the estimate it made the timer forget | [`Rto::back_off_state`] | [`Rto::undo_back_off`] |
 //!
-//! A strategy with more state adds it to [`Before`]. An own law keeps what it remembers itself, and is told.
+//! A strategy with more state adds it to [`Before`]. A user-defined algorithm keeps its own state and is notified.
 
 use super::window::Window;
 use super::{Control, Phase};
@@ -19,18 +19,17 @@ use crate::tcp::timer::Timer;
 use hopline_core::{Duration, Instant, Payload};
 use std::collections::VecDeque;
 
-/// Reductions remembered. When more happen, the oldest are forgotten and can no longer be undone.
+/// Number of reductions remembered. Older ones can no longer be undone.
 const MOST: usize = 16;
 
-/// What made the sender slow down.
+/// Cause of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// The retransmission timer expired.
     Timeout,
     /// Duplicate acknowledgments or SACK: fast retransmit.
     FastRetransmit,
-    /// The network marked a segment (RFC 3168). Never remembered: there is nothing to doubt, and what came before is
-    /// forgotten.
+    /// ECN mark (RFC 3168). Never remembered, since it cannot be spurious; it also clears the earlier records.
     Mark,
 }
 
@@ -48,19 +47,19 @@ pub(crate) struct Before {
 /// A reduction, with the state before it.
 #[derive(Clone, Debug)]
 pub(crate) struct Reduction {
-    /// When the sender slowed down.
+    /// Time of the reduction.
     pub(crate) at: Instant,
     pub(crate) before: Before,
     pub(crate) back_off: BackOff,
 }
 
-/// The last reductions, oldest first. What was undone is not among them.
+/// Last reductions, oldest first, without those that were undone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reductions {
     recent: VecDeque<Reduction>,
 }
 
-/// Which reduction to undo; those after it are undone with it.
+/// Selection of a reduction to undo; all later ones are undone with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     /// The last one.
@@ -72,13 +71,13 @@ pub(crate) enum Which {
     OldestSince(Instant),
 }
 
-/// How sending goes on where a time-out is among what is undone. Of no effect on a fast retransmit.
+/// Continuation of sending after an undo that includes a time-out. No effect on a fast retransmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resume {
-    /// What follows the first unacknowledged segment is still resent: it may be lost, though not to congestion. Duplicates
-    /// that the resending brings about start no fast retransmit (RFC 6582 §3.2 (4)).
+    /// Data after the first unacknowledged segment are still resent, since they may be lost, though not to congestion.
+    /// Duplicates that the retransmissions cause start no fast retransmit (RFC 6582 §3.2 (4)).
     Resending,
-    /// With new data: nothing was lost (RFC 4015 §3.2).
+    /// Sending continues with new data, since nothing was lost (RFC 4015 §3.2).
     NewData,
 }
 
@@ -89,7 +88,7 @@ struct Undone {
     went_back: WentBack,
 }
 
-/// Whether one of them was a time-out, which has the sender go back to what is not acknowledged.
+/// `Yes` if one of the reductions was a time-out, which makes the sender go back to the first unacknowledged byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WentBack {
     Yes,
@@ -97,7 +96,7 @@ enum WentBack {
 }
 
 impl Reductions {
-    /// None of them can be undone any more.
+    /// Clears the records, so that no reduction can be undone any more.
     pub(in crate::tcp) fn forget(&mut self) {
         self.recent.clear();
     }
@@ -109,13 +108,13 @@ impl Reductions {
         self.recent.push_back(reduction);
     }
 
-    /// The reduction that `which` means.
+    /// Returns the reduction that `which` selects.
     #[cfg_attr(not(test), allow(dead_code, reason = "for Eifel, DSACK and F-RTO"))]
     pub(crate) fn find(&self, which: Which) -> Option<&Reduction> {
         self.index(which).map(|i| &self.recent[i])
     }
 
-    /// Takes out the reduction that `which` means, and those after it.
+    /// Removes and returns the reduction that `which` selects, and those after it.
     fn take(&mut self, which: Which) -> Option<Undone> {
         let i = self.index(which)?;
         let timed_out = self.recent.range(i..).any(|r| r.before.cause == Cause::Timeout);
@@ -138,8 +137,8 @@ impl Reductions {
 }
 
 impl Control {
-    /// Called first thing by whatever takes the window that ends at `max` to be congested. While the window is held, there is
-    /// nothing to undo.
+    /// Records the state before a reduction of the window that ends at `max`. Every reduction calls this first. While the
+    /// window is held, nothing is recorded.
     pub(super) fn note_reduction(&mut self, cause: Cause, max: u64) {
         self.spared = !self.is_free();
         if self.spared {
@@ -156,13 +155,13 @@ impl Control {
         self.reduced_below = max;
     }
 
-    /// The state before the reduction that just happened, once.
+    /// Returns the state before the reduction that just happened, once.
     pub(crate) fn take_before(&mut self) -> Option<Before> {
         self.before.take()
     }
 
-    /// Goes back to the state before a reduction: no recovery under way, no duplicates counted, `ssthresh` as it was,
-    /// `cwnd` as it was or what it has grown to since.
+    /// Restores the state before a reduction: no recovery in progress, no duplicates counted, the old `ssthresh`, and the
+    /// larger of the old and the current `cwnd`.
     fn restore(&mut self, undone: &Undone, resume: Resume) {
         let before = &undone.oldest.before;
         self.window.restore(&before.window);
@@ -180,7 +179,7 @@ impl Control {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// Remembers the reduction that an acknowledgment or a timer brought about, if it did; `back_off`: as it was before.
+    /// Stores the reduction that an acknowledgment or a timer caused, if any. `back_off`: state before it.
     pub(in crate::tcp) fn remember_reduction(&mut self, now: Instant, back_off: BackOff) {
         if let Some(before) = self.control.take_before() {
             self.owe_cwr();
@@ -188,8 +187,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Undoes a reduction and those after it: congestion window, slow start threshold and back-off are again what they were,
-    /// or better if they have become better since, and recovery ends. Returns the oldest; `None`: there is no such reduction.
+    /// Undoes a reduction and those after it. Congestion window, slow start threshold and back-off get their old values,
+    /// or keep better ones, and recovery ends. Returns the oldest reduction; `None`: there is no such reduction.
     pub(in crate::tcp) fn undo(&mut self, now: Instant, which: Which, resume: Resume) -> Option<Reduction> {
         let undone = self.reductions.take(which)?;
         self.close_case(undone.oldest.at);

@@ -1,4 +1,4 @@
-//! The congestion window: growth and reduction (RFC 5681 §3.1), by one law or the other.
+//! Congestion window: growth and reduction (RFC 5681 §3.1) by the configured algorithm.
 
 use super::cubic::{Cubic, Step};
 use super::own::OwnLawId;
@@ -7,18 +7,18 @@ use super::{Ack, BbrConfig, CubicArithmetic, CubicConfig, Phase};
 use crate::tcp::config::{Config, Growth, IdleRestart, InitialSsthresh, Reduction};
 use hopline_core::Instant;
 
-/// How the window grows beyond the slow start threshold, and what a loss leaves of it. Independent of how losses are
-/// recovered from.
+/// Congestion control algorithm: growth of the window above the slow start threshold, and its reduction by a loss.
+/// Independent of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WindowLaw {
     /// One segment more per round trip; a loss halves (RFC 5681 §3.1).
     Aimd,
     /// A cubic function of time; a loss leaves `beta` (RFC 9438).
     Cubic(CubicConfig),
-    /// What is delivered, in what time, says how much may be in flight and at which rate it leaves (BBR). It takes SACK and RACK;
-    /// where the peer does not offer SACK, [`Self::Aimd`] takes its place.
+    /// BBR: estimates the bandwidth and the minimum round-trip time, and sets the window and the pacing rate from them.
+    /// Needs SACK and RACK; falls back to [`Self::Aimd`] if the peer does not offer SACK.
     Bbr(BbrConfig),
-    /// What a machine of somebody's own says: [`OwnLaw`](super::OwnLaw).
+    /// User-defined algorithm: [`OwnLaw`](super::OwnLaw).
     Own(OwnLawId),
 }
 
@@ -31,12 +31,12 @@ pub(super) struct Window {
     pub(super) mss: u32,
     pub(super) cwnd: u32,
     pub(super) ssthresh: u32,
-    /// What duplicates add to `cwnd` in recovery; kept apart so that leaving recovery forgets it.
+    /// Inflation of `cwnd` by duplicate ACKs in recovery, bytes; separate, so that the end of recovery removes it.
     pub(super) inflation: u32,
     limit: u32,
     /// Bytes acknowledged towards the next segment of linear growth (RFC 3465 §2.1).
     counted: u32,
-    /// What cubic growth has added to `cwnd` beyond whole bytes.
+    /// Fraction of a byte that cubic growth has added to `cwnd`.
     fraction: f64,
     cubic: Cubic,
 }
@@ -70,24 +70,24 @@ impl Window {
         self.cwnd = self.cwnd.min(self.most());
     }
 
-    /// Largest window.
+    /// Returns the largest window, bytes.
     pub(super) fn most(&self) -> u32 {
         self.limit.max(self.mss)
     }
 
-    /// The window as own laws see it.
+    /// Returns the window with its fraction, as user-defined algorithms see it.
     pub(super) fn exact(&self) -> f64 {
         f64::from(self.cwnd) + self.fraction
     }
 
-    /// Takes the window that an own law says.
+    /// Sets the window that a user-defined algorithm has returned.
     pub(super) fn set_exact(&mut self, bytes: f64) {
         let bytes = bytes.clamp(f64::from(self.mss), f64::from(self.most()));
         self.cwnd = bytes as u32;
         self.fraction = bytes - f64::from(self.cwnd);
     }
 
-    /// What slow start would make of the window.
+    /// Returns the window after a slow start step, bytes.
     pub(super) fn after_slow_start(&self, growth: Growth, acked: u64, phase: Phase) -> f64 {
         let acked = acked.min(u64::from(LARGEST)) as u32;
         (self.exact() + f64::from(self.slow_start_step(growth, acked, phase))).min(self.most().into())
@@ -133,12 +133,12 @@ impl Window {
         self.fraction = (bytes - f64::from(self.cwnd)).clamp(0.0, 1.0);
     }
 
-    /// The window is not in use: time up to `now` does not count for its growth.
+    /// Excludes the time up to `now` from cubic growth, since the window is not in use.
     pub(super) fn rest(&mut self, now: Instant) {
         self.cubic.rest(now);
     }
 
-    /// What a reduction is taken of with `flight` bytes in flight.
+    /// Returns the quantity to reduce with `flight` bytes in flight: FlightSize or the window.
     pub(super) fn reduced(&self, reduction: Reduction, flight: u64) -> u32 {
         match reduction {
             Reduction::FlightSize => flight.min(u64::from(LARGEST)) as u32,
@@ -146,8 +146,8 @@ impl Window {
         }
     }
 
-    /// Sets `ssthresh` for a loss or a mark with `flight` bytes in flight; returns `cwnd` for what follows. `told`: what an own
-    /// law leaves.
+    /// Sets `ssthresh` for a loss or a mark with `flight` bytes in flight. Returns the new `cwnd`. `told`: result of a
+    /// user-defined algorithm.
     pub(super) fn reduce(&mut self, config: &Config, flight: u64, cause: Cause, told: Option<f64>) -> u32 {
         self.counted = 0;
         self.fraction = 0.0;
@@ -183,20 +183,20 @@ impl Window {
         }
     }
 
-    /// The loss window, after a time-out.
+    /// Sets the loss window, after a time-out.
     pub(super) fn time_out(&mut self) {
         self.collapse();
         self.cubic.time_out();
     }
 
-    /// One segment.
+    /// Sets the window to one segment.
     pub(super) fn collapse(&mut self) {
         self.cwnd = self.mss;
         self.counted = 0;
         self.fraction = 0.0;
     }
 
-    /// Back to what it was before a reduction, or to what it has grown to since.
+    /// Restores the values before a reduction; a larger current window stays.
     pub(super) fn restore(&mut self, before: &Self) {
         if self.cwnd < before.cwnd {
             (self.cwnd, self.fraction, self.cubic) = (before.cwnd, before.fraction, before.cubic); // RFC 9438 §4.9.2
@@ -206,7 +206,7 @@ impl Window {
         self.counted = before.counted;
     }
 
-    /// `cwnd` and `ssthresh` as they were, what duplicates add in recovery aside.
+    /// Restores `cwnd` and `ssthresh`, but not the inflation.
     pub(super) fn keep(&mut self, before: &Self) {
         self.cwnd = before.cwnd;
         self.ssthresh = before.ssthresh;
@@ -214,7 +214,7 @@ impl Window {
         (self.fraction, self.cubic) = (before.fraction, before.cubic);
     }
 
-    /// Neither `cwnd` nor `ssthresh` below what it was.
+    /// Raises `cwnd` and `ssthresh` to the values before, if they are lower.
     pub(super) fn keep_at_least(&mut self, before: &Self) {
         if self.cwnd < before.cwnd {
             (self.cwnd, self.fraction, self.cubic) = (before.cwnd, before.fraction, before.cubic);
@@ -222,7 +222,7 @@ impl Window {
         self.ssthresh = self.ssthresh.max(before.ssthresh);
     }
 
-    /// Restart after idle time (RFC 5681 §4.1).
+    /// Restarts the window after idle time (RFC 5681 §4.1).
     pub(super) fn restart(&mut self, config: &Config) {
         if config.idle_restart != IdleRestart::Never {
             self.cubic.restart();

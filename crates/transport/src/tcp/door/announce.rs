@@ -1,19 +1,19 @@
-//! The option on what is sent.
+//! TCP-DOOR option of outgoing segments.
 
 use super::Door;
 use hopline_wire::tcp::{DOOR_LEN, DoorFeatures, DoorOption, DoorReport};
 
-/// What a SYN answers.
+/// Direction of a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) enum Syn {
-    /// Nothing: it is the first one.
+    /// First SYN of the initiator.
     First,
-    /// The peer's SYN: offers only what that one offered.
+    /// Answer to the peer's SYN: offers only features that the peer offered.
     Answer,
 }
 
 impl Door {
-    /// The option of a SYN; `None` if there is nothing to offer.
+    /// Returns the option of a SYN; `None` if there is nothing to offer.
     pub(in crate::tcp) fn offer(&self, syn: Syn) -> Option<DoorOption> {
         let features = match syn {
             Syn::First => self.features(),
@@ -22,17 +22,17 @@ impl Door {
         (features != DoorFeatures::default()).then_some(DoorOption::Offer(features))
     }
 
-    /// Bytes of options that each segment takes.
+    /// Returns the bytes of options that each segment carries.
     pub(in crate::tcp) fn fixed_len(&self) -> u32 {
         if self.agreed.adsn || self.agreed.tpsn { DOOR_LEN as u32 } else { 0 }
     }
 
-    /// Bytes of options that the next segment takes beyond that.
+    /// Returns the additional bytes of options of the next segment.
     pub(in crate::tcp) fn extra_len(&self) -> u32 {
         if self.to_tell > 0 { DOOR_LEN as u32 - self.fixed_len() } else { 0 }
     }
 
-    /// The option of a segment that acknowledges up to `position`, with data or not.
+    /// Returns the option of a segment that acknowledges up to `position`, with or without data.
     pub(in crate::tcp) fn report(&mut self, position: u64, carries: Carries) -> Option<DoorOption> {
         let report = DoorReport {
             adsn: self.agreed.adsn.then(|| self.number_ack(position)),
@@ -43,7 +43,7 @@ impl Door {
         (report != DoorReport::default()).then_some(DoorOption::Report(report))
     }
 
-    /// Zero for a new number, one more than before for the same again.
+    /// Returns the ADSN of an acknowledgment: zero for a new position, otherwise one more than the last.
     fn number_ack(&mut self, position: u64) -> u8 {
         let adsn = match self.last_ack {
             Some((last, adsn)) if last == position => adsn.wrapping_add(1),
@@ -60,11 +60,11 @@ impl Door {
     }
 }
 
-/// Whether a segment carries data.
+/// Presence of data in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) enum Carries {
-    /// It does.
+    /// The segment carries data.
     Data,
-    /// It does not.
+    /// The segment carries no data.
     Nothing,
 }

@@ -1,79 +1,80 @@
-//! Parameters of TCP-DOOR: what is looked at, what is done about it, and what the paper leaves open.
+//! Parameters of TCP-DOOR: detection, response, and the choices that the paper leaves open.
 
 use crate::ConfigError;
 use crate::tcp::config::{LossDetection, Offer};
 
 /// Parameters of TCP-DOOR (Wang and Zhang, MobiHoc 2002). Start from one of the study's five schemes and change fields.
 ///
-/// Both ends of a connection may have their own; what needs both is in use if both have it. "Default" is what the schemes
-/// have; A1 to A10 are the points that the paper leaves open, by number in `docs/protocols/tcp-door.md`.
+/// Both ends of a connection may have different parameters. A feature that needs both ends is in use if both have it.
+/// "Default" is the value in the study's schemes. A1 to A10 are the points that the paper leaves open, numbered as in
+/// `docs/protocols/tcp-door.md`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DoorConfig {
-    /// Where out-of-order delivery is noticed. Default of the schemes that have them: ADSN, TPSN.
+    /// Detection of out-of-order delivery. Default of the schemes that have them: ADSN, TPSN.
     pub detection: Detection,
-    /// What the sender does about it.
+    /// Response of the sender.
     pub response: DoorResponse,
-    /// Which late packets are events (A1). Default once for each switch.
+    /// Late packets that count as events (A1). Default once per route change.
     pub late: Late,
-    /// Acknowledgments that carry the feedback of one event (A6). With more than one, those in a row tell of one event only,
-    /// and both ends must have it so. Range 1–255, default 1.
+    /// Number of acknowledgments that carry the feedback of one event (A6). With more than one, consecutive ones report
+    /// one event only, and both ends must have the same value. Range 1–255, default 1.
     pub feedback_acks: u8,
-    /// What is held during T1 (A7). Default everything.
+    /// Variables held during T1 (A7). Default all.
     pub held: Held,
-    /// What is resent during T1 (A7). Default what is resent at other times.
+    /// Retransmissions during T1 (A7). Default as usual.
     pub resends: Resends,
-    /// What a time-out during T1 does to the timer (A8). Default nothing.
+    /// Effect of a time-out during T1 on the timer (A8). Default none.
     pub held_timer: HeldTimer,
-    /// What an event during T1 does (A9). Default begin T1 anew.
+    /// Effect of an event during T1 (A9). Default restart T1.
     pub again: Again,
-    /// How much is undone if the sender slowed down more than once within T2 (A10). Default all of it.
+    /// Number of reductions to undo if there were several within T2 (A10). Default all.
     pub reach: Reach,
 }
 
-/// Where out-of-order delivery is noticed.
+/// Detection of out-of-order delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detection {
-    /// By the sender of data, in the order of acknowledgments (D1).
+    /// Detection by the data sender, from the order of acknowledgments (D1).
     Sender(AckOrder),
-    /// By the receiver of data, in their order, which its acknowledgments tell (D2).
+    /// Detection by the data receiver, from the order of data, reported in its acknowledgments (D2).
     Receiver(DataOrder),
-    /// By both.
+    /// Detection by both.
     Both(AckOrder, DataOrder),
 }
 
-/// What tells the order of acknowledgments.
+/// Information about the order of acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckOrder {
-    /// Acknowledgment numbers: nothing is seen of those that are equal. Any TCP will do as the peer.
+    /// Acknowledgment numbers. Equal numbers show no order. Works with any TCP peer.
     Numbers,
-    /// Among equal numbers the ADSN; only the numbers if the peer has no ADSN.
+    /// The ADSN option for equal numbers; falls back to the numbers if the peer has no ADSN.
     Adsn,
 }
 
-/// What tells the order of data.
+/// Information about the order of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataOrder {
-    /// The TPSN option. Where the peer has feedback but no TPSN, timestamps if they are in use.
+    /// The TPSN option. If the peer has feedback but no TPSN, timestamps if they are in use.
     Tpsn,
     /// Timestamps (RFC 7323); packets of the same millisecond have no order.
     Timestamps,
 }
 
-/// What the sender does about out-of-order delivery. T1 and T2 are multiples of the retransmission timeout at that time,
-/// its back-off not counted. Above 0, at most 1000; the study tried 1, 2, 4 and 8.
+/// Response of the sender to out-of-order delivery. T1 and T2 are multiples of the current retransmission timeout without
+/// back-off. Above 0, at most 1000; the study tried 1, 2, 4 and 8.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DoorResponse {
     /// Temporary disabling (R1).
     Disable {
-        /// How long congestion control is disabled, RTOs.
+        /// Duration of the temporary disabling, RTOs.
         t1: f64,
     },
     /// Instant recovery (R2).
     Recover {
-        /// How old the slowing down that is undone may be, RTOs.
+        /// Largest age of a reduction that is undone, RTOs.
         t2: f64,
     },
-    /// Both: recovery first, and what was recovered is held.
+    /// Both: instant recovery first; then the restored state is held.
     Both {
         /// As in [`Self::Disable`].
         t1: f64,
@@ -82,68 +83,68 @@ pub enum DoorResponse {
     },
 }
 
-/// Which late packets are events (A1). Late is a packet that was sent before one that has arrived.
+/// Late packets that count as events (A1). A packet is late if it was sent before one that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Late {
-    /// Those sent after everything that had arrived when the last event was noticed: however many packets one change of the
-    /// route overtakes, it is one event.
+    /// Packets sent after everything that had arrived at the last event. One route change is one event, however many
+    /// packets it delays.
     OncePerSwitch,
-    /// Each one.
+    /// Every late packet.
     Each,
-    /// Those sent before the packet that arrived last: the paper taken by its words. Packets that are late together are one
-    /// event if nothing arrives between them.
+    /// Packets sent before the one that arrived last: the literal reading of the paper. Late packets are one event if no
+    /// other packet arrives between them.
     AfterPrevious,
 }
 
-/// What is held during T1 (A7).
+/// Variables held during T1 (A7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// `cwnd`, `ssthresh` and the retransmission timeout stay what they are.
+    /// `cwnd`, `ssthresh` and the retransmission timeout are constant.
     Everything,
-    /// Nothing slows the sender down; `cwnd` may grow, and round trips are measured.
+    /// Reductions have no effect; `cwnd` may grow, and round-trip times are measured.
     Reductions,
 }
 
-/// What is resent during T1 (A7).
+/// Retransmissions during T1 (A7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resends {
-    /// What recovery, or a time-out, resends at other times, with the window that is held: a third duplicate begins a
-    /// recovery, which resends every hole; a time-out goes back to the first unacknowledged segment and resends what follows.
+    /// As usual, with the held window: a third duplicate starts a recovery, which resends every hole. A time-out goes
+    /// back to the first unacknowledged segment and resends the following data.
     AsUsual,
-    /// The first unacknowledged segment alone, by the third duplicate and by the timer. What else is in flight may be late, as
-    /// the event has shown. Not with losses told by time.
+    /// Only the first unacknowledged segment, on the third duplicate and on a time-out. Other data in flight may only be
+    /// late, as the event has shown. Not with time-based loss detection.
     First,
 }
 
-/// What a time-out during T1 does to the timer (A8).
+/// Effect of a time-out during T1 on the timer (A8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeldTimer {
-    /// It is set again for as long.
+    /// The timer restarts with the same timeout.
     Constant,
-    /// It is doubled as always (RFC 6298 §5.5).
+    /// The timeout doubles as usual (RFC 6298 §5.5).
     BacksOff,
 }
 
-/// What an event during T1 does (A9).
+/// Effect of an event during T1 (A9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
-    /// T1 begins anew.
+    /// T1 restarts.
     Restart,
-    /// T1 goes on as it was.
+    /// T1 continues.
     Continue,
 }
 
-/// How much is undone if the sender slowed down more than once within T2 (A10).
+/// Number of reductions to undo if there were several within T2 (A10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// All of it.
+    /// All of them.
     First,
-    /// The last time.
+    /// The last one.
     Latest,
 }
 
 impl Detection {
-    /// D1, if it is used.
+    /// Returns the order information of D1, if it is in use.
     #[must_use]
     pub const fn acks(self) -> Option<AckOrder> {
         match self {
@@ -152,7 +153,7 @@ impl Detection {
         }
     }
 
-    /// D2, if it is used.
+    /// Returns the order information of D2, if it is in use.
     #[must_use]
     pub const fn data(self) -> Option<DataOrder> {
         match self {
@@ -163,7 +164,7 @@ impl Detection {
 }
 
 impl DoorResponse {
-    /// How long congestion control is disabled, RTOs.
+    /// Returns the duration of the temporary disabling, RTOs.
     #[must_use]
     pub const fn t1(self) -> Option<f64> {
         match self {
@@ -172,7 +173,7 @@ impl DoorResponse {
         }
     }
 
-    /// How old the slowing down that is undone may be, RTOs.
+    /// Returns the largest age of a reduction that is undone, RTOs.
     #[must_use]
     pub const fn t2(self) -> Option<f64> {
         match self {
@@ -183,40 +184,40 @@ impl DoorResponse {
 }
 
 impl DoorConfig {
-    /// Multiples of the RTO that the study tried, for T1 and for T2.
+    /// Multiples of the RTO in the study, for T1 and for T2.
     pub const STUDIED: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 
-    /// "All": both detect, both responses.
+    /// Returns scheme "All": both ends detect, both responses.
     #[must_use]
     pub const fn all(t1: f64, t2: f64) -> Self {
         Self::of(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Both { t1, t2 })
     }
 
-    /// "SD": the sender detects, both responses.
+    /// Returns scheme "SD": the sender detects, both responses.
     #[must_use]
     pub const fn sender_detection(t1: f64, t2: f64) -> Self {
         Self::of(Detection::Sender(AckOrder::Adsn), DoorResponse::Both { t1, t2 })
     }
 
-    /// "RD": the receiver detects, both responses.
+    /// Returns scheme "RD": the receiver detects, both responses.
     #[must_use]
     pub const fn receiver_detection(t1: f64, t2: f64) -> Self {
         Self::of(Detection::Receiver(DataOrder::Tpsn), DoorResponse::Both { t1, t2 })
     }
 
-    /// "TD": both detect, temporary disabling.
+    /// Returns scheme "TD": both ends detect, temporary disabling.
     #[must_use]
     pub const fn temporary_disabling(t1: f64) -> Self {
         Self::of(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Disable { t1 })
     }
 
-    /// "IR": both detect, instant recovery.
+    /// Returns scheme "IR": both ends detect, instant recovery.
     #[must_use]
     pub const fn instant_recovery(t2: f64) -> Self {
         Self::of(Detection::Both(AckOrder::Adsn, DataOrder::Tpsn), DoorResponse::Recover { t2 })
     }
 
-    /// The 56 settings of the study: All, SD and RD with each T1 and T2, TD with each T1, IR with each T2.
+    /// Returns the 56 settings of the study: All, SD and RD with each T1 and T2, TD with each T1, IR with each T2.
     pub fn studied() -> impl Iterator<Item = Self> {
         let pairs = || Self::STUDIED.into_iter().flat_map(|t1| Self::STUDIED.map(|t2| (t1, t2)));
         let with_both = [Self::all, Self::sender_detection, Self::receiver_detection];
@@ -239,7 +240,8 @@ impl DoorConfig {
         }
     }
 
-    /// Checks every field against its range; `timestamps`: whether the endpoint offers them; `losses`: how it finds them.
+    /// Checks every field against its range. `timestamps`: use of timestamps by the endpoint; `losses`: its loss
+    /// detection.
     ///
     /// # Errors
     /// The first field that is out of range, or needs what the endpoint does not have.

@@ -1,4 +1,4 @@
-//! Looking at the order of every segment, before anything else does: what is late is what TCP drops.
+//! Detection of out-of-order segments. Every segment is checked before any other processing, since TCP drops late ones.
 
 use super::Door;
 use super::order::{Arrival, unwrapped_8, unwrapped_16, unwrapped_32};
@@ -8,7 +8,7 @@ use hopline_core::{Duration, Instant, Payload, Seq32};
 use hopline_wire::tcp::{DoorOption, DoorReport, Flags, Segment};
 
 impl<P: Payload> Endpoint<P> {
-    /// Looks at a segment whose sequence number lies at `position` of the peer's stream.
+    /// Checks the order of a segment with its sequence number at `position` of the peer's stream.
     pub(in crate::tcp) fn look_at_order(&mut self, now: Instant, position: i64, segment: &Segment<P>) {
         if self.door.is_none() || !self.shows_order(position, segment) {
             return;
@@ -43,8 +43,9 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Whether the segment can be one that the peer sent on this connection: it acknowledges what was sent and lies where the
-    /// peer can have been, as RFC 5961 asks of acknowledgments. Resets repeat numbers of what they answer.
+    /// Returns whether the peer can have sent the segment on this connection: it acknowledges data that were sent, and
+    /// its position is plausible, as RFC 5961 requires of acknowledgments. Resets are excluded, since they copy the
+    /// numbers of the segments that they answer.
     fn shows_order(&self, position: i64, segment: &Segment<P>) -> bool {
         let known = !matches!(self.state, State::SynReceived)
             && !segment.flags.contains(Flags::RST)
@@ -54,7 +55,7 @@ impl<P: Payload> Endpoint<P> {
     }
 }
 
-/// What tells an acknowledgment that carries feedback from another one: its ADSN if there is one, else what it reports.
+/// Identity of an acknowledgment that carries feedback: its ADSN if there is one, otherwise its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Teller {
     acks: i64,
@@ -63,7 +64,7 @@ pub(super) struct Teller {
 }
 
 impl Door {
-    /// D2, as the receiver: what is late is told.
+    /// Processes data at the receiver (D2): a late packet is an event to report.
     fn take_data(&mut self, report: DoorReport, timestamp: Option<u32>) -> Arrival {
         let near = self.data.newest();
         let number = if self.agreed.tpsn {
@@ -81,7 +82,7 @@ impl Door {
         arrival
     }
 
-    /// D1: numbers never fall as acknowledgments are sent.
+    /// Processes an acknowledgment at the sender (D1): numbers never fall in the order of sending.
     fn take_ack(&mut self, position: i64, report: DoorReport) -> Arrival {
         let near = match self.acks.newest() {
             Some((newest, adsn)) if newest == position => Some(adsn),
@@ -95,8 +96,8 @@ impl Door {
         self.acks.take((position, adsn), self.config.late)
     }
 
-    /// How many events in the order of ACKs, and how many that were told, prove to have come within a timeout of one of the
-    /// other kind.
+    /// Returns how many events in the order of ACKs, and how many reported events, turn out to have come within one
+    /// timeout of an event of the other kind.
     fn coinciding(&mut self, now: Instant, rto: Duration, is_ack_event: bool, is_told: bool) -> [u64; 2] {
         let mut met = [0, 0];
         if is_ack_event {
@@ -109,8 +110,8 @@ impl Door {
         met
     }
 
-    /// Whether the peer tells of an event. Of several that tell in a row, the first does; an acknowledgment that the network
-    /// duplicated tells nothing new.
+    /// Returns whether the peer reports an event. Of several consecutive reports only the first counts. An acknowledgment
+    /// that the network duplicated reports nothing new.
     fn take_feedback(&mut self, arrival: Arrival, report: DoorReport, teller: Teller) -> bool {
         let listens = self.agreed.feedback && self.config.detection.data().is_some();
         let tells = listens && report.out_of_order;

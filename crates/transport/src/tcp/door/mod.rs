@@ -1,7 +1,8 @@
 //! TCP-DOOR: detection of out-of-order delivery, and response (Wang and Zhang, MobiHoc 2002).
 //!
-//! A packet that arrives after one that was sent later shows that the route changed. In a mobile ad hoc network, so do the
-//! losses around that moment; the sender should not have taken them for congestion, and should not for a while.
+//! A packet that arrives after one that was sent later shows that the route changed. In a mobile ad hoc network, the
+//! losses around that moment have the same cause. The sender should undo its reaction to them, and suspend congestion
+//! control for a while.
 //!
 //! | file | idea |
 //! |---|---|
@@ -36,25 +37,25 @@ use order::Order;
 #[derive(Clone, Debug)]
 pub(super) struct Door {
     config: DoorConfig,
-    /// What both ends do.
+    /// Features that both ends have agreed on.
     agreed: DoorFeatures,
     /// The acknowledgments that arrived: position, ADSN.
     acks: Order<(i64, i64)>,
-    /// The newest of them told of late data.
+    /// `true` if the newest of them reported late data.
     told: bool,
-    /// The last acknowledgment that told of late data, where each tells of an event of its own.
+    /// Last acknowledgment that reported late data, if each report is an event of its own.
     teller: Option<Teller>,
-    /// The data packets that arrived.
+    /// Data packets that arrived.
     data: Order<i64>,
-    /// Acknowledgments that are still to tell of late data.
+    /// Number of acknowledgments that still have to report late data.
     to_tell: u8,
-    /// What the acknowledgment sent last acknowledged, and its ADSN.
+    /// Position and ADSN of the last acknowledgment sent.
     last_ack: Option<(u64, u8)>,
     /// TPSN of the next data packet.
     next_packet: u16,
     /// Events in the order of ACKs.
     ack_events: Events,
-    /// Events in the order of data that were told.
+    /// Events in the order of data, as reported by the peer.
     told_events: Events,
     /// End of T1.
     disabled_until: Instant,
@@ -78,12 +79,12 @@ impl Door {
         }
     }
 
-    /// The same end before anything was heard of the peer.
+    /// Returns the initial state of this end, with the same parameters.
     pub(super) fn anew(&self) -> Self {
         Self::new(self.config)
     }
 
-    /// What this end can do.
+    /// Returns the features of this end.
     fn features(&self) -> DoorFeatures {
         let data = self.config.detection.data();
         DoorFeatures {
@@ -93,7 +94,7 @@ impl Door {
         }
     }
 
-    /// Takes the option of the peer's SYN: in use is what both have.
+    /// Processes the option of the peer's SYN: features that both ends have are in use.
     pub(super) fn agree(&mut self, offer: Option<DoorOption>) {
         let Some(DoorOption::Offer(theirs)) = offer else { return };
         let ours = self.features();

@@ -1,24 +1,24 @@
-//! The order in which packets were sent, and in which they arrive.
+//! Order of sending and of arrival of packets.
 
 use super::config::Late;
 
-/// What has arrived so far, by a number that rises as packets are sent.
+/// Record of the packets that have arrived, by a number that rises in the order of sending.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Order<N> {
     newest: Option<N>,
     previous: Option<N>,
-    /// The newest when the last event was noticed: what was sent up to then belongs to that event.
+    /// Newest number at the last event: packets sent up to then belong to that event.
     noticed: Option<N>,
 }
 
-/// A packet, as its number tells.
+/// Classification of a packet by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// Nothing sent after it has arrived.
+    /// No packet sent after it has arrived.
     InOrder,
-    /// It is late, and that is news.
+    /// Late, and a new event.
     Event,
-    /// It is late by an event that was noticed.
+    /// Late, part of an event that was noticed before.
     Late,
 }
 
@@ -27,12 +27,12 @@ impl<N: Copy + Ord> Order<N> {
         Self { newest: None, previous: None, noticed: None }
     }
 
-    /// The highest number that has arrived.
+    /// Returns the highest number that has arrived.
     pub(super) fn newest(&self) -> Option<N> {
         self.newest
     }
 
-    /// Takes a packet with this number.
+    /// Records a packet with this number.
     pub(super) fn take(&mut self, number: N, late: Late) -> Arrival {
         let previous = self.previous.replace(number);
         let Some(newest) = self.newest.filter(|&newest| number < newest) else {
@@ -52,17 +52,17 @@ impl<N: Copy + Ord> Order<N> {
     }
 }
 
-/// The number that `low`, its lower bits, stand for: the nearest to `near` (serial number arithmetic).
+/// Expands a number from its 16 lower bits, `low`, to the value nearest to `near` (serial number arithmetic).
 pub(super) fn unwrapped_16(low: u16, near: i64) -> i64 {
     near + i64::from(low.wrapping_sub(near as u16) as i16)
 }
 
-/// The same of 32 bits.
+/// As [`unwrapped_16`], with 32 bits.
 pub(super) fn unwrapped_32(low: u32, near: i64) -> i64 {
     near + i64::from(low.wrapping_sub(near as u32) as i32)
 }
 
-/// The same of 8 bits.
+/// As [`unwrapped_16`], with 8 bits.
 pub(super) fn unwrapped_8(low: u8, near: i64) -> i64 {
     near + i64::from(low.wrapping_sub(near as u8) as i8)
 }

@@ -1,4 +1,4 @@
-//! What the sender does about out-of-order delivery.
+//! Response of the sender to out-of-order delivery.
 
 use super::{Again, Door, Held, HeldTimer, Reach, Resends};
 use crate::tcp::congestion::hold::Hold;
@@ -8,7 +8,7 @@ use crate::tcp::stance::{Resent, Stance, Timeout};
 use hopline_core::{Duration, Instant, Payload};
 
 impl<P: Payload> Endpoint<P> {
-    /// An event: R2 first, then R1 holds what was restored.
+    /// Responds to an event: instant recovery (R2) first; then temporary disabling (R1) holds the restored state.
     pub(super) fn on_out_of_order(&mut self, now: Instant) {
         let Some(door) = &self.door else { return };
         let config = door.config;
@@ -43,13 +43,13 @@ impl<P: Payload> Endpoint<P> {
         door.disabled_until = end;
     }
 
-    /// Lets congestion control know what it may do now.
+    /// Updates the hold of the window in congestion control.
     pub(in crate::tcp) fn note_hold(&mut self, now: Instant) {
         let hold = self.stance(now).hold;
         self.control.set_hold(now, hold);
     }
 
-    /// Counts what left the window alone.
+    /// Counts a reduction that the hold prevented.
     pub(in crate::tcp) fn count_spared(&mut self, now: Instant, spared: Spared) {
         if self.door.as_deref().is_some_and(|door| door.is_disabling(now)) {
             match spared {
@@ -62,7 +62,7 @@ impl<P: Payload> Endpoint<P> {
     }
 }
 
-/// What would have reduced the window.
+/// Cause of a reduction that the hold prevented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tcp) enum Spared {
     Timeout,
@@ -74,7 +74,7 @@ impl Door {
         now < self.disabled_until
     }
 
-    /// How the sender stands at `now`: as plain TCP unless a response is disabled.
+    /// Returns the recovery policy at `now`: plain TCP outside of T1.
     pub(in crate::tcp) fn stance(&self, now: Instant) -> Stance {
         if !self.is_disabling(now) {
             return Stance::PLAIN;

@@ -8,20 +8,20 @@ use hopline_core::Duration;
 /// Parameters of [`Feedback::Elfn`](super::Feedback::Elfn).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElfnConfig {
-    /// When it probes. Default every 2 s (the authors found 2 s good).
+    /// Times of the probes. Default every 2 s (the authors found 2 s good).
     pub probing: Probing,
-    /// How it learns of the return. Default by probes alone.
+    /// Detection of the return of the route. Default by probes alone.
     pub returns: Return,
-    /// The congestion window afterwards; initial: at most the initial one. Default restored.
+    /// Congestion window afterwards. Default restored.
     pub cwnd: WindowAfter,
-    /// The RTO afterwards, and the estimate behind it. Default restored.
+    /// RTO and round-trip estimate afterwards. Default restored.
     pub rto: RtoAfter,
-    /// What becomes of what was in flight. Default awaited: the sender "continues as normal".
+    /// Treatment of the data in flight at the failure. Default awaited: the sender "continues as normal".
     pub in_flight: InFlight,
 }
 
 impl ElfnConfig {
-    /// As the authors found best.
+    /// Parameters that the authors found best.
     pub const PAPER: Self = Self {
         probing: Probing::Every(Duration::from_secs(2)),
         returns: Return::ByProbe,

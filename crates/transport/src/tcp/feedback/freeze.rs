@@ -1,8 +1,8 @@
-//! Freezing the sender while there is no route, and what happens when there is one again.
+//! Freezing of the sender while there is no route, and its resumption afterwards.
 //!
-//! Frozen, the sender sends nothing but probes, its retransmission timer is off, and its windows and its RTO stay as they
-//! are. Acknowledgments that still arrive count as always; duplicates do not. There is always a timer: whoever would only wait
-//! to be told might wait for ever, because a routing agent looks for a route when there is something to send.
+//! A frozen sender sends only probes, its retransmission timer is off, and its windows and its RTO are constant. Arriving
+//! acknowledgments are processed as usual, except for duplicates. A timer always runs: a sender that only waited for a
+//! notification might wait for ever, because a routing agent looks for a route only for packets to send.
 
 use super::{FeedbackState, InFlight, Probing, Return, RtoAfter, WindowAfter};
 use crate::connection::CloseReason;
@@ -11,29 +11,29 @@ use crate::tcp::rto::Rto;
 use crate::tcp::timer::Timer;
 use hopline_core::{Duration, Instant, Payload};
 
-/// How a scheme freezes the sender.
+/// Parameters of freezing in one scheme.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Plan {
-    /// What it calls that.
+    /// State of the frozen sender, by the name of the scheme.
     pub(super) state: FeedbackState,
-    /// What is done meanwhile.
+    /// Behaviour of the frozen sender.
     pub(super) wait: Wait,
-    /// How it learns of the return.
+    /// Detection of the return of the route.
     pub(super) returns: Return,
-    /// How sending goes on.
+    /// State of the sender after the freeze.
     pub(super) resume: Resume,
 }
 
-/// What is done while there is no route.
+/// Behaviour of a frozen sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wait {
-    /// Nothing. After so long, all goes on as if nothing had happened.
+    /// Waits at most for this time, then continues as if there had been no failure.
     AtMost(Duration),
-    /// The first unacknowledged segment is sent again and again.
+    /// Sends the first unacknowledged segment again and again.
     Probing(Probing),
 }
 
-/// How sending goes on.
+/// State of the sender after a freeze.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Resume {
     pub(super) cwnd: WindowAfter,
@@ -42,17 +42,17 @@ pub(super) struct Resume {
     pub(super) timers: Timers,
 }
 
-/// How long is waited for the acknowledgment of what was in flight.
+/// Timeout for the data that were in flight at the failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timers {
     /// One RTO.
     Usual,
-    /// Two: it may have to wait on its way.
+    /// Two RTOs, since the data may have waited on the path.
     Doubled,
 }
 
 impl Resume {
-    /// As if there had been no failure.
+    /// State as if there had been no failure.
     pub(super) const UNCHANGED: Self = Self {
         cwnd: WindowAfter::Restored,
         rto: RtoAfter::Restored,
@@ -61,19 +61,19 @@ impl Resume {
     };
 }
 
-/// What an endpoint knows of its route.
+/// State of the route, as known from notifications.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct Route {
     pub(in crate::tcp) state: FeedbackState,
-    /// When this state began, unless it is the active one.
+    /// Start of this state, unless it is the active one.
     pub(super) since: Instant,
-    /// Probes that left since the sender was frozen.
+    /// Number of probes sent since the sender was frozen.
     probes: u32,
-    /// A probe is owed.
+    /// `true` if a probe has to be sent.
     probe_pending: bool,
-    /// What is below this position was in flight when the state began, or when the sender was last frozen.
+    /// Position below which data were in flight at the start of the state, or at the last freeze.
     pub(super) in_flight_below: u64,
-    /// How long is waited for its acknowledgment.
+    /// Timeout for these data.
     timers: Timers,
 }
 
@@ -87,26 +87,26 @@ impl Route {
         timers: Timers::Usual,
     };
 
-    /// Whether what follows `una` may have been lost with the route.
+    /// Returns whether data after `una` may have been lost with the route.
     pub(super) const fn may_have_lost(&self, una: u64) -> bool {
         una < self.in_flight_below
     }
 
-    /// Whether the sender is frozen.
+    /// Returns whether the sender is frozen.
     pub(in crate::tcp) const fn is_frozen(&self) -> bool {
         self.state.is_frozen()
     }
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// How long the sender has been frozen, all in all.
+    /// Returns the total time for which the sender was frozen.
     #[must_use]
     pub fn time_frozen(&self, now: Instant) -> Duration {
         let this_time = if self.route.is_frozen() { now.since(self.route.since) } else { Duration::ZERO };
         self.stats.feedback.frozen + this_time
     }
 
-    /// The network layer has no route. While nothing is in flight, nothing is waited for.
+    /// Freezes the sender after a route failure notification, if data are in flight.
     pub(in crate::tcp) fn on_route_lost(&mut self, now: Instant) {
         let Some(plan) = self.config.feedback.plan() else { return };
         if !self.route.is_frozen() && self.state.may_transmit() && self.flight_size() > 0 {
@@ -114,7 +114,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The network layer has a route again.
+    /// Resumes sending after a notification that there is a route again.
     pub(in crate::tcp) fn on_route_found(&mut self, now: Instant) {
         if let Some(plan) = self.frozen_by()
             && plan.returns == Return::Told
@@ -123,7 +123,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The timer of a frozen sender ended.
+    /// Processes an expiry of the timer of a frozen sender.
     pub(in crate::tcp) fn on_route_timer(&mut self, now: Instant) {
         match self.frozen_by().map(|plan| plan.wait) {
             None => {}
@@ -140,7 +140,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// New data was acknowledged: once a probe left, that answers it. Without anything in flight there is nothing to wait for.
+    /// Resumes sending on an acknowledgment of new data: it answers a probe, if one was sent, or leaves nothing in
+    /// flight.
     pub(in crate::tcp) fn on_answer_while_frozen(&mut self, now: Instant) {
         if let Some(plan) = self.frozen_by()
             && (self.route.probes > 0 || self.flight_size() == 0)
@@ -149,7 +150,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Takes what is owed of probes: whether one leaves now.
+    /// Returns whether a probe has to be sent now, and counts it.
     pub(in crate::tcp) fn takes_route_probe(&mut self) -> bool {
         let due = core::mem::take(&mut self.route.probe_pending);
         if due {
@@ -159,14 +160,14 @@ impl<P: Payload> Endpoint<P> {
         due
     }
 
-    /// The connection ends, or the freeze without going on.
+    /// Ends the freeze, at the end of the connection or before sending resumes.
     pub(in crate::tcp) fn end_freeze(&mut self, now: Instant) {
         self.stats.feedback.frozen = self.time_frozen(now);
         self.route.state = FeedbackState::Active;
         self.timers.stop(Timer::Route);
     }
 
-    /// Starts the retransmission timer. A frozen sender has none.
+    /// Starts the retransmission timer, unless the sender is frozen.
     pub(in crate::tcp) fn arm_retransmit(&mut self, now: Instant) {
         if self.route.is_frozen() {
             return;
@@ -178,8 +179,8 @@ impl<P: Payload> Endpoint<P> {
         self.timers.set(Timer::Retransmit, now + self.rto.timeout().saturating_mul(factor));
     }
 
-    /// Whether the peer has been silent since `self.route.since` for as long as it takes plain TCP to give up: in these states time-outs are none,
-    /// or come so soon after one another that their number says little.
+    /// Returns whether the peer has been silent since `self.route.since` for as long as plain TCP waits before it gives
+    /// up. Counting time-outs would not do: in these states there are none, or they come in quick succession.
     pub(in crate::tcp) fn is_out_of_patience(&self, now: Instant) -> bool {
         let patience = self.config.data_retries.map(|n| self.rto.patience(n));
         patience.is_some_and(|patience| now.since(self.route.since) >= patience)

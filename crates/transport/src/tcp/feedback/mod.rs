@@ -1,10 +1,10 @@
-//! What TCP makes of being told about routes: the schemes that TCP-DOOR was proposed against.
+//! Reactions of TCP to route notifications: the schemes that TCP-DOOR was compared with.
 //!
-//! On an ad hoc network a sender takes the silence of a lost route for congestion, slows down, and waits ever longer before
-//! it tries again. Each scheme has its own way to tell the two apart, and all take the same inputs:
-//! [`Signal::RouteLost`](crate::Signal::RouteLost), [`Signal::RouteFound`](crate::Signal::RouteFound), acknowledgments,
-//! timers and congestion marks. Most of them freeze the sender: what that is stands in `freeze`, and what differs is a
-//! [`Plan`]. The messages themselves are the network layer's.
+//! On an ad hoc network a sender without such a scheme treats the silence of a lost route as congestion. It slows down,
+//! and waits longer and longer before it tries again. Each scheme tells the two apart in its own way. All have the same
+//! inputs: [`Signal::RouteLost`](crate::Signal::RouteLost), [`Signal::RouteFound`](crate::Signal::RouteFound),
+//! acknowledgments, timers and congestion marks. Most of them freeze the sender. `freeze` describes the frozen state; the
+//! differences are in a [`Plan`]. The network layer defines the messages.
 //!
 //! | file | scheme |
 //! |---|---|
@@ -37,47 +37,47 @@ pub(super) use freeze::Route;
 use freeze::{Plan, Wait};
 use hopline_core::{Duration, Payload};
 
-/// How the sender tells a lost route from congestion.
+/// Scheme that tells a lost route from congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feedback {
-    /// Not at all: every silence is congestion (RFC 6298).
+    /// None: every silence is congestion (RFC 6298).
     None,
-    /// By time-outs in a row (Dyer, Boppana 2001).
+    /// Consecutive time-outs (Dyer, Boppana 2001).
     FixedRto(FixedRtoConfig),
-    /// By notifications of the failure and of the return (Chandran and others 1998, 2001).
+    /// Notifications of the failure and of the return (Chandran and others 1998, 2001).
     TcpF(TcpFConfig),
-    /// By a notification of the failure; probes find out about the return (Holland, Vaidya 1999).
+    /// Notification of the failure, and probes to detect the return (Holland, Vaidya 1999).
     Elfn(ElfnConfig),
-    /// By ICMP and congestion marks (Liu, Singh 2001). It takes [`Config::with_ecn`](super::Config::with_ecn): without marks
-    /// every loss passes for a bit error.
+    /// ICMP and congestion marks (Liu, Singh 2001). Needs [`Config::with_ecn`](super::Config::with_ecn): without marks
+    /// every loss counts as a bit error.
     Atcp(AtcpConfig),
-    /// By notifications of the failure and of the return, with probes in case they are lost (Kim, Toh, Choi 2001).
+    /// Notifications of the failure and of the return, with probes in case they are lost (Kim, Toh, Choi 2001).
     Bus(BusConfig),
 }
 
-/// Where a scheme stands, by the names of the papers.
+/// State of a scheme, by the names of the papers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FeedbackState {
-    /// Nothing is known to be wrong (TCP-F: "active"; ATCP: "normal").
+    /// No failure is known (TCP-F: "active"; ATCP: "normal").
     Active,
-    /// TCP-F: frozen until told of the return, or until the route failure timer ends.
+    /// TCP-F: frozen until a notification of the return, or until the route failure timer expires.
     Snooze,
-    /// ELFN: frozen, and probing.
+    /// ELFN: frozen, with probes.
     StandBy,
-    /// ATCP ("disconnected"; TCP is in persist mode): frozen, and probing.
+    /// ATCP: frozen, with probes ("disconnected"; TCP is in persist mode).
     Persist,
     /// ATCP: a loss without a mark is being repaired.
     Loss,
-    /// ATCP: a mark arrived, and TCP does as TCP always does, until what was in flight is acknowledged.
+    /// ATCP: a mark arrived, and TCP reacts as usual until the data in flight are acknowledged.
     Congested,
-    /// TCP-BuS: frozen until told of the return, and probing.
+    /// TCP-BuS: frozen until a notification of the return, with probes.
     Frozen,
-    /// Fixed RTO: the route is taken for lost, and the timeout no longer doubles.
+    /// Fixed RTO: the route counts as lost, and the timeout no longer doubles.
     RtoFixed,
 }
 
 impl FeedbackState {
-    /// Whether nothing but probes is sent, and the retransmission timer is off.
+    /// Returns whether only probes are sent and the retransmission timer is off.
     #[must_use]
     pub const fn is_frozen(self) -> bool {
         match self {
@@ -87,58 +87,57 @@ impl FeedbackState {
     }
 }
 
-/// When a frozen sender probes. The probe is the first unacknowledged segment.
+/// Times of the probes of a frozen sender. The probe is the first unacknowledged segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probing {
-    /// So often. Above zero.
+    /// Fixed interval, above zero.
     Every(Duration),
-    /// After one RTO, then after twice as long each time up to the largest RTO, as a closed window is probed
-    /// (RFC 9293 §3.8.6.1).
+    /// One RTO at first, doubled each time up to the largest RTO, as a closed window is probed (RFC 9293 §3.8.6.1).
     PersistTimer,
 }
 
-/// How a frozen sender learns that there is a route again.
+/// Detection of the return of the route by a frozen sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Return {
-    /// By the answer to a probe alone.
+    /// Answer to a probe alone.
     ByProbe,
-    /// By being told, too.
+    /// Notification, or answer to a probe.
     Told,
 }
 
-/// The congestion window once there is a route again. `ssthresh` stays.
+/// Congestion window after the return of the route. `ssthresh` stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowAfter {
-    /// As it was when the route was lost.
+    /// Value at the failure.
     Restored,
-    /// The initial window, if it was larger: the path may be another one.
+    /// Initial window, if the value at the failure is larger, since the path may be another one.
     Initial,
     /// One segment.
     OneSegment,
 }
 
-/// The RTO once there is a route again.
+/// RTO after the return of the route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoAfter {
-    /// As it was when the route was lost.
+    /// Value at the failure.
     Restored,
-    /// As at the start of a connection, with the estimate behind it forgotten.
+    /// Initial value, without a round-trip estimate.
     Initial,
 }
 
-/// What becomes of what was in flight, once there is a route again.
+/// Treatment of the data in flight at the failure, after the return of the route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InFlight {
-    /// It is taken for lost: what the peer has not reported is resent, as far as the window allows.
+    /// The data count as lost: data that the peer has not reported are resent within the window.
     Resent,
-    /// The first unacknowledged segment is resent, so that the peer tells what it has.
+    /// The first unacknowledged segment is resent, so that the peer reports the data that it has.
     Inquired,
-    /// It may still arrive: loss recovery finds out.
+    /// The data may still arrive: loss recovery decides.
     Awaited,
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// How far the scheme of [`Config::feedback`](super::Config::feedback) takes the route for lost.
+    /// Returns the state of the scheme of [`Config::feedback`](super::Config::feedback).
     #[must_use]
     pub fn feedback_state(&self) -> FeedbackState {
         let repairing = self.control.phase() != Phase::Open && self.stance_for_route().hold != Hold::Free;
@@ -148,7 +147,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// How the sender stands for what it knows of its route.
+    /// Returns the recovery policy for the state of the route.
     pub(super) fn stance_for_route(&self) -> Stance {
         let hold = match self.config.feedback {
             Feedback::Atcp(_) => self.hold_of_atcp(),
@@ -168,7 +167,7 @@ impl<P: Payload> Endpoint<P> {
 }
 
 impl Feedback {
-    /// Whether it does nothing for who is not told of routes.
+    /// Returns whether the scheme has no effect without route notifications.
     #[must_use]
     pub const fn needs_notification(self) -> bool {
         match self {
@@ -177,7 +176,7 @@ impl Feedback {
         }
     }
 
-    /// How it freezes the sender, if it does.
+    /// Returns the plan for freezing the sender; `None` if the scheme does not freeze it.
     const fn plan(self) -> Option<Plan> {
         match self {
             Self::None | Self::FixedRto(_) => None,
@@ -191,7 +190,7 @@ impl Feedback {
     /// Checks every parameter against its range.
     ///
     /// # Errors
-    /// The first that is out of range.
+    /// The first parameter that is out of range.
     pub(super) fn validate(self, detection: LossDetection) -> Result<(), ConfigError> {
         if detection != LossDetection::DupAcks && self.plan().is_some() {
             let must = "none or fixed RTO where losses are told by time: the others know duplicates alone";

@@ -1,6 +1,6 @@
-//! TCP-F (Chandran, Raghunathan, Venkatesan, Prakash 1998, 2001): the relay that loses its next hop sends a route failure
-//! notification (RFN), and the sender snoozes; a relay that finds a way sends a route re-establishment notification (RRN), and
-//! it goes on where it was.
+//! TCP-F (Chandran, Raghunathan, Venkatesan, Prakash 1998, 2001). The relay that loses its next hop sends a route failure
+//! notification (RFN), and the sender snoozes. A relay that finds a route sends a route re-establishment notification
+//! (RRN), and the sender resumes.
 
 use super::freeze::{Plan, Resume, Timers, Wait};
 use super::{FeedbackState, InFlight, Return, RtoAfter, WindowAfter};
@@ -9,14 +9,14 @@ use hopline_core::Duration;
 /// Parameters of [`Feedback::TcpF`](super::Feedback::TcpF).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpFConfig {
-    /// The route failure timer: how long the sender snoozes if nobody tells it of the return. Afterwards the retransmission
-    /// timer runs again, and what it finds is congestion. Above zero, default 10 s (ours; the paper: the longest time that
-    /// finding a route takes).
+    /// Route failure timer: longest snooze without a notification of the return. Afterwards the retransmission timer runs
+    /// again, and losses are congestion. Above zero, default 10 s (ours; the paper: the longest time that finding a route
+    /// takes).
     pub failure_timer: Duration,
 }
 
 impl TcpFConfig {
-    /// As described.
+    /// Parameters of the paper.
     pub const PAPER: Self = Self { failure_timer: Duration::from_secs(10) };
 
     pub(super) const fn plan(self) -> Plan {

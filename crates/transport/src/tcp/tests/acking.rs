@@ -1,4 +1,4 @@
-//! When and what to acknowledge: RFC 1122 §4.2.3.2, RFC 5681 §4.2, RFC 2018 §4, and reassembly.
+//! Acknowledgments and their times: RFC 1122 §4.2.3.2, RFC 5681 §4.2, RFC 2018 §4, and reassembly.
 
 use super::script::{Script, mss_1000_sack, plain, seg};
 use crate::tcp::{AckPolicy, Config, DropReason, Event, Offer};

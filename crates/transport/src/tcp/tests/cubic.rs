@@ -251,8 +251,8 @@ impl Path {
 
 #[test]
 fn the_mean_window_is_that_of_the_response_function() {
-    // §5.1, figure 6: 1.054 · RTT^0.75 / p^0.75 where the cubic function rules; in the Reno-friendly region Reno's
-    // √(1.5/p). Both without fast convergence, which makes room that nobody takes here.
+    // §5.1, figure 6: 1.054 · RTT^0.75 / p^0.75 in the cubic region, Reno's √(1.5/p) in the Reno-friendly region. Both
+    // without fast convergence, since no competing flow uses the room that it leaves.
     let law =
         WindowLaw::Cubic(CubicConfig { fast_convergence: FastConvergence::Off, ..CubicConfig::RFC9438 });
     let modern = Config { receive_buffer: 1 << 30, idle_restart: IdleRestart::Never, ..Config::modern() };

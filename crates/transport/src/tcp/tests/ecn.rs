@@ -60,7 +60,7 @@ fn a_peer_that_mirrors_the_bits_or_drops_them_has_not_agreed() {
 
 #[test]
 fn a_lost_syn_goes_again_without_asking_and_then_only_the_echo_remains() {
-    // §6.1.1.1, and §6.1.1: who sent a SYN without the bits must not send capable data, but answers to marks.
+    // §6.1.1.1, and §6.1.1: after a SYN without the bits, the sender must not send capable data, but echoes marks.
     let mut s = Script::new(plain().with_ecn());
     s.endpoint.connect(s.now).unwrap();
     assert_eq!(s.runs_to(1100), "0: SEW 0; 1000: S 0");

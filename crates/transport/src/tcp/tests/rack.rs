@@ -120,8 +120,8 @@ fn two_reports_of_one_round_widen_the_window_once() {
     assert!(said.starts_with("270: . 2001:3001 ack 1"), "{said}");
 }
 
-/// When a segment sent at 1 s is lost, if another sent then took 100 ms, the smoothed round trip is 120 ms, so many rounds had
-/// a D-SACK and so many recoveries had none.
+/// Returns the milliseconds after its sending at which a segment is lost. Another segment sent then took 100 ms, and the
+/// smoothed round-trip time is 120 ms. `rounds` rounds had a D-SACK, and then `recoveries` recoveries had none.
 fn lost_after(rounds: u64, recoveries: usize) -> u64 {
     let ms = Instant::from_millis;
     let mut rack = Rack::new(RackConfig::RFC8985, 1);

@@ -1,4 +1,4 @@
-//! What leaves when: segments, buffers, Nagle, the clamp, many small writes.
+//! Choice of segments and their times: buffers, Nagle, the clamp, many small writes.
 
 use super::script::{Script, mss_1000, plain, seg};
 use crate::tcp::{Config, Event, Nagle, SendError, State};

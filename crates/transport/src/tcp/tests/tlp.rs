@@ -8,7 +8,7 @@ fn rack() -> Config {
     plain().with_rack()
 }
 
-/// So many bytes sent at 100 ms; the round trip is 100 ms, the retransmission timer expires at 400.
+/// Sends `bytes` bytes at 100 ms. The round trip is 100 ms, and the retransmission timer expires at 400 ms.
 fn sending(config: Config, bytes: u64) -> Script {
     let mut s = Script::connected_with(config, mss_1000_sack());
     s.endpoint.send(s.now, Length(bytes)).unwrap();

@@ -1,4 +1,5 @@
-//! What losses bound (v3): bandwidth and data in flight for a while, and data in flight for long (draft-ietf-ccwg-bbr §5.5.10).
+//! Bounds that losses set (BBRv3): short-term bounds of bandwidth and bytes in flight, and a long-term bound of bytes in
+//! flight (draft-ietf-ccwg-bbr §5.5.10).
 
 use super::v3::{Limits, State, UndoTo, V3};
 use super::{Orders, Seen};
@@ -6,10 +7,10 @@ use crate::tcp::congestion::Phase;
 use crate::tcp::delivery_rate::{Limit, Loss, RateSample};
 use hopline_core::Instant;
 
-/// Lost stretches of a round from which on STARTUP is over: BBRStartupFullLossCnt.
+/// Number of discontiguous lost ranges in a round that ends STARTUP: BBRStartupFullLossCnt.
 const STARTUP_LOSSES: u32 = 6;
 
-/// Bounds; `None`: there is none ("Infinity").
+/// Bounds of the model; `None`: no bound ("Infinity").
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Bounds {
     /// Bytes per second: BBR.bw_shortterm.
@@ -21,12 +22,12 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// What is bounded for a while no longer is: "ResetShortTermModel".
+    /// Removes the short-term bounds: "ResetShortTermModel".
     pub(super) fn reset_short(&mut self) {
         (self.short_rate, self.short_volume) = (None, None);
     }
 
-    /// None lower than those of `other`.
+    /// Returns bounds that are not lower than those of `other`.
     fn at_least(self, other: Self) -> Self {
         fn larger<T: PartialOrd>(a: Option<T>, b: Option<T>) -> Option<T> {
             a.zip(b).map(|(a, b)| if a > b { a } else { b })
@@ -39,19 +40,21 @@ impl Bounds {
     }
 }
 
-/// What this round trip delivered and lost.
+/// Delivery and losses of the current round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Recent {
-    /// Most bytes per second, and most bytes while one segment was under way: BBR.bw_latest, BBR.inflight_latest.
+    /// Largest delivery rate, bytes per second, and most bytes delivered while one segment was in flight: BBR.bw_latest,
+    /// BBR.inflight_latest.
     rate: f64,
     volume: u64,
-    /// Something was lost: BBR.is_loss_in_round.
+    /// Losses in this round: BBR.is_loss_in_round.
     lossy: Lossy,
-    /// The round is over when something is acknowledged that was sent with so many bytes delivered: BBR.loss_round_delivered.
+    /// Delivered bytes that end the round: an ACK ends it for a segment sent after so many were delivered:
+    /// BBR.loss_round_delivered.
     until: u64,
-    /// This acknowledgment ends it: BBR.loss_round_start.
+    /// `true` if this acknowledgment ends the round: BBR.loss_round_start.
     pub(super) ends: bool,
-    /// Lost stretches without a gap, and where the last one ends.
+    /// Number of discontiguous lost ranges, and the end of the last one.
     stretches: u32,
     lost_to: u64,
 }
@@ -89,7 +92,7 @@ impl Recent {
     }
 }
 
-/// What is restored if nothing was lost after all: "SaveStateUponLoss".
+/// State to restore if a loss turns out to be spurious: "SaveStateUponLoss".
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     pub(super) to: Option<UndoTo>,
@@ -102,7 +105,8 @@ impl Limits {
         lost as f64 > in_flight as f64 * self.loss_threshold
     }
 
-    /// How much was in flight when losses exceeded the threshold, somewhere in this segment: "InflightAtLoss".
+    /// Returns the bytes in flight at the point within this segment where losses exceeded the threshold:
+    /// "InflightAtLoss".
     fn volume_at(&self, loss: &Loss) -> u64 {
         let size = loss.segment.end - loss.segment.start;
         let before = loss.stamp.in_flight.saturating_sub(size) as f64;
@@ -153,7 +157,7 @@ impl V3 {
         }
     }
 
-    /// Whether losses are within what is tolerated: the other half of "IsInflightTooHigh".
+    /// Returns whether losses are below the threshold: the loss part of "IsInflightTooHigh", negated.
     pub(super) fn losses_are_tolerable(&self, sample: &RateSample) -> bool {
         !self.limits.exceeded(sample.lost, sample.in_flight)
     }
@@ -212,7 +216,7 @@ mod tests {
 
     const LIMITS: Limits = Limits { loss_threshold: 0.02, beta: 0.7, headroom: 0.15 };
 
-    /// A segment of 1000 bytes with 100,000 in flight before it, of which so many were lost before it was.
+    /// A lost segment of 1000 bytes with 100,000 in flight before it, of which `lost_before` were lost before it.
     fn loss(lost_before: u64) -> Loss {
         let stamp = Stamp { in_flight: 101_000, lost: 5000, ..Stamp::default() };
         Loss { segment: 1..1001, stamp, lost: 5000 + lost_before + 1000 }

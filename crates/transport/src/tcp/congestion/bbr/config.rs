@@ -6,48 +6,49 @@ use hopline_core::Duration;
 /// Parameters of [`WindowLaw::Bbr`](super::super::WindowLaw::Bbr). Start from [`Self::V1`] or [`Self::V3`] and change fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BbrConfig {
-    /// Which BBR.
+    /// Version of BBR.
     pub version: BbrVersion,
-    /// How much may be in flight once the path is known, in products of its bandwidth and its least round trip. Range 1–10,
+    /// Largest volume in flight once the path is known, as a multiple of its bandwidth-delay product. Range 1–10,
     /// default 2.
     pub cwnd_gain: f64,
-    /// By how much less than the bandwidth segments leave, so that queues drain; a share. Range 0 to below 1, default 0.01.
+    /// Share by which the pacing rate is below the bandwidth, so that queues drain. Range 0 to below 1, default 0.01.
     pub pacing_margin: f64,
-    /// How long no round trip has to be as short as the least one before it is looked for with a small window. In v1 that is also how
-    /// long the least one counts; in v3 it counts for twice as long. Above 0, at most an hour; default 10 s (v1), 5 s (v3).
+    /// Time without a round trip as short as the minimum after which ProbeRTT begins. In v1 it is also the window of the
+    /// minimum filter; in v3 that window is twice as long. Above 0, at most an hour; default 10 s (v1), 5 s (v3).
     pub probe_rtt_interval: Duration,
-    /// How long the window is small then, a round trip at least. At most a minute, default 200 ms.
+    /// Duration of ProbeRTT, at least a round trip. At most a minute, default 200 ms.
     pub probe_rtt_duration: Duration,
 }
 
-/// Which BBR, and what is only its own.
+/// Version of BBR, with the parameters that only that version has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BbrVersion {
     /// As Linux has it (`net/ipv4/tcp_bbr.c` of 6.x).
     V1 {
-        /// Whether a rate at which data arrive evenly and a fifth is lost is taken for that of a policer. Default it is.
+        /// Policer detection: treats a steady delivery rate with a fifth of the data lost as the rate of a policer.
+        /// Default on.
         policer: PolicerDetection,
     },
     /// As draft-ietf-ccwg-bbr has it.
     V3 {
-        /// Share of a flight whose loss tells that less should be in flight: BBR.LossThresh. Range 0 to below 1,
+        /// Share of a flight that must be lost for the bytes in flight to be lowered: BBR.LossThresh. Range 0 to below 1,
         /// default 0.02.
         loss_threshold: f64,
-        /// What one round with losses leaves of the short-term bounds at least: BBR.Beta. Above 0 and at most 1,
+        /// Least factor by which one round with losses multiplies the short-term bounds: BBR.Beta. Above 0 and at most 1,
         /// default 0.7.
         beta: f64,
-        /// Share of what may be in flight that is left to others between probes: BBR.Headroom. Range 0 to below 1,
+        /// Share of the long-term bound that is left to competing flows between probes: BBR.Headroom. Range 0 to below 1,
         /// default 0.15.
         headroom: f64,
     },
 }
 
-/// Whether policers are looked for (v1).
+/// Detection of policers (v1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PolicerDetection {
-    /// Their rate is what data are sent at for 48 round trips.
+    /// Enabled: the sender uses the rate of a detected policer for 48 round trips.
     On,
-    /// Losses are not looked at.
+    /// Disabled: losses have no influence on the bandwidth.
     Off,
 }
 

@@ -1,8 +1,8 @@
-//! BBR: sending at the bandwidth that the path has been seen to have, with little more in flight than it holds.
+//! BBR: sends at the estimated bandwidth of the path, with little more than the bandwidth-delay product in flight.
 //!
-//! Version 1 is `v1` with `policer`, version 3 `v3` with `bounds` and `probing`; what they share is in `parts` and `filter`. Both are told
-//! of each acknowledgment when RACK has looked for losses, and say how large the window is, and at which rate segments leave. The
-//! window is in bytes; where rules speak of packets, they are segments of the negotiated size.
+//! Version 1 is `v1` with `policer`, version 3 is `v3` with `bounds` and `probing`. Their common parts are in `parts` and
+//! `filter`. Both receive each acknowledgment after RACK has looked for losses, and set the window and the pacing rate.
+//! The window is in bytes; where the rules speak of packets, they are segments of the negotiated size.
 //!
 //! Facts of `net/ipv4/tcp_bbr.c` (6.x) and of draft-ietf-ccwg-bbr, named where they are used.
 
@@ -24,7 +24,7 @@ use hopline_core::{Duration, Instant, Stream};
 use v1::V1;
 use v3::V3;
 
-/// BBR at work.
+/// State of BBR, of either version.
 #[derive(Clone, Debug)]
 pub(crate) struct Bbr {
     machine: Version,
@@ -32,53 +32,53 @@ pub(crate) struct Bbr {
     filled: Filled,
 }
 
-/// What BBR thinks of the path, and what it does.
+/// Model of the path and state of BBR.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BbrModel {
-    /// What it does.
+    /// State of the state machine.
     pub state: BbrState,
-    /// Bandwidth that it goes by, data bytes per second; 0 before the first sample.
+    /// Estimated bandwidth, data bytes per second; 0 before the first sample.
     pub bandwidth: f64,
-    /// The least round trip of late; `None` before the first.
+    /// Minimum round-trip time of the filter window; `None` before the first sample.
     pub min_rtt: Option<Duration>,
-    /// Data bytes per second at which segments leave.
+    /// Pacing rate, data bytes per second.
     pub pacing_rate: f64,
-    /// v1: whether the bandwidth is a policer's.
+    /// v1: source of the bandwidth, a policer or not.
     pub policer: Policed,
-    /// v3: most bytes in flight that losses allow for long; `None`: they have not bounded it.
+    /// v3: long-term bound of the bytes in flight; `None`: losses have not set it.
     pub inflight_longterm: Option<u64>,
 }
 
-/// What BBR does.
+/// State of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BbrState {
-    /// The rate grows until that brings no more.
+    /// The rate grows until delivery does not grow with it.
     Startup,
-    /// What that queued drains.
+    /// The queue that Startup built drains.
     Drain,
-    /// v1: the bandwidth is probed in turns.
+    /// v1: the bandwidth is probed in a cycle of phases.
     ProbeBw {
-        /// The turn: 0 sends more, 1 less, 2 to 7 as much as arrives.
+        /// Phase of the cycle: 0 sends faster than the bandwidth, 1 slower, 2 to 7 at the bandwidth.
         turn: u8,
     },
-    /// v3: less than arrives is sent.
+    /// v3: sends below the bandwidth.
     ProbeBwDown,
-    /// v3: as much as arrives is sent.
+    /// v3: sends at the bandwidth.
     ProbeBwCruise,
-    /// v3: the same, without the bounds that hold for a while.
+    /// v3: sends at the bandwidth, without the short-term bounds.
     ProbeBwRefill,
-    /// v3: more is sent.
+    /// v3: sends above the bandwidth.
     ProbeBwUp,
-    /// The window is small, so that the least round trip shows.
+    /// The window is small, to measure the minimum round-trip time.
     ProbeRtt,
 }
 
-/// Whether somebody is thought to drop what is beyond a rate.
+/// Presence of a policer, as estimated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policed {
-    /// Nobody.
+    /// No policer detected.
     No,
-    /// Somebody.
+    /// A policer limits the rate.
     Yes,
 }
 
@@ -88,18 +88,18 @@ enum Version {
     V3(Box<V3>),
 }
 
-/// What BBR has its endpoint do.
+/// Outputs of BBR to its endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Orders {
-    /// Bytes that may be in flight.
+    /// Congestion window, bytes.
     pub(crate) cwnd: u64,
-    /// Data bytes per second.
+    /// Pacing rate, data bytes per second.
     pub(crate) rate: f64,
-    /// Bytes that leave together.
+    /// Size of a burst, bytes.
     pub(crate) train: u64,
 }
 
-/// A connection as it opens.
+/// Parameters of a connection at its opening.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opening {
     pub(crate) now: Instant,
@@ -107,57 +107,57 @@ pub(crate) struct Opening {
     pub(crate) mss: u64,
     /// The initial window, bytes.
     pub(crate) window: u64,
-    /// The round trip of the handshake, if it is known.
+    /// Round-trip time of the handshake, if known.
     pub(crate) round_trip: Option<Duration>,
 }
 
-/// An acknowledgment, as BBR sees it.
+/// Input of BBR for an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     pub(crate) now: Instant,
     pub(crate) sample: Option<RateSample>,
     /// Bytes that it reports for the first time.
     pub(crate) acked: u64,
-    /// Bytes that were taken for lost with it.
+    /// Bytes that were declared lost on this acknowledgment.
     pub(crate) lost: u64,
-    /// The same, so far.
+    /// Totals of delivered and lost bytes of the connection.
     pub(crate) delivered: u64,
     pub(crate) lost_so_far: u64,
-    /// When `delivered` last grew.
+    /// Time of the last increase of `delivered`.
     pub(crate) delivered_at: Instant,
-    /// Bytes in flight, before and after it.
+    /// Bytes in flight before and after the acknowledgment.
     pub(crate) in_flight_before: u64,
     pub(crate) in_flight: u64,
     pub(crate) phase: Phase,
-    /// The smoothed round trip.
+    /// Smoothed round-trip time.
     pub(crate) smoothed: Option<Duration>,
-    /// When the next train may leave; in the past if it need not wait.
+    /// Release time of the next burst; in the past if it need not wait.
     pub(crate) due: Instant,
-    /// Whether the window was full at any time since the last acknowledgment.
+    /// `Yes` if the window was full at any time since the last acknowledgment.
     pub(crate) filled: Filled,
 }
 
-/// Whether the window was full.
+/// Window utilisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Filled {
-    /// It was not.
+    /// The window was not full.
     #[default]
     No,
-    /// It was.
+    /// The window was full.
     Yes,
 }
 
-/// What samples are to be taken for from here on.
+/// Classification of the following delivery rate samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Samples {
-    /// What they are.
+    /// Normal samples.
     AsTheyAre,
-    /// The sender's own limit: less was in flight than the path holds, on purpose.
+    /// Application-limited samples: the sender keeps less in flight than the path holds, on purpose.
     Limited,
 }
 
 impl Bbr {
-    /// State before the connection is open; what it draws, it draws from `random`.
+    /// Creates the state before the connection is open. Random numbers come from `random`.
     pub(crate) fn new(config: BbrConfig, random: Stream) -> Self {
         let machine = match config.version {
             BbrVersion::V1 { policer } => Version::V1(Box::new(V1::new(config, policer, random))),
@@ -169,7 +169,7 @@ impl Bbr {
         Self { machine, orders: Orders { cwnd: 0, rate: f64::INFINITY, train: 0 }, filled: Filled::No }
     }
 
-    /// The connection is open.
+    /// Starts on an open connection.
     pub(crate) fn open(&mut self, opening: &Opening) {
         self.orders.cwnd = opening.window;
         match &mut self.machine {
@@ -178,27 +178,27 @@ impl Bbr {
         }
     }
 
-    /// What is to be done.
+    /// Returns the current outputs.
     pub(crate) fn orders(&self) -> Orders {
         self.orders
     }
 
-    /// The window is smaller than was said: something else limits it.
+    /// Limits the window to `most` bytes, which a limit outside of BBR allows.
     pub(crate) fn limit_window(&mut self, most: u64) {
         self.orders.cwnd = self.orders.cwnd.min(most);
     }
 
-    /// The window is full now.
+    /// Records that the window is full now.
     pub(crate) fn note_filled(&mut self) {
         self.filled = Filled::Yes;
     }
 
-    /// Whether it was since this was asked last.
+    /// Returns whether the window was full since the last call.
     pub(crate) fn take_filled(&mut self) -> Filled {
         core::mem::take(&mut self.filled)
     }
 
-    /// What it thinks.
+    /// Returns the model of the path.
     pub(crate) fn model(&self) -> BbrModel {
         let pacing_rate = self.orders.rate;
         match &self.machine {
@@ -207,7 +207,7 @@ impl Bbr {
         }
     }
 
-    /// Segments that leave at once when the connection is new, whatever the rate: ten in Linux.
+    /// Returns the number of segments that a new connection sends unpaced: ten in Linux.
     pub(crate) fn free_segments(&self) -> u32 {
         match self.machine {
             Version::V1(_) => 10,
@@ -215,7 +215,7 @@ impl Bbr {
         }
     }
 
-    /// An acknowledgment was taken, and losses were looked for.
+    /// Processes an acknowledgment, after loss detection.
     pub(crate) fn on_ack(&mut self, seen: &Seen) -> Samples {
         match &mut self.machine {
             Version::V1(v1) => v1.on_ack(seen, &mut self.orders),
@@ -223,14 +223,14 @@ impl Bbr {
         }
     }
 
-    /// A segment was taken for lost, whatever brought that to light. By then so many bytes were delivered.
+    /// Processes the loss of a segment, however it was detected. `delivered`: bytes delivered by then.
     pub(crate) fn on_loss(&mut self, loss: &Loss, delivered: u64, now: Instant) {
         if let Version::V3(v3) = &mut self.machine {
             v3.on_loss(loss, delivered, now, &self.orders);
         }
     }
 
-    /// Fast recovery begins.
+    /// Saves the window at the start of fast recovery.
     pub(crate) fn on_recovery(&mut self) {
         match &mut self.machine {
             Version::V1(v1) => v1.save_window(self.orders.cwnd),
@@ -238,7 +238,8 @@ impl Bbr {
         }
     }
 
-    /// The retransmission timer expired, and what should have arrived is taken for lost. So much is still in flight.
+    /// Processes an expiry of the retransmission timer. All overdue data count as lost; `in_flight` bytes remain in
+    /// flight.
     pub(crate) fn on_timeout(&mut self, now: Instant, in_flight: u64, delivered: u64, lost_so_far: u64) {
         match &mut self.machine {
             Version::V1(v1) => v1.on_timeout(now, delivered, lost_so_far, self.orders.cwnd),
@@ -251,7 +252,7 @@ impl Bbr {
         self.orders.cwnd = in_flight + mss;
     }
 
-    /// What was taken for lost was not.
+    /// Processes the discovery that a loss was spurious.
     pub(crate) fn on_undo(&mut self, now: Instant, delivered: u64, lost_so_far: u64) {
         match &mut self.machine {
             Version::V1(v1) => v1.on_undo(now, delivered, lost_so_far),
@@ -259,14 +260,14 @@ impl Bbr {
         }
     }
 
-    /// A probe repaired the only loss of its flight.
+    /// Processes the repair of the only loss of a flight by a tail loss probe.
     pub(crate) fn on_tail_loss(&mut self, delivered: u64) {
         if let Version::V3(v3) = &mut self.machine {
             v3.note_loss(delivered, self.orders.cwnd);
         }
     }
 
-    /// Data leave though nothing was in flight, as many as `limit` let.
+    /// Processes a transmission after nothing was in flight. `limit`: limit of the sender at that time.
     pub(crate) fn on_resume(&mut self, now: Instant, limit: Limit, delivered: u64) {
         if limit == Limit::Application {
             match &mut self.machine {

@@ -1,51 +1,51 @@
-//! What both versions have in common: rounds, whether the pipe is full, the window from before, the search for the least round
-//! trip.
+//! Common parts of both versions: rounds, detection of a full pipe, the saved window, the states of ProbeRTT.
 
 use hopline_core::{Duration, Instant};
 
-/// Round trip that is assumed before one is known.
+/// Round-trip time assumed before the first sample.
 pub(super) const NOMINAL_ROUND_TRIP: Duration = Duration::from_millis(1);
 
-/// How far the search for the least round trip is.
+/// Progress of ProbeRTT, the search for the minimum round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Search {
-    /// More is in flight than the small window.
+    /// More than the small window is in flight.
     Draining,
-    /// It lasts until then and for a round.
+    /// The small window lasts until this time and for a round.
     Until(Instant),
     /// The round is over.
     RoundOver(Instant),
 }
 
-/// Whether data leave after silence, and nothing of them has arrived.
+/// Restart from idle: data are sent again after a pause, and none of them is acknowledged yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Restart {
     No,
     FromIdle,
 }
 
-/// What the first rate was made of.
+/// Origin of the first pacing rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PacedBy {
-    /// A round trip that was assumed.
+    /// An assumed round-trip time.
     NominalRoundTrip,
-    /// One that was measured.
+    /// A measured round-trip time.
     RoundTrip,
 }
 
-/// Rounds of packets: one ends when something is acknowledged that was sent after it began.
+/// Counter of packet-timed rounds. A round ends with the acknowledgment of a segment that was sent after it began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rounds {
-    /// Rounds so far.
+    /// Number of rounds so far.
     pub(super) count: u64,
-    /// Bytes delivered when this one began.
+    /// Bytes delivered at the start of this round.
     began: u64,
-    /// The acknowledgment at hand began one.
+    /// `true` if the current acknowledgment started a round.
     pub(super) starts: bool,
 }
 
 impl Rounds {
-    /// Takes an acknowledgment of a segment at whose sending `prior` bytes had been delivered; by now it is `delivered`.
+    /// Processes an acknowledgment of a segment that was sent when `prior` bytes had been delivered; by now `delivered`
+    /// are.
     pub(super) fn update(&mut self, prior: u64, delivered: u64) {
         self.starts = prior >= self.began;
         if self.starts {
@@ -54,31 +54,31 @@ impl Rounds {
         }
     }
 
-    /// A round begins now.
+    /// Starts a new round now.
     pub(super) fn restart(&mut self, delivered: u64) {
         self.began = delivered;
     }
 }
 
-/// Whether sending faster brings more: the pipe is full after three rounds that brought less than a quarter more.
+/// Detection of a full pipe: three rounds in which the delivery rate grew by less than a quarter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
-    /// Bytes per second that were reached.
+    /// Reference delivery rate, bytes per second.
     baseline: f64,
     rounds: u8,
 }
 
-/// Growth that counts, and rounds without it.
+/// Least growth factor that counts, and number of rounds without it that mean a full pipe.
 const GROWTH: f64 = 1.25;
 const ROUNDS: u8 = 3;
 
 impl FullPipe {
-    /// Looks for growth beyond `rate` bytes per second.
+    /// Starts to look for growth beyond `rate` bytes per second.
     pub(super) fn from(rate: f64) -> Self {
         Self { baseline: rate, rounds: 0 }
     }
 
-    /// A round reached `rate`. Returns whether the pipe is full.
+    /// Records the delivery rate of a round. Returns whether the pipe is full.
     pub(super) fn reached(&mut self, rate: f64) -> bool {
         if rate >= GROWTH * self.baseline {
             *self = Self::from(rate);
@@ -89,22 +89,22 @@ impl FullPipe {
     }
 }
 
-/// The window as it was before recovery or the search for the least round trip made it smaller, bytes.
+/// Window before recovery or ProbeRTT reduced it, bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GoodWindow(u64);
 
 impl GoodWindow {
-    /// Notes the window, which is as large as it is meant to be.
+    /// Saves the window, which is not reduced now.
     pub(super) fn save(&mut self, cwnd: u64) {
         self.0 = cwnd;
     }
 
-    /// Notes a window that is already smaller for one of these reasons.
+    /// Saves a window that recovery or ProbeRTT has reduced already.
     pub(super) fn save_reduced(&mut self, cwnd: u64) {
         self.0 = self.0.max(cwnd);
     }
 
-    /// The window that takes the place of `cwnd`.
+    /// Returns the window that replaces `cwnd`.
     pub(super) fn restore(self, cwnd: u64) -> u64 {
         self.0.max(cwnd)
     }

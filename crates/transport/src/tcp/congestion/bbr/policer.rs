@@ -1,31 +1,31 @@
-//! Long-term bandwidth: whether somebody drops what is beyond a rate (v1; facts of `bbr_lt_bw_sampling` and its like in
-//! `tcp_bbr.c`).
+//! Long-term bandwidth sampling: detection of policers (v1; `bbr_lt_bw_sampling` and related functions of `tcp_bbr.c`).
 //!
-//! A policer with a bucket of tokens lets bursts through and then drops, so that the most that was ever delivered in a round is more than it lets
-//! through for long. Two intervals in a row, each from loss to loss with much lost, that delivered at nearly the same rate, give it
-//! away; then their mean is the bandwidth for a while.
+//! A token-bucket policer lets bursts through and then drops. The largest delivery rate of a round is therefore above its
+//! long-term rate. The detector compares two consecutive intervals, each from loss to loss with a high loss rate. If they
+//! delivered at nearly the same rate, a policer is assumed, and the mean of the two rates is used as the bandwidth for a
+//! while.
 
 use super::parts::Rounds;
 use crate::tcp::delivery_rate::Limit;
 use hopline_core::{Duration, Instant};
 
-/// Rounds of an interval: at least, and at most.
+/// Least and largest number of rounds of an interval.
 const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
-/// Lost bytes for each delivered one from which on an interval counts.
+/// Lost bytes per delivered byte from which on an interval counts.
 const LOSSY: f64 = 50.0 / 256.0;
-/// Two rates are one if they differ by so much of the first, or by so many bytes per second.
+/// Two rates are equal if they differ by at most this share of the first, or by at most this many bytes per second.
 const SAME_SHARE: f64 = 1.0 / 8.0;
 const SAME_RATE: f64 = 500.0;
-/// Rounds for which the rate holds.
+/// Number of rounds for which the rate is used.
 const HOLDS: u32 = 48;
 const LEAST_TIME: Duration = Duration::from_millis(1);
 
-/// What is known of a policer.
+/// State of the policer detector.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Policer {
     state: State,
-    /// Bytes per second of the last interval that counted, or of the policer; 0: there was none.
+    /// Rate of the last interval that counted, or of the policer, bytes per second; 0: none.
     rate: f64,
     since: Mark,
     rounds: u32,
@@ -33,16 +33,16 @@ pub(super) struct Policer {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Nothing was lost.
+    /// No loss so far.
     #[default]
     Waiting,
     /// An interval is under way.
     Sampling,
-    /// There is one.
+    /// A policer is detected.
     Found,
 }
 
-/// Where an interval begins.
+/// Start of an interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mark {
     at: Instant,
@@ -50,40 +50,40 @@ struct Mark {
     lost: u64,
 }
 
-/// What an acknowledgment, or a time-out, tells.
+/// Input of the detector from an acknowledgment or a time-out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sign {
-    /// When something was last delivered.
+    /// Time of the last delivery.
     pub(super) delivered_at: Instant,
-    /// Bytes delivered and lost so far.
+    /// Totals of delivered and lost bytes.
     pub(super) delivered: u64,
     pub(super) lost_so_far: u64,
-    /// Bytes lost with it.
+    /// Bytes lost on this event.
     pub(super) lost: u64,
     pub(super) limit: Limit,
 }
 
-/// What becomes of the bandwidth.
+/// Result of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// Nothing.
+    /// No change.
     Nothing,
-    /// The policer's rate has held for long enough: the path is probed again.
+    /// The rate of the policer has been used for long enough: the path is probed again.
     Over,
 }
 
 impl Policer {
-    /// The policer's rate, bytes per second, if one was found.
+    /// Returns the policer's rate, bytes per second, if one was detected.
     pub(super) fn rate(&self) -> Option<f64> {
         (self.state == State::Found).then_some(self.rate)
     }
 
-    /// Begins anew.
+    /// Resets the detector.
     pub(super) fn reset(&mut self, sign: Sign) {
         *self = Self { since: Mark::of(sign), ..Self::default() };
     }
 
-    /// Takes what an acknowledgment tells. `probing`: whether the path is probed in turns.
+    /// Updates the detector. `probing`: state of bandwidth probing.
     pub(super) fn look(&mut self, sign: Sign, rounds: Rounds, probing: Probing) -> Finding {
         match self.state {
             State::Found => {
@@ -116,7 +116,7 @@ impl Policer {
         Finding::Nothing
     }
 
-    /// An interval may end: at a loss, so that the tokens are used up.
+    /// Ends the interval if it is long enough and lossy enough. It ends at a loss, so that the bucket is empty.
     fn end(&mut self, sign: Sign) {
         let lost = (sign.lost_so_far - self.since.lost) as f64;
         let delivered = (sign.delivered - self.since.delivered) as f64;
@@ -148,12 +148,12 @@ impl Mark {
     }
 }
 
-/// What is done about the bandwidth.
+/// State of bandwidth probing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Probing {
-    /// It is probed in turns: PROBE_BW.
+    /// The gain cycle is running: PROBE_BW.
     InTurns,
-    /// Something else.
+    /// Any other state.
     NotNow,
 }
 
@@ -161,7 +161,7 @@ pub(super) enum Probing {
 mod tests {
     use super::*;
 
-    /// A megabyte a second is delivered, and so many per cent more lost, round after round of 100 ms: what is found in `rounds` of them.
+    /// Delivers a megabyte a second in rounds of 100 ms, with `lost_percent` per cent more lost, for `rounds` rounds.
     fn police(lost_percent: u64, rounds: u64, limit: Limit) -> Policer {
         let mut policer = Policer::default();
         let (mut delivered, mut lost_so_far) = (0, 0);

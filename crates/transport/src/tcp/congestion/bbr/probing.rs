@@ -1,28 +1,28 @@
-//! The cycle in which more bandwidth is looked for (v3; draft-ietf-ccwg-bbr §5.3.3).
+//! ProbeBW cycle: the search for more bandwidth (v3; draft-ietf-ccwg-bbr §5.3.3).
 
 use super::v3::{Full, LEAST_WINDOW, State, V3};
 use super::{Orders, Seen};
 use crate::tcp::delivery_rate::{Limit, RateSample};
 use hopline_core::{Duration, Instant};
 
-/// Time and rounds between two probes: two to three seconds, and no more rounds than Reno would take to grow as far.
+/// Time and rounds between two probes: two to three seconds, and at most the rounds that Reno needs for the same growth.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
 const DRAWN_WAIT: Duration = Duration::from_secs(1);
 const MOST_ROUNDS: u64 = 63;
 /// Largest exponent of the growth in a probe.
 const MOST_DOUBLINGS: u32 = 30;
 
-/// Where the cycle is.
+/// State of the cycle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cycle {
     feedback: Feedback,
-    /// Losses have not yet told that this probe was too much: "BBR.is_bw_probe_sample".
+    /// `Awaited` until losses have shown that this probe was too high: "BBR.is_bw_probe_sample".
     verdict: Verdict,
     last: LastProbe,
     began: Instant,
     wait: Duration,
     pub(super) rounds_since_up: u64,
-    /// In ProbeBW_UP: rounds, bytes acknowledged that count, and how many of these make the bound a segment larger.
+    /// In ProbeBW_UP: rounds, counted acknowledged bytes, and acknowledged bytes that raise the bound by one segment.
     up_rounds: u32,
     up_acked: u64,
     acked_for_more: u64,
@@ -30,19 +30,19 @@ pub(super) struct Cycle {
     pub(super) round_trip_is_stale: bool,
 }
 
-/// What acknowledgments are about: "BBR.ack_phase".
+/// Origin of the data that acknowledgments cover: "BBR.ack_phase".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Feedback {
     /// No probe.
     #[default]
     NoProbe,
-    /// The pipe is filled up before a probe.
+    /// Refill of the pipe before a probe.
     Refilling,
-    /// A probe began, and what arrives was sent before.
+    /// Start of a probe: acknowledgments cover data from before it.
     Starting,
-    /// The probe.
+    /// Data of the probe.
     OfProbe,
-    /// The probe is over, and what arrives was still sent by it.
+    /// End of a probe: acknowledgments still cover its data.
     Stopping,
 }
 
@@ -53,7 +53,7 @@ enum Verdict {
     Awaited,
 }
 
-/// How the last probe went: "BBR.prev_probe_too_high", "BBR.prev_probe_precautionary".
+/// Result of the last probe: "BBR.prev_probe_too_high", "BBR.prev_probe_precautionary".
 #[derive(Clone, Copy, Debug, Default)]
 struct LastProbe {
     too_high: bool,
@@ -99,7 +99,7 @@ impl V3 {
         self.state = State::Down;
     }
 
-    /// What a probe has sent is still to be told of.
+    /// Enters the phase in which acknowledgments for data of the last probe still arrive.
     pub(super) fn stop_feedback(&mut self, delivered: u64) {
         self.cycle.feedback = Feedback::Stopping;
         self.rounds.restart(delivered);
@@ -124,12 +124,12 @@ impl V3 {
         self.steepen(cwnd);
     }
 
-    /// Whether losses can still tell that a probe was too much.
+    /// Returns whether losses can still show that a probe was too high.
     pub(super) fn awaits_verdict(&self) -> bool {
         self.cycle.verdict == Verdict::Awaited
     }
 
-    /// They have.
+    /// Records that losses have shown the probe to be too high.
     pub(super) fn note_too_high(&mut self) {
         self.cycle.last.too_high = true;
         self.cycle.verdict = Verdict::Given;
@@ -166,12 +166,12 @@ impl V3 {
         self.full_now == Full::Yes
     }
 
-    /// Whether the long-term bound is what keeps more from being in flight.
+    /// Returns whether the long-term bound limits the bytes in flight.
     fn is_bounded(&self, cwnd: u64) -> bool {
         self.window_was_full() && self.bounds.long_volume.is_some_and(|most| cwnd >= most)
     }
 
-    /// "AdaptLongTermModel". Returns whether that decided what is done.
+    /// Adapts the long-term bound: "AdaptLongTermModel". Returns whether it has changed the state.
     fn adapt_long_bound(&mut self, seen: &Seen, sample: &RateSample, orders: &Orders) -> bool {
         if self.cycle.feedback == Feedback::Starting && self.rounds.starts {
             self.cycle.feedback = Feedback::OfProbe;

@@ -1,5 +1,6 @@
-//! BBR version 1, as Linux has it: the bandwidth is the most that was delivered in the last ten rounds, and losses are not congestion
-//! unless they look like a policer's. Facts and numbers of `net/ipv4/tcp_bbr.c`, whose functions are named.
+//! BBR version 1, as in Linux: the bandwidth is the maximum delivery rate of the last ten rounds, and losses are not
+//! congestion unless they look like those of a policer. Facts and numbers of `net/ipv4/tcp_bbr.c`; its functions are
+//! named.
 
 mod window;
 
@@ -12,20 +13,20 @@ use crate::tcp::congestion::Phase;
 use crate::tcp::delivery_rate::Limit;
 use hopline_core::{Duration, Instant, Stream};
 
-/// Rates in STARTUP and DRAIN, for each byte per second of bandwidth: 2/ln 2 and its inverse, in 256ths.
+/// Pacing gains in STARTUP and DRAIN: 2/ln 2 and its inverse, in 256ths.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
-/// Rates in the eight turns of PROBE_BW: probe, drain what that queued, cruise.
+/// Pacing gains of the eight phases of PROBE_BW: probe, drain the queue of the probe, cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// PROBE_BW begins with one of these turns, drawn: any but the one that drains.
+/// Number of phases among which the first phase of PROBE_BW is drawn: all but the draining one.
 const DRAWN_TURNS: u32 = 7;
-/// Rounds for which a bandwidth counts.
+/// Length of the bandwidth filter, rounds.
 const BANDWIDTH_ROUNDS: u64 = 10;
-/// Segments in flight at least, and while the least round trip is looked for.
+/// Least window, and the window of PROBE_RTT, segments.
 const LEAST_WINDOW: u64 = 4;
-/// Rounds of each half of the window for aggregation.
+/// Length of each half of the aggregation filter, rounds.
 const AGGREGATION_ROUNDS: u8 = 5;
-/// Segments after which aggregation is measured anew.
+/// Acknowledged segments after which the measurement of aggregation restarts.
 const AGGREGATION_ANEW: u64 = 1 << 20;
 
 /// State of one connection.
@@ -39,31 +40,31 @@ pub(super) struct V1 {
     bandwidth: MaxFilter,
     rounds: Rounds,
     full: FullPipe,
-    /// The pipe has been full.
+    /// State of the pipe: it has been full or not.
     filled: Pipe,
     least: Least,
-    /// The phase of recovery at the last acknowledgment.
+    /// Recovery phase at the last acknowledgment.
     phase: Phase,
-    /// In the first round of recovery what leaves is what arrives.
+    /// Packet conservation: in the first round of recovery the sender sends as much as is delivered.
     conservation: Conservation,
     good: GoodWindow,
     restart: Restart,
     aggregation: Aggregation,
     policer: Policer,
-    /// The rate was made of a round trip that was measured.
+    /// Origin of the pacing rate, an assumed or a measured round-trip time.
     paced_by: PacedBy,
 }
 
-/// What is done.
+/// State of the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// The rate grows until that brings no more.
+    /// The rate grows until delivery does not grow with it.
     Startup,
-    /// What that queued drains.
+    /// The queue that STARTUP built drains.
     Drain,
-    /// The bandwidth is probed in turns; the turn, and since when.
+    /// The bandwidth is probed in a cycle of phases: the current phase and its beginning.
     ProbeBw { turn: usize, since: Instant },
-    /// The window is small, so that the least round trip shows.
+    /// The window is small, to measure the minimum round-trip time.
     ProbeRtt(Search),
 }
 
@@ -79,17 +80,17 @@ enum Conservation {
     On,
 }
 
-/// The least round trip, and when it was measured.
+/// Minimum round-trip time, and the time of its measurement.
 #[derive(Clone, Copy, Debug)]
 struct Least {
     round_trip: Option<Duration>,
     at: Instant,
 }
 
-/// How much more than the bandwidth acknowledgments report at once (`bbr_update_ack_aggregation`), bytes.
+/// ACK aggregation: bytes acknowledged in excess of the bandwidth (`bbr_update_ack_aggregation`).
 #[derive(Clone, Copy, Debug, Default)]
 struct Aggregation {
-    /// Of these rounds, and of those before.
+    /// Maxima of the current and of the previous half of the filter.
     most: [u64; 2],
     rounds: u8,
     since: Instant,
@@ -146,7 +147,7 @@ impl V1 {
         samples
     }
 
-    /// Recovery, or the aftermath of a time-out, begins (`bbr_save_cwnd`).
+    /// Saves the window at the start of recovery or after a time-out (`bbr_save_cwnd`).
     pub(super) fn save_window(&mut self, cwnd: u64) {
         if self.phase == Phase::Open && !matches!(self.mode, Mode::ProbeRtt(_)) {
             self.good.save(cwnd);
@@ -155,7 +156,7 @@ impl V1 {
         }
     }
 
-    /// `bbr_set_state`: a time-out counts as the end of a round with a loss.
+    /// Processes a time-out, which counts as the end of a round with a loss (`bbr_set_state`).
     pub(super) fn on_timeout(&mut self, now: Instant, delivered: u64, lost_so_far: u64, cwnd: u64) {
         self.save_window(cwnd);
         self.phase = Phase::Loss;
@@ -165,13 +166,13 @@ impl V1 {
         self.look_for_policer(sign);
     }
 
-    /// `bbr_undo_cwnd`: the window follows with the next acknowledgment.
+    /// Processes an undo; the window follows with the next acknowledgment (`bbr_undo_cwnd`).
     pub(super) fn on_undo(&mut self, now: Instant, delivered: u64, lost_so_far: u64) {
         self.full = FullPipe::default();
         self.policer.reset(Sign { delivered_at: now, delivered, lost_so_far, lost: 0, limit: Limit::Path });
     }
 
-    /// `bbr_cwnd_event`: the application has something to send again.
+    /// Processes a restart after an idle time of the application (`bbr_cwnd_event`).
     pub(super) fn on_resume(&mut self, now: Instant, orders: &mut Orders) {
         self.restart = Restart::FromIdle;
         (self.aggregation.since, self.aggregation.acked) = (now, 0);
@@ -203,12 +204,12 @@ impl V1 {
 
     // ---- the model ----
 
-    /// Bytes per second (`bbr_bw`).
+    /// Returns the bandwidth, bytes per second (`bbr_bw`).
     fn bandwidth(&self) -> f64 {
         self.policer.rate().unwrap_or_else(|| self.bandwidth.max())
     }
 
-    /// `bbr_update_bw`. Samples of the application's making count only if they are larger.
+    /// Updates the bandwidth (`bbr_update_bw`). Application-limited samples count only if they are larger.
     fn note_bandwidth(&mut self, seen: &Seen) {
         self.rounds.starts = false;
         let Some((sample, rate)) = seen.sample.and_then(|sample| Some((sample, sample.rate?))) else {

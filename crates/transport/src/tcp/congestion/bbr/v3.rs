@@ -1,5 +1,5 @@
-//! BBR version 3, as draft-ietf-ccwg-bbr has it: what is lost bounds what is sent, for a while where nobody probed for more, for
-//! long where that was too much. Names in quotation marks are the draft's.
+//! BBR version 3, as in draft-ietf-ccwg-bbr: losses bound the bandwidth and the bytes in flight, in the short term
+//! outside of probes, in the long term if a probe was too high. Names in quotation marks are the draft's.
 
 mod window;
 
@@ -13,22 +13,22 @@ use crate::tcp::congestion::Phase;
 use crate::tcp::delivery_rate::{Limit, RateSample};
 use hopline_core::{Duration, Instant, Stream};
 
-/// Rates for each byte per second of bandwidth (§5.6.1).
+/// Pacing gains (§5.6.1).
 const STARTUP_GAIN: f64 = 2.77;
 const DRAIN_GAIN: f64 = 0.5;
 const DOWN_GAIN: f64 = 0.9;
 const UP_GAIN: f64 = 1.25;
-/// How much more may be in flight while more bandwidth is looked for, and how much while the least round trip is.
+/// Increase of the window gain in ProbeBW_UP, and window gain in ProbeRTT.
 const UP_CWND_GAIN_MORE: f64 = 0.25;
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
-/// DRAIN is over after so many rounds, drained or not.
+/// Number of rounds after which DRAIN ends in any case.
 const DRAIN_ROUNDS: u64 = 3;
-/// Segments in flight at least: BBR.MinPipeCwnd.
+/// Least window, segments: BBR.MinPipeCwnd.
 pub(super) const LEAST_WINDOW: u64 = 4;
-/// Rounds for which aggregation counts: BBR.ExtraAckedFilterLen; in STARTUP one.
+/// Length of the aggregation filter, rounds: BBR.ExtraAckedFilterLen; one in STARTUP.
 const AGGREGATION_ROUNDS: u64 = 10;
 
-/// What losses do.
+/// Parameters of the reaction to losses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// BBR.LossThresh.
@@ -49,13 +49,13 @@ pub(super) struct V3 {
     initial_window: u64,
     pub(super) state: State,
     bandwidth: MaxFilter,
-    /// What `bandwidth` is filtered by: "BBR.cycle_count".
+    /// Index of the window of the bandwidth filter: "BBR.cycle_count".
     pub(super) cycles: u64,
     pub(super) rounds: Rounds,
     full: FullPipe,
-    /// Whether the pipe is full: "BBR.full_bw_now".
+    /// State of the pipe now: "BBR.full_bw_now".
     pub(super) full_now: Full,
-    /// Whether it ever was: "BBR.full_bw_reached".
+    /// `Yes` once the pipe has been full: "BBR.full_bw_reached".
     pub(super) full_once: Full,
     pub(super) bounds: Bounds,
     pub(super) recent: Recent,
@@ -65,48 +65,48 @@ pub(super) struct V3 {
     extra: Extra,
     pub(super) good: GoodWindow,
     phase: Phase,
-    /// The round in which recovery began, while it lasts.
+    /// Round in which the current recovery began.
     pub(super) recovery_round: Option<u64>,
     restart: Restart,
-    /// Whether the window was full in this round and in the last: "C.is_cwnd_limited".
+    /// `Yes` if the window was full in this round, and in the previous one: "C.is_cwnd_limited".
     window_full: [Filled; 2],
     paced_by: PacedBy,
 }
 
-/// What is done.
+/// State of the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// The rate grows until that brings no more, or losses.
+    /// The rate grows until delivery does not grow with it, or until losses are too high.
     Startup,
-    /// What that queued drains; the round in which it began.
+    /// The queue that STARTUP built drains; the round in which DRAIN began.
     Drain(u64),
-    /// ProbeBW_DOWN: less than arrives is sent.
+    /// ProbeBW_DOWN: sends below the bandwidth.
     Down,
-    /// ProbeBW_CRUISE: as much as arrives.
+    /// ProbeBW_CRUISE: sends at the bandwidth.
     Cruise,
-    /// ProbeBW_REFILL: the same without the short-term bounds.
+    /// ProbeBW_REFILL: sends at the bandwidth, without the short-term bounds.
     Refill,
-    /// ProbeBW_UP: more.
+    /// ProbeBW_UP: sends above the bandwidth.
     Up,
-    /// The window is small, so that the least round trip shows.
+    /// The window is small, to measure the minimum round-trip time.
     ProbeRtt(Search),
 }
 
-/// Whether the pipe is full.
+/// State of the pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
     No,
     Yes,
 }
 
-/// Where a loss that was none has led away from.
+/// State that a spurious loss ended, to return to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UndoTo {
     Startup,
     Up,
 }
 
-/// The least round trip (§5.3.4.3).
+/// Minimum round-trip time (§5.3.4.3).
 #[derive(Clone, Copy, Debug)]
 struct Least {
     /// "BBR.min_rtt".
@@ -117,7 +117,7 @@ struct Least {
     recent_at: Instant,
 }
 
-/// How much more than the bandwidth acknowledgments report at once (§5.5.9), bytes.
+/// ACK aggregation: bytes acknowledged in excess of the bandwidth (§5.5.9).
 #[derive(Clone, Debug, Default)]
 struct Extra {
     most: MaxFilter,
@@ -226,7 +226,7 @@ impl V3 {
         }
     }
 
-    /// After recovery the window is what it was ("RestoreCwnd").
+    /// Restores the window after recovery ("RestoreCwnd").
     fn note_phase(&mut self, phase: Phase, orders: &mut Orders) {
         let before = core::mem::replace(&mut self.phase, phase);
         match (before, phase) {
@@ -261,12 +261,12 @@ impl V3 {
 
     // ---- the model ----
 
-    /// "BBR.max_bw", bytes per second.
+    /// Returns "BBR.max_bw", bytes per second.
     pub(super) fn most_bandwidth(&self) -> f64 {
         self.bandwidth.max()
     }
 
-    /// "BBR.bw".
+    /// Returns "BBR.bw", bytes per second.
     fn bandwidth(&self) -> f64 {
         let most = self.most_bandwidth();
         self.bounds.short_rate.map_or(most, |bound| bound.min(most))
@@ -312,7 +312,7 @@ impl V3 {
         }
     }
 
-    /// "ResetFullBW": growth beyond `rate` is looked for.
+    /// Starts to look for growth beyond `rate` bytes per second: "ResetFullBW".
     pub(super) fn look_for_growth_from(&mut self, rate: f64) {
         self.full = FullPipe::from(rate);
         self.full_now = Full::No;
@@ -383,7 +383,7 @@ impl V3 {
         }
     }
 
-    /// A loss that was none ended STARTUP.
+    /// Undoes the end of STARTUP, which a spurious loss caused.
     pub(super) fn return_to_startup(&mut self, state: State) {
         self.full_once = Full::No;
         if !matches!(state, State::ProbeRtt(_)) {

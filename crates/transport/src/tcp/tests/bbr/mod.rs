@@ -17,14 +17,14 @@ fn linux(bbr: BbrConfig) -> Config {
     Config::linux().with_bbr(bbr)
 }
 
-/// What a path does to the data of a sender. Acknowledgments are neither delayed by others nor lost.
+/// Path model for the data of a sender. Acknowledgments are neither delayed by other traffic nor lost.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     bits_per_sec: u64,
     round_trip: Duration,
-    /// Packets that wait at most.
+    /// Capacity of the queue, packets.
     queue: usize,
-    /// Share of data that is lost, the one independent of the other.
+    /// Independent loss rate of data packets.
     loss: f64,
     policer: Option<Policer>,
 }
@@ -52,18 +52,18 @@ struct Path {
     link: Link,
     random: Stream,
     tokens: (f64, Instant),
-    /// When packets leave the bottleneck.
+    /// Departure times of the packets at the bottleneck.
     waiting: VecDeque<Instant>,
-    /// From `a` to `b`, and back.
+    /// Segments on the way from `a` to `b`, and back.
     on_the_way: [VecDeque<(Instant, Segment<Length>)>; 2],
-    /// What BBR did, and since when.
+    /// States of BBR, with their beginnings.
     states: Vec<(Instant, BbrState)>,
-    /// Most packets that waited since this was cleared.
+    /// Longest queue since this was cleared, packets.
     longest: usize,
 }
 
 impl Path {
-    /// Open, with nothing to send.
+    /// Creates an open connection with nothing to send.
     fn idle(bbr: BbrConfig, link: Link, seed: u64) -> Self {
         let end = |local, remote, iss| {
             Endpoint::new(linux(bbr), Ports { local, remote }, Seq32(iss)).expect("a valid configuration")
@@ -128,7 +128,7 @@ impl Path {
         self.states.iter().filter(|(at, _)| inside(*at)).map(|&(_, state)| state).collect()
     }
 
-    /// When it entered this state, seconds.
+    /// Returns the times at which BBR entered this state, seconds.
     fn times_of(&self, state: BbrState) -> Vec<f64> {
         self.states.iter().filter(|(_, s)| *s == state).map(|(at, _)| at.as_secs_f64()).collect()
     }
@@ -171,7 +171,7 @@ impl Path {
         while self.b.poll_event().is_some() {}
     }
 
-    /// When a segment of so many bytes is through the bottleneck; `None`: it is dropped.
+    /// Returns the departure time of a segment of `len` bytes at the bottleneck; `None`: it is dropped.
     fn passes(&mut self, len: u64) -> Option<Instant> {
         let size = len + HEADERS;
         if let Some(policer) = self.link.policer {

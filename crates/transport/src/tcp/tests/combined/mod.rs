@@ -109,12 +109,13 @@ fn avoidance_after_a_loss(config: Config, rounds: u64) -> (Script, i64) {
     (s, una)
 }
 
-/// Whether `cwnd` is this, up to 50 bytes: an ACK of whole segments falls short of the target by the part of a segment.
+/// Returns whether `cwnd` has this value, up to 50 bytes: an ACK of whole segments falls short of the target by part of a
+/// segment.
 fn is_about(s: &Script, cwnd: u32) -> bool {
     s.endpoint.cwnd().abs_diff(cwnd) <= 50
 }
 
-/// TCP-DOOR's feedback and nothing else.
+/// Returns the feedback of TCP-DOOR without other reports.
 fn out_of_order() -> DoorReport {
     DoorReport { out_of_order: true, ..DoorReport::default() }
 }

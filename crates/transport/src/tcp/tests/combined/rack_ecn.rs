@@ -7,7 +7,7 @@ fn rack_and_ecn() -> Config {
     plain().with_rack().with_ecn()
 }
 
-/// How often marks and losses were reacted to, in the end.
+/// Returns the number of reactions to marks, to losses, and to tail losses.
 fn reactions(s: &Script) -> [u64; 3] {
     let stats = s.endpoint.stats();
     [stats.mark_reactions, stats.fast_retransmits, stats.tail_losses]

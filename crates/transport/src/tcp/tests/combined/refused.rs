@@ -1,4 +1,4 @@
-//! What goes together and what does not.
+//! Valid and invalid combinations of options.
 
 use super::*;
 use crate::tcp::{AtcpConfig, BusConfig, DataOrder, Detection, DoorConfig, ElfnConfig, Feedback, TcpFConfig};

@@ -1,4 +1,4 @@
-//! What is left of a reduction that D-SACK (RFC 3708) or Eifel (RFC 3522) found to be wrong, with CUBIC, PRR and ECN.
+//! State after a reduction was undone by D-SACK (RFC 3708) or Eifel (RFC 3522), with CUBIC, PRR and ECN.
 
 use super::*;
 use crate::tcp::{Frto, Phase};

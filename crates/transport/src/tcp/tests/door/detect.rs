@@ -236,7 +236,7 @@ fn repeated_feedback_is_one_event() {
     assert_eq!(stats(&s).told_events, 2, "one is enough, and a late one tells nothing new");
 }
 
-/// What nobody can have sent on this connection moves nothing.
+/// Segments that the peer cannot have sent on this connection are no event.
 #[test]
 fn forged_segments_are_no_event() {
     let forged: [fn(&mut Script); 6] = [

@@ -1,10 +1,10 @@
-//! What is resent during T1 (A7).
+//! Retransmissions during T1 (A7).
 
 use super::{ALL, in_flight, out_of_order, stats, with};
 use crate::tcp::tests::script::{Script, seg};
 use crate::tcp::{Config, DoorConfig, Phase, Resends};
 
-/// An event at 100 ms, ten segments in flight and the RTO 300 ms.
+/// Sends ten segments with an RTO of 300 ms, with an event at 100 ms.
 fn disabled(resends: Resends, t1: f64) -> Script {
     let door = DoorConfig { resends, ..DoorConfig::temporary_disabling(t1) };
     let mut s = in_flight(with(door), ALL);

@@ -12,7 +12,7 @@ fn looking_at(detection: Detection) -> Config {
     Config { timestamps: Offer::Yes, ..with(DoorConfig { detection, ..DoorConfig::all(1.0, 1.0) }) }
 }
 
-/// What the SYN of an endpoint offers.
+/// Returns the offer in the SYN of an endpoint.
 fn offered(config: Config) -> Option<DoorOption> {
     let mut s = Script::new(config);
     s.endpoint.connect(s.now).unwrap();
@@ -20,7 +20,7 @@ fn offered(config: Config) -> Option<DoorOption> {
     s.last.unwrap().options.door
 }
 
-/// What the SYN-ACK of an endpoint says to this offer, and the room for data afterwards.
+/// Returns the answer in the SYN-ACK of an endpoint to this offer, and the room for data afterwards.
 fn answered(config: Config, offer: DoorFeatures) -> (Option<DoorOption>, u32) {
     let mut s = Script::new(config);
     s.endpoint.listen().unwrap();

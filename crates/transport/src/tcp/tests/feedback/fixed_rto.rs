@@ -49,7 +49,7 @@ fn it_gives_up_when_plain_tcp_would_have() {
     let config = Config { feedback: fixed(1), data_retries: Some(4), ..plain() };
     let mut s = Script::sending(config, 1000);
     s.says();
-    // At 400 the row begins; 300 + 600 + 1200 + 2400 + 4800 ms later nobody waits any more.
+    // The series begins at 400; 300 + 600 + 1200 + 2400 + 4800 ms later the endpoint gives up.
     let said = s.runs_to(9600);
     assert_eq!((times(&said).len(), s.events()), (31, vec![]));
     s.runs_to(9700);

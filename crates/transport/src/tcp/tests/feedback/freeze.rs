@@ -1,4 +1,4 @@
-//! What freezing is, whatever the scheme.
+//! Freezing, common to all schemes.
 
 use super::*;
 use crate::tcp::{
