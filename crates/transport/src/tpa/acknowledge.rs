@@ -12,7 +12,7 @@ use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::tpa::Ack;
 
 impl<P: Payload> Endpoint<P> {
-    /// Takes an acknowledgment with the proof and the window that came with it.
+    /// Processes an acknowledgment, with its proof of receipt and the window of the segment.
     pub(super) fn on_ack(&mut self, now: Instant, ack: Ack, proof: u16, window: u16) {
         let of_block = ack.block == self.snd.number;
         let Some(block) = self.snd.block.as_mut().filter(|_| of_block) else {
@@ -54,7 +54,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The block before, whose last ACK may come again; anything else makes no sense.
+    /// Processes an ACK of another block. The last ACK of the previous block may be repeated; any other ACK is invalid.
     fn on_ack_of_other_block(&mut self, ack: Ack, window: u16) {
         let mask = self.config.block_numbers.mask();
         if self.snd.number.wrapping_sub(ack.block) & mask != 1 {
@@ -69,7 +69,7 @@ impl<P: Payload> Endpoint<P> {
         self.timers.stop(Timer::Probe);
     }
 
-    /// Does what a change of the path asks for.
+    /// Carries out the actions for a change of the path state.
     pub(super) fn follow(&mut self, change: Change) {
         match change {
             Change::None => {}
@@ -84,7 +84,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// All of the block has arrived: on to the next (§3.2).
+    /// Ends a completely acknowledged block and forms the next one (§3.2).
     fn end_block(&mut self, now: Instant) {
         let Some(block) = self.snd.block.take() else { return };
         self.stats.blocks += 1;

@@ -1,60 +1,61 @@
-//! The block in transmission: which segment is sent next, which are in flight, which have timed out (TPA §3.2).
+//! The block in transmission: choice of the next segment, segments in flight, segments that have timed out (TPA §3.2).
 
 use super::config::RoundStart;
 use super::receipts::Nonces;
 use hopline_core::{Duration, Instant};
 use hopline_wire::tpa::{Bitmap, POSITIONS};
 
-/// Transmissions whose time is remembered: the whole of a largest window, and as many before.
+/// Number of transmissions with a recorded time: a whole largest window, and as many before it.
 const REMEMBERED: usize = 2 * POSITIONS as usize;
 
-/// A block in transmission.
+/// State of a block in transmission.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
-    /// Stream offset of its first byte.
+    /// Stream offset of the first byte.
     pub(super) start: u64,
-    /// Bytes in it.
+    /// Number of bytes.
     pub(super) bytes: u64,
-    /// Segments in it.
+    /// Number of segments.
     pub(super) segments: u8,
-    /// Bytes of each segment but the last.
+    /// Bytes of each segment except the last.
     mss: u16,
-    /// What the end of the last segment is.
+    /// Content after the last segment.
     pub(super) end: End,
-    /// What the peer has to know of each segment to acknowledge it.
+    /// Nonces of the segments, which the peer needs to acknowledge them.
     pub(super) nonces: Nonces,
     acked: Bitmap,
-    /// Sent at least once.
+    /// Segments sent at least once.
     sent: Bitmap,
-    /// Sent, and neither acknowledged nor timed out.
+    /// Segments in flight: sent, and neither acknowledged nor timed out.
     flying: Bitmap,
-    /// To be sent in this round.
+    /// Segments to send in this round.
     round: Bitmap,
-    /// The retransmission stream: timed out, to be sent in the next round.
+    /// Retransmission stream: timed-out segments, to be sent in the next round.
     timed_out: Bitmap,
-    /// When each segment in flight times out.
+    /// Retransmission deadline of each segment in flight.
     deadlines: [Instant; POSITIONS as usize],
-    /// Sent to find out whether the path works again.
+    /// Segments sent as probes of the path.
     probes: Bitmap,
     log: Log,
     /// TxSeqNumber of the next transmission.
     next_tx: u8,
 }
 
-/// What follows the block.
+/// Content after the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// More data, sooner or later.
+    /// Further data may follow.
     Open,
-    /// Nothing: the last segment carries the FIN.
+    /// The stream ends: the last segment carries the FIN.
     Fin,
 }
 
-/// When the latest transmissions left, for the round-trip time; by the remainder of their number.
+/// Sending times of the latest transmissions, for round-trip time samples; indexed by the transmission number modulo the
+/// size.
 #[derive(Clone, Copy, Debug, Default)]
 struct Log {
     tx: [u8; REMEMBERED],
-    /// `None`: not made, or its sample was taken.
+    /// Sending time; `None`: no such transmission, or its sample was taken.
     sent: [Option<Instant>; REMEMBERED],
 }
 
@@ -70,7 +71,7 @@ impl Log {
     }
 }
 
-/// A segment of the block.
+/// Segment of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) position: u8,
@@ -80,25 +81,25 @@ pub(super) struct Piece {
     pub(super) last: bool,
 }
 
-/// What a segment is sent for.
+/// Purpose of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To arrive.
+    /// Data.
     Data,
-    /// Also to find out whether the path works again.
+    /// Data and a probe of the path.
     Probe,
 }
 
-/// How much the sender of an ACK knew.
+/// Age of an ACK, by the segments that it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Knowledge {
-    /// All that we know to have arrived: as far as we can tell, no ACK was sent later.
+    /// It covers all segments known to have arrived: no later ACK is known.
     Latest,
-    /// Less: a later one has overtaken it.
+    /// It covers fewer: a later ACK has overtaken it.
     Older,
 }
 
-/// Whether a segment goes out for the first time.
+/// Number of a transmission: the first of its segment, or a retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Time {
     First,
@@ -106,7 +107,7 @@ pub(super) enum Time {
 }
 
 impl Block {
-    /// The block of the `bytes` from offset `start`, at most as many as fit.
+    /// Creates the block of the `bytes` from offset `start`, at most as many as fit.
     pub(super) fn new(start: u64, bytes: u64, mss: u16, end: End, nonces: Nonces) -> Self {
         let segments = bytes.div_ceil(u64::from(mss)).clamp(1, u64::from(POSITIONS)) as u8;
         Self {
@@ -128,7 +129,7 @@ impl Block {
         }
     }
 
-    /// The segment to send next, beginning a new round if it is time.
+    /// Returns the segment to send next, and starts a new round if it is due.
     pub(super) fn next(&mut self, rounds: RoundStart) -> Option<Piece> {
         if self.round.is_empty() && (rounds == RoundStart::AllSent || self.flying.is_empty()) {
             self.round = core::mem::take(&mut self.timed_out);
@@ -142,7 +143,8 @@ impl Block {
         Piece { position, start: self.start + offset, len, last: position + 1 == self.segments }
     }
 
-    /// Notes that `position` leaves at `now`, and is to be answered within `timeout`. Returns its TxSeqNumber.
+    /// Records the transmission of `position` at `now` with the retransmission timeout `timeout`. Returns its
+    /// TxSeqNumber.
     pub(super) fn transmit(
         &mut self,
         now: Instant,
@@ -165,8 +167,8 @@ impl Block {
         (tx, time)
     }
 
-    /// Takes a BitmapAck. Returns the segments it acknowledges for the first time, `None` if it speaks of segments never
-    /// sent.
+    /// Processes a BitmapAck. Returns the segments that it acknowledges for the first time; `None` if it covers segments
+    /// that were never sent.
     pub(super) fn acknowledge(&mut self, bitmap: Bitmap) -> Option<Bitmap> {
         if !bitmap.without(self.sent).is_empty() {
             return None;
@@ -179,27 +181,27 @@ impl Block {
         Some(news)
     }
 
-    /// How much the sender of `bitmap`, which was [taken](Self::acknowledge), knew.
+    /// Returns the age of `bitmap`, which was passed to [`acknowledge`](Self::acknowledge) before.
     pub(super) fn knowledge_of(&self, bitmap: Bitmap) -> Knowledge {
         if self.acked.without(bitmap).is_empty() { Knowledge::Latest } else { Knowledge::Older }
     }
 
-    /// Whether nothing of it is acknowledged.
+    /// Returns whether no segment is acknowledged.
     pub(super) fn is_unheard_of(&self) -> bool {
         self.acked.is_empty()
     }
 
-    /// The round-trip time that an acknowledgment of transmission `tx` shows, once.
+    /// Returns the round-trip time sample of transmission `tx`, once.
     pub(super) fn round_trip(&mut self, now: Instant, tx: u8) -> Option<Duration> {
         self.log.take(tx).map(|sent| now - sent)
     }
 
-    /// Whether `tx` is the latest transmission.
+    /// Returns whether `tx` is the latest transmission.
     pub(super) fn is_latest(&self, tx: u8) -> bool {
         tx == self.next_tx.wrapping_sub(1)
     }
 
-    /// Takes one segment whose time is up out of the window and into the retransmission stream. Call until `None`.
+    /// Moves one timed-out segment from the window to the retransmission stream. Call until `None`.
     pub(super) fn take_timed_out(&mut self, now: Instant) -> Option<Purpose> {
         let position = self.flying.positions().find(|&p| self.deadlines[usize::from(p)] <= now)?;
         self.flying.remove(position);
@@ -207,22 +209,22 @@ impl Block {
         Some(if self.probes.contains(position) { Purpose::Probe } else { Purpose::Data })
     }
 
-    /// When the next segment times out.
+    /// Returns the earliest retransmission deadline.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.flying.positions().map(|p| self.deadlines[usize::from(p)]).min()
     }
 
-    /// Segments in flight: they fill the window (B4: what has timed out does not).
+    /// Returns the number of segments in flight. They fill the window; timed-out ones do not (B4).
     pub(super) fn in_flight(&self) -> u8 {
         self.flying.count()
     }
 
-    /// Bytes in flight.
+    /// Returns the bytes in flight.
     pub(super) fn bytes_in_flight(&self) -> u64 {
         self.flying.positions().map(|p| u64::from(self.piece(p).len)).sum()
     }
 
-    /// Bytes of the segments in `set`.
+    /// Returns the bytes of the segments in `set`.
     pub(super) fn bytes_of(&self, set: Bitmap) -> u64 {
         set.positions().map(|p| u64::from(self.piece(p).len)).sum()
     }

@@ -1,15 +1,15 @@
 //! Every parameter of a TPA endpoint, with unit, range, default, effect and source.
 //!
-//! "B1" to "B13" are the ambiguities of the paper as `docs/protocols/tpa.md` lists them.
+//! "B1" to "B13" are the ambiguities of the paper, as listed in `docs/protocols/tpa.md`.
 
 use crate::ConfigError;
 use crate::pacing::Pacing;
 use hopline_core::Duration;
 use hopline_wire::tpa::{Opening, POSITIONS, Tag};
 
-/// Every end of a connection with tags takes segments with this many bytes of data, whatever it says: what fits into the
-/// 576 bytes of IPv4 that every host takes (RFC 1122 §3.3.2), with the longest of our headers. A peer that could ask for
-/// less would make each byte cost a packet.
+/// Data bytes that every end of a connection with tags accepts in a segment, whatever its announced maximum. They fit
+/// into the 576 bytes of IPv4 that every host accepts (RFC 1122 §3.3.2), with the longest header. A smaller limit would
+/// let a peer force a packet per byte.
 pub const LEAST_MSS: u16 = 576 - 20 - 8 - 12 - 12 - 16;
 
 /// Parameters of an [`Endpoint`](super::Endpoint). Start from [`Config::tpa`] or [`Config::tpa_star`] and change fields.
@@ -19,36 +19,36 @@ pub struct Config {
     pub mss: u16,
     /// K: segments in a block. Range 1–12, default 12 (TPA appendix B).
     pub block_segments: u8,
-    /// How long data wait for a block to fill. Default 100 ms (ours; TPA §3.2 names no value).
+    /// Time for which data wait for a block to fill. Default 100 ms (ours; TPA §3.2 names no value).
     pub block_fill: Duration,
     /// Width of block numbers on the wire. Default 16 bits, the UDP form.
     pub block_numbers: BlockNumbers,
-    /// cwndmax: segments in flight while all is well. Range 1–12, default 3 (TPA §3.5: 2 or 3).
+    /// cwndmax: number of segments in flight in the normal state. Range 1–12, default 3 (TPA §3.5: 2 or 3).
     pub cwnd_max: u8,
-    /// What lies at the end of a round. Default [`RoundStart::AllSent`].
+    /// End of a round. Default [`RoundStart::AllSent`].
     pub rounds: RoundStart,
-    /// When to acknowledge.
+    /// Acknowledgment policy.
     pub ack: AckConfig,
-    /// The retransmission timer and the detection of route changes.
+    /// Retransmission timer and detection of route changes.
     pub rto: RtoConfig,
-    /// What silence is taken for.
+    /// Interpretation of silence: thresholds of congestion and route failure.
     pub failures: FailureConfig,
-    /// How the segments that the window allows are spaced. Default not at all; adaptive: TPA-AP (TPA §5.2).
+    /// Pacing of the segments that the window allows. Default none; adaptive: TPA-AP (TPA §5.2).
     pub pacing: Pacing,
     /// Received data kept for the user, in order and not, bytes. At least a block of full segments; default 64 KiB.
     pub receive_buffer: u32,
     /// Data taken from the user and not yet acknowledged, bytes. `None`: no limit. Default none.
     pub send_buffer: Option<u64>,
-    /// How long the end that closed first answers late segments. Default 10 s.
+    /// Time for which the end that closed first answers late segments. Default 10 s.
     pub time_wait: Duration,
-    /// How soon a SYN is repeated the first time; `None` (default): after the RTO, as all other times.
+    /// Delay before the first retransmission of a SYN; `None` (default): the RTO, as for all others.
     pub call_again: Option<Duration>,
     /// Retransmissions of a SYN before giving up; `None`: never. Default 6, as our TCP.
     pub syn_retries: Option<u32>,
-    /// How long the peer may be silent while something is due from it; `None`: for ever. Default 120 s (RFC 9293 §3.8.3
-    /// asks TCP for at least 100 s).
+    /// Longest silence of a peer that has to answer; `None`: unlimited. Default 120 s (RFC 9293 §3.8.3 asks TCP for at
+    /// least 100 s).
     pub silence_limit: Option<Duration>,
-    /// Silence after which the peer is asked for a sign of life; `None`: never (default, as TCP).
+    /// Keep-alive interval: silence after which the peer is probed; `None`: never (default, as TCP).
     pub keep_alive: Option<Duration>,
 }
 
@@ -70,29 +70,29 @@ impl BlockNumbers {
     }
 }
 
-/// When the round over the timed-out segments begins (TPA §3.2).
+/// Start of the round with the timed-out segments (TPA §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoundStart {
-    /// Once every segment of the round before was sent.
+    /// All segments of the previous round were sent.
     AllSent,
-    /// Once every segment of the round before is acknowledged or timed out.
+    /// All segments of the previous round are acknowledged or timed out.
     AllSettled,
 }
 
-/// When a receiver acknowledges (TPA §3.6).
+/// Acknowledgment policy of a receiver (TPA §3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckConfig {
-    /// Segments for one ACK while the sender is not congested. Default [`AckEvery::Other`].
+    /// Segments per ACK while the sender is not congested. Default [`AckEvery::Other`].
     pub every: AckEvery,
-    /// How long a segment may wait for its ACK. Default 100 ms (TPA §3.6).
+    /// Longest delay of an ACK. Default 100 ms (TPA §3.6).
     pub timer: Duration,
-    /// Whether a complete block is acknowledged at once (B6). Default at once.
+    /// Acknowledgment of a complete block (B6). Default at once.
     pub complete_block: CompleteBlock,
-    /// Which segment the AckTxSeqNumber names (B8). Default the last.
+    /// Segment that the AckTxSeqNumber names (B8). Default the last.
     pub echo: Echo,
 }
 
-/// Segments for one ACK while the sender is not congested.
+/// Segments per ACK while the sender is not congested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckEvery {
     /// Every other segment: TPA.
@@ -101,25 +101,25 @@ pub enum AckEvery {
     Window,
 }
 
-/// What the last missing segment of a block brings about (B6).
+/// Acknowledgment of the last missing segment of a block (B6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompleteBlock {
-    /// An ACK at once: the sender can do nothing before it has it.
+    /// At once, since the sender can send nothing before this ACK.
     AckAtOnce,
-    /// An ACK by the rules for any segment.
+    /// By the rules for any segment.
     AckAsUsual,
 }
 
-/// Which segment the AckTxSeqNumber names when one ACK answers several (B8).
+/// Segment that the AckTxSeqNumber names if one ACK answers several (B8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
-    /// The last one received, which brought the ACK about.
+    /// The last one received, which triggered the ACK.
     Last,
-    /// The first one not yet acknowledged: the sample contains the delay of the ACK.
+    /// The first one not yet acknowledged, so that the sample contains the delay of the ACK.
     First,
 }
 
-/// The retransmission timer (TPA §3.4).
+/// Parameters of the retransmission timer (TPA §3.4).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RtoConfig {
     /// RTO before the first sample. Above zero, default 1 s (ours).
@@ -132,76 +132,76 @@ pub struct RtoConfig {
     pub g: f64,
     /// h: weight of a sample in the deviation. Above 0, at most 1; default 1/4 (TCP's).
     pub h: f64,
-    /// g1: the same as `g` after a route change. Default 1/2 (ours).
+    /// g1: value of `g` after a route change. Default 1/2 (ours).
     pub g1: f64,
-    /// h1: the same as `h` after a route change. Default 1/2 (ours).
+    /// h1: value of `h` after a route change. Default 1/2 (ours).
     pub h1: f64,
-    /// thRC: samples in a row outside mean ± deviation, all late or all early, that stand for a route change. At least
-    /// 1, default 3 (ours).
+    /// thRC: number of consecutive samples outside mean ± deviation, all late or all early, that indicate a route change.
+    /// At least 1, default 3 (ours).
     pub th_rc: u8,
-    /// nRC: updates with `g1` and `h1`. Default 5 (ours).
+    /// nRC: number of updates with `g1` and `h1`. Default 5 (ours).
     pub n_rc: u8,
 }
 
-/// What silence is taken for (TPA §3.3, §3.5).
+/// Interpretation of silence (TPA §3.3, §3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailureConfig {
-    /// What the network layer tells of routes. Default nothing.
+    /// Route notifications of the network layer. Default none.
     pub notification: Notification,
-    /// thCONG: timeouts in a row after which the sender is congested; without ELFN also thROUTE. At least 1, default 1
+    /// thCONG: number of consecutive timeouts that indicate congestion; without ELFN also thROUTE. At least 1, default 1
     /// (TPA appendix B).
     pub th_cong: u8,
-    /// thROUTE with ELFN: timeouts in a row after which the sender freezes although nothing was told. At least 1;
-    /// default `None`, never.
+    /// thROUTE with ELFN: number of consecutive timeouts after which the sender freezes without a notification. At least
+    /// 1; default `None`, never.
     pub th_route: Option<u8>,
-    /// thACK: ACKs in a row that end the congested state. At least 1, default 1 (ours).
+    /// thACK: number of consecutive ACKs that end the congested state. At least 1, default 1 (ours).
     pub th_ack: u8,
-    /// Which ACKs end a row of timeouts (B1). Default any with news.
+    /// ACKs that reset the count of consecutive timeouts (B1). Default any ACK of new data.
     pub row_ends: RowEnds,
-    /// Several timers that expire at once (B3). Default each counts.
+    /// Count of timers that expire at the same instant (B3). Default each.
     pub simultaneous: Simultaneous,
-    /// Whether the timer doubles in the congested state (B2). Default where it is the freeze state as well.
+    /// Back-off of the timer in the congested state (B2). Default only if it is the freeze state as well.
     pub congested_backoff: CongestedBackoff,
-    /// Which ACK ends the freeze state (B5). Default that of the latest transmission.
+    /// ACK that ends the freeze state (B5). Default that of the latest transmission.
     pub freeze_exit: FreezeExit,
-    /// Whether leaving the one state that stands for both counts as a route change (§3.4 (i)). Default yes.
+    /// Treatment of the exit from the merged state as a route change (§3.4 (i)). Default yes.
     pub merged_exit: MergedExit,
 }
 
-/// What the network layer tells of routes (TPA §3.3).
+/// Route notifications of the network layer (TPA §3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notification {
-    /// Nothing: route failure and congestion cannot be told apart, and their states are one.
+    /// None: route failure and congestion cannot be told apart, and their states are merged.
     None,
-    /// When a route fails. The sender probes for the new one.
+    /// Notification of a route failure. The sender probes for the new route.
     Elfn,
-    /// When a route fails and when there is one again. The sender is silent in between. Not for routing on demand: there
-    /// silence finds no route. Scenarios have it over OLSR only.
+    /// Notifications of a route failure and of the recovery. The sender is silent in between. Not for on-demand routing,
+    /// which looks for a route only if there are packets. Scenarios allow it over OLSR only.
     ElfnAndRecovery,
 }
 
-/// Which ACKs end a row of timeouts (B1).
+/// ACKs that reset the count of consecutive timeouts (B1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowEnds {
-    /// Any that acknowledges something new.
+    /// Any ACK of new data.
     AnyNews,
-    /// That of the latest transmission.
+    /// The ACK of the latest transmission.
     LatestTransmission,
 }
 
-/// How timers that expire at the same instant count (B3).
+/// Count of timers that expire at the same instant (B3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Simultaneous {
-    /// Each.
+    /// Each timer counts.
     Each,
-    /// Once.
+    /// All timers count once.
     Once,
 }
 
-/// Whether the timer doubles with each expiry in the congested state (B2).
+/// Back-off of the timer in the congested state (B2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestedBackoff {
-    /// Only where the congested state is the freeze state too.
+    /// Only if the congested state is the freeze state too.
     WhenMerged,
     /// Always.
     Always,
@@ -209,26 +209,26 @@ pub enum CongestedBackoff {
     Never,
 }
 
-/// Which ACK ends the freeze state (B5).
+/// ACK that ends the freeze state (B5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FreezeExit {
-    /// That of the latest transmission, by its AckTxSeqNumber.
+    /// The ACK of the latest transmission, by its AckTxSeqNumber.
     LatestTransmission,
-    /// Any that acknowledges something new.
+    /// Any ACK of new data.
     AnyNews,
 }
 
-/// What leaving the merged state is (§3.4, §3.5).
+/// Treatment of the exit from the merged state (§3.4, §3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergedExit {
-    /// A route change: samples weigh more for a while.
+    /// Route change: the following samples have a greater weight for a while.
     RouteChange,
-    /// The end of a congestion and nothing more.
+    /// End of congestion only.
     Plain,
 }
 
 impl Config {
-    /// TPA with a largest window of `cwnd_max` segments: TPA-2, TPA-3.
+    /// Returns TPA with a largest window of `cwnd_max` segments: TPA-2, TPA-3.
     #[must_use]
     pub fn tpa(cwnd_max: u8) -> Self {
         Self {
@@ -277,7 +277,7 @@ impl Config {
         }
     }
 
-    /// TPA*: the same with one ACK for each window.
+    /// Returns TPA*: as [`Self::tpa`], with one ACK for each window.
     #[must_use]
     pub fn tpa_star(cwnd_max: u8) -> Self {
         let mut config = Self::tpa(cwnd_max);
@@ -285,10 +285,10 @@ impl Config {
         config
     }
 
-    /// Whether every parameter is in its range.
+    /// Checks every parameter against its range.
     ///
     /// # Errors
-    /// The first parameter that is not.
+    /// The first parameter that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let check = |ok, field, must| if ok { Ok(()) } else { Err(ConfigError { field, must }) };
         let weight = |w: f64| w > 0.0 && w <= 1.0;
@@ -317,17 +317,17 @@ impl Config {
         self.pacing.validate()
     }
 
-    /// Bytes of a block of full segments.
+    /// Returns the bytes of a block of full segments.
     fn full_block(&self) -> u32 {
         u32::from(self.mss) * u32::from(self.block_segments)
     }
 
-    /// Data of a segment that is taken, at most.
+    /// Returns the largest number of data bytes of a segment that is accepted.
     pub(super) fn longest_taken(&self, tag: Option<Tag>) -> u16 {
         if tag.is_some() { self.mss.max(LEAST_MSS) } else { self.mss }
     }
 
-    /// What the peer must know, with the tag it is to use.
+    /// Returns the opening parameters for the peer, with the tag that it has to use.
     pub(super) fn opening(&self, tag: Option<Tag>) -> Opening {
         Opening {
             tag,

@@ -1,4 +1,4 @@
-//! The machine: application calls and getters.
+//! TPA endpoint: calls of the application and getters.
 
 use super::block::Block;
 use super::config::{Config, LEAST_MSS};
@@ -19,10 +19,9 @@ use hopline_wire::tpa::{Control, Receipt, Segment, Tag, TxStat};
 /// One end of one TPA connection.
 ///
 /// An endpoint lives for one connection: make it, [`connect`](Self::connect) or [`listen`](Self::listen), transfer,
-/// [`close`](Self::close). Addresses and ports are not its business.
+/// [`close`](Self::close). It knows neither addresses nor ports.
 ///
-/// Segments that were read at once may be handed over one after the other before the outputs are drained: they are then
-/// answered together, by one acknowledgment.
+/// Several segments may be passed before the outputs are drained. One acknowledgment then answers them together.
 #[derive(Clone, Debug)]
 pub struct Endpoint<P: Payload> {
     pub(super) config: Config,
@@ -33,24 +32,24 @@ pub struct Endpoint<P: Payload> {
     pub(super) rcv: Receiver<P>,
     pub(super) window: Window,
     pub(super) rto: Rto,
-    /// When segments may leave, if they are spaced.
+    /// State of pacing, if it is in use.
     pub(super) pacing: Option<Box<AdaptivePacing>>,
     pub(super) timers: TimerTable<Timer, 9>,
-    /// What is owed to the peer apart from data.
+    /// Segments to send apart from data.
     pub(super) owed: Owed,
-    /// When the peer was last heard.
+    /// Time of the last segment from the peer.
     pub(super) heard: Instant,
-    /// The peer was asked for a sign of life since then.
+    /// `true` if the peer was probed since then.
     pub(super) asked: bool,
-    /// Since when the peer has owed us something, if it does.
+    /// Start of the current wait for the peer, if it has to answer.
     pub(super) owing_since: Instant,
     pub(super) stats: Stats,
     events: Events,
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// A closed endpoint without connection tag, as in the paper: anyone who knows addresses and ports can write to the
-    /// connection. For the simulator, and for networks where nobody forges packets.
+    /// Creates a closed endpoint without connection tag, as in the paper. Anyone with knowledge of the addresses and
+    /// ports can inject segments. For the simulator, and for networks without attackers.
     ///
     /// # Errors
     /// A parameter out of its range.
@@ -58,8 +57,8 @@ impl<P: Payload> Endpoint<P> {
         Self::with_tag(config, None)
     }
 
-    /// A closed endpoint that accepts only segments with the connection tag of `identity`, and only acknowledgments of
-    /// what the peer can prove to have received.
+    /// Creates a closed endpoint that accepts only segments with the connection tag of `identity`, and only
+    /// acknowledgments with a proof of receipt.
     ///
     /// # Errors
     /// A parameter out of its range.
@@ -116,7 +115,7 @@ impl<P: Payload> Endpoint<P> {
     /// Opens the connection: sends a SYN.
     ///
     /// # Errors
-    /// Already open.
+    /// The connection is already open.
     pub fn connect(&mut self, now: Instant) -> Result<(), OpenError> {
         self.open(Role::Active, State::SynSent)?;
         self.opening.syn_sent = Some(now);
@@ -131,12 +130,13 @@ impl<P: Payload> Endpoint<P> {
     /// Waits for the peer's SYN.
     ///
     /// # Errors
-    /// Already open.
+    /// The connection is already open.
     pub fn listen(&mut self) -> Result<(), OpenError> {
         self.open(Role::Passive, State::Listen)
     }
 
-    /// The endpoint of a peer that has proved to have received our `local` tag, which it was told in answer to its SYN.
+    /// Creates the endpoint for a peer that has proved the receipt of our `local` tag, which was sent in answer to its
+    /// SYN.
     pub(super) fn accepted(
         now: Instant,
         config: Config,
@@ -161,11 +161,11 @@ impl<P: Payload> Endpoint<P> {
         Ok(())
     }
 
-    /// Takes data to send, all of it or none. It may be handed over before the handshake is complete. It leaves as soon
-    /// as it fills a block, after [`Config::block_fill`], or on [`flush`](Self::flush).
+    /// Accepts data to send, all or none. The handshake need not be complete. The data are sent when they fill a block,
+    /// after [`Config::block_fill`], or on [`flush`](Self::flush).
     ///
     /// # Errors
-    /// Not open for sending, or no room.
+    /// The connection is not open for sending, or the send buffer has no room.
     pub fn send(&mut self, now: Instant, data: P) -> Result<(), SendError> {
         if !self.state.may_send() || self.snd.closing != Closing::Open {
             return Err(SendError::NotOpen);
@@ -175,13 +175,13 @@ impl<P: Payload> Endpoint<P> {
         Ok(())
     }
 
-    /// Lets what was handed over go without waiting for a full block.
+    /// Sends the accepted data without waiting for a full block.
     pub fn flush(&mut self, now: Instant) {
         self.snd.flush = Flush::UpTo(self.snd.queue.end());
         self.form_block(now);
     }
 
-    /// The next piece of received data, in order.
+    /// Returns the next piece of received data, in order.
     pub fn recv(&mut self) -> Option<P> {
         let data = self.rcv.read()?;
         if self.state.may_receive() && self.rcv.has_news_of_window() {
@@ -190,11 +190,11 @@ impl<P: Payload> Endpoint<P> {
         Some(data)
     }
 
-    /// Closes our direction once all data handed over is sent; data of the peer is still received. Before the
-    /// connection is open, and with nothing to send, it simply ends.
+    /// Closes the sending direction after all accepted data are sent; data of the peer are still received. A connection
+    /// that is not open yet and has nothing to send ends at once.
     ///
     /// # Errors
-    /// Not open, or already closed by the user.
+    /// The connection is not open, or was closed by the user before.
     pub fn close(&mut self, now: Instant) -> Result<(), CloseError> {
         if !self.state.may_send() || self.snd.closing != Closing::Open {
             return Err(CloseError::NotOpen);
@@ -209,14 +209,14 @@ impl<P: Payload> Endpoint<P> {
         Ok(())
     }
 
-    /// Moves on from an open state once the user closed.
+    /// Leaves an open state after the user has closed.
     pub(super) fn enter_closing(&mut self) {
         if self.snd.closing != Closing::Open {
             self.state = self.state.after_close();
         }
     }
 
-    /// Ends the connection at once, with a reset to the peer if it knows of us. Does nothing when closed.
+    /// Ends the connection at once, with a reset to a peer that knows it. Does nothing when closed.
     pub fn abort(&mut self, _now: Instant) {
         let tells_peer = self.state.is_synchronized() || self.state == State::SynReceived;
         if self.state != State::Closed {
@@ -225,49 +225,48 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Connection state.
+    /// Returns the connection state.
     #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Counters.
+    /// Returns the counters.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Our connection tag.
+    /// Returns our connection tag.
     #[must_use]
     pub fn tag(&self) -> Option<Tag> {
         self.tags.local
     }
 
-    /// The peer's connection tag, once known.
+    /// Returns the peer's connection tag, if known.
     #[must_use]
     pub fn peer_tag(&self) -> Option<Tag> {
         self.tags.peer
     }
 
-    /// Congestion window, segments.
+    /// Returns the congestion window, segments.
     #[must_use]
     pub fn cwnd(&self) -> u8 {
         self.window.cwnd()
     }
 
-    /// From here on at most this many segments are in flight while all is well. What is in flight stays.
+    /// Sets the largest window, in segments, from now on. Segments in flight stay.
     ///
-    /// The peer was told the configured number when the connection was opened, and keeps to that where it acknowledges
-    /// once a window (TPA*).
+    /// The peer received the configured number at the opening, and still uses it to acknowledge once per window (TPA*).
     ///
     /// # Errors
-    /// Not 1 to 12.
+    /// The value is not 1 to 12.
     pub fn set_cwnd_max(&mut self, cwnd_max: u8) -> Result<(), ConfigError> {
         let config = Config { cwnd_max, ..self.config };
         config.validate()?;
@@ -276,8 +275,8 @@ impl<P: Payload> Endpoint<P> {
         Ok(())
     }
 
-    /// From the next block on, segments have at most this many bytes of data, as the path has no room for more; at least
-    /// 508. What the peer takes and [`Config::mss`] bound it, too.
+    /// Sets the largest number of data bytes that fit into a segment on the path, from the next block on; at least 508.
+    /// The limits of the peer and of [`Config::mss`] apply as well.
     pub fn set_path_mss(&mut self, mss: u16) {
         self.snd.path_mss = mss.max(LEAST_MSS);
         self.choose_mss();
@@ -287,79 +286,79 @@ impl<P: Payload> Endpoint<P> {
         self.snd.mss = self.config.mss.min(self.snd.peer_mss).min(self.snd.path_mss);
     }
 
-    /// What the sender believes of the path.
+    /// Returns the state of the path, as estimated.
     #[must_use]
     pub fn path(&self) -> Path {
         self.window.path()
     }
 
-    /// Mean round-trip time (ERTT); `None` before the first sample.
+    /// Returns the mean round-trip time (ERTT); `None` before the first sample.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
         self.rto.ertt()
     }
 
-    /// Mean deviation of the round-trip time (DEV); `None` before the first sample.
+    /// Returns the mean deviation of the round-trip time (DEV); `None` before the first sample.
     #[must_use]
     pub fn rtt_deviation(&self) -> Option<Duration> {
         self.rto.dev()
     }
 
-    /// Retransmission timeout as it would be set now, back-off included.
+    /// Returns the current retransmission timeout, with its back-off.
     #[must_use]
     pub fn rto(&self) -> Duration {
         self.rto.timeout()
     }
 
-    /// Back-off factor of the retransmission timer: 1, 2, 4, …
+    /// Returns the back-off factor of the retransmission timer: 1, 2, 4, …
     #[must_use]
     pub fn backoff(&self) -> u32 {
         self.rto.factor()
     }
 
-    /// The pacing machine, if segments are paced.
+    /// Returns the state of pacing, if it is in use.
     #[must_use]
     pub fn pacing(&self) -> Option<&AdaptivePacing> {
         self.pacing.as_deref()
     }
 
-    /// Segments in flight.
+    /// Returns the number of segments in flight.
     #[must_use]
     pub fn in_flight(&self) -> u8 {
         self.snd.block.as_ref().map_or(0, Block::in_flight)
     }
 
-    /// Room for data at the peer, as it announced last, bytes.
+    /// Returns the last window announced by the peer, bytes.
     #[must_use]
     pub fn peer_window(&self) -> u64 {
         self.snd.peer_window
     }
 
-    /// When the peer was last heard; zero before it was.
+    /// Returns the time of the last segment from the peer; zero before the first.
     #[must_use]
     pub fn heard(&self) -> Instant {
         self.heard
     }
 
-    /// Data bytes of a full segment.
+    /// Returns the data bytes of a full segment.
     #[must_use]
     pub fn effective_mss(&self) -> u32 {
         self.snd.mss.into()
     }
 
-    /// Bytes that [`send`](Self::send) would take now.
+    /// Returns the bytes that [`send`](Self::send) would accept now.
     #[must_use]
     pub fn send_capacity(&self) -> u64 {
         self.snd.queue.free()
     }
 
-    /// Bytes taken from the user and not yet acknowledged.
+    /// Returns the bytes accepted from the user and not yet acknowledged.
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {
         self.snd.queue.len()
     }
 
-    /// Bytes received and kept, read or not in order: what the receive buffer holds.
+    /// Returns the bytes in the receive buffer, in order or not.
     #[must_use]
     pub fn received_unread(&self) -> u64 {
         self.rcv.unread()
@@ -367,7 +366,7 @@ impl<P: Payload> Endpoint<P> {
 
     // ---- shared by the other files ----
 
-    /// Moves on to a state that the end of a stream leads to.
+    /// Enters a state at the end of a stream.
     pub(super) fn move_to(&mut self, now: Instant, state: State) {
         match state {
             _ if state == self.state => {}
@@ -391,7 +390,7 @@ impl<P: Payload> Endpoint<P> {
         self.stats.drops.add(reason);
     }
 
-    /// Ends the connection and forgets everything that waits.
+    /// Ends the connection and discards everything that waits.
     pub(super) fn finish(&mut self, reason: CloseReason) {
         self.state = State::Closed;
         self.timers.stop_all();
@@ -407,7 +406,7 @@ impl<P: Payload> Endpoint<P> {
         self.timers.set(Timer::Open, now + self.rto.timeout());
     }
 
-    /// A segment that says where we stand and nothing more.
+    /// Builds a segment with the state of the connection and without data.
     pub(super) fn bare_segment(&mut self, control: Control) -> Segment<P> {
         let repeats_opening = control == Control::Syn || self.opening.confirmed == Confirmed::NotYet;
         Segment {

@@ -1,4 +1,4 @@
-//! What timers do.
+//! Expiry of timers.
 
 use super::block::Purpose;
 use super::config::Simultaneous;
@@ -25,7 +25,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// A SYN, or what completes the handshake, was not answered.
+    /// Retransmits a SYN, or the segment that completes the handshake, if it was not answered.
     fn open_again(&mut self, now: Instant) {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         if core::mem::replace(&mut self.opening.hurry, Hurry::No) == Hurry::Yes && opening {
@@ -50,7 +50,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// §3.2: each leaves the window as if it were acknowledged, and is not sent again before the next round.
+    /// Removes timed-out segments from the window, as if they were acknowledged. They are not sent again before the next
+    /// round (§3.2).
     fn time_out_segments(&mut self, now: Instant) {
         let mut counted = false;
         while let Some(purpose) = self.snd.block.as_mut().and_then(|block| block.take_timed_out(now)) {
@@ -67,7 +68,7 @@ impl<P: Payload> Endpoint<P> {
         self.arm_retransmit();
     }
 
-    /// The window may have opened and the word of it been lost.
+    /// Probes for the peer's window, which may have opened while the update was lost.
     fn ask_for_window(&mut self) {
         self.snd.questions = self.snd.questions.saturating_add(1);
         self.ask();
@@ -94,20 +95,20 @@ impl<P: Payload> Endpoint<P> {
         self.owed.question = true;
     }
 
-    /// Whether the peer owes us a sign.
+    /// Returns whether the peer has to answer.
     fn awaits_peer(&self) -> bool {
         self.snd.block.is_some() || self.opening.confirmed == Confirmed::NotYet || self.asked
     }
 
-    /// From `now` on the peer owes us something, if it did not before. Call before it does.
+    /// Starts the wait for an answer at `now`, unless the peer had to answer before. Call before it has to.
     pub(super) fn owes_from(&mut self, now: Instant) {
         if !self.awaits_peer() {
             self.owing_since = now;
         }
     }
 
-    /// Sets the timer for the peer's silence if the peer owes us something. It is not moved with each sign of life: when
-    /// it fires, it is seen whether there was one.
+    /// Sets the silence timer if the peer has to answer. It does not move with each segment of the peer: at its expiry,
+    /// the time of the last segment is checked.
     pub(super) fn watch_silence(&mut self) {
         if let Some(at) = self.silence_ends()
             && !self.timers.is_set(Timer::Silence)
@@ -124,7 +125,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// When silence has lasted too long; `None` if the peer owes us nothing.
+    /// Returns the time at which the peer has been silent for too long; `None` if it need not answer.
     fn silence_ends(&self) -> Option<Instant> {
         let limit = self.config.silence_limit.filter(|_| self.awaits_peer())?;
         Some(self.heard.max(self.owing_since) + limit)

@@ -1,4 +1,4 @@
-//! A segment arrives: opening, data, closing.
+//! Arriving segments: opening, data, closing.
 
 use super::config::LEAST_MSS;
 use super::endpoint::Endpoint;
@@ -53,10 +53,10 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The one we called has answered.
+    /// Processes the answer of the called peer.
     fn take_syn_ack(&mut self, now: Instant, opening: Opening, window: u16) {
         self.take_opening(opening, window);
-        // Whoever keeps no state until it hears from us must hear from us.
+        // A listener without state creates the connection only after a segment from us.
         if self.tags.local.is_some() {
             self.opening.confirmed = Confirmed::NotYet;
         }
@@ -64,7 +64,8 @@ impl<P: Payload> Endpoint<P> {
         self.establish(now);
     }
 
-    /// Both ends began at once (RFC 9293 §3.5, figure 7), or so it seems: who sends a SYN can have no tag to show.
+    /// Processes a SYN while our own SYN is not answered (simultaneous open, RFC 9293 §3.5, figure 7). A SYN carries no
+    /// tag, so it may be forged.
     fn on_simultaneous_syn(&mut self, now: Instant, segment: &Segment<P>) {
         let Some(opening) = segment.opening else { return self.drop_segment(DropReason::Unexpected) };
         self.take_opening(opening, segment.window);
@@ -83,7 +84,7 @@ impl<P: Payload> Endpoint<P> {
         self.rcv.peer_cwnd_max = opening.cwnd_max;
     }
 
-    /// The round trip of SYN and answer is the first sample, unless one of them was sent again.
+    /// Takes the round trip of SYN and answer as the first sample, unless one of them was retransmitted.
     fn sample_handshake(&mut self, now: Instant) {
         if let Some(sent) = self.opening.syn_sent.take() {
             self.rto.sample(now - sent);
@@ -108,7 +109,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// A segment in SYN-RECEIVED or later.
+    /// Processes a segment in SYN-RECEIVED or a later state.
     fn on_segment_in_connection(&mut self, now: Instant, segment: Segment<P>) {
         if segment.control == Control::Syn && segment.ack.is_none() && self.is_syn_again(&segment) {
             return self.owed.syn = true;
@@ -124,13 +125,13 @@ impl<P: Payload> Endpoint<P> {
             Control::Syn => self.on_syn_ack(now, &segment),
             Control::None | Control::Fin => self.on_ordinary(now, segment),
             Control::Echo(_) => self.on_echo(now),
-            // Whoever knows addresses answers these.
+            // Any host that knows the addresses answers these.
             Control::Challenge(_) | Control::Stray => self.drop_segment(DropReason::Unexpected),
         }
     }
 
-    /// The peer's host does not know our connection: it was started anew, or had given it up. What we showed it, its own
-    /// tag, is the proof.
+    /// Processes a report that the peer's host does not know the connection, since it restarted or gave it up. The peer's
+    /// own tag, which we sent, is the proof.
     fn on_stray(&mut self, segment: &Segment<P>) {
         if segment.tag != self.tags.peer {
             return self.drop_segment(DropReason::WrongTag);
@@ -138,14 +139,14 @@ impl<P: Payload> Endpoint<P> {
         self.end_by_reset();
     }
 
-    /// The peer lives. Where it is now, our latest words may not have reached it.
+    /// Processes the echo of a challenge: the peer is alive. It may have missed our latest segments at its new address.
     fn on_echo(&mut self, now: Instant) {
         self.heard = now;
         self.asked = false;
         self.owed.ack = true;
     }
 
-    /// The peer did not get our answer to its SYN.
+    /// Returns whether the peer repeats its SYN because it missed our answer.
     fn is_syn_again(&self, segment: &Segment<P>) -> bool {
         self.state == State::SynReceived
             && segment.opening.is_some_and(|opening| opening.tag == self.tags.peer)
@@ -167,7 +168,7 @@ impl<P: Payload> Endpoint<P> {
         });
     }
 
-    /// A SYN-ACK: of a simultaneous open, or because our ACK was lost.
+    /// Processes a SYN-ACK, of a simultaneous open or because our ACK was lost.
     fn on_syn_ack(&mut self, now: Instant, segment: &Segment<P>) {
         if self.state == State::SynReceived
             && let Some(opening) = segment.opening
@@ -200,7 +201,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The peer holds the connection: nothing needs to be repeated.
+    /// Records that the peer holds the connection, so that the opening parameters need not be repeated.
     fn confirm(&mut self) {
         if self.opening.confirmed == Confirmed::NotYet {
             self.opening.confirmed = Confirmed::Yes;
@@ -241,7 +242,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// All data of the peer are here, and it will send no more.
+    /// Processes the end of the peer's data.
     fn on_end_of_stream(&mut self, now: Instant) {
         let next = self.state.after_peer_fin();
         if next != self.state {

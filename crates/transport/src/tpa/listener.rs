@@ -1,8 +1,8 @@
-//! Opening connections without keeping state for whoever has not proved to be where it says it is.
+//! Opening of connections without state for unverified addresses.
 //!
-//! A SYN is answered with a tag that is a keyed hash over the address it came from, its opening parameters and the
-//! time. Nothing is kept. The peer repeats its parameters under that tag; if the hash is right, it has received our answer at
-//! its address, and the connection comes into being. (The idea is that of SYN cookies, RFC 4987 §3.6.)
+//! The listener answers a SYN with a tag. The tag is a keyed hash over the source address, the opening parameters and the
+//! time, and no state is kept. The peer repeats its parameters under that tag. If the hash is correct, the peer has
+//! received the answer at its address, and the connection is created. (The idea is that of SYN cookies, RFC 4987 §3.6.)
 
 use super::config::Config;
 use super::endpoint::Endpoint;
@@ -13,15 +13,15 @@ use hopline_core::{Duration, Instant, LinkId, Machine, Payload};
 use hopline_wire::tpa::{Ack, Control, Opening, Segment, Tag, TxStat};
 use siphasher::sip::SipHasher24;
 
-/// How long a tag can be redeemed: at least this, at most twice this.
+/// Lifetime of a tag: at least this time, at most twice as long.
 const COOKIE_LIFETIME: Duration = Duration::from_secs(30);
 
-/// The key of what must not be guessed: the tags that a listener gives out, the nonces of data. Must be unpredictable.
+/// Key for unpredictable values: the tags of a listener, the nonces of data. Must be unpredictable itself.
 #[derive(Clone, Copy)]
 pub struct Secret(pub [u8; 16]);
 
 impl Secret {
-    /// Another, for `purpose` and `tag`.
+    /// Derives another key for `purpose` and `tag`.
     #[must_use]
     pub fn derive(&self, purpose: &[u8], tag: Tag) -> Self {
         let half = |number: u8| {
@@ -37,7 +37,7 @@ impl Secret {
         Self(derived)
     }
 
-    /// A keyed hash, SipHash-2-4.
+    /// Returns a keyed hash function, SipHash-2-4.
     pub(super) fn hasher(&self) -> SipHasher24 {
         SipHasher24::new_with_key(&self.0)
     }
@@ -49,38 +49,38 @@ impl core::fmt::Debug for Secret {
     }
 }
 
-/// Answers SYNs and makes endpoints.
+/// Listener: answers SYNs and creates endpoints.
 #[derive(Clone, Debug)]
 pub struct Listener {
     config: Config,
     secret: Secret,
 }
 
-/// What a listener makes of a segment that belongs to no connection.
+/// Reaction of a listener to a segment that belongs to no connection.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "moved once, when a connection is made")]
 pub enum Verdict<P: Payload> {
-    /// Send this back.
+    /// Reply to send back.
     Reply(Segment<P>),
-    /// A connection, the segment taken in; drain it.
+    /// New connection, which has processed the segment. Drain its outputs.
     Accepted(Endpoint<P>),
-    /// Nothing.
+    /// No reaction.
     Refused(Refusal),
 }
 
-/// Why a segment made no connection.
+/// Reason for a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// It neither opens a connection nor proves that we answered its SYN.
+    /// The segment neither opens a connection nor proves that we answered its SYN.
     NotAnOpening,
-    /// Its tag is not one that we gave to that address lately.
+    /// The tag is not one that this address received lately.
     BadTag,
-    /// It wants no tag of its own in our segments: over an open network nobody should.
+    /// The opening requests no tag for the peer's side, which is unsafe over an open network.
     NoTag,
 }
 
 impl Listener {
-    /// A listener whose connections have `config`.
+    /// Creates a listener for connections with `config`.
     ///
     /// # Errors
     /// A parameter out of its range.
@@ -89,8 +89,8 @@ impl Listener {
         Ok(Self { config, secret })
     }
 
-    /// Takes a segment from `address` that belongs to no connection. `address` is whatever names the peer: IP address
-    /// and port, as bytes.
+    /// Processes a segment from `address` that belongs to no connection. `address` identifies the peer: IP address and
+    /// port, as bytes.
     pub fn handle<P: Payload>(&self, now: Instant, address: &[u8], segment: Segment<P>) -> Verdict<P> {
         let Some(opening) = segment.opening else { return Verdict::Refused(Refusal::NotAnOpening) };
         if opening.tag.is_none() {
@@ -109,7 +109,7 @@ impl Listener {
         }
     }
 
-    /// What refuses the SYN `segment`: for where nobody listens, or the queue is full.
+    /// Returns the reset that refuses the SYN `segment`, for a host without a listener or with a full queue.
     #[must_use]
     pub fn refuse<P: Payload>(segment: &Segment<P>) -> Option<Segment<P>> {
         let opening = segment.opening.filter(|_| segment.control == Control::Syn)?;

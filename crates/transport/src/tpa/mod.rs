@@ -1,26 +1,27 @@
-//! TPA, the Transport Protocol for Ad hoc networks (Anastasi, Ancillotti, Conti, Passarella 2009), as a sans-IO machine.
+//! TPA, the Transport Protocol for Ad hoc networks (Anastasi, Ancillotti, Conti, Passarella 2009), as a sans-I/O state
+//! machine.
 //!
-//! [`Endpoint`] is one end of one connection. It speaks [`Segment`](hopline_wire::tpa::Segment)s, generic over the
-//! payload. [`Config`] names every parameter and every choice that the paper leaves open; start from [`Config::tpa`] or
-//! [`Config::tpa_star`]. `docs/protocols/tpa.md` lists the choices.
+//! [`Endpoint`] is one end of one connection. It sends and receives [`Segment`](hopline_wire::tpa::Segment)s, generic
+//! over the payload. [`Config`] has a field for every parameter and every choice that the paper leaves open; start from
+//! [`Config::tpa`] or [`Config::tpa_star`]. `docs/protocols/tpa.md` lists the choices.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `config` | parameters |
 //! | `timer`, `stats` | timers, counters |
-//! | `endpoint` | the machine: application calls and getters |
-//! | `parts` | what it is made of: how it is opened, what it owes, what it sends |
-//! | `input` | a segment arrives: opening, data, closing |
-//! | `acknowledge` | the ACK in it |
-//! | `receive` | the data in it: order, when to acknowledge, the window to announce |
-//! | `output` | what to send next, when a block is made |
-//! | `expire` | what timers do |
-//! | `block` | rounds, the retransmission stream, who is lost when |
-//! | `window` | how many segments may be in flight: normal, congested, frozen |
-//! | `rto` | round-trip time, route changes, timeout |
-//! | `receipts` | proof that what is acknowledged was received |
-//! | `path_mtu` | how long datagrams may be, for whoever drives an endpoint |
-//! | `listener` | opening without state for whoever has not proved where it is |
+//! | `endpoint` | the endpoint: application calls and getters |
+//! `parts` | its parts: opening, pending segments, sending half |
+//! `input` | arriving segments: opening, data, closing |
+//! `acknowledge` | the ACK in a segment |
+//! `receive` | the data in a segment: order, ACK policy, window announcements |
+//! `output` | choice of the next segment, forming of blocks |
+//! `expire` | expiry of timers |
+//! `block` | rounds, the retransmission stream, timed-out segments |
+//! `window` | congestion window: normal, congested, frozen |
+//! `rto` | round-trip time, route changes, timeout |
+//! `receipts` | proof of receipt of the acknowledged data |
+//! `path_mtu` | path MTU discovery, for the driver of an endpoint |
+//! `listener` | opening without state for unverified addresses |
 
 mod acknowledge;
 mod block;

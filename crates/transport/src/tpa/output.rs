@@ -1,4 +1,4 @@
-//! What to send next.
+//! Choice of the next segment to send.
 
 use super::block::{Block, End, Purpose, Time};
 use super::endpoint::Endpoint;
@@ -47,7 +47,7 @@ impl<P: Payload> Endpoint<P> {
         segment
     }
 
-    /// A segment of the block before, without data: whoever gets it says where it stands.
+    /// Builds a segment of the previous block without data. The peer answers it with its state.
     fn question(&mut self) -> Segment<P> {
         let mut segment = self.pure_ack();
         segment.block = segment.block.wrapping_sub(1) & self.config.block_numbers.mask();
@@ -95,7 +95,7 @@ impl<P: Payload> Endpoint<P> {
         Some(segment)
     }
 
-    /// Whether the next data segment has to wait for its time (TPA §5.2); then a timer says when it no longer has to.
+    /// Returns whether the next data segment has to wait for its release time (TPA §5.2); if so, sets the release timer.
     fn waits_for_release(&mut self, now: Instant) -> bool {
         let Some(at) = self.pacing.as_ref().map(|pacing| pacing.next_release(now)) else { return false };
         if at <= now || self.snd.block.is_none() {
@@ -120,7 +120,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The peer has no room: it will be asked, ever more rarely (RFC 9293 §3.8.6.1).
+    /// Sets the timer of a window probe, with exponential back-off (RFC 9293 §3.8.6.1).
     fn await_window(&mut self, now: Instant) {
         if !self.timers.is_set(Timer::Probe) {
             let wait = self.rto.timeout().saturating_mul(1 << self.snd.questions.min(16));
@@ -128,7 +128,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Makes the next block of what waits, if it is time (§3.2).
+    /// Forms the next block from the waiting data, if it is due (§3.2).
     pub(super) fn form_block(&mut self, now: Instant) {
         if self.snd.block.is_some() || !self.state.may_transmit() {
             return;

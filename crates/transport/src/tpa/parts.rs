@@ -1,4 +1,4 @@
-//! What an endpoint is made of.
+//! Parts of an endpoint.
 
 use super::block::Block;
 use super::listener::Secret;
@@ -6,27 +6,27 @@ use crate::send_queue::SendQueue;
 use hopline_core::Instant;
 use hopline_wire::tpa::Tag;
 
-/// How the connection is opened.
+/// State of the opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Opening {
     pub(super) role: Role,
-    /// When the first SYN left, until it was sent again: its round trip is the first sample.
+    /// Sending time of the first SYN, unless it was retransmitted: its round trip is the first sample.
     pub(super) syn_sent: Option<Instant>,
-    /// Times a SYN, or what completes the handshake, was sent again.
+    /// Number of retransmissions of the SYN, or of the segment that completes the handshake.
     pub(super) retries: u32,
-    /// Whether the peer is known to hold the connection.
+    /// Knowledge of the peer's state.
     pub(super) confirmed: Confirmed,
     pub(super) hurry: Hurry,
 }
 
-/// Whether the next repetition of the SYN comes before its time: it counts for nothing else.
+/// `Yes` if the next retransmission of the SYN comes before its RTO. It counts neither as a retry nor for the back-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hurry {
     No,
     Yes,
 }
 
-/// Who began.
+/// Role in the opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     NotYet,
@@ -34,47 +34,48 @@ pub(super) enum Role {
     Passive,
 }
 
-/// Whether the peer is known to hold the connection. A listener that keeps no state learns of it from us.
+/// Knowledge of the peer's state: it holds the connection or not. A listener without state creates it on a segment from
+/// us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Confirmed {
     Yes,
-    /// Every segment repeats the opening parameters.
+    /// Not confirmed: every segment repeats the opening parameters.
     NotYet,
 }
 
 /// Connection tags.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tags {
-    /// Ours: the peer must show it. `None`: tags are not in use.
+    /// Our tag, which the peer has to use. `None`: tags are not in use.
     pub(super) local: Option<Tag>,
-    /// The peer's: we show it.
+    /// The peer's tag, which we have to use.
     pub(super) peer: Option<Tag>,
     /// Key of the nonces of our data; with `local` only.
     pub(super) secret: Option<Secret>,
 }
 
-/// What a connection is known by, and what makes its acknowledgments trustworthy. Both must be unpredictable.
+/// Identity of a connection, and key of its proofs of receipt. Both must be unpredictable.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity {
-    /// The tag that the peer has to show in all its segments.
+    /// Tag that the peer has to use in all its segments.
     pub tag: Tag,
-    /// The key of the nonces that the peer has to show in its acknowledgments.
+    /// Key of the nonces that the peer has to prove in its acknowledgments.
     pub secret: Secret,
 }
 
-/// What is owed to the peer apart from data.
+/// Segments to send apart from data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Owed {
     pub(super) syn: bool,
-    /// A SYN as for someone who has not heard of us.
+    /// A SYN without a tag, to a peer that has not received one from us.
     pub(super) call: bool,
     pub(super) ack: bool,
-    /// A question for its window or a sign of life.
+    /// A probe for the peer's window or for a sign of life.
     pub(super) question: bool,
     pub(super) reset: bool,
 }
 
-/// The sending half. Positions are stream offsets.
+/// Sending half. Positions are stream offsets.
 #[derive(Clone, Debug)]
 pub(super) struct Sender<P> {
     pub(super) queue: SendQueue<P>,
@@ -84,43 +85,43 @@ pub(super) struct Sender<P> {
     pub(super) number: u16,
     /// Offset of the first byte that is in no block yet.
     pub(super) unblocked: u64,
-    /// Since when bytes wait to become a block.
+    /// Start of the wait of bytes for a block.
     pub(super) waiting: Option<Instant>,
-    /// The user wants what waits to go without delay.
+    /// Request of the user to send the waiting data without delay.
     pub(super) flush: Flush,
-    /// Whether the user closed.
+    /// State of the user's close.
     pub(super) closing: Closing,
-    /// Bytes the peer has room for.
+    /// Peer's window, bytes.
     pub(super) peer_window: u64,
-    /// Bytes of a full segment, from the next block on.
+    /// Data bytes of a full segment, from the next block on.
     pub(super) mss: u16,
-    /// The same as far as the peer is concerned.
+    /// Limit of `mss` by the peer.
     pub(super) peer_mss: u16,
-    /// The same as far as the path is concerned.
+    /// Limit of `mss` by the path.
     pub(super) path_mss: u16,
-    /// Segments in a block: no more than the peer has room for, whatever arrives first.
+    /// Segments in a block: at most as many as the peer has room for, in any order of arrival.
     pub(super) block_segments: u8,
-    /// Questions since data were sent.
+    /// Number of probes since data were sent.
     pub(super) questions: u32,
 }
 
-/// Whether a short block may go before its time.
+/// Permission to send a short block before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flush {
     No,
-    /// What was handed over up to this offset.
+    /// Data accepted up to this offset.
     UpTo(u64),
 }
 
-/// What became of the user's close.
+/// State of the user's close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Closing {
     /// The user has not closed.
     Open,
-    /// A FIN will end the stream.
+    /// The FIN has to be sent at the end of the stream.
     FinDue,
     /// The FIN is in the block in transmission.
     FinSent,
-    /// The peer has it.
+    /// The FIN is acknowledged.
     FinAcked,
 }

@@ -1,56 +1,56 @@
-//! How long datagrams may be: packetization layer path MTU discovery (RFC 8899), for whoever drives an endpoint.
+//! Packetization layer path MTU discovery (RFC 8899), for the driver of an endpoint.
 //!
-//! Nothing that routers say is needed, and nothing that they say is believed. A datagram with
-//! [a challenge](hopline_wire::tpa::Control::Challenge) and padding is sent, which nobody may fragment; its echo shows that
-//! datagrams of this length pass. Lengths are those of UDP payloads, in bytes.
+//! Messages of routers are neither needed nor trusted. The search sends padded datagrams with [a
+//! challenge](hopline_wire::tpa::Control::Challenge) that must not be fragmented. An echo shows that datagrams of this
+//! length pass. Lengths are those of UDP payloads, in bytes.
 
 use super::config::LEAST_MSS;
 use hopline_core::{Duration, Instant};
 use hopline_wire::tpa::{OPENING_LEN, RECEIPT_LEN, TAG_LEN, UDP_HEADER_LEN};
 
-/// Header and tag of a data segment.
+/// Length of the header and the tag of a data segment, bytes.
 const HEADERS: u16 = (UDP_HEADER_LEN + TAG_LEN + RECEIPT_LEN) as u16;
-/// BASE_PLPMTU (RFC 8899 §5.1.2): taken to pass until the contrary is shown.
+/// BASE_PLPMTU (RFC 8899 §5.1.2), bytes: assumed to pass until it fails.
 const BASE: u16 = 1200;
-/// MIN_PLPMTU: passes, in fragments if need be.
+/// MIN_PLPMTU, bytes: passes, in fragments if necessary.
 const LEAST: u16 = LEAST_MSS + HEADERS + OPENING_LEN as u16;
-/// MAX_PROBES (§5.1.2): so many of one length are lost before the length is taken to be the reason.
+/// MAX_PROBES (§5.1.2): number of lost probes of one length that show that it does not pass.
 const MOST_PROBES: u8 = 3;
-/// Nearer than this the search is over.
+/// Difference of lengths at which the search ends, bytes.
 const NEAR: u16 = 20;
-/// PMTU_RAISE_TIMER (§5.1.1): how long until longer ones are tried again.
+/// PMTU_RAISE_TIMER (§5.1.1): time until longer datagrams are tried again.
 const RAISE: Duration = Duration::from_secs(600);
-/// CONFIRMATION_TIMER (§5.1.1): how often it is seen whether what passed still passes.
+/// CONFIRMATION_TIMER (§5.1.1): interval between checks of the current length.
 const CONFIRM: Duration = Duration::from_secs(60);
 /// Least PROBE_TIMER (§5.1.1).
 const LEAST_WAIT: Duration = Duration::from_secs(1);
 
-/// The search for the longest datagram that passes a path.
+/// Search for the longest datagram that passes a path.
 #[derive(Clone, Debug)]
 pub struct PathMtu {
-    /// The longest that is wanted.
+    /// Largest length of interest.
     most: u16,
-    /// Passes.
+    /// Largest length that has passed.
     passes: u16,
-    /// The shortest that did not pass; one more than is wanted if there is none.
+    /// Smallest length that has failed; one more than `most` if there is none.
     fails: u16,
     state: State,
-    /// When the search may begin anew.
+    /// Earliest time of the next search.
     raise_at: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// A probe of this length is to be sent.
+    /// A probe of this length has to be sent.
     Due { length: u16, lost: u8 },
-    /// It was sent, and is awaited until then.
+    /// The probe was sent; the answer is awaited until this time.
     Awaited { length: u16, lost: u8, sent: Instant, until: Instant },
-    /// There is nothing to find out before that.
+    /// The search is complete until this time.
     Complete { until: Instant },
 }
 
 impl PathMtu {
-    /// A search for segments of at most `mss` bytes of data.
+    /// Creates a search for segments of at most `mss` bytes of data.
     #[must_use]
     pub fn new(mss: u16) -> Self {
         let most = mss.saturating_add(HEADERS).max(LEAST);
@@ -65,7 +65,7 @@ impl PathMtu {
         search
     }
 
-    /// Data in a segment that passes, opening parameters in the header or not.
+    /// Returns the data bytes of a segment that passes, with room for opening parameters if they may be in the header.
     #[must_use]
     pub fn mss(&self) -> u16 {
         // Opening parameters are repeated until the peer is heard; an echo is heard.
@@ -73,7 +73,7 @@ impl PathMtu {
         self.length() - headers
     }
 
-    /// The longest datagram that is taken to pass.
+    /// Returns the longest datagram that is assumed to pass.
     #[must_use]
     pub fn length(&self) -> u16 {
         let base = self.base();
@@ -84,8 +84,8 @@ impl PathMtu {
         BASE.min(self.most)
     }
 
-    /// The length of a probe to send now, if one is due; `timeout` says how long an answer may take, and `heard` when the
-    /// peer was heard last.
+    /// Returns the length of a probe to send now, if one is due. `timeout`: time allowed for an answer; `heard`: time of
+    /// the last segment from the peer.
     pub fn poll_probe(&mut self, now: Instant, timeout: Duration, heard: Instant) -> Option<u16> {
         if let Some(at) = self.due()
             && at <= now
@@ -97,7 +97,7 @@ impl PathMtu {
         Some(length)
     }
 
-    /// The length of the probe that is under way.
+    /// Returns the length of the outstanding probe.
     #[must_use]
     pub fn awaited(&self) -> Option<u16> {
         match self.state {
@@ -106,7 +106,7 @@ impl PathMtu {
         }
     }
 
-    /// When [`poll_probe`](Self::poll_probe) has something to do.
+    /// Returns the time at which [`poll_probe`](Self::poll_probe) has to be called.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         match self.state {
@@ -115,7 +115,7 @@ impl PathMtu {
         }
     }
 
-    /// A datagram of this length has passed.
+    /// Records that a datagram of this length has passed.
     pub fn passed(&mut self, now: Instant, length: u16) {
         if self.awaited() != Some(length) {
             return;
@@ -125,14 +125,14 @@ impl PathMtu {
         self.go_on(now);
     }
 
-    /// A datagram of this length cannot even leave.
+    /// Records that a datagram of this length cannot be sent by this host.
     pub fn cannot_leave(&mut self, now: Instant, length: u16) {
         if self.awaited() == Some(length) {
             self.failed(now, length);
         }
     }
 
-    /// Full segments are lost, one after the other: perhaps they do not pass any more (§4.3).
+    /// Starts a check of the current length after consecutive losses of full segments (§4.3).
     pub fn suspect(&mut self) {
         if let State::Complete { .. } = self.state
             && self.passes > LEAST
@@ -171,7 +171,7 @@ impl PathMtu {
         self.go_on(now);
     }
 
-    /// Half of what is left, but first what most paths have room for.
+    /// Continues with half of the remaining interval, but first with the base length, which passes most paths.
     fn go_on(&mut self, now: Instant) {
         let base = self.base();
         let length = if self.passes < base && self.fails > base {
@@ -200,8 +200,8 @@ mod tests {
         Instant::from_millis(ms)
     }
 
-    /// A path that lets datagrams of at most `room` pass at once, and a peer that is always heard; until nothing is to be
-    /// found out. Gives the lengths of the probes and the time.
+    /// Runs a search until it is complete, over a path that passes datagrams of at most `room` bytes at once, to a peer
+    /// that always answers. Returns the lengths of the probes and the end time.
     fn searched(search: &mut PathMtu, room: u16, mut now: Instant) -> (Vec<u16>, Instant) {
         let mut probes = Vec::new();
         loop {

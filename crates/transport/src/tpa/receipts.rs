@@ -1,23 +1,23 @@
-//! Proof of receipt: an acknowledgment counts only with what nobody but the receiver of the data can know.
+//! Proof of receipt: an acknowledgment counts only with a value that only the receiver of the data can know.
 //!
-//! Each data segment of a connection with tags carries a nonce, and each acknowledgment the exclusive or of the nonces of
-//! all that it acknowledges. So a peer cannot acknowledge what it has not received, and draw a flood to where nobody
-//! wants it. (The cumulative nonce of Savage, Cardwell, Wetherall and Anderson, "TCP congestion control with a misbehaving
-//! receiver", 1999, over a block in place of a stream.)
+//! Each data segment of a connection with tags carries a nonce. Each acknowledgment carries the exclusive or of the
+//! nonces of all segments that it covers. A peer therefore cannot acknowledge data that it has not received, to direct a
+//! flood at a victim. (The cumulative nonce of Savage, Cardwell, Wetherall and Anderson, "TCP congestion control with a
+//! misbehaving receiver", 1999, over a block in place of a stream.)
 
 use super::listener::Secret;
 use core::hash::Hasher;
 use hopline_wire::tpa::{Bitmap, POSITIONS};
 
-/// Nonces that one hash gives.
+/// Number of nonces from one hash.
 const NONCES_PER_HASH: usize = 4;
 
-/// The nonces of a block's segments; all zero where tags are not in use.
+/// Nonces of a block's segments; all zero where tags are not in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Nonces([u16; POSITIONS as usize]);
 
 impl Nonces {
-    /// Of the block that begins at stream offset `start`. A segment that is sent again has the same.
+    /// Computes the nonces of the block at stream offset `start`. A retransmission has the same nonce.
     pub(super) fn of_block(secret: Option<Secret>, start: u64) -> Self {
         let mut nonces = Self::default();
         let Some(secret) = secret else { return nonces };
@@ -32,12 +32,12 @@ impl Nonces {
         nonces
     }
 
-    /// What travels with the segment at `position`.
+    /// Returns the nonce of the segment at `position`.
     pub(super) fn of(&self, position: u8) -> u16 {
         self.0[usize::from(position)]
     }
 
-    /// What shows that all segments in `received` were received.
+    /// Returns the proof of receipt of all segments in `received`.
     pub(super) fn proof_of(&self, received: Bitmap) -> u16 {
         received.positions().fold(0, |proof, position| proof ^ self.of(position))
     }

@@ -1,4 +1,4 @@
-//! The receiving half: which segments of the current block are here, what the user may read, when to acknowledge (TPA §3.6).
+//! Receiving half: received segments of the current block, data for the user, ACK policy (TPA §3.6).
 
 use super::config::{AckConfig, AckEvery, CompleteBlock, Config, Echo};
 use super::stats::DropReason;
@@ -9,75 +9,76 @@ use std::collections::VecDeque;
 /// Largest WinSize.
 const MOST_WINDOW: u64 = u16::MAX as u64;
 
-/// The receiving half of an endpoint.
+/// Receiving half of an endpoint.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver<P> {
     config: AckConfig,
     mss: u16,
     buffer: u64,
-    /// Bits of block numbers in use.
+    /// Mask of the bits of block numbers in use.
     mask: u16,
-    /// Number of the current block; before the first, one less than it.
+    /// Number of the current block; before the first block, one less than its number.
     block: u16,
     progress: Progress,
     received: Bitmap,
-    /// Proof of `received`.
+    /// Proof of receipt of `received`.
     proof: u16,
-    /// Position of the block's last segment, once known.
+    /// Position of the block's last segment, if known.
     last: Option<u8>,
-    /// Whether the last segment carries the FIN.
+    /// `true` if the last segment carries the FIN.
     fin: bool,
-    /// Next position that the user is to have.
+    /// Next position to pass to the user.
     next: u8,
     held: [Option<P>; POSITIONS as usize],
     held_bytes: u64,
-    /// In order, not yet read.
+    /// Data in order, not read yet.
     pub(super) ready: VecDeque<P>,
     ready_bytes: u64,
-    /// Segments for one ACK in the [`AckEvery::Window`] policy: the peer's cwndmax.
+    /// Number of segments per ACK in the [`AckEvery::Window`] policy: the peer's cwndmax.
     pub(super) peer_cwnd_max: u8,
-    /// Segments not yet acknowledged.
+    /// Number of segments not yet acknowledged.
     pending: u8,
     /// AckTxSeqNumber of the next ACK.
     echo: u8,
-    /// Window in the latest ACK.
+    /// Window in the latest ACK, bytes.
     announced: u64,
 }
 
-/// Whether there is a current block.
+/// Progress of reception: a block has begun or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     BeforeFirst,
     InBlock,
 }
 
-/// What a data segment brings about.
+/// Result of the processing of a data segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Taken {
     pub(super) reply: Reply,
     pub(super) what: What,
 }
 
-/// When to acknowledge.
+/// Time of the acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     None,
     Now,
-    /// With others, or when the timer says so.
+    /// With those of further segments, or at the expiry of the timer.
     Delayed,
 }
 
-/// What a data segment held.
+/// Content of a data segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// News; `bytes` of it or of earlier segments are now in order.
+    /// New data. `in_order`: bytes that are now in order, of this and of earlier segments; `overtook`: it arrived before
+    /// an earlier one.
     New {
         in_order: u64,
         overtook: bool,
     },
-    /// Nothing new.
+    /// No new data.
     Duplicate,
-    /// A question of the peer.
+    /// A probe of the peer.
     Question,
     Dropped(DropReason),
 }
@@ -108,7 +109,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Takes a segment with a place in a block.
+    /// Processes a segment with a place in a block.
     pub(super) fn take(&mut self, segment: Segment<P>, place: Place) -> Taken {
         if segment.payload.is_empty() && segment.control != Control::Fin {
             return Taken { reply: Reply::Now, what: What::Question };
@@ -157,14 +158,14 @@ impl<P: Payload> Receiver<P> {
         Taken { reply: self.reply_to(segment.tx_stat), what: What::New { in_order, overtook } }
     }
 
-    /// B8.
+    /// Records the transmission number to echo (B8).
     fn note_echo(&mut self, tx: u8) {
         if self.config.echo == Echo::Last || self.pending == 0 {
             self.echo = tx;
         }
     }
 
-    /// Two ends of a block, or something after its end.
+    /// Returns whether the segment contradicts the known end of the block: two ends, or data after the end.
     fn contradicts(&self, place: Place) -> bool {
         match self.last {
             Some(end) => place.position > end || place.last != (place.position == end),
@@ -172,7 +173,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// TPA §3.6, and B6.
+    /// Chooses the time of the acknowledgment (TPA §3.6, and B6).
     fn reply_to(&self, sender: TxStat) -> Reply {
         let complete = self.is_complete();
         let at_once = sender == TxStat::Congested
@@ -189,7 +190,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Moves what is in order to the user. Returns its bytes.
+    /// Moves in-order data to the user. Returns their bytes.
     fn release(&mut self) -> u64 {
         let mut released = 0;
         while self.received.contains(self.next) {
@@ -209,7 +210,7 @@ impl<P: Payload> Receiver<P> {
         (self.received, self.proof, self.last, self.next) = (Bitmap::EMPTY, 0, None, 0);
     }
 
-    /// Whether the whole block is here; so it is before the first.
+    /// Returns whether the whole block has arrived, which also holds before the first block.
     fn is_complete(&self) -> bool {
         match self.last {
             Some(last) => self.received == Bitmap::first(last + 1),
@@ -217,41 +218,41 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Whether all data up to the FIN are in order.
+    /// Returns whether all data up to the FIN are in order.
     pub(super) fn is_finished(&self) -> bool {
         self.fin && self.last.is_some_and(|last| self.next > last)
     }
 
-    /// Whether `block` is one that a reset of the peer may name: that of its latest data, or the next.
+    /// Returns whether a reset of the peer may name `block`: the block of its latest data, or the next.
     pub(super) fn is_current(&self, block: u16) -> bool {
         block.wrapping_sub(self.block) & self.mask <= 1
     }
 
-    /// The next piece for the user.
+    /// Returns the next piece for the user.
     pub(super) fn read(&mut self) -> Option<P> {
         let piece = self.ready.pop_front()?;
         self.ready_bytes -= piece.len();
         Some(piece)
     }
 
-    /// Whether the window has grown so much that the peer should know (RFC 9293 §3.8.6.2.2 in spirit).
+    /// Returns whether the window has grown enough for a window update (RFC 9293 §3.8.6.2.2 in spirit).
     pub(super) fn has_news_of_window(&self) -> bool {
         let step = (2 * u64::from(self.mss)).min(self.buffer / 2).max(1);
         self.announced < u64::from(self.mss) * 2 && self.window() >= self.announced + step
     }
 
-    /// The acknowledgment to send now; the segments it answers are no longer pending.
+    /// Returns the acknowledgment to send now. The segments that it covers are no longer pending.
     pub(super) fn acknowledge(&mut self) -> Ack {
         self.pending = 0;
         Ack { block: self.block, bitmap: self.received, tx: self.echo }
     }
 
-    /// What proves the acknowledgment to send now.
+    /// Returns the proof of receipt of the acknowledgment to send now.
     pub(super) fn proof(&self) -> u16 {
         self.proof
     }
 
-    /// WinSize to send now.
+    /// Returns the WinSize to send now.
     pub(super) fn announce(&mut self) -> u16 {
         self.announced = self.window();
         self.announced as u16
@@ -265,17 +266,17 @@ impl<P: Payload> Receiver<P> {
         self.buffer.saturating_sub(self.ready_bytes + self.held_bytes)
     }
 
-    /// Bytes held for the user, in order or not.
+    /// Returns the bytes held for the user, in order or not.
     pub(super) fn unread(&self) -> u64 {
         self.ready_bytes + self.held_bytes
     }
 
-    /// Whether something was received that is not acknowledged.
+    /// Returns whether received segments are unacknowledged.
     pub(super) fn has_pending(&self) -> bool {
         self.pending > 0
     }
 
-    /// Forgets what cannot become readable any more.
+    /// Discards data that cannot become readable any more.
     pub(super) fn forget_unordered(&mut self) {
         self.held = Default::default();
         self.held_bytes = 0;

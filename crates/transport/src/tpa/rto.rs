@@ -3,17 +3,17 @@
 use super::config::RtoConfig;
 use hopline_core::Duration;
 
-/// Estimator and back-off of one connection.
+/// Estimator and back-off of one connection's retransmission timeout.
 #[derive(Clone, Debug)]
 pub(super) struct Rto {
     config: RtoConfig,
     estimate: Option<Estimate>,
     /// Back-off factor, a power of two.
     factor: u32,
-    /// Samples in a row outside the interval.
+    /// Number of consecutive samples outside the interval, on one side.
     row: u8,
     side: Side,
-    /// Updates left with the greater weights.
+    /// Number of remaining updates with the greater weights.
     quick: u8,
 }
 
@@ -24,7 +24,7 @@ struct Estimate {
     dev: f64,
 }
 
-/// Where a sample lies.
+/// Position of a sample relative to the interval mean ± deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Early,
@@ -32,7 +32,7 @@ enum Side {
     Late,
 }
 
-/// What a sample told.
+/// Result of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sampled {
     Plain,
@@ -44,7 +44,7 @@ impl Rto {
         Self { config, estimate: None, factor: 1, row: 0, side: Side::Inside, quick: 0 }
     }
 
-    /// Takes a round-trip time.
+    /// Adds a round-trip time sample.
     pub(super) fn sample(&mut self, rtt: Duration) -> Sampled {
         let r = rtt.as_nanos() as f64;
         let Some(before) = self.estimate else {
@@ -60,13 +60,13 @@ impl Rto {
         told
     }
 
-    /// A route change: the coming samples weigh more.
+    /// Processes a route change: the following samples have a greater weight.
     pub(super) fn route_changed(&mut self) {
         self.quick = self.config.n_rc;
         self.row = 0;
     }
 
-    /// The timeout to set now.
+    /// Returns the timeout to set now.
     pub(super) fn timeout(&self) -> Duration {
         let base = match self.estimate {
             Some(e) => Duration::from_nanos((e.ertt + 4.0 * e.dev) as u64),
@@ -98,7 +98,7 @@ impl Rto {
         self.estimate.map(|e| Duration::from_nanos(e.dev as u64))
     }
 
-    /// Counts samples in a row on one side.
+    /// Counts consecutive samples on one side of the interval.
     fn judge(&mut self, side: Side) -> Sampled {
         self.row = if side == self.side { self.row.saturating_add(1) } else { 1 };
         self.side = side;
@@ -109,7 +109,7 @@ impl Rto {
         Sampled::RouteChange
     }
 
-    /// g and h for this update.
+    /// Returns g and h for this update.
     fn weights(&mut self) -> (f64, f64) {
         match self.quick.checked_sub(1) {
             Some(left) => {

@@ -2,7 +2,7 @@
 
 use crate::drops::Reason;
 
-/// What an endpoint counted since it was made.
+/// Counters of an endpoint since its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stats {
     /// Segments with data that were sent, retransmissions included.
@@ -23,44 +23,45 @@ pub struct Stats {
     pub blocks: u64,
     /// Segments that timed out.
     pub timeouts: u64,
-    /// Times the congested state was entered; without ELFN the one that is the freeze state as well.
+    /// Times the congested state was entered; without ELFN the state that is merged with the freeze state.
     pub congestions: u64,
     /// Times the freeze state was entered.
     pub freezes: u64,
-    /// Route changes noticed (§3.4).
+    /// Route changes detected (§3.4).
     pub route_changes: u64,
     /// Segments received that held only data received before.
     pub duplicates_received: u64,
     /// Segments received before one with a lower position.
     pub out_of_order: u64,
-    /// Times the peer was asked for its window or a sign of life.
+    /// Probes for the peer's window or for a sign of life.
     pub probes: u64,
     /// Segments dropped, by reason.
     pub drops: Drops,
 }
 
-/// Why a segment was dropped.
+/// Reason for dropping a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropReason {
-    /// The endpoint is closed.
+    /// Endpoint closed.
     Closed,
-    /// It makes no sense in this state.
+    /// Not expected in this state.
     Unexpected,
-    /// It does not carry our connection tag.
+    /// No or wrong connection tag.
     WrongTag,
-    /// It acknowledges what was never sent.
+    /// Acknowledgment of segments that were never sent.
     BadAck,
-    /// It acknowledges what its sender cannot prove to have received.
+    /// Acknowledgment with a wrong proof of receipt.
     BadProof,
-    /// It acknowledges a block that is over.
+    /// Acknowledgment of a completed block.
     OldAck,
-    /// A reset that does not fit where the connection stands.
+    /// Reset that does not match the state of the connection.
     BadReset,
-    /// Of a block neither current nor next, or of the next while the current is not complete.
+    /// Segment of a block that is neither the current nor the next one, or of the next one while the current one is
+    /// incomplete.
     OutsideBlock,
-    /// It contradicts what was said about the block before: two ends, or data after the end.
+    /// Contradiction to earlier segments of the block: two ends, or data after the end.
     Inconsistent,
-    /// Longer than the largest segment we announced.
+    /// Segment longer than the announced maximum.
     TooLong,
     /// No room in the receive buffer.
     NoRoom,
@@ -69,7 +70,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Self; 12] = [
         Self::Closed,
         Self::Unexpected,

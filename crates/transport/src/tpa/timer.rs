@@ -2,24 +2,24 @@
 
 use hopline_core::TimerKind;
 
-/// Why an endpoint wants to be woken.
+/// Timers of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Timer {
-    /// A SYN, or what completes the handshake, is to be sent again.
+    /// Retransmission of a SYN, or of the segment that completes the handshake.
     Open,
-    /// A segment has been in flight for its RTO (§3.2).
+    /// Retransmission: a segment has been in flight for its RTO (§3.2).
     Retransmit,
-    /// A block has waited long enough to fill (§3.2).
+    /// End of the time for a block to fill (§3.2).
     BlockFill,
     /// Delayed acknowledgment (§3.6).
     DelayedAck,
-    /// The peer's window is closed: ask for it.
+    /// Window probe: the peer's window is closed.
     Probe,
-    /// The peer has been silent: ask for a sign of life.
+    /// Keep-alive probe: the peer has been silent.
     KeepAlive,
-    /// The peer has been silent for too long.
+    /// End of the wait for a silent peer.
     Silence,
-    /// The next segment may leave, if they are paced.
+    /// Release of the next paced segment.
     Release,
     /// End of TIME-WAIT.
     TimeWait,

@@ -1,44 +1,44 @@
-//! How many segments may be in flight: normal, congested, frozen (TPA §3.3, §3.5).
+//! Congestion window: normal, congested, frozen (TPA §3.3, §3.5).
 
 use super::config::{CongestedBackoff, FailureConfig, FreezeExit, MergedExit, Notification, RowEnds};
 
-/// What the sender believes of the path.
+/// State of the path, as the sender estimates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Path {
-    /// It works: the window is cwndmax.
+    /// Normal: the window is cwndmax.
     Normal,
-    /// ACKs cannot get back: the window is 1 (§3.5).
+    /// Congestion: ACKs cannot get back, and the window is 1 (§3.5).
     Congested,
-    /// There is no route: the window is 1 and the timer doubles (§3.3).
+    /// Route failure: the window is 1 and the timer doubles (§3.3).
     Frozen,
-    /// One of the two, where nothing tells them apart (§3.5).
+    /// Congestion or route failure, without information to tell them apart (§3.5).
     CongestedOrFrozen,
 }
 
-/// The window and what moves it.
+/// State of the congestion window.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     config: FailureConfig,
     cwnd_max: u8,
     path: Path,
-    /// While frozen: how we know.
+    /// Cause of the freeze, while frozen.
     frozen_by: FrozenBy,
-    /// Timeouts in a row.
+    /// Number of consecutive timeouts.
     timeouts: u8,
-    /// ACKs in a row while congested.
+    /// Number of consecutive ACKs while congested.
     acks: u8,
 }
 
-/// How a sender knows that there is no route.
+/// Cause of a freeze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrozenBy {
-    /// The network layer said so, and may say when there is one again.
+    /// A notification of the network layer, which may report the recovery as well.
     Notification,
-    /// By timeouts: the network layer may know nothing of it, and so never say anything.
+    /// Timeouts: the network layer may not know of the failure, and may never report a recovery.
     Timeouts,
 }
 
-/// An ACK with news, as far as the window is concerned.
+/// Transmission that an ACK of new data answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answers {
     /// The latest transmission.
@@ -47,15 +47,15 @@ pub(super) enum Answers {
     Earlier,
 }
 
-/// What the sender has to do about a change of the path.
+/// Actions after a change of the path state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     None,
     Congested,
     Frozen,
-    /// All is well again, over the same route.
+    /// Back to normal, over the same route.
     Relieved,
-    /// All is well again, and the route may be another (§3.4 (i)).
+    /// Back to normal, over a route that may be new (§3.4 (i)).
     NewRoute,
 }
 
@@ -68,7 +68,7 @@ impl Window {
         self.cwnd_max = cwnd_max;
     }
 
-    /// Segments that may be in flight.
+    /// Returns the number of segments that may be in flight.
     pub(super) fn cwnd(&self) -> u8 {
         match self.path {
             Path::Normal => self.cwnd_max,
@@ -86,7 +86,7 @@ impl Window {
         self.path
     }
 
-    /// Whether the timer doubles with an expiry now.
+    /// Returns whether the timer doubles with an expiry now.
     pub(super) fn backs_off(&self) -> bool {
         match self.path {
             Path::Normal => false,
@@ -96,7 +96,7 @@ impl Window {
         }
     }
 
-    /// A segment timed out.
+    /// Processes a timeout of a segment.
     pub(super) fn timed_out(&mut self) -> Change {
         self.timeouts = self.timeouts.saturating_add(1);
         self.acks = 0;
@@ -111,7 +111,7 @@ impl Window {
         }
     }
 
-    /// An ACK told news.
+    /// Processes an ACK of new data.
     pub(super) fn acknowledged(&mut self, answers: Answers) -> Change {
         if self.config.row_ends == RowEnds::AnyNews || answers == Answers::Latest {
             self.timeouts = 0;
@@ -129,7 +129,7 @@ impl Window {
         }
     }
 
-    /// The network layer says that there is no route.
+    /// Processes a notification of a route failure.
     pub(super) fn route_lost(&mut self) -> Change {
         if self.config.notification == Notification::None {
             return Change::None;
@@ -138,7 +138,7 @@ impl Window {
         if self.path == Path::Frozen { Change::None } else { self.enter(Path::Frozen) }
     }
 
-    /// The network layer says that there is a route again.
+    /// Processes a notification of the recovery of the route.
     pub(super) fn route_found(&mut self) -> Change {
         if self.config.notification == Notification::ElfnAndRecovery && self.path == Path::Frozen {
             return self.leave();

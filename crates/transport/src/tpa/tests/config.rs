@@ -1,4 +1,4 @@
-//! What a configuration may be, and what is said of one that may not.
+//! Valid and invalid configurations, and the errors of the latter.
 
 use crate::pacing::{self, Pacing};
 use crate::tpa::{Config, Endpoint, Listener, Notification, Secret};

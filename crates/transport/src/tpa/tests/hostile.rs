@@ -145,7 +145,7 @@ fn replayed_segments_are_at_most_answered() {
 
 #[test]
 fn an_ack_without_the_proof_that_it_was_received_is_dropped() {
-    // A peer that knows the tag and has received positions 0 and 2, and would have more sent to somebody.
+    // A peer that knows the tag and has received positions 0 and 2 tries to direct more data at a victim.
     let mut s = tagged();
     let before = s.snapshot();
     let honest = ack(0, &[0, 2], 2).proven(7);

@@ -1,4 +1,4 @@
-//! Opening without state for whoever has not proved where it is.
+//! Opening of connections without state for unverified addresses.
 
 use super::script::{FromPeer, Script, ack, data, identity, offer, plain, rst, syn, tag};
 use crate::tpa::{CloseReason, Config, Endpoint, Event, Listener, Refusal, Secret, State, Verdict};
@@ -27,7 +27,7 @@ fn told(listener: &Listener, now: Instant, address: &[u8], opening: Opening) -> 
     }
 }
 
-/// What completes the handshake.
+/// Returns the segment that completes the handshake.
 fn echo(tag: Tag, opening: Opening) -> FromPeer {
     ack(u16::MAX, &[], 0).tag(tag).opening(opening)
 }
@@ -88,7 +88,7 @@ fn a_flood_of_syns_leaves_nothing_behind() {
 
 #[test]
 fn an_answer_is_no_longer_than_what_asked_for_it_and_a_tag_with_its_receipt() {
-    // Nobody is flooded through us.
+    // The listener does not amplify: the answer is little longer than the SYN.
     let call = syn().opening(offering()).0;
     let Verdict::Reply(reply) = listener().handle(at(0), HERE, call) else { panic!() };
     assert_eq!((call.udp_len(), reply.udp_len()), (28, 40));
@@ -163,8 +163,8 @@ fn guessed_tags_and_other_segments_are_refused() {
 
 #[test]
 fn a_repeated_echo_makes_the_same_endpoint_again() {
-    // Without state the listener cannot know. Whoever drives it looks for the connection first, by address and tag; an
-    // eavesdropper can have the first segment of a connection taken again for up to 60 s after it is gone.
+    // Without state the listener cannot know. Its driver looks for the connection first, by address and tag. An
+    // eavesdropper can replay the first segment of a connection for up to 60 s after the end of the connection.
     let listener = listener();
     let tag = told(&listener, at(0), HERE, offering());
     let first = data(0, 0).tag(tag).opening(offering());
@@ -226,8 +226,8 @@ fn a_bad_configuration_is_refused() {
 
 #[test]
 fn a_caller_whose_tag_runs_out_gives_up_and_makes_no_connection_late() {
-    // It cannot know whether what it sent made a connection whose answers were lost: a second one would be handed the
-    // same data again.
+    // It cannot know if its segment created a connection with lost answers. A second connection would receive the same
+    // data again.
     for bytes in [1000, 0] {
         let listener = listener();
         let mut a = Script::of(Endpoint::tagged(plain(), identity(8)).unwrap());

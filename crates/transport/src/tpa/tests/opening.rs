@@ -215,7 +215,7 @@ fn a_peer_that_repeats_its_parameters_is_told_that_it_is_known() {
 
 #[test]
 fn a_forged_syn_does_not_come_between_us_and_the_one_we_called() {
-    // Nobody can be asked for a tag that he was not told: a SYN has none. The one we called answers all the same.
+    // A SYN carries no tag, since its sender has not received one. The called peer can still answer.
     let mut s = connecting_with_tag();
     s.hears_at(50, syn().opening(offer_with_tag(666)));
     s.says();

@@ -10,14 +10,14 @@ use hopline_testkit::packet::describe_tpa;
 use hopline_wire::tpa::{Ack, Bitmap, Control, Opening, Place, Segment, Tag, TxStat};
 use std::num::NonZeroU64;
 
-/// What is said of a peer that has received nothing.
+/// Acknowledgment of a peer that has received nothing.
 const NOTHING: Ack = Ack { block: u16::MAX, bitmap: Bitmap::EMPTY, tx: 0 };
 
 pub(super) type Script = crate::script::Script<Peer>;
 
 pub(super) struct Peer;
 
-/// A segment of the peer, under construction.
+/// Segment of the peer, under construction.
 #[derive(Clone, Copy)]
 pub(super) struct FromPeer(pub(super) Segment<Length>);
 
@@ -38,7 +38,7 @@ pub(super) fn data(block: u16, position: u8) -> FromPeer {
     FromPeer(Segment { block, place, tx: position, payload: Length(1000), ..bare().0 })
 }
 
-/// What the peer sends to open.
+/// Returns the opening segment of the peer.
 pub(super) fn syn() -> FromPeer {
     FromPeer(Segment { control: Control::Syn, ack: None, opening: Some(offer()), ..bare().0 })
 }
@@ -109,7 +109,7 @@ impl FromPeer {
     }
 }
 
-/// What an endpoint with `tag(n)` is known by.
+/// Returns the identity of an endpoint with `tag(n)`.
 pub(super) fn identity(n: u8) -> Identity {
     Identity { tag: tag(n.into()), secret: Secret([n; 16]) }
 }
@@ -118,7 +118,7 @@ pub(super) fn tag(n: u64) -> Tag {
     Tag(NonZeroU64::new(n).unwrap())
 }
 
-/// TPA-3 with segments of 1000 bytes and blocks of four.
+/// Returns TPA-3 with segments of 1000 bytes and blocks of four.
 pub(super) fn plain() -> Config {
     Config { mss: 1000, block_segments: 4, ..Config::tpa(3) }
 }
@@ -157,19 +157,19 @@ impl Script {
         s
     }
 
-    /// So many bytes are handed over, to go at once.
+    /// Passes `bytes` bytes to the endpoint, to be sent at once.
     pub(super) fn hands_over(&mut self, bytes: u64) {
         self.endpoint.send(self.now, Length(bytes)).unwrap();
         self.endpoint.flush(self.now);
     }
 
-    /// The peer's segment arrives now; what is said to it.
+    /// Delivers a segment of the peer now. Returns the answer.
     pub(super) fn answers(&mut self, p: FromPeer) -> String {
         self.hears(p);
         self.says()
     }
 
-    /// When the next timer fires, in milliseconds.
+    /// Returns the time of the next timer, in milliseconds.
     pub(super) fn next_timer(&self) -> u64 {
         self.endpoint.poll_timeout().map_or(u64::MAX, |(at, _)| at.as_nanos() / 1_000_000)
     }
