@@ -1,5 +1,5 @@
-//! Every parameter of a TPA-wide endpoint, with unit, range, default and effect. Where nothing else is said, the choice is ours, and
-//! `docs/protocols/tpa-wide.md` has what it does to the figures.
+//! Every parameter of a TPA-wide endpoint, with unit, range, default and effect. Unless noted otherwise the choice is
+//! ours; `docs/protocols/tpa-wide.md` shows its effect on the results.
 
 use crate::ConfigError;
 use hopline_core::Duration;
@@ -7,153 +7,165 @@ use hopline_core::Duration;
 /// Parameters of an [`Endpoint`](super::Endpoint). Start from [`Config::DEFAULT`] and change fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Most bytes of data in a packet. Range 64–65 000, default 1437: a packet of IPv4 is then 1500 bytes long.
+    /// Largest number of data bytes in a packet. Range 64–65 000, default 1437: a packet of IPv4 is then 1500 bytes long.
     pub mss: u16,
     /// Received data kept for the user, in order and not, bytes. At least four full packets; default 16 MiB.
     pub receive_buffer: u64,
-    /// Part of it that the peer may use at first, bytes: it may use 64 times what the user has read in addition, so that a peer cannot fill
-    /// memory that it has not earned. At least four full packets; default 16 MiB: all from the beginning.
+    /// Initial part of the receive buffer that the peer may use, bytes. It grows by 64 times the bytes that the user has
+    /// read, so that a peer cannot fill memory without delivering data. At least four full packets; default 16 MiB: the
+    /// whole buffer from the beginning.
     pub receive_start: u64,
-    /// Data taken from the user and not yet acknowledged, bytes. `None` (default): no limit.
+    /// Data accepted from the user and not yet acknowledged, bytes. `None` (default): no limit.
     pub send_buffer: Option<u64>,
-    /// When to acknowledge.
+    /// Acknowledgment policy.
     pub ack: AckConfig,
-    /// When a packet is taken for lost.
+    /// Loss detection.
     pub detect: DetectConfig,
-    /// How fast to send.
+    /// Rate control.
     pub control: ControlConfig,
-    /// What silence brings about.
+    /// Time-outs and reactions to silence.
     pub silence: SilenceConfig,
-    /// How long the end that closed first answers late packets. Default 10 s.
+    /// Time for which the end that closed first answers late packets. Default 10 s.
     pub time_wait: Duration,
-    /// How soon the opening is repeated; each time twice as long. Above zero, default 200 ms: it is short, and its round trip is known
-    /// whichever is answered.
+    /// Delay before the first retransmission of the opening; it doubles each time. Above zero, default 200 ms. It can be
+    /// short, since the round-trip time is known whichever transmission is answered.
     pub open_again: Duration,
-    /// How often the opening is repeated before giving up; `None`: without end. Default 8: 100 s.
+    /// Number of retransmissions of the opening before giving up; `None`: unlimited. Default 8: 100 s.
     pub opening_retries: Option<u32>,
-    /// How long before its time a packet may leave: what is due within so long leaves together, and then nothing until it is due. 0 to 1 ms,
-    /// default 0. Above zero where clocks wake late and a train of packets costs no more than one; the path has to hold as much more.
+    /// Largest time by which a packet may be sent early. Packets due within this time are sent together, and then none
+    /// until the next is due. 0 to 1 ms, default 0. Above zero for hosts with late timers, and where a GSO burst costs no
+    /// more than a packet; the path has to hold as much more.
     pub pace_ahead: Duration,
-    /// Time by which a packet may leave late without holding up those after it: they make up for it, together. 0 to 10 ms, default 1 ms, as clocks are
-    /// not exact. More where threads wake late; the path has to hold as much more.
+    /// Largest delay of a packet that the following packets make up for. 0 to 10 ms, default 1 ms, since timers are not
+    /// exact. More for hosts with late timers; the path has to hold as much more.
     pub catch_up: Duration,
-    /// Silence after which the peer is asked for a sign of life; `None` (default): never.
+    /// Keep-alive interval: silence after which the peer is probed; `None` (default): never.
     pub keep_alive: Option<Duration>,
 }
 
-/// When a receiver acknowledges: the sender says of each packet whether it is urgent, as it knows what is lost and how rare packets are.
+/// Acknowledgment policy of a receiver. The sender marks each packet as urgent or not, since it knows the losses and the
+/// packet rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckConfig {
-    /// Packets for one acknowledgment. At least 1, default 4.
+    /// Packets per acknowledgment. At least 1, default 4.
     pub every: u32,
-    /// How long an urgent packet, or one before which others are missing, may wait for its acknowledgment. Default 5 ms.
+    /// Longest delay of the acknowledgment of an urgent packet, or of a packet after a gap. Default 5 ms.
     pub delay: Duration,
-    /// The same for others. At least that, default 200 ms.
+    /// Longest delay of the acknowledgment of other packets. At least `delay`, default 200 ms.
     pub late: Duration,
-    /// Packets for one acknowledgment where they are [`rare`](Self::rare): on a channel that data and acknowledgments share, these cost
-    /// a quarter of a packet each, or more. The sender counts on its peer to have the same. At least 1, default 8.
+    /// Packets per acknowledgment at low packet rates, as [`rare`](Self::rare) says. On a channel that data and
+    /// acknowledgments share, an acknowledgment costs a quarter of a packet or more. The sender assumes the same value at
+    /// its peer. At least 1, default 8.
     pub rare_every: u32,
-    /// Packets are rare where they leave no closer together than this. Default 12 ms: 1 Mb/s in full packets.
+    /// Packet interval above which packets are rare. Default 12 ms: 1 Mb/s in full packets.
     pub rare: Duration,
-    /// Where less than this share is usually lost, and [`every`](Self::every) packets take longer than twice [`delay`](Self::delay), few are
-    /// urgent. 0–1, default 0.1.
+    /// Baseline loss rate below which few packets are urgent, if [`every`](Self::every) packets take longer than twice
+    /// [`delay`](Self::delay). 0–1, default 0.1.
     pub calm: f64,
 }
 
-/// When a packet is taken for lost.
+/// Parameters of loss detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DetectConfig {
-    /// The reordering window is the least round trip divided by this, while nothing comes late. At least 1, default 8.
+    /// Divisor of the minimum round-trip time that gives the reordering window without reordering. At least 1, default 8.
     pub share: u32,
 }
 
-/// What silence brings about.
+/// Parameters of time-outs and of the reactions to silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SilenceConfig {
-    /// Time-out before the first round trip is known. Above zero, default 1 s (RFC 6298 §2).
+    /// Time-out before the first round-trip sample. Above zero, default 1 s (RFC 6298 §2).
     pub initial: Duration,
     /// Least time-out. Default 50 ms.
     pub min: Duration,
-    /// Most time between two probes of a path that is silent. Default 500 ms.
+    /// Longest interval between two probes of a silent path. Default 500 ms.
     pub probe_max: Duration,
-    /// An outage of at most this leaves what is known of the path as it was. Default 3 s.
+    /// Longest outage after which the estimates of the path are kept. Default 3 s.
     pub keeps: Duration,
-    /// How long the peer may be silent while something is due from it; `None`: for ever. Default 120 s, as TPA.
+    /// Longest silence of a peer that has to answer; `None`: unlimited. Default 120 s, as TPA.
     pub limit: Option<Duration>,
 }
 
-/// How fast to send.
+/// Parameters of rate control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ControlConfig {
-    /// Packets sent before anything is known of the path. 1–100, default 10 (RFC 6928).
+    /// Initial window, packets. 1–100, default 10 (RFC 6928).
     pub initial_window: u32,
-    /// Standing queue above which the path is congested, apart from [`queue_packets`](Self::queue_packets). Above zero, default 1.5 ms: with the
-    /// packets it stays below what CoDel bears (5 ms), so that CoDel need not drop the packets of others.
+    /// Fixed part of the standing queue above which the path is congested; [`queue_packets`](Self::queue_packets) is the
+    /// other part. Above zero, default 1.5 ms. The sum stays below the target of CoDel (5 ms), so that CoDel need not
+    /// drop packets of competing flows.
     pub queue_high: Duration,
-    /// To it come so many packets of the flow, in the time between them: a slow flow bears more of a queue than a fast one, and so
-    /// they become equal. Default 2.5.
+    /// Part of that bound in packets of the flow, as the time that they take. A slow flow tolerates a longer queue than a
+    /// fast one, so that their rates converge. Default 2.5.
     pub queue_packets: f64,
-    /// Standing queue below which there is none: share of the other bound. 0–1, default 0.2.
+    /// Standing queue below which the path counts as empty, as a share of the bound for congestion. 0–1, default 0.2.
     pub queue_low: f64,
-    /// How much of what jitter does to delays is not taken for a queue. Not negative, 0: nothing, 4: what uniform jitter explains, default 8.
+    /// Weight of delay jitter that is not attributed to a queue. Not negative, 0: none, 4: as much as uniform jitter
+    /// explains, default 8.
     pub jitter: f64,
-    /// What congestion leaves of the rate. 0–1, default 0.98.
+    /// Factor of the rate after congestion. 0–1, default 0.98.
     pub keep: f64,
-    /// Share of that rate at which a queue is drained. 0–1, default 0.75.
+    /// Drain gain: share of the reduced rate while a queue drains. 0–1, default 0.75.
     pub drain: f64,
-    /// How long it is drained at most, in round trips. Default 6.
+    /// Longest drain, round trips. Default 6.
     pub drain_rounds: u32,
-    /// In the first round trip without queue the rate grows by a packet in this time, in this time, whatever the rate: so that flows become equal. In
-    /// each further one by twice as much. Above zero, default 35 ms.
+    /// Growth interval: in the first round trip without queue the rate grows by one packet per interval, per interval,
+    /// independent of the rate, so that flows converge. In each following round trip the step doubles. Above zero,
+    /// default 35 ms.
     pub growth: Duration,
-    /// Share of the rate by which it grows in a round trip at most, in the first half of that. 0–1, default 0.25.
+    /// Largest growth in a round trip, as a share of the rate; half of it in the first one. 0–1, default 0.25.
     pub growth_max: f64,
-    /// How much more than what arrived of late, with the usual losses, may be sent. At least 1, default 1.5.
+    /// Largest sending rate, as a multiple of the recent delivery rate corrected for the baseline loss rate. At least 1,
+    /// default 1.5.
     pub ahead: f64,
-    /// Bandwidth-delay products that may be in flight. At least 1, default 2.
+    /// Largest volume in flight, in bandwidth-delay products. At least 1, default 2.
     pub in_flight: f64,
-    /// Packets that may be in flight beyond them: what the peer acknowledges together. At least 1, default 4.
+    /// Packets in flight beyond that, for packets that the peer acknowledges together. At least 1, default 4.
     pub spare: f64,
-    /// Standard deviations beyond the usual from which on losses tell of congestion. Default 2.5.
+    /// Loss threshold: standard deviations above the baseline from which on losses indicate congestion. Default 2.5.
     pub excess: f64,
-    /// What losses are believed to be the path's.
+    /// Attribution of losses to the path.
     pub trust: TrustConfig,
-    /// When others fill the queue.
+    /// Detection of competing flows that fill the queue.
     pub rivals: RivalsConfig,
 }
 
-/// When a queue is taken for that of others who fill it whatever we do, and what then: a window as theirs.
+/// Detection of competing flows that keep the queue full, and the competitive mode, which uses a window as theirs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RivalsConfig {
-    /// Drains in a row that relieve nothing, before it is. At least 1, default 6.
+    /// Number of consecutive drains without relief that indicate competing traffic. At least 1, default 6.
     pub undrained: u32,
-    /// A drain relieves if less than this share of the queue is left. 0–1, default 0.8.
+    /// Drain fraction: a drain brings relief if less than this share of the queue is left. 0–1, default 0.8.
     pub relief: f64,
-    /// Round trips, of 50 ms at least, with a queue but no drain, after which less is sent, to see whose it is. At least 1, default 8.
+    /// Round trips, of at least 50 ms, with a queue and without a drain, before the rate is reduced as a probe for
+    /// competing traffic. At least 1, default 8.
     pub look: u32,
-    /// A queue that stands for so many round trips is others', too, if it was drained [`undrained`](Self::undrained) times in
-    /// between. At least 1, default 20.
+    /// Round trips with a standing queue that also indicate competing traffic, if it was drained
+    /// [`undrained`](Self::undrained) times in between. At least 1, default 20.
     pub standing: u32,
-    /// Round trips for which the sender competes at once. At least 1, default 192.
+    /// Longest stay in competitive mode, round trips. At least 1, default 192.
     pub turn: u32,
 }
 
-/// Whose losses they are believed to be: among many who lose to one full queue, whoever sends a little less sees no difference, and so
-/// much is believed only with a proof. A queue has drained, and losses stayed.
+/// Attribution of losses to the path. If many flows overflow a queue, a small reduction of one flow changes nothing. A
+/// large loss rate is therefore attributed to the path only after a verification: the queue has drained, and the losses
+/// have stayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrustConfig {
-    /// More than this share is not believed to be the path's without a proof. 0–1, default 0.05.
+    /// Largest loss rate that is attributed to the path without verification. 0–1, default 0.05.
     pub unproven: f64,
-    /// For so long a proof holds, or for 256 round trips if these are longer. Default 15 s.
+    /// Lifetime of a verified loss baseline, at least 256 round trips. Default 15 s.
     pub proof: Duration,
-    /// For so long more is believed before the first proof, and again after a time without that is three times as long: else a proof could be out
-    /// of reach. Or for 64 round trips if these are longer. Default 3 s.
+    /// Probation: time before the first verification in which a larger loss rate is attributed to the path. It is granted
+    /// again after three times as long without one, since a verification could be out of reach otherwise. At least 64
+    /// round trips. Default 3 s.
     pub credit: Duration,
-    /// What losses that are not believed leave of the rate at least. 0–1, default 0.25.
+    /// Least rate after losses that are not attributed to the path, as a share of the rate when the verification expired.
+    /// 0–1, default 0.25.
     pub floor: f64,
-    /// [`ahead`](ControlConfig::ahead) without a proof. At least 1, default 1.1.
+    /// Value of [`ahead`](ControlConfig::ahead) without a verified loss baseline. At least 1, default 1.1.
     pub ahead: f64,
-    /// A test of the losses goes on until the logarithm of how much likelier one cause is than the other is this. Not negative, default 0.5.
+    /// Log-likelihood ratio at which a test of the losses is decided. Not negative, default 0.5.
     pub decided: f64,
 }
 
@@ -213,10 +225,10 @@ impl Config {
         keep_alive: None,
     };
 
-    /// Whether every parameter is in its range.
+    /// Checks every parameter against its range.
     ///
     /// # Errors
-    /// The first parameter that is not.
+    /// The first parameter that is out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let check = |ok, field, must| if ok { Ok(()) } else { Err(ConfigError { field, must }) };
         let share = |x: f64| x > 0.0 && x <= 1.0;

@@ -1,23 +1,23 @@
-//! Which transmissions are lost, by time (as RFC 8985; packet numbers make it simple: they are the order of sending).
+//! Time-based loss detection as in RFC 8985. Packet numbers are in the order of sending, which makes it simple.
 
 use super::config::DetectConfig;
 use hopline_core::{Duration, Instant};
 
-/// Lateness is remembered for so many rounds at least.
+/// Least number of rounds for which the largest lateness is kept.
 const MEMORY_ROUNDS: u32 = 16;
 
-/// Of what arrived, what was sent last; and how late others are.
+/// State of loss detection: the newest acknowledged packet, and the lateness of reordered ones.
 #[derive(Clone, Debug)]
 pub(super) struct Detection {
     config: DetectConfig,
-    /// The highest number that is acknowledged, and its round trip.
+    /// Highest acknowledged number, with its round-trip time.
     newest: Option<Newest>,
-    /// How much later than those sent after them packets have come, at most: in this stretch of rounds and in the one before.
+    /// Largest lateness of packets relative to later ones, in the current and in the previous period.
     lateness: [Duration; 2],
     rounds: u32,
 }
 
-/// The acknowledged transmission that left last.
+/// Acknowledged transmission that was sent last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Newest {
     pub(super) number: u64,
@@ -33,8 +33,9 @@ impl Detection {
         self.newest
     }
 
-    /// A transmission is acknowledged that left at `at`; `before`: what [`newest`](Self::newest) was before this acknowledgment came. What
-    /// several of them would have told is told by one where some are lost: only what left before the newest of an earlier one is late.
+    /// Processes the acknowledgment of a transmission sent at `at`. `before`: [`newest`](Self::newest) before this
+    /// acknowledgment arrived. After a lost acknowledgment, the next one reports several arrivals at once. Only packets
+    /// sent before the newest of an earlier acknowledgment are therefore late.
     pub(super) fn acknowledged(&mut self, now: Instant, number: u64, at: Instant, before: Option<Newest>) {
         let rtt = now.since(at);
         if let Some(before) = before.filter(|before| number < before.number) {
@@ -45,7 +46,7 @@ impl Detection {
         }
     }
 
-    /// A round trip is over.
+    /// Ends a round trip.
     pub(super) fn round(&mut self) {
         self.rounds += 1;
         if self.rounds >= MEMORY_ROUNDS {
@@ -54,7 +55,7 @@ impl Detection {
         }
     }
 
-    /// How long a transmission may be overtaken before it is lost.
+    /// Returns the reordering window: the time for which a transmission may be overtaken before it counts as lost.
     pub(super) fn window(&self, least_rtt: Duration, srtt: Duration) -> Duration {
         let [a, b] = self.lateness;
         let seen = a.max(b);

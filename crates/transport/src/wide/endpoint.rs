@@ -1,4 +1,4 @@
-//! The machine: application calls and getters.
+//! TPA-wide endpoint: calls of the application and getters.
 
 use super::config::Config;
 use super::control::Control;
@@ -17,17 +17,17 @@ use hopline_core::{Duration, Instant, LinkId, Machine, Payload, TimerTable};
 use hopline_wire::wide::{DATA_OVERHEAD, End, Opening, Packet};
 use std::collections::BTreeMap;
 
-/// Bytes of IPv4 and UDP headers.
+/// Length of the IPv4 and UDP headers, bytes.
 pub(super) const NETWORK_OVERHEAD: u32 = 28;
-/// What is known of a path is forgotten after this, at least.
+/// Least lifetime of the minimum round-trip time.
 const PATH_MEMORY: Duration = Duration::from_secs(10);
-/// Bytes of the receive buffer for each piece of data that may be kept out of order: a peer cannot fill memory with crumbs.
+/// Bytes of receive buffer per out-of-order piece that may be kept, so that a peer cannot fill memory with tiny pieces.
 const BYTES_A_PART: u64 = 512;
 
 /// One end of one TPA-wide connection.
 ///
 /// An endpoint lives for one connection: make it, [`connect`](Self::connect) or [`listen`](Self::listen), transfer,
-/// [`close`](Self::close). Addresses, keys and connection ids are not its business.
+/// [`close`](Self::close). It knows neither addresses, keys nor connection IDs.
 #[derive(Clone, Debug)]
 pub struct Endpoint<P: Payload> {
     pub(super) config: Config,
@@ -40,17 +40,17 @@ pub struct Endpoint<P: Payload> {
     pub(super) path: Path,
     pub(super) timers: TimerTable<Timer, 8>,
     pub(super) owed: Owed,
-    /// Openings that were sent.
+    /// Number of openings sent.
     pub(super) openings: u32,
-    /// When the peer was last heard.
+    /// Time of the last packet from the peer.
     pub(super) heard: Instant,
-    /// Since when the peer has owed us something, if it does.
+    /// Start of the current wait for the peer, if it has to answer.
     pub(super) owing_since: Instant,
     pub(super) stats: Stats,
     events: Events,
 }
 
-/// Who began.
+/// Role in the opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     NotYet,
@@ -58,62 +58,62 @@ pub(super) enum Role {
     Passive,
 }
 
-/// Whether the path answers.
+/// State of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Path {
     Answers,
-    /// Silent for a time-out, or not there as the network layer says, since then; so many probes were sent.
+    /// Silent for a time-out, or gone according to the network layer. `since`: start; `probes`: number of probes sent.
     Silent {
         since: Instant,
         probes: u32,
     },
 }
 
-/// What is owed to the peer apart from data.
+/// Packets to send apart from data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Owed {
     pub(super) opening: bool,
     pub(super) ack: bool,
-    /// A packet that asks for an answer, whatever rate and window say.
+    /// A packet that requests an answer, regardless of rate and window.
     pub(super) probe: bool,
     pub(super) reset: bool,
 }
 
-/// The sending half. Positions are stream offsets.
+/// Sending half. Positions are stream offsets.
 #[derive(Clone, Debug)]
 pub(super) struct Sender<P> {
     pub(super) queue: SendQueue<P>,
     /// First position that was never sent.
     pub(super) next: u64,
-    /// What the peer has.
+    /// Positions that the peer has received.
     pub(super) arrived: Ranges,
-    /// First position that the peer does not have.
+    /// First position that the peer has not received.
     pub(super) una: u64,
-    /// Data that were taken for lost, by offset.
+    /// Data declared lost, by offset.
     pub(super) lost: BTreeMap<u64, Chunk>,
     pub(super) closing: Closing,
     pub(super) outstanding: Outstanding,
     pub(super) detection: Detection,
-    /// Bytes that have left, from the network layer's header on.
+    /// Total of sent bytes, with the network layer's headers.
     pub(super) left: u64,
-    /// The peer takes data up to here.
+    /// Position up to which the peer accepts data.
     pub(super) limit: u64,
     pub(super) mss: u16,
-    /// When the next packet may leave.
+    /// Release time of the next packet.
     pub(super) release: Instant,
-    /// Packets with data in a row that were not urgent.
+    /// Number of consecutive data packets that were not urgent.
     pub(super) not_urgent: u32,
-    /// Marks that the peer has told of.
+    /// ECN marks that the peer has reported.
     pub(super) marks: u32,
-    /// The first packet behind those that left while there was nothing more to send.
+    /// First packet after those sent while there was nothing more to send.
     pub(super) starved: u64,
-    /// Position after the highest that has left, and whether the end of the stream has.
+    /// Position after the highest sent, and whether the end of the stream was sent.
     pub(super) furthest: u64,
     pub(super) end_sent: bool,
 }
 
 impl<P> Sender<P> {
-    /// What the peer misses of `chunk`, if anything.
+    /// Returns the part of `chunk` that the peer has not received, if any.
     pub(super) fn missing(&self, chunk: Chunk) -> Option<Chunk> {
         let range = chunk.range();
         if range.end > self.una && !(chunk.len > 0 && self.arrived.covers(range.clone())) {
@@ -124,21 +124,21 @@ impl<P> Sender<P> {
     }
 }
 
-/// What became of the user's close.
+/// State of the user's close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Closing {
     /// The user has not closed.
     Open,
-    /// The end of the stream is to be told.
+    /// The end of the stream has to be sent.
     Due,
-    /// It is under way.
+    /// The end of the stream is sent.
     Sent,
-    /// The peer has it.
+    /// The end of the stream is acknowledged.
     Arrived,
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// A closed endpoint.
+    /// Creates a closed endpoint.
     ///
     /// # Errors
     /// A parameter out of its range.
@@ -189,7 +189,7 @@ impl<P: Payload> Endpoint<P> {
     /// Opens the connection.
     ///
     /// # Errors
-    /// Already open.
+    /// The connection is already open.
     pub fn connect(&mut self, now: Instant) -> Result<(), OpenError> {
         self.open(Role::Active, State::SynSent)?;
         self.send_opening(now);
@@ -199,26 +199,26 @@ impl<P: Payload> Endpoint<P> {
     /// Waits for the peer to open the connection.
     ///
     /// # Errors
-    /// Already open.
+    /// The connection is already open.
     pub fn listen(&mut self) -> Result<(), OpenError> {
         self.open(Role::Passive, State::Listen)
     }
 
-    /// Waits for a handshake beneath to be over, that of the encryption: it carries what [`connect`](Self::connect) and
-    /// [`listen`](Self::listen) would say in packets. Data may be handed over.
+    /// Waits for the end of a handshake of a lower layer, such as encryption. That handshake carries what
+    /// [`connect`](Self::connect) and [`listen`](Self::listen) would send in packets. Data to send are accepted.
     ///
     /// # Errors
-    /// Already open.
+    /// The connection is already open.
     pub fn await_handshake(&mut self) -> Result<(), OpenError> {
         self.open(Role::Active, State::SynSent)
     }
 
-    /// The connection is open at once: a handshake beneath has told each end the other's [`opening`](Self::opening). Whoever has
-    /// [waited](Self::await_handshake) for it shows with the first packet that it is over, be it with data or without any. `round_trip`:
-    /// that of the handshake, if it was measured.
+    /// Opens the connection at once, after a handshake of a lower layer that gave each end the other's
+    /// [`opening`](Self::opening). An end that has [waited](Self::await_handshake) for it sends a packet at once, with or
+    /// without data, to show that the handshake is complete. `round_trip`: that of the handshake, if measured.
     ///
     /// # Errors
-    /// Already open.
+    /// The connection is already open.
     pub fn handshake_done(
         &mut self,
         now: Instant,
@@ -239,8 +239,8 @@ impl<P: Payload> Endpoint<P> {
         Ok(())
     }
 
-    /// Packets go another way from now on: what was learnt of the old one is as after a long outage, and it is found out at once whether the new
-    /// one answers.
+    /// Processes a change of the path. Estimates are discarded as after a long outage, and the new path is probed at once
+    /// if the old one was silent.
     pub fn path_changed(&mut self, now: Instant) {
         if !self.state.is_synchronized() || self.state == State::TimeWait {
             return;
@@ -254,23 +254,25 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Leaves out the number of the next packet, since something else has it; returns it. The peer's endpoint is to be told of an empty packet with it.
+    /// Skips the number of the next packet, which another layer uses, and returns it. The peer's endpoint has to receive
+    /// an empty packet with that number.
     pub fn skip_number(&mut self) -> u64 {
         self.snd.outstanding.next_number()
     }
 
-    /// Leaves out the numbers of packets below `number`, which something beneath will never carry.
+    /// Skips the numbers of packets below `number`, which a lower layer will never carry.
     pub fn skip_numbers_to(&mut self, number: u64) {
         self.snd.outstanding.skip_to(number);
     }
 
-    /// Returns the highest number of a packet that the peer has acknowledged, of those that ask for it.
+    /// Returns the highest acknowledged number of the packets that request an answer.
     #[must_use]
     pub fn highest_acknowledged(&self) -> Option<u64> {
         self.snd.detection.newest().map(|newest| newest.number)
     }
 
-    /// Asks the peer for a sign of life with the next packet, be there data or not. Nothing while the connection is not open.
+    /// Requests an answer of the peer with the next packet, with or without data. Does nothing while the connection is
+    /// not open.
     pub fn ask(&mut self) {
         self.owed.probe |= self.may_ask();
     }
@@ -283,10 +285,10 @@ impl<P: Payload> Endpoint<P> {
         Ok(())
     }
 
-    /// Takes data to send, all of it or none. It may be handed over before the connection is open.
+    /// Accepts data to send, all or none. The connection need not be open yet.
     ///
     /// # Errors
-    /// Not open for sending, or no room.
+    /// The connection is not open for sending, or the send buffer has no room.
     pub fn send(&mut self, _now: Instant, data: P) -> Result<(), SendError> {
         if !self.state.may_send() || self.snd.closing != Closing::Open {
             return Err(SendError::NotOpen);
@@ -294,7 +296,7 @@ impl<P: Payload> Endpoint<P> {
         self.snd.queue.push(data)
     }
 
-    /// The next piece of received data, in order.
+    /// Returns the next piece of received data, in order.
     pub fn recv(&mut self) -> Option<P> {
         let data = self.rcv.read()?;
         if self.state.may_receive() && self.rcv.has_news_of_limit() {
@@ -303,10 +305,10 @@ impl<P: Payload> Endpoint<P> {
         Some(data)
     }
 
-    /// Closes our direction once all data handed over is sent; data of the peer is still received.
+    /// Closes the sending direction after all accepted data are sent; data of the peer are still received.
     ///
     /// # Errors
-    /// Not open, or already closed by the user.
+    /// The connection is not open, or was closed by the user before.
     pub fn close(&mut self, _now: Instant) -> Result<(), CloseError> {
         if !self.state.may_send() || self.snd.closing != Closing::Open {
             return Err(CloseError::NotOpen);
@@ -320,14 +322,14 @@ impl<P: Payload> Endpoint<P> {
         Ok(())
     }
 
-    /// Moves on from an open state once the user closed.
+    /// Leaves an open state after the user has closed.
     pub(super) fn enter_closing(&mut self) {
         if self.snd.closing != Closing::Open {
             self.state = self.state.after_close();
         }
     }
 
-    /// Ends the connection at once, with a reset to the peer if it knows of us. Does nothing when closed.
+    /// Ends the connection at once, with a reset to a peer that knows it. Does nothing when closed.
     pub fn abort(&mut self, _now: Instant) {
         let tells_peer = self.state.is_synchronized() || self.state == State::SynReceived;
         if self.state != State::Closed {
@@ -336,114 +338,114 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Connection state.
+    /// Returns the connection state.
     #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Counters.
+    /// Returns the counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats { reductions: self.control.reductions(), ..self.stats }
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Bytes that may be in flight.
+    /// Returns the bytes that may be in flight.
     #[must_use]
     pub fn window(&self) -> u64 {
-        // What leaves before its time, or late by as much, is under way beside what the path holds.
+        // Packets sent early, or late by as much, are in flight beyond the window.
         let bursts = self.config.pace_ahead.saturating_mul(2);
         self.control.window(self.times.least(), self.reordering() + bursts, self.together())
     }
 
-    /// The rate at which packets leave, bits per second with headers; `None` before anything is known of the path.
+    /// Returns the pacing rate, bits per second with headers; `None` without an estimate of the path.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
         self.control.pace().map(|bytes| bytes * 8.0)
     }
 
-    /// What the peer has to know of us before it sends.
+    /// Returns our opening parameters, which the peer needs before it sends.
     #[must_use]
     pub fn opening(&self) -> Opening {
         Opening { mss: self.config.mss, limit: self.rcv.first_limit() as u32 }
     }
 
-    /// Smoothed round-trip time, once there is a sample.
+    /// Returns the smoothed round-trip time, if there is a sample.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
         self.times.srtt()
     }
 
-    /// Mean deviation of the round-trip time, once there is a sample.
+    /// Returns the mean deviation of the round-trip time, if there is a sample.
     #[must_use]
     pub fn rtt_deviation(&self) -> Option<Duration> {
         self.srtt().map(|_| self.times.deviation())
     }
 
-    /// Bytes that the peer takes beyond what it has acknowledged, as far as it has told.
+    /// Returns the bytes that the peer accepts beyond those acknowledged, by its last report.
     #[must_use]
     pub fn peer_window(&self) -> u64 {
         let acknowledged = self.snd.queue.end() - self.snd.queue.len();
         self.snd.limit.saturating_sub(acknowledged)
     }
 
-    /// Bytes in flight, headers included.
+    /// Returns the bytes in flight, headers included.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.snd.outstanding.bytes()
     }
 
-    /// Data bytes of a full packet.
+    /// Returns the data bytes of a full packet.
     #[must_use]
     pub fn effective_mss(&self) -> u32 {
         self.snd.mss.into()
     }
 
-    /// Bytes that [`send`](Self::send) would take now.
+    /// Returns the bytes that [`send`](Self::send) would accept now.
     #[must_use]
     pub fn send_capacity(&self) -> u64 {
         self.snd.queue.free()
     }
 
-    /// Bytes taken from the user and not yet acknowledged.
+    /// Returns the bytes accepted from the user and not yet acknowledged.
     #[must_use]
     pub fn unacknowledged(&self) -> u64 {
         self.snd.queue.len()
     }
 
-    /// Bytes received and kept, read or not in order.
+    /// Returns the bytes received and kept, in order or not.
     #[must_use]
     pub fn received_unread(&self) -> u64 {
         self.rcv.unread()
     }
 
-    /// Bytes of memory that received data take, the overhead of their pieces included.
+    /// Returns the memory of received data, bytes, with the overhead of their pieces.
     #[must_use]
     pub fn held(&self) -> u64 {
         self.rcv.held()
     }
 
-    /// From now on received data may take so many bytes of memory, as [`held`](Self::held) counts them. What is there already stays, and
-    /// room that the peer was told of is not taken back: what comes for it and is too much is dropped, as if the network had lost it. Data
-    /// that the user waits for are always taken.
+    /// Limits the memory of received data from now on, in bytes as counted by [`held`](Self::held). Stored data stay, and
+    /// an announced window is not withdrawn: data within it that exceed the limit are dropped, as if the network had lost
+    /// them. Data that the user waits for are always accepted.
     pub fn allow(&mut self, bytes: u64) {
         self.rcv.allow(bytes);
     }
 
     // ---- shared by the other files ----
 
-    /// How long a packet may be overtaken before it is lost.
+    /// Returns the reordering window: the time for which a packet may be overtaken before it counts as lost.
     pub(super) fn reordering(&self) -> Duration {
         self.snd.detection.window(self.times.least(), self.times.srtt().unwrap_or(Duration::ZERO))
     }
 
-    /// Moves on to a state that the end of a stream leads to.
+    /// Enters a state at the end of a stream.
     pub(super) fn move_to(&mut self, now: Instant, state: State) {
         match state {
             _ if state == self.state => {}
@@ -466,7 +468,7 @@ impl<P: Payload> Endpoint<P> {
         self.stats.drops.add(reason);
     }
 
-    /// Ends the connection and forgets everything that waits.
+    /// Ends the connection and discards everything that waits.
     pub(super) fn finish(&mut self, reason: CloseReason) {
         self.state = State::Closed;
         self.timers.stop_all();

@@ -1,11 +1,12 @@
-//! What timers do.
+//! Expiry of timers.
 
 use super::endpoint::{Endpoint, Path};
 use super::timer::Timer;
 use crate::connection::{CloseReason, State};
 use hopline_core::{Duration, Instant, Payload};
 
-/// Probes in a row without answer from which on a path is frozen: nothing leaves but they. The first is for the tail of a flight.
+/// Number of consecutive unanswered probes that freeze a path: only probes are sent then. The first one is for the tail
+/// of a flight.
 pub(super) const FROZEN: u32 = 2;
 
 impl<P: Payload> Endpoint<P> {
@@ -39,7 +40,7 @@ impl<P: Payload> Endpoint<P> {
         self.control.lost(lost);
     }
 
-    /// How long what is under way may be unheard of.
+    /// Returns the time-out: longest wait for an acknowledgment of packets in flight.
     pub(super) fn timeout(&self) -> Duration {
         let config = &self.config.silence;
         let Some(srtt) = self.times.srtt() else { return config.initial };
@@ -47,7 +48,7 @@ impl<P: Payload> Endpoint<P> {
         usual.max(config.min)
     }
 
-    /// How long the peer may keep an acknowledgment to itself.
+    /// Returns the longest acknowledgment delay of the peer.
     fn kept(&self) -> Duration {
         let ack = &self.config.ack;
         if !self.is_calm() {
@@ -58,7 +59,7 @@ impl<P: Payload> Endpoint<P> {
         self.control.time_of(together).filter(|_| all_left).map_or(ack.late, |time| time.min(ack.late))
     }
 
-    /// Sets the timer that asks what became of what is under way.
+    /// Sets the timer for a probe about the packets in flight.
     pub(super) fn watch_path(&mut self, now: Instant) {
         if self.snd.outstanding.packets() == 0 && !self.waits_for_room() {
             return self.timers.stop(Timer::Probe);
@@ -89,7 +90,7 @@ impl<P: Payload> Endpoint<P> {
         self.owed.probe = true;
     }
 
-    /// The network layer says that there is no path.
+    /// Freezes the path after a notification of a route failure.
     pub(super) fn freeze(&mut self, now: Instant) {
         self.path = Path::Silent { since: now, probes: FROZEN };
         self.stats.freezes += 1;
@@ -99,7 +100,7 @@ impl<P: Payload> Endpoint<P> {
     fn keep_alive(&mut self, now: Instant) {
         let Some(interval) = self.config.keep_alive else { return };
         if self.state == State::TimeWait {
-            // The peer may not know that we have everything, nor where we are.
+            // The peer may not know that we have received everything, or our current address.
             self.owed.ack = true;
         } else if now.since(self.heard) >= interval {
             self.owed.probe = self.may_ask();

@@ -1,4 +1,4 @@
-//! A packet arrives: opening, acknowledgment, data, closing.
+//! Arriving packets: opening, acknowledgment, data, closing.
 
 use super::control::{Arrival, Heed, Limit, News};
 use super::endpoint::{Closing, Endpoint, Path, Role};
@@ -11,13 +11,14 @@ use crate::connection::{CloseReason, Event, State};
 use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::wide::{Ack, Control, End, Opening, Packet};
 
-/// Data in each packet that every end takes, whatever it says: a peer that could ask for less would make each byte cost a packet.
+/// Data bytes that every end accepts in a packet, whatever its announced maximum. A smaller limit would let a peer force
+/// a packet per byte.
 const LEAST_MSS: u16 = 512;
 
-/// For how long what is known of the way without waiting holds.
+/// Lifetime of the base delay.
 const BASE_HOLDS: Duration = Duration::from_secs(30);
 
-/// What an acknowledgment acknowledges for the first time.
+/// Packets that an acknowledgment covers for the first time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Acknowledged {
     bytes: u64,
@@ -26,17 +27,17 @@ struct Acknowledged {
     largest: Option<Largest>,
 }
 
-/// The largest number that an acknowledgment acknowledges for the first time.
+/// Largest newly acknowledged number of an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 struct Largest {
     number: u64,
     sent: Instant,
     upto: u64,
-    /// Bytes of data.
+    /// Number of data bytes.
     data: u32,
 }
 
-/// Trains from which a rate can be told.
+/// Number of GSO bursts from which a rate can be measured.
 const TRAINS: u64 = 4;
 
 impl<P: Payload> Endpoint<P> {
@@ -69,7 +70,7 @@ impl<P: Payload> Endpoint<P> {
         self.heard = now;
         self.take_opening(opening);
         if packet.ack.is_none() {
-            // Both began at once.
+            // Simultaneous open.
             self.state = State::SynReceived;
             self.rcv.take(now, packet);
             return self.send_opening(now);
@@ -89,7 +90,8 @@ impl<P: Payload> Endpoint<P> {
         self.event(Event::Connected);
         self.enter_closing();
         self.set_keep_alive(now);
-        // Who was confirmed by data has an opening under way that is not acknowledged, and asked in vain as long as it was not open.
+        // An end that was confirmed by data has an unacknowledged opening, and could not probe before the connection was
+        // open.
         self.watch_path(now);
     }
 
@@ -103,13 +105,13 @@ impl<P: Payload> Endpoint<P> {
             return self.drop_packet(DropReason::BadAck);
         }
         self.heard = now;
-        // Nobody sends data who has not heard the answer to its opening.
+        // An end sends data only after the answer to its opening.
         let confirms = packet.ack.is_some() || (packet.data.is_some() && self.role == Role::Passive);
         if matches!(self.state, State::SynSent | State::SynReceived) && confirms {
             self.establish(now);
         }
         if packet.opening.is_some() {
-            // Whoever opens has not heard us.
+            // A peer that sends an opening has not received ours.
             self.owed.opening |= self.state == State::SynReceived && self.role == Role::Passive;
             self.owed.ack = true;
         }
@@ -151,7 +153,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Takes an acknowledgment, unless it acknowledges what was never sent.
+    /// Processes an acknowledgment. Returns `false` if it covers packets that were never sent.
     fn on_ack(&mut self, now: Instant, ack: &Ack) -> bool {
         if !self.snd.outstanding.knows(&ack.spans) || ack.cumulative > self.snd.next {
             return false;
@@ -168,7 +170,7 @@ impl<P: Payload> Endpoint<P> {
             self.thaw(now);
             self.watch_path(now);
         }
-        // The end of the stream may have overtaken what is before it.
+        // The end of the stream may arrive before earlier data.
         if self.snd.closing == Closing::Arrived && self.snd.queue.len() == 0 {
             self.snd.outstanding.clear();
             self.snd.lost.clear();
@@ -223,7 +225,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Takes for lost what should have arrived. Returns how many packets that is.
+    /// Marks overdue packets as lost. Returns their number.
     pub(super) fn detect(&mut self, now: Instant) -> u64 {
         let window = self.reordering();
         let snd = &mut self.snd;
@@ -262,7 +264,7 @@ impl<P: Payload> Endpoint<P> {
         // An older acknowledgment that comes late has fewer.
         let marks = if marks < 1 << 31 { marks } else { 0 };
         self.snd.marks = self.snd.marks.wrapping_add(marks);
-        // What arrives in less time tells of trains, and not of the path.
+        // Arrivals within a shorter time show the spacing of bursts, and not the path.
         let round = self.config.pace_ahead.saturating_mul(TRAINS);
         let heed = self.control.on_ack(&News {
             now,
@@ -284,13 +286,13 @@ impl<P: Payload> Endpoint<P> {
                 self.times.saw_base(now);
             }
         }
-        // Not seen for so long although it was sought: the path is another one.
+        // No packet without queueing delay for so long, despite the measurement: the path has changed.
         if heed == Heed::Refresh && self.times.base_age(now) > BASE_HOLDS {
             self.times.forget_base();
         }
     }
 
-    /// The path answers.
+    /// Ends the silence of the path after an answer.
     fn thaw(&mut self, now: Instant) {
         let Path::Silent { since, probes } = core::mem::replace(&mut self.path, Path::Answers) else {
             return;

@@ -1,4 +1,4 @@
-//! What leaves next.
+//! Choice of the next packet to send.
 
 use super::endpoint::{Closing, Endpoint, NETWORK_OVERHEAD, Path};
 use super::expire::FROZEN;
@@ -9,7 +9,7 @@ use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::ipv4::Ecn;
 use hopline_wire::wide::{Answer, Control, DATA_OVERHEAD, Data, End, Packet};
 
-/// An acknowledgment travels with data that leave so much room in a packet.
+/// Room in a packet, in bytes, that lets an acknowledgment travel with data.
 const ROOM_FOR_ACK: u64 = 200;
 
 impl<P: Payload> Endpoint<P> {
@@ -41,7 +41,7 @@ impl<P: Payload> Endpoint<P> {
         self.pure_ack(now)
     }
 
-    /// Whether the peer may be asked for a sign of life: also where only its own end is waited for.
+    /// Returns whether an answer of the peer may be requested, also while only its end of the stream is awaited.
     pub(super) fn may_ask(&self) -> bool {
         self.state.may_transmit() || self.state == State::FinWait2
     }
@@ -59,7 +59,7 @@ impl<P: Payload> Endpoint<P> {
         Some(packet)
     }
 
-    /// The data that may leave now. If they have to wait for their time, a timer is set.
+    /// Returns the data that may be sent now. If they have to wait for their release time, a timer is set.
     fn choose(&mut self, now: Instant) -> Option<Chunk> {
         if matches!(self.path, Path::Silent { probes: FROZEN.., .. }) {
             return None;
@@ -83,8 +83,8 @@ impl<P: Payload> Endpoint<P> {
         Some(chunk)
     }
 
-    /// Whether the rate lets the next packet leave. Once one has to wait, all do until its time has come: then a train leaves, and not a
-    /// packet here and there whenever something else happens.
+    /// Returns whether the rate allows the next packet. After one has to wait, all wait for its release time. A burst is
+    /// sent then, and not single packets at every other event.
     fn is_time(&mut self, now: Instant) -> bool {
         let ahead = self.config.pace_ahead;
         if ahead > Duration::ZERO && self.snd.release <= now {
@@ -94,7 +94,7 @@ impl<P: Payload> Endpoint<P> {
         self.snd.release <= if waits { now } else { now + ahead }
     }
 
-    /// What was lost comes first, the lowest first.
+    /// Returns the next data to send: lost data first, from the lowest offset.
     fn next_chunk(&mut self) -> Option<Chunk> {
         let snd = &mut self.snd;
         while let Some((_, &chunk)) = snd.lost.first_key_value() {
@@ -113,12 +113,12 @@ impl<P: Payload> Endpoint<P> {
         (len > 0 || ends).then_some(Chunk { offset: snd.next, len, end })
     }
 
-    /// Whether the peer has no room for what is to be sent.
+    /// Returns whether the peer has no room for the data to send.
     pub(super) fn waits_for_room(&self) -> bool {
         self.snd.queue.end() > self.snd.next && self.snd.limit <= self.snd.next
     }
 
-    /// `chunk` leaves, as [`next_chunk`](Self::next_chunk) chose it.
+    /// Removes `chunk`, as chosen by [`next_chunk`](Self::next_chunk), from the data to send.
     fn take(&mut self, chunk: Chunk) {
         if self.snd.lost.get(&chunk.offset) == Some(&chunk) {
             self.snd.lost.remove(&chunk.offset);
@@ -130,7 +130,8 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What the peer misses first, lost or under way; or else something new, or a question without data.
+    /// Chooses the content of a probe: the first data that the peer has not received, lost or in flight; otherwise new
+    /// data, or no data.
     fn choose_probe(&mut self) -> Chunk {
         let next = self.next_chunk();
         let under_way = self.snd.outstanding.under_way().filter_map(|chunk| self.snd.missing(chunk));
@@ -162,13 +163,13 @@ impl<P: Payload> Endpoint<P> {
         self.noted(now, packet, chunk)
     }
 
-    /// Whether it is worth while that data are acknowledged several at once though that takes time.
+    /// Returns whether data may be acknowledged several at once, at the cost of a delay.
     pub(super) fn is_calm(&self) -> bool {
         let ack = &self.config.ack;
         self.control.is_calm(ack.calm) && self.takes_longer(ack.every, ack.delay.saturating_mul(2))
     }
 
-    /// How many packets are to be acknowledged at once.
+    /// Returns the number of packets per acknowledgment.
     pub(super) fn together(&self) -> u32 {
         let ack = &self.config.ack;
         if self.is_calm() && self.takes_longer(1, ack.rare) { ack.rare_every } else { ack.every }
@@ -178,8 +179,9 @@ impl<P: Payload> Endpoint<P> {
         self.control.time_of(packets).is_some_and(|time| time > than)
     }
 
-    /// When the packet with `chunk` that leaves now is to be acknowledged. The peer counts those that are not urgent up to what is together where
-    /// packets are rare; to have fewer together, or no more than may be under way, the last of them is urgent.
+    /// Returns the urgency of the acknowledgment for the packet with `chunk` that is sent now. The peer counts packets
+    /// that are not urgent up to the number for rare packets. To get acknowledgments for fewer packets, or for no more
+    /// than fit into the window, the last of them is urgent.
     fn answer(&mut self, chunk: Chunk) -> Answer {
         let in_window = self.window() / u64::from(packet_len(chunk));
         let together = u64::from(self.together()).min(in_window);
@@ -201,7 +203,7 @@ impl<P: Payload> Endpoint<P> {
         self.snd.end_sent |= chunk.end == End::Yes;
     }
 
-    /// Notes a packet that asks for an answer.
+    /// Records a packet that requests an answer.
     fn noted(&mut self, now: Instant, packet: Packet<P>, chunk: Chunk) -> Packet<P> {
         let len = packet.sealed_len() as u32 + NETWORK_OVERHEAD;
         self.snd.left += u64::from(len);
@@ -235,7 +237,7 @@ impl<P: Payload> Endpoint<P> {
     }
 }
 
-/// Bytes of a packet with only `chunk`.
+/// Returns the length of a packet with only `chunk`, bytes.
 fn packet_len(chunk: Chunk) -> u32 {
     chunk.len + DATA_OVERHEAD as u32 + NETWORK_OVERHEAD
 }

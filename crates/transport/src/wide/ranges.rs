@@ -1,16 +1,16 @@
-//! Sets of numbers in runs.
+//! Sets of numbers, as runs.
 
 use core::ops::Range;
 use std::collections::VecDeque;
 
-/// Disjoint runs that do not touch, ascending.
+/// Disjoint runs that do not touch, in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ranges {
     runs: VecDeque<Range<u64>>,
 }
 
 impl Ranges {
-    /// Adds `range`. Returns how many of its numbers are new.
+    /// Adds `range`. Returns the number of new elements.
     pub(super) fn insert(&mut self, range: Range<u64>) -> u64 {
         if range.is_empty() {
             return 0;
@@ -41,25 +41,25 @@ impl Ranges {
         self.runs.get(at).is_some_and(|run| run.start <= number)
     }
 
-    /// Whether all of `range` is in.
+    /// Returns whether the set contains all of `range`.
     pub(super) fn covers(&self, range: Range<u64>) -> bool {
         let at = self.runs.partition_point(|run| run.end <= range.start);
         range.is_empty()
             || self.runs.get(at).is_some_and(|run| run.start <= range.start && range.end <= run.end)
     }
 
-    /// The runs, the highest first.
+    /// Returns the runs in descending order.
     pub(super) fn descending(&self) -> impl Iterator<Item = &Range<u64>> {
         self.runs.iter().rev()
     }
 
-    /// The end of the run that begins at or below `position`, or `position`.
+    /// Returns the end of the run that contains or touches `position`, or `position`.
     pub(super) fn end_of_run(&self, position: u64) -> u64 {
         let at = self.runs.partition_point(|run| run.end < position);
         self.runs.get(at).filter(|run| run.start <= position).map_or(position, |run| run.end)
     }
 
-    /// Forgets what is below `position`.
+    /// Removes numbers below `position`.
     pub(super) fn forget_below(&mut self, position: u64) {
         while let Some(run) = self.runs.front_mut() {
             if run.end > position {
@@ -70,7 +70,7 @@ impl Ranges {
         }
     }
 
-    /// Forgets the lowest runs beyond so many.
+    /// Removes the lowest runs, so that at most `most` are left.
     pub(super) fn keep_highest(&mut self, most: usize) {
         while self.runs.len() > most {
             self.runs.pop_front();

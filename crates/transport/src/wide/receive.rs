@@ -1,4 +1,4 @@
-//! The receiving half: what arrived, what the user may read, when to acknowledge.
+//! Receiving half: received packets, data for the user, ACK policy.
 
 use super::config::AckConfig;
 use super::ranges::Ranges;
@@ -9,63 +9,64 @@ use hopline_wire::ipv4::Ecn;
 use hopline_wire::wide::{Ack, Answer, Data, End, MOST_SPANS, Packet, Span};
 use std::collections::VecDeque;
 
-/// The first packets that ask for an answer are answered one by one: the sender knows nothing of the path yet.
+/// Number of initial packets that are acknowledged one by one, since the sender has no estimate of the path yet.
 const ANSWERED_AT_ONCE: u16 = 10;
-/// The window grows by so many times what the user has read. A sender that doubles its rate each round trip needs a small part of it, but
-/// where packets are lost little is read for a round trip, and with four the start of a transfer is a tenth slower.
+/// Growth of the window per byte that the user has read. A sender that doubles its rate each round trip needs a small
+/// part of it. After losses, however, little is read for a round trip; with a factor of four the start of a transfer is a
+/// tenth slower.
 const EARNED: u64 = 64;
-/// Memory that a piece of data takes beside its bytes, at most.
+/// Largest memory overhead of a piece of data, bytes.
 const PART_OVERHEAD: u64 = 256;
-/// Arrival stamps and delays have these units.
+/// Unit of arrival stamps and delays, nanoseconds.
 const DELAY_UNIT_NS: u64 = 16_000;
 
-/// The receiving half of an endpoint.
+/// Receiving half of an endpoint.
 #[derive(Clone, Debug)]
 pub(super) struct Receiver<P> {
     config: AckConfig,
-    /// The largest window.
+    /// Largest window, bytes.
     buffer: u64,
-    /// The first window.
+    /// Initial window, bytes.
     start: u64,
-    /// Memory that data may take just now.
+    /// Current memory limit of received data, bytes.
     allowance: u64,
     numbers: Ranges,
-    /// When the largest number arrived.
+    /// Largest number, and its time of arrival.
     largest: Option<(u64, Instant)>,
     marks: u32,
-    /// Packets that ask for an answer and have arrived.
+    /// Number of received packets that request an answer.
     arrived: u16,
-    /// Since when how many of them wait for one.
+    /// Start of the wait of unanswered packets, and their number.
     waiting: Option<Instant>,
     pending: u32,
     unordered: Reassembly<P>,
     /// Offset of the first byte that has not arrived.
     next: u64,
-    /// Where the stream ends, once known.
+    /// End of the stream, if known.
     end: Option<u64>,
     ready: VecDeque<P>,
     ready_bytes: u64,
-    /// The limit that was told last.
+    /// Last announced limit.
     told: u64,
 }
 
-/// What a packet brought.
+/// Content of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Brought {
-    /// So many bytes that are in order now.
+    /// New data. `in_order`: bytes for the user that are in order now.
     Data {
         in_order: u64,
     },
-    /// The same number as before: the network made two of one.
+    /// Duplicate of a packet, made by the network.
     Copy,
-    /// Data that had arrived in another packet.
+    /// Data that arrived in another packet before.
     Known,
     /// No data.
     Nothing,
     Dropped(DropReason),
 }
 
-/// When to acknowledge.
+/// Time of the acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     None,
@@ -95,7 +96,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Takes a packet: what it brought, and when to answer.
+    /// Processes a packet. Returns its content and the time of the acknowledgment.
     pub(super) fn take(&mut self, now: Instant, packet: Packet<P>) -> (Brought, Reply) {
         let (number, asks, answer) = (packet.number, packet.asks_for_answer(), packet.answer);
         if self.numbers.contains(number) {
@@ -148,15 +149,15 @@ impl<P: Payload> Receiver<P> {
         if new == 0 { Brought::Known } else { Brought::Data { in_order: self.release() } }
     }
 
-    /// Returns whether there is memory for `data`. What is missed is taken as long as the user reads, whatever waits behind it: else neither
-    /// would ever go.
+    /// Returns whether there is memory for `data`. The next data in order are accepted as long as the user reads,
+    /// whatever is stored behind them. Otherwise neither could ever be delivered.
     fn may_keep(&self, data: &Data<P>) -> bool {
         let is_missed = data.offset <= self.next;
         let held = if is_missed { self.ready_memory() } else { self.held() };
         held + data.payload.len() + PART_OVERHEAD <= self.allowance || (is_missed && self.ready.is_empty())
     }
 
-    /// How many bytes are new; nothing if there is no room for one piece more.
+    /// Stores `data`. Returns the number of new bytes; `None` if there is no room for another piece.
     fn store(&mut self, data: Data<P>) -> Option<u64> {
         let (start, end) = (data.offset, data.offset + data.payload.len());
         if end <= self.next {
@@ -182,7 +183,7 @@ impl<P: Payload> Receiver<P> {
         self.ready.push_back(payload);
     }
 
-    /// Moves what is in order to the user. Returns how many bytes are there for him.
+    /// Moves in-order data to the user. Returns the bytes that are ready for reading.
     fn release(&mut self) -> u64 {
         let (ready, before) = (&mut self.ready, self.next);
         let mut bytes = 0;
@@ -194,7 +195,7 @@ impl<P: Payload> Receiver<P> {
         self.ready_bytes
     }
 
-    /// Two ends of the stream, or data behind it.
+    /// Returns whether data contradict the known end of the stream: two ends, or data after the end.
     fn contradicts(&self, ends: End, end: u64) -> bool {
         let beyond = self.end.is_some_and(|known| end > known || (ends == End::Yes && end != known));
         beyond || (ends == End::Yes && end < self.highest())
@@ -204,34 +205,34 @@ impl<P: Payload> Receiver<P> {
         self.unordered.end().unwrap_or(self.next).max(self.next)
     }
 
-    /// Whether all of the stream has arrived.
+    /// Returns whether all of the stream has arrived.
     pub(super) fn is_finished(&self) -> bool {
         self.end == Some(self.next)
     }
 
-    /// Bytes in order since the connection began.
+    /// Returns the bytes received in order since the start of the connection.
     pub(super) fn in_order(&self) -> u64 {
         self.next
     }
 
-    /// The next piece for the user.
+    /// Returns the next piece for the user.
     pub(super) fn read(&mut self) -> Option<P> {
         let piece = self.ready.pop_front()?;
         self.ready_bytes -= piece.len();
         Some(piece)
     }
 
-    /// Whether the sender should know that there is more room: it may be waiting for it.
+    /// Returns whether the limit has grown enough for an update to the sender, which may be waiting for it.
     pub(super) fn has_news_of_limit(&self) -> bool {
         self.end.is_none() && self.limit() >= self.told + self.share() / 4
     }
 
-    /// Whether something waits for an answer.
+    /// Returns whether received packets wait for an acknowledgment.
     pub(super) fn has_pending(&self) -> bool {
         self.pending > 0
     }
 
-    /// The acknowledgment to send now, once anything has arrived.
+    /// Returns the acknowledgment to send now, if anything has arrived.
     pub(super) fn acknowledge(&mut self, now: Instant) -> Option<Ack> {
         let (_, at) = self.largest?;
         (self.pending, self.waiting) = (0, None);
@@ -248,34 +249,34 @@ impl<P: Payload> Receiver<P> {
         })
     }
 
-    /// Up to where the peer may send. What it was told is not taken back.
+    /// Returns the limit up to which the peer may send. It never moves back.
     fn limit(&self) -> u64 {
         let room = self.share().saturating_sub(self.ready_bytes);
         (self.next + room).max(self.told)
     }
 
-    /// Returns the bytes that may be kept just now: of the window, what there is memory for.
+    /// Returns the bytes that may be kept now: the window, limited by the available memory.
     fn share(&self) -> u64 {
         self.window().min(self.allowance)
     }
 
-    /// Returns the bytes that may be kept: what there is at first, and a multiple of what the user has read.
+    /// Returns the window, bytes: the initial window and a multiple of the bytes that the user has read.
     fn window(&self) -> u64 {
         let read = self.next - self.ready_bytes;
         self.buffer.min(self.start.saturating_add(read.saturating_mul(EARNED)))
     }
 
-    /// The first limit, which the opening tells.
+    /// Returns the first limit, for the opening.
     pub(super) fn first_limit(&self) -> u64 {
         self.start
     }
 
-    /// From now on data may take so many bytes of memory, [`held`](Self::held) as that counts them. What is there already stays.
+    /// Limits the memory of received data from now on, in bytes as counted by [`held`](Self::held). Stored data stay.
     pub(super) fn allow(&mut self, bytes: u64) {
         self.allowance = bytes;
     }
 
-    /// Bytes of memory that data take, their overhead included.
+    /// Returns the memory of received data, bytes, with their overhead.
     pub(super) fn held(&self) -> u64 {
         self.ready_memory() + self.unordered.len() + self.unordered.parts() as u64 * PART_OVERHEAD
     }
@@ -284,18 +285,18 @@ impl<P: Payload> Receiver<P> {
         self.ready_bytes + self.ready.len() as u64 * PART_OVERHEAD
     }
 
-    /// Bytes kept for the user, in order or not.
+    /// Returns the bytes kept for the user, in order or not.
     pub(super) fn unread(&self) -> u64 {
         self.ready_bytes + self.unordered.len()
     }
 
-    /// Forgets what cannot become readable any more.
+    /// Discards data that cannot become readable any more.
     pub(super) fn forget_unordered(&mut self) {
         self.unordered.clear();
     }
 }
 
-/// What a delay on the wire is.
+/// Returns the acknowledgment delay that `ack` reports.
 pub(super) const fn delay_of(ack: &Ack) -> Duration {
     Duration::from_nanos(ack.delay as u64 * DELAY_UNIT_NS)
 }

@@ -1,11 +1,11 @@
-//! Round-trip times (RFC 6298, RFC 9002 §5), and how long packets waited on the way to the peer.
+//! Round-trip times (RFC 6298, RFC 9002 §5), and queueing delays on the way to the peer.
 
 use hopline_core::{Duration, Instant};
 
-/// One-way delays no further apart than this are the same.
+/// Difference of one-way delays up to which they count as equal.
 pub(super) const SAME: Duration = Duration::from_micros(300);
 
-/// A least value of a stretch of time and of the one before it.
+/// Minimum of the current and the previous period.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Least<T> {
     span: Duration,
@@ -15,7 +15,7 @@ pub(super) struct Least<T> {
 }
 
 impl<T: Copy + Ord> Least<T> {
-    /// Over at least `span`, and at most twice that.
+    /// Creates a filter over at least `span`, and at most twice as long.
     pub(super) const fn over(span: Duration) -> Self {
         Self { span, since: None, now: None, before: None }
     }
@@ -37,15 +37,16 @@ impl<T: Copy + Ord> Least<T> {
     }
 }
 
-/// What is known of the times on the path.
+/// Delay estimates of the path.
 #[derive(Clone, Debug)]
 pub(super) struct Times {
     srtt: Option<Duration>,
     deviation: Duration,
     least: Least<Duration>,
-    /// The least one-way delay, by two clocks: microseconds, of use only as the base of others; and when it was seen last.
+    /// Least one-way delay, by two clocks, microseconds; only differences from it have a meaning. Time at which it was
+    /// last seen.
     base: Option<(i64, Instant)>,
-    /// The arrival that came last, so that wrapping stamps can be told apart.
+    /// Last arrival stamp, to unwrap the following ones.
     stamp: Option<(u32, i64)>,
 }
 
@@ -54,7 +55,7 @@ impl Times {
         Self { srtt: None, deviation: Duration::ZERO, least: Least::over(memory), base: None, stamp: None }
     }
 
-    /// Takes a round trip, of which the peer kept `held` to itself.
+    /// Adds a round-trip time sample of `whole`, of which `held` was the delay at the peer.
     pub(super) fn sample(&mut self, now: Instant, whole: Duration, held: Duration) {
         self.least.sample(now, whole.saturating_sub(held).max(Duration::from_nanos(1)));
         let rtt = whole.saturating_sub(held).max(self.least());
@@ -68,8 +69,8 @@ impl Times {
         }
     }
 
-    /// Takes an arrival stamp of a packet that left at `sent`. Returns when it arrived, in microseconds of the peer's clock without
-    /// wrapping, and how much longer than the least it was under way.
+    /// Processes an arrival stamp of a packet sent at `sent`. Returns the time of arrival, in unwrapped microseconds of
+    /// the peer's clock, and the delay above the minimum.
     pub(super) fn arrival(&mut self, now: Instant, sent: Instant, stamp: u32) -> (i64, Duration) {
         let at = match self.stamp {
             None => i64::from(stamp),
@@ -86,37 +87,37 @@ impl Times {
         (at, Duration::from_micros((delay - base.0) as u64))
     }
 
-    /// Packets come without waiting: on a radio hardly two of them take the same time.
+    /// Records that packets have no queueing delay now. On a radio, hardly two packets have the same delay.
     pub(super) fn saw_base(&mut self, now: Instant) {
         self.base = self.base.map(|(base, _)| (base, now));
     }
 
-    /// For how long no packet has come without waiting.
+    /// Returns the time since the last packet without queueing delay.
     pub(super) fn base_age(&self, now: Instant) -> Duration {
         self.base.map_or(Duration::ZERO, |(_, seen)| now.since(seen))
     }
 
-    /// What is known of the way without waiting is to be learnt anew.
+    /// Discards the least one-way delay.
     pub(super) fn forget_base(&mut self) {
         self.base = None;
     }
 
-    /// Smoothed round trip, once there is one.
+    /// Returns the smoothed round-trip time, if there is a sample.
     pub(super) fn srtt(&self) -> Option<Duration> {
         self.srtt
     }
 
-    /// Mean deviation.
+    /// Returns the mean deviation of the round-trip time.
     pub(super) fn deviation(&self) -> Duration {
         self.deviation
     }
 
-    /// The least of late; zero before there is one.
+    /// Returns the minimum round-trip time of the filter window; zero before the first sample.
     pub(super) fn least(&self) -> Duration {
         self.least.get().unwrap_or(Duration::ZERO)
     }
 
-    /// The path is another one: what is known of it is to be learnt anew.
+    /// Discards the delay estimates after a change of the path.
     pub(super) fn forget(&mut self) {
         self.least.forget();
         self.base = None;

@@ -1,24 +1,24 @@
-//! Transmissions that are not settled yet.
+//! Outstanding transmissions.
 
 use hopline_core::{Duration, Instant};
 use hopline_wire::wide::{End, Span};
 use std::collections::BTreeMap;
 
-/// A transmission that asks for an answer.
+/// Transmission that requests an answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    /// When it left.
+    /// Time of sending.
     pub(super) at: Instant,
-    /// The data in it.
+    /// Data in it.
     pub(super) chunk: Chunk,
-    /// Bytes that had left when it had, its own included, from the network layer's header on.
+    /// Total of sent bytes by then, its own included, with the network layer's headers.
     pub(super) upto: u64,
-    /// Bytes of it.
+    /// Length, bytes.
     pub(super) len: u32,
     pub(super) fate: Fate,
 }
 
-/// Some data of the stream, or none.
+/// Range of data of the stream, possibly empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub(super) offset: u64,
@@ -38,66 +38,66 @@ impl Chunk {
     }
 }
 
-/// What is believed of a transmission.
+/// Presumed state of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is under way.
+    /// In flight.
     InFlight,
-    /// It is lost, since then. Its acknowledgment would prove that wrong.
+    /// Declared lost at this time. An acknowledgment would show that it was not.
     Lost(Instant),
 }
 
-/// All transmissions that were neither acknowledged nor forgotten, by number.
+/// All transmissions that are neither acknowledged nor removed, by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outstanding {
     sent: BTreeMap<u64, Sent>,
     bytes: u64,
     packets: u64,
-    /// Numbers that were sent and asked for no answer, or are settled, have no meaning in an acknowledgment; what was never sent is a
-    /// lie.
+    /// Number of the next packet. Acknowledgments of lower numbers without a record are ignored: those packets requested
+    /// no answer, or are settled. An acknowledgment of this number or a higher one is invalid.
     next: u64,
 }
 
 impl Outstanding {
-    /// Bytes under way.
+    /// Returns the bytes in flight.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Packets under way.
+    /// Returns the number of packets in flight.
     pub(super) fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// The number of the next packet.
+    /// Takes and returns the number of the next packet.
     pub(super) fn next_number(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
     }
 
-    /// The same, while it is not taken.
+    /// Returns the number of the next packet without taking it.
     pub(super) fn upcoming(&self) -> u64 {
         self.next
     }
 
-    /// Leaves out all numbers below `number`.
+    /// Skips all numbers below `number`.
     pub(super) fn skip_to(&mut self, number: u64) {
         self.next = self.next.max(number);
     }
 
-    /// Whether all of `spans` was sent, in the order that they have.
+    /// Returns whether all of `spans`, which are in descending order, were sent.
     pub(super) fn knows(&self, spans: &[Span]) -> bool {
         spans.first().is_some_and(|span| span.last < self.next)
     }
 
-    /// Notes that `number` left.
+    /// Records the transmission of `number`.
     pub(super) fn add(&mut self, number: u64, sent: Sent) {
         self.bytes += u64::from(sent.len);
         self.packets += 1;
         self.sent.insert(number, sent);
     }
 
-    /// Takes out what `spans` acknowledge, the highest first.
+    /// Removes the transmissions that `spans` acknowledge, the highest first.
     pub(super) fn acknowledge(&mut self, spans: &[Span], mut take: impl FnMut(u64, &Sent)) {
         for span in spans {
             while let Some((&number, _)) = self.sent.range(span.first..=span.last).next_back() {
@@ -120,8 +120,8 @@ impl Outstanding {
         self.packets -= 1;
     }
 
-    /// Takes for lost what is under way below `below` and left before `before`; tells `take` of each, the lowest first. Returns when the first
-    /// of the others below `below` left.
+    /// Marks transmissions in flight below `below` that were sent at or before `before` as lost. Calls `take` for each,
+    /// the lowest first. Returns the time of sending of the first remaining one below `below`.
     pub(super) fn lose(
         &mut self,
         now: Instant,
@@ -148,7 +148,7 @@ impl Outstanding {
         waits
     }
 
-    /// Forgets what has been taken for lost for so long, or whose data have arrived otherwise.
+    /// Removes transmissions that were declared lost longer than `after` ago.
     pub(super) fn forget(&mut self, now: Instant, after: Duration) {
         while let Some(entry) = self.sent.first_entry() {
             match entry.get().fate {
@@ -158,7 +158,7 @@ impl Outstanding {
         }
     }
 
-    /// The data under way, the oldest first.
+    /// Returns the data in flight, the oldest first.
     pub(super) fn under_way(&self) -> impl Iterator<Item = Chunk> {
         let under_way = self.sent.values().filter(|sent| sent.fate == Fate::InFlight);
         under_way.map(|sent| sent.chunk).filter(|chunk| !chunk.is_nothing())

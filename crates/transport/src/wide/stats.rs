@@ -3,7 +3,7 @@
 use crate::drops::Reason;
 use hopline_core::Duration;
 
-/// What an endpoint counted since it was made.
+/// Counters of an endpoint since its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stats {
     /// Packets with data that were sent, retransmissions included.
@@ -22,34 +22,34 @@ pub struct Stats {
     pub bytes_received: u64,
     /// Packets that held only data received before.
     pub duplicates_received: u64,
-    /// Transmissions taken for lost.
+    /// Transmissions declared lost.
     pub lost: u64,
-    /// Of these, those that arrived after all.
+    /// Transmissions declared lost that arrived after all.
     pub late: u64,
-    /// Times the path was silent for a time-out: probes that followed.
+    /// Times the path was silent for a time-out, with a probe each.
     pub timeouts: u64,
     /// Times the rate was reduced.
     pub reductions: u64,
-    /// Times the path was frozen: silent, or known to be gone.
+    /// Times the path was frozen: silent, or gone according to the network layer.
     pub freezes: u64,
-    /// Probes sent while it was.
+    /// Probes sent on a frozen path.
     pub probes: u64,
-    /// How long it was.
+    /// Total time for which the path was frozen.
     pub frozen: Duration,
     /// Packets dropped, by reason.
     pub drops: Drops,
 }
 
-/// Why a packet was dropped.
+/// Reason for dropping a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DropReason {
-    /// The endpoint is closed.
+    /// Endpoint closed.
     Closed,
-    /// It makes no sense in this state.
+    /// Not expected in this state.
     Unexpected,
-    /// It acknowledges what was never sent.
+    /// Acknowledgment of packets that were never sent.
     BadAck,
-    /// It contradicts what was said of the stream before: two ends, or data after the end.
+    /// Contradiction to earlier packets: two ends of the stream, or data after the end.
     Inconsistent,
     /// No room in the receive buffer.
     NoRoom,
@@ -58,7 +58,7 @@ pub enum DropReason {
 }
 
 impl DropReason {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Self; 6] =
         [Self::Closed, Self::Unexpected, Self::BadAck, Self::Inconsistent, Self::NoRoom, Self::AfterClose];
 }

@@ -2,22 +2,22 @@
 
 use hopline_core::TimerKind;
 
-/// Why an endpoint wants to be woken.
+/// Timers of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Timer {
-    /// The opening, or the answer to one, is to be sent again.
+    /// Retransmission of the opening, or of the answer to one.
     Open,
-    /// A packet may have been overtaken for long enough to be lost.
+    /// End of the reordering window of a packet.
     Detect,
-    /// Nothing has been heard of what is under way, or the path is frozen: probe it.
+    /// Probe of the path: no answer about packets in flight, or a frozen path.
     Probe,
     /// Delayed acknowledgment.
     Ack,
-    /// The next packet may leave.
+    /// Release of the next packet.
     Release,
-    /// The peer has been silent: ask for a sign of life.
+    /// Keep-alive probe: the peer has been silent.
     KeepAlive,
-    /// The peer has been silent for too long.
+    /// End of the wait for a silent peer.
     Silence,
     /// End of TIME-WAIT.
     TimeWait,

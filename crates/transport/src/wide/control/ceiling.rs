@@ -1,32 +1,32 @@
-//! How long queues become: what is lost while they are clearly shorter was not lost for want of room.
+//! Length of queues. Losses while the queue is clearly shorter than its maximum are not overflow losses.
 
 use hopline_core::{Duration, Instant};
 
-/// What is left in a round trip of the longest queue that was seen.
+/// Decay of the longest queue per round trip.
 const HOLDS: f64 = 0.995;
-/// A queue is clearly shorter than the longest by this share of it, and by so many seconds.
+/// Distance from the longest queue that makes a queue clearly shorter: this share of it, and at least this many seconds.
 const SHARE: f64 = 0.25;
 const LEAST: f64 = 0.008;
 
-/// Where a queue is, of what it has been.
+/// Length of the queue relative to its maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
-    /// Clearly below the longest, for long enough that what is found lost now was lost so, too.
+    /// Clearly below the maximum, for long enough that losses found now happened below it too.
     Below,
-    /// It may be full.
+    /// Possibly full.
     Full,
 }
 
-/// The longest queue of late.
+/// Longest recent queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ceiling {
-    /// Seconds.
+    /// Longest queue, seconds, with decay.
     longest: f64,
     below_since: Option<Instant>,
 }
 
 impl Ceiling {
-    /// A packet has waited so long.
+    /// Records the queueing delay of a packet. Returns the level of the queue.
     pub(super) fn take(&mut self, now: Instant, queue: Duration, srtt: Duration) -> Level {
         let queue = queue.as_secs_f64();
         self.longest = self.longest.max(queue);
@@ -39,7 +39,7 @@ impl Ceiling {
         if now.since(since) >= srtt / 2 { Level::Below } else { Level::Full }
     }
 
-    /// A round trip is over.
+    /// Applies the decay at the end of a round trip.
     pub(super) fn round(&mut self) {
         self.longest *= HOLDS;
     }

@@ -1,57 +1,58 @@
-//! Beside senders that keep the queue full: a window as theirs, CUBIC's (RFC 9438), on the losses of the queue alone.
+//! Competitive mode, beside flows that keep the queue full: a window as theirs, by CUBIC (RFC 9438), with only the losses
+//! of the queue.
 
 use hopline_core::Instant;
 
-/// RFC 9438 §5: what a loss leaves of the window, and how fast it comes back, packets per second cubed.
+/// Multiplicative decrease factor, and growth factor in packets per second cubed (RFC 9438 §5).
 const BETA: f64 = 0.7;
 const C: f64 = 0.4;
 /// Least window, packets.
 const LEAST: f64 = 2.0;
 
-/// The window.
+/// CUBIC window of competitive mode, packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cubic {
     window: f64,
     largest: f64,
     since: Instant,
-    /// What Reno's window would be (RFC 9438 §4.3).
+    /// Estimate of Reno's window (RFC 9438 §4.3).
     reno: f64,
-    /// Round trips since it was taken up.
+    /// Round trips since the start of competitive mode.
     rounds: u32,
     last: Round,
 }
 
-/// What became of a round trip.
+/// Effect of a round trip on the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Round {
     Grown,
-    /// What is found lost in the next was sent before that.
+    /// The window was reduced. Losses found in the next round trip were sent before that.
     Reduced,
 }
 
 impl Cubic {
-    /// Begins with so many packets.
+    /// Creates the window with `packets` packets.
     pub(super) fn new(now: Instant, packets: f64) -> Self {
         let window = packets.max(LEAST);
         Self { window, largest: window, since: now, reno: window, rounds: 0, last: Round::Grown }
     }
 
-    /// Packets that may be under way.
+    /// Returns the number of packets that may be in flight.
     pub(super) const fn window(&self) -> f64 {
         self.window
     }
 
-    /// The same window, taken up anew.
+    /// Returns the same window for a new stay in competitive mode.
     pub(super) const fn again(self) -> Self {
         Self { rounds: 0, ..self }
     }
 
-    /// For how many round trips it has been there.
+    /// Returns the round trips since the start of competitive mode.
     pub(super) const fn rounds(&self) -> u32 {
         self.rounds
     }
 
-    /// A round trip of so many seconds is over. Whether the window has become smaller.
+    /// Processes the end of a round trip of `seconds` seconds. Returns whether the window was reduced.
     pub(super) fn round(&mut self, now: Instant, seconds: f64, lost: Lost) -> bool {
         self.rounds += 1;
         let last = core::mem::replace(&mut self.last, Round::Grown);
@@ -91,7 +92,7 @@ impl Cubic {
     }
 }
 
-/// Whether more was lost than the path loses.
+/// Losses above the baseline of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lost {
     Nothing,

@@ -1,17 +1,17 @@
-//! How the rate grows: from the first packets on, and where nothing waits.
+//! Growth of the rate: at the start, and while there is no queue.
 
 use super::losses::{Learns, MOST, Verdict};
 use super::phase::{Doubt, FULL, Found, Limit, News, Phase, Seen, Trial};
 use super::{Control, GAIN};
 
-/// What the first packets promise is not believed beyond so many times what they are themselves: a radio holds packets up and hands them over
-/// together.
+/// Largest first rate, as a multiple of the initial window per round trip. A higher estimate is not trusted, since a
+/// radio may hold packets up and deliver them together.
 const AT_ONCE: f64 = 16.0;
-/// A ceiling rises by this whenever the rate does.
+/// Increase of the ceiling with each increase of the rate.
 const CEILING_RISES: f64 = 1.01;
 
 impl Control {
-    /// The first packets left together: how far apart they arrived is a first guess.
+    /// Makes the first estimate of the rate from the spacing of the arrivals of the first burst.
     pub(super) fn open(&mut self, news: &News) {
         let first = self.config.initial_window;
         if self.round.packets + 2 < u64::from(first)
@@ -27,7 +27,7 @@ impl Control {
         self.begin_round(news.now, news.next_number);
     }
 
-    /// Twice as fast as before, up to what the first packets let hope for; beyond, with care at first.
+    /// Doubles the rate, up to the first estimate. Above it, the gain is small at first and grows.
     pub(super) fn grow_fast(&mut self, guess: f64, gain: f64, found: Found, news: &News) {
         let learns = if self.beat.queue < self.queue_high() { Learns::Yes } else { Learns::No };
         let found = match self.losses.growing(learns) {
@@ -46,14 +46,15 @@ impl Control {
         self.phase = Phase::Startup { guess, gain, trial: Trial::of(news.next_number) };
     }
 
-    /// Whether no path by itself loses so much.
+    /// Returns whether the loss rate is higher than a path alone can cause.
     fn loses_too_much(&self, found: Found) -> bool {
         // Of few packets as much may be lost by chance.
         let chance = 1.0 - (self.config.excess * MOST / (found.bytes / self.packet).sqrt()).min(1.0);
         found.delivered < self.rate * (1.0 - MOST) * FULL * chance
     }
 
-    /// By `step` units where nothing waits, by less where something does; and by twice as many units next time if the link carried the last step.
+    /// Increases the rate by `step` units if there is no queue, by less with a short queue. Doubles the next step if the
+    /// link carried the last one.
     pub(super) fn grow(&mut self, step: f64, seen: Seen, news: &News) {
         let unit = self.packet * news.srtt.as_secs_f64() / self.config.growth.as_secs_f64().powi(2);
         let most = self.config.growth_max * self.rate;
@@ -78,7 +79,7 @@ impl Control {
         }
     }
 
-    /// Goes on at this rate, growing from the smallest step.
+    /// Continues at this rate, with the smallest step.
     pub(super) fn follow(&mut self) {
         self.doubt = Doubt::None;
         self.losses.begin_anew();

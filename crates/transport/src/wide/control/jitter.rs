@@ -1,23 +1,25 @@
-//! What makes packets late besides queues: a medium that has to be won, a radio that hands several over together, a clock that wakes late.
+//! Delay jitter: delays without a queue, from medium access, from radios that deliver several packets together, and from
+//! late timers.
 //!
-//! A queue becomes longer and shorter steadily; jitter is what changes from one packet to the next. Where each packet takes up to *W* longer and
-//! none overtakes another, one in *g* seconds, whoever is held up holds up those behind: even the least of many delays is then far above that
-//! of the empty path. Such delays lie below *W* by about √(*Wg*), and where each fourth is told of they bend by half of that, so *W* is about four
-//! times the square of the bend over *g*.
+//! The length of a queue changes steadily; jitter changes from packet to packet. Assume that each packet is delayed by up
+//! to *W*, that packets stay in order, and that one is sent every *g* seconds. Each delayed packet then delays those
+//! behind it, so that even the minimum of many delays is far above that of the empty path. Such delays lie below *W* by
+//! about √(*Wg*). If every fourth delay is reported, its deviation from the mean of its neighbours (the bend) is half of
+//! that. *W* is therefore about four times the square of the bend over *g*.
 
 use hopline_core::Duration;
 
-/// The bend is smoothed over about so many acknowledgments.
+/// Number of acknowledgments over which the bend is smoothed.
 const MEMORY: u64 = 16;
-/// A bend of less than this share of the time between two packets is that of other senders' packets in between.
+/// Share of the packet interval below which a bend is attributed to packets of other senders in between.
 const OF_OTHERS: f64 = 0.5;
-/// Nothing is forgiven beyond this.
+/// Largest delay attributed to jitter, seconds.
 const MOST_S: f64 = 0.5;
 
-/// How much the delays of packets jump about.
+/// Estimator of delay jitter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Jitter {
-    /// By how much a delay differs from the mean of the one before and the one after, of those that are told of, smoothed.
+    /// Smoothed bend: difference of a reported delay from the mean of the one before and the one after.
     bend: Duration,
     last: Option<[Duration; 2]>,
 }
@@ -34,8 +36,8 @@ impl Jitter {
         self.bend
     }
 
-    /// How much of a delay is not to be taken for a queue's, where packets arrive each `gap` seconds. `weight`: 4 for as much as jitter
-    /// explains.
+    /// Returns the part of a delay that is attributed to jitter, if packets arrive every `gap` seconds. `weight`: 4 for
+    /// as much as jitter explains.
     pub(super) fn forgiven(&self, weight: f64, gap: f64) -> Duration {
         let bend = self.bend.as_secs_f64();
         Duration::from_secs_f64((weight * bend * (bend / gap - OF_OTHERS)).clamp(0.0, MOST_S))

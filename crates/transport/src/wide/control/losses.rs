@@ -1,78 +1,81 @@
-//! How much of what is sent is usually lost, and when it is more.
+//! Baseline loss rate of the path, and detection of losses above it.
 //!
-//! A radio loses a share of the packets whatever the rate; a queue or a policer loses what is too much. So losses say something only
-//! beyond what is usual. What is usual is learnt while the rate grows without losing a larger share; and by a test: a share that stays
-//! as it is when less is sent is not the rate's. Among many senders that test is blind, so much is believed only with a proof: a queue has
-//! drained, and losses stayed.
+//! A radio loses a share of the packets at any rate; a queue or a policer drops the excess. Losses therefore indicate
+//! congestion only above the baseline. The baseline is learnt while the rate grows without a larger share of losses, and
+//! by a test: a loss rate that stays when the sending rate is reduced is not caused by the rate. Among many flows that
+//! test shows nothing. A large baseline is therefore used only after a verification: a queue has drained, and the losses
+//! have stayed.
 
 use super::super::config::TrustConfig;
 use super::compete::Lost;
 use hopline_core::{Duration, Instant};
 
-/// Packets that a verdict takes at least.
+/// Least number of packets for a verdict.
 const LEAST: f64 = 48.0;
-/// Packets that tell whether the share grows with the rate.
+/// Least number of packets to compare the loss rates of a growing rate.
 const LEAST_GROWING: f64 = 16.0;
-/// Packets that are settled while a queue has drained, before they prove something.
+/// Least number of settled packets after a drain for a verification.
 const LEAST_DRAINED: f64 = 24.0;
-/// A share that has grown by this is the rate's.
+/// Increase of the loss rate that is attributed to the sending rate.
 const GROWN: f64 = 0.1;
-/// What is usual is learnt over about so many packets.
+/// Number of packets over which the baseline is smoothed.
 const MEMORY: f64 = 500.0;
-/// No path loses more than this by itself: whatever is beyond is taken for the rate's.
+/// Largest loss rate that is attributed to a path. Losses above it are attributed to the rate.
 pub(super) const MOST: f64 = 0.4;
-/// So many round trips a proof holds at least, and a credit lasts.
+/// Least lifetime of a verification, and least length of a probation, round trips.
 const PROOF_ROUNDS: u64 = 256;
 const CREDIT_ROUNDS: u64 = 64;
-/// A credit lasts for as long as so many packets take, too, up to so many seconds: where few leave, a verdict takes long.
+/// Time for this many packets, up to a limit, is also a lower bound of a probation, since a verdict takes long at a low
+/// packet rate.
 const CREDIT_PACKETS: f64 = 300.0;
 const CREDIT_MOST: Duration = Duration::from_secs(10);
-/// After a credit so many times as long nothing is believed without a proof: were all of a crowd on credit for half of the time, they would
-/// find each other's losses.
+/// Time without probation after one, as a multiple of its length. If all competing flows were on probation for half of
+/// the time, they would measure each other's losses.
 const WITHOUT: u64 = 3;
-/// Packets that are settled while a queue is clearly below its longest, before they tell what the path loses; and of the last so many.
+/// Least number of packets settled while the queue is clearly below its maximum, for an estimate of the path's losses;
+/// and size of the window of the estimate.
 const LEAST_BELOW: f64 = 24.0;
 const MOST_BELOW: f64 = 200.0;
-/// Losses beyond the path's are a queue's where they are more than chance has of so many packets.
+/// Number of packets for the random variation of losses; only losses above it are attributed to the queue.
 const CHANCE_OF: f64 = 15.0;
-/// Losses that a rate below the limit still has: share of those before, and of all packets.
+/// Losses that remain at a rate below the limit: share of those before, and of all packets.
 const SOME: f64 = 0.1;
 const FEW: f64 = 0.002;
-/// A test has so many packets at most.
+/// Largest number of packets in a test.
 const MOST_TESTED: f64 = 300.0;
-/// Variance of the losses at the start, against that of independent ones: bursts are nothing special on a radio.
+/// Initial variance of the losses relative to independent ones, since bursts are usual on a radio.
 const BURSTY: f64 = 4.0;
 
-/// What became of the last packets.
+/// Verdict on the last packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
-    /// Too few to say.
+    /// Undecided: too few packets.
     Open,
-    /// As usual: this share.
+    /// At the baseline; the loss rate.
     Usual(f64),
-    /// More than usual: this share.
+    /// Above the baseline; the loss rate.
     Excess(f64),
 }
 
-/// The ledger of losses.
+/// Loss statistics.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
     excess: f64,
     config: TrustConfig,
-    /// The usual share.
+    /// Baseline loss rate.
     usual: f64,
-    /// How much more than independent losses they vary: 1 for these.
+    /// Variance of the losses relative to independent ones, for which it is 1.
     spread: f64,
     trust: Trust,
-    /// Packets that were settled and lost just after queues had drained.
+    /// Packets settled, and packets lost, just after queues had drained.
     drained: [f64; 2],
     settled: f64,
     lost: f64,
-    /// The same while the rate grew.
+    /// The same counts while the rate grew.
     growing: [f64; 2],
-    /// The same while queues were clearly shorter than they become.
+    /// The same counts while the queue was clearly below its maximum.
     below: [f64; 2],
-    /// Packets lost beyond what the path loses, beside others that keep the queue full.
+    /// Losses above those of the path in competitive mode, packets.
     beyond: f64,
 }
 
@@ -93,17 +96,17 @@ impl Losses {
         }
     }
 
-    /// The usual share, as far as it is believed.
+    /// Returns the baseline loss rate, limited without verification.
     pub(super) fn usual(&self) -> f64 {
         self.usual.min(if self.is_trusted() { MOST } else { self.config.unproven })
     }
 
-    /// Whether more than a little is believed to be lost by nature.
+    /// Returns whether a large loss rate is attributed to the path.
     pub(super) fn is_trusted(&self) -> bool {
         !matches!(self.trust, Trust::None { .. })
     }
 
-    /// Time goes by. `packet`: from one packet to the next.
+    /// Updates the verification at the end of a round trip. `packet`: packet interval.
     pub(super) fn age(&mut self, now: Instant, srtt: Duration, packet: Duration) {
         let lasts = |rounds, least: Duration| srtt.saturating_mul(rounds).max(least);
         let for_verdicts = Duration::from_secs_f64(packet.as_secs_f64() * CREDIT_PACKETS).min(CREDIT_MOST);
@@ -120,13 +123,13 @@ impl Losses {
         };
     }
 
-    /// So many packets arrived, or were lost; of those that arrived, some had been taken for lost.
+    /// Counts packets that arrived or were lost. `late`: packets among the arrived ones that were declared lost before.
     pub(super) fn take(&mut self, delivered: u64, lost: u64, late: u64) {
         self.settled = (self.settled + (delivered + lost) as f64 - late as f64).max(0.0);
         self.lost = (self.lost + lost as f64 - late as f64).max(0.0);
     }
 
-    /// The same, while the queue is clearly shorter than it becomes.
+    /// As [`Self::take`], while the queue is clearly below its maximum.
     pub(super) fn take_below(&mut self, delivered: u64, lost: u64, late: u64) {
         let [settled, lost] = [(delivered + lost) as f64 - late as f64, lost as f64 - late as f64];
         self.below = [(self.below[0] + settled).max(0.0), (self.below[1] + lost).max(0.0)];
@@ -135,13 +138,13 @@ impl Losses {
         }
     }
 
-    /// What the path loses, whatever room there is in the queue; nothing, as long as that is not known.
+    /// Returns the loss rate of the path independent of the queue; zero while unknown.
     fn of_the_path(&self) -> f64 {
         let [n, lost] = self.below;
         if n < LEAST_BELOW { 0.0 } else { self.usual().min(lost / n) }
     }
 
-    /// A round trip is over in which the rate was higher than in those before.
+    /// Gives a verdict after a round trip with a higher rate than those before.
     pub(super) fn growing(&mut self, learns: Learns) -> Verdict {
         if self.settled < LEAST_GROWING {
             return Verdict::Open;
@@ -166,7 +169,8 @@ impl Losses {
         Verdict::Usual(share)
     }
 
-    /// A round trip is over. What is usual is learnt from it only where the rate has not grown: it must not drift along with the rate.
+    /// Gives a verdict after a round trip. The baseline is updated only if the rate has not grown, so that it does not
+    /// drift with the rate.
     pub(super) fn round(&mut self, learns: Learns) -> Verdict {
         if self.settled < LEAST {
             return Verdict::Open;
@@ -189,8 +193,8 @@ impl Losses {
         Verdict::Usual(share)
     }
 
-    /// A round trip is over beside others that keep the queue full: whether more was lost than the path loses. Few packets are settled in one, so
-    /// what is beyond adds up until it is more than chance.
+    /// Returns whether the queue lost packets, after a round trip in competitive mode. A round trip has few packets, so
+    /// losses above those of the path are added up until they exceed chance.
     pub(super) fn queue_lost(&mut self) -> Lost {
         let path = self.of_the_path();
         self.beyond = (self.beyond + self.lost - path * self.settled).max(0.0);
@@ -202,12 +206,12 @@ impl Losses {
         Lost::InTheQueue
     }
 
-    /// A share that was lost is the path's.
+    /// Sets the baseline to a loss rate that is attributed to the path.
     pub(super) fn believe(&mut self, share: f64) {
         self.usual = share.min(MOST);
     }
 
-    /// Losses were seen that no queue can have caused.
+    /// Records losses that no queue can have caused, as a verification.
     pub(super) fn prove(&mut self) {
         self.trust = Trust::Proven;
     }
@@ -216,8 +220,8 @@ impl Losses {
         self.usual = (self.usual + n / (n + MEMORY) * (share - self.usual)).min(MOST);
     }
 
-    /// Less than usual was sent, by `factor`, and at most half of a queue is left. It proves something if there was one before: a queue that was always
-    /// full looks like none.
+    /// Processes a drain: the rate was reduced by `factor`, and at most half of the queue is left. It is a verification
+    /// only if there was a queue before, since a queue that is always full looks like none.
     pub(super) fn drained(&mut self, factor: f64, proof: Proof) {
         self.drained[0] += self.settled;
         self.drained[1] += self.lost;
@@ -236,8 +240,8 @@ impl Losses {
         }
     }
 
-    /// Less was sent, by `factor`, than when a share of `before` was lost: whose losses they were, and the share that is lost now. `None`: too
-    /// little was seen to say.
+    /// Tests the cause of losses after the rate was reduced by `factor`, with a loss rate of `before` before that.
+    /// Returns the cause and the loss rate now; `None`: undecided.
     pub(super) fn test(&mut self, before: f64, factor: f64) -> Option<(Cause, f64)> {
         let [n, lost] = [self.settled, self.lost];
         let likelier = self.likelier_ours(before, [n, lost], factor);
@@ -251,12 +255,14 @@ impl Losses {
         Some((cause, share))
     }
 
-    /// Whose losses they are if a share of `before` was lost, and `lost` of `n` packets when less was sent, by `factor`.
+    /// Returns the likelier cause of the losses: the loss rate was `before`, and `lost` of `n` packets after the rate was
+    /// reduced by `factor`.
     fn cause(&self, before: f64, seen: [f64; 2], factor: f64) -> Cause {
         if self.likelier_ours(before, seen, factor) > 0.0 { Cause::Rate } else { Cause::Path }
     }
 
-    /// Of Poisson's law: the logarithm of how much likelier it is that they are the rate's than that they are the path's. Bursts count once.
+    /// Returns the log-likelihood ratio, by Poisson's law, of a cause by the rate to a cause by the path. A burst counts
+    /// as one loss.
     fn likelier_ours(&self, before: f64, [n, lost]: [f64; 2], factor: f64) -> f64 {
         // If what goes through stays the same.
         let ours = 1.0 - (1.0 - before) / factor;
@@ -265,52 +271,52 @@ impl Losses {
         (if_theirs - if_ours + lost * libm::log(if_ours / if_theirs)) / self.spread.clamp(1.0, BURSTY)
     }
 
-    /// What is under way belongs to another rate: it says nothing of this one.
+    /// Discards the counts, since packets in flight belong to another rate.
     pub(super) fn begin_anew(&mut self) {
         (self.settled, self.lost) = (0.0, 0.0);
     }
 }
 
-/// Whether losses were seen that no queue can have caused.
+/// Verification of the loss baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trust {
     Begin,
-    /// Not yet.
+    /// On probation, without verification.
     Credit {
         until: Instant,
     },
-    /// Just now.
+    /// Verified just now.
     Proven,
-    /// Of late.
+    /// Verified recently.
     Held {
         until: Instant,
     },
-    /// Not for long.
+    /// Not verified for a long time.
     None {
         until: Instant,
     },
 }
 
-/// Whether what is usual may be learnt.
+/// Permission to update the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Learns {
     Yes,
     No,
 }
 
-/// Whether losses that stay without a queue prove something.
+/// Significance of losses that stay without a queue as a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Proof {
     Yes,
     No,
 }
 
-/// Whose losses they are.
+/// Cause of losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Of the path, whatever is sent.
+    /// The path, at any rate.
     Path,
-    /// Of a rate that is too high.
+    /// A rate that is too high.
     Rate,
 }
 
@@ -326,7 +332,7 @@ mod tests {
         Instant::from_secs(seconds)
     }
 
-    /// A ledger that believes a share of 30 % to be usual.
+    /// Returns statistics with a baseline of 30 %.
     fn lossy() -> Losses {
         let mut losses = Losses::new(2.5, TRUST);
         losses.age(at(0), SRTT, PACKET);

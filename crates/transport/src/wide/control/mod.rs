@@ -1,8 +1,9 @@
-//! How fast to send.
+//! Rate-based congestion control.
 //!
-//! The rate follows the link: it grows while packets do not wait on the way, first a little and then ever faster; where they wait longer than
-//! [`queue_high`](super::ControlConfig::queue_high) for half a round trip, or are marked, or are lost more than usual, it goes back to
-//! what the link was seen to carry, and below that until the queue has drained. Losses as usual change nothing.
+//! The rate follows the link. It grows while there is no queue, in small steps at first and then in larger ones. It is
+//! reduced if the queueing delay is above [`queue_high`](super::ControlConfig::queue_high) for half a round trip, on ECN
+//! marks, or on losses above the baseline. It then returns to the measured rate of the link, and below it until the queue
+//! has drained. Losses at the baseline have no effect.
 
 mod ceiling;
 mod compete;
@@ -28,65 +29,65 @@ use phase::{Beat, Doubt, Evidence, Phase, Round, Seen, Settled, Trial};
 use rate::{Largest, Sampler};
 use standing::Standing;
 
-/// Beyond the first guess the rate grows by this in a round trip, and by ever more in those after it, up to doubling.
+/// Gain above the first estimate in a round trip. It grows in the following ones, up to doubling.
 const GAIN: f64 = 1.1;
-/// A round trip has so many settled packets at least.
+/// Least number of settled packets in a round trip.
 const ROUND_PACKETS: u64 = 4;
-/// Where the window says how much may be under way, packets leave a little faster than it fills.
+/// Pacing gain in competitive mode, in which the window limits the bytes in flight.
 const COMPETE_PACE: f64 = 1.2;
-/// Share of the rate at which it is found out how long packets take without waiting; and how long what was found holds.
+/// Share of the rate while the base delay is measured, and time after which the measurement expires.
 const REFRESH: f64 = 0.2;
 const REFRESH_AFTER: Duration = Duration::from_secs(5);
-/// Losses are put to the test after so many round trips, first.
+/// Round trips before the first test of the losses.
 const TEST_AFTER: u32 = 8;
 
-/// The controller of one connection. Rates are bytes per second, headers included.
+/// Rate controller of one connection. Rates are bytes per second, headers included.
 #[derive(Clone, Debug)]
 pub(super) struct Control {
     config: ControlConfig,
-    /// Bytes of a full packet.
+    /// Length of a full packet, bytes.
     packet: f64,
     phase: Phase,
     rate: f64,
-    /// The same a round trip ago: that of what arrives now.
+    /// Rate a round trip ago, of the packets that arrive now.
     rate_before: f64,
     sampler: Sampler,
-    /// What the link was seen to carry.
+    /// Measured rate of the link, maximum of the last rounds.
     carried: Largest<8>,
-    /// The same just now.
+    /// Last measurement of the rate of the link.
     now_carried: f64,
-    /// The way without waiting is sought again when it was not seen for so long.
+    /// Age of the base delay after which it is measured again.
     refresh_after: Duration,
-    /// What arrived, of late and in all.
+    /// Delivery rate, maximum of the last rounds; total of delivered bytes.
     delivered: Largest<8>,
     arrived: u64,
     losses: Losses,
-    /// While losses are not believed to be the path's, they bring the rate no further down than here.
+    /// Lower bound of the rate while losses are not attributed to the path.
     floor: f64,
     round: Round,
     beat: Beat,
-    /// Round trips until losses are tested, and from that test to the next.
+    /// Round trips until the next test of the losses, and interval between tests.
     test_in: u32,
     test_after: u32,
-    /// A rate that was too high for the path without a queue to tell: it is approached with care.
+    /// Ceiling: a rate that was too high for the path without a visible queue. Growth is slow near it.
     ceiling: f64,
     doubt: Doubt,
     jitter: Jitter,
-    /// How long queues become.
+    /// Longest recent queue.
     queues: Ceiling,
-    /// Whether a packet came without waiting in the last round trip, but for jitter.
+    /// `true` if a packet of the last round trip had no queueing delay, jitter aside.
     no_queue: bool,
-    /// Whose the queue is.
+    /// Detection of competing traffic.
     standing: Standing,
-    /// The rate before the first of the drains that relieved nothing.
+    /// Rate before the first of the drains without relief.
     before: f64,
-    /// The window beside those who fill them.
+    /// CUBIC window of competitive mode.
     rival: Option<Cubic>,
     reductions: u64,
 }
 
 impl Control {
-    /// `packet`: bytes of a full packet, headers included.
+    /// Creates the controller. `packet`: bytes of a full packet, headers included.
     pub(super) fn new(config: ControlConfig, packet: u32) -> Self {
         Self {
             config,
@@ -118,7 +119,7 @@ impl Control {
         }
     }
 
-    /// Bytes per second at which packets leave; `None`: as they come.
+    /// Returns the pacing rate, bytes per second; `None`: no pacing.
     pub(super) fn pace(&self) -> Option<f64> {
         match self.phase {
             Phase::Opening => None,
@@ -132,7 +133,7 @@ impl Control {
         }
     }
 
-    /// Bytes that may be under way, if so many packets are acknowledged `together`.
+    /// Returns the bytes that may be in flight, if `together` packets are acknowledged at once.
     pub(super) fn window(&self, least_rtt: Duration, reordering: Duration, together: u32) -> u64 {
         let packets = f64::from(self.config.initial_window) * self.packet;
         if self.phase == Phase::Opening {
@@ -145,34 +146,35 @@ impl Control {
         (self.rate * seconds + self.config.spare.max(together.into()) * self.packet) as u64
     }
 
-    /// In what time so many full packets leave; `None`: nothing is known of the path.
+    /// Returns the sending time of `packets` full packets; `None`: no estimate of the path yet.
     pub(super) fn time_of(&self, packets: u32) -> Option<Duration> {
         (self.rate > 0.0)
             .then(|| Duration::from_secs_f64((f64::from(packets) * self.packet / self.rate).min(10.0)))
     }
 
-    /// Whether the path is known, and less than this share lost: news of it are not urgent.
+    /// Returns whether the path is known and its baseline loss rate is below `share`, so that acknowledgments are not
+    /// urgent.
     pub(super) fn is_calm(&self, share: f64) -> bool {
         !matches!(self.phase, Phase::Opening | Phase::Startup { .. }) && self.losses.usual() < share
     }
 
-    /// The connection is open: what was learnt of its opening says nothing of the link's rate.
+    /// Starts on an open connection. Samples from the opening are discarded, since they do not show the rate of the link.
     pub(super) fn established(&mut self) {
         self.sampler.clear();
         self.carried.clear();
     }
 
-    /// Whether a packet came without waiting in the last round trip, but for jitter.
+    /// Returns whether a packet of the last round trip had no queueing delay, jitter aside.
     pub(super) const fn saw_no_queue(&self) -> bool {
         self.no_queue
     }
 
-    /// How often the rate was reduced.
+    /// Returns the number of reductions of the rate.
     pub(super) fn reductions(&self) -> u64 {
         self.reductions
     }
 
-    /// The path was silent and is another one: half the rate, and everything else to be learnt.
+    /// Restarts on another path after an outage: with half the rate, and without the old estimates.
     pub(super) fn begin_anew(&mut self, now: Instant, next_number: u64) {
         self.rate /= 2.0;
         self.test_in = TEST_AFTER;
@@ -188,19 +190,19 @@ impl Control {
         self.begin_round(now, next_number);
     }
 
-    /// The path was silent: what arrives now says nothing of the rate.
+    /// Discards the samples after an outage, since they do not show the rate.
     pub(super) fn interrupted(&mut self) {
         self.sampler.clear();
         self.rate_before = 0.0;
     }
 
-    /// So many packets were found lost without an acknowledgment.
+    /// Records packets that were found lost without an acknowledgment.
     pub(super) fn lost(&mut self, packets: u64) {
         self.losses.take(0, packets, 0);
         self.round.packets += packets;
     }
 
-    /// Takes an acknowledgment.
+    /// Processes an acknowledgment.
     pub(super) fn on_ack(&mut self, news: &News) -> Heed {
         let heed = self.take(news);
         if self.phase != Phase::Opening {
@@ -209,7 +211,7 @@ impl Control {
         heed
     }
 
-    /// A packet in a round trip: what the poorest path gets.
+    /// Returns the least rate: a packet per round trip.
     fn least(&self, srtt: Duration) -> f64 {
         self.packet / srtt.as_secs_f64().max(1e-3)
     }
@@ -271,15 +273,15 @@ impl Control {
         heed
     }
 
-    /// How long a packet with this delay has waited in a queue.
+    /// Returns the queueing delay of a packet with this delay.
     fn queue_of(&mut self, delay: Duration) -> Duration {
         self.jitter.take(delay);
-        // Of what arrives, and not of what is sent: else whoever sends more would be forgiven more.
+        // The delivery rate counts, not the sending rate: a flow that sends more would have more attributed to jitter.
         let gap = self.packet / self.delivered.get().max(1.0);
         delay.saturating_sub(self.jitter.forgiven(self.config.jitter, gap))
     }
 
-    /// Half a round trip is over, or more where little is acknowledged.
+    /// Ends a half-round: half a round trip, or more with few acknowledgments.
     fn on_beat(&mut self, news: &News) {
         let queue = core::mem::replace(&mut self.beat, Beat::new(news.now)).queue;
         if queue > self.queue_high() && matches!(self.phase, Phase::Startup { .. } | Phase::Cruise { .. }) {
@@ -360,8 +362,8 @@ impl Control {
         Heed::Round
     }
 
-    /// The highest rate that what arrived of late supports: what senders sum up to is then not much more than what the link carries, whatever
-    /// each believes of its losses.
+    /// Returns the highest rate that the recent delivery rate supports. The sum of the rates of all flows is then not
+    /// much above the rate of the link, even if flows misclassify congestive losses.
     fn supported(&self) -> f64 {
         let ahead = if self.losses.is_trusted() { self.config.ahead } else { self.config.trust.ahead };
         ahead * self.delivered.get() / (1.0 - self.losses.usual())
@@ -376,12 +378,13 @@ impl Control {
         self.config.queue_high + self.queue_of_own()
     }
 
-    /// Whether so long a queue was one, if it is gone now. What varies by itself, as a queue that is always full does, is less.
+    /// Returns whether a queue of this length was one, if it is gone now. The variation of a queue that is always full is
+    /// smaller.
     fn was_a_queue(&self, queue: Duration) -> bool {
         queue >= self.queue_of_own().saturating_mul(3) / 4
     }
 
-    /// The share of it that the flow's own packets take.
+    /// Returns the part of the queue bound for the packets of the flow.
     fn queue_of_own(&self) -> Duration {
         let of_own = self.config.queue_packets * self.packet / self.rate.max(1.0);
         Duration::from_secs_f64(of_own.min(10.0))

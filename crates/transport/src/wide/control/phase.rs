@@ -1,53 +1,53 @@
-//! What the controller is about, and what it sees.
+//! States and inputs of the rate controller.
 
 use super::compete::Cubic;
 use super::rate::{self, Arrival};
 use super::standing::Drained;
 use hopline_core::{Duration, Instant};
 
-/// Samples of the queue that a verdict takes at least: one may have waited for something else.
+/// Least number of queue samples for a verdict, since a single packet may be late for another reason.
 const SAMPLES: u32 = 4;
-/// A link that carries less than this share of what is sent is saturated.
+/// Ratio of the rate of the link to the sending rate below which the link is saturated.
 pub(super) const FULL: f64 = 0.97;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Phase {
-    /// Nothing is known: the first packets are under way.
+    /// Initial window in flight, without an estimate of the path.
     Opening,
-    /// Growing fast. `guess`: what the first packets said of the link; `gain`: by how much the rate grows beyond that.
+    /// Fast growth. `guess`: first estimate of the rate; `gain`: growth above it.
     Startup { guess: f64, gain: f64, trial: Trial },
-    /// Following the link; `step`: by how many units the rate grows next.
+    /// Following the rate of the link. `step`: next step of growth, units.
     Cruise { step: f64 },
-    /// Letting a queue drain.
+    /// Draining a queue.
     Drain { until: Instant, was: Drained },
-    /// Waiting for a round trip to tell what that did.
+    /// Waiting for a round trip that shows the effect of a drain.
     Settle(Drained),
-    /// Sending little for two round trips, so that packets come without waiting: how long that takes was last seen long ago.
+    /// Measuring the base delay: a low rate for two round trips, so that packets have no queueing delay.
     Refresh { rounds: u32 },
-    /// Beside senders that keep the queue full, whatever we do.
+    /// Competitive mode, beside flows that keep the queue full.
     Compete(Cubic),
-    /// Sending less to see whether losses are the rate's: what was seen of them, the rate to return to, and whether what arrives was sent
-    /// so.
+    /// Testing the cause of losses with a reduced rate. `of`: losses before; `rate`: rate to return to; `settled`:
+    /// arriving packets were sent at the reduced rate.
     Test { of: Evidence, rate: f64, settled: Settled },
 }
 
-/// What the link makes of a new rate.
+/// Measurement of the link at a new rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Trial {
-    /// The first packet that left so.
+    /// First packet sent at the new rate.
     from: u64,
-    /// The first of them that arrived, and how many bytes had arrived by then.
+    /// Its arrival, or that of the first one after it, and the bytes delivered by then.
     first: Option<(Arrival, u64)>,
 }
 
-/// What a trial found, bytes per second.
+/// Result of a trial, bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Found {
-    /// What the link carried, if nothing is lost in front of it.
+    /// Rate of the link, if no packets are lost before it.
     pub(super) carried: f64,
-    /// What arrived.
+    /// Delivery rate.
     pub(super) delivered: f64,
-    /// Bytes that it is about.
+    /// Number of bytes measured.
     pub(super) bytes: f64,
 }
 
@@ -56,8 +56,8 @@ impl Trial {
         Self { from, first: None }
     }
 
-    /// What the link made of it, once packets over so long and of so many bytes have arrived. `delivered`: bytes that have arrived by now; by
-    /// `jitter` an arrival may be early or late.
+    /// Returns the result once packets over a sufficient time and with sufficient bytes have arrived. `delivered`: total
+    /// of delivered bytes; `jitter`: possible error of an arrival time.
     pub(super) fn take(
         &mut self,
         (number, arrival): (u64, Arrival),
@@ -82,43 +82,43 @@ impl Trial {
     }
 }
 
-/// A share of packets that was lost, and the rate at which they were sent.
+/// Loss rate, and the rate at which the packets were sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Evidence {
     pub(super) share: f64,
     pub(super) sent: f64,
-    /// Least queue meanwhile.
+    /// Shortest queue in that time.
     pub(super) queue: Duration,
 }
 
-/// Whether more than usual was lost: once may be chance.
+/// Losses above the baseline in the last round trip. A single one may be chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doubt {
     None,
     Once,
 }
 
-/// Whether what arrives was sent since the phase began.
+/// Origin of arriving packets: sent before or after the start of the phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
     NotYet,
     Yes,
 }
 
-/// What happened since the round trip began.
+/// Counts of the current round trip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
     pub(super) since: Instant,
-    /// It is over when this packet is settled.
+    /// Packet that ends the round trip when it is settled.
     pub(super) end: u64,
     pub(super) delivered: u64,
     pub(super) packets: u64,
-    /// Least queue.
+    /// Shortest queue.
     pub(super) queue: Option<Duration>,
     pub(super) limit: Limit,
 }
 
-/// The same over half a round trip, for what must not wait.
+/// Counts of the current half-round, for reactions that must not wait.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beat {
     pub(super) since: Instant,
@@ -126,66 +126,66 @@ pub(super) struct Beat {
     pub(super) queue: Duration,
 }
 
-/// What a round trip told. Rates are bytes per second.
+/// Results of a round trip. Rates are bytes per second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// What the link carried.
+    /// Rate of the link.
     pub(super) carried: f64,
-    /// What arrived.
+    /// Delivery rate.
     pub(super) delivered: f64,
-    /// How fast it was sent.
+    /// Sending rate.
     pub(super) sent: f64,
-    /// Least queue.
+    /// Shortest queue.
     pub(super) queue: Duration,
 }
 
 impl Seen {
-    /// Whether the link carried less than was sent.
+    /// Returns whether the rate of the link was below the sending rate.
     pub(super) fn is_saturated(&self) -> bool {
         self.carried < self.sent * FULL
     }
 }
 
-/// What held the sender back.
+/// Limit of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::wide) enum Limit {
-    /// Rate or window.
+    /// The rate or the window.
     Path,
-    /// Its user, or the peer's room.
+    /// The user, or the peer's receive window.
     User,
 }
 
-/// What the endpoint is to heed.
+/// Outcome of a round for the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::wide) enum Heed {
     Nothing,
     /// A round trip is over.
     Round,
-    /// The same; and how long packets take without waiting is to be learnt anew.
+    /// A round trip is over, and the base delay has to be measured again.
     Refresh,
 }
 
-/// What an acknowledgment told.
+/// Input of the controller for an acknowledgment.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::wide) struct News {
     pub(in crate::wide) now: Instant,
-    /// Its largest number, if that is new: the arrival, and how long it waited on the way.
+    /// Largest newly acknowledged number, its arrival, and its delay.
     pub(in crate::wide) newest: Option<(u64, Arrival, Duration)>,
-    /// Bytes that arrived, headers included; packets that arrived; packets that are lost.
+    /// Delivered bytes, headers included; delivered packets; lost packets.
     pub(in crate::wide) delivered: u64,
     pub(in crate::wide) packets: u64,
     pub(in crate::wide) lost: u64,
-    /// Of those that arrived, those that had been taken for lost.
+    /// Packets among the delivered ones that were declared lost before.
     pub(in crate::wide) late: u64,
-    /// Packets that were marked.
+    /// Packets with an ECN mark.
     pub(in crate::wide) marks: u32,
     pub(in crate::wide) limit: Limit,
-    /// The number of the packet that leaves next.
+    /// Number of the next packet to send.
     pub(in crate::wide) next_number: u64,
     pub(in crate::wide) srtt: Duration,
-    /// A round trip that is shorter counts for nothing.
+    /// Least duration of a round trip that counts.
     pub(in crate::wide) round: Duration,
-    /// For how long no packet has come without waiting.
+    /// Time since the last packet without queueing delay.
     pub(in crate::wide) base_age: Duration,
 }
 
@@ -205,7 +205,7 @@ impl Beat {
         self.queue = self.queue.min(queue);
     }
 
-    /// Whether it can tell something.
+    /// Returns whether there are enough samples.
     pub(super) const fn is_told(&self) -> bool {
         self.samples >= SAMPLES
     }

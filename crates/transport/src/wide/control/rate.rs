@@ -1,33 +1,33 @@
-//! The rate of the path: packet numbers over the time in which they arrived.
+//! Rate of the path: packet numbers over the time of their arrivals.
 //!
-//! What is lost behind the narrowest link has used that link. So the numbers between two arrivals, and not the packets that arrived, over the
-//! time between them say how fast it is, whatever was lost.
+//! Packets lost behind the bottleneck have used it. The span of numbers between two arrivals, and not the number of
+//! packets that arrived, divided by the time between them is therefore the rate of the bottleneck, whatever was lost.
 
 use hopline_core::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// An arrival that was told.
+/// Arrival reported by the peer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::wide) struct Arrival {
-    /// When it left.
+    /// Time of sending.
     pub(in crate::wide) sent: Instant,
-    /// When it arrived, in microseconds of the peer's clock.
+    /// Time of arrival, microseconds of the peer's clock.
     pub(in crate::wide) at_us: i64,
-    /// Bytes that had left by then, its own included.
+    /// Bytes sent by then, its own included.
     pub(in crate::wide) upto: u64,
 }
 
-/// Arrivals of the last while.
+/// Recent arrivals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sampler {
     arrivals: VecDeque<Arrival>,
 }
 
-/// No more arrivals are kept than this.
+/// Largest number of arrivals kept.
 const MOST: usize = 4096;
 
 impl Sampler {
-    /// Takes an arrival; returns the rate over at least `span`, bytes per second, if there is one so long ago.
+    /// Records an arrival. Returns the rate over at least `span`, bytes per second, if the arrivals go back that far.
     pub(super) fn take(&mut self, arrival: Arrival, span: Duration) -> Option<f64> {
         if self.arrivals.back().is_some_and(|last| arrival.upto <= last.upto || arrival.at_us < last.at_us) {
             return None;
@@ -42,12 +42,12 @@ impl Sampler {
         (first.at_us <= begin).then(|| between(first, arrival)).flatten()
     }
 
-    /// Whether something has arrived that left later than the first.
+    /// Returns whether a packet has arrived that was sent later than the first burst.
     pub(super) fn is_beyond_burst(&self) -> bool {
         matches!((self.arrivals.front(), self.arrivals.back()), (Some(first), Some(last)) if last.sent > first.sent)
     }
 
-    /// The rate at which those arrived that left together with the first, if they span so many bytes.
+    /// Returns the rate of arrival of the first burst, if it spans at least `bytes` bytes.
     pub(super) fn burst(&self, bytes: f64) -> Option<f64> {
         let first = *self.arrivals.front()?;
         let last = *self.arrivals.iter().take_while(|arrival| arrival.sent == first.sent).last()?;
@@ -59,12 +59,12 @@ impl Sampler {
     }
 }
 
-/// The rate between two arrivals, bytes per second, if any time was between them.
+/// Returns the rate between two arrivals, bytes per second, if there was any time between them.
 pub(super) fn between(first: Arrival, last: Arrival) -> Option<f64> {
     between_at_best(first, last, Duration::ZERO)
 }
 
-/// The same if the time between the arrivals may be less by so much.
+/// As [`between`], if the time between the arrivals may be shorter by `less`.
 pub(super) fn between_at_best(first: Arrival, last: Arrival, less: Duration) -> Option<f64> {
     let arriving = (last.at_us - first.at_us) as f64 * 1e-6 - less.as_secs_f64();
     let leaving = last.sent.since(first.sent).as_secs_f64();
@@ -72,7 +72,7 @@ pub(super) fn between_at_best(first: Arrival, last: Arrival, less: Duration) -> 
     (seconds > 0.0).then(|| (last.upto - first.upto) as f64 / seconds)
 }
 
-/// The largest of the last rounds.
+/// Maximum of the last `N` rounds.
 #[derive(Clone, Debug)]
 pub(super) struct Largest<const N: usize> {
     rounds: [f64; N],
@@ -92,7 +92,8 @@ impl<const N: usize> Largest<N> {
         self.rounds[0] = 0.0;
     }
 
-    /// That of this round and the one before: in one alone, few packets and some jitter may hide what there was.
+    /// Returns the maximum of this round and the previous one. In one round alone, few packets and some jitter may hide
+    /// the rate.
     pub(super) fn latest(&self) -> f64 {
         self.rounds[0].max(self.rounds[1])
     }

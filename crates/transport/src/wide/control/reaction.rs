@@ -1,4 +1,4 @@
-//! What is done where packets wait too long, or more of them are lost than usual.
+//! Reactions to queueing delay and to losses above the baseline.
 
 use super::compete::Cubic;
 use super::losses::{Cause, Learns, Proof};
@@ -7,14 +7,15 @@ use super::standing::{Drained, Queue, Why};
 use super::{Control, TEST_AFTER};
 use hopline_core::Duration;
 
-/// By so much less is sent to see whether losses are the rate's.
+/// Factor of the rate during a test of the losses.
 const TEST: f64 = 0.8;
-/// Usual losses beyond this are put to the test now and then: after so many round trips, and each time after twice as many.
+/// Baseline above which losses are tested periodically, and longest interval between tests in round trips. The interval
+/// doubles each time.
 const TESTED_ABOVE: f64 = 0.03;
 const TEST_AT_LEAST: u32 = 512;
 
 impl Control {
-    /// Packets wait too long: back to what the link carries, and below it for as long as the queue takes to drain.
+    /// Reacts to congestion: returns to the rate of the link, and below it until the queue has drained.
     pub(super) fn congested(&mut self, news: &News, queue: Duration) {
         if self.standing.in_vain() == 0 {
             self.before = self.rate.min(self.now_carried.max(self.packet));
@@ -24,18 +25,18 @@ impl Control {
         self.drain(Drained { why: Why::Congestion, queue, coming }, news);
     }
 
-    /// Packets have waited a little for long: whether they do if less is sent.
+    /// Reduces the rate as a probe for competing traffic, after a short queue has stood for long.
     pub(super) fn look(&mut self, queue: Duration, news: &News) {
         self.drain(Drained { why: Why::Look, queue, coming: queue }, news);
     }
 
-    /// By how much longer packets will wait by the time that a lower rate arrives.
+    /// Returns the increase of the queueing delay until a lower rate takes effect.
     fn under_way_too_much(&self, news: &News) -> Duration {
         let over = if self.now_carried > 0.0 { self.rate / self.now_carried - 1.0 } else { 0.0 };
         Duration::from_secs_f64(news.srtt.as_secs_f64() * over.clamp(0.0, 1.0))
     }
 
-    /// For as long as the queue takes, if it is ours.
+    /// Drains the queue, for as long as it takes if only this flow fills it.
     fn drain(&mut self, was: Drained, news: &News) {
         if was.why == Why::Congestion {
             self.test_in = self.test_after;
@@ -56,7 +57,7 @@ impl Control {
         self.reductions += 1;
     }
 
-    /// A round trip has told what draining did.
+    /// Evaluates a drain after a round trip.
     pub(super) fn settle(&mut self, was: Drained, seen: Seen, news: &News) {
         let queue = self.still_waited(seen);
         // A queue of half its length does not overflow.
@@ -76,19 +77,19 @@ impl Control {
         }
     }
 
-    /// Whether packets waited.
+    /// Returns the state of the queue in a round trip.
     pub(super) fn waited(&self, seen: Seen) -> Queue {
         if seen.queue < self.queue_low() { Queue::Gone } else { Queue::There }
     }
 
-    /// Whether they do where less is sent: of a queue of one's own a packet may be left.
+    /// Returns the state of the queue at a reduced rate. One packet of the own flow may remain in the queue.
     fn still_waited(&self, seen: Seen) -> Queue {
         let packet = self.time_of(1).unwrap_or_default();
         if seen.queue < self.queue_low().max(packet) { Queue::Gone } else { Queue::There }
     }
 
-    /// Grows as those do that fill the queue, until it is gone; and not for long at once, as among many of a kind each may take the others for
-    /// those.
+    /// Follows the window of competitive mode until the queue is gone. A stay is limited, since several flows of this
+    /// algorithm may take each other for competing loss-based flows.
     pub(super) fn compete(&mut self, mut cubic: Cubic, news: &News) {
         let srtt = news.srtt.as_secs_f64();
         let reduced = cubic.round(news.now, srtt, self.losses.queue_lost());
@@ -105,14 +106,14 @@ impl Control {
         }
     }
 
-    /// Whether a test of the losses is due.
+    /// Returns whether a test of the losses is due.
     pub(super) fn is_test_due(&mut self) -> bool {
         self.test_in = self.test_in.saturating_sub(1);
         self.test_in == 0 && self.losses.usual() > TESTED_ABOVE && self.rate_before > 0.0
     }
 
-    /// Sends less for a while to see whether the share that is lost becomes less. Who sends next to nothing cannot, and is not whose losses
-    /// they are.
+    /// Starts a test of the losses: sends less for a while to see if the loss rate falls. A flow at the least rate cannot
+    /// be tested, and does not cause the losses.
     pub(super) fn test(&mut self, of: Evidence, srtt: Duration) {
         if self.rate.min(of.sent) * TEST < self.least(srtt) {
             self.losses.believe(of.share);
@@ -123,12 +124,12 @@ impl Control {
         self.rate = self.rate.min(of.sent) * TEST;
     }
 
-    /// What would have been enough for what came through.
+    /// Returns the sending rate that would have sufficed for the delivered data.
     pub(super) fn through(&self, share: f64, sent: f64) -> f64 {
         sent * (1.0 - share) / (1.0 - self.losses.usual().min(0.9))
     }
 
-    /// `queue`: what is left of it since less is sent.
+    /// Ends a test of the losses. `queue`: queue at the reduced rate.
     pub(super) fn judge(&mut self, rate: f64, of: Evidence, queue: Duration) {
         let Some((cause, share)) = self.losses.test(of.share, self.rate / of.sent) else { return };
         match cause {

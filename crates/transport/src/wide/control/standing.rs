@@ -1,14 +1,16 @@
-//! Whose queue it is: one that stands for long, and one that does not shrink where less is sent, is somebody else's.
+//! Detection of competing traffic. A queue that stands for long, or does not drain when this flow reduces its rate, is
+//! attributed to competing flows.
 
 use super::super::config::RivalsConfig;
 use hopline_core::{Duration, Instant};
 
-/// A round trip counts as one of at least so long: those who fill queues come back in seconds, however short the way is.
+/// Least duration of a counted round trip. Loss-based flows recover in seconds even over short paths.
 const ROUND: Duration = Duration::from_millis(50);
-/// A queue that is gone for so many round trips is not only low because somebody has just given way.
+/// Number of round trips without a queue after which the competing flows are gone. Fewer may only follow a reduction of
+/// one of them.
 const GONE_AFTER: u32 = 3;
 
-/// Why less is sent, the queue by then, and what it was to become by what was under way.
+/// Reason for a drain, the queue at its start, and the queue expected from the packets in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Drained {
     pub(super) why: Why,
@@ -16,35 +18,35 @@ pub(super) struct Drained {
     pub(super) coming: Duration,
 }
 
-/// Why less is sent.
+/// Reason for a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
-    /// Packets waited too long, or more than usual were lost or marked.
+    /// Queueing delay, losses or ECN marks above their bounds.
     Congestion,
-    /// To look.
+    /// Probe for competing traffic.
     Look,
 }
 
-/// Whether packets waited in a round trip.
+/// State of the queue in a round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Queue {
     There,
     Gone,
 }
 
-/// For how long there has been a queue, or none, and what draining did.
+/// Duration of a standing queue, and results of drains.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     config: RivalsConfig,
-    /// Round trips in a row with a queue, and without.
+    /// Number of consecutive round trips with a queue, and without one.
     there: u32,
     gone: u32,
-    /// How often less was sent meanwhile, and round trips since.
+    /// Number of drains in that time, and round trips since the last one.
     drains: u32,
     since_drain: u32,
-    /// Drains in a row that relieved nothing.
+    /// Number of consecutive drains without relief.
     in_vain: u32,
-    /// The last round trip that counted.
+    /// Time of the last counted round trip.
     counted: Instant,
 }
 
@@ -53,7 +55,7 @@ impl Standing {
         Self { config, there: 0, gone: 0, drains: 0, since_drain: 0, in_vain: 0, counted: Instant::ZERO }
     }
 
-    /// A round trip is over.
+    /// Records the end of a round trip.
     pub(super) fn round(&mut self, now: Instant, queue: Queue) {
         let counts = u32::from(now >= self.counted + ROUND);
         if counts > 0 {
@@ -66,12 +68,12 @@ impl Standing {
         self.since_drain = self.since_drain.saturating_add(counts);
     }
 
-    /// Whether a queue has stood for so long that it is worth a round trip to see whose it is.
+    /// Returns whether a queue has stood for long enough for a probe for competing traffic.
     pub(super) fn is_look_due(&self) -> bool {
         self.there.min(self.since_drain) >= self.config.look
     }
 
-    /// Less was sent. `left`: what is left of the queue.
+    /// Records the result of a drain. `left`: remaining queue.
     pub(super) fn drained(&mut self, was: Drained, (queue, left): (Queue, Duration)) {
         (self.drains, self.since_drain) = (self.drains.saturating_add(1), 0);
         if queue == Queue::Gone {
@@ -85,28 +87,28 @@ impl Standing {
         }
     }
 
-    /// How often in a row draining relieved nothing.
+    /// Returns the number of consecutive drains without relief.
     pub(super) const fn in_vain(&self) -> u32 {
         self.in_vain
     }
 
-    /// Whether others fill the queue, whatever we do.
+    /// Returns whether competing flows keep the queue full.
     pub(super) const fn is_anothers(&self) -> bool {
         let enough = self.config.undrained;
         self.in_vain >= enough || (self.there >= self.config.standing && self.drains >= enough)
     }
 
-    /// Whether they do no longer.
+    /// Returns whether the competing flows are gone.
     pub(super) const fn is_gone(&self) -> bool {
         self.gone >= GONE_AFTER
     }
 
-    /// They do no longer. If they come back, one drain in vain tells.
+    /// Records that the competing flows are gone. A single drain without relief then shows their return.
     pub(super) const fn suspect(&mut self) {
         self.in_vain = self.config.undrained - 1;
     }
 
-    /// It is to be found out anew.
+    /// Restarts the detection.
     pub(super) const fn forget(&mut self) {
         self.in_vain = 0;
     }

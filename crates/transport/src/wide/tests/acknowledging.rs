@@ -1,4 +1,4 @@
-//! When a receiver acknowledges what is not urgent, and what a sender calls so.
+//! Acknowledgment of packets that are not urgent, and the urgency that a sender sets.
 
 use super::over_link::transfer;
 use crate::wide::{Config, Endpoint};
@@ -28,7 +28,7 @@ impl Receiver {
         receiver
     }
 
-    /// Whether it answers at once.
+    /// Processes a packet. Returns whether it is acknowledged at once.
     fn takes(&mut self, now: Instant, number: u64, answer: Answer) -> bool {
         self.0.handle_packet(now, LinkId::ONLY, packet(number, answer));
         self.answers(now)
@@ -38,7 +38,7 @@ impl Receiver {
         std::iter::from_fn(|| self.0.poll_transmit(now)).any(|packet| packet.ack.is_some())
     }
 
-    /// When it will answer.
+    /// Returns the time of the next acknowledgment.
     fn due(&self) -> Option<Instant> {
         self.0.poll_timeout().map(|(due, _)| due)
     }
@@ -82,7 +82,7 @@ fn where_packets_are_missing_there_is_no_waiting_and_what_follows_does_not_put_i
     assert_eq!(receiver.due(), Some(at(120)), "it was late, and not lost: 5 ms after the first are over");
 }
 
-/// How many of 80 packets are not urgent, over a link of so many bits a second, once it is known.
+/// Returns how many of 80 packets are not urgent over a link of `rate` bits per second, once the rate is known.
 fn not_urgent(rate: f64) -> usize {
     let mut answers = Vec::new();
     transfer(Config::DEFAULT, (rate, Duration::from_millis(5)), 600_000, |_, packet| {

@@ -1,4 +1,4 @@
-//! What a layer beneath asks of an endpoint: an opening that it has carried, another path, numbers for itself.
+//! Requests of a lower layer to an endpoint: an opening that it has carried, another path, numbers for its own use.
 
 use crate::connection::{CloseReason, Event, OpenError, State};
 use crate::wide::{Config, Endpoint, SilenceConfig};
@@ -122,7 +122,7 @@ fn another_path_is_probed_at_once_if_the_old_one_was_silent() {
     assert_eq!(leave(&mut a, at(3000)).len(), 1);
 }
 
-/// The peer has lost its state: whoever only waits for its end must learn of it, too.
+/// The peer has lost its state. An end that only waits for the peer's end of the stream must detect it, too.
 #[test]
 fn who_has_closed_and_waits_for_the_peers_end_asks_for_signs_of_life() {
     let silence = SilenceConfig { limit: Some(Duration::from_secs(20)), ..Config::DEFAULT.silence };

@@ -1,4 +1,4 @@
-//! What a peer can make a receiver keep.
+//! Memory that a peer can make a receiver use.
 
 use super::over_link::transfer;
 use crate::wide::{Config, Endpoint};
@@ -43,7 +43,7 @@ impl Receiver {
         self.0.held()
     }
 
-    /// What comes in order is read at once.
+    /// Receives data in order and reads them at once.
     fn reads(&mut self, from: u64, len: u64) {
         for offset in (from..from + len).step_by(1400) {
             self.takes(offset, 1400.min(from + len - offset) as usize);

@@ -27,7 +27,7 @@ fn answered() -> (Endpoint<Length>, [Packet<Length>; 2]) {
 fn data_that_arrive_without_the_packet_before_them_open_the_connection() {
     let (mut b, [confirmation, data]) = answered();
     assert!(confirmation.ack.is_some() && confirmation.data.is_none(), "and is lost");
-    // Nobody sends data who has not heard the answer.
+    // An end sends data only after the answer to its opening.
     b.handle_packet(at(76), LinkId::ONLY, data);
     assert_eq!(b.state(), State::Established);
     assert!(b.recv().is_some_and(|data| data.0 > 0));

@@ -9,7 +9,7 @@ const RATE: f64 = 50e6;
 const WAY: Duration = Duration::from_millis(20);
 const BYTES: u64 = 3_000_000;
 
-/// What left one end over a link of 50 Mb/s: when, and how many packets.
+/// Departures of one end over a link of 50 Mb/s: times and numbers of packets.
 struct Course {
     departures: BTreeMap<Instant, usize>,
     ended: Instant,
@@ -42,7 +42,8 @@ fn trains_keep_to_the_rate() {
     for tenth in busy {
         let begins = |at: &Instant| at.as_nanos() / 100_000_000 == tenth;
         let sent: usize = departures.iter().filter(|(at, _)| begins(at)).map(|(_, count)| **count).sum();
-        // 50 Mb/s are 416 packets in a tenth of a second; who looks for more sends up to twice as many.
+        // 50 Mb/s are 416 packets in a tenth of a second; a sender that looks for more bandwidth sends up to twice as
+        // many.
         assert!(sent < 1000, "{sent} in the tenth {tenth}");
     }
 }
