@@ -1,5 +1,5 @@
-//! A connection over whatever transport: its configuration, its endpoints, its segments. Who drives connections and does not care which
-//! transport they use, as the simulator does, asks here; a new transport is a variant of each.
+//! A connection over any transport: its configuration, its endpoints, its segments. For code that drives connections of
+//! any transport, such as the simulator. A new transport is a variant of each type.
 
 mod detected;
 
@@ -16,7 +16,7 @@ use hopline_wire::Emit;
 use hopline_wire::ipv4::{Ecn, Header, Protocol};
 use hopline_wire::udp;
 
-/// A transport, with its configuration.
+/// Transport protocol, with its configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Transport {
     /// TCP.
@@ -28,7 +28,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Largest payload of a segment, bytes.
+    /// Returns the largest payload of a segment, bytes.
     #[must_use]
     pub fn mss(&self) -> u32 {
         match self {
@@ -38,7 +38,7 @@ impl Transport {
         }
     }
 
-    /// The own law that it goes by, if it does.
+    /// Returns the user-defined congestion control algorithm, if there is one.
     #[must_use]
     pub const fn own_law(&self) -> Option<OwnLawId> {
         match self {
@@ -47,7 +47,7 @@ impl Transport {
         }
     }
 
-    /// The port on which a server listens if it has the choice: TPA's own, or the discard port (RFC 863).
+    /// Returns the default port of a server: TPA's own, or the discard port (RFC 863).
     #[must_use]
     pub const fn server_port(&self) -> u16 {
         match self {
@@ -57,7 +57,7 @@ impl Transport {
         }
     }
 
-    /// The same with the phase of a ticking clock drawn, if there is one.
+    /// As `self`, with a random phase of the ticking clock, if there is one.
     #[must_use]
     pub fn with_clock_phase(mut self, stream: &mut Stream) -> Self {
         if let Self::Tcp(config) = &mut self
@@ -87,19 +87,19 @@ impl From<wide::Config> for Transport {
     }
 }
 
-/// A segment, with its ports.
+/// Segment, with its ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment<P> {
-    /// TCP's.
+    /// Segment of TCP.
     Tcp(hopline_wire::tcp::Segment<P>),
-    /// TPA's, over UDP.
+    /// Segment of TPA, over UDP.
     Tpa {
         /// UDP ports: local is the source's.
         ports: Ports,
         /// The segment.
         segment: hopline_wire::tpa::Segment<P>,
     },
-    /// TPA-wide's, over UDP.
+    /// Packet of TPA-wide, over UDP.
     Wide {
         /// UDP ports: local is the source's.
         ports: Ports,
@@ -109,7 +109,7 @@ pub enum Segment<P> {
 }
 
 impl<P: Payload> Segment<P> {
-    /// What the IP header says of it.
+    /// Returns the protocol of the IP header.
     #[must_use]
     pub const fn protocol(&self) -> Protocol {
         match self {
@@ -118,7 +118,7 @@ impl<P: Payload> Segment<P> {
         }
     }
 
-    /// Source and destination port.
+    /// Returns the source and the destination port.
     #[must_use]
     pub const fn ports(&self) -> [u16; 2] {
         match self {
@@ -127,7 +127,7 @@ impl<P: Payload> Segment<P> {
         }
     }
 
-    /// Bytes behind the IP header.
+    /// Returns the number of bytes after the IP header.
     #[must_use]
     pub fn wire_len(&self) -> usize {
         match self {
@@ -137,7 +137,7 @@ impl<P: Payload> Segment<P> {
         }
     }
 
-    /// Bytes of data.
+    /// Returns the number of data bytes.
     #[must_use]
     pub fn data_len(&self) -> u64 {
         match self {
@@ -147,7 +147,7 @@ impl<P: Payload> Segment<P> {
         }
     }
 
-    /// The ECN field that the IP packet around it starts with.
+    /// Returns the initial ECN field of the IP packet.
     #[must_use]
     pub const fn ecn(&self) -> Ecn {
         match self {
@@ -157,7 +157,7 @@ impl<P: Payload> Segment<P> {
         }
     }
 
-    /// The segment as it arrives in a packet with this ECN field.
+    /// Returns the segment as it arrives in a packet with this ECN field.
     #[must_use]
     pub fn with_ecn(mut self, ecn: Ecn) -> Self {
         match &mut self {
@@ -170,7 +170,7 @@ impl<P: Payload> Segment<P> {
 }
 
 impl<P: Emit> Segment<P> {
-    /// Appends what stands behind the IP header `ip`.
+    /// Appends the bytes that follow the IP header `ip`.
     pub fn emit(&self, ip: &Header, out: &mut Vec<u8>) {
         match self {
             Self::Tcp(segment) => segment.emit(ip, out),
@@ -179,7 +179,7 @@ impl<P: Emit> Segment<P> {
                 segment.emit_udp(&mut message);
                 emit_datagram(*ports, message, ip, out);
             }
-            // Nobody has agreed on a key here: what would be sealed is zeros, in the right length.
+            // There is no key here: the sealed content is zeros of the right length.
             Self::Wide { ports, packet } => emit_datagram(*ports, vec![0; packet.sealed_len()], ip, out),
         }
     }
@@ -193,51 +193,51 @@ fn emit_datagram(ports: Ports, message: Vec<u8>, ip: &Header, out: &mut Vec<u8>)
 /// One end of a connection.
 #[derive(Debug)]
 pub enum Endpoint<P: Payload> {
-    /// TCP's.
+    /// Endpoint of TCP.
     Tcp(tcp::Endpoint<P>),
-    /// TPA's, and the UDP ports that it uses.
+    /// Endpoint of TPA, with its UDP ports.
     Tpa {
-        /// Its ports.
+        /// UDP ports.
         ports: Ports,
-        /// It.
+        /// The endpoint.
         endpoint: tpa::Endpoint<P>,
     },
-    /// TPA-wide's, and the UDP ports that it uses.
+    /// Endpoint of TPA-wide, with its UDP ports.
     Wide {
-        /// Its ports.
+        /// UDP ports.
         ports: Ports,
-        /// It.
+        /// The endpoint.
         endpoint: wide::Endpoint<P>,
     },
 }
 
-/// What an endpoint has counted.
+/// Counters of an endpoint.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// Segments with data sent, those sent again included.
+    /// Segments with data sent, retransmissions included.
     pub segments_sent: u64,
-    /// Segments with data sent again.
+    /// Retransmitted segments with data.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Bytes that the peer has acknowledged.
     pub bytes_acked: u64,
-    /// Bytes handed to the application, or ready for it.
+    /// Bytes passed to the application, or ready for it.
     pub bytes_received: u64,
-    /// What TCP's detection of losses counted; zeros of others.
+    /// Counters of TCP's loss detection; zeros for other transports.
     pub detected: Detected,
-    /// Segments with data that brought nothing new.
+    /// Segments with data that were all received before.
     pub duplicates_received: u64,
 }
 
-/// How connections waited for routes.
+/// Counters of freezes for lost routes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frozen {
-    /// How often they froze.
+    /// Number of freezes.
     pub freezes: u64,
-    /// Probes that they sent meanwhile.
+    /// Probes sent while frozen.
     pub probes: u64,
-    /// For how long, of TCP.
+    /// Total time frozen; zero for TPA.
     pub time: Duration,
 }
 
@@ -253,7 +253,7 @@ impl Add for Frozen {
     }
 }
 
-/// Does the same with an endpoint of whichever transport.
+/// Evaluates the same expression with an endpoint of any transport.
 macro_rules! either {
     ($self:expr, $endpoint:ident => $what:expr) => {
         match $self {
@@ -265,16 +265,16 @@ macro_rules! either {
 }
 
 impl<P: Payload> Endpoint<P> {
-    /// A closed endpoint. `stream`: for what it draws.
+    /// Creates a closed endpoint. `stream`: source of its random numbers.
     ///
     /// # Panics
-    /// If the configuration is not valid, or names an own law.
+    /// If the configuration is not valid, or names a user-defined algorithm.
     #[must_use]
     pub fn new(transport: &Transport, ports: Ports, stream: &mut Stream) -> Self {
         Self::with_laws(transport, ports, stream, |id| unreachable!("nobody has a law {id:?} here"))
     }
 
-    /// The same where configurations may name own laws, which `law` makes.
+    /// As [`Self::new`], for configurations that may name user-defined algorithms, which `law` creates.
     ///
     /// # Panics
     /// If the configuration is not valid.
@@ -306,47 +306,47 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Opens the connection; the endpoint is new.
+    /// Opens the connection of a new endpoint.
     ///
     /// # Panics
-    /// If it is not.
+    /// If the endpoint is not new.
     pub fn connect(&mut self, now: Instant) {
         either!(self, endpoint => endpoint.connect(now)).expect("a new endpoint can connect");
     }
 
-    /// Waits for a peer; the endpoint is new.
+    /// Waits for a peer, with a new endpoint.
     ///
     /// # Panics
-    /// If it is not.
+    /// If the endpoint is not new.
     pub fn listen(&mut self) {
         either!(self, endpoint => endpoint.listen()).expect("a new endpoint can listen");
     }
 
-    /// Sends data. A connection that is given up takes none, and the application falls silent.
+    /// Sends data. A connection that has ended accepts none, and the data are discarded.
     pub fn send(&mut self, now: Instant, data: P) {
         let _ = self.try_send(now, data);
     }
 
-    /// Sends data, all of it or none.
+    /// Sends data, all or none.
     ///
     /// # Errors
-    /// Not open for sending, or no room.
+    /// The connection is not open for sending, or the send buffer has no room.
     pub fn try_send(&mut self, now: Instant, data: P) -> Result<(), SendError> {
         either!(self, endpoint => endpoint.send(now, data))
     }
 
-    /// Connection state.
+    /// Returns the connection state.
     #[must_use]
     pub fn state(&self) -> State {
         either!(self, endpoint => endpoint.state())
     }
 
-    /// The next data for the application.
+    /// Returns the next data for the application.
     pub fn recv(&mut self) -> Option<P> {
         either!(self, endpoint => endpoint.recv())
     }
 
-    /// Does nothing where the connection is over already.
+    /// Closes the sending direction. Does nothing if the connection has ended.
     pub fn close(&mut self, now: Instant) {
         let _ = either!(self, endpoint => endpoint.close(now));
     }
@@ -356,7 +356,7 @@ impl<P: Payload> Endpoint<P> {
         either!(self, endpoint => endpoint.abort(now));
     }
 
-    /// Takes a segment; one of another transport cannot come here, and would be no concern of this one.
+    /// Processes a segment. Segments of another transport are ignored.
     pub fn handle_packet(&mut self, now: Instant, segment: Segment<P>) {
         match (self, segment) {
             (Self::Tcp(endpoint), Segment::Tcp(segment)) => {
@@ -372,17 +372,17 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Does what is due.
+    /// Processes the timers that are due.
     pub fn handle_timeout(&mut self, now: Instant) {
         either!(self, endpoint => endpoint.handle_timeout(now));
     }
 
-    /// Is told something by the network layer.
+    /// Processes a notification of the network layer.
     pub fn handle_signal(&mut self, now: Instant, signal: Signal) {
         either!(self, endpoint => endpoint.handle_signal(now, signal));
     }
 
-    /// The next segment to send.
+    /// Returns the next segment to send.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment<P>> {
         match self {
             Self::Tcp(endpoint) => endpoint.poll_transmit(now).map(Segment::Tcp),
@@ -397,18 +397,18 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// The next event for the application.
+    /// Returns the next event for the application.
     pub fn poll_event(&mut self) -> Option<Event> {
         either!(self, endpoint => endpoint.poll_event())
     }
 
-    /// When it wants to be woken.
+    /// Returns the time of the next timer.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         either!(self, endpoint => endpoint.poll_timeout().map(|(at, _)| at))
     }
 
-    /// Bytes that may be in flight.
+    /// Returns the bytes that may be in flight.
     #[must_use]
     pub fn cwnd_bytes(&self) -> u64 {
         match self {
@@ -418,19 +418,19 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Smoothed round-trip time, once there is a sample.
+    /// Returns the smoothed round-trip time, if there is a sample.
     #[must_use]
     pub fn srtt(&self) -> Option<Duration> {
         either!(self, endpoint => endpoint.srtt())
     }
 
-    /// Data bytes of a full segment.
+    /// Returns the data bytes of a full segment.
     #[must_use]
     pub fn effective_mss(&self) -> u32 {
         either!(self, endpoint => endpoint.effective_mss())
     }
 
-    /// Whether it wants to know the length of the path.
+    /// Returns whether the endpoint needs the length of the path.
     #[must_use]
     pub fn is_paced(&self) -> bool {
         match self {
@@ -440,13 +440,14 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// Whether its counts of bytes acknowledged and of bytes received are of one order, from the start of the connection.
+    /// Returns whether the counters of acknowledged and of received bytes count in stream order, from the start of the
+    /// connection.
     #[must_use]
     pub const fn counts_in_order(&self) -> bool {
         matches!(self, Self::Tcp(_) | Self::Wide { .. })
     }
 
-    /// As [`tcp::Endpoint::take_own_failure`].
+    /// Returns the same as [`tcp::Endpoint::take_own_failure`].
     pub fn take_own_failure(&mut self) -> Option<OwnFailure> {
         match self {
             Self::Tcp(endpoint) => endpoint.take_own_failure(),
@@ -454,7 +455,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What TCP-DOOR counted.
+    /// Returns the counters of TCP-DOOR.
     #[must_use]
     pub fn door(&self) -> DoorStats {
         match self {
@@ -463,7 +464,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// How it has waited for routes until `now`.
+    /// Returns the counters of freezes until `now`.
     #[must_use]
     pub fn frozen(&self, now: Instant) -> Frozen {
         match self {
@@ -479,7 +480,7 @@ impl<P: Payload> Endpoint<P> {
         }
     }
 
-    /// What it has counted.
+    /// Returns the counters.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let detected = match self {

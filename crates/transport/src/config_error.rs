@@ -1,11 +1,11 @@
-//! What is wrong with a configuration.
+//! Error of a configuration.
 
 /// A parameter out of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// Name of the field, with dots: `rto.min`.
     pub field: &'static str,
-    /// What it must be.
+    /// Condition that the field has to meet.
     pub must: &'static str,
 }
 

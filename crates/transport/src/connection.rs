@@ -1,45 +1,45 @@
-//! What every transport's connections have in common: states, events and the errors of application calls.
+//! Common parts of the connections of all transports: states, events and the errors of application calls.
 
 use crate::Signal;
 use hopline_core::{Instant, Machine, Payload};
 
-/// What the endpoints of all transports offer to their user, beside the contract of machines.
+/// Calls of the application to the endpoints of all transports, in addition to those of [`Machine`].
 pub trait Connection<P: Payload>: Machine<Signal = Signal, Event = Event> {
     /// Opens the connection.
     ///
     /// # Errors
-    /// Already open.
+    /// The connection is already open.
     fn connect(&mut self, now: Instant) -> Result<(), OpenError>;
 
     /// Waits for the peer to open the connection.
     ///
     /// # Errors
-    /// Already open.
+    /// The connection is already open.
     fn listen(&mut self) -> Result<(), OpenError>;
 
-    /// Takes data to send, all of it or none.
+    /// Accepts data to send, all or none.
     ///
     /// # Errors
-    /// Not open for sending, or no room.
+    /// The connection is not open for sending, or the send buffer has no room.
     fn send(&mut self, now: Instant, data: P) -> Result<(), SendError>;
 
-    /// The next piece of received data, in order.
+    /// Returns the next piece of received data, in order.
     fn recv(&mut self) -> Option<P>;
 
-    /// Closes our direction once all data handed over is sent.
+    /// Closes the sending direction after all accepted data are sent.
     ///
     /// # Errors
-    /// Not open, or already closed by the user.
+    /// The connection is not open, or was closed by the user before.
     fn close(&mut self, now: Instant) -> Result<(), CloseError>;
 
     /// Ends the connection at once.
     fn abort(&mut self, now: Instant);
 
-    /// Connection state.
+    /// Returns the connection state.
     fn state(&self) -> State;
 }
 
-/// The methods of the same name are those of the endpoint itself.
+/// Implements [`Connection`] by the methods of the same names of the endpoint.
 macro_rules! connection_of {
     ($endpoint:ty) => {
         impl<P: hopline_core::Payload> crate::connection::Connection<P> for $endpoint {
@@ -107,25 +107,26 @@ pub enum State {
 }
 
 impl State {
-    /// Both sides know each other's sequence numbers (RFC 9293 §3.5.2: "synchronized state").
+    /// Returns whether both ends know each other's sequence numbers (RFC 9293 §3.5.2: "synchronized state").
     #[must_use]
     pub const fn is_synchronized(self) -> bool {
         !matches!(self, Self::Closed | Self::Listen | Self::SynSent | Self::SynReceived)
     }
 
-    /// The user may still hand over data.
+    /// Returns whether the user may still send data.
     #[must_use]
     pub const fn may_send(self) -> bool {
         matches!(self, Self::Listen | Self::SynSent | Self::SynReceived | Self::Established | Self::CloseWait)
     }
 
-    /// Data of the peer may still arrive.
+    /// Returns whether data of the peer may still arrive.
     #[must_use]
     pub const fn may_receive(self) -> bool {
         matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
     }
 
-    /// Once the user has closed (RFC 9293 §3.3.2, figure 5, as the next two): the same where that changes nothing now.
+    /// Returns the state after the user has closed, or the same state if that has no effect now (RFC 9293 §3.3.2, figure
+    /// 5, as the next two).
     #[must_use]
     pub(crate) const fn after_close(self) -> Self {
         match self {
@@ -135,7 +136,7 @@ impl State {
         }
     }
 
-    /// Once our FIN is acknowledged.
+    /// Returns the state after the acknowledgment of our FIN.
     #[must_use]
     pub(crate) const fn after_fin_acked(self) -> Self {
         match self {
@@ -146,7 +147,7 @@ impl State {
         }
     }
 
-    /// Once the peer's FIN, and all data before it, is here.
+    /// Returns the state after the arrival of the peer's FIN and all data before it.
     #[must_use]
     pub(crate) const fn after_peer_fin(self) -> Self {
         match self {
@@ -157,14 +158,14 @@ impl State {
         }
     }
 
-    /// Data, a FIN or a retransmission of them may leave.
+    /// Returns whether data, a FIN or a retransmission of them may be sent.
     #[must_use]
     pub(crate) const fn may_transmit(self) -> bool {
         matches!(self, Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck)
     }
 }
 
-/// What an endpoint tells its user. Equal events that the user has not yet taken are told once.
+/// Event for the user of an endpoint. Equal events that the user has not yet taken are reported once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
     /// The handshake is complete.
@@ -179,7 +180,7 @@ pub enum Event {
     Closed(CloseReason),
 }
 
-/// Events waiting for the user: each at most once, told in the order in which a connection lives.
+/// Pending events for the user: each at most once, reported in the order of a connection's life cycle.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Events {
     connected: bool,
@@ -210,7 +211,7 @@ impl Events {
     }
 }
 
-/// How a connection ended.
+/// Reason for the end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CloseReason {
     /// Both directions closed in order.
@@ -225,7 +226,7 @@ pub enum CloseReason {
     Aborted,
 }
 
-/// Why `connect` or `listen` was refused.
+/// Reason for the refusal of `connect` or `listen`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OpenError {
     /// The endpoint is or was already open: an endpoint lives for one connection.
@@ -234,19 +235,19 @@ pub enum OpenError {
     NoRemotePort,
 }
 
-/// Why `send` was refused.
+/// Reason for the refusal of `send`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SendError {
     /// Not open, or already closed by the user.
     NotOpen,
-    /// The send buffer has less room than that; nothing was taken. [`Event::Writable`] follows.
+    /// The send buffer has less room than the data need; nothing was accepted. [`Event::Writable`] follows.
     Full {
-        /// Bytes that would be taken now.
+        /// Bytes that would be accepted now.
         free: u64,
     },
 }
 
-/// Why `close` was refused.
+/// Reason for the refusal of `close`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CloseError {
     /// Not open, or already closed by the user.

@@ -2,13 +2,13 @@
 
 use core::marker::PhantomData;
 
-/// Why a segment was dropped: a field-less enum, numbered from 0.
+/// Reason for dropping a segment: a field-less enum, numbered from 0.
 pub trait Reason: Copy {
-    /// Position among the reasons.
+    /// Returns the position among the reasons.
     fn index(self) -> usize;
 }
 
-/// Dropped segments by one of `N` reasons.
+/// Counters of dropped segments for `N` reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drops<R, const N: usize> {
     counts: [u64; N],
@@ -22,13 +22,13 @@ impl<R, const N: usize> Default for Drops<R, N> {
 }
 
 impl<R: Reason, const N: usize> Drops<R, N> {
-    /// Segments dropped for `reason`.
+    /// Returns the number of segments dropped for `reason`.
     #[must_use]
     pub fn count(&self, reason: R) -> u64 {
         self.counts[reason.index()]
     }
 
-    /// Segments dropped for any reason.
+    /// Returns the number of segments dropped for any reason.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()

@@ -4,10 +4,10 @@ use core::ops::Range;
 use hopline_core::Payload;
 use std::collections::VecDeque;
 
-/// Blocks remembered in order of arrival; a SACK option holds at most four.
+/// Number of blocks remembered in order of arrival; a SACK option holds at most four.
 const RECENT: usize = 4;
 
-/// Runs of contiguous data beyond what is expected, disjoint, not touching, ascending. Positions are stream offsets.
+/// Runs of contiguous out-of-order data, disjoint, not touching, ascending. Positions are stream offsets.
 #[derive(Clone, Debug)]
 pub(crate) struct Reassembly<P> {
     runs: VecDeque<Run<P>>,
@@ -16,7 +16,7 @@ pub(crate) struct Reassembly<P> {
     most_parts: usize,
     /// Limit of the host, below `most_parts`.
     limit: usize,
-    /// A position in each of the runs that changed last, the latest first.
+    /// One position in each of the runs that changed last, the latest first.
     recent: [Option<u64>; RECENT],
 }
 
@@ -27,24 +27,24 @@ struct Run<P> {
     parts: VecDeque<P>,
 }
 
-/// A part of `data`. One that is less than half of it does not keep all of it in memory.
+/// Returns a part of `data`. A part of less than half of the data does not keep the rest in memory.
 pub(crate) fn cut<P: Payload>(data: &P, range: Range<u64>) -> P {
     let small = range.end - range.start < data.len() / 2;
     let part = data.slice(range);
     if small { part.detached() } else { part }
 }
 
-/// What became of a segment.
+/// Result of storing a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// It held so many new bytes; 0: all known.
+    /// Number of new bytes; 0: all are known.
     New(u64),
-    /// There is no room for more pieces.
+    /// No room for more pieces.
     Full,
 }
 
 impl<P: Payload> Reassembly<P> {
-    /// An empty store that keeps at most `most_parts` pieces.
+    /// Creates an empty store for at most `most_parts` pieces.
     pub(crate) fn new(most_parts: usize) -> Self {
         Self {
             runs: VecDeque::new(),
@@ -65,27 +65,27 @@ impl<P: Payload> Reassembly<P> {
         self.runs.is_empty()
     }
 
-    /// Bytes held.
+    /// Returns the number of bytes held.
     pub(crate) fn len(&self) -> u64 {
         self.bytes
     }
 
-    /// Pieces held.
+    /// Returns the number of pieces held.
     pub(crate) fn parts(&self) -> usize {
         self.parts
     }
 
-    /// Position after the last byte held.
+    /// Returns the position after the last byte held.
     pub(crate) fn end(&self) -> Option<u64> {
         self.runs.back().map(|run| run.end)
     }
 
-    /// Drops everything.
+    /// Removes all data.
     pub(crate) fn clear(&mut self) {
         *self = Self { limit: self.limit, ..Self::new(self.most_parts) };
     }
 
-    /// Keeps the bytes of `data`, which start at `start`, as far as they are new.
+    /// Stores the new bytes of `data`, which start at `start`.
     pub(crate) fn insert(&mut self, start: u64, data: P) -> Stored {
         let end = start + data.len();
         let first = self.runs.partition_point(|r| r.end < start);
@@ -127,15 +127,15 @@ impl<P: Payload> Reassembly<P> {
         Stored::New(new)
     }
 
-    /// The first bytes between `start` and `end` that are held already.
+    /// Returns the first range between `start` and `end` that is held already.
     pub(crate) fn first_overlap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
         let run = self.runs.get(self.runs.partition_point(|r| r.end <= start))?;
         let (left, right) = (run.start.max(start), run.end.min(end));
         (left < right).then_some((left, right))
     }
 
-    /// Takes the run that starts at or below `next`, handing each of its bytes from `next` on to `take`.
-    /// Returns the position after it, or `next`.
+    /// Removes the run that starts at or below `next`, and passes its bytes from `next` on to `take`. Returns the
+    /// position after it, or `next`.
     pub(crate) fn take(&mut self, next: u64, mut take: impl FnMut(P)) -> u64 {
         let mut upto = next;
         while let Some(run) = self.runs.pop_front_if(|r| r.start <= next) {
@@ -154,7 +154,7 @@ impl<P: Payload> Reassembly<P> {
         upto
     }
 
-    /// The blocks held, the one that changed last first (RFC 2018 §4).
+    /// Returns the blocks held, the one that changed last first (RFC 2018 §4).
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (u64, u64)> {
         self.recent.iter().filter_map(|&p| {
             let run = self.runs.get(self.run_of(p?)?)?;
@@ -167,7 +167,7 @@ impl<P: Payload> Reassembly<P> {
         self.runs.get(i).filter(|r| r.start <= position).map(|_| i)
     }
 
-    /// Moves the run of `position` to the front of the recently changed; forgets entries whose run is gone or the same.
+    /// Moves the run of `position` to the front of the recently changed ones. Removes entries of removed or equal runs.
     fn touch(&mut self, position: u64) {
         let run = self.run_of(position);
         let mut kept = [Some(position), None, None, None];

@@ -1,50 +1,50 @@
-//! An endpoint and a scripted peer: what the dialogues of all transports have in common.
+//! An endpoint and a scripted peer: common parts of the dialogues of all transports.
 
 use crate::connection::{Connection, Event, State};
 use hopline_core::{Instant, Length, LinkId, Machine, Payload};
 
-/// The peer of a dialogue.
+/// Peer of a dialogue.
 pub(crate) trait Peer {
-    /// What it talks to.
+    /// Endpoint under test.
     type Endpoint: Connection<Length>;
-    /// A segment of its own, under construction.
+    /// Segment of the peer, under construction.
     type Segment;
 
-    /// The segment, complete.
+    /// Completes a segment.
     fn complete(&self, segment: Self::Segment) -> <Self::Endpoint as Machine>::Packet;
 
-    /// What the endpoint sent, in words.
+    /// Describes a segment of the endpoint in words.
     fn tell(&self, segment: &<Self::Endpoint as Machine>::Transmit) -> String;
 }
 
-/// An endpoint at a time, and its peer.
+/// Endpoint at a point in time, and its peer.
 pub(crate) struct Script<P: Peer> {
     pub(crate) endpoint: P::Endpoint,
     pub(crate) now: Instant,
     pub(crate) peer: P,
-    /// The last segment the endpoint sent.
+    /// Last segment of the endpoint.
     pub(crate) last: Option<<P::Endpoint as Machine>::Transmit>,
 }
 
 impl<P: Peer> Script<P> {
-    /// At time 0.
+    /// Creates a dialogue at time 0.
     pub(crate) fn between(endpoint: P::Endpoint, peer: P) -> Self {
         Self { endpoint, now: Instant::ZERO, peer, last: None }
     }
 
-    /// The peer's segment arrives now.
+    /// Delivers a segment of the peer now.
     pub(crate) fn hears(&mut self, segment: P::Segment) {
         let segment = self.peer.complete(segment);
         self.endpoint.handle_packet(self.now, LinkId::ONLY, segment);
     }
 
-    /// The peer's segment arrives after so many milliseconds from the start.
+    /// Delivers a segment of the peer `ms` milliseconds after the start.
     pub(crate) fn hears_at(&mut self, ms: u64, segment: P::Segment) {
         assert_eq!(self.runs_to(ms), "", "nothing is said before {ms} ms");
         self.hears(segment);
     }
 
-    /// Everything the endpoint says now.
+    /// Returns all segments that the endpoint sends now.
     pub(crate) fn says(&mut self) -> String {
         let mut lines = Vec::new();
         while let Some(segment) = self.endpoint.poll_transmit(self.now) {
@@ -54,7 +54,8 @@ impl<P: Peer> Script<P> {
         lines.join("; ")
     }
 
-    /// Lets time pass up to `ms` from the start, firing timers; tells what was said, with times in milliseconds.
+    /// Advances time to `ms` milliseconds after the start, with its timers. Returns the segments sent, with times in
+    /// milliseconds.
     pub(crate) fn runs_to(&mut self, ms: u64) -> String {
         let until = Instant::from_millis(ms);
         assert!(until >= self.now, "time does not go backwards");
@@ -84,13 +85,13 @@ impl<P: Peer> Script<P> {
         self.endpoint.state()
     }
 
-    /// Bytes waiting for the user.
+    /// Reads all data. Returns the number of bytes.
     pub(crate) fn reads(&mut self) -> u64 {
         std::iter::from_fn(|| self.endpoint.recv()).map(|data| data.len()).sum()
     }
 }
 
-/// Every state a connection can be in.
+/// All states of a connection.
 pub(crate) const STATES: [State; 11] = [
     State::Closed,
     State::Listen,

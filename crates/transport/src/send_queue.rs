@@ -1,23 +1,23 @@
-//! Data taken from the user and not yet acknowledged, sliceable at any position.
+//! Data accepted from the user and not yet acknowledged, sliceable at any position.
 
 use crate::connection::SendError;
 use hopline_core::Payload;
 use std::collections::VecDeque;
 
-/// Most bytes an unlimited queue takes: far from where positions would overflow.
+/// Largest size of an unlimited queue: far below an overflow of positions.
 const UNLIMITED: u64 = 1 << 62;
 
-/// Chunks as the user handed them over. One huge chunk of length-only payload costs nothing.
+/// Chunks as the user passed them. A huge chunk of length-only payload costs nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct SendQueue<P> {
     chunks: VecDeque<Chunk<P>>,
-    /// First position not yet acknowledged.
+    /// First unacknowledged position.
     start: u64,
-    /// Position after the last byte handed over.
+    /// Position after the last accepted byte.
     end: u64,
-    /// Most bytes held.
+    /// Largest number of bytes held.
     limit: u64,
-    /// Data were refused for want of space.
+    /// `true` if data were refused for want of space.
     refused: bool,
 }
 
@@ -28,28 +28,28 @@ struct Chunk<P> {
 }
 
 impl<P: Payload> SendQueue<P> {
-    /// An empty queue whose first byte has position `first`. `limit`: most bytes it holds, if there is one.
+    /// Creates an empty queue with the first byte at position `first`. `limit`: largest number of bytes held, if limited.
     pub(crate) fn new(first: u64, limit: Option<u64>) -> Self {
         let limit = limit.unwrap_or(UNLIMITED);
         Self { chunks: VecDeque::new(), start: first, end: first, limit, refused: false }
     }
 
-    /// Position after the last byte handed over.
+    /// Returns the position after the last accepted byte.
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
 
-    /// Bytes held.
+    /// Returns the number of bytes held.
     pub(crate) fn len(&self) -> u64 {
         self.end - self.start
     }
 
-    /// Bytes that would be taken now.
+    /// Returns the number of bytes that would be accepted now.
     pub(crate) fn free(&self) -> u64 {
         self.limit.saturating_sub(self.len())
     }
 
-    /// Takes all of `data` or nothing.
+    /// Accepts all of `data` or nothing.
     pub(crate) fn push(&mut self, data: P) -> Result<(), SendError> {
         let (len, free) = (data.len(), self.free());
         if len > free {
@@ -63,12 +63,12 @@ impl<P: Payload> SendQueue<P> {
         Ok(())
     }
 
-    /// Whether data were refused since this was asked last.
+    /// Returns whether data were refused since the last call.
     pub(crate) fn take_refusal(&mut self) -> bool {
         core::mem::take(&mut self.refused)
     }
 
-    /// Everything below `position` is acknowledged. Returns how many bytes that lets go of.
+    /// Removes the data below `position`, which are acknowledged. Returns the number of removed bytes.
     pub(crate) fn advance(&mut self, position: u64) -> u64 {
         let before = self.start;
         self.start = position.clamp(self.start, self.end);
@@ -81,7 +81,7 @@ impl<P: Payload> SendQueue<P> {
         self.start - before
     }
 
-    /// The `len` bytes from `position`; both within what is held.
+    /// Returns the `len` bytes from `position`, which have to be held.
     pub(crate) fn slice(&self, position: u64, len: u64) -> P {
         if len == 0 {
             return P::default();
@@ -108,7 +108,7 @@ impl<P: Payload> SendQueue<P> {
         out
     }
 
-    /// Drops everything.
+    /// Removes all data.
     pub(crate) fn clear(&mut self) {
         self.chunks.clear();
         self.start = self.end;

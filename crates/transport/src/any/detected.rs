@@ -1,12 +1,12 @@
-//! What TCP's detection of losses counts.
+//! Counters of TCP's loss detection.
 
 use crate::tcp::Stats;
 use core::ops::Sub;
 
-/// Losses told by time, and reductions that were wrong. Of connections over TCP that use such schemes; else zeros.
+/// Losses detected by time, and spurious reductions; zeros without such schemes or without TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detected {
-    /// Segments that RACK took for lost (RFC 8985 §6).
+    /// Segments that RACK declared lost (RFC 8985 §6).
     pub rack_losses: u64,
     /// Tail loss probes sent (RFC 8985 §7).
     pub tail_probes: u64,

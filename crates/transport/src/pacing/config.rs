@@ -1,5 +1,5 @@
-//! Parameters of adaptive pacing. Where nothing else is said, defaults are those of the authors' ns-2 code of September
-//! 2005 ("the authors" below), on which the TCP-AP paper and the TPA study stand.
+//! Parameters of adaptive pacing. Unless noted otherwise, defaults are those of the authors' ns-2 code of September 2005
+//! ("the authors" below), which the TCP-AP paper and the TPA study used.
 
 use crate::ConfigError;
 use hopline_core::Duration;
@@ -7,30 +7,31 @@ use hopline_core::Duration;
 /// Parameters of [`AdaptivePacing`](super::AdaptivePacing). Start from [`Config::AUTHORS`] and change fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Hops between nodes of a chain that can transmit at the same time: a segment has to be so far away before the next one
-    /// may follow. Range 1–255, default 4, for radios that are received up to 250 m and sensed up to 550 m.
+    /// Distance in hops between nodes of a chain that can transmit at the same time. The next segment may follow when the
+    /// previous one is this far away. Range 1–255, default 4, for radios with a reception range of 250 m and a carrier
+    /// sense range of 550 m.
     pub spatial_factor: u8,
-    /// Bytes on the air that every packet has beside its data: TCP, IP, MAC. An ACK is that long. Range 0–10 000,
+    /// Overhead of every packet on the air, bytes: TCP, IP, MAC. It is also the length of an ACK. Range 0–10 000,
     /// default 112.
     pub overhead_bytes: u32,
     /// Rate of the links on the path, bits per second. Range 1000–10¹², default 2 Mb/s; scenarios take that of their radios.
     pub link_rate_bps: u64,
     /// Weight of the past in the average of four-hop delays: α. Range 0 to below 1, default 0.7 (TPA study, footnote 2).
     pub history_weight: f64,
-    /// Samples of which the variability is taken: N. Range 1–1000, default 50.
+    /// Number of samples for the variability: N. Range 1–1000, default 50.
     pub history: u16,
-    /// What measures how much the medium is contended for. Default the authors'.
+    /// Measure of the contention of the medium. Default the authors'.
     pub variability: Variability,
-    /// How much the variability counts: K of R = 1 / (FHD·(1 + 2·K·cov)). Range 0–1000, default 1. TPA study, Eq. 3, as
-    /// far as its text lets one read it.
+    /// Weight of the variability: K of R = 1 / (FHD·(1 + 2·K·cov)). Range 0–1000, default 1. TPA study, Eq. 3, as far as
+    /// its text is legible.
     pub contention_factor: f64,
-    /// What takes the place of the four-hop delay where the path is shorter. Default the authors'.
+    /// Delay used for paths shorter than four hops. Default the authors'.
     pub short_paths: ShortPaths,
-    /// Use of duplicate ACKs of TCP as samples of the round trip. Default the authors'.
+    /// Use of duplicate ACKs of TCP as round-trip time samples. Default the authors'.
     pub duplicate_acks: DuplicateAcks,
-    /// Four-hop delays from here on are not believed. Above 0, at most 60 s, default 0.5 s.
+    /// Upper limit of four-hop delay samples; larger ones are discarded. Above 0, at most 60 s, default 0.5 s.
     pub sample_limit: Duration,
-    /// Queueing delays of a hop above this are replaced by their smoothed value. At most 60 s, default 0.5 s.
+    /// Queueing delay of a hop above which the smoothed value is used instead. At most 60 s, default 0.5 s.
     pub queueing_limit: Duration,
     /// Weight of a new queueing delay in the smoothed value. Range 0.01–1, default 0.5.
     pub queueing_gain: f64,
@@ -38,33 +39,33 @@ pub struct Config {
     pub initial_interval: Duration,
 }
 
-/// What measures how much the medium is contended for.
+/// Measure of the contention of the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variability {
-    /// Mean absolute deviation over mean of the four-hop delays: what the authors' code uses.
+    /// Mean absolute deviation of the four-hop delays over their mean: the authors' code.
     MadFhd,
-    /// Standard deviation (of the samples there are, not corrected for their number) over mean of the round-trip times: what
-    /// the papers write.
+    /// Standard deviation of the round-trip times over their mean (of the samples, not corrected for their number): the
+    /// papers.
     CovRtt,
 }
 
-/// What takes the place of the four-hop delay where the path has fewer than [`Config::spatial_factor`] hops.
+/// Delay used if the path has fewer than [`Config::spatial_factor`] hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShortPaths {
-    /// The delay of one hop: what the authors' code does. It can ask more of the medium than there is: on a path of two or
-    /// three hops nobody can transmit at the same time.
+    /// Delay of one hop: the authors' code. The rate may then exceed the capacity of the medium, since the nodes of a
+    /// path of two or three hops cannot transmit at the same time.
     OneHop,
-    /// The delay of the hops there are.
+    /// Delay of all hops of the path.
     FewerHops,
 }
 
-/// Use of duplicate ACKs of TCP as samples of the round trip.
+/// Use of duplicate ACKs of TCP as round-trip time samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DuplicateAcks {
-    /// It is: the authors' code takes one from every ACK. Receivers of RFC 7323 and of ns-2 have a duplicate echo what was
-    /// acknowledged last, so the sample holds the time since then as well, and the spacing grows where segments are lost.
+    /// Used: the authors' code takes a sample from every ACK. In a duplicate ACK, receivers of RFC 7323 and of ns-2 echo
+    /// the timestamp acknowledged last. The sample then includes the time since that, and the spacing grows with losses.
     Sample,
-    /// It is not.
+    /// Not used.
     Ignored,
 }
 

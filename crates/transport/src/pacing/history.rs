@@ -1,6 +1,6 @@
-//! The last samples, and how much they vary.
+//! Last samples, and their variability.
 //!
-//! Sums are kept in whole nanoseconds: they are exact, so they do not drift however many samples come and go.
+//! Sums are kept in whole nanoseconds. They are exact, and do not drift with the number of samples.
 
 /// Larger samples count as this: 13 days. It keeps the sum of squares within its type.
 const LARGEST: u64 = 1 << 50;
@@ -10,20 +10,20 @@ const LARGEST: u64 = 1 << 50;
 pub(super) struct History {
     ring: Vec<u64>,
     capacity: usize,
-    /// Where the next sample goes once the ring is full.
+    /// Index of the next sample once the ring is full.
     next: usize,
     sum: u128,
     sum_of_squares: u128,
 }
 
 impl History {
-    /// Room for `capacity` samples, at least 1.
+    /// Creates a history of `capacity` samples, at least 1.
     pub(super) fn new(capacity: u16) -> Self {
         let capacity = usize::from(capacity.max(1));
         Self { ring: Vec::with_capacity(capacity), capacity, next: 0, sum: 0, sum_of_squares: 0 }
     }
 
-    /// Takes a sample; the oldest gives way.
+    /// Adds a sample, and removes the oldest one from a full history.
     pub(super) fn push(&mut self, sample: u64) {
         let sample = sample.min(LARGEST);
         if self.ring.len() < self.capacity {
@@ -39,14 +39,15 @@ impl History {
         self.sum_of_squares += sample * sample;
     }
 
-    /// Standard deviation over mean, of the population; 0 if there is no sample or all are 0.
+    /// Returns the standard deviation over the mean, of the population; 0 if there is no sample or all are 0.
     pub(super) fn coefficient_of_variation(&self) -> f64 {
         // n·Σx² − (Σx)² is n² times the variance; over n times the mean
         let n = self.ring.len() as u128;
         self.over_sum(((n * self.sum_of_squares - self.sum * self.sum) as f64).sqrt())
     }
 
-    /// Mean absolute deviation over mean; 0 if there is no sample or all are 0. It looks at every sample: the mean moves.
+    /// Returns the mean absolute deviation over the mean; 0 if there is no sample or all are 0. It reads every sample,
+    /// since the mean changes.
     pub(super) fn mean_absolute_deviation(&self) -> f64 {
         let n = self.ring.len() as u128;
         // n·|x − mean| = |n·x − Σx|

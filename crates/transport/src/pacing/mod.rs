@@ -1,15 +1,16 @@
-//! When segments leave that a window allows: as far apart as a path of radios needs them (adaptive pacing), or at a rate
-//! ([`RatePacing`]) that congestion control decides on.
+//! Pacing of the segments that a window allows: adaptive pacing for multi-hop radio paths, or a rate ([`RatePacing`]) set
+//! by congestion control.
 //!
 //! Adaptive pacing (TCP-AP): S. ElRakabawy, A. Klemm, C. Lindemann, "TCP with Adaptive Pacing for Multihop Wireless
 //! Networks", MobiHoc 2005; its parameters and details after the authors' ns-2 code. TCP and TPA use it alike.
 //!
-//! Only nodes four hops apart can transmit at the same time. So the segments that the window allows do not leave at once:
-//! they leave one by one, as far apart as a segment needs for four hops, stretched by how much the medium is contended for.
-//! [`AdaptivePacing`] estimates that spacing from round-trip times and the length of the path, and says when the next segment
-//! may leave. Which segment that is, and when pacing stops, is the endpoint's business.
+//! Only nodes four hops apart can transmit at the same time. Segments within the window are therefore spaced by the time
+//! that a segment needs for four hops, stretched according to the contention of the medium. [`AdaptivePacing`] estimates
+//! that spacing from round-trip times and the length of the path, and returns the release time of the next segment. The
+//! endpoint chooses the segment, and stops and resumes pacing.
 //!
-//! The arithmetic is `+ - * /` and square root on `f64` and whole nanoseconds: IEEE 754 makes them equal on every machine.
+//! The arithmetic uses `+ - * /` and square root on `f64` and whole nanoseconds: by IEEE 754 the results are equal on
+//! every machine.
 
 mod config;
 mod history;
@@ -26,18 +27,18 @@ use core::num::NonZeroU8;
 use history::History;
 use hopline_core::{Duration, Instant};
 
-/// How the segments that a window allows are spaced.
+/// Pacing of the segments that a window allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
-    /// They are not: what the window allows leaves at once.
+    /// None: segments within the window are sent at once.
     None,
-    /// By the four-hop delay and the contention of the path (TCP-AP, TPA-AP). It needs a network layer that [says how long
-    /// the path is](crate::Signal::PathLength); until it does, the spacing is [`Config::initial_interval`].
+    /// Spacing by the four-hop delay and the contention of the path (TCP-AP, TPA-AP). Needs a network layer that reports
+    /// the [length of the path](crate::Signal::PathLength); until then, the spacing is [`Config::initial_interval`].
     Adaptive(Config),
 }
 
 impl Pacing {
-    /// The machine, if one is asked for.
+    /// Creates the state of adaptive pacing, if it is configured.
     pub(crate) fn machine(self) -> Option<Box<AdaptivePacing>> {
         match self {
             Self::None => None,
@@ -45,7 +46,7 @@ impl Pacing {
         }
     }
 
-    /// Whether every parameter is in its range.
+    /// Checks every parameter against its range.
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         match self {
             Self::None => Ok(()),
@@ -54,17 +55,18 @@ impl Pacing {
     }
 }
 
-/// What spaces the segments of an endpoint.
+/// State of the pacing of an endpoint.
 #[derive(Clone, Debug)]
 pub(crate) enum Pacer {
-    /// The path, as its round trips tell.
+    /// Adaptive pacing, by the round-trip times of the path.
     Adaptive(AdaptivePacing),
-    /// The rate that congestion control says.
+    /// Rate-based pacing, at the rate set by congestion control.
     Rate(RatePacing),
 }
 
 impl Pacer {
-    /// When a segment of `len` data bytes may leave: `now` if it need not wait, [`Instant::FAR_FUTURE`] while pacing is stopped.
+    /// Returns the release time of a segment of `len` data bytes: `now` if it need not wait, [`Instant::FAR_FUTURE`]
+    /// while pacing is stopped.
     pub(crate) fn next_release(&self, now: Instant, len: u64) -> Instant {
         match self {
             Self::Adaptive(pacing) => pacing.next_release(now),
@@ -72,7 +74,7 @@ impl Pacer {
         }
     }
 
-    /// A segment of `len` data bytes left.
+    /// Records the release of a segment of `len` data bytes.
     pub(crate) fn released(&mut self, now: Instant, len: u64) {
         match self {
             Self::Adaptive(pacing) => pacing.released(now),
@@ -80,7 +82,7 @@ impl Pacer {
         }
     }
 
-    /// The path's, if it is that.
+    /// Returns the state of adaptive pacing, if it is in use.
     pub(crate) fn adaptive(&mut self) -> Option<&mut AdaptivePacing> {
         match self {
             Self::Adaptive(pacing) => Some(pacing),
@@ -88,7 +90,7 @@ impl Pacer {
         }
     }
 
-    /// The clock of a rate, if it is that.
+    /// Returns the state of rate-based pacing, if it is in use.
     pub(crate) fn rate(&mut self) -> Option<&mut RatePacing> {
         match self {
             Self::Rate(pacing) => Some(pacing),
@@ -97,36 +99,36 @@ impl Pacer {
     }
 }
 
-/// The spacing of segments on one path, and the clock that releases them.
+/// Spacing of segments on one path, and the clock that releases them.
 #[derive(Clone, Debug)]
 pub struct AdaptivePacing {
     config: Config,
-    /// Hops to the peer, once known.
+    /// Number of hops to the peer, if known.
     hops: Option<NonZeroU8>,
     /// Average four-hop delay, nanoseconds; `None` before the first sample.
     average: Option<f64>,
-    /// Smoothed queueing delay of a hop, nanoseconds.
+    /// Smoothed queueing delay per hop, nanoseconds.
     queueing: Option<f64>,
     history: History,
     interval: Duration,
     clock: Clock,
 }
 
-/// When the next segment may leave.
+/// State of the release of the next segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clock {
-    /// The next one may leave at once.
+    /// It may be sent at once.
     Ready,
-    /// The next one may leave then.
+    /// It may be sent at this time.
     Due(Instant),
-    /// One may leave at once, for what was lost; none after it.
+    /// One segment, a retransmission, may be sent at once; none after it.
     Resending,
-    /// None may leave.
+    /// None may be sent.
     Stopped,
 }
 
 impl AdaptivePacing {
-    /// No sample yet; the first segment leaves at once. `config` must be [valid](Config::validate).
+    /// Creates the state without samples; the first segment is sent at once. `config` must be [valid](Config::validate).
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
@@ -140,25 +142,25 @@ impl AdaptivePacing {
         }
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The spacing: 1/R.
+    /// Returns the spacing: 1/R.
     #[must_use]
     pub fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// Average four-hop delay; `None` before the first sample.
+    /// Returns the average four-hop delay; `None` before the first sample.
     #[must_use]
     pub fn four_hop_delay(&self) -> Option<Duration> {
         self.average.map(|ns| Duration::from_nanos(ns as u64))
     }
 
-    /// Measured contention: the coefficient that [`Config::variability`] chooses. 0 before the second sample.
+    /// Returns the measured contention: the coefficient that [`Config::variability`] chooses. 0 before the second sample.
     #[must_use]
     pub fn variability(&self) -> f64 {
         match self.config.variability {
@@ -167,14 +169,14 @@ impl AdaptivePacing {
         }
     }
 
-    /// The peer is so many hops away: the hops over which its last acknowledgment came. 0 says nothing, and changes nothing.
+    /// Sets the number of hops to the peer, over which its last acknowledgment came. 0 means unknown and changes nothing.
     pub fn set_hops(&mut self, hops: u8) {
         self.hops = NonZeroU8::new(hops).or(self.hops);
     }
 
-    /// Takes a round trip: from the departure of a segment with `data_bytes` to the arrival of its acknowledgment. Before the
-    /// length of the path is known it tells nothing. One whose four-hop delay is not believable changes nothing. A segment whose time is already set keeps
-    /// it; the new spacing holds from the next one on.
+    /// Adds a round-trip time sample, from the sending of a segment with `data_bytes` to the arrival of its
+    /// acknowledgment. A sample before the path length is known, or with a four-hop delay above the limit, is ignored. A
+    /// release time that is already set stays; the new spacing applies from the next segment on.
     pub fn sample(&mut self, round_trip: Duration, data_bytes: u32) {
         let Some(hops) = self.hops else { return };
         let delay = self.delay(round_trip, hops.get(), data_bytes);
@@ -192,7 +194,8 @@ impl AdaptivePacing {
         self.interval = Duration::from_nanos((average * stretch) as u64);
     }
 
-    /// When the next segment may leave: `now` if it need not wait, [`Instant::FAR_FUTURE`] while pacing is stopped.
+    /// Returns the release time of the next segment: `now` if it need not wait, [`Instant::FAR_FUTURE`] while pacing is
+    /// stopped.
     #[must_use]
     pub fn next_release(&self, now: Instant) -> Instant {
         match self.clock {
@@ -202,7 +205,7 @@ impl AdaptivePacing {
         }
     }
 
-    /// A segment left.
+    /// Records the release of a segment.
     pub fn released(&mut self, now: Instant) {
         self.clock = match self.clock {
             Clock::Ready | Clock::Due(_) => Clock::Due(now + self.interval),
@@ -210,20 +213,20 @@ impl AdaptivePacing {
         };
     }
 
-    /// A loss: one segment may leave at once, that which is resent, and no other until [`resume`](Self::resume). What was
-    /// learnt about the path stays.
+    /// Stops pacing after a loss: one segment, the retransmission, may be sent at once, and no other until
+    /// [`resume`](Self::resume). The estimates of the path are kept.
     pub fn stop(&mut self) {
         self.clock = Clock::Resending;
     }
 
-    /// Segments are spaced again, beginning with one that leaves at once. Nothing changes if they already are.
+    /// Resumes pacing with a segment that is sent at once. Does nothing if pacing is not stopped.
     pub fn resume(&mut self) {
         if matches!(self.clock, Clock::Resending | Clock::Stopped) {
             self.clock = Clock::Ready;
         }
     }
 
-    /// Four-hop delay that a round trip tells of, nanoseconds. It may be negative, if the path cannot be what it is taken for.
+    /// Returns the four-hop delay of a round-trip time sample, nanoseconds. It is negative if the assumed path is wrong.
     fn delay(&mut self, round_trip: Duration, hops: u8, data_bytes: u32) -> f64 {
         let air = |bytes: f64| bytes * 8e9 / self.config.link_rate_bps as f64;
         let ack = air(f64::from(self.config.overhead_bytes));
@@ -239,7 +242,7 @@ impl AdaptivePacing {
         }
     }
 
-    /// The queueing delay to go on with when `measured` is the new one.
+    /// Updates the smoothed queueing delay with `measured`. Returns the value to use.
     fn smooth(&mut self, measured: f64) -> f64 {
         let gain = self.config.queueing_gain;
         let smoothed = self.queueing.map_or(measured, |old| (1.0 - gain) * old + gain * measured);

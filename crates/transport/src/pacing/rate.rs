@@ -1,65 +1,66 @@
-//! Segments at a rate that somebody else decides on: what congestion control that goes by rates has its endpoint do.
+//! Rate-based pacing: releases segments at a rate set by congestion control.
 //!
-//! Segments leave in trains of so many bytes, each as long after the last as its bytes take at the rate. Who has been kept from
-//! sending (by the window, or for want of data) makes up for half a train's time at most (Linux: `tcp_update_skb_after_send`).
+//! Segments are sent in bursts of a configured size. The interval after a burst is the time that its bytes take at the
+//! rate. A sender that could not send (because of the window, or for want of data) makes up for at most half of that time
+//! (Linux: `tcp_update_skb_after_send`).
 
 use hopline_core::{Duration, Instant};
 
-/// The clock that releases segments at a rate.
+/// Clock that releases segments at a rate.
 #[derive(Clone, Copy, Debug)]
 pub struct RatePacing {
-    /// Data bytes per second.
+    /// Rate, data bytes per second.
     rate: f64,
-    /// Bytes that leave together.
+    /// Size of a burst, bytes.
     train: u64,
-    /// Segments that leave at once, whatever the rate, before it counts.
+    /// Number of initial segments that are sent unpaced.
     free: u32,
     due: Instant,
     last: Train,
 }
 
-/// The train that left last.
+/// Last burst.
 #[derive(Clone, Copy, Debug, Default)]
 struct Train {
     at: Instant,
     bytes: u64,
-    /// How much later it left than it might have.
+    /// Delay of the burst after its release time.
     late: Duration,
 }
 
 impl RatePacing {
-    /// A clock at rest: the first train may leave at once, and the first `free` segments as soon as they like.
+    /// Creates a clock: the first burst may be sent at once, and the first `free` segments are unpaced.
     #[must_use]
     pub(crate) fn new(free: u32) -> Self {
         Self { rate: f64::INFINITY, train: 0, free, due: Instant::ZERO, last: Train::default() }
     }
 
-    /// From the next train on, `rate` data bytes per second, above 0, in trains of so many bytes; a segment that is longer is a
-    /// train.
+    /// Sets the rate, data bytes per second, above 0, and the size of bursts in bytes, from the next burst on. A longer
+    /// segment is a burst of its own.
     pub(crate) fn set(&mut self, rate: f64, train: u64) {
         debug_assert!(rate > 0.0, "segments would never leave");
         (self.rate, self.train) = (rate, train);
     }
 
-    /// The rate, data bytes per second.
+    /// Returns the rate, data bytes per second.
     #[must_use]
     pub fn bytes_per_sec(&self) -> f64 {
         self.rate
     }
 
-    /// When a segment of `len` data bytes may leave: `now` if it need not wait.
+    /// Returns the release time of a segment of `len` data bytes: `now` if it need not wait.
     #[must_use]
     pub(crate) fn next_release(&self, now: Instant, len: u64) -> Instant {
         if self.free > 0 || self.continues(now, len) { now } else { self.due.max(now) }
     }
 
-    /// When the next train may leave; in the past if it need not wait.
+    /// Returns the release time of the next burst; in the past if it need not wait.
     #[must_use]
     pub(crate) fn due(&self) -> Instant {
         self.due
     }
 
-    /// A segment of `len` data bytes left.
+    /// Records the release of a segment of `len` data bytes.
     pub(crate) fn released(&mut self, now: Instant, len: u64) {
         if self.free > 0 {
             self.free -= 1;
@@ -86,7 +87,7 @@ mod tests {
         Instant::from_nanos(us * 1000)
     }
 
-    /// A megabyte a second, in trains of two segments of 1000 bytes, busy since 1 s.
+    /// Returns a clock of a megabyte a second, with bursts of two segments of 1000 bytes, busy since 1 s.
     fn busy() -> RatePacing {
         let mut pacing = RatePacing::new(0);
         pacing.set(1e6, 2000);
