@@ -1,4 +1,4 @@
-//! TCP-DOOR over links whose path changes.
+//! TCP-DOOR over links with a changing path.
 
 use crate::any_link;
 use crate::tcp::transfer;

@@ -61,7 +61,7 @@ fn any_config() -> impl Strategy<Value = Config> {
     })
 }
 
-/// Milliseconds since the word before, who is told, and what.
+/// Generates signals: milliseconds since the one before, the receiving end, and the signal.
 fn any_words() -> impl Strategy<Value = Vec<(u64, Side, Signal)>> {
     let side = prop_oneof![Just(Side::A), Just(Side::B)];
     let signal = prop_oneof![Just(Signal::RouteLost), Just(Signal::RouteFound)];

@@ -16,7 +16,7 @@ type End = Endpoint<Bytes>;
 /// timeout (10 s), and what is left at one segment in a delayed ACK (100 ms) and a round trip (20 ms).
 const REST: Duration = Duration::from_secs(120);
 
-/// Whoever lost the peer without a word knows it by the silence limit, 120 s.
+/// Time after which an end has detected the loss of its peer by the silence limit of 120 s.
 const REST_AFTER_ABORT: Duration = Duration::from_secs(260);
 
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ fn any_config() -> impl Strategy<Value = Config> {
     )
 }
 
-/// What one user did and got.
+/// Actions and received data of one user.
 #[derive(Default)]
 struct User {
     handed: u64,
@@ -98,7 +98,7 @@ impl Model {
             }
             Op::Flush(side) => self.pair.side(side).flush(now),
             Op::Read(side) => self.read(side),
-            // Whoever closes before he is answered simply ends: that is another test.
+            // A close before the peer has answered ends the connection at once, which is another test.
             Op::Close(side) if matches!(self.pair.side(side).state(), State::Listen | State::SynSent) => {}
             Op::Close(side) => {
                 self.users[side as usize].closed |= self.pair.side(side).close(now).is_ok();
@@ -176,7 +176,7 @@ impl Model {
         assert_eq!(states, expected);
     }
 
-    /// Somebody aborted: the other was told, knows by the silence, or waits for nothing.
+    /// Checks the state after an abort: the other end was notified, has detected the silence, or waits for nothing.
     fn assert_over_or_idle(&mut self) {
         for (end, user) in [(&self.pair.a, &self.users[0]), (&self.pair.b, &self.users[1])] {
             // Here one may call, and be called, for ever.

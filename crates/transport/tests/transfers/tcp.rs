@@ -177,7 +177,7 @@ fn a_blackout_is_survived() {
     assert!(t.pair.a.stats().timeouts >= 5);
 }
 
-/// What ten transfers of 500 kB over 10 Mb/s took together.
+/// Totals of ten transfers of 500 kB over 10 Mb/s.
 #[derive(Debug, Default)]
 struct Ten {
     millis: u64,

@@ -60,7 +60,7 @@ fn any_config() -> impl Strategy<Value = Config> {
             c.failures.congested_backoff =
                 if pick(7) { CongestedBackoff::Always } else { CongestedBackoff::WhenMerged };
             (c.failures.th_cong, c.failures.th_ack) = (cong, ack);
-            // Nobody tells of a recovery here, so that nobody may wait for one.
+            // No recovery is reported here, so no endpoint may wait for one.
             c.failures.notification = if elfn == 0 { Notification::None } else { Notification::Elfn };
             c.failures.th_route = (elfn == 2).then_some(5);
             c.block_numbers = if pick(8) { BlockNumbers::Bits16 } else { BlockNumbers::Bits8 };
