@@ -99,23 +99,23 @@ enum tpa_option {
      */
     TPA_NONBLOCK = 8,
     /**
-     * How long tpa_connect waits, ms. Default 0.
+     * Longest wait of tpa_connect, ms. Default 0.
      */
     TPA_CONNECT_TIMEOUT = 9,
     /**
-     * How long tpa_recv and tpa_accept wait before they fail with EAGAIN, ms. Default 0.
+     * Longest wait of tpa_recv and tpa_accept, which then fail with EAGAIN, ms. Default 0.
      */
     TPA_RECV_TIMEOUT = 10,
     /**
-     * How long tpa_send waits for room before it fails with EAGAIN, or returns how much was taken, ms. Default 0.
+     * Longest wait of tpa_send for room, ms. Then it fails with EAGAIN, or returns the number of bytes taken. Default 0.
      */
     TPA_SEND_TIMEOUT = 11,
     /**
-     * How long tpa_close waits until the peer has everything, ms. Default 0.
+     * Longest wait of tpa_close until the peer has everything, ms. Default 0.
      */
     TPA_CLOSE_TIMEOUT = 12,
     /**
-     * How long the peer may be silent before the connection is given up, ms; set before tpa_connect or tpa_listen. Over TCP a window that
+     * Silence of the peer after which the connection is given up, ms; set before tpa_connect or tpa_listen. Over TCP a window that
      * stays closed is no silence, and 0 turns keep-alive off. Default 120000.
      */
     TPA_SILENCE = 13,
@@ -265,7 +265,7 @@ struct tpa_info {
      */
     uint64_t reductions;
     /**
-     * How long the path was silent, or known to be gone, microseconds.
+     * Time for which the path was silent, or known to be gone, microseconds.
      */
     uint64_t frozen_us;
     /**

@@ -19,7 +19,15 @@ const PARTS: u32 = 4;
 pub(crate) struct Tcp {
     stream: TcpStream,
     limits: Mutex<Limits>,
-    silence: Mutex<Silence>,
+    watch: Mutex<Watch>,
+}
+
+/// Watch over a peer that may fall silent.
+#[derive(Clone, Copy, Debug)]
+struct Watch {
+    silence: Silence,
+    /// Earliest time of the next look. `None`: the first look is due.
+    next_look: Option<Instant>,
 }
 
 /// Time for which calls wait.
@@ -66,7 +74,8 @@ impl Tcp {
     pub(crate) fn new(stream: TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         let limits = Limits { waiting: Waiting::Yes, receive: None, send: None, silence: None };
-        Ok(Self { stream, limits: Mutex::new(limits), silence: Mutex::new(Silence::None) })
+        let watch = Watch { silence: Silence::None, next_look: None };
+        Ok(Self { stream, limits: Mutex::new(limits), watch: Mutex::new(watch) })
     }
 
     pub(crate) fn apply(&self, settings: &Settings) {
@@ -76,7 +85,7 @@ impl Tcp {
         let socket = SockRef::from(&self.stream);
         // A connection that is over takes no options, and needs none.
         let _ = self.stream.set_nodelay(no_delay);
-        // Not TCP_USER_TIMEOUT: it ends a connection whose peer answers with a closed window, too.
+        // Not TCP_USER_TIMEOUT: it also ends a connection if the peer answers with a closed window.
         let _ = match silence {
             None => socket.set_keepalive(false),
             Some(silence) => {
@@ -96,14 +105,19 @@ impl Tcp {
     /// with data under way it keeps for a quarter of an hour.
     pub(crate) fn is_given_up(&self) -> bool {
         let Some(limit) = self.limits().silence else { return false };
-        let unanswered = tcp::unanswered(&self.stream).ok().flatten();
-        let mut silence = self.silence.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = *silence;
-        *silence = before.after(now(), unanswered, limit);
-        if before != Silence::TooLong && *silence == Silence::TooLong {
+        let now = now();
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        // A look takes the lock of the socket in the kernel, and this is called for each piece of data.
+        if watch.next_look.is_some_and(|at| now < at) {
+            return watch.silence == Silence::TooLong;
+        }
+        watch.next_look = Some(now + limit / PARTS);
+        let before = watch.silence;
+        watch.silence = before.after(now, tcp::unanswered(&self.stream).ok().flatten(), limit);
+        if before != Silence::TooLong && watch.silence == Silence::TooLong {
             self.abort();
         }
-        *silence == Silence::TooLong
+        watch.silence == Silence::TooLong
     }
 
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -2,13 +2,13 @@
 
 use std::fmt::Display;
 
-/// "1 run", "2 runs".
+/// Returns a number of things: "1 run", "2 runs".
 #[must_use]
 pub fn counted(n: usize, what: &str) -> String {
     as_written(n, n, what)
 }
 
-/// The same of a number that is written as `text`: "1,200 runs".
+/// Returns a number of things, where the number is written as `text`: "1,200 runs".
 #[must_use]
 pub fn as_written(n: usize, text: impl Display, what: &str) -> String {
     format!("{text} {what}{}", if n == 1 { "" } else { "s" })

@@ -185,7 +185,7 @@ mod tests {
         assert_eq!((repeated(&mut host), host.poll_timeout()), (vec![], None));
     }
 
-    /// A download of which a window is lost in a handoff, from a sender without SACK whose timer does not expire meanwhile. `repeats`: so often
+    /// A download of which a window is lost in a handoff, from a sender without SACK. Its timer does not expire meanwhile. `repeats`: so often
     /// the host repeats its last ACK. Returns the segments that the sender sends again then, its recoveries, and its time-outs.
     fn after_a_handoff(repeats: Option<u8>) -> (usize, u64, u64) {
         use hopline_core::{LinkId, Machine};

@@ -176,7 +176,7 @@ impl Stack {
     }
 }
 
-/// Returns the number of segments that TCP has accepted, and of those whose data it dropped behind too many unread pieces.
+/// Returns the number of segments that TCP has accepted, and of those of which it dropped the data behind too many unread pieces.
 fn counts(endpoint: &Endpoint<Bytes>) -> (u64, u64) {
     let stats = endpoint.stats();
     (stats.segments_accepted, stats.drops.count(DropReason::Unread))

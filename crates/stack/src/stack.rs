@@ -253,7 +253,7 @@ impl Stack {
     }
 
     /// Finds room for another connection. Where there is none, one in TIME-WAIT or a half-open one makes it. Where memory is short,
-    /// half-open ones do: the others in question hold next to none.
+    /// half-open ones do: connections in TIME-WAIT hold next to none.
     pub(crate) fn find_room(&mut self) -> Result<(), ConnectError> {
         if self.connections.len() >= self.config.max_connections {
             match self.time_wait.first().copied() {

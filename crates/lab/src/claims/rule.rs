@@ -7,7 +7,7 @@ use crate::metrics::{self, Level};
 use hopline_scenario::schema::Section;
 use hopline_scenario::source::Problem;
 
-/// When a measurement agrees with a claim.
+/// Rule by which a measurement agrees with a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// A claimed value stands for itself, give or take so many percent of it.
@@ -89,20 +89,13 @@ impl Rule {
     /// The widest interval that decides about a value or a range.
     fn narrow(&self, claimed: Claimed, scale: Scale, unit: &str) -> String {
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+        let widest = claimed.widest(scale, self.widest_pct).expect("a value or a range has a widest interval");
         match scale {
-            Scale::Linear => {
-                let widest =
-                    claimed.widest(scale, self.widest_pct).expect("a value or a range has a widest interval");
-                format!("its half-width is {}{unit} at most", (widest * 1e3).round() / 1e3)
-            }
-            Scale::LogRatio => {
-                let widest =
-                    claimed.widest(scale, self.widest_pct).expect("a value or a range has a widest interval");
-                format!(
-                    "as a ratio, it reaches by a factor of {:.2} to either side at most",
-                    libm::exp(widest)
-                )
-            }
+            Scale::Linear => format!("its half-width is {}{unit} at most", (widest * 1e3).round() / 1e3),
+            Scale::LogRatio => format!(
+                "as a ratio, it reaches by a factor of {:.2} to either side at most",
+                libm::exp(widest)
+            ),
         }
     }
 }

@@ -79,7 +79,7 @@ pub enum OutputError {
     WrongKind {
         /// The file or directory.
         target: PathBuf,
-        /// What it is, and what the option takes.
+        /// Kind of the target, and the kind that the option takes.
         why: &'static str,
     },
     /// The file system refused.

@@ -40,7 +40,7 @@ pub(super) enum Queue {
 /// Way out of repair mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leave {
-    /// With a window probe, whose answer says what the peer has received (RFC 9293 §3.8.6.1).
+    /// With a window probe. The answer acknowledges the data that the peer has received (RFC 9293 §3.8.6.1).
     Probing = 0,
     Silently = -1,
 }

@@ -118,7 +118,7 @@ impl Frozen {
     }
 }
 
-/// A socket whose connection is elsewhere.
+/// Socket of a connection that another machine has taken over.
 #[derive(Debug)]
 pub struct Retired(#[expect(dead_code, reason = "it is kept open for a moment")] TcpStream);
 
@@ -222,7 +222,7 @@ fn peek(stream: &TcpStream, len: usize, slack: usize) -> io::Result<Vec<u8>> {
     Ok(bytes.split_off(read - len))
 }
 
-/// Has a socket go on with these windows, if they were others meanwhile.
+/// Resumes a socket, with its original windows if they were narrowed.
 fn thaw(stream: &TcpStream, windows: Option<Windows>) -> io::Result<()> {
     in_repair(stream, Leave::Probing, || {
         windows.map_or(Ok(()), |windows| set_windows(stream, windows))?;

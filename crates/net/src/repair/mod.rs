@@ -59,7 +59,7 @@ pub struct State {
     pub mss: u32,
     /// Shift of the peer's window and of ours (RFC 7323 §2).
     pub scales: Option<(u8, u8)>,
-    /// Whether both hosts permit SACK (RFC 2018).
+    /// `true` if both hosts permit SACK (RFC 2018).
     pub sack: bool,
     /// Clock of timestamps as the kernel tells and takes it.
     pub timestamp: Option<u32>,
@@ -67,7 +67,7 @@ pub struct State {
     pub buffers: [u32; 2],
 }
 
-/// What was read of a socket.
+/// State read from a frozen socket.
 #[derive(Debug)]
 pub struct Dump {
     /// State for another socket.

@@ -64,7 +64,7 @@ impl Restored {
     }
 
     /// Has the connection go on from here. `timestamp`: the clock as the frozen socket has it in the end. The caller reads what is unread, by which
-    /// the kernel tells a peer whose window is closed that there is room again, and then [probes](super::probe).
+    /// the kernel announces room to a peer that saw a closed window, and then [probes](super::probe).
     ///
     /// # Errors
     /// Error of the system; the connection is reset then.

@@ -31,7 +31,7 @@ impl<'a> Caller<'a> {
         self.shared.spare.beside(|| connect_from(client, server, leg)).map(Some)
     }
 
-    /// What a half that ends at `host` is told. `None`: the host is this machine.
+    /// Returns the options of a half that ends at `host`. `None`: the host is this machine.
     pub(super) fn options(&mut self, host: IpAddr) -> io::Result<Option<LegOptions>> {
         let route = self.routes.towards(host)?;
         let legs = self.shared.legs();

@@ -49,7 +49,7 @@ struct Waiting {
     taken: usize,
 }
 
-/// What a pair consists of while nothing is known of its sockets.
+/// Parts of a pair before its sockets are registered.
 #[derive(Debug)]
 pub(super) struct Parts {
     /// Those to the client and to the server.

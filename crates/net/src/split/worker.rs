@@ -219,7 +219,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Hands over the connections of a host. Those that wait for a server, or whose end was read, stay.
+    /// Hands over the connections of a host. Connections that wait for a server, or of which the end was read, stay.
     fn hand_over(&mut self, leaver: &Leaver) {
         let is_at = |stream: &TcpStream| stream.peer_addr().is_ok_and(|peer| peer.ip() == leaver.host);
         let leaves = |link: &Link| {

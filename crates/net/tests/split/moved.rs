@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long a host waits for anything.
+/// Longest wait of a host.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Ground {
@@ -53,7 +53,7 @@ impl Ground {
         self.proxies[to].answer(&format!("claim {} {from}", CLIENT[ip as usize]))
     }
 
-    /// The same through a relay; its answer comes later.
+    /// Claims through a relay, in the background.
     fn claim_by(&mut self, relay: &Relay) {
         self.proxies[1].ask(&format!("claim {} {}", CLIENT[0], relay.address));
     }
@@ -201,7 +201,7 @@ pub(crate) fn a_connection_stays_where_it_is_until_the_commit() {
     }
 }
 
-/// Both hosts speak while nobody has the connection.
+/// Both hosts send while no station has the connection.
 pub(crate) fn what_comes_during_a_move_is_not_lost() {
     let mut ground = Ground::new(&[]);
     let listener = ground.listen(Ip::V4);

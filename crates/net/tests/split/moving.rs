@@ -14,7 +14,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// What the process of a station does with one socket: it sends some bytes, and keeps those that come.
+/// Program of a station with one socket: it sends some bytes, and keeps those that come.
 struct Talker {
     stream: TcpStream,
     /// Bytes that were not written.
@@ -38,7 +38,7 @@ impl Talker {
         }
     }
 
-    /// Whether that was the end.
+    /// `true` if the stream has ended.
     fn read(&mut self) -> bool {
         let mut buffer = [0; 5000];
         match self.stream.read(&mut buffer) {

@@ -1,4 +1,4 @@
-//! What stands between two stations in tests: it passes their frames on, and stops before one of a kind.
+//! Relay between two stations in tests: it passes their frames on, and stops before one of a kind.
 
 use crate::split::hosts::meanwhile;
 use crate::split::stations::{MOVES, Stations};

@@ -15,7 +15,7 @@ pub(crate) struct Stations {
 /// Addresses of the stations, by which they reach each other.
 const BETWEEN: [&str; 2] = ["10.5.0.1", "10.5.0.2"];
 
-/// Where they ask each other for connections.
+/// Port at which stations claim connections.
 pub(crate) const MOVES: [&str; 2] = ["10.5.0.1:7071", "10.5.0.2:7071"];
 
 const RADIOS: [&str; 2] = ["radio0", "radio1"];

@@ -75,7 +75,7 @@ pub struct Stats {
     pub announcements: u64,
     /// Ranges that it did not ask for, because the mobile host has not announced that it keeps them.
     pub unasked: u64,
-    /// Packets whose numbers lie beyond the window of the fixed host: forged, or of a connection that went on elsewhere.
+    /// Packets whose numbers lie beyond the window of the fixed host: forged, or of a connection that went on by another station.
     pub beyond: u64,
     /// Ranges that it no longer asked for.
     pub left_to_sender: u64,
@@ -124,7 +124,7 @@ const INITIAL: Duration = Duration::from_millis(100);
 const MOST_DOUBLINGS: u8 = 6;
 /// Numbers farther apart than this cannot be compared.
 const FAR: i32 = 1 << 30;
-/// Window of a fixed host whose SYN was not seen, 16 MiB: more than windows of today.
+/// Window that is assumed for a fixed host if its SYN was not seen, 16 MiB: more than windows of today.
 const WINDOW: u32 = 1 << 24;
 /// Largest shift (RFC 7323 §2.3).
 const MOST_SHIFT: u8 = 14;

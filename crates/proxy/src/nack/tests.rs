@@ -507,7 +507,7 @@ fn the_window_of_the_fixed_host_may_be_filled_and_probed() {
     assert_eq!(station.machine.stats().beyond, 0);
 }
 
-/// A server without SACK whose own data are under way, and a host that uploads to it and announces: no station takes the announcements off
+/// A server without SACK that has data under way, and a host that uploads to it and announces: no station takes the announcements off
 /// the path. Returns the announcements, and what the server counts.
 fn announced_to_a_server(with: hopline_transport::tcp::Config) -> (usize, hopline_transport::tcp::Stats) {
     use hopline_core::{LinkId, Machine};

@@ -39,7 +39,7 @@ fn resumes_after(config: snoop::Config, [start, length, latency]: [Duration; 3])
     [due.since(back), transfer.pair.now().since(back)]
 }
 
-/// Checks when data arrive after an outage, whose times are in milliseconds.
+/// Checks when data arrive after an outage. Times are in milliseconds.
 fn check(start: u64, length: u64, latency: u64, window: bool) -> Result<(), TestCaseError> {
     let [start, length, latency] = [start, length, latency].map(Duration::from_millis);
     let hop_window = window.then_some(hop_window::Config::DEFAULT);

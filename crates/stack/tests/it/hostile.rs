@@ -47,7 +47,7 @@ fn acknowledging(from: (IpAddr, u16), seq: u32, ack: u32, payload: &'static [u8]
     packet
 }
 
-/// Opens a connection of a peer whose initial sequence number is 0. Returns the peer, the stack's initial sequence number, and the name.
+/// Opens a connection of a peer with an initial sequence number of 0. Returns the peer, the stack's initial sequence number, and the name.
 fn open_by_hand(stack: &mut Stack) -> ((IpAddr, u16), u32, ConnectionId) {
     stack.listen(PORT);
     let peer = attacker(1);

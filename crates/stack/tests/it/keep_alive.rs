@@ -14,7 +14,7 @@ fn world(keep_alive: Option<KeepAlive>) -> World {
     World::new([of(0), of(1)], &Emulation::delay(Duration::from_millis(10)))
 }
 
-/// Lets time pass for the first stack alone, none of whose packets arrives: to the end of the connection, or for a day. Returns the end, the
+/// Lets time pass for the first stack alone, while all its packets are lost: to the end of the connection, or for a day. Returns the end, the
 /// instant, and the packets.
 fn alone(world: &mut World, id: ConnectionId) -> (Option<End>, Instant, usize) {
     let stack = &mut world.stacks[0];

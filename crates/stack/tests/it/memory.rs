@@ -6,7 +6,7 @@ use hopline_link::Emulation;
 use hopline_stack::{ConnectError, ConnectionId, StackConfig};
 
 const LIMIT: u64 = 4 << 20;
-/// What each connection has for certain, as [`StackConfig::max_memory`] says.
+/// Memory that each connection has for certain, as [`StackConfig::max_memory`] says.
 const LEAST: u64 = 64 << 10;
 
 /// The second stack has little memory.

@@ -123,7 +123,7 @@ fn clocks_of(bytes: &[u8]) -> Option<[Option<u32>; 2]> {
     rest.is_empty().then(|| both.map(clock))
 }
 
-/// What [`clocks_of`] reads.
+/// Returns the bytes that [`clocks_of`] reads.
 pub(super) fn emit_clocks(clocks: [Option<u32>; 2]) -> Vec<u8> {
     let clock = |clock: Option<u32>| {
         let [a, b, c, d] = clock.unwrap_or(0).to_be_bytes();

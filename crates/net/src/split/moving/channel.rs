@@ -1,4 +1,4 @@
-//! What two stations say to each other: frames over a TCP connection, each with a proof that it comes from the other one, now.
+//! Conversation of two stations: frames over a TCP connection, each with a proof that the other station has sent it in this connection.
 //!
 //! ```text
 //!  claimant                         holder
@@ -30,13 +30,13 @@ const HEADER: usize = 5;
 pub(super) enum Kind {
     /// The claimant names a mobile host that has come to it: an address.
     Claim = 1,
-    /// The holder has a connection of the host, whose state has this many bytes.
+    /// The holder has a connection of the host. Its state has this many bytes.
     Offer = 2,
     /// Bytes of that state.
     Bytes = 3,
     /// The claimant could hold the connection.
     Ready = 4,
-    /// It cannot. The holder goes on with it.
+    /// The claimant cannot hold the connection. The holder goes on with it.
     Refuse = 5,
     /// The claimant holds the connection. From here on the holder does not go on with it, whatever comes.
     Commit = 6,

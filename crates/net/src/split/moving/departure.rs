@@ -25,7 +25,7 @@ const MOST: usize = 16;
 /// Time for packets that a rule has led to a socket to reach it, before it is closed.
 const LINGER: Duration = Duration::from_millis(20);
 
-/// Where other stations ask for connections.
+/// Listener for the claims of other stations.
 #[derive(Debug)]
 pub(in crate::split) struct Gate {
     listener: TcpListener,
@@ -91,12 +91,12 @@ impl Gate {
     }
 }
 
-/// What becomes of a connection that is to move.
+/// Outcome for a connection that was to move.
 enum Fate {
     Moved([Retired; 2]),
-    /// It goes on here.
+    /// The connection goes on here.
     Stays(Parts),
-    /// It was reset.
+    /// The connection was reset.
     Lost,
 }
 
@@ -206,8 +206,8 @@ fn thawed(sockets: [Frozen; 2], waiting: [Vec<u8>; 2]) -> Fate {
 
 /// The state of a connection. Bytes that were read of one half and that the other half has not sent go on in one row.
 ///
-/// All but the last byte that was not read is in that row, too. The last one stays in the queue of its socket: the kernel tells a host whose
-/// window is closed that there is room again when a byte is read.
+/// All but the last byte that was not read is in that row, too. The last one stays in the queue of its socket: the kernel announces
+/// room to a host that saw a closed window when a byte is read.
 fn moved(sockets: &[Frozen; 2], dumps: [Dump; 2], waiting: &[Vec<u8>; 2]) -> Option<Moved> {
     let [client, server] = [CLIENT, SERVER].map(|half| sockets[half].stream().peer_addr());
     let [mut of_client, mut of_server] = dumps;

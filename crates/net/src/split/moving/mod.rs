@@ -26,7 +26,7 @@
 //!
 //! Packets that come while a connection is frozen or staged are dropped in silence, by filters of its sockets at both stations; both hosts
 //! send again what was not acknowledged. Where a station has no socket for a connection, yet or any more, rules of [`split`](super) do not find one,
-//! and packets are forwarded: not answered by a reset, but sent to the host at the other end, whose half has other sequence numbers. It ignores
+//! and packets are forwarded: not answered by a reset, but sent to the host at the other end. Its half has other sequence numbers. It ignores
 //! a segment unless number and acknowledgment are both in its windows by chance. Stations of one kernel, in namespaces, choose
 //! nearly the same numbers for both halves. So a station between which connections move drops such packets of its mobile hosts, here
 //! 10.9.0.0/16 (for IPv6 the same with `ip6tables`):
@@ -68,13 +68,13 @@ pub struct MoveKey([u8; 32]);
 /// Other stations from which mobile hosts come, and to which they go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moves {
-    /// Where other stations ask for connections of their hosts: an address of the wired network.
+    /// Address at which other stations claim connections of their hosts, in the wired network.
     pub listen: SocketAddr,
     /// Key of the network.
     pub key: MoveKey,
 }
 
-/// What has come from another station.
+/// Connections that have come from another station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
     /// Connections that go on here.
@@ -93,7 +93,7 @@ impl MoveKey {
     }
 }
 
-/// It is not shown.
+/// Shows the type alone, and not the key.
 impl std::fmt::Debug for MoveKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("MoveKey")
