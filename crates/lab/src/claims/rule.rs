@@ -89,7 +89,8 @@ impl Rule {
     /// The widest interval that decides about a value or a range.
     fn narrow(&self, claimed: Claimed, scale: Scale, unit: &str) -> String {
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-        let widest = claimed.widest(scale, self.widest_pct).expect("a value or a range has a widest interval");
+        let widest =
+            claimed.widest(scale, self.widest_pct).expect("a value or a range has a widest interval");
         match scale {
             Scale::Linear => format!("its half-width is {}{unit} at most", (widest * 1e3).round() / 1e3),
             Scale::LogRatio => format!(

@@ -56,6 +56,7 @@ pub(crate) fn tests() -> Vec<Test> {
         moving::a_socket_moves_with_everything_over_ipv4,
         moving::a_socket_moves_with_everything_over_ipv6,
         moving::a_socket_moves_without_options,
+        moving::a_packet_that_reaches_a_frozen_socket_is_noticed,
         moving::a_frozen_socket_goes_on_or_resets,
         moving::an_idle_socket_moves,
         moved::connections_move_back_and_forth_under_loss_over_ipv4,

@@ -9,6 +9,7 @@ use hopline_net::repair::{Dump, Frozen, Marked, Restored, probe};
 use hopline_net::tcp;
 use hopline_net::transparent::{LegOptions, TransparentListener};
 use hopline_testkit::streams::until;
+use socket2::SockRef;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::thread::sleep;
@@ -108,6 +109,20 @@ fn a_socket_moves_with_everything(ip: Ip) {
         Stations::lose(host, 2);
     }
     moves_back_and_forth(&hosts, ip, LEN);
+}
+
+pub(crate) fn a_packet_that_reaches_a_frozen_socket_is_noticed() {
+    let hosts = Stations::new();
+    let (mut ours, theirs) = connect(&hosts, Ip::V4);
+    let freeze = || Frozen::freeze(theirs).map_err(|(_, error)| error).unwrap();
+    let (frozen, _) = hosts.stations[0].run(freeze).unwrap();
+    assert!(frozen.check().is_ok());
+    // As if the packet had been past the filter when it was set.
+    SockRef::from(frozen.stream()).detach_filter().unwrap();
+    ours.write_all(b"late").unwrap();
+    until("the packet is noticed", || frozen.check().is_err_and(|e| e.kind() == ErrorKind::ResourceBusy));
+    drop(frozen);
+    is_reset(&mut ours);
 }
 
 pub(crate) fn a_socket_moves_without_options() {
