@@ -5,7 +5,7 @@ use crate::description::Description;
 use crate::metrics::{self, Better, Key, Level, MetricInfo};
 use crate::question::{Asked, Bound, Question};
 use crate::record::{Distribution, Done, FlowEnds, Neighborhood, Record, Series};
-use crate::stats::{Bootstrap, Confidence, Estimate, Pairs, holm};
+use crate::stats::{Bootstrap, Confidence, Estimate, Pairs, RelativeDifference, holm};
 use hopline_scenario::source::Problem;
 use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,8 +61,8 @@ pub struct PointResult {
 pub struct Versus {
     /// Differences within pairs, in the unit of the metric.
     pub difference: Estimate,
-    /// The same in percent of the baseline's mean. `None` if that mean is not above 0.
-    pub percent: Option<Estimate>,
+    /// The same in per cent of the baseline's mean. `None` if that mean is not above 0.
+    pub percent: Option<RelativeDifference>,
     /// The baseline's mean over the pairs.
     pub baseline_mean: f64,
     /// Two-sided p value of the paired t test. `None` below two pairs.
@@ -256,7 +256,7 @@ impl Comparison {
             "asked": {
                 "value": point.estimate(self.question.asked.key()).map(interval),
                 "difference": asked.map(|gain| gained(gain, gain.versus.difference)),
-                "difference_pct": asked.and_then(|gain| Some(gained(gain, gain.versus.percent?))),
+                "difference_pct": asked.and_then(percent_json),
                 "p": asked.and_then(|gain| gain.p),
                 "sign_p": asked.and_then(|gain| gain.sign_p),
                 "bound": bound.and_then(|bound| point.estimate(bound.asked.key())).map(interval),
@@ -264,7 +264,7 @@ impl Comparison {
             },
             "goodput_bps": self.goodput_json(point),
             "gain_bps": gain.map(|gain| gained(gain, gain.versus.difference)),
-            "gain_pct": gain.and_then(|gain| Some(gained(gain, gain.versus.percent?))),
+            "gain_pct": gain.and_then(percent_json),
             "gain_p": gain.and_then(|gain| gain.p),
             "gain_sign_p": gain.and_then(|gain| gain.sign_p),
             "gain_per_pair_pct": per_pair,
@@ -311,7 +311,7 @@ impl Versus {
         let pairs = Pairs::new(&values, &baseline).expect("finite and of equal length");
         let (difference, baseline_mean) = (pairs.difference(), Estimate::of(&baseline).mean);
         Some(Self {
-            percent: (baseline_mean > 0.0).then(|| difference.scaled(100.0 / baseline_mean)),
+            percent: pairs.relative_difference(),
             baseline_mean,
             p: pairs.t_test().ok().map(|test| test.p),
             difference,
@@ -341,6 +341,15 @@ fn times(raw: Option<f64>, corrected: Option<f64>, compared: usize) -> f64 {
         (Some(_), Some(_)) => most,
         _ => 1.0,
     }
+}
+
+/// The relative difference; an infinite end of its interval is null.
+fn percent_json(gain: &Gain) -> Option<Json> {
+    let percent = gain.versus.percent?;
+    let interval = percent.interval(gain.confidence).map(|i| [i.low, i.high]);
+    Some(
+        json!({ "n": percent.n, "mean": percent.mean, "deviation": percent.deviation(), "interval": interval }),
+    )
 }
 
 fn interval_of(e: &Estimate, confidence: Confidence) -> Json {

@@ -332,7 +332,11 @@ fn value(comparison: &Comparison, point: usize, asked: &Asked, gain: Option<&Gai
         let versus = &gain.versus;
         let scaled = |factor: f64| versus.pairs.differences().iter().map(|d| d * factor).collect();
         let to_percent = 100.0 / versus.baseline_mean;
-        let percent = versus.percent.map(|e| measured_of(gain.confidence, &e, 1.0, scaled(to_percent)));
+        let percent = versus.percent.map(|percent| Measured {
+            mean: percent.mean,
+            interval: percent.interval(gain.confidence).map(|i| [i.low, i.high]),
+            runs: scaled(to_percent),
+        });
         let difference = measured_of(gain.confidence, &versus.difference, factor, scaled(factor));
         Versus { difference, percent, p: gain.p }
     });

@@ -137,8 +137,10 @@ def _mean_row(variant: Variant, factor: float, singles: bool) -> Row | None:
 
 
 def _interval(low: float | None, high: float | None, factor: float = 1.0) -> tuple[float, float] | None:
-    # A single run has none.
-    return None if low is None or high is None else (factor * low, factor * high)
+    # A single run has none. An end is infinite where the baseline cannot be told from zero.
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    return factor * low, factor * high
 
 
 def _rows(ax: Axes | None, rows: list[Row], size: str) -> Axes:

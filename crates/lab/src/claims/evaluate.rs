@@ -195,8 +195,11 @@ fn evidence_of<'a>(
         Err(why) => return Ok(nothing(why.to_owned())),
     };
     let Some(interval) = measurement.interval else {
-        let why = "a single run has no interval".to_owned();
-        return Ok(Evidence { measurement: Some(measurement), ..nothing(why) });
+        let why = match measurement.n {
+            0 | 1 => "a single run has no interval",
+            _more => "what it is compared with cannot be told from zero",
+        };
+        return Ok(Evidence { measurement: Some(measurement), ..nothing(why.to_owned()) });
     };
     let on = (measure.direction(), measure.scale);
     let estimate = (measurement.value, interval);

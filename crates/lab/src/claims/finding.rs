@@ -6,7 +6,7 @@ use super::sham::{FigureRuns, Switch};
 use super::verdict::Scale;
 use crate::comparison::{Comparison, Versus};
 use crate::metrics::{Better, Level};
-use crate::stats::{Confidence, Estimate, GainStatistic, Gains, Interval, SignTest};
+use crate::stats::{Confidence, Estimate, GainStatistic, Gains, Interval, RelativeDifference, SignTest};
 use hopline_scenario::source::Problem;
 use serde_json::Value as Json;
 
@@ -181,15 +181,27 @@ impl<'a> Place<'a> {
     }
 
     /// How much more there is than at `other`, in percent of that: over pairs of runs, where the two are of one figure.
-    fn percent_above(&self, other: &Place<'_>) -> Result<Estimate, Missing> {
+    fn percent_above(&self, other: &Place<'_>) -> Result<RelativeDifference, Missing> {
         const ZERO: Missing = "what it is compared with is zero";
         if self.pairs_with(other) {
             return self.versus(other)?.percent.ok_or(ZERO);
         }
-        let baseline = other.estimate()?.mean;
+        other.estimate()?;
         self.estimate()?;
-        let difference = Estimate::of_independent(&finite(self.values()), &finite(other.values()));
-        if baseline > 0.0 { Ok(difference.scaled(100.0 / baseline)) } else { Err(ZERO) }
+        RelativeDifference::of_independent(&finite(self.values()), &finite(other.values())).ok_or(ZERO)
+    }
+
+    /// The difference to `other` in per cent of its mean, which counts as exact. Where the metric is zero in every run the ratio
+    /// has no logarithm, and no error either: the spread of the differences is all that says how rare the event may be.
+    fn differences_in_percent(&self, other: &Place<'_>) -> Result<Estimate, Missing> {
+        let (difference, mean) = if self.pairs_with(other) {
+            let versus = self.versus(other)?;
+            (versus.difference, versus.baseline_mean)
+        } else {
+            let (ours, theirs) = (finite(self.values()), finite(other.values()));
+            (Estimate::of_independent(&ours, &theirs), other.estimate()?.mean)
+        };
+        Ok(difference.scaled(100.0 / mean))
     }
 
     /// The logarithm of what there is over what there is at `other`; `None` where one of them is nothing in every run.
@@ -206,6 +218,8 @@ impl<'a> Place<'a> {
 pub(super) enum Finding {
     /// A mean.
     Estimate(Estimate),
+    /// A gain in per cent.
+    Gain(RelativeDifference),
     /// A gain in percent, by the logarithm of its ratio, or of its ratio of ratios.
     LogRatio(Estimate),
     /// A statistic of gains; it is there.
@@ -219,9 +233,13 @@ impl Finding {
         let Some(against) = against else { return place.estimate().map(Self::Estimate) };
         let (Quantity::OfGains(statistic) | Quantity::OverFigure(statistic, _)) = &measure.quantity else {
             let percent = place.percent_above(against)?;
-            // Where there is nothing of the metric the ratio has no logarithm, and the interval is that of the differences.
-            let log_ratio = (measure.scale == Scale::LogRatio).then(|| place.log_ratio_to(against)).flatten();
-            return Ok(log_ratio.map_or(Self::Estimate(percent), Self::LogRatio));
+            return Ok(match measure.scale {
+                Scale::Linear => Self::Gain(percent),
+                Scale::LogRatio => match place.log_ratio_to(against) {
+                    Some(log_ratio) => Self::LogRatio(log_ratio),
+                    None => Self::Estimate(place.differences_in_percent(against)?),
+                },
+            });
         };
         let gains = place.versus(against)?.pairs.gains();
         match gains.value(*statistic) {
@@ -263,6 +281,7 @@ impl Finding {
     pub(super) fn value(&self) -> f64 {
         match self {
             Self::Estimate(estimate) => estimate.mean,
+            Self::Gain(gain) => gain.mean,
             Self::LogRatio(estimate) => percent(estimate.mean),
             Self::Gains(gains, statistic) => gains.value(*statistic).unwrap_or(f64::NAN),
             Self::Ratio(ours, others, statistic) => ours.ratio(others, *statistic).unwrap_or(f64::NAN),
@@ -273,6 +292,7 @@ impl Finding {
     pub(super) fn n(&self) -> usize {
         match self {
             Self::Estimate(estimate) | Self::LogRatio(estimate) => estimate.n,
+            Self::Gain(gain) => gain.n,
             Self::Gains(gains, statistic) | Self::Ratio(gains, _, statistic) => gains.counted(*statistic),
         }
     }
@@ -280,7 +300,7 @@ impl Finding {
     /// Runs left out because there is nothing that their gain could be a gain over.
     pub(super) fn excluded(&self) -> usize {
         match self {
-            Self::Estimate(_) | Self::LogRatio(_) => 0,
+            Self::Estimate(_) | Self::Gain(_) | Self::LogRatio(_) => 0,
             Self::Gains(gains, statistic) => gains.excluded(*statistic),
             Self::Ratio(ours, others, statistic) => ours.excluded(*statistic) + others.excluded(*statistic),
         }
@@ -297,6 +317,7 @@ impl Finding {
     pub(super) fn interval(&self, seed: u64, confidence: Confidence) -> Option<Interval> {
         match self {
             Self::Estimate(estimate) => estimate.interval(confidence),
+            Self::Gain(gain) => gain.interval(confidence),
             Self::LogRatio(estimate) => {
                 let Interval { low, high } = estimate.interval(confidence)?;
                 Some(Interval { low: percent(low), high: percent(high) })

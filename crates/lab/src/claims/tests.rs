@@ -14,7 +14,7 @@ use crate::description::PointDescription;
 use crate::experiment::{How, in_memory};
 use crate::metrics::Level;
 use crate::run::Unwatched;
-use crate::stats::Estimate;
+use crate::stats::{Estimate, RelativeDifference};
 use crate::testing::TWO_HOPS;
 use std::fs;
 
@@ -79,6 +79,12 @@ fn assert_is(measured: &Measurement, expected: Estimate) {
     assert_eq!(measured.interval, expected.interval(crate::stats::CONFIDENCE));
 }
 
+/// A measured gain is a relative difference with Fieller's interval.
+fn assert_is_gain(measured: &Measurement, expected: RelativeDifference) {
+    assert_eq!((measured.value, measured.n), (expected.mean, expected.n));
+    assert_eq!(measured.interval, expected.interval(crate::stats::CONFIDENCE));
+}
+
 const NARROW: &str = "point = { variant = \"narrow\", \"nodes.count\" = 3 }";
 const WIDE: &str = "point = { variant = \"wide\", \"nodes.count\" = 3 }\nagainst = { variant = \"narrow\", \"nodes.count\" = 3 }";
 
@@ -103,7 +109,7 @@ fn a_gain_is_measured_within_pairs_in_percent() {
     let evidence = evaluate(&register, &[(0, &comparison)]).unwrap();
     let measured = evidence[0].measurement.as_ref().unwrap();
     let versus = comparison.versus_baseline(1, crate::question::GOODPUT).unwrap();
-    assert_is(measured, versus.percent.unwrap());
+    assert_is_gain(measured, versus.percent.unwrap());
     assert_eq!(measured.unit, "%");
     assert!(matches!(evidence[0].verdict, Verdict::Differs | Verdict::DirectionOnly));
     assert_eq!(evidence[0].claimed(), "+1000 ± 1 %");
@@ -211,7 +217,7 @@ fn a_flow_is_compared_with_another_of_the_same_point_or_of_a_second_one() {
         let expected = comparison
             .between((point, (Level::Flow, "f0", "goodput_bps")), (0, (Level::Flow, "f1", "goodput_bps")))
             .unwrap();
-        assert_is(measured, expected.percent.unwrap());
+        assert_is_gain(measured, expected.percent.unwrap());
         assert_eq!(measured.unit, "%");
         assert!(measured.against.as_deref() == Some(against), "{:?}", measured.against);
         assert_ne!(expected.difference.mean, 0.0);
@@ -278,8 +284,8 @@ fn a_point_of_another_figure_is_compared_without_pairing() {
         first.points[point].all((Level::Run, "", "aggregate_goodput_bps")).unwrap().to_vec()
     };
     let (narrow, wide) = (values("narrow"), values("wide"));
-    let expected = Estimate::of_independent(&narrow, &wide).scaled(100.0 / Estimate::of(&wide).mean);
-    assert_is(measurement, expected);
+    let expected = RelativeDifference::of_independent(&narrow, &wide).unwrap();
+    assert_is_gain(measurement, expected);
     assert_eq!(measurement.unit, "%");
     assert!(expected.mean != 0.0 && measurement.interval.is_some());
     assert_eq!(measurement.against.as_deref(), Some("wide nodes.count=3 in again"));

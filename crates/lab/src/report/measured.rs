@@ -1,6 +1,6 @@
 //! A measured mean and how it is written.
 
-use crate::stats::Estimate;
+use crate::stats::{Estimate, Interval};
 
 /// A mean, its interval, and the single runs behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -73,17 +73,17 @@ impl Measured {
         let decimals = self.decimals();
         let mean = number(self.mean, decimals);
         let Some([low, high]) = self.interval else { return mean };
-        let (below, above) = (self.mean - low, high - self.mean);
-        if (above - below).abs() <= 0.02 * (above + below).abs() {
-            format!("{mean} ± {}", plain((above + below) / 2.0, decimals))
-        } else {
-            format!("{mean} [{}, {}]", plain(low, decimals), plain(high, decimals))
+        match (Interval { low, high }).half_width_around(self.mean) {
+            Some(half) => format!("{mean} ± {}", plain(half, decimals)),
+            None => format!("{mean} [{}, {}]", plain(low, decimals), plain(high, decimals)),
         }
     }
 
     /// Two significant digits of half the interval; without one four of the mean.
     fn decimals(&self) -> usize {
         match self.interval {
+            Some([low, high]) if high == f64::INFINITY => decimals_for(self.mean - low, 2),
+            Some([low, high]) if low == f64::NEG_INFINITY => decimals_for(high - self.mean, 2),
             Some([low, high]) if high > low => decimals_for((high - low) / 2.0, 2),
             _ if self.interval.is_none() && libm::floor(self.mean) == self.mean => 0,
             _ => decimals_for(self.mean, 4).min(4),
@@ -102,8 +102,11 @@ fn decimals_for(value: f64, significant: i32) -> usize {
 
 /// A number with `decimals` digits after the point, a true minus sign, and thousands apart from 10 000 on.
 pub(super) fn plain(value: f64, decimals: usize) -> String {
-    if !value.is_finite() {
-        return "–".into();
+    match value {
+        f64::INFINITY => return "∞".into(),
+        f64::NEG_INFINITY => return "−∞".into(),
+        _ if value.is_nan() => return "–".into(),
+        _finite => {}
     }
     let text = format!("{value:.decimals$}");
     let (sign, digits) = match text.strip_prefix('-') {
@@ -180,12 +183,15 @@ mod tests {
         assert_eq!(measured(707.79, None).text(), "707.8");
         assert_eq!(measured(0.0, None).text(), "0");
         assert_eq!(measured(f64::NAN, None).text(), "–");
-        assert_eq!(measured(f64::INFINITY, Some([0.0, f64::INFINITY])).text(), "– [0, –]");
+        assert_eq!(measured(f64::INFINITY, Some([0.0, f64::INFINITY])).text(), "∞ [0, ∞]");
     }
 
     #[test]
     fn a_lopsided_interval_is_written_out() {
         assert_eq!(measured(10.0, Some([9.0, 14.0])).text(), "10.0 [9.0, 14.0]");
+        assert_eq!(measured(100.0, Some([89.04, 112.0])).text(), "100 ± 11");
+        assert_eq!(measured(100.0, Some([90.0, f64::INFINITY])).text(), "100 [90, ∞]");
+        assert_eq!(measured(-50.0, Some([f64::NEG_INFINITY, -41.3])).text(), "−50.0 [−∞, −41.3]");
     }
 
     #[test]

@@ -20,6 +20,15 @@ impl Interval {
     pub fn contains(&self, x: f64) -> bool {
         (self.low..=self.high).contains(&x)
     }
+
+    /// Returns half its width. `None` if it is not nearly symmetric around `mean`: one side is longer by more than a tenth of
+    /// that.
+    #[must_use]
+    pub fn half_width_around(&self, mean: f64) -> Option<f64> {
+        let (below, above) = (mean - self.low, self.high - mean);
+        let half = (above + below) / 2.0;
+        (half.is_finite() && (above - below).abs() <= 0.1 * half.abs()).then_some(half)
+    }
 }
 
 /// A mean with what is known about it.
@@ -123,7 +132,7 @@ fn half_width(n: usize, deviation: f64, confidence: Confidence) -> f64 {
 }
 
 /// The two-sided quantile of Student's t distribution.
-fn t_quantile(degrees_of_freedom: usize, confidence: Confidence) -> f64 {
+pub(super) fn t_quantile(degrees_of_freedom: usize, confidence: Confidence) -> f64 {
     student(degrees_of_freedom).inverse_cdf(1.0 - confidence.tail())
 }
 

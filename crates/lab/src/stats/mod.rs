@@ -3,7 +3,7 @@
 //! | question | answer |
 //! |---|---|
 //! | what is the mean, and how sure is it? | [`Estimate`]; other than normal: [`Bootstrap`] |
-//! | does a variant differ from the baseline, and by how much? | [`Pairs`]: differences, gains, t, sign and Wilcoxon tests |
+//! | does a variant differ from the baseline, and by how much? | [`Pairs`]: differences, gains, t, sign and Wilcoxon tests; in per cent: [`RelativeDifference`] |
 //! | how do its gains spread, and how many are gains at all? | [`Gains`] |
 //! | and if there are many variants? | [`holm`] |
 //! | what is typical? | [`median`], [`quantile`] |
@@ -25,6 +25,7 @@ mod percent;
 mod precision;
 mod quantile;
 mod refusal;
+mod relative;
 #[cfg(test)]
 mod samples;
 mod share;
@@ -42,6 +43,7 @@ pub use percent::{Confidence, PercentError};
 pub use precision::{LEAST_RUNS, MOST_GROWTH, NextStep, Precision};
 pub use quantile::{median, quantile};
 pub use refusal::{LARGEST, Refusal};
+pub use relative::RelativeDifference;
 pub use share::share_interval;
 pub use sign::SignTest;
 pub use warm_up::WarmUp;

@@ -4,6 +4,7 @@ use super::Estimate;
 use super::estimate::student;
 use super::gains::Gains;
 use super::refusal::{Refusal, at_least, finite};
+use super::relative::RelativeDifference;
 use super::sign::SignTest;
 use super::wilcoxon::Wilcoxon;
 use serde::Serialize;
@@ -53,6 +54,12 @@ impl Pairs {
     #[must_use]
     pub fn difference(&self) -> Estimate {
         Estimate::of(&self.differences())
+    }
+
+    /// Returns the difference of the means in per cent of the baseline's. `None` where that is not above zero.
+    #[must_use]
+    pub fn relative_difference(&self) -> Option<RelativeDifference> {
+        RelativeDifference::of_pairs(&self.values, &self.baseline)
     }
 
     /// The logarithm of the ratio of the two means. `None` where one of them is not above 0.

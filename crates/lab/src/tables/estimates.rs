@@ -3,7 +3,7 @@
 use super::{Batch, Cell, Column, Heads, Kind};
 use crate::comparison::{Comparison, Gain};
 use crate::question::Asked;
-use crate::stats::{Confidence, Estimate};
+use crate::stats::{Confidence, Estimate, Interval};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 
@@ -64,14 +64,11 @@ fn row<'a>(
     confidence: Confidence,
     gain: Option<&Gain>,
 ) -> [Cell<'a>; COLUMNS.len()] {
-    let ends = |estimate: &Estimate, confidence| {
-        let interval = estimate.interval(confidence);
-        [interval.map(|i| i.low).into(), interval.map(|i| i.high).into()]
-    };
-    let [low, high] = ends(estimate, confidence);
+    let ends = |interval: Option<Interval>| [interval.map(|i| i.low).into(), interval.map(|i| i.high).into()];
+    let [low, high] = ends(estimate.interval(confidence));
     let percent = gain.and_then(|gain| Some((gain.versus.percent?, gain.confidence)));
     let [gain_low, gain_high] =
-        percent.map_or([Cell::Empty; 2], |(percent, confidence)| ends(&percent, confidence));
+        percent.map_or([Cell::Empty; 2], |(percent, confidence)| ends(percent.interval(confidence)));
     let of = if asked.of.is_empty() { Cell::Empty } else { Cell::Text(&asked.of) };
     [
         Cell::Text(asked.metric.name),

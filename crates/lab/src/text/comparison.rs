@@ -6,7 +6,7 @@ use crate::counted::counted;
 use crate::metrics::{Key, Level};
 use crate::question::Asked;
 use crate::report::Answer;
-use crate::stats::{Confidence, Estimate};
+use crate::stats::{Confidence, Estimate, Interval};
 use crate::view::{self, Names, columns};
 
 /// The comparison as a table.
@@ -118,9 +118,19 @@ fn gain(comparison: &Comparison, point: usize, gain: Option<&Gain>) -> String {
     let Some((gain, percent)) = gain.and_then(|gain| Some((gain, gain.versus.percent?))) else {
         return "-".to_owned();
     };
-    match half_width(&percent, gain.confidence) {
-        Some(half) => format!("{} ± {half:.1}", signed(percent.mean)),
+    match percent.interval(gain.confidence) {
+        Some(interval) => with_ends(percent.mean, interval),
         None => signed(percent.mean),
+    }
+}
+
+/// "+12.3 ± 1.4", or "+212.3 [+150.1, +301.5]" where the interval is not symmetric.
+fn with_ends(mean: f64, interval: Interval) -> String {
+    let end =
+        |end: f64| if end.is_infinite() { format!("{end:+}").replace("inf", "∞") } else { signed(end) };
+    match interval.half_width_around(mean) {
+        Some(half) => format!("{} ± {half:.1}", signed(mean)),
+        None => format!("{} [{}, {}]", signed(mean), end(interval.low), end(interval.high)),
     }
 }
 
@@ -183,4 +193,19 @@ fn failures(comparison: &Comparison) -> String {
     let more = if more > 0 { format!("  and {more} more\n") } else { String::new() };
     let shown = failed.iter().take(SHOWN).cloned().collect::<String>();
     format!("\n{} failed and not counted in:\n{shown}{more}", counted(failed.len(), "run"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_has_both_ends_where_its_interval_is_not_symmetric() {
+        let written = |mean, low, high| with_ends(mean, Interval { low, high });
+        assert_eq!(written(12.3, 10.92, 13.75), "+12.3 ± 1.4");
+        assert_eq!(written(212.3, 150.1, 301.5), "+212.3 [+150.1, +301.5]");
+        assert_eq!(written(-30.0, -45.0, 0.04), "-30.0 [-45.0, 0.0]");
+        assert_eq!(written(900.0, 350.2, f64::INFINITY), "+900.0 [+350.2, +∞]");
+        assert_eq!(written(-50.0, f64::NEG_INFINITY, 20.0), "-50.0 [-∞, +20.0]");
+    }
 }
