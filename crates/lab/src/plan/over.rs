@@ -40,8 +40,7 @@ pub(crate) struct Setter {
 pub(crate) fn refuse_overridden(over: &[Setting], setters: &[Setter], help: &str) -> Result<(), Problem> {
     for setting in over {
         let found = setters.iter().find_map(|setter| {
-            let same =
-                |other: &&Setting| within(&setting.path, &other.path) || within(&other.path, &setting.path);
+            let same = |other: &&Setting| overlap(&setting.path, &other.path);
             Some((setter, setter.settings.iter().find(same)?))
         });
         if let Some((setter, other)) = found {
@@ -137,6 +136,21 @@ fn is_switch(base: &Scenario, point: &Difference, setting: &Setting, table: &str
         Some(without) => spec(&[empty]).is_none_or(|with| with != without),
         None => true,
     }
+}
+
+/// `true` if one of two paths has an effect on what the other one sets. A key of a flow goes before the same key of the top level.
+fn overlap(a: &str, b: &str) -> bool {
+    let same = |a: &str, b: &str| within(a, b) || within(b, a);
+    match (of_flow(a), of_flow(b)) {
+        (Some(of_flow), None) => same(a, b) || same(of_flow, b),
+        (None, Some(of_flow)) => same(a, b) || same(a, of_flow),
+        _ => same(a, b),
+    }
+}
+
+/// The key of a flow as it is called at the top level: `transport` for `flow.0.transport`. `None` of other paths.
+fn of_flow(path: &str) -> Option<&str> {
+    path.strip_prefix("flow.").and_then(|rest| rest.split_once('.')).map(|(_number, key)| key)
 }
 
 /// `true` if `path` is `table` or lies in it.

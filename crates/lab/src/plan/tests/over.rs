@@ -37,6 +37,7 @@ fn a_key_that_a_part_of_the_plan_sets_is_refused_with_that_part_and_its_place() 
         ("mac.short_retry_limit=7", "the variant \"NRED\" sets"),
         ("neighborhood_red.suffering_share=0.5", "`grid` of the variant \"NRED\" sets"),
         ("tcp.mss_bytes=700", "`[zip]` of the plan sets"),
+        ("flow.0.tcp.mss_bytes=700", "`[zip]` of the plan sets `tcp.mss_bytes`"),
         ("nodes.count=5", "`[grid]` of the plan sets"),
         ("runs=9", "the plan sets `runs`"),
         ("nodes=5", "`[grid]` of the plan sets `nodes.count`"),
@@ -61,9 +62,28 @@ fn a_key_that_would_switch_on_what_only_some_variants_have_is_refused() {
 }
 
 #[test]
+fn a_key_is_refused_where_flows_of_a_variant_have_their_own() {
+    let text =
+        format!("{VARIANTS}[[variant]]\nname = \"DOOR\"\nset = {{ \"flow.0.transport\" = \"tcp-door\" }}\n");
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("two-hops.toml"), TWO_HOPS).unwrap();
+    let over = [Setting::parse("--set", "transport=tcp-sack").unwrap()];
+    let plan = Plan::parse(&source("plan.toml", &text), folder.path(), "plan", &over, Effort::Full);
+    let refused = plan.unwrap_err().to_string();
+    assert!(refused.contains("the variant \"DOOR\" sets `flow.0.transport`"), "{refused}");
+}
+
+#[test]
 fn other_keys_are_set_at_every_point_and_over_what_the_plan_sets_there() {
     // `[mac]` is set in one variant alone, but a MAC is there with or without it.
-    let plan = with(&["tcp.window=7", "mac.long_retry_limit=5", "tcp.preset=linux", "seed=9"]).unwrap();
+    let plan = with(&[
+        "tcp.window=7",
+        "flow.0.tcp.initial_window=3",
+        "mac.long_retry_limit=5",
+        "tcp.preset=linux",
+        "seed=9",
+    ])
+    .unwrap();
     assert!(plan.points.iter().all(|point| {
         let written = point.scenario.written();
         (&written["tcp"]["window"], &written["mac"]["long_retry_limit"]) == (&7.into(), &5.into())
