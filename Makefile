@@ -100,6 +100,7 @@ lint: tools deny language ## Check format, lints, language, documentation and de
 	done
 	cargo clippy --locked $(VERSUS) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --workspace --no-deps
+	tools/check-layers
 
 .PHONY: language
 language: ## Check that comments, pages and commit subjects have no more faults of language than counts.json allows

@@ -1,9 +1,9 @@
 //! Files that users write: any text is taken without a panic, and what is wrong is found at a place in the text.
 
+use hopline_config::source::{Problems, Source};
 use hopline_core::Instant;
 use hopline_radio::mobility::Trajectory;
 use hopline_scenario::movements::{MovementError, MovementFormat, Movements, Recording, to_ns_movements};
-use hopline_scenario::source::{Problems, Source};
 use hopline_scenario::{csv, keys, recorded};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Scenario files: any text is taken without a panic; what is wrong has a place; what is taken can be simulated.
 
 use crate::files::{check_problems, source};
+use hopline_config::document::{self, Node, Setting, Value};
+use hopline_config::source::Source;
 use hopline_core::{Duration, Instant};
-use hopline_scenario::document::{self, Node, Setting, Value};
-use hopline_scenario::source::Source;
 use hopline_scenario::{Scenario, keys};
 use hopline_sim::{NoTrace, Spec, World};
 use std::collections::BTreeSet;

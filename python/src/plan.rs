@@ -2,9 +2,9 @@
 
 use crate::errors;
 use crate::scenario::{Scenario, settings};
+use hopline_config::document::Setting;
+use hopline_config::source::{Origin, Source};
 use hopline_lab::plan::Effort;
-use hopline_scenario::document::Setting;
-use hopline_scenario::source::{Origin, Source};
 use hopline_scenario::{Axis, Question};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ impl Plan {
         bound: Option<&str>,
     ) -> PyResult<Self> {
         let value = crate::scenario::value(json)?;
-        let source = hopline_scenario::written::document(name, &value).map_err(errors::problem)?;
+        let source = hopline_config::written::document(name, &value).map_err(errors::problem)?;
         let over = settings("set", &given)?;
         let (effort, question) = (effort_of(effort), question(metric, bound));
         let plan =

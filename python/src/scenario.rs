@@ -1,10 +1,10 @@
 //! Scenarios, checked.
 
 use crate::errors;
+use hopline_config::document::Setting;
+use hopline_config::source::{Problem, Source};
+use hopline_config::written;
 use hopline_lab::file_kinds;
-use hopline_scenario::document::Setting;
-use hopline_scenario::source::{Problem, Source};
-use hopline_scenario::written;
 use pyo3::prelude::*;
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 //! is no other way to name an export.
 
 use hopline_scenario::Scenario;
-use hopline_scenario::source::Source;
+use hopline_config::source::Source;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,11 +1,11 @@
 //! Errors for people: file, line, column, snippet, and what would be right.
 
+use hopline_config::separated::mark_len;
+use hopline_config::source::Origin;
 use hopline_lab::experiment::ExperimentError;
 use hopline_lab::output::{OutputError, TracedError};
 use hopline_lab::store::StoreError;
 use hopline_lab::{Interrupted, Problem, Problems, RunError};
-use hopline_scenario::separated::mark_len;
-use hopline_scenario::source::Origin;
 use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, ReportHandler, SourceCode};
 use std::fmt;
 use std::io::{self, Write};

@@ -2,8 +2,8 @@
 
 use crate::problems::Failure;
 use clap::{Args, Subcommand};
+use hopline_config::json_schema::FileKind;
 use hopline_lab::Problem;
-use hopline_scenario::json_schema::FileKind;
 use std::ffi::OsString;
 use std::process::ExitCode;
 

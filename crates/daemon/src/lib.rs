@@ -40,7 +40,7 @@ pub use open::OpenError;
 pub use sandbox::landlock;
 pub use state::StateError;
 
-use hopline_scenario::source::{Problem, Problems};
+use hopline_config::source::{Problem, Problems};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

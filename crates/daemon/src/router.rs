@@ -298,7 +298,7 @@ fn forwards(family: Family, interface: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hopline_scenario::source::Source;
+    use hopline_config::source::Source;
     use std::sync::Arc;
 
     /// As nft 1.0 prints it.

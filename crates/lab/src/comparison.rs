@@ -6,7 +6,7 @@ use crate::metrics::{self, Better, Key, Level, MetricInfo};
 use crate::question::{Asked, Bound, Question};
 use crate::record::{Distribution, Done, FlowEnds, Neighborhood, Record, Series};
 use crate::stats::{Bootstrap, Confidence, Estimate, Pairs, RelativeDifference, holm};
-use hopline_scenario::source::Problem;
+use hopline_config::source::Problem;
 use serde_json::{Map, Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
 

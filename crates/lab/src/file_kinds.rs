@@ -1,11 +1,11 @@
 //! The kinds of files that people write.
 
 use crate::{claims, plan};
-use hopline_scenario::json_schema::{FileKind, SCENARIO};
+use hopline_config::json_schema::FileKind;
 
 /// Every kind of file; the first is the one meant if none is named.
 pub const FILE_KINDS: &[FileKind] = &[
-    SCENARIO,
+    hopline_scenario::FILE_KIND,
     FileKind { name: "plan", title: "a plan of hopline", keys: plan::keys::PLAN },
     FileKind { name: "claims", title: "what a paper claims, for hopline", keys: claims::keys::CLAIMS },
 ];

@@ -36,9 +36,9 @@ pub mod text;
 pub mod view;
 
 pub use comparison::Comparison;
+pub use hopline_config::source::{Problem, Problems};
 pub use hopline_core::Duration as VirtualTime;
 pub use hopline_scenario::Scenario;
-pub use hopline_scenario::source::{Problem, Problems};
 pub use hopline_sim::Spec;
 pub use plan::Plan;
 pub use run::{Interrupted, Run, RunError, Watch, Work};

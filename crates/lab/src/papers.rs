@@ -1,7 +1,7 @@
 //! The papers that hopline brings along.
 
 use crate::claims::FILE;
-use hopline_scenario::source::{Problem, nearest};
+use hopline_config::source::{Problem, nearest};
 use include_dir::{Dir, include_dir};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 //! What tests of this crate share.
 
 use crate::run::Watch;
+use hopline_config::source::Source;
 use hopline_core::Duration;
 use hopline_scenario::Scenario;
-use hopline_scenario::source::Source;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

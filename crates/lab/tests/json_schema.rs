@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use hopline_config::source::Source;
 use hopline_lab::Scenario;
 use hopline_lab::file_kinds::{self, FILE_KINDS};
-use hopline_scenario::source::Source;
 use jsonschema::Validator;
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};

@@ -1,12 +1,12 @@
 //! Machines of somebody's own in an experiment: one that fails ends its run alone, one that is not repeatable counts for nothing.
 
+use hopline_config::source::Source;
 use hopline_lab::execute::{Memory, execute};
 use hopline_lab::experiment::{ExperimentError, How, in_directory};
 use hopline_lab::plan::Plan;
 use hopline_lab::record::Record;
 use hopline_lab::run::{RunError, Unwatched, traced, untraced};
 use hopline_lab::store::{Start, StoreError};
-use hopline_scenario::source::Source;
 use hopline_scenario::{Machines, Scenario, parse_vary};
 use hopline_sim::NoTrace;
 use hopline_transport::tcp::{LawAck, LawLoss, LawTimeout, OwnLaw};
@@ -123,7 +123,7 @@ fn a_law_that_is_not_repeatable_is_found_out() {
 fn a_single_run_fails_with_an_error_too() {
     let spec = |law: &str| {
         let settings =
-            [hopline_scenario::document::Setting::parse("--set", &format!("tcp.law=own:{law}")).unwrap()];
+            [hopline_config::document::Setting::parse("--set", &format!("tcp.law=own:{law}")).unwrap()];
         scenario(machines("1")).with(&settings).unwrap().spec(1).unwrap()
     };
     assert!(untraced(&spec("steady"), 1, &Unwatched).is_ok());

@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use hopline_config::document::Setting;
 use hopline_lab::claims::{Kind, Register, Test, evaluate};
 use hopline_lab::experiment::{How, in_memory};
 use hopline_lab::plan::{Effort, Runs};
 use hopline_lab::run::Unwatched;
-use hopline_scenario::document::Setting;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

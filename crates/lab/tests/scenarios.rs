@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use hopline_config::document::Setting;
+use hopline_config::source::Source;
 use hopline_lab::file_kinds;
 use hopline_lab::{Plan, Scenario};
-use hopline_scenario::document::Setting;
 use hopline_scenario::parse_vary;
-use hopline_scenario::source::Source;
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

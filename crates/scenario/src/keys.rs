@@ -17,19 +17,21 @@ use super::schema::Key;
 use crate::choice;
 use crate::choice::Chosen;
 use crate::field::{self, Field};
+use hopline_config::keys::LONGEST_S;
+pub use hopline_config::keys::{
+    ARQ, ArqKind, NEIGHBORHOOD_RED, ProxyKind, SnoopPreset, arq, cells, neighborhood_red, proxy,
+};
 pub use links::*;
-pub use neighborhood::{NEIGHBORHOOD_RED, NOTICE_FLOOD, neighborhood_red, notice_flood};
-pub use of_cells::{CELLS, MOBILE, cells, mobile};
+pub use neighborhood::{NOTICE_FLOOD, notice_flood};
+pub use of_cells::{CELLS, MOBILE, mobile};
 pub use of_tpa::{TPA, tpa};
 pub use of_wide::WIDE;
 pub use places::*;
-pub use proxies::{Kind as ProxyKind, PROXY, SnoopPreset, proxy};
+pub use proxies::PROXY;
 pub use radios::*;
 pub use routing::{AODV, DSR, OLSR, Protocol, ROUTING, aodv, dsr, of_routing, olsr};
 pub use transports::{DOOR, FEEDBACK, PACING, Preset, TCP, TRANSPORTS, door, feedback, pacing, tcp};
 
-/// Longest run: about 116 days.
-pub(crate) const LONGEST_S: f64 = 1e7;
 /// Farthest coordinate: a thousand kilometres from the origin.
 const FAR_M: f64 = 1e6;
 /// Whole numbers that TOML can write.

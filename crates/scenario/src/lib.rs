@@ -4,31 +4,23 @@
 //! over it; [`schema`] checks the result against the tables in [`keys`]; `resolve` makes a [`Spec`] of it for one run.
 //! The format is described for its users in scenarios/README.md.
 
-pub mod choice;
 pub mod csv;
 mod degrees;
-pub mod document;
 pub mod endpoint;
-pub mod field;
 pub mod folder;
-pub mod json_schema;
 pub mod keys;
-pub mod machines;
 pub mod movements;
 mod own;
 pub mod parameters;
 pub mod recorded;
-mod reference;
 mod resolve;
-pub mod schema;
-pub mod separated;
-pub mod source;
 #[cfg(test)]
 mod tests;
-pub mod written;
 
 use document::{Node, Setting, Value};
 use folder::Folder;
+use hopline_config::json_schema::FileKind;
+use hopline_config::{choice, document, field, middlebox, owned, schema, separated, source};
 use hopline_core::Duration;
 pub use hopline_sim::own::Machines;
 use hopline_sim::spec::Spec;
@@ -38,6 +30,10 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+
+/// Scenario files, for their JSON Schema and reference.
+pub const FILE_KIND: FileKind =
+    FileKind { name: "scenario", title: "a scenario of hopline", keys: keys::SCENARIO };
 
 /// A checked scenario.
 #[derive(Clone, Debug)]
@@ -197,7 +193,7 @@ impl Scenario {
     /// Returns the document as written, with all settings that override it.
     #[must_use]
     pub fn written(&self) -> serde_json::Value {
-        parameters::plain(&self.document)
+        self.document.plain()
     }
 
     /// Returns every parameter in effect, defaults included, by section. User-defined algorithms stand under

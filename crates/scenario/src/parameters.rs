@@ -1,6 +1,5 @@
 //! The parameters in effect, as a result file records them.
 
-use super::document::{Node, Value};
 use super::schema::{Default, OWN, Section, Takes};
 use hopline_sim::own::{Kind, Used};
 use serde_json::{Map, Value as Json, json};
@@ -17,7 +16,7 @@ pub(super) fn of(section: Section<'_>) -> Json {
                 if below.is_given() { Some(of(below)) } else { None }
             }
             (Takes::Tables(_), Some(_)) => Some(section.sections(key.name).into_iter().map(of).collect()),
-            (_, Some(node)) => Some(plain(node)),
+            (_, Some(node)) => Some(node.plain()),
             (_, None) => match key.default {
                 Default::Number(x) => Some(json!(x)),
                 Default::Integer(i) => Some(json!(i)),
@@ -43,17 +42,4 @@ pub(super) fn of_machines(used: &BTreeSet<Used>) -> Json {
         map.insert(format!("{key} = {OWN}{}", machine.name), json!(machine.digest));
     }
     Json::Object(map)
-}
-
-/// Returns a value without its places.
-pub fn plain(node: &Node) -> Json {
-    match &node.value {
-        Value::Text(s) => json!(s),
-        Value::Integer(i) => json!(i),
-        Value::Float(x) => json!(x),
-        Value::Boolean(b) => json!(b),
-        Value::Array(items) => items.iter().map(plain).collect(),
-        Value::Table(table) => table.iter().map(|(k, e)| (k.clone(), plain(&e.node))).collect(),
-        Value::Datetime => Json::Null,
-    }
 }

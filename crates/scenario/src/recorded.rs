@@ -9,10 +9,10 @@
 //! Times count from the start of the flow. Lines may come in any order, and are played in that of time; those of one time in
 //! that of the file. Semicolons stand for the commas if the header has any. Quotes are not part of the format.
 
-use super::keys::LONGEST_S;
 use super::separated::{Separator, decimal_comma, rows};
 use super::source::{Origin, Problem, Source};
 use core::ops::Range;
+use hopline_config::keys::LONGEST_S;
 use hopline_core::Duration;
 use hopline_sim::spec::Recorded;
 use std::sync::Arc;

@@ -5,13 +5,13 @@ use crate::args::Compare as Args;
 use crate::console;
 use crate::problems::Failure;
 use crate::progress::Progress;
+use hopline_config::document::Setting;
 use hopline_lab::comparison::Comparison;
 use hopline_lab::experiment::How;
 use hopline_lab::plan::refuse_varied;
 use hopline_lab::record::Record;
 use hopline_lab::text::table::{Align, kbps, render};
 use hopline_lab::{Plan, Problem, comparison, text};
-use hopline_scenario::document::Setting;
 use hopline_scenario::{Axis, parse_vary};
 
 /// Compares variants of a scenario.

@@ -14,10 +14,10 @@ pub(crate) mod sweep;
 
 use crate::args::{Effort, Given};
 use crate::problems::Failure;
+use hopline_config::document::Setting;
 use hopline_lab::animation::{Window, WindowError};
 use hopline_lab::plan;
 use hopline_lab::{Problem, Scenario};
-use hopline_scenario::document::Setting;
 
 /// The scenario with what options say put over it: `--set`, `--seed`, then `more`.
 fn load(given: &Given, more: &[Setting]) -> Result<Scenario, Failure> {

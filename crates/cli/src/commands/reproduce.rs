@@ -5,6 +5,7 @@ use crate::args::{Readings, Reproduce as Args};
 use crate::console;
 use crate::problems::{Failure, say};
 use crate::progress::Progress;
+use hopline_config::document::Setting;
 use hopline_lab::claims::{self, Evidence, Figure, Kind, Reading, Register, evaluate, evaluate_one};
 use hopline_lab::comparison::Comparison;
 use hopline_lab::counted::as_written;
@@ -13,7 +14,6 @@ use hopline_lab::output::{Existing, OutputError, check_directory, write_file};
 use hopline_lab::papers::Papers;
 use hopline_lab::plan::{Effort, Runs};
 use hopline_lab::{Plan, Problem, report, text, view};
-use hopline_scenario::document::Setting;
 use indicatif::HumanCount;
 use std::path::Path;
 

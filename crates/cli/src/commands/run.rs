@@ -5,6 +5,7 @@ use crate::args::Run as Args;
 use crate::console;
 use crate::problems::Failure;
 use crate::progress::Progress;
+use hopline_config::source::nearest;
 use hopline_core::NodeId;
 use hopline_lab::animation::{self, Animation};
 use hopline_lab::description::Description;
@@ -12,7 +13,6 @@ use hopline_lab::output::{self, Captured, Directory, Existing, Extra};
 use hopline_lab::plan::{Keep, KeepNodes, KeepPairs, KeepSeries};
 use hopline_lab::record::{Done, Record};
 use hopline_lab::{Comparison, Plan, Problem, Spec, Watch, Work, run, text};
-use hopline_scenario::source::nearest;
 use std::collections::BTreeSet;
 
 /// Runs a scenario once.

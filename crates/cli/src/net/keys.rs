@@ -1,9 +1,9 @@
 //! Files of keys, and what is wrong with them, for people.
 
 use crate::problems::Failure;
+use hopline_config::source::{Origin, Problems, Source};
 use hopline_lab::Problem;
 use hopline_net::key_files::{self, Error, KeyInFile, Problem as FileProblem};
-use hopline_scenario::source::{Origin, Problems, Source};
 use hopline_secure::keys::{KnownPeers, Mistake, Name};
 use hopline_secure::{PrivateKey, PublicKey};
 use std::path::{Path, PathBuf};

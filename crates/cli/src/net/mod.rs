@@ -19,8 +19,8 @@ mod tcp;
 pub(crate) use args::Command;
 
 use crate::problems::Failure;
+use hopline_config::json_schema::FileKind;
 use hopline_daemon::config::keys::PROXIES;
-use hopline_scenario::json_schema::FileKind;
 use std::process::ExitCode;
 
 /// Told after Ctrl-C in a transfer.

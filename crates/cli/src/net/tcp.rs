@@ -3,11 +3,11 @@
 use crate::console;
 use crate::net::args::Tcp as Args;
 use crate::problems::{Failure, say};
+use hopline_config::document::Setting;
 use hopline_lab::Problem;
 use hopline_net::gateway::{Destination, Way};
 use hopline_net::host_stack::{Accept, HostStack, HostStackConfig, KeepAlive, StackConfig, forwards};
 use hopline_net::service::{Figure, Ledger, Service};
-use hopline_scenario::document::Setting;
 use hopline_scenario::endpoint::tcp_config;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;

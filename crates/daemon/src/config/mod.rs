@@ -15,10 +15,10 @@ pub use task::{DProxyTask, EntranceTask, ExitTask, InPath, SplitTask, StationTas
 pub use values::Subnet;
 
 use crate::rules::Owner;
+use hopline_config::document::{self, Node};
+use hopline_config::schema::Section;
+use hopline_config::source::{Problem, Problems, Source};
 use hopline_net::accounts::{self, Account};
-use hopline_scenario::document::{self, Node};
-use hopline_scenario::schema::Section;
-use hopline_scenario::source::{Problem, Problems, Source};
 use keys::{file, proxy};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Interfaces and addresses of this machine that proxies name. They may come later than the daemon, as those of radios do.
 
 use super::keys::{gateway, handoff, in_path, pair};
+use hopline_config::schema::Section;
 use hopline_net::routes::Routes;
-use hopline_scenario::schema::Section;
 use std::fmt;
 use std::fs;
 use std::io::ErrorKind;
@@ -89,7 +89,7 @@ fn interfaces(text: &str) -> Vec<&str> {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use hopline_scenario::source::Source;
+    use hopline_config::source::Source;
     use std::sync::Arc;
 
     #[test]

@@ -3,8 +3,8 @@
 use super::keys::{gateway, in_path, pair, proxy, split};
 use super::{Proxy, Subnet};
 use crate::rules::{Calls, Captured, Queued, Shaped, Versions};
-use hopline_scenario::schema::Section;
-use hopline_scenario::source::{Origin, Problem};
+use hopline_config::schema::Section;
+use hopline_config::source::{Origin, Problem};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;

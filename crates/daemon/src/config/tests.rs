@@ -393,7 +393,7 @@ fn the_example_of_each_key_is_of_its_kind() {
         let line = if key.name == "kind" { String::new() } else { format!("{} = {value}\n", key.name) };
         let text = format!("[[proxy]]\nkind = \"{}\"\n{line}", kind.word());
         let source = Arc::new(Source { name: "p.toml".into(), text });
-        let document = hopline_scenario::document::parse(&source).unwrap();
+        let document = hopline_config::document::parse(&source).unwrap();
         unknown::check(&document).unwrap_or_else(|problems| panic!("{line}: {problems}"));
     }
 }

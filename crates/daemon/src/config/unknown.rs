@@ -1,9 +1,9 @@
 //! What no key table says: which of the keys of all proxies one of a kind takes.
 
 use super::keys::{self, KindKey, PROXY};
-use hopline_scenario::document::{Node, Table, Value};
-use hopline_scenario::schema::{self, join};
-use hopline_scenario::source::{Problem, Problems};
+use hopline_config::document::{Node, Table, Value};
+use hopline_config::schema::{self, join};
+use hopline_config::source::{Problem, Problems};
 
 /// Checks a file against the key tables. Who misspells a key of a proxy is told of those of its kind.
 pub(super) fn check(document: &Node) -> Result<(), Problems> {

@@ -1,8 +1,8 @@
 //! Values that the key tables know as texts: addresses, subnets, durations.
 
 use crate::rules::Ipv6;
-use hopline_scenario::schema::Section;
-use hopline_scenario::source::{Origin, Problem, nearest};
+use hopline_config::schema::Section;
+use hopline_config::source::{Origin, Problem, nearest};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;

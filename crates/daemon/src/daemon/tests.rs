@@ -18,7 +18,7 @@ impl Service for Slow {
 }
 
 fn proxies(text: &str) -> Vec<Proxy> {
-    let source = hopline_scenario::source::Source { name: "p.toml".into(), text: text.into() };
+    let source = hopline_config::source::Source { name: "p.toml".into(), text: text.into() };
     Config::parse(&Arc::new(source)).unwrap().proxies
 }
 

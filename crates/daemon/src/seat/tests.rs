@@ -31,7 +31,7 @@ impl Service for Stumbles {
 
 fn start(service: impl Service + 'static, events: &Sender<Event>) -> Seat {
     let text = "[[proxy]]\nkind = \"snoop\"\ninterface = \"w\"\n";
-    let source = hopline_scenario::source::Source { name: "p.toml".into(), text: text.into() };
+    let source = hopline_config::source::Source { name: "p.toml".into(), text: text.into() };
     let proxy = crate::config::Config::parse(&Arc::new(source)).unwrap().proxies.remove(0);
     Seat::start(proxy, Opened { service: Box::new(service), tuner: Tuner::never() }, events).unwrap()
 }

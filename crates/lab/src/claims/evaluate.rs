@@ -10,7 +10,7 @@ use super::{
 use crate::comparison::Comparison;
 use crate::metrics;
 use crate::stats::{Interval, SignTest};
-use hopline_scenario::source::Problem;
+use hopline_config::source::Problem;
 use serde_json::{Value as Json, json};
 
 /// A claim with what we measured.

@@ -7,7 +7,7 @@ use super::verdict::Scale;
 use crate::comparison::{Comparison, Versus};
 use crate::metrics::{Better, Level};
 use crate::stats::{Confidence, Estimate, GainStatistic, Gains, Interval, RelativeDifference, SignTest};
-use hopline_scenario::source::Problem;
+use hopline_config::source::Problem;
 use serde_json::Value as Json;
 
 /// Why there is no number.

@@ -1,8 +1,8 @@
 //! Every key of a claims file.
 
-use hopline_scenario::field::{self, Field};
-use hopline_scenario::schema::Default::Word;
-use hopline_scenario::schema::Key;
+use hopline_config::field::{self, Field};
+use hopline_config::schema::Default::Word;
+use hopline_config::schema::Key;
 
 /// The words of `of_several`.
 pub const OF_SEVERAL: &[&str] = &["best", "mean", "least", "middle", "most"];

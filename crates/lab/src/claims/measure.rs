@@ -7,8 +7,8 @@ use super::{Figure, Rule};
 use crate::comparison::Comparison;
 use crate::metrics::{self, Level, MetricInfo};
 use crate::stats::{GainStatistic, Interval};
-use hopline_scenario::schema::Section;
-use hopline_scenario::source::{Origin, Problem, nearest};
+use hopline_config::schema::Section;
+use hopline_config::source::{Origin, Problem, nearest};
 
 /// What is measured for a claim.
 #[derive(Clone, Debug)]

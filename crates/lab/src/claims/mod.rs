@@ -30,10 +30,10 @@ pub use verdict::{Claimed, Direction, Scale, Verdict, judge};
 
 use crate::comparison::Comparison;
 use crate::plan::{Effort, Over, Plan};
+use hopline_config::document::{self, Setting};
+use hopline_config::schema::{Section, check_document};
+use hopline_config::source::{Problem, Problems, Source, nearest};
 use hopline_scenario::Machines;
-use hopline_scenario::document::{self, Setting};
-use hopline_scenario::schema::{Section, check_document};
-use hopline_scenario::source::{Problem, Problems, Source, nearest};
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 

@@ -10,10 +10,10 @@ use super::{Claim, Figure, Measure, Quantity, Register, Test, Verdict, evaluate_
 use crate::comparison::Comparison;
 use crate::counted::counted;
 use crate::plan::{Effort, Over, Plan, Setter, refuse_overridden};
-use hopline_scenario::document::Setting;
-use hopline_scenario::schema::Section;
+use hopline_config::document::Setting;
+use hopline_config::schema::Section;
+use hopline_config::source::{Origin, Problem, Problems};
 use hopline_scenario::settings;
-use hopline_scenario::source::{Origin, Problem, Problems};
 use serde_json::{Value as Json, json};
 
 /// A question that a paper leaves open, and could decide its claims.

@@ -4,8 +4,8 @@ use super::Measure;
 use super::keys;
 use super::verdict::{Claimed, Direction, Scale};
 use crate::metrics::{self, Level};
-use hopline_scenario::schema::Section;
-use hopline_scenario::source::Problem;
+use hopline_config::schema::Section;
+use hopline_config::source::Problem;
 
 /// Rule by which a measurement agrees with a claim.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,10 +2,10 @@
 
 use super::keys::OF_SEVERAL;
 use crate::metrics::{Better, MetricInfo};
-use hopline_scenario::document::{Setting, Value};
-use hopline_scenario::schema::Section;
+use hopline_config::document::{Setting, Value};
+use hopline_config::schema::Section;
+use hopline_config::source::{Origin, Problem};
 use hopline_scenario::settings;
-use hopline_scenario::source::{Origin, Problem};
 use serde_json::Value as Json;
 
 /// What picks a variant among the settings of a point.

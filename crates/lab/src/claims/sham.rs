@@ -7,10 +7,10 @@ use super::Verdict;
 use super::evaluate::Measurement;
 use crate::comparison::Comparison;
 use crate::plan::Point;
-use hopline_scenario::document::{Setting, Value};
-use hopline_scenario::schema::Section;
+use hopline_config::document::{Setting, Value};
+use hopline_config::schema::Section;
+use hopline_config::source::{Problem, nearest};
 use hopline_scenario::settings;
-use hopline_scenario::source::{Problem, nearest};
 use serde_json::{Value as Json, json};
 
 /// Stand-ins of variants: of a figure's, for all of its claims, or of one claim's.

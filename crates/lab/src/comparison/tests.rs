@@ -63,7 +63,7 @@ fn runs_are_numbered_paired_and_those_of_a_single_run() {
     let fingerprint = |r: &Record| r.result.as_ref().unwrap().fingerprint;
     let all: std::collections::BTreeSet<u64> = records.iter().map(fingerprint).collect();
     assert_eq!(all.len(), 8, "every run is another one");
-    let window = hopline_scenario::document::Setting::parse("--set", "tcp.window=8").unwrap();
+    let window = hopline_config::document::Setting::parse("--set", "tcp.window=8").unwrap();
     let alone = simulate(&scenario(TWO_HOPS).with(&[window]).unwrap().spec(3).unwrap(), 3);
     assert_eq!(alone.fingerprint, fingerprint(&records[6]));
     assert_eq!(comparison.points[1].values(GOODPUT)[2], alone.aggregate_goodput_bps());

@@ -122,8 +122,8 @@ fn time(nanos: u64) -> String {
 mod tests {
     use super::*;
     use crate::run::{Unwatched, untraced};
+    use hopline_config::source::Source;
     use hopline_scenario::Scenario;
-    use hopline_scenario::source::Source;
     use quick_xml::Reader;
     use std::collections::BTreeMap;
     use std::path::PathBuf;

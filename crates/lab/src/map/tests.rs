@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Scenario;
-use hopline_scenario::source::Source;
+use hopline_config::source::Source;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

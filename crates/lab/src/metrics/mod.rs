@@ -15,7 +15,7 @@ pub use groups::{Group, of as groups_of};
 pub use reference::reference;
 
 use crate::run::Run;
-use hopline_scenario::source::{Origin, Problem, nearest};
+use hopline_config::source::{Origin, Problem, nearest};
 use hopline_sim::outcome::{FlowOutcome, NodeOutcome};
 use hopline_sim::spec::FlowSpec;
 use hopline_sim::{Outcome, Spec};

@@ -1,9 +1,9 @@
 use super::*;
 use crate::run::{Unwatched, untraced};
+use hopline_config::document::Setting;
+use hopline_config::source::Source;
 use hopline_core::Duration;
 use hopline_scenario::Scenario;
-use hopline_scenario::document::Setting;
-use hopline_scenario::source::Source;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -10,9 +10,9 @@ use super::{
 use crate::metrics::{self, Level};
 use crate::question::{Asked, Question};
 use crate::stats::{Confidence, PercentError, Precision};
-use hopline_scenario::document::{self, Node, Setting};
-use hopline_scenario::schema::{Section, check_document};
-use hopline_scenario::source::{Problem, Problems, Source, nearest};
+use hopline_config::document::{self, Node, Setting};
+use hopline_config::schema::{Section, check_document};
+use hopline_config::source::{Problem, Problems, Source, nearest};
 use hopline_scenario::{Axis, Machines, Scenario, axes, settings};
 use std::path::Path;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Every key of a plan file.
 
-use hopline_scenario::field::{self, Field};
-use hopline_scenario::schema::Default::{Integer, Number, Word};
-use hopline_scenario::schema::Key;
+use hopline_config::field::{self, Field};
+use hopline_config::schema::Default::{Integer, Number, Word};
+use hopline_config::schema::Key;
 
 /// Keys of [`PLAN`] that always have a value.
 pub mod plan {

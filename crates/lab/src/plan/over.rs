@@ -5,8 +5,8 @@
 //! and so switches its mechanism on in what they are compared with. Both are refused.
 
 use super::Difference;
-use hopline_scenario::document::{Node, Setting, Table, Value};
-use hopline_scenario::source::{Problem, Problems};
+use hopline_config::document::{Node, Setting, Table, Value};
+use hopline_config::source::{Problem, Problems};
 use hopline_scenario::{Axis, Scenario};
 
 /// Settings that hold at every point.

@@ -231,7 +231,7 @@ fn plans_are_known_by_what_results_depend_on() {
     assert_eq!(one.len(), 64);
     assert_eq!(one, plan("runs = 9\n[grid]\ntcp.window = [2, 8]").identity(), "more runs are the same plan");
     let of_scenario = |runs: u64| {
-        let setting = hopline_scenario::document::Setting::of_option("--runs", "runs", runs);
+        let setting = hopline_config::document::Setting::of_option("--runs", "runs", runs);
         let scenario = crate::testing::scenario(crate::testing::TWO_HOPS).with(&[setting]).unwrap();
         Plan::new(&scenario, &[]).unwrap().identity()
     };

@@ -3,7 +3,7 @@
 use super::{Asked, Bound, Question, Side};
 use crate::metrics::{self, Better, Level};
 use crate::record::FlowEnds;
-use hopline_scenario::source::{Origin, Problem, nearest};
+use hopline_config::source::{Origin, Problem, nearest};
 
 /// Most names that a message lists.
 const MOST_LISTED: usize = 20;

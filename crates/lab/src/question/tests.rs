@@ -1,5 +1,5 @@
 use super::*;
-use hopline_scenario::source::{Origin, Problem};
+use hopline_config::source::{Origin, Problem};
 
 fn flow(id: &str, kind: &str, class: &str) -> FlowEnds {
     let text = str::to_owned;

@@ -10,7 +10,7 @@ use hopline_scenario::Scenario;
 
 fn plan(vary: &str, set: &[(&str, serde_json::Value)]) -> Plan {
     let settings = set.iter().map(|(path, value)| {
-        hopline_scenario::document::Setting::of_value("set", path, value).expect("TOML can say it")
+        hopline_config::document::Setting::of_value("set", path, value).expect("TOML can say it")
     });
     let scenario = scenario(TWO_HOPS).with(&settings.collect::<Vec<_>>()).expect("it makes sense");
     let axis = hopline_scenario::parse_vary(vary).expect("an axis");

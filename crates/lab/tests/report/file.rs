@@ -1,8 +1,8 @@
 //! What is in the file.
 
 use crate::sample::{self, noise};
+use hopline_config::document::Setting;
 use hopline_lab::report::{Experiment, FlowSeries, Map, Report, RunSeries, html};
-use hopline_scenario::document::Setting;
 use hopline_sim::spec::Interface;
 use quick_xml::Reader;
 use quick_xml::events::Event;

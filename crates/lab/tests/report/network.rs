@@ -2,11 +2,11 @@
 
 use crate::chromium::{Scheme, chromium_with, colour, complaints};
 use crate::sample;
+use hopline_config::document::Setting;
 use hopline_core::{Instant, NodeId};
 use hopline_lab::animation::{self, Window};
 use hopline_lab::report::{Animation, Played, Report, html};
 use hopline_lab::run::Unwatched;
-use hopline_scenario::document::Setting;
 use hopline_sim::trace::TraceEvent;
 use hopline_sim::{Spec, Tracer, World};
 

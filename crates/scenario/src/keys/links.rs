@@ -1,12 +1,9 @@
 //! `[[link]]`, `[[route]]` and `[[outage]]`.
 
-use super::{LINK_ERRORS, LONGEST_S, QUEUE};
-use crate::choice;
-use crate::choice::{Choice, Chosen};
+use super::{ARQ, LINK_ERRORS, LONGEST_S, QUEUE};
 use crate::field::{self, Field};
 use crate::schema::Default::{Number, Word};
 use crate::schema::Key;
-use hopline_sim::spec::arq::Order;
 
 /// Keys of [`LINK`] that always have a value.
 pub mod link {
@@ -78,53 +75,6 @@ pub const POLICER: &[Key] = &[
 pub const RATE: &[Key] = &[
     Key::number("from_s", 0.0, LONGEST_S, "from when on").required(),
     Key::number("rate_mbps", 1e-6, 1e6, "rate of each direction").required(),
-];
-
-/// Link-layer retransmission of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArqKind {
-    /// It does not.
-    None,
-    /// It sends lost packets again, selectively.
-    Selective,
-}
-
-/// Keys of [`ARQ`] that always have a value, and those that choose.
-pub mod arq {
-    use super::*;
-
-    /// `kind`.
-    pub const KIND: Chosen<ArqKind> = choice!(
-        "kind",
-        { "none" => ArqKind::None, "selective" => ArqKind::Selective },
-        "whether the link sends again what it lost",
-    )
-    .or("none");
-    /// `order`.
-    pub const ORDER: Choice<Order> = choice!(
-        "order",
-        { "kept" => Order::Kept, "any" => Order::Any },
-        "whether packets wait for earlier ones that are repaired; default: kept",
-    );
-}
-
-/// `link.arq`.
-pub const ARQ: &[Key] = &[
-    arq::KIND.key,
-    Key::integer("attempts", 1, 255, "transmissions of a packet, then it is given up; default: 10"),
-    arq::ORDER.key,
-    Key::integer(
-        "parity_every",
-        1,
-        255,
-        "packets after which parity follows, from which any one of them can be made again; default: no parity",
-    ),
-    Key::number(
-        "min_timer_ms",
-        0.001,
-        60_000.0,
-        "least time in which an acknowledgment is waited for; default: 5",
-    ),
 ];
 
 /// Keys of [`ROUTE`] that always have a value.

@@ -1,7 +1,7 @@
 //! `[[link]]` and the error models of links and radio.
 
 use super::super::keys::{self, ErrorKind};
-use super::super::machines;
+use super::super::middlebox;
 use super::super::own::Whole;
 use super::super::schema::Section;
 use super::super::source::Problem;
@@ -100,7 +100,7 @@ fn arq(section: &Section<'_>) -> Option<arq::Config> {
     if section.get(keys::arq::KIND) == keys::ArqKind::None {
         return None;
     }
-    Some(machines::arq(section))
+    Some(middlebox::arq(section))
 }
 
 /// Returns the errors on what `a` sends, and on what `b` sends.

@@ -32,6 +32,7 @@ use super::field::{Field, Word};
 use super::folder::Folder;
 use super::keys::{self, FlowKind};
 use super::own::Whole;
+use super::owned::{Owned, refuse_foreign};
 use super::recorded::Recording;
 use super::schema::Section;
 use super::source::{LARGEST_TEXT, Origin, Problem, Problems, Source};
@@ -241,22 +242,6 @@ fn some_names(names: &Names) -> String {
         shown.push("…");
     }
     format!("the nodes are {}", shown.join(", "))
-}
-
-/// Keys that only some choices use: (choices, keys).
-type Owned = (&'static [&'static str], &'static [&'static str]);
-
-/// Refuses keys that the choice `chosen` of `choice` does not use: they would silently do nothing.
-fn refuse_foreign(section: &Section<'_>, choice: &str, chosen: &str, owned: &[Owned]) -> Result<(), Problem> {
-    for (owners, keys) in owned.iter().filter(|(owners, _)| !owners.contains(&chosen)) {
-        if let Some(key) = keys.iter().find(|key| section.has(key)) {
-            let owners = owners.iter().map(|o| format!("\"{o}\"")).collect::<Vec<_>>().join(" or ");
-            return Err(Problem::new(format!("`{key}` is used with {choice} = {owners}, not \"{chosen}\""))
-                .at(section.origin_of(key))
-                .help(format!("set {choice} = {owners}, or remove it")));
-        }
-    }
-    Ok(())
 }
 
 fn seconds_of(section: &Section<'_>, key: Field<f64>) -> Duration {

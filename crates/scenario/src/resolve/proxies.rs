@@ -3,7 +3,7 @@
 use super::super::own::Whole;
 use super::super::schema::Section;
 use super::super::source::Problem;
-use super::super::{keys, machines};
+use super::super::{keys, middlebox};
 use super::{Names, node_named, seconds, transport, unknown_node};
 use hopline_core::{Duration, NodeId};
 use hopline_sim::spec::{
@@ -30,16 +30,16 @@ pub(super) fn resolve(
         match section.get(keys::proxy::KIND) {
             keys::ProxyKind::None | keys::ProxyKind::DProxy | keys::ProxyKind::Opaque => {}
             keys::ProxyKind::Snoop => {
-                proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Snoop(machines::snoop(&section)?) });
+                proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Snoop(middlebox::snoop(&section)?) });
             }
             keys::ProxyKind::Mtcp => {
-                proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Mtcp(machines::mtcp(&section)) });
+                proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Mtcp(middlebox::mtcp(&section)) });
             }
             keys::ProxyKind::Nack => {
-                proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Nack(machines::nack(&section)) });
+                proxies.push(ProxySpec { node, mobile, kind: ProxyKind::Nack(middlebox::nack(&section)) });
             }
             keys::ProxyKind::AckPacing => {
-                let kind = ProxyKind::AckPacing(machines::ack_pacing(&section));
+                let kind = ProxyKind::AckPacing(middlebox::ack_pacing(&section));
                 proxies.push(ProxySpec { node, mobile, kind });
             }
             keys::ProxyKind::Split => {
@@ -66,8 +66,8 @@ pub(super) fn pairs(
         let wire = links.iter().find(|link| is_between(link, ends));
         let rate_bps = wire.map(|wire| wire.rate_bps).or(radio_bps);
         let kind = match section.get(keys::proxy::KIND) {
-            keys::ProxyKind::Opaque => PairKind::Opaque(machines::opaque(&section, rate_bps)),
-            _ => PairKind::DProxy(machines::d_proxy(&section, NOBODY, NOBODY, dproxy::Key::new([0; 32]))),
+            keys::ProxyKind::Opaque => PairKind::Opaque(middlebox::opaque(&section, rate_bps)),
+            _ => PairKind::DProxy(middlebox::d_proxy(&section, NOBODY, NOBODY, dproxy::Key::new([0; 32]))),
         };
         Ok(PairSpec { ends, kind })
     };

@@ -1,9 +1,9 @@
 //! Files of links that change with time: rates in mahimahi's format; delays, losses and rates as CSV or JSON.
 
+use hopline_config::separated::{Separator, mark_len, rows};
+use hopline_config::source::{Origin, Problem, Source, nearest};
 use hopline_core::{Duration, Instant};
 use hopline_link::{Condition, NoOpportunities, Opportunities};
-use hopline_scenario::separated::{Separator, mark_len, rows};
-use hopline_scenario::source::{Origin, Problem, Source, nearest};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
 use std::fmt;

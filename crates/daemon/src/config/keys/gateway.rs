@@ -1,9 +1,9 @@
 //! Keys of gateways.
 
+use hopline_config::choice;
+use hopline_config::choice::Choice;
+use hopline_config::schema::Key;
 use hopline_net::gateway::{Fallback, Sources};
-use hopline_scenario::choice;
-use hopline_scenario::choice::Choice;
-use hopline_scenario::schema::Key;
 
 /// `exit`.
 pub const EXIT: Key = Key::text(

@@ -1,8 +1,8 @@
 //! Keys of home agents, base stations and mobile hosts.
 
 use super::{Group, in_path, joined, length};
-use hopline_scenario::keys::{cells, mobile};
-use hopline_scenario::schema::Key;
+use hopline_config::keys::{cells, mobile};
+use hopline_config::schema::Key;
 
 /// `address`.
 pub const ADDRESS: Key = Key::text(

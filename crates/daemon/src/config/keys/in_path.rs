@@ -1,7 +1,7 @@
 //! Keys of machines that see packets pass.
 
-use hopline_scenario::keys::proxy as machine;
-use hopline_scenario::schema::Key;
+use hopline_config::keys::proxy as machine;
+use hopline_config::schema::Key;
 
 /// `interface`.
 pub const INTERFACE: Key = Key::text(

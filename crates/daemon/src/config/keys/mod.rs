@@ -14,12 +14,12 @@ pub mod split;
 pub(super) use reference::least;
 pub use reference::reference;
 
-use hopline_scenario::choice;
-use hopline_scenario::choice::Chosen;
-use hopline_scenario::field::{self, Field};
-use hopline_scenario::json_schema::FileKind;
-use hopline_scenario::schema::Default::{Integer, Word};
-use hopline_scenario::schema::Key;
+use hopline_config::choice;
+use hopline_config::choice::Chosen;
+use hopline_config::field::{self, Field};
+use hopline_config::json_schema::FileKind;
+use hopline_config::schema::Default::{Integer, Word};
+use hopline_config::schema::Key;
 
 /// Files of proxies.
 pub const PROXIES: FileKind =

@@ -1,7 +1,7 @@
 //! Keys of Neighborhood RED.
 
-use hopline_scenario::keys;
-use hopline_scenario::schema::Key;
+use hopline_config::keys;
+use hopline_config::schema::Key;
 
 /// `samples`.
 pub const SAMPLES: Key = Key::text(

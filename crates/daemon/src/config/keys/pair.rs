@@ -1,11 +1,11 @@
 //! Keys of both ends of a link that repairs its losses.
 
+use hopline_config::choice;
+use hopline_config::choice::{Choice, Chosen};
+use hopline_config::keys;
+use hopline_config::keys::proxy as machine;
+use hopline_config::schema::Key;
 use hopline_net::TunLifetime;
-use hopline_scenario::choice;
-use hopline_scenario::choice::{Choice, Chosen};
-use hopline_scenario::keys;
-use hopline_scenario::keys::proxy as machine;
-use hopline_scenario::schema::Key;
 
 /// `local`.
 pub const LOCAL: Key = Key::text("local", "this end's own address on the link").example("\"192.0.2.1\"");

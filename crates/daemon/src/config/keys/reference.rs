@@ -5,7 +5,7 @@
 //! clauses of its own: "; default: 10, of d-proxy: 4".
 
 use super::{FILE, KindKey, PROXY, neighborhood, proxy};
-use hopline_scenario::schema::{Default, Key, Takes};
+use hopline_config::schema::{Default, Key, Takes};
 use std::fmt::Write;
 
 /// Mark in front of the text of a default.

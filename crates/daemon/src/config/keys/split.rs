@@ -1,8 +1,8 @@
 //! Keys of split connections.
 
-use hopline_scenario::choice;
-use hopline_scenario::choice::Chosen;
-use hopline_scenario::schema::Key;
+use hopline_config::choice;
+use hopline_config::choice::Chosen;
+use hopline_config::schema::Key;
 
 /// Values of [`ONWARD`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

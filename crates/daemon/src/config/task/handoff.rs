@@ -4,15 +4,15 @@ use super::super::keys::{KindKey, handoff as keys, pair};
 use super::super::values::{self, Subnet};
 use super::{in_path, secret};
 use crate::rules::{Hooks, Queued, Versions};
+use hopline_config::keys::{cells, mobile};
+use hopline_config::middlebox;
+use hopline_config::schema::Section;
+use hopline_config::source::{Origin, Problem};
 use hopline_core::Duration;
 use hopline_net::handoff::{Decide, HOST_KEY_LEN, HomeConfig, MobileConfig, Scheme, Signals, StationConfig};
 use hopline_net::nfqueue;
 use hopline_proxy::handoff::Key;
 use hopline_proxy::snoop;
-use hopline_scenario::keys::{cells, mobile};
-use hopline_scenario::machines;
-use hopline_scenario::schema::Section;
-use hopline_scenario::source::{Origin, Problem};
 use ipnet::IpNet;
 use std::net::Ipv4Addr;
 use std::num::NonZeroU8;
@@ -71,7 +71,7 @@ pub(super) fn base_station(section: &Section<'_>, number: u16) -> Result<Station
     config.buffer_packets = section.narrow(cells::BUFFER_PACKETS.key.name).unwrap_or(config.buffer_packets);
     config.cold = section.get(cells::START);
     let inner = section.section(keys::SNOOP.name);
-    let snoop = inner.is_given().then(|| Ok((in_path::queue(&inner, number), machines::snoop(&inner)?)));
+    let snoop = inner.is_given().then(|| Ok((in_path::queue(&inner, number), middlebox::snoop(&inner)?)));
     Ok(StationTask { config, snoop: snoop.transpose()? })
 }
 

@@ -3,12 +3,12 @@
 use super::super::keys::{KindKey, in_path, pair};
 use super::super::values::{self, Subnet};
 use crate::rules::{Hooks, Queued, Shaped, Versions};
+use hopline_config::keys::proxy as machine;
+use hopline_config::middlebox;
+use hopline_config::schema::Section;
+use hopline_config::source::Problem;
 use hopline_net::nfqueue;
 use hopline_proxy::{hop_window, snoop};
-use hopline_scenario::keys::proxy as machine;
-use hopline_scenario::machines;
-use hopline_scenario::schema::Section;
-use hopline_scenario::source::Problem;
 
 /// Which packets pass a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl InPath {
 
 /// Snoop before a link of which nobody knows where its packets wait, unless its rate is told and they wait at this host.
 pub(super) fn snoop(section: &Section<'_>, path: &InPath) -> Result<snoop::Config, Problem> {
-    let mut config = machines::snoop(section)?;
+    let mut config = middlebox::snoop(section)?;
     let is_modern = matches!(config.rules, snoop::Rules::Modern(_));
     if is_modern && path.rate_bps.is_none() && !section.has(machine::HOP_WINDOW.key.name) {
         config.hop_window = Some(hop_window::Config::DEFAULT);

@@ -17,12 +17,12 @@ pub use split::SplitTask;
 
 use super::keys::KindKey;
 use crate::rules::{Announced, Captured, Offered, Owner, Queued, Shaped};
+use hopline_config::middlebox;
+use hopline_config::schema::Section;
+use hopline_config::source::Problem;
 use hopline_net::handoff::{HomeConfig, MobileConfig};
 use hopline_net::neighborhood as nred;
 use hopline_proxy::{mtcp, nack, snoop};
-use hopline_scenario::machines;
-use hopline_scenario::schema::Section;
-use hopline_scenario::source::Problem;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -76,13 +76,13 @@ impl Task {
                 let config = in_path::snoop(section, &path)?;
                 Self::Snoop(path, config)
             }
-            KindKey::Mtcp => Self::Mtcp(path()?, machines::mtcp(section)),
+            KindKey::Mtcp => Self::Mtcp(path()?, middlebox::mtcp(section)),
             KindKey::Nack => {
                 // Most hosts keep nothing of what they send.
                 let asks = nack::Asks::Announced;
-                Self::Nack(path()?, nack::Config { asks, ..machines::nack(section) })
+                Self::Nack(path()?, nack::Config { asks, ..middlebox::nack(section) })
             }
-            KindKey::NackHost => Self::NackHost(path()?.of_host(), machines::nack_host(section)),
+            KindKey::NackHost => Self::NackHost(path()?.of_host(), middlebox::nack_host(section)),
             KindKey::Split => Self::Split(SplitTask::resolve(section, number)?),
             KindKey::NeighborhoodRed => {
                 Self::NeighborhoodRed(Box::new(neighborhood::resolve(section, number)?))

@@ -3,12 +3,12 @@
 use super::super::keys::{KindKey, neighborhood as keys};
 use super::super::values;
 use super::in_path;
+use hopline_config::middlebox;
+use hopline_config::schema::Section;
+use hopline_config::source::Problem;
 use hopline_core::Duration;
 use hopline_net::neighborhood::{Config, Source};
 use hopline_queue::neighborhood_red::config::{Delivery, Guard, Limits};
-use hopline_scenario::machines;
-use hopline_scenario::schema::Section;
-use hopline_scenario::source::Problem;
 use std::path::PathBuf;
 
 /// What a section says. Other defaults than in scenarios: notices go to all, and are not believed without end.
@@ -27,7 +27,7 @@ pub(super) fn resolve(section: &Section<'_>, number: u16) -> Result<Config, Prob
     };
     let rate_bps = (mbps * 1e6) as u64;
     let mut config = Config::new(interface, rate_bps, in_path::queue(section, number));
-    config.machine = machines::neighborhood_red(&inner, rate_bps)?;
+    config.machine = middlebox::neighborhood_red(&inner, rate_bps)?;
     if !inner.has("delivery") {
         config.machine.delivery = Delivery::Broadcast;
     }

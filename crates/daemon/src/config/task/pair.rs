@@ -4,14 +4,14 @@ use super::super::keys::{KindKey, pair as keys};
 use super::super::values::{self, Subnet};
 use super::{in_path, secret};
 use crate::rules::{Hooks, Owner, Queued, Shaped, Tun, Versions};
+use hopline_config::keys::proxy as machine;
+use hopline_config::middlebox;
+use hopline_config::schema::Section;
+use hopline_config::source::Problem;
 use hopline_net::opaque::Shaping;
 use hopline_net::{dproxy, opaque};
 use hopline_proxy::dproxy::{Key, Translation};
 use hopline_proxy::tunnel::Repair;
-use hopline_scenario::keys::proxy as machine;
-use hopline_scenario::machines;
-use hopline_scenario::schema::Section;
-use hopline_scenario::source::Problem;
 use ipnet::IpNet;
 use std::net::IpAddr;
 use std::num::NonZeroU64;
@@ -48,7 +48,7 @@ impl DProxyTask {
         let interface = in_path::interface(kind, section)?;
         let mut config = dproxy::Config::new(in_path::queue(section, number), interface, ends, key);
         let hopline_proxy::dproxy::Config { turn, recovery, .. } = config.machine;
-        config.machine = machines::d_proxy(section, ends[0], ends[1], key);
+        config.machine = middlebox::d_proxy(section, ends[0], ends[1], key);
         config.machine.translation = Translation::Possible;
         if !section.has(machine::TURN.key.name) {
             config.machine.turn = turn;
@@ -100,9 +100,9 @@ impl TunnelTask {
         }
         let mut config = opaque::Config::new(local, peer, Key::new(secret::key(kind, section)?));
         if kind == KindKey::Arq {
-            config.repair = Repair::Acknowledging(machines::arq(&section.section(keys::ARQ.name)));
+            config.repair = Repair::Acknowledging(middlebox::arq(&section.section(keys::ARQ.name)));
         } else {
-            config.repair = Repair::Asking(machines::opaque(section, in_path::rate_bps(section)));
+            config.repair = Repair::Asking(middlebox::opaque(section, in_path::rate_bps(section)));
         }
         if let Some(name) = section.word(keys::TUN.name) {
             config.tun = values::interface(section, keys::TUN.name, name)?;

@@ -2,10 +2,10 @@
 
 use super::super::keys::{KindKey, proxy};
 use super::super::values;
+use hopline_config::schema::Section;
+use hopline_config::source::{Origin, Problem};
 use hopline_net::gateway::socks::Login;
 use hopline_net::key_files::{self, Error};
-use hopline_scenario::schema::Section;
-use hopline_scenario::source::{Origin, Problem};
 use std::path::Path;
 
 /// Returns the `N` bytes in the file that `key_file` names.

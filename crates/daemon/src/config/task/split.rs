@@ -5,11 +5,11 @@ use super::super::keys::{KindKey, split as keys};
 use super::super::values::{self, Subnet};
 use super::in_path;
 use crate::rules::{Calls, Captured};
+use hopline_config::schema::Section;
+use hopline_config::source::Problem;
 use hopline_net::diversion::Diversion;
 use hopline_net::split::{Config, Legs, MobileHosts, Onward};
 use hopline_net::transparent::LegOptions;
-use hopline_scenario::schema::Section;
-use hopline_scenario::source::Problem;
 use std::num::NonZeroUsize;
 
 /// Which connections are split, and how.

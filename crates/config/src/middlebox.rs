@@ -1,14 +1,16 @@
 //! Keys of a `[[proxy]]` that configure its middlebox, wherever it stands: in a scenario, or behind real
 //! packets.
 
+mod neighborhood;
+
 use crate::keys;
 use crate::schema::Section;
 use crate::source::Problem;
 use hopline_core::Duration;
+use hopline_proxy::dproxy::opaque::{self, Order};
+use hopline_proxy::snoop::{self, Config, LocalTimer, Modern, Rules};
+use hopline_proxy::{ack_pacing, arq, dproxy, mtcp, nack};
 use hopline_queue::neighborhood_red;
-use hopline_sim::spec::dproxy::opaque::{self, Order};
-use hopline_sim::spec::snoop::{self, Config, LocalTimer, Modern, Rules};
-use hopline_sim::spec::{ack_pacing, arq, dproxy, mtcp, nack};
 use std::net::IpAddr;
 use std::num::{NonZeroU8, NonZeroU16};
 
@@ -123,7 +125,7 @@ pub fn neighborhood_red(
     section: &Section<'_>,
     data_rate_bps: u64,
 ) -> Result<neighborhood_red::Config, Problem> {
-    crate::resolve::neighborhood::config(section, data_rate_bps)
+    neighborhood::config(section, data_rate_bps)
 }
 
 /// Returns the configuration of D-Proxy in a section, at `local`, with this peer and key.

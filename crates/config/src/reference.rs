@@ -19,7 +19,7 @@ impl FileKind {
 
 fn below(text: &mut String, path: &str, keys: &'static [Key], written: &mut Vec<&'static [Key]>) {
     for key in keys {
-        let path = super::join(path, key.name);
+        let path = super::schema::join(path, key.name);
         let (table, title) = match key.takes {
             Takes::Table(table) | Takes::NumberOrTable(_, _, table) | Takes::TextOrTable(table) => {
                 (table, format!("`[{path}]`"))

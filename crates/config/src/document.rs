@@ -1,6 +1,7 @@
 //! A TOML document in which every key and value knows where it was written.
 
 use super::source::{Origin, Problem, Source};
+use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -184,8 +185,24 @@ impl Setting {
 
     /// Returns the value in a result file.
     #[must_use]
-    pub fn json(&self) -> serde_json::Value {
-        super::parameters::plain(&self.node)
+    pub fn json(&self) -> Json {
+        self.node.plain()
+    }
+}
+
+impl Node {
+    /// Returns the value without its places.
+    #[must_use]
+    pub fn plain(&self) -> Json {
+        match &self.value {
+            Value::Text(s) => json!(s),
+            Value::Integer(i) => json!(i),
+            Value::Float(x) => json!(x),
+            Value::Boolean(b) => json!(b),
+            Value::Array(items) => items.iter().map(Self::plain).collect(),
+            Value::Table(table) => table.iter().map(|(k, e)| (k.clone(), e.node.plain())).collect(),
+            Value::Datetime => Json::Null,
+        }
     }
 }
 

@@ -15,10 +15,6 @@ pub struct FileKind {
     pub keys: &'static [Key],
 }
 
-/// Scenario files.
-pub const SCENARIO: FileKind =
-    FileKind { name: "scenario", title: "a scenario of hopline", keys: crate::keys::SCENARIO };
-
 /// The dialect.
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Name of the definition of a table of lists by dotted key.
@@ -58,7 +54,7 @@ impl Definitions {
     fn table(&mut self, path: &str, keys: &'static [Key]) -> Map<String, Json> {
         let properties: Map<String, Json> = keys
             .iter()
-            .map(|key| (key.name.into(), self.property(&super::join(path, key.name), key)))
+            .map(|key| (key.name.into(), self.property(&super::schema::join(path, key.name), key)))
             .collect();
         let required = keys.iter().filter(|key| key.default == Default::Required);
         let required: Vec<&str> = required.map(|key| key.name).collect();

@@ -94,6 +94,6 @@ mod tests {
             json!({"flow": [{"src": "n0", "tcp": {"window": 2}}], "name": "x", "radio": {"preset": "p"}});
         let source = document("dict", &value).expect("TOML can say it");
         let node = crate::document::parse(&source).expect("it is TOML");
-        assert_eq!(crate::parameters::plain(&node), value);
+        assert_eq!(node.plain(), value);
     }
 }

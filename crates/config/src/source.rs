@@ -55,7 +55,8 @@ impl Source {
 
 /// Returns the line and column of a byte offset in `text`, both from 1; the column counts characters, and no byte
 /// order mark.
-pub(crate) fn line_column(text: &str, offset: usize) -> (usize, usize) {
+/// Returns line and column, from 1, of a byte of a text.
+pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let end = (0..=offset.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
     let before = &text[..end];
     let line_start = before.rfind('\n').map_or_else(|| mark_len(before), |i| i + 1);

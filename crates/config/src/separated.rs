@@ -51,7 +51,7 @@ impl Separator {
     }
 
     /// Returns its name in the plural.
-    pub(crate) const fn plural(self) -> &'static str {
+    pub const fn plural(self) -> &'static str {
         match self {
             Self::Comma => "commas",
             Self::Semicolon => "semicolons",
@@ -70,7 +70,7 @@ impl Separator {
 }
 
 /// Returns a remedy for `word`, if it is a number with a decimal comma.
-pub(crate) fn decimal_comma(word: &str) -> Option<String> {
+pub fn decimal_comma(word: &str) -> Option<String> {
     let (whole, part) = word.split_once(',')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let is_number = digits(whole.trim_start_matches(['-', '+'])) && digits(part);

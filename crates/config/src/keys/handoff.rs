@@ -1,0 +1,81 @@
+//! Keys of base stations and of the hosts that move between them.
+
+use crate::choice;
+use crate::choice::Chosen;
+use crate::field::{self, Field};
+use crate::schema::Default::{Integer, Number};
+use crate::schema::Key;
+use hopline_proxy::handoff::{Cold, Scheme};
+
+/// Keys of home agents and stations that always have a value.
+pub mod cells {
+    use super::*;
+
+    /// `home_agent`.
+    pub const HOME_AGENT: Field<field::Word> = Field::word(
+        Key::text("home_agent", "name of the node at which mobile hosts are at home; it may be a station")
+            .required(),
+    );
+    /// `scheme`.
+    pub const SCHEME: Chosen<Scheme> = choice!(
+        "scheme",
+        { "multicast" => Scheme::Multicast, "registration" => Scheme::Registration },
+        "where the home agent sends what is for a mobile host: to all stations near it, or to the one that it has registered (Mobile IP)",
+    )
+    .or("multicast");
+    /// `buffer_packets`.
+    pub const BUFFER_PACKETS: Field<u64> = Field::integer(
+        Key::integer(
+            "buffer_packets",
+            0,
+            65_535,
+            "packets that a station keeps for a host which is at another",
+        )
+        .or(Integer(12)),
+    );
+    /// `beacon_s`.
+    pub const BEACON_S: Field<f64> =
+        Field::number(Key::number("beacon_s", 0.001, 1000.0, "time between two beacons").or(Number(1.0)));
+    /// `start`.
+    pub const START: Chosen<Cold> = choice!(
+        "start",
+        { "cold" => Cold::Yes, "warm" => Cold::No },
+        "what a proxy at the new station knows: what passes from now on, or the kept packets that the host has as well",
+    )
+    .or("cold");
+}
+
+/// Keys of mobile hosts that always have a value.
+pub mod mobile {
+    use super::*;
+
+    /// `node`.
+    pub const NODE: Field<field::Word> =
+        Field::word(Key::text("node", "name of a node with a radio").required());
+    /// `hysteresis_db`.
+    pub const HYSTERESIS_DB: Field<f64> = Field::number(
+        Key::number(
+            "hysteresis_db",
+            0.0,
+            100.0,
+            "how much stronger another station is to be than the current one before the host turns to it",
+        )
+        .or(Number(6.0)),
+    );
+    /// `beacons`.
+    pub const BEACONS: Field<u64> = Field::integer(
+        Key::integer("beacons", 1, 8, "in how many beacons on end it is to be").or(Integer(2)),
+    );
+    /// `buffering`.
+    pub const BUFFERING: Field<u64> = Field::integer(
+        Key::integer("buffering", 0, 15, "other stations that keep packets for it: the strongest")
+            .or(Integer(1)),
+    );
+    /// `fast_retransmit`.
+    pub const FAST_RETRANSMIT: Key = Key::integer(
+        "fast_retransmit",
+        0,
+        255,
+        "how often it repeats its last ACKs when a handoff is over, so that senders do not wait for their timers; default: 0",
+    );
+}

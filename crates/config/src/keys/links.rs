@@ -1,0 +1,53 @@
+//! Retransmission by a link itself.
+
+use crate::choice;
+use crate::choice::{Choice, Chosen};
+use crate::schema::Key;
+use hopline_proxy::arq::Order;
+
+/// Link-layer retransmission of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArqKind {
+    /// It does not.
+    None,
+    /// It sends lost packets again, selectively.
+    Selective,
+}
+
+/// Keys of [`ARQ`] that always have a value, and those that choose.
+pub mod arq {
+    use super::*;
+
+    /// `kind`.
+    pub const KIND: Chosen<ArqKind> = choice!(
+        "kind",
+        { "none" => ArqKind::None, "selective" => ArqKind::Selective },
+        "whether the link sends again what it lost",
+    )
+    .or("none");
+    /// `order`.
+    pub const ORDER: Choice<Order> = choice!(
+        "order",
+        { "kept" => Order::Kept, "any" => Order::Any },
+        "whether packets wait for earlier ones that are repaired; default: kept",
+    );
+}
+
+/// `link.arq`.
+pub const ARQ: &[Key] = &[
+    arq::KIND.key,
+    Key::integer("attempts", 1, 255, "transmissions of a packet, then it is given up; default: 10"),
+    arq::ORDER.key,
+    Key::integer(
+        "parity_every",
+        1,
+        255,
+        "packets after which parity follows, from which any one of them can be made again; default: no parity",
+    ),
+    Key::number(
+        "min_timer_ms",
+        0.001,
+        60_000.0,
+        "least time in which an acknowledgment is waited for; default: 5",
+    ),
+];

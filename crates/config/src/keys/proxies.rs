@@ -1,0 +1,282 @@
+//! Keys of middleboxes in the path of TCP.
+
+use crate::choice;
+use crate::choice::{Choice, Chosen};
+use crate::field::{self, Field};
+use crate::schema::Key;
+use hopline_proxy::dproxy::opaque::Order;
+use hopline_proxy::dproxy::{Expansion, OrderRule, Samples, Timeouts};
+use hopline_proxy::hop_window;
+use hopline_proxy::snoop::{Config, DuplicateAcks, Marks, OldData, Overflow, Passing, Turn};
+
+/// Kind of a `[[proxy]]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing stands there.
+    None,
+    /// Snoop.
+    Snoop,
+    /// M-TCP's supervisor host.
+    Mtcp,
+    /// Middlebox that asks mobile hosts for packets that they have sent.
+    Nack,
+    /// Middlebox that paces bursts of ACKs.
+    AckPacing,
+    /// Connections split in two.
+    Split,
+    /// D-Proxy, at both ends of a link.
+    DProxy,
+    /// The same for all packets that cross the link.
+    Opaque,
+}
+
+/// Constructor of a preset of Snoop.
+pub type SnoopPreset = fn() -> Config;
+
+/// Keys of a proxy: those that always have a value, and those that choose.
+pub mod proxy {
+    use super::*;
+
+    /// `node`.
+    pub const NODE: Field<field::Word> =
+        Field::word(Key::text("node", "name of the node in whose path it stands").required());
+    /// `kind`.
+    pub const KIND: Chosen<Kind> = choice!(
+        "kind",
+        {
+            "none" => Kind::None,
+            "snoop" => Kind::Snoop,
+            "split" => Kind::Split,
+            "mtcp" => Kind::Mtcp,
+            "nack" => Kind::Nack,
+            "ack-pacing" => Kind::AckPacing,
+            "d-proxy" => Kind::DProxy,
+            "opaque" => Kind::Opaque,
+        },
+        "what it is; none: nothing stands there; split: connections end there, and others lead on (I-TCP); mtcp: senders wait while a mobile host cannot be reached (M-TCP); nack: mobile hosts are asked for what they have sent and what has not come; ack-pacing: bursts of ACKs from mobile hosts are spread out; d-proxy: node and peer repair what the link between them loses of TCP; opaque: the same of whatever crosses it",
+    )
+    .required();
+    /// `timeouts`.
+    pub const TIMEOUTS: Choice<Timeouts> = choice!(
+        "timeouts",
+        {
+            "successive" => Timeouts::Successive,
+            "cumulative" => Timeouts::Cumulative,
+            "off" => Timeouts::Off,
+        },
+        "of d-proxy and opaque: when a request is repeated, after 2, 3 and 4 recoveries each, or after the first, or never (C2); default: successive",
+    );
+    /// `order_rule`.
+    pub const ORDER_RULE: Choice<OrderRule> = choice!(
+        "order_rule",
+        { "on" => OrderRule::On, "off" => OrderRule::Off },
+        "of d-proxy and opaque: whether what a replay has overtaken is asked for again at once; default: on",
+    );
+    /// `order_requests`.
+    pub const ORDER_REQUESTS: Key = Key::integer(
+        "order_requests",
+        1,
+        255,
+        "of d-proxy and opaque: most requests for a packet that are due to the order rule, beside those of local_limit (C7); default: no limit but patience_ms",
+    )
+    .example("12");
+    /// `recovery_samples`.
+    pub const RECOVERY_SAMPLES: Choice<Samples> = choice!(
+        "recovery_samples",
+        { "all" => Samples::All, "one-request" => Samples::OneRequest },
+        "of d-proxy and opaque: which recoveries make the average time (C1); all: each from its first request to its end, be it in vain; one-request: those with one request; default: one-request, of d-proxy: all, over Linux: one-request",
+    );
+    /// `expansion`.
+    pub const EXPANSION: Choice<Expansion> = choice!(
+        "expansion",
+        { "on" => Expansion::On, "off" => Expansion::Off },
+        "of d-proxy: whether each packet that is missing is asked for, or the first one alone (C14); default: on",
+    );
+    /// `order`.
+    pub const ORDER: Choice<Order> = choice!(
+        "order",
+        { "kept" => Order::Kept, "any" => Order::Any },
+        "of d-proxy and opaque: whether packets wait for earlier ones that are repaired; default: kept",
+    );
+    /// `parity`.
+    pub const PARITY: Choice<bool> = choice!(
+        "parity",
+        { "off" => false, "adaptive" => true },
+        "of opaque: whether packets follow from which a lost one can be made again, as many as the losses want, one for 2 to 32; default: off",
+    );
+    /// `preset`.
+    pub const PRESET: Choice<SnoopPreset> = choice!(
+        "preset",
+        {
+            "modern" => Config::modern as SnoopPreset,
+            "published" => Config::published,
+            "ns2-2.35" => Config::ns2,
+        },
+        "of snoop: starting point; modern: for senders with SACK, RACK and timestamps; published: the paper's; default: modern",
+    );
+    /// `hop_window`.
+    pub const HOP_WINDOW: Choice<Option<hop_window::Config>> = choice!(
+        "hop_window",
+        { "off" => None, "on" => Some(hop_window::Config::DEFAULT) },
+        "of snoop: whether packets wait here until the last hop has use for them, and not in a queue beyond, where drops are not seen; default: off, over Linux with preset modern and without rate_mbps: on",
+    );
+    /// `duplicate_acks`.
+    pub const DUPLICATE_ACKS: Choice<DuplicateAcks> = choice!(
+        "duplicate_acks",
+        { "same-number" => DuplicateAcks::SameNumber, "same-window" => DuplicateAcks::SameWindow },
+        "of snoop, not modern: which ACKs without data that repeat the last number are duplicates (S1): all, or those that announce the same window too, as senders count them (RFC 5681); default: same-number",
+    );
+    /// `spurious_acks`.
+    pub const SPURIOUS_ACKS: Choice<Passing> = choice!(
+        "spurious_acks",
+        { "absorbed" => Passing::Absorbed, "forwarded" => Passing::Forwarded },
+        "of snoop, not modern: ACKs below the last one (S2); default: absorbed, of ns2-2.35: forwarded",
+    );
+    /// `marks`.
+    pub const MARKS: Choice<Marks> = choice!(
+        "marks",
+        {
+            "uncached" => Marks::Uncached,
+            "uncached-retransmissions" => Marks::UncachedRetransmissions,
+            "retransmissions" => Marks::Retransmissions,
+        },
+        "of snoop, not modern: which packets are marked as retransmitted by the sender (S9), so that their duplicate ACKs pass; uncached: those out of sequence that are not kept; uncached-retransmissions: of these not a new packet beyond a gap; retransmissions: all that come again; default: uncached, of ns2-2.35: retransmissions",
+    );
+    /// `old_data`.
+    pub const OLD_DATA: Choice<OldData> = choice!(
+        "old_data",
+        {
+            "acknowledged" => OldData::Acknowledged,
+            "while-alive" => OldData::AcknowledgedWhileAlive,
+            "forwarded" => OldData::Forwarded,
+        },
+        "of snoop, not modern: data that come again and that the mobile host has, keep-alives among them; acknowledged: in its name, if it was heard within 100 s, otherwise forwarded; while-alive: the same with 2 s; default: acknowledged, of ns2-2.35: forwarded",
+    );
+    /// `turn`.
+    pub const TURN: Choice<Turn> = choice!(
+        "turn",
+        { "first" => Turn::First, "last" => Turn::Last },
+        "of snoop, not modern: where a packet that is sent again stands in the queue of the last hop, of d-proxy and opaque: where requests, and packets that are sent again, stand in the queue of the link (C16); default: first, of ns2-2.35: last, of d-proxy: last, over Linux: first, of opaque: first",
+    );
+    /// `overflow`.
+    pub const OVERFLOW: Choice<Overflow> = choice!(
+        "overflow",
+        { "kept" => Overflow::Kept, "left-to-sender" => Overflow::LeftToSender },
+        "of snoop, not modern: packets that the queue of the last hop refuses, of d-proxy: packets that the queue of the link refuses; default: kept, of ns2-2.35 and d-proxy: left-to-sender",
+    );
+    /// `high_water_packets`.
+    pub const HIGH_WATER_PACKETS: Key = Key::integer(
+        "high_water_packets",
+        1,
+        65_535,
+        "of snoop, d-proxy and nack-host: packets kept of a connection, of opaque: packets kept in all, of ack-pacing: ACKs that wait, in all; default: 2000, of published: 45, of ns2-2.35: 100, of d-proxy: 1024 (C6), of opaque: 1024, of nack-host: 2000, of ack-pacing: 4096",
+    );
+    /// `local_limit`.
+    pub const LOCAL_LIMIT: Key = Key::integer(
+        "local_limit",
+        1,
+        255,
+        "of snoop: retransmissions of a packet from here, then it is left to the sender (S3), of nack: questions for a packet, then it is left to the sender, of nack-host: times that a packet is sent again, then it is left to the sender, of d-proxy and opaque: requests for a packet that are due to its timer, the first one among them, then it is left to the sender; default: 10, of d-proxy: 4 (C3), of opaque: 12",
+    );
+    /// `dup_ack_threshold`.
+    pub const DUP_ACK_THRESHOLD: Key = Key::integer(
+        "dup_ack_threshold",
+        1,
+        255,
+        "of snoop, not modern: the duplicate ACK that stands for a loss (S4); default: 1, of ns2-2.35: 2",
+    );
+    /// `min_timer_ms`.
+    pub const MIN_TIMER_MS: Key = Key::number(
+        "min_timer_ms",
+        0.001,
+        60_000.0,
+        "of snoop: least time in which an ACK is waited for (S5), of nack: least time in which a packet is waited for, of d-proxy and opaque: least average of the time from a request to its replay (C1); default: 5, of published: 40, of ns2-2.35: 100, of opaque: 2, of d-proxy: 0.001, over Linux: 2",
+    );
+    /// `persist_ms`.
+    pub const PERSIST_MS: Key = Key::number(
+        "persist_ms",
+        0.001,
+        1e6,
+        "of snoop, not modern: silence after which the first packet goes out again; default: 200, of ns2-2.35: never",
+    );
+    /// `held_packets`.
+    pub const HELD_PACKETS: Key = Key::integer(
+        "held_packets",
+        1,
+        65_535,
+        "of d-proxy: packets of a flow that wait for others (C5), of ack-pacing: ACKs of a connection that wait; default: 256",
+    );
+    /// `max_hold_ms`.
+    pub const MAX_HOLD_MS: Key = Key::number(
+        "max_hold_ms",
+        0.001,
+        60_000.0,
+        "of ack-pacing: longest time that an ACK waits, and that a burst is spread over; default: 20",
+    );
+    /// `burst_gap_ms`.
+    pub const BURST_GAP_MS: Key = Key::number(
+        "burst_gap_ms",
+        0.001,
+        60_000.0,
+        "of ack-pacing: an ACK that comes within this time of the one before is of the same burst; default: 0.2",
+    );
+    /// `patience_ms`.
+    pub const PATIENCE_MS: Key = Key::number(
+        "patience_ms",
+        0.001,
+        60_000.0,
+        "of d-proxy and opaque: how long packets wait for what is missing (C5); default: 200",
+    );
+    /// `grace_packets`.
+    pub const GRACE_PACKETS: Key = Key::integer(
+        "grace_packets",
+        0,
+        2,
+        "of d-proxy and opaque: packets that may overtake one before it is asked for (C11); default: 0",
+    );
+    /// `tail_probe_ms`.
+    pub const TAIL_PROBE_MS: Key = Key::number(
+        "tail_probe_ms",
+        0.001,
+        60_000.0,
+        "of d-proxy and opaque: silence after which the other end is told of the last packet (C9); default: never, of opaque: time of eight packets of 1500 bytes at the rate of the link (over Linux rate_mbps), from 4 to 100, and 4 where it is not known",
+    ).example("4");
+    /// `buffer_bytes`.
+    pub const BUFFER_BYTES: Key = Key::integer(
+        "buffer_bytes",
+        1,
+        1 << 40,
+        "of split: bytes of each direction of a connection that wait to be passed on; a full segment at least; default: 1048576",
+    );
+    /// `silence_ms`.
+    pub const SILENCE_MS: Key = Key::number(
+        "silence_ms",
+        0.001,
+        1e6,
+        "of mtcp: how long nothing comes from a host to which something is under way before its sender is to wait; default: 200",
+    );
+    /// `handover_s`.
+    pub const HANDOVER_S: Key = Key::number(
+        "handover_s",
+        0.001,
+        1e6,
+        "of split at a station of [cells]: how long the state of connections is waited for whose host has come from another one; then packets of what is not known are answered with a reset; default: 2",
+    );
+    /// `probe_ms`.
+    pub const PROBE_MS: Key = Key::number(
+        "probe_ms",
+        0.001,
+        1e6,
+        "of mtcp: how often it tries whether the host is back; default: 500",
+    );
+    /// `connections`.
+    pub const CONNECTIONS: Key =
+        Key::integer("connections", 1, 1 << 24, "most connections that it remembers; default: 65536");
+    /// `idle_s`.
+    pub const IDLE_S: Key = Key::number(
+        "idle_s",
+        0.001,
+        1e6,
+        "silence after which a connection is forgotten, of split: silence after which a connection is reset; default: 900, of split: 7440",
+    );
+}

@@ -1,0 +1,27 @@
+//! Configuration files in TOML: values with their places, keys declared with type, range, unit and default, and errors that
+//! point at the place and say what would be right.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`source`] | texts, places in them, problems, the nearest known word |
+//! | [`document`] | TOML values with the place of each; settings that override them |
+//! | [`schema`] | declarations of keys, and the check of a document against them |
+//! | [`field`], [`mod@choice`] | keys that are read by their declaration, as numbers and as values of an enum |
+//! | [`json_schema`] | JSON Schema and reference of a kind of file |
+//! | [`keys`], [`middlebox`] | keys of middleboxes, and their configurations: the same in a scenario and behind real packets |
+//! | [`separated`] | lines of separated values |
+//!
+//! Nothing here knows of a simulator: scenario files and files of daemons are built on it alike.
+
+pub mod choice;
+pub mod document;
+pub mod field;
+pub mod json_schema;
+pub mod keys;
+pub mod middlebox;
+pub mod owned;
+mod reference;
+pub mod schema;
+pub mod separated;
+pub mod source;
+pub mod written;
