@@ -1,5 +1,6 @@
-//! What D-Proxy costs a packet at an end of a link: a data packet that goes out and is kept, one that comes in, and the ACK that frees what
-//! was kept; with one flow and with many, without loss and with a tenth of the packets lost and repaired.
+//! Cost of D-Proxy for each packet at an end of a link: an outgoing data packet that is cached, an incoming
+//! one, and the ACK that frees the cached packet; with one flow and with many, without loss and with a tenth
+//! of the packets lost and repaired.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hopline_core::{Duration, Instant, Length, Seq32};
@@ -14,10 +15,10 @@ use std::net::Ipv4Addr;
 const HERE: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const ENDS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 1, 0, 2)];
 const LEN: u32 = 1448;
-/// Packets under way of a flow.
+/// Packets in flight of a flow.
 const WINDOW: u32 = 16;
 
-/// A node between two links, at which a packet of one flow after the other comes in from one link and goes out over the other.
+/// A node between two links: packets of all flows in turn come in from one link and go out over the other.
 struct Node {
     upstream: DProxy<u32>,
     downstream: DProxy<u32>,
@@ -25,7 +26,7 @@ struct Node {
     flows: u32,
     turn: u32,
     round: u32,
-    /// One packet in so many is lost before it comes in; 0: none.
+    /// One packet in this number is lost before it comes in; 0: none.
     lossy: u32,
 }
 
@@ -50,14 +51,14 @@ impl Node {
         node
     }
 
-    /// A packet, and the ACK of an earlier one.
+    /// Passes a packet, and the ACK of an earlier one.
     fn exchange(&mut self) {
         let far = Ipv4Addr::from_bits(0x0a80_0000 + self.turn);
         self.now += Duration::from_micros(1);
         if self.lossy == 0 || !self.round.is_multiple_of(self.lossy) {
             self.data(far, self.round);
         }
-        // What was lost comes four packets later.
+        // Lost packets arrive four packets later.
         if self.lossy > 0 && self.round >= 4 && (self.round - 4).is_multiple_of(self.lossy) {
             self.data(far, self.round - 4);
         }
@@ -93,7 +94,8 @@ impl Node {
         let _ = black_box(self.upstream.pass_in(self.now, packet, || round));
         self.downstream.pass_out(self.now, packet, || round);
         while let Some(does) = self.upstream.poll() {
-            // What was held would go out over the other link; here it is the same packet, and costs as much.
+            // A released packet would go out over the other link; here it is the same packet, at the same
+            // cost.
             if let Does::Releases(_) = does {
                 black_box(does);
             }
@@ -148,7 +150,7 @@ impl Numbered {
 fn packets(c: &mut Criterion) {
     for (name, lossy) in [("none lost", 0), ("one in ten lost", 10)] {
         let mut group = c.benchmark_group(format!("dproxy, {name}"));
-        // A data packet that is looked at and kept, and an ACK that frees another.
+        // A data packet that is inspected and cached, and an ACK that frees another one.
         group.throughput(Throughput::Elements(2));
         for flows in [1, 1000, 100_000] {
             let mut node = Node::new(flows, lossy);

@@ -1,5 +1,5 @@
-//! What Snoop costs a packet that passes: a data packet to the mobile host or its ACK, with one connection and with many, without loss
-//! and with a tenth of the packets lost.
+//! Cost of Snoop for each packet that passes: a data packet to the mobile host or its ACK, with one
+//! connection and with many, without loss and with a tenth of the packets lost.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use hopline_core::{Duration, Instant, Length, Seq32};
@@ -13,17 +13,17 @@ use std::net::Ipv4Addr;
 
 const FIXED: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const LEN: u32 = 1448;
-/// Packets under way of a connection.
+/// Packets in flight of a connection.
 const WINDOW: u32 = 16;
 
-/// One download after the other, a packet and an ACK of each in turn.
+/// Downloads in turn, a packet and an ACK each.
 struct Station {
     snoop: Snoop<u32>,
     now: Instant,
     connections: u32,
     turn: u32,
     round: u32,
-    /// One packet in so many is lost; 0: none.
+    /// One packet in this number is lost; 0: none.
     lossy: u32,
 }
 
@@ -43,7 +43,7 @@ impl Station {
         station
     }
 
-    /// A packet, and the ACK of an earlier one.
+    /// Passes a packet, and the ACK of an earlier one.
     fn exchange(&mut self) -> [Verdict; 2] {
         let mobile = Ipv4Addr::from_bits(0x0a80_0000 + self.turn);
         self.now += Duration::from_micros(1);
@@ -69,7 +69,7 @@ impl Station {
             ..Segment::default()
         };
         if self.lossy > 0 && arrived % self.lossy < self.lossy / 2 {
-            // The first of each row is missing until the middle of it.
+            // The first packet of each period is missing until the middle of it.
             let missing = arrived / self.lossy * self.lossy;
             ack.ack = Seq32(missing * LEN);
             let block = SackBlock { left: ack.ack + LEN, right: Seq32(arrived * LEN) };

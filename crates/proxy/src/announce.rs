@@ -1,18 +1,19 @@
 //! TPA announced in TCP's handshake (TPA §6): "a TCP SYN segment announcing TPA availability (e.g. by using a reserved bit in the TCP
 //! header). If the other endpoint does not implement TPA, the sender will revert to a standard TCP connection."
 //!
-//! The kernel's TCP cannot be told to set such a bit, nor does it show one. So this stands in the path of its packets, at either end: that
-//! of the caller marks SYNs on their way out and reads what comes back, that of the one who is called answers for it. What it learns of
-//! hosts is for whoever opens connections: the next one to that host can be TPA's. The connection that was marked stays one of TCP.
+//! The kernel's TCP cannot be told to set such a bit, nor does it show one. An [`Announcer`] therefore sits
+//! in the path of its packets, at both ends. That of the client marks outgoing SYNs and reads the reply; that
+//! of the server answers for it. The result helps the application that opens connections: its next connection
+//! to that host can use TPA. The marked connection itself stays TCP.
 //!
-//! | bit of the 13th byte of the TCP header | in | is |
+//! | bit of the 13th byte of the TCP header | in | meaning |
 //! |---|---|---|
-//! | 0x08 | SYN | the caller speaks TPA |
-//! | 0x04 | SYN with ACK | so does who was called |
+//! | 0x08 | SYN | the client supports TPA |
+//! | 0x04 | SYN with ACK | the server supports TPA |
 //!
-//! Both are reserved (RFC 9293 §3.1: ignored by who does not know them). They differ, since there are hosts that send reserved bits back
-//! as they came. A SYN that comes again goes unmarked: something on the way may drop what it does not know, and the connection
-//! matters more.
+//! Both bits are reserved (RFC 9293 §3.1: a host that does not know them ignores them). They differ because
+//! some hosts echo reserved bits. A retransmitted SYN is not marked: a device on the path may drop packets
+//! with unknown bits, and the connection matters more.
 
 use hopline_core::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
@@ -34,73 +35,74 @@ const ACK: u8 = 0x10;
 /// Parameters of an [`Announcer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// At which end it stands.
+    /// End of the path at which the announcer sits.
     pub role: Role,
-    /// How long what was learned of a host holds. Above zero, default 10 minutes.
+    /// Lifetime of what was learned about a host. Above zero, default 10 minutes.
     pub remember: Duration,
-    /// Most hosts remembered, and most handshakes that are waited for. At least 1, default 4096. The oldest makes room.
+    /// Maximum number of remembered hosts, and of pending handshakes. At least 1, default 4096. The oldest is
+    /// evicted.
     pub most: usize,
 }
 
-/// At which end an [`Announcer`] stands.
+/// End of the path at which an [`Announcer`] sits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// That of hosts that call.
+    /// The end of the clients.
     Caller,
-    /// That of hosts that are called.
+    /// The end of the servers.
     Called,
 }
 
-/// Where a packet goes.
+/// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Towards {
-    /// To the other end.
+    /// To the other end of the path.
     Path,
     /// To the hosts at this end.
     Hosts,
 }
 
-/// What a host speaks.
+/// Transport support of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaks {
-    /// TPA, beside TCP.
+    /// TPA, besides TCP.
     Tpa,
-    /// TCP, and TPA not as far as is known.
+    /// TCP; no TPA as far as is known.
     TcpOnly,
 }
 
-/// What was done to a packet, which always goes on.
+/// Action taken on a packet, which is always forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// Nothing.
+    /// None.
     Untouched,
     /// A SYN was marked.
     Announced,
-    /// A mark was read, taken off, and will be answered.
+    /// A mark was read and removed; it will be answered.
     Heard,
-    /// The answer was put into a SYN with ACK.
+    /// The answer was put into a SYN-ACK.
     Answered,
-    /// A SYN with ACK told this of its sender; a mark was taken off.
+    /// A SYN-ACK told this about its sender; its mark was removed.
     Learned(IpAddr, Speaks),
 }
 
-/// Marks and reads handshakes that pass.
+/// Marks and reads the handshakes that pass.
 #[derive(Clone, Debug)]
 pub struct Announcer {
     config: Config,
-    /// Marked SYNs, of caller and called, that have not been answered.
+    /// Marked SYNs without an answer, by client and server.
     waiting: Memory<Flow, ()>,
     hosts: Memory<IpAddr, Speaks>,
 }
 
-/// The caller, then who is called.
+/// Address of the client, then of the server.
 type Flow = (SocketAddr, SocketAddr);
 
-/// How long a handshake may take: longer than a kernel tries (tcp(7), `tcp_syn_retries`).
+/// Longest time of a handshake: longer than a kernel tries (tcp(7), `tcp_syn_retries`).
 const HANDSHAKE: Duration = Duration::from_secs(180);
 
 impl Config {
-    /// The defaults, at this end.
+    /// Returns the default parameters for this end.
     #[must_use]
     pub const fn new(role: Role) -> Self {
         Self { role, remember: Duration::from_secs(600), most: 4096 }
@@ -108,15 +110,15 @@ impl Config {
 }
 
 impl Announcer {
-    /// One that knows nothing.
+    /// Creates an announcer that has learned nothing.
     #[must_use]
     pub fn new(config: Config) -> Self {
         let memory = (config.most.max(1), HANDSHAKE, config.remember);
         Self { config, waiting: Memory::new(memory.0, memory.1), hosts: Memory::new(memory.0, memory.2) }
     }
 
-    /// Looks at a packet of IPv4 or IPv6 that goes `towards` there, and marks or unmarks it where it must. Checksums stay right; packets
-    /// that are none, and fragments, stay as they are.
+    /// Handles an IPv4 or IPv6 packet that goes `towards` there: adds or removes a mark where needed.
+    /// Checksums stay right. Malformed packets and fragments stay unchanged.
     pub fn pass(&mut self, now: Instant, towards: Towards, packet: &mut [u8]) -> Done {
         let Some(mut segment) = Segment::of(packet) else { return Done::Untouched };
         match (self.config.role, towards, segment.kind()) {
@@ -128,7 +130,7 @@ impl Announcer {
         }
     }
 
-    /// What is known of `host`.
+    /// Returns what is known about `host`.
     #[must_use]
     pub fn speaks(&self, now: Instant, host: IpAddr) -> Option<Speaks> {
         self.hosts.get(now, &host).copied()
@@ -166,7 +168,7 @@ impl Announcer {
 
     fn answer(&mut self, now: Instant, segment: &mut Segment<'_>) -> Done {
         let (from, to) = segment.flow;
-        // It may be sent again, and is answered again.
+        // The SYN-ACK may be retransmitted, and is then answered again.
         if self.waiting.get(now, &(to, from)).is_none() {
             return Done::Untouched;
         }
@@ -175,13 +177,13 @@ impl Announcer {
     }
 }
 
-/// What is remembered for a time, of so many; the oldest makes room.
+/// Map with limited size and lifetime of entries; the oldest entry is evicted.
 #[derive(Clone, Debug)]
 struct Memory<K, V> {
     most: usize,
     lasts: Duration,
     known: BTreeMap<K, (Instant, V)>,
-    /// Since when each is known; entries that were renewed or taken since do not count.
+    /// Entries by age; those renewed or removed since do not count.
     order: VecDeque<(Instant, K)>,
 }
 
@@ -201,7 +203,8 @@ impl<K: Ord + Copy, V> Memory<K, V> {
     fn put(&mut self, now: Instant, key: K, value: V) {
         self.known.insert(key, (now, value));
         self.order.push_back((now, key));
-        // Each is at most twice in the order, on the average: what is taken or renewed leaves an entry behind.
+        // The order holds each key at most twice on average: removing or renewing a key leaves an entry
+        // behind.
         while self.known.len() > self.most || self.order.len() > 2 * self.most {
             let Some((since, oldest)) = self.order.pop_front() else { break };
             if self.known.get(&oldest).is_some_and(|(known, _)| *known == since) {
@@ -214,7 +217,7 @@ impl<K: Ord + Copy, V> Memory<K, V> {
 /// A TCP segment in its packet.
 struct Segment<'a> {
     tcp: &'a mut [u8],
-    /// From, to.
+    /// Source and destination.
     flow: Flow,
 }
 
@@ -258,7 +261,7 @@ impl<'a> Segment<'a> {
         self.change(self.tcp[12] & !bit);
     }
 
-    /// Puts another 13th byte in its place.
+    /// Replaces the 13th byte, and updates the checksum.
     fn change(&mut self, to: u8) {
         let word = |high, low| u32::from(u16::from_be_bytes([high, low]));
         let (old, new) = (word(self.tcp[12], self.tcp[13]), word(to, self.tcp[13]));
@@ -272,7 +275,7 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// Where the segment begins, and whose it is.
+/// Returns the offset of the segment, its source and its destination.
 fn of_ipv4(packet: &[u8]) -> Option<(usize, IpAddr, IpAddr)> {
     let header = packet.first_chunk::<20>()?;
     let is_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
@@ -282,7 +285,7 @@ fn of_ipv4(packet: &[u8]) -> Option<(usize, IpAddr, IpAddr)> {
     (header[9] == TCP && !is_fragment && len >= 20).then(|| (len, address(12), address(16)))
 }
 
-/// The same; extension headers are not looked behind.
+/// As [`of_ipv4`], for IPv6 without extension headers.
 fn of_ipv6(packet: &[u8]) -> Option<(usize, IpAddr, IpAddr)> {
     let header = packet.first_chunk::<IPV6_HEADER>()?;
     let address = |at: usize| {
@@ -307,7 +310,7 @@ mod tests {
         Announcer::new(Config { most: 4, ..Config::new(role) })
     }
 
-    /// A packet with a right checksum.
+    /// Returns a packet with a correct checksum.
     fn packet(from: SocketAddr, to: SocketAddr, flags: u8) -> Vec<u8> {
         let mut packet = match (from.ip(), to.ip()) {
             (IpAddr::V4(a), IpAddr::V4(b)) => {
@@ -327,7 +330,7 @@ mod tests {
         packet
     }
 
-    /// 0 over a packet with a right checksum.
+    /// Returns 0 for a packet with a correct checksum.
     fn checksum(packet: &[u8], start: usize) -> u16 {
         let addresses = if start == 20 { 12..20 } else { 8..40 };
         let pseudo = [&packet[addresses], &[0, TCP, 0, (packet.len() - start) as u8]].concat();

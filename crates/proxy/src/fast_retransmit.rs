@@ -1,10 +1,11 @@
-//! Fast retransmission after a handoff (Caceres, Iftode, "Improving the Performance of Reliable Transport Protocols in Mobile Computing
-//! Environments", IEEE JSAC 13(5), 1995): a mobile host that has changed its station repeats its last ACK as often as makes the fixed
-//! host send again at once. Otherwise what was lost on the way waits for a coarse timer.
+//! Fast retransmission after a handoff (Caceres, Iftode, "Improving the Performance of Reliable Transport
+//! Protocols in Mobile Computing Environments", IEEE JSAC 13(5), 1995). A mobile host that has changed its
+//! base station repeats its last ACK until the fixed host's duplicate-ACK threshold is reached, so that it
+//! retransmits at once. Otherwise losses of the handoff wait for a coarse timer.
 //!
-//! The machine stands in the mobile host, where it sees the ACKs that leave. It knows nothing of what was lost: where nothing was, the
-//! fixed host cuts its window all the same, as published. A sender with SACK counts only duplicates that tell of something (RFC 6675 §2),
-//! and takes no notice.
+//! The middlebox runs on the mobile host, where it sees outgoing ACKs. It does not know which packets were
+//! lost: even if none was, the fixed host reduces its window, as published. A sender with SACK counts only
+//! duplicates with new SACK information (RFC 6675 §2), and ignores them.
 
 use crate::packet::{BareAck, Connection, Packet};
 use crate::table::{Bounds, Table};
@@ -13,12 +14,12 @@ use hopline_core::{Duration, Instant, Payload};
 use hopline_wire::tcp::Flags;
 use std::collections::VecDeque;
 
-/// How it behaves.
+/// Parameters of [`FastRetransmit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How often an ACK is repeated, at least 1. Default 3, the threshold of RFC 5681.
+    /// Number of duplicates of an ACK, at least 1. Default 3, the threshold of RFC 5681.
     pub duplicates: NonZeroU8,
-    /// How much is remembered of connections. Default 64 s of silence: no sender waits longer between two attempts.
+    /// Limits of the connection table. Default idle time 64 s: no sender waits longer between two attempts.
     pub bounds: Bounds,
 }
 
@@ -29,33 +30,33 @@ impl Default for Config {
     }
 }
 
-/// The machine in a mobile host.
+/// Fast retransmission on a mobile host.
 #[derive(Debug)]
 pub struct FastRetransmit {
     config: Config,
-    /// The last ACK of each connection over which something comes.
+    /// Last ACK of each connection with incoming data.
     table: Table<BareAck>,
     out: VecDeque<BareAck>,
     stats: Stats,
 }
 
-/// What a [`FastRetransmit`] has done.
+/// Counters of a [`FastRetransmit`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Handoffs.
     pub moves: u64,
-    /// ACKs repeated.
+    /// ACKs made: duplicates sent.
     pub acks_made: u64,
 }
 
 impl FastRetransmit {
-    /// A machine that knows of no connection yet.
+    /// Creates an instance without connections.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self { config, table: Table::new(config.bounds), out: VecDeque::new(), stats: Stats::default() }
     }
 
-    /// A packet of this host leaves it.
+    /// Handles a packet that leaves this host.
     pub fn pass_out<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>) {
         let (connection, segment) = (Connection::from_mobile(packet), packet.segment);
         let ends = segment.flags.contains(Flags::RST) || segment.flags.contains(Flags::FIN);
@@ -67,7 +68,7 @@ impl FastRetransmit {
             return;
         }
         let known = self.table.hear(now, &connection);
-        // Who only sends has nothing to ask for.
+        // A connection that only sends data is not tracked: no data are missing here.
         if known.is_none() && segment.seq_len() > 0 {
             return;
         }
@@ -86,7 +87,7 @@ impl FastRetransmit {
         }
     }
 
-    /// The host is at another station now.
+    /// Handles a handoff to another base station.
     pub fn moved(&mut self) {
         self.stats.moves += 1;
         for ack in self.table.iter() {
@@ -95,23 +96,23 @@ impl FastRetransmit {
         }
     }
 
-    /// Forgets connections over which nothing has come for long.
+    /// Removes idle connections.
     pub fn handle_timeout(&mut self, now: Instant) {
         while self.table.next_due(now).is_some() {}
     }
 
-    /// When to call [`FastRetransmit::handle_timeout`].
+    /// Returns the time of the next call of [`FastRetransmit::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.table.next_look()
     }
 
-    /// The next ACK to send.
+    /// Returns the next ACK to send.
     pub fn poll_transmit(&mut self) -> Option<BareAck> {
         self.out.pop_front()
     }
 
-    /// What it has done.
+    /// Returns the counters.
     #[must_use]
     pub const fn stats(&self) -> &Stats {
         &self.stats
@@ -185,8 +186,9 @@ mod tests {
         assert_eq!((repeated(&mut host), host.poll_timeout()), (vec![], None));
     }
 
-    /// A download of which a window is lost in a handoff, from a sender without SACK. Its timer does not expire meanwhile. `repeats`: so often
-    /// the host repeats its last ACK. Returns the segments that the sender sends again then, its recoveries, and its time-outs.
+    /// Simulates a download that loses a window in a handoff, from a sender without SACK. Its timer does not
+    /// expire meanwhile. `repeats`: number of duplicates of the last ACK. Returns the number of segments that
+    /// the sender then retransmits, of its recoveries, and of its timeouts.
     fn after_a_handoff(repeats: Option<u8>) -> (usize, u64, u64) {
         use hopline_core::{LinkId, Machine};
         use hopline_transport::tcp::{self, Endpoint, Ports};

@@ -1,22 +1,23 @@
-//! Machines in the middle of the path of TCP, at the border between a wired network and a wireless hop.
+//! Middleboxes for TCP at the border between a wired network and a wireless hop.
 //!
-//! They see packets and say what becomes of each, send packets of their own, and know nothing of sockets: the simulator seats them in its
-//! nodes, a daemon behind real interfaces. What they know of connections is soft state: it comes from the packets that pass, it is bounded,
-//! and a machine that is restarted in the middle of a transfer costs throughput, never correctness.
+//! They receive packets, return verdicts, send packets of their own, and do no I/O. The simulator runs them
+//! in its nodes, a daemon runs them on real interfaces. Their state of connections is soft: it is learned
+//! from passing packets, it is bounded, and a restart in the middle of a transfer costs throughput, never
+//! correctness.
 //!
-//! | machine | what it does | source |
+//! | middlebox | function | source |
 //! |---|---|---|
-//! | [`ack_pacing`] | spreads bursts of ACKs out | a question of Murray, Koziniec, Dixon 2009, §II-A.2 |
-//! | [`announce`] | finds out by TCP's handshake which hosts speak TPA | Anastasi, Ancillotti, Conti, Passarella 2009, §6 |
-//! | [`arq`] | has a link repair its own losses | link-level retransmission and FEC |
-//! | [`dproxy`] | has both ends of a lossy link repair what it loses of TCP, or of anything | D-Proxy: Murray, Koziniec, Dixon 2009 |
-//! | [`fast_retransmit`] | has a mobile host ask again at once for what a handoff lost | Caceres, Iftode 1995 |
-//! | [`handoff`] | brings what comes for a host that moves to the station where it is | Balakrishnan, Seshan, Katz 1995 |
-//! | [`hop_window`] | has packets wait before the last hop, where a machine sees it, and not in a queue that tells nobody | BBR: Cardwell and others 2016 |
-//! | [`mtcp`] | makes the sender wait while the mobile host cannot be reached | M-TCP: Brown, Singh 1997 |
-//! | [`nack`] | has a mobile host send again at once what it has sent and the last hop has lost | Balakrishnan, Seshan, Katz 1995, §3 |
-//! | [`split`] | ends the connection at the border and begins another one beyond, over whatever transport suits the last hop | I-TCP: Bakre, Badrinath 1995 |
-//! | [`snoop`] | keeps what goes to the mobile host, sends again what got lost on the last hop, hides duplicate ACKs | Balakrishnan, Seshan, Katz 1995 |
+//! | [`ack_pacing`] | spreads out bursts of ACKs | a question of Murray, Koziniec, Dixon 2009, §II-A.2 |
+//! | [`announce`] | detects by TCP's handshake which hosts support TPA | Anastasi, Ancillotti, Conti, Passarella 2009, §6 |
+//! | [`arq`] | repairs losses of a link by retransmission and FEC | link-level retransmission and FEC |
+//! | [`dproxy`] | repairs losses of a link for TCP or any packets, with a middlebox at both ends | D-Proxy: Murray, Koziniec, Dixon 2009 |
+//! | [`fast_retransmit`] | triggers fast retransmission after a handoff | Caceres, Iftode 1995 |
+//! | [`handoff`] | routes packets for a mobile host to its current base station | Balakrishnan, Seshan, Katz 1995 |
+//! | [`hop_window`] | keeps the queue of the last hop where a middlebox sees its drops | BBR: Cardwell and others 2016 |
+//! | [`mtcp`] | makes the sender wait while the mobile host is unreachable | M-TCP: Brown, Singh 1997 |
+//! | [`nack`] | requests data of a mobile host that the last hop has lost | Balakrishnan, Seshan, Katz 1995, §3 |
+//! | [`split`] | terminates the connection at the border and opens a second one beyond, over any transport that suits the last hop | I-TCP: Bakre, Badrinath 1995 |
+//! | [`snoop`] | caches packets to the mobile host, retransmits those that the last hop has lost, suppresses duplicate ACKs | Balakrishnan, Seshan, Katz 1995 |
 
 pub mod ack_pacing;
 pub mod announce;

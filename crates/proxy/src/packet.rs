@@ -1,4 +1,4 @@
-//! Packets as machines in the path see them, and what becomes of them.
+//! Packets as middleboxes see them, and verdicts on them.
 
 use hopline_core::{Payload, Seq32};
 use hopline_wire::ip::IpHeader;
@@ -6,19 +6,19 @@ use hopline_wire::tcp::{Flags, Options, SackBlocks, Segment, Timestamps};
 use hopline_wire::{ipv4, ipv6};
 use std::net::IpAddr;
 
-/// A TCP packet as it passes.
+/// A TCP packet that passes.
 #[derive(Debug)]
 pub struct Packet<'a, P> {
-    /// Its source address.
+    /// Source address.
     pub src: IpAddr,
-    /// Its destination address.
+    /// Destination address.
     pub dst: IpAddr,
-    /// What it carries.
+    /// TCP segment.
     pub segment: &'a Segment<P>,
 }
 
 impl<'a, P> Packet<'a, P> {
-    /// A packet with this IP header around this segment.
+    /// Creates a packet from its IP header and segment.
     #[must_use]
     pub fn new(ip: &impl IpHeader, segment: &'a Segment<P>) -> Self {
         Self { src: ip.src(), dst: ip.dst(), segment }
@@ -26,7 +26,7 @@ impl<'a, P> Packet<'a, P> {
 }
 
 impl<P: Payload> Packet<'_, P> {
-    /// Its length in bytes, without IPv4 options and IPv6 extension headers.
+    /// Returns the length in bytes, without IPv4 options and IPv6 extension headers.
     #[must_use]
     pub fn len_bytes(&self) -> usize {
         let header_len = if self.src.is_ipv4() { ipv4::HEADER_LEN } else { ipv6::HEADER_LEN };
@@ -42,7 +42,7 @@ impl<P> Clone for Packet<'_, P> {
 
 impl<P> Copy for Packet<'_, P> {}
 
-/// The two sides of a machine in the path.
+/// Side of a middlebox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The wired network.
@@ -52,7 +52,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The other one.
+    /// Returns the other side.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -65,21 +65,21 @@ impl Side {
 /// A connection between a fixed and a mobile host: address and port of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Connection {
-    /// The end in the wired network.
+    /// Endpoint in the wired network.
     pub fixed: (IpAddr, u16),
-    /// The end beyond the wireless hop.
+    /// Endpoint beyond the wireless hop.
     pub mobile: (IpAddr, u16),
 }
 
 impl Connection {
-    /// That of a packet which goes to the mobile host.
+    /// Returns the connection of a packet to the mobile host.
     #[must_use]
     pub const fn to_mobile<P>(packet: Packet<'_, P>) -> Self {
         let Packet { src, dst, segment } = packet;
         Self { fixed: (src, segment.src_port), mobile: (dst, segment.dst_port) }
     }
 
-    /// That of a packet which comes from the mobile host.
+    /// Returns the connection of a packet from the mobile host.
     #[must_use]
     pub const fn from_mobile<P>(packet: Packet<'_, P>) -> Self {
         let Packet { src, dst, segment } = packet;
@@ -87,35 +87,35 @@ impl Connection {
     }
 }
 
-/// What becomes of a packet.
+/// Verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
-    /// It goes on as it is.
+    /// The packet is forwarded unchanged.
     Forward,
-    /// It goes on, and says this.
+    /// The packet is forwarded with this acknowledgment.
     ForwardWith(Says),
-    /// It goes no further: nobody misses it.
+    /// The packet is dropped; no host needs it.
     Absorb,
 }
 
-/// What an ACK says.
+/// Acknowledgment number and SACK blocks of an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Says {
-    /// The next byte that is expected.
+    /// Next byte that is expected.
     pub ack: Seq32,
-    /// What has arrived beyond it. No more blocks than the packet had.
+    /// SACK blocks; no more than the packet had.
     pub sack: SackBlocks,
 }
 
 impl Says {
-    /// What a segment says.
+    /// Returns the acknowledgment of a segment.
     #[must_use]
     pub const fn of<P>(segment: &Segment<P>) -> Self {
         Self { ack: segment.ack, sack: segment.options.sack }
     }
 
-    /// The segment, saying this.
+    /// Returns the segment with this acknowledgment.
     #[must_use]
     pub fn put_into<P: Payload>(self, segment: &Segment<P>) -> Segment<P> {
         let mut said = segment.clone();
@@ -124,23 +124,23 @@ impl Says {
     }
 }
 
-/// An ACK without data that a machine makes in the name of the mobile host, for the fixed one.
+/// An ACK without data that a middlebox sends to the fixed host on behalf of the mobile one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BareAck {
-    /// Whose it is.
+    /// Connection of the ACK.
     pub connection: Connection,
-    /// Sequence number: that of the mobile host's next byte.
+    /// Sequence number: the mobile host's next byte.
     pub seq: Seq32,
     /// Next byte that the mobile host expects.
     pub ack: Seq32,
-    /// Its window, as it stands in the header.
+    /// Window field of the header.
     pub window: u16,
-    /// Its clock when it was last seen, and what it echoed.
+    /// Last seen timestamp of the mobile host, and its echo.
     pub timestamps: Option<Timestamps>,
 }
 
 impl BareAck {
-    /// The segment.
+    /// Returns the segment.
     #[must_use]
     pub fn segment<P: Payload>(&self) -> Segment<P> {
         Segment {
@@ -156,25 +156,26 @@ impl BareAck {
     }
 }
 
-/// A station asks a mobile host for what it has sent and what has not come, in the name of the fixed one.
+/// A negative acknowledgment: a base station requests missing data from a mobile host, on behalf of the fixed
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nack {
-    /// Whose it is.
+    /// Connection of the request.
     pub connection: Connection,
-    /// Sequence number: that of the fixed host's next byte.
+    /// Sequence number: the fixed host's next byte.
     pub seq: Seq32,
     /// Next byte that the fixed host expects: nothing new is acknowledged.
     pub ack: Seq32,
-    /// Its window, as it stands in the header.
+    /// Window field of the header.
     pub window: u16,
-    /// Its clock when it was last seen, and what it echoed.
+    /// Last seen timestamp of the fixed host, and its echo.
     pub timestamps: Option<Timestamps>,
-    /// What is missing, at least one range.
+    /// Missing ranges, at least one.
     pub missing: SackBlocks,
 }
 
 impl Nack {
-    /// The segment.
+    /// Returns the segment.
     #[must_use]
     pub fn segment<P: Payload>(&self) -> Segment<P> {
         let options =

@@ -1,4 +1,4 @@
-//! What brings whole packets to a machine in the path, and does with them what it says.
+//! Packet I/O of a middlebox: receives whole packets, and carries out the verdicts on them.
 
 use crate::filter::Turn;
 use crate::packet::Side;
@@ -6,81 +6,82 @@ use bytes::Bytes;
 
 /// A place in the path of IP packets: a queue of the kernel, a pair of interfaces, a node of the simulator.
 ///
-/// Packets come one at a time. Each is concluded before the next one is asked for, so that what is concluded is in order. What is
-/// injected leaves behind what was concluded before.
+/// Packets are received one at a time. Each is concluded before the next one is received, so that conclusions
+/// are in order. Injected packets leave after those concluded before.
 pub trait PacketIo {
-    /// Why it can no longer be used. What a single packet suffers is none.
+    /// Error after which it can no longer be used. A failure that affects a single packet is none.
     type Error;
 
-    /// The next packet that waits; `None` if there is none now.
+    /// Returns the next waiting packet; `None` if there is none now.
     ///
     /// # Errors
-    /// If no packet will ever come again.
+    /// If no packet will ever arrive again.
     fn receive(&mut self) -> Result<Option<Arrival>, Self::Error>;
 
-    /// Says what becomes of a packet. It may be held back until [`PacketIo::flush`].
+    /// Sets the fate of a packet. This may take effect only with [`PacketIo::flush`].
     ///
     /// # Errors
-    /// If nothing can be said any more.
+    /// If no fate can be set any more.
     fn conclude(&mut self, arrival: Arrival, fate: Fate) -> Result<(), Self::Error>;
 
-    /// Sends a packet of the machine's own towards a side. It must not be received here again.
+    /// Sends a packet of the middlebox towards a side. It must not be received here again.
     ///
     /// # Errors
-    /// If nothing can be sent any more.
+    /// If no packet can be sent any more.
     fn inject(&mut self, to: Side, turn: Turn, packet: &[u8]) -> Result<Injected, Self::Error>;
 
-    /// Has everything take effect that was said so far.
+    /// Makes all calls so far take effect.
     ///
     /// # Errors
-    /// If nothing can be said any more.
+    /// If no fate can be set any more.
     fn flush(&mut self) -> Result<(), Self::Error>;
 
-    /// The next packet that has passed to the mobile side and found the queue there full. `None` if there is none, or nobody knows.
+    /// Returns the next packet that was forwarded to the mobile side and that its full queue dropped. `None`
+    /// if there is none, or this is not known.
     fn next_dropped(&mut self) -> Option<Bytes> {
         None
     }
 }
 
-/// A [`PacketIo`] where a packet can wait while others are concluded.
+/// A [`PacketIo`] in which a packet can wait while later ones are concluded.
 pub trait Postpones: PacketIo {
-    /// What becomes of this packet, which was received last, is said later, after packets that came behind it.
+    /// Postpones the fate of this packet, which was received last, until after later packets.
     ///
     /// # Errors
-    /// If nothing can be said any more.
+    /// If no fate can be set any more.
     fn postpone(&mut self, arrival: &Arrival) -> Result<(), Self::Error>;
 }
 
-/// A packet that waits for what becomes of it.
+/// A packet that waits for its fate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// What whoever brought it knows it by.
+    /// Identifier given by the [`PacketIo`].
     pub id: u64,
-    /// Where it comes from; it goes to the other side.
+    /// Side from which the packet comes; it goes to the other side.
     pub from: Side,
     /// The packet, from its IP header on, with all its checksums.
     pub packet: Bytes,
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It goes on as it is.
+    /// The packet is forwarded unchanged.
     Pass,
-    /// This goes on in its place.
+    /// This packet is forwarded in its place.
     Replace(Vec<u8>),
-    /// It goes no further.
+    /// The packet is dropped.
     Drop,
 }
 
-/// What became of a packet of the machine's own.
+/// Result of [`PacketIo::inject`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Injected {
-    /// It is on its way.
+    /// The packet was sent.
     Sent,
-    /// The queue of the last hop had no room for it: it is lost, and that is congestion.
+    /// The queue of the last hop was full; the packet is lost to congestion.
     NoRoom,
-    /// There was no way: it is lost.
+    /// There was no route; the packet is lost.
     Refused,
 }

@@ -1,40 +1,41 @@
-//! A smoothed round trip.
+//! Smoothed round-trip time.
 
 use hopline_core::{Duration, Instant};
 
-/// A smoothed round trip and its deviation.
+/// Smoothed round-trip time and its deviation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rtt {
     srtt: Duration,
     rttvar: Duration,
-    /// Weights of a sample.
+    /// Weights of a sample, in the mean and in the deviation.
     gains: [f64; 2],
     first: First,
 }
 
-/// What comes of the first sample, and which mean deviations are from.
+/// Effect of the first sample, and mean from which deviations are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum First {
-    /// It starts both anew (RFC 6298 §2.2).
+    /// The first sample initialises both (RFC 6298 §2.2).
     Starts,
-    /// It is averaged in, as all others; deviations are from the mean before the sample (RFC 6298 §2.3).
+    /// The first sample is averaged in like any other; deviations are from the mean before the sample (RFC
+    /// 6298 §2.3).
     Joins,
-    /// The same, but they are from the mean after it (ns-2's agent).
+    /// As `Joins`, with deviations from the mean after the sample (ns-2's agent).
     JoinsAsNs2,
 }
 
 impl Rtt {
-    /// A mean that the first sample is averaged into.
+    /// Creates an estimator with this mean, into which the first sample is averaged.
     pub(crate) const fn starting(srtt: Duration, gain: f64) -> Self {
         Self { srtt, rttvar: Duration::ZERO, gains: [gain; 2], first: First::Joins }
     }
 
-    /// A mean and a deviation as ns-2's agent keeps them.
+    /// Creates an estimator with mean and deviation as in ns-2's agent.
     pub(crate) const fn ns2(srtt: Duration, rttvar: Duration, gains: [f64; 2]) -> Self {
         Self { srtt, rttvar, gains, first: First::JoinsAsNs2 }
     }
 
-    /// Values until the first sample, with the weights of RFC 6298 §2.3.
+    /// Creates an estimator with this mean until the first sample, and the weights of RFC 6298 §2.3.
     pub(crate) const fn until_sampled(srtt: Duration) -> Self {
         Self { srtt, rttvar: Duration::ZERO, gains: [0.125, 0.25], first: First::Starts }
     }
@@ -61,7 +62,7 @@ impl Rtt {
     }
 }
 
-/// The longest of the durations of late: of the last period and the one before it.
+/// Windowed maximum of durations: over the current period and the one before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Longest {
     period: Duration,
@@ -71,12 +72,12 @@ pub(crate) struct Longest {
 }
 
 impl Longest {
-    /// None yet. Each counts for one to two periods.
+    /// Creates an empty maximum. Each sample counts for one to two periods.
     pub(crate) const fn of(period: Duration) -> Self {
         Self { period, since: Instant::ZERO, now: Duration::ZERO, before: Duration::ZERO }
     }
 
-    /// A duration, or zero if there is none: time goes on with samples only.
+    /// Adds a sample; zero if there is none. The window advances with samples only.
     pub(crate) fn sample(&mut self, now: Instant, sample: Duration) {
         let age = now.since(self.since);
         if age >= self.period {
@@ -86,7 +87,7 @@ impl Longest {
         self.now = self.now.max(sample);
     }
 
-    /// Zero if there was none.
+    /// Returns the maximum; zero without samples.
     pub(crate) fn get(&self) -> Duration {
         self.now.max(self.before)
     }

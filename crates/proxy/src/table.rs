@@ -1,4 +1,5 @@
-//! A bounded table of connections: who was not heard of for longest, to a second, makes room; who says nothing for long is forgotten.
+//! Bounded table of connections. The least recently used one, to a second, is evicted if the table is full;
+//! silent ones expire.
 
 use crate::packet::Connection;
 use core::hash::{Hash, Hasher};
@@ -10,14 +11,16 @@ use std::collections::BinaryHeap;
 use std::iter;
 use std::net::IpAddr;
 
-/// How much a machine remembers of strangers.
+/// Limits of the connection table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Most connections, at least 1. One more, and the one that was silent for longest is forgotten. Default 65,536.
+    /// Maximum number of connections, at least 1. Beyond it the one silent for longest is evicted. Default
+    /// 65,536.
     pub connections: u32,
-    /// A connection of which nothing passes for so long is forgotten. Default 15 minutes.
+    /// Silence after which a connection expires. Default 15 minutes.
     pub idle: Duration,
-    /// Key of the hash by which connections are found. Whoever faces strangers draws it: then nobody can choose ports that meet.
+    /// Key of the hash table. Choose it at random if hosts are untrusted, so that an attacker cannot choose
+    /// ports that collide.
     pub hash_key: (u64, u64),
 }
 
@@ -27,35 +30,37 @@ impl Default for Bounds {
     }
 }
 
-/// The table. `T`: what is known of a connection.
+/// Connection table. `T`: state of a connection.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     bounds: Bounds,
     index: HashTable<u32>,
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
-    /// Slots that are in use, from those heard of last to the one silent for longest.
+    /// Slots in use, from the most to the least recently used one.
     newest: u32,
     oldest: u32,
-    /// When to look at which slot. A slot has one entry that counts; entries of earlier tenants and overtaken ones do not.
+    /// Timers of slots. Each slot has one valid entry; those of earlier connections and superseded ones are
+    /// invalid.
     due: BinaryHeap<Reverse<(Instant, u32)>>,
 }
 
-/// Where a connection stands in the table, until the next one is inserted or removed.
+/// Place of a connection in the table, valid until the next insertion or removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(u32);
 
 /// No slot.
 const NONE: u32 = u32::MAX;
-/// Who is heard again sooner than this keeps its place among the others: most packets then touch no other connection.
+/// Minimum time between two moves of a connection to the front of the list, so that most packets touch no
+/// other connection.
 const SOON: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 struct Slot<T> {
     heard: Instant,
-    /// When it is looked at: the entry in `due` that counts.
+    /// Time of its timer: the valid entry in `due`.
     look: Instant,
-    /// When it came to the front.
+    /// Time of its last move to the front.
     linked: Instant,
     newer: u32,
     older: u32,
@@ -80,14 +85,14 @@ impl<T> Table<T> {
         self.index.len()
     }
 
-    /// Where a connection is of which something passes now.
+    /// Returns the place of a connection of which a packet passes now.
     pub(crate) fn hear(&mut self, now: Instant, connection: &Connection) -> Option<Place> {
         let place = self.find(connection)?;
         self.hear_at(now, place);
         Some(place)
     }
 
-    /// Something of the connection at a place passes now.
+    /// Records that a packet of the connection at a place passes now.
     pub(crate) fn hear_at(&mut self, now: Instant, place: Place) {
         let slot = &mut self.slots[place.0 as usize];
         slot.heard = now;
@@ -97,14 +102,14 @@ impl<T> Table<T> {
         }
     }
 
-    /// Where a connection is, whether anything passes or not.
+    /// Returns the place of a connection.
     pub(crate) fn find(&self, connection: &Connection) -> Option<Place> {
         let hash = self.hash(connection);
         let is_it = |slot: &u32| self.slots[*slot as usize].connection == *connection;
         self.index.find(hash, is_it).map(|slot| Place(*slot))
     }
 
-    /// Returns a connection of which `is_it` says so, among the `most` that were heard of last, to a second.
+    /// Returns a connection for which `is_it` holds, among the `most` most recently used, to a second.
     pub(crate) fn find_among_newest(
         &self,
         most: usize,
@@ -121,7 +126,7 @@ impl<T> Table<T> {
         newest_first.take(most).find(is_it).map(Place)
     }
 
-    /// What is known of the connection at a place.
+    /// Returns the state of the connection at a place.
     pub(crate) fn at(&mut self, place: Place) -> &mut T {
         self.slots[place.0 as usize].tenant.as_mut().expect("a place is that of a tenant")
     }
@@ -131,22 +136,22 @@ impl<T> Table<T> {
         self.slots[place.0 as usize].tenant.as_ref().is_some_and(holds)
     }
 
-    /// What is known of the connection at a place, if there still is one; it may be another than the one whose place it was.
+    /// Returns the state of the connection at a place, if there is one; the place may have been reused.
     pub(crate) fn tenant(&mut self, place: Place) -> Option<&mut T> {
         self.slots.get_mut(place.0 as usize)?.tenant.as_mut()
     }
 
-    /// The connection at a place.
+    /// Returns the connection at a place.
     pub(crate) fn connection(&self, place: Place) -> Connection {
         self.slots[place.0 as usize].connection
     }
 
-    /// When something of it passed last.
+    /// Returns the time of its last packet.
     pub(crate) fn heard(&self, place: Place) -> Instant {
         self.slots[place.0 as usize].heard
     }
 
-    /// Remembers a connection anew. Returns its place, and what was known of it, or of the one that makes room.
+    /// Adds or replaces a connection. Returns its place, and the state that was replaced or evicted.
     pub(crate) fn insert(
         &mut self,
         now: Instant,
@@ -186,23 +191,23 @@ impl<T> Table<T> {
         (Place(slot), known.or(evicted))
     }
 
-    /// Forgets a connection.
+    /// Removes a connection.
     pub(crate) fn remove(&mut self, connection: &Connection) -> Option<T> {
         let place = self.find(connection)?;
         self.take(place.0).map(|(_, tenant)| tenant)
     }
 
-    /// Forgets the connection that was silent for longest, if there is one.
+    /// Removes the least recently used connection, if there is one.
     pub(crate) fn take_oldest(&mut self) -> Option<(Connection, T)> {
         self.take(self.oldest)
     }
 
-    /// What is known of each connection.
+    /// Returns the states of all connections.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(|slot| slot.tenant.as_ref())
     }
 
-    /// Forgets all connections of which `is_it` says so, and hands them over. It looks at each.
+    /// Removes and returns all connections for which `is_it` holds, in linear time.
     pub(crate) fn take_all(&mut self, is_it: impl Fn(&Connection) -> bool) -> Vec<(Connection, T)> {
         let is_it = |slot: &Slot<T>| slot.tenant.is_some() && is_it(&slot.connection);
         let found: Vec<u32> =
@@ -210,24 +215,24 @@ impl<T> Table<T> {
         found.into_iter().filter_map(|slot| self.take(slot)).collect()
     }
 
-    /// Forgets all connections of which `is_over` says so. It looks at each.
+    /// Removes all connections for which `is_over` holds, in linear time.
     pub(crate) fn forget(&mut self, is_over: impl Fn(&Connection) -> bool) {
         self.take_all(is_over);
     }
 
-    /// The connection wants to be looked at by `at`, unless it is before that.
+    /// Sets the timer of a connection to `at`, unless it is earlier.
     pub(crate) fn look(&mut self, place: Place, at: Option<Instant>) {
         if let Some(at) = at {
             self.look_at(place.0, at);
         }
     }
 
-    /// When to call [`Table::next_due`].
+    /// Returns the time of the next call of [`Table::next_due`].
     pub(crate) fn next_look(&self) -> Option<Instant> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// A connection that is to be looked at now, if there is one: `Err` if it said nothing for too long and is forgotten.
+    /// Returns a connection with a timer that is due: `Err` if it has expired and is removed.
     pub(crate) fn next_due(&mut self, now: Instant) -> Option<Result<(Place, Connection), (Connection, T)>> {
         loop {
             let &Reverse((at, slot)) = self.due.peek()?;
@@ -265,7 +270,8 @@ impl<T> Table<T> {
         }
     }
 
-    /// Entries that count for nothing go when they outnumber the others: strangers who come and go leave no trace.
+    /// Removes invalid timer entries when they outnumber the valid ones, so that short connections leave no
+    /// trace.
     fn bound_due(&mut self) {
         const SPARE: usize = 64;
         if self.due.len() > 4 * self.slots.len() + SPARE {
@@ -286,7 +292,7 @@ impl<T> Table<T> {
         Some((connection, tenant))
     }
 
-    /// Puts a slot before all others.
+    /// Moves a slot to the front of the list.
     fn link(&mut self, now: Instant, slot: u32) {
         let before = core::mem::replace(&mut self.newest, slot);
         let state = &mut self.slots[slot as usize];
@@ -313,7 +319,7 @@ impl<T> Table<T> {
 fn hash((a, b): (u64, u64), connection: &Connection) -> u64 {
     let mut hasher = SipHasher13::new_with_keys(a, b);
     let Connection { fixed, mobile } = connection;
-    // Few words in place of many fields.
+    // Few words are hashed instead of many fields.
     match (fixed.0, mobile.0) {
         (IpAddr::V4(fixed), IpAddr::V4(mobile)) => {
             (u64::from(fixed.to_bits()) << 32 | u64::from(mobile.to_bits())).hash(&mut hasher);

@@ -1,9 +1,9 @@
-//! Packets that arrive in any order, by their place after the first that has not arrived.
+//! Receive window: packets that arrive in any order, by their place after the first that has not arrived.
 
 use crate::arq::Order;
 use std::collections::VecDeque;
 
-/// What has arrived, and what of it waits.
+/// Received packets, and those of them that wait.
 #[derive(Debug)]
 pub(crate) struct Window<K> {
     order: Order,
@@ -13,7 +13,7 @@ pub(crate) struct Window<K> {
 #[derive(Debug)]
 enum Slot<K> {
     Missing,
-    /// It has arrived; with the packet that waits for others, if one does.
+    /// It has arrived; with its packet if that waits for earlier ones.
     Arrived(Option<K>),
 }
 
@@ -22,22 +22,23 @@ impl<K> Window<K> {
         Self { order, slots: VecDeque::new() }
     }
 
-    /// Whether the packet at a place has arrived.
+    /// Returns whether the packet at a place has arrived.
     pub(crate) fn has(&self, at: usize) -> bool {
         matches!(self.slots.get(at), Some(Slot::Arrived(_)))
     }
 
-    /// Number of packets that wait.
+    /// Returns the number of waiting packets.
     pub(crate) fn waiting(&self) -> usize {
         self.slots.iter().filter(|slot| matches!(slot, Slot::Arrived(Some(_)))).count()
     }
 
-    /// The places of all that has arrived.
+    /// Returns the places of all received packets.
     pub(crate) fn arrived(&self) -> impl Iterator<Item = usize> {
         (0..self.slots.len()).filter(|at| self.has(*at))
     }
 
-    /// What was to come to a place is there, or will not come: `None`. It goes to `deliver` at once where order does not matter.
+    /// Fills a place with a packet, or with `None` if it will not arrive. The packet goes to `deliver` at
+    /// once unless order is kept.
     pub(crate) fn put(&mut self, at: usize, content: Option<K>, mut deliver: impl FnMut(K)) {
         while self.slots.len() <= at {
             self.slots.push_back(Slot::Missing);
@@ -52,14 +53,14 @@ impl<K> Window<K> {
         self.slots[at] = Slot::Arrived(waits);
     }
 
-    /// Lets go of what waits for nothing more. How many places that were.
+    /// Delivers packets that wait for nothing more. Returns the number of places.
     pub(crate) fn advance(&mut self, deliver: impl FnMut(K)) -> usize {
         let whole = self.slots.iter().take_while(|slot| matches!(slot, Slot::Arrived(_))).count();
         self.skip(whole, deliver);
         whole
     }
 
-    /// The first `count` places are not waited for any more.
+    /// Skips the first `count` places.
     pub(crate) fn skip(&mut self, count: usize, mut deliver: impl FnMut(K)) {
         let count = count.min(self.slots.len());
         for slot in self.slots.drain(..count) {
@@ -69,7 +70,7 @@ impl<K> Window<K> {
         }
     }
 
-    /// None of them is.
+    /// Skips all places.
     pub(crate) fn clear(&mut self, deliver: impl FnMut(K)) {
         self.skip(usize::MAX, deliver);
     }

@@ -1,4 +1,4 @@
-//! Machines on bytes, in the path of a fake.
+//! Middleboxes on bytes, in the path of a fake.
 
 use bytes::Bytes;
 use hopline_core::Instant;
@@ -45,7 +45,7 @@ fn a_flood_leaves_time_for_what_is_due() {
     assert_eq!((io.waiting(), io.arrived.mobile.len()), (0, 100));
 }
 
-/// Packet 1 of four is lost, and the mobile host says so.
+/// Loses packet 1 of four; the mobile host reports it.
 fn lose_one(io: &mut Fake) {
     for (side, packet) in connecting() {
         io.offer(side, packet);
@@ -67,7 +67,7 @@ fn what_finds_no_way_is_counted_and_nothing_else_happens() {
     assert_eq!((io.arrived.mobile.len(), io.arrived.fixed.len()), (5, 2));
 }
 
-/// Of packets 0 to 3 number 1 is dropped by a queue, which says so; the mobile host has the others.
+/// A queue drops packet 1 of packets 0 to 3, and reports it; the mobile host has the remaining ones.
 #[test]
 fn what_the_queue_drops_is_left_to_the_sender_who_sees_it() {
     let (mut driver, mut io) = (driver(), Fake::default());
@@ -136,12 +136,12 @@ fn a_hundred_thousand_forged_flows_keep_no_more_bytes_than_are_allowed() {
         assert!(driver.machine().kept_bytes() <= 1_000_000);
     }
     let machine = driver.machine();
-    // A packet of 1040 bytes and what is known of it.
+    // A packet of 1040 bytes and its state.
     assert!((500..1000).contains(&machine.connections()), "{}", machine.connections());
     assert_eq!(machine.stats().evicted_for_bytes, 100_000 - machine.connections() as u64);
 }
 
-/// Packet 0, as if it were from another host and port.
+/// Returns packet 0 as if from another host and port.
 fn forged(n: u32) -> Vec<u8> {
     let (header, segment) = ipv4::Header::parse(&data(0).into()).expect("it is one");
     let mut segment = tcp::Segment::parse(&header, &segment).expect("it is one");
@@ -173,7 +173,7 @@ fn what_the_link_padded_is_not_sent_again() {
     }
 }
 
-/// The packet with this extension header between its IPv6 header and its segment.
+/// Returns the packet with this extension header between its IPv6 header and its segment.
 fn extended(packet: &[u8], next: u8, extension: &[u8]) -> Vec<u8> {
     let (header, segment) = packet.split_at(ipv6::HEADER_LEN);
     let mut extended = [header, extension, segment].concat();
@@ -255,11 +255,11 @@ fn another_machine_runs_as_well() {
     lose_one(&mut io);
     assert_eq!(driver.pump(at(10), &mut io), Ok(Pumped::All));
     assert_eq!((driver.counts().to_mobile, driver.counts().from_mobile), (5, 3));
-    // It holds back the last byte that was acknowledged.
+    // It withholds the last acknowledged byte.
     assert!(driver.counts().rewritten > 0, "{:?}", driver.counts());
 }
 
-/// One of the dialogue's packets, with bytes changed.
+/// Generates a packet of the dialogue with some bytes changed.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
     let of = |hosts| {
         let data = [0, 1].map(|n| data_between(hosts, n));
@@ -284,8 +284,8 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Whatever comes from either side: nothing panics, and every packet has passed, gone on changed, or been absorbed. Equal inputs
-    /// have equal outputs.
+    /// For any input nothing panics, and every packet is forwarded, changed or absorbed. Equal inputs have
+    /// equal outputs.
     #[test]
     fn anything_may_come(
         packets in prop::collection::vec((any::<bool>(), prop_oneof![mutated(), prop::collection::vec(any::<u8>(), 0..80)]), 0..60),

@@ -1,4 +1,4 @@
-//! D-Proxy that reads TCP, on bytes: both ends of a link, each in the path of a fake.
+//! D-Proxy for TCP, on bytes: both ends of a link, each in the path of a fake.
 
 use hopline_core::{Duration, Instant};
 use hopline_proxy::dproxy::{Config, Holding, Key};
@@ -14,7 +14,7 @@ fn config(at: usize) -> Config {
     Config::new(ENDS[at], ENDS[1 - at], Key::new([1; 32]))
 }
 
-/// One end, and its messages that were not taken yet.
+/// One end, and its messages that are not delivered yet.
 struct End {
     driver: PairDriver,
     peer: IpAddr,
@@ -37,7 +37,7 @@ impl End {
         self.driver.pump(now, &mut self.io, |_, datagram| said.push(datagram.to_vec()))
     }
 
-    /// The end hears what the other has said since.
+    /// Delivers messages to the end.
     fn hear(&mut self, now: Instant, said: Vec<Vec<u8>>) {
         for datagram in said {
             self.driver.handle_datagram(now, self.peer, &datagram);
@@ -45,7 +45,7 @@ impl End {
         assert_eq!(self.pump(now), Ok(Pumped::All));
     }
 
-    /// What has gone on towards the link, or came from there.
+    /// Returns the packets forwarded towards this side.
     fn gone(&mut self, side: Side) -> Vec<Vec<u8>> {
         let arrived = &mut self.io.arrived;
         core::mem::take(if side == Side::Mobile { &mut arrived.mobile } else { &mut arrived.fixed })
@@ -56,14 +56,14 @@ fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
 }
 
-/// Has both ends greet each other.
+/// Lets both ends greet each other.
 fn met(mut ends: [End; 2]) -> [End; 2] {
     run(&mut ends, Instant::ZERO, Instant::ZERO);
     assert_eq!(ends.each_ref().map(|end| end.driver.peer()), [Peer::Present; 2]);
     ends
 }
 
-/// Has time pass for two ends whose datagrams arrive at once.
+/// Runs two ends until then; their datagrams arrive at once.
 fn run(ends: &mut [End; 2], from: Instant, until: Instant) {
     let mut now = from;
     loop {
@@ -82,12 +82,12 @@ fn run(ends: &mut [End; 2], from: Instant, until: Instant) {
     }
 }
 
-/// The near end and the far one, when five packets have gone out and these have come over the link.
+/// Returns the near end and the far one after five packets were sent and these have arrived.
 fn sent(arrive: &[u32], configs: [Config; 2]) -> [End; 2] {
     sent_between(HOSTS, arrive, configs)
 }
 
-/// Makes the same packet between two hosts.
+/// As [`sent`], between these hosts.
 fn sent_between(hosts: Connection, arrive: &[u32], configs: [Config; 2]) -> [End; 2] {
     let [mut near, mut far] = met(configs.map(End::new));
     let syn = connecting_between(hosts)[0].1.clone();
@@ -193,7 +193,7 @@ fn a_place_that_breaks_down_says_so() {
 fn an_end_that_is_alone_holds_nothing_and_says_that_nobody_answers() {
     let mut far = End::new(config(1));
     for ms in 0..4_000 {
-        // Each third packet is lost.
+        // Every third packet is lost.
         far.io.offer(Side::Mobile, data(3 * ms / 2));
         assert_eq!(far.pump(at(ms.into())), Ok(Pumped::All));
         assert_eq!((far.io.postponed(), far.gone(Side::Fixed).len()), (0, 1));
@@ -272,7 +272,7 @@ fn an_end_of_another_version_is_found_out_and_counts_as_absent_when_it_falls_sil
     former[0] = 1;
     near.hear(at(10), vec![former.clone()]);
     assert_eq!(near.driver.peer(), Peer::OtherVersion(1));
-    // A forger cannot have it change its mind at will.
+    // An attacker cannot change its state at will.
     let mut ends = [End::new(Config { key: Key::new([9; 32]), ..config(1) }), near];
     assert_eq!(ends[0].pump(at(20)), Ok(Pumped::All));
     let forged = core::mem::take(&mut ends[0].said);

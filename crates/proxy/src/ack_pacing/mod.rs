@@ -1,15 +1,16 @@
-//! Bursts of ACKs, spread out: a link that delivers blocks of frames (IEEE 802.11-2020 §10.25) delivers the ACKs of many segments at
-//! once, and a sender that is clocked by its ACKs sends as many segments at once (ack compression; D-Proxy §II-A.2 asks what comes of it).
+//! ACK pacing: spreads out bursts of ACKs. A link that delivers blocks of frames (IEEE 802.11-2020 §10.25)
+//! delivers the ACKs of many segments at once. A sender that is clocked by its ACKs then sends as many
+//! segments at once (ACK compression; D-Proxy §II-A.2 studies its effect).
 //!
-//! [`AckPacing`] stands where the link ends on the side of the sender. ACKs that come in a burst go on one by one, evenly over the time
-//! from one burst to the next, as that was for the last bursts.
+//! [`AckPacing`] is placed at the end of the link on the sender's side. ACKs that arrive in a burst are
+//! forwarded one by one, evenly over the burst period, which is averaged over recent bursts.
 //!
-//! * Only ACKs that are nothing but that wait: no data, no other flag, no SACK blocks, and something new is acknowledged. Whatever
-//!   else comes of the connection passes at once, and ahead of it all that waited: the order never changes.
-//! * The first ACK of a burst, and one that comes alone, passes at once if nothing waits.
-//! * Nothing waits for longer than a given time, and no more ACKs wait than a given number. What there is no room for passes.
+//! * Only pure ACKs wait: no data, no other flag, no SACK blocks, and some new data acknowledged. Any other
+//!   segment of the connection passes at once, after all ACKs that waited: the order never changes.
+//! * The first ACK of a burst and an isolated ACK pass at once if no ACK waits.
+//! * The waiting time and the number of waiting ACKs are limited. ACKs beyond the limit pass.
 //!
-//! ACKs are cumulative. A machine that is started anew loses those that waited, and what comes next says as much.
+//! ACKs are cumulative. A restart loses the ACKs that waited; the next ACK covers them.
 
 mod rhythm;
 
@@ -22,20 +23,21 @@ use rhythm::{Heard, Rhythm};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// How it behaves.
+/// Parameters of [`AckPacing`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Longest time that an ACK waits, and that a burst is spread over. Default 20 ms: a block of 64 frames of 1500 bytes takes 17 ms at
-    /// 54 Mb/s.
+    /// Longest time that an ACK waits, and longest time over which a burst is spread. Default 20 ms: a block
+    /// of 64 frames of 1500 bytes takes 17 ms at 54 Mb/s.
     pub max_hold: Duration,
-    /// An ACK that comes within this time of the one before is of the same burst. Default 200 µs: two ACKs of a block are 160 µs apart
+    /// Largest gap between two ACKs of the same burst. Default 200 µs: two ACKs of a block are 160 µs apart
     /// at 6 Mb/s, the lowest rate of 802.11a.
     pub burst_gap: Duration,
-    /// Most ACKs of a connection that wait. One more, and the first one goes. Default 256.
+    /// Maximum number of waiting ACKs of a connection; beyond it, the oldest is forwarded. Default 256.
     pub held_packets: NonZeroU16,
-    /// Most ACKs that wait in all. Those of a connection that has one more go, and it with them. Default 4096.
+    /// Maximum number of waiting ACKs in total. An ACK beyond it is forwarded, after all waiting ACKs of its
+    /// connection. Default 4096.
     pub held_in_all: u32,
-    /// How much is remembered of connections.
+    /// Limits of the connection table.
     pub bounds: Bounds,
 }
 
@@ -51,51 +53,51 @@ impl Default for Config {
     }
 }
 
-/// The machine. `K`: a packet as whoever drives the machine keeps it, to let it go on.
+/// ACK pacing middlebox. `K`: a packet as the caller stores it, to forward it later.
 #[derive(Debug)]
 pub struct AckPacing<K> {
     config: Config,
     table: Table<Paced<K>>,
-    /// ACKs that wait, of all connections.
+    /// Waiting ACKs of all connections.
     held: u32,
     out: VecDeque<K>,
     stats: Stats,
 }
 
-/// What an [`AckPacing`] has done.
+/// Counters of an [`AckPacing`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// ACKs that waited.
     pub held: u64,
-    /// Of those, the ones that went ahead of something that does not wait.
+    /// Of those, the ones forwarded ahead of a segment that does not wait.
     pub flushed: u64,
-    /// Of those, the ones that went because there was no room.
+    /// Of those, the ones forwarded because there was no room.
     pub crowded: u64,
-    /// Connections forgotten to make room for others.
+    /// Connections evicted to make room for other connections.
     pub evicted: u64,
-    /// Connections forgotten because nothing passed any more.
+    /// Connections that expired after silence.
     pub expired: u64,
 }
 
-/// What becomes of a packet that comes from the mobile host.
+/// Verdict on a packet that comes from the mobile host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
-    /// It goes on.
+    /// The packet is forwarded now.
     Forward,
-    /// The machine has it: [`AckPacing::poll`] gives it back, now or later.
+    /// The middlebox keeps the packet; [`AckPacing::poll`] returns it, now or later.
     Taken,
 }
 
-/// What is known of a connection.
+/// State of a connection.
 #[derive(Debug)]
 struct Paced<K> {
-    /// The highest number that was acknowledged.
+    /// Highest acknowledged sequence number.
     acked: Seq32,
     rhythm: Rhythm,
-    /// When an ACK went on last, or had its turn to.
+    /// Time at which the last ACK was forwarded, or was due to be.
     gone: Instant,
-    /// Most that have waited since none did, and the one before them.
+    /// Largest number of ACKs that waited since the queue was last empty, and the one before them.
     crowd: usize,
     held: VecDeque<K>,
 }
@@ -104,14 +106,14 @@ struct Paced<K> {
 const FAR: i32 = 1 << 30;
 
 impl<K> AckPacing<K> {
-    /// A machine that knows of no connection yet.
+    /// Creates an ACK pacer without connections.
     #[must_use]
     pub fn new(config: Config) -> Self {
         let (table, out) = (Table::new(config.bounds), VecDeque::new());
         Self { config, table, held: 0, out, stats: Stats::default() }
     }
 
-    /// A packet comes from a mobile host. `keep` makes of it what can go on later.
+    /// Handles a packet from a mobile host. `keep` stores the packet so that it can be forwarded later.
     pub fn pass_from_mobile<P: Payload>(
         &mut self,
         now: Instant,
@@ -132,7 +134,7 @@ impl<K> AckPacing<K> {
         if !(-FAR..=0).contains(&news) {
             paced.acked = segment.ack;
         }
-        // Those of a recovery keep the rhythm, and do not wait.
+        // ACKs of a loss recovery count for the rhythm, but do not wait.
         let heard = is_ack(segment).then(|| paced.rhythm.hear(now, &self.config));
         if let Some(heard) = heard.filter(|_| segment.options.sack.is_empty() && (1..FAR).contains(&news)) {
             self.space(now, place, heard, keep)
@@ -142,21 +144,21 @@ impl<K> AckPacing<K> {
         }
     }
 
-    /// A packet goes to a mobile host.
+    /// Handles a packet to a mobile host.
     pub fn pass_to_mobile<P: Payload>(&mut self, packet: Packet<'_, P>) {
         if is_beginning_or_end(packet.segment) {
             self.end(&Connection::to_mobile(packet));
         }
     }
 
-    /// A mobile host has gone elsewhere: what waits goes on.
+    /// Forwards the waiting ACKs of a mobile host that has left.
     pub fn forget_mobile(&mut self, mobile: IpAddr) {
         for (_, paced) in self.table.take_all(|connection| connection.mobile.0 == mobile) {
             self.let_go(paced);
         }
     }
 
-    /// Does what is due.
+    /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(due) = self.table.next_due(now) {
             match due {
@@ -169,30 +171,30 @@ impl<K> AckPacing<K> {
         }
     }
 
-    /// The next packet that goes on.
+    /// Returns the next packet to forward.
     pub fn poll(&mut self) -> Option<K> {
         self.out.pop_front()
     }
 
-    /// When to call [`AckPacing::handle_timeout`].
+    /// Returns the time of the next call of [`AckPacing::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.table.next_look()
     }
 
-    /// What it has done.
+    /// Returns the counters.
     #[must_use]
     pub const fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Connections that it knows of.
+    /// Returns the number of known connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.table.len()
     }
 
-    /// ACKs that wait.
+    /// Returns the number of waiting ACKs.
     #[must_use]
     pub const fn held(&self) -> u32 {
         self.held
@@ -217,7 +219,7 @@ impl<K> AckPacing<K> {
         }
     }
 
-    /// An ACK that may wait: it goes if its turn has come.
+    /// Handles an ACK that may wait; it is forwarded at once if it is due.
     fn space(&mut self, now: Instant, place: Place, heard: Heard, keep: impl FnOnce() -> K) -> Verdict {
         let paced = self.table.at(place);
         if paced.held.is_empty() {
@@ -246,27 +248,27 @@ impl<K> AckPacing<K> {
         Verdict::Taken
     }
 
-    /// Lets those go on whose turn has come.
+    /// Forwards the ACKs that are due.
     fn release(&mut self, now: Instant, place: Place) {
         let paced = self.table.at(place);
         while paced.turn() <= now
             && let Some(kept) = paced.held.pop_front()
         {
             self.out.push_back(kept);
-            // Who is woken late does not fall behind.
+            // The scheduled time is noted, not the actual one: late wake-ups do not accumulate.
             (self.held, paced.gone) = (self.held - 1, paced.turn());
         }
         let next = (!paced.held.is_empty()).then(|| paced.turn());
         self.table.look(place, next);
     }
 
-    /// All that waits of a connection goes on: how much.
+    /// Forwards all waiting ACKs of a connection. Returns their number.
     fn flush(&mut self, place: Place) -> u64 {
         let held = core::mem::take(&mut self.table.at(place).held);
         self.all_of(held)
     }
 
-    /// The same, of one that is forgotten.
+    /// As [`Self::flush`], for a connection that is removed.
     fn let_go(&mut self, paced: Paced<K>) -> u64 {
         self.all_of(paced.held)
     }
@@ -278,7 +280,7 @@ impl<K> AckPacing<K> {
         count
     }
 
-    /// A packet that does not wait goes after all that has its turn.
+    /// Forwards a packet that does not wait, after all packets that are due.
     fn at_once(&mut self, keep: impl FnOnce() -> K) -> Verdict {
         if self.out.is_empty() {
             return Verdict::Forward;
@@ -289,18 +291,19 @@ impl<K> AckPacing<K> {
 }
 
 impl<K> Paced<K> {
-    /// When the next one has its turn. A crowd is over in the time between bursts, which is at most the longest time to wait.
+    /// Returns the time at which the next ACK is due. All waiting ACKs are forwarded within one burst period,
+    /// which is at most [`Config::max_hold`].
     fn turn(&self) -> Instant {
         self.gone + self.rhythm.interval(self.crowd)
     }
 }
 
-/// Whether a connection begins or ends: nothing that is known of it holds any more.
+/// Returns whether the segment begins or ends a connection, so that its state is obsolete.
 fn is_beginning_or_end<P>(segment: &Segment<P>) -> bool {
     segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::RST)
 }
 
-/// Whether a segment acknowledges, and does nothing else.
+/// Returns whether the segment is a pure ACK.
 fn is_ack<P: Payload>(segment: &Segment<P>) -> bool {
     segment.flags == Flags::ACK && segment.payload.is_empty()
 }

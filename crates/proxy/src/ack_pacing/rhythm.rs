@@ -1,50 +1,50 @@
-//! How often bursts of ACKs come, and how many ACKs are in one.
+//! Period of ACK bursts, and number of ACKs in a burst.
 
 use super::Config;
 use hopline_core::{Duration, Instant};
 
-/// The rhythm in which ACKs of a connection come.
+/// Rhythm of the ACKs of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Rhythm {
-    /// When the last one came.
+    /// Arrival time of the last ACK.
     last: Option<Instant>,
-    /// When the burst began that goes on.
+    /// Time at which the current burst began.
     began: Instant,
-    /// ACKs in it.
+    /// ACKs in the current burst.
     acks: u32,
     smoothed: Option<Smoothed>,
 }
 
-/// Averages over bursts that have ended. Their ratio is the time from one ACK to the next.
+/// Averages over complete bursts. Their ratio is the time from one ACK to the next.
 #[derive(Clone, Copy, Debug)]
 struct Smoothed {
-    /// From the beginning of a burst to that of the next.
+    /// Time from the beginning of a burst to the beginning of the next.
     period: Duration,
     /// ACKs of a burst, times [`ONE`].
     acks: u64,
 }
 
-/// Where an ACK stands in its burst.
+/// Position of an ACK in its burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
     First,
     Later,
 }
 
-/// Averages count ACKs in parts of one.
+/// Fixed-point scale of the average number of ACKs.
 const ONE: u64 = 256;
-/// How much a new burst counts: one of this many.
+/// Divisor of the weight of a new burst in the averages.
 const GAIN: u64 = 4;
 
 impl Rhythm {
-    /// An ACK comes.
+    /// Records the arrival of an ACK.
     pub(super) fn hear(&mut self, now: Instant, config: &Config) -> Heard {
         let heard = match self.last.replace(now) {
             Some(last) if now.since(last) <= config.burst_gap => Heard::Later,
             _ => Heard::First,
         };
         let lasted = now.since(self.began);
-        // A burst that does not end is as many as fit in the longest time.
+        // A burst that does not end is cut at the longest holding time.
         if heard == Heard::First || lasted >= config.max_hold {
             if self.acks > 0 {
                 self.end(lasted.min(config.max_hold));
@@ -55,8 +55,8 @@ impl Rhythm {
         heard
     }
 
-    /// From one ACK to the next, of as many as usual or of a `crowd`, if that is more: all go before the next burst. Zero until a burst
-    /// has ended.
+    /// Returns the time between two forwarded ACKs, so that all are forwarded before the next burst: for the
+    /// average burst, or for `crowd` ACKs if these are more. Zero until a burst has ended.
     pub(super) fn interval(&self, crowd: usize) -> Duration {
         let Some(Smoothed { period, acks }) = self.smoothed else { return Duration::ZERO };
         let acks = acks.max(ONE.saturating_mul(crowd as u64));
@@ -75,7 +75,7 @@ impl Rhythm {
     }
 }
 
-/// The average with one more sample in it.
+/// Returns the average after one more sample.
 const fn nearer(average: u64, sample: u64) -> u64 {
     if sample >= average { average + (sample - average) / GAIN } else { average - (average - sample) / GAIN }
 }

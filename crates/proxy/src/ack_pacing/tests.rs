@@ -1,4 +1,4 @@
-//! Dialogues: what comes from the mobile host, and when it goes on.
+//! Timed dialogues: ACKs from the mobile host, and the times at which they are forwarded.
 
 use super::*;
 use hopline_core::Length;
@@ -23,7 +23,7 @@ fn of_port(port: u16, segment: Tcp) -> Tcp {
     Segment { src_port: port, ..segment }
 }
 
-/// The machine, the time in microseconds, and what has gone on by when.
+/// An ACK pacer, the time in microseconds, and the forwarded ACKs with their times.
 struct Station {
     machine: AckPacing<Tcp>,
     now_us: u64,
@@ -35,7 +35,7 @@ impl Station {
         Self { machine: AckPacing::new(config), now_us: 0, gone: Vec::new() }
     }
 
-    /// One that has heard bursts of 4 ACKs, up to number 40, each 4 ms.
+    /// Creates a station that has received bursts of 4 ACKs every 4 ms, up to number 40.
     fn in_rhythm(config: Config) -> Self {
         let mut station = Self::new(config);
         for burst in 0..10 {
@@ -67,7 +67,7 @@ impl Station {
         }
     }
 
-    /// ACKs, 50 µs apart.
+    /// Sends ACKs, 50 µs apart.
     fn burst(&mut self, numbers: impl IntoIterator<Item = u32>) {
         for n in numbers {
             let _either = self.take(ack(n));
@@ -85,7 +85,7 @@ impl Station {
         self.now_us = until_us;
     }
 
-    /// When which ACK went on, in microseconds.
+    /// Returns the forwarded ACKs with their times, µs.
     fn gone(&self) -> Vec<(u64, u32)> {
         self.gone.iter().map(|(at, segment)| (*at, (segment.ack - START) / LEN)).collect()
     }

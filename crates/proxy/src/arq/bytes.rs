@@ -1,11 +1,11 @@
-//! Frames as bytes.
+//! Wire format of frames.
 
 use super::Frame;
 use bytes::Bytes;
 use hopline_wire::arq as wire;
 
 impl Frame<Bytes> {
-    /// The frame as it is on the link. `None` of parity, which has no bytes yet.
+    /// Returns the frame in wire format. `None` for parity, which has no wire format.
     #[must_use]
     pub fn to_wire(&self) -> Option<wire::Frame> {
         let (epoch, body) = match self {
@@ -18,7 +18,7 @@ impl Frame<Bytes> {
         Some(wire::Frame { epoch: *epoch, body })
     }
 
-    /// The frame that came over the link as these.
+    /// Converts a frame from wire format.
     #[must_use]
     pub fn from_wire(frame: wire::Frame) -> Self {
         let epoch = frame.epoch;

@@ -1,12 +1,13 @@
-//! Retransmission by the link itself, with optional forward error correction: what TCP does not lose it need not repair (Paul, Ayanoglu,
-//! La Porta, Chen, Sabnani, Gitlin, "An asymmetric protocol for digital cellular communications", INFOCOM 1995, in spirit; the text at
-//! hand names link-level schemes and describes none).
+//! Link-layer retransmission (ARQ) with optional forward error correction. It hides losses from TCP (in the
+//! spirit of Paul, Ayanoglu, La Porta, Chen, Sabnani, Gitlin, "An asymmetric protocol for digital cellular
+//! communications", INFOCOM 1995; the text at hand names link-level schemes and describes none).
 //!
-//! Both ends of a link have one [`Arq`] each. Packets travel in numbered frames. Each frame that arrives is acknowledged with everything
-//! that has arrived; since a link keeps the order, what was sent before something that arrived and has not arrived itself is lost, and goes
-//! again at once, ahead of all that waits. What a timer brings about is the last frame alone. A packet that was sent often enough is given
-//! up, and so is one that the queue refuses: a frame without content goes in its place, so that nobody waits for it. That the queue is
-//! full remains TCP's business.
+//! Each end of a link has one [`Arq`]. Packets travel in numbered frames. Each frame that arrives is
+//! acknowledged together with all others that have arrived. A link keeps the order: a frame that was sent
+//! before one that arrived, and has not arrived itself, is lost. It is retransmitted at once, ahead of all
+//! waiting packets. A timer is needed only for the last frame. A packet is given up after the last attempt,
+//! or if the queue refuses it. An empty frame then takes its place, so that the receiver does not wait for
+//! it. A full queue remains a signal of congestion for TCP.
 
 mod bytes;
 mod receiver;
@@ -19,16 +20,17 @@ use receiver::Receiver;
 use sender::Sender;
 use std::collections::VecDeque;
 
-/// How a link repairs its losses.
+/// Parameters of a link's retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Most transmissions of a packet, at least 1. Default 10.
+    /// Maximum number of transmissions of a packet, at least 1. Default 10.
     pub attempts: NonZeroU8,
-    /// Whether packets wait for earlier ones. Default they do.
+    /// Order of delivery. Default in order.
     pub order: Order,
-    /// After so many packets a frame from which any one of them that was lost can be made again. Default none.
+    /// Number of packets after which a parity frame follows; any one lost packet among them can be restored
+    /// from it. Default none.
     pub parity_every: Option<NonZeroU8>,
-    /// Least time in which an acknowledgment is waited for. Default 5 ms.
+    /// Minimum retransmission timeout. Default 5 ms.
     pub min_timer: Duration,
 }
 
@@ -39,52 +41,52 @@ impl Default for Config {
     }
 }
 
-/// Whether packets leave the link in the order in which they came to it.
+/// Order in which packets leave the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// They do: one that is repaired holds up the others.
+    /// In order: a retransmitted packet delays later ones.
     Kept,
-    /// They leave as they arrive.
+    /// As they arrive.
     Any,
 }
 
-/// Most frames under way: more packets are refused.
+/// Maximum number of frames in flight; further packets are refused.
 pub const WINDOW: usize = 256;
 
-/// What one end sends to the other.
+/// Frame from one end to the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<K> {
-    /// A packet, or none where one was given up.
+    /// A packet, or an empty frame in place of a packet that was given up.
     Data {
-        /// Which life of its sender.
+        /// Epoch of the sender: one for each restart.
         epoch: u16,
-        /// The first frame that the sender still remembers.
+        /// First frame that the sender still remembers.
         first: Seq16,
-        /// Which frame it is.
+        /// Number of this frame.
         number: Seq16,
         /// The packet.
         content: Option<K>,
     },
-    /// Any one of these packets can be made from it, if the others are there.
+    /// Parity over several packets: any one of them can be restored from it if the other ones have arrived.
     Parity {
-        /// Which life of its sender.
+        /// Epoch of the sender.
         epoch: u16,
-        /// The packets.
+        /// The covered packets, with their numbers.
         of: Vec<(Seq16, K)>,
     },
-    /// What has arrived.
+    /// An acknowledgment.
     Ack {
-        /// Of which life of the other end.
+        /// Epoch of the other end.
         epoch: u16,
-        /// Everything before this.
+        /// All frames before this number have arrived.
         next: Seq16,
-        /// And of the frames after that, from the lowest bit on, these.
+        /// Bit map of later frames that have arrived, from the lowest bit on.
         beyond: [u64; WINDOW / 64],
     },
 }
 
 impl<K> Frame<K> {
-    /// The packets in it.
+    /// Returns the packets in the frame.
     pub fn packets(&self) -> impl Iterator<Item = &K> {
         let (one, many) = match self {
             Self::Data { content, .. } => (content.as_ref(), &[][..]),
@@ -94,7 +96,7 @@ impl<K> Frame<K> {
         one.into_iter().chain(many.iter().map(|(_, packet)| packet))
     }
 
-    /// The same with something else for each packet.
+    /// Returns the frame with each packet converted.
     pub fn map<T>(&self, of: impl Fn(&K) -> T) -> Frame<T> {
         match self {
             Self::Data { epoch, first, number, content } => Frame::Data {
@@ -111,8 +113,9 @@ impl<K> Frame<K> {
         }
     }
 
-    /// Its length where the packets in it are so long: eight bytes beside a packet, or beside the longest of those that parity covers and
-    /// two for the number of each; an acknowledgment has as many words of eight bytes as there is something to say.
+    /// Returns the length of the frame, bytes, given the length of its packets. Data: the packet and eight
+    /// bytes. Parity: the longest covered packet, eight bytes, and two for each packet number.
+    /// Acknowledgment: eight bytes, and the words of the bit map up to the last one in use.
     #[must_use]
     pub fn len_bytes(&self, len_of: impl Fn(&K) -> u32) -> u32 {
         const HEADER: u32 = 8;
@@ -128,22 +131,22 @@ impl<K> Frame<K> {
     }
 }
 
-/// What an end does.
+/// Action of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Does<K> {
-    /// It sends a frame.
+    /// Send a frame.
     Sends(Turn, Frame<K>),
-    /// A packet has crossed the link.
+    /// Deliver a packet that has crossed the link.
     Delivers(K),
-    /// It has no room for a packet.
+    /// Refuse a packet: there is no room.
     Refuses(K),
-    /// The queue had no room for a packet that it had taken.
+    /// Report an accepted packet as dropped: the queue had no room for it.
     Loses(K),
-    /// It lets go of a packet: the other end has it, or it is given up, or it is another copy.
+    /// Release a packet: the other end has it, it was given up, or it is a duplicate.
     Discards(K),
 }
 
-/// One end of a link. `K`: a packet as whoever drives the machine keeps it; each that is sent again is a copy.
+/// One end of a link. `K`: a packet as the caller stores it; each retransmission is a copy.
 #[derive(Debug)]
 pub struct Arq<K> {
     sender: Sender<K>,
@@ -152,39 +155,40 @@ pub struct Arq<K> {
     stats: Stats,
 }
 
-/// What an end has done.
+/// Counters of an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Packets taken.
+    /// Packets accepted.
     pub packets: u64,
-    /// Frames sent again.
+    /// Frames retransmitted.
     pub sent_again: u64,
-    /// Of those, the ones that a timer brought about.
+    /// Of those, the ones sent by a timeout.
     pub timeouts: u64,
     /// Packets given up after the last attempt.
     pub given_up: u64,
-    /// Packets refused: by the queue, or because too many were under way.
+    /// Packets refused: by the queue, or because too many frames were in flight.
     pub refused: u64,
-    /// Packets made again from parity.
+    /// Packets restored from parity.
     pub restored: u64,
-    /// Frames that made no sense: beyond the window, or for nothing that was sent.
+    /// Invalid frames: beyond the window, or about frames that were never sent.
     pub senseless: u64,
 }
 
 impl<K: Clone> Arq<K> {
-    /// An end that has sent and received nothing. `epoch`: another one than in its last life.
+    /// Creates an end that has sent and received nothing. `epoch`: must differ from that before the last
+    /// restart.
     #[must_use]
     pub fn new(config: Config, epoch: u16) -> Self {
         let (out, stats) = (VecDeque::new(), Stats::default());
         Self { sender: Sender::new(config, epoch), receiver: Receiver::new(config.order), out, stats }
     }
 
-    /// A packet is to cross the link.
+    /// Sends a packet across the link.
     pub fn send(&mut self, now: Instant, packet: K) {
         self.sender.send(now, packet, &mut self.out, &mut self.stats);
     }
 
-    /// A frame has come from the other end.
+    /// Handles a frame from the other end.
     pub fn handle_frame(&mut self, now: Instant, frame: Frame<K>) {
         let (out, stats) = (&mut self.out, &mut self.stats);
         match frame {
@@ -202,34 +206,35 @@ impl<K: Clone> Arq<K> {
         }
     }
 
-    /// The queue of the link has no room for the frame of this number.
+    /// Records that the link's queue has no room for the frame of this number.
     pub fn refused(&mut self, number: Seq16) {
         self.sender.refused(number, &mut self.out, &mut self.stats);
     }
 
-    /// Does what is due.
+    /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.sender.handle_timeout(now, &mut self.out, &mut self.stats);
     }
 
-    /// The next thing to do.
+    /// Returns the next action.
     pub fn poll(&mut self) -> Option<Does<K>> {
         self.out.pop_front()
     }
 
-    /// When to call [`Arq::handle_timeout`].
+    /// Returns the time of the next call of [`Arq::handle_timeout`].
     #[must_use]
     pub const fn poll_timeout(&self) -> Option<Instant> {
         self.sender.due()
     }
 
-    /// Number of packets that it holds: those of the sending half, and received ones that wait for earlier ones.
+    /// Returns the number of stored packets: those of the sender, and received ones that wait for earlier
+    /// ones.
     #[must_use]
     pub fn held(&self) -> usize {
         self.sender.held() + self.receiver.held()
     }
 
-    /// What it has done.
+    /// Returns the counters.
     #[must_use]
     pub const fn stats(&self) -> &Stats {
         &self.stats

@@ -1,4 +1,4 @@
-//! The half that receives packets.
+//! Receiver of a link.
 
 use super::{Does, Frame, Order, Stats, WINDOW};
 use crate::filter::Turn;
@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(super) struct Receiver<K> {
-    /// The life of the other end.
+    /// Epoch of the other end.
     epoch: Option<u16>,
-    /// The first frame that has not arrived.
+    /// Number of the first frame that has not arrived.
     next: Seq16,
-    /// From `next` on.
+    /// Frames from `next` on.
     frames: Window<K>,
 }
 
@@ -21,12 +21,12 @@ impl<K> Receiver<K> {
         Self { epoch: None, next: Seq16(0), frames: Window::new(order) }
     }
 
-    /// Number of packets that wait for earlier ones.
+    /// Returns the number of packets that wait for earlier ones.
     pub(super) fn held(&self) -> usize {
         self.frames.waiting()
     }
 
-    /// A frame has arrived. `first`: what its sender remembers of earlier ones.
+    /// Handles a data frame. `first`: the first frame that its sender still remembers.
     pub(super) fn take(
         &mut self,
         epoch: u16,
@@ -53,7 +53,7 @@ impl<K> Receiver<K> {
         self.advance(out);
     }
 
-    /// If one packet of these is missing it can be made of the others.
+    /// Handles parity: restores the missing packet if exactly one is missing.
     pub(super) fn take_parity(
         &mut self,
         epoch: u16,
@@ -82,20 +82,20 @@ impl<K> Receiver<K> {
     pub(super) fn acknowledge(&self, out: &mut VecDeque<Does<K>>) {
         let Some(epoch) = self.epoch else { return };
         let mut beyond = [0; WINDOW / 64];
-        // The first one is missing, or there is none.
+        // The frame `next` itself is missing, or was never sent: bits begin after it.
         for bit in self.frames.arrived().filter_map(|at| at.checked_sub(1)) {
             beyond[bit / 64] |= 1 << (bit % 64);
         }
         out.push_back(Does::Sends(Turn::First, Frame::Ack { epoch, next: self.next, beyond }));
     }
 
-    /// The other end has started again.
+    /// Handles a restart of the other end.
     fn begin(&mut self, epoch: u16, out: &mut VecDeque<Does<K>>) {
         (self.epoch, self.next) = (Some(epoch), Seq16(0));
         self.frames.clear(|packet| out.push_back(Does::Delivers(packet)));
     }
 
-    /// Nobody remembers what was before that.
+    /// Skips frames before `first`, which the sender no longer remembers.
     fn skip_to(&mut self, first: Seq16, out: &mut VecDeque<Does<K>>) {
         if first.after(self.next) {
             self.frames.skip((first - self.next).into(), |packet| out.push_back(Does::Delivers(packet)));
@@ -104,7 +104,7 @@ impl<K> Receiver<K> {
         self.advance(out);
     }
 
-    /// Lets go of what waits for nothing more.
+    /// Delivers the packets that wait for nothing more.
     fn advance(&mut self, out: &mut VecDeque<Does<K>>) {
         self.next += self.frames.advance(|packet| out.push_back(Does::Delivers(packet))) as u16;
     }

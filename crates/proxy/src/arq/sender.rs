@@ -1,4 +1,4 @@
-//! The half that sends packets.
+//! Sender of a link.
 
 use super::{Config, Does, Frame, Stats, WINDOW};
 use crate::filter::Turn;
@@ -6,24 +6,24 @@ use crate::rtt::Rtt;
 use hopline_core::{Duration, Instant, Seq16};
 use std::collections::VecDeque;
 
-/// How long an acknowledgment is waited for before the first one has come.
+/// Retransmission timeout before the first acknowledgment.
 const INITIAL: Duration = Duration::from_millis(100);
-/// Most doublings of a timer.
+/// Maximum number of doublings of the timeout.
 const MOST_DOUBLINGS: u32 = 6;
 
 #[derive(Debug)]
 pub(super) struct Sender<K> {
     config: Config,
     epoch: u16,
-    /// The number of the first frame that is remembered.
+    /// Number of the first remembered frame.
     first: Seq16,
     frames: VecDeque<Sent<K>>,
-    /// Transmissions so far.
+    /// Number of transmissions so far.
     order: u64,
     rtt: Rtt,
     due: Option<Instant>,
     doublings: u32,
-    /// The frames since the last parity.
+    /// Frames since the last parity.
     group: Vec<Seq16>,
 }
 
@@ -37,17 +37,18 @@ struct Sent<K> {
     arrived: bool,
 }
 
-/// The last transmissions that have arrived, by their places among all.
+/// Latest transmissions that have arrived, as positions in the order of all transmissions.
 #[derive(Debug, Default)]
 struct Arrived {
-    /// Of all. Those that go first and were sent before that have arrived, or are lost.
+    /// The latest of all. Frames with [`Turn::First`] sent before it have arrived, or are lost.
     any: u64,
-    /// Of those that do not go first. They have overtaken nothing: whatever was sent before that has arrived, or is lost.
+    /// The latest with [`Turn::Last`]. It cannot have overtaken another frame: each frame sent before it has
+    /// arrived, or is lost.
     behind: u64,
 }
 
 impl<K: Clone> Sender<K> {
-    /// Number of packets that it holds.
+    /// Returns the number of stored packets.
     pub(super) fn held(&self) -> usize {
         self.frames.iter().filter(|sent| sent.content.is_some()).count()
     }
@@ -112,7 +113,7 @@ impl<K: Clone> Sender<K> {
             at < cumulative || bit.is_some_and(|bit| bit < WINDOW && beyond[bit / 64] >> (bit % 64) & 1 == 1)
         };
         let mut arrived = Arrived::default();
-        // Of the last of them, and how often that frame was sent.
+        // Number of transmissions of the latest frame acknowledged now, and the time of the last one.
         let mut sent_at = None;
         for (_, frame) in self.frames.iter_mut().enumerate().filter(|(at, frame)| !frame.arrived && has(*at))
         {
@@ -138,8 +139,9 @@ impl<K: Clone> Sender<K> {
         self.resend_lost(now, &arrived, out, stats);
     }
 
-    /// A packet that was refused is not under way. Its number goes to the next packet; or without content, when its turn comes, if others
-    /// have later ones. One that was to go again is not new to the queue, and has its turn with the next that arrives.
+    /// Handles a frame that the queue refused: it is not in flight. If it is the last one, its number goes to
+    /// the next packet. Otherwise an empty frame is sent in its place. A retransmission is not new to the
+    /// queue; it is sent again after the next acknowledgment.
     pub(super) fn refused(&mut self, number: Seq16, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
         let at = number.distance_from(self.first);
         let frame = usize::try_from(at).ok().and_then(|at| self.frames.get_mut(at));
@@ -153,7 +155,7 @@ impl<K: Clone> Sender<K> {
         }
     }
 
-    /// Nobody has heard of a number that was the last, unless parity has told of it.
+    /// Takes back a frame's number, if it is the last and neither a frame nor parity has announced it.
     fn take_back(&mut self, number: Seq16) {
         let is_last = number == self.first + (self.frames.len() - 1) as u16;
         let is_untold = self.config.parity_every.is_none() || self.group.last() == Some(&number);
@@ -178,7 +180,7 @@ impl<K: Clone> Sender<K> {
         }
     }
 
-    /// What was sent before a transmission that arrived and could not overtake it, and has not arrived, is lost.
+    /// Retransmits lost frames: those sent before an acknowledged transmission that could not overtake them.
     fn resend_lost(
         &mut self,
         now: Instant,
@@ -218,7 +220,7 @@ impl<K: Clone> Sender<K> {
         self.arm(now);
     }
 
-    /// What is known to have arrived can help nobody.
+    /// Sends parity over the packets of the group. Packets that have arrived are left out.
     fn send_parity(&mut self, out: &mut VecDeque<Does<K>>) {
         let (first, frames) = (self.first, &self.frames);
         let content_of = |number: Seq16| {

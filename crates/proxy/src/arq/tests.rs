@@ -1,4 +1,4 @@
-//! Both ends of a link that loses frames and keeps the order of the others.
+//! Both ends of a link that loses frames and keeps the order of the remaining ones.
 
 use super::*;
 use hopline_core::{Purpose, Stream};
@@ -9,19 +9,19 @@ use std::collections::BTreeMap;
 struct Link {
     ends: [Arq<u32>; 2],
     now: Instant,
-    /// What a frame takes up of the time of the link, and how many may wait for it.
+    /// Transmission time of a frame, and queue capacity.
     pace: Duration,
     room: usize,
-    /// What waits at each end, and when the link is free again.
+    /// Queue at each end, and the time at which its link is free again.
     queues: [VecDeque<(Turn, Frame<u32>)>; 2],
     free_at: [Instant; 2],
-    /// What arrives when at which end.
+    /// Frames in flight: arrival time, receiving end, frame.
     under_way: Vec<(Instant, usize, Frame<u32>)>,
     delivered: Vec<u32>,
     refused: Vec<u32>,
     /// Frames that the first end has sent.
     sent: Vec<Frame<u32>>,
-    /// How often each end holds each packet.
+    /// Copies of each packet that each end holds.
     held: [BTreeMap<u32, i32>; 2],
 }
 
@@ -102,7 +102,7 @@ impl Link {
         }
     }
 
-    /// Puts on the link what it is free for.
+    /// Sends waiting frames while the link is free.
     fn transmit(&mut self, end: usize, loses: &mut impl FnMut(usize, &Frame<u32>) -> bool) {
         while self.free_at[end] <= self.now
             && let Some((_, frame)) = self.queues[end].pop_front()
@@ -114,7 +114,7 @@ impl Link {
         }
     }
 
-    /// Until nothing is under way and nobody waits, or until then.
+    /// Runs until nothing is in flight and no timer is set, or until this time.
     fn run(&mut self, until: Instant, loses: &mut impl FnMut(usize, &Frame<u32>) -> bool) {
         loop {
             let timers = self.ends.iter().filter_map(Arq::poll_timeout);
@@ -135,7 +135,7 @@ impl Link {
         }
     }
 
-    /// Nobody keeps what is done with.
+    /// Returns whether no end holds a packet any more.
     fn holds_nothing(&self) -> bool {
         self.held.iter().all(|held| held.values().all(|&times| times == 0))
     }

@@ -1,15 +1,15 @@
-//! What is kept of packets that have gone out: one ring for all flows, oldest first, and for each flow where its packets are.
+//! Cache of transmitted packets: one ring for all flows, oldest first, and an index for each flow.
 
 use super::config::Caching;
 use hopline_core::{Instant, Seq32};
 use hopline_wire::dproxy::Range;
 use std::collections::VecDeque;
 
-/// The packets of all flows. `O`: whose a packet is.
+/// Cached packets of all flows. `O`: the owner of a packet.
 #[derive(Debug)]
 pub(super) struct Ring<K, O> {
     config: Caching,
-    /// The number of the first slot.
+    /// Number of the first slot.
     first: u64,
     slots: VecDeque<Option<Slot<K, O>>>,
     /// Slots in use.
@@ -25,18 +25,18 @@ struct Slot<K, O> {
     replayed: Instant,
 }
 
-/// What comes of a wish for a packet.
+/// Result of a request for a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Replay<K> {
-    /// Here it is, for the so-manieth time.
+    /// The packet, and the number of its replays so far.
     Packet(K, u8),
-    /// It was sent again just now.
+    /// The packet was replayed a moment ago.
     UnderWay,
-    /// It was sent again too often.
+    /// The packet was replayed too often.
     Exhausted,
 }
 
-/// A packet that leaves the ring.
+/// Packet removed from the ring.
 #[derive(Debug)]
 pub(super) struct Left<K, O> {
     pub(super) number: u64,
@@ -49,55 +49,55 @@ impl<K: Clone, O> Ring<K, O> {
         Self { config, first: 0, slots: VecDeque::new(), kept: 0 }
     }
 
-    /// Keeps a packet. Its number. Room is made before.
+    /// Stores a packet. Returns its number. The caller has made room before.
     pub(super) fn push(&mut self, now: Instant, owner: O, kept: K) -> u64 {
         self.kept += 1;
         self.slots.push_back(Some(Slot { kept, since: now, owner, replays: 0, replayed: now }));
         self.first + self.slots.len() as u64 - 1
     }
 
-    /// Number of packets that are kept.
+    /// Returns the number of cached packets.
     pub(super) const fn kept(&self) -> usize {
         self.kept
     }
 
-    /// Whether one more packet would be one too many.
+    /// Returns whether the ring is full.
     pub(super) fn is_full(&self) -> bool {
         self.slots.len() >= self.config.packets.max(1) as usize
     }
 
-    /// The oldest leaves.
+    /// Removes the oldest packet.
     pub(super) fn pop(&mut self) -> Option<Left<K, O>> {
         self.free(self.first)
     }
 
-    /// The oldest leaves if it is too old.
+    /// Removes the oldest packet if it has expired.
     pub(super) fn pop_old(&mut self, now: Instant) -> Option<Left<K, O>> {
         if self.next_end()? <= now { self.pop() } else { None }
     }
 
-    /// Where the oldest is, or the next one will be.
+    /// Returns the number of the oldest packet, or of the next one if the ring is empty.
     pub(super) const fn first(&self) -> u64 {
         self.first
     }
 
-    /// A packet.
+    /// Returns a packet.
     pub(super) fn get(&self, number: u64) -> Option<&K> {
         self.slots.get(self.index(number)?)?.as_ref().map(|slot| &slot.kept)
     }
 
-    /// Whether a packet was sent again.
+    /// Returns whether a packet was replayed.
     pub(super) fn was_replayed(&self, number: u64) -> bool {
         let slot = self.index(number).and_then(|at| self.slots.get(at)?.as_ref());
         slot.is_some_and(|slot| slot.replays > 0)
     }
 
-    /// The number of the next packet.
+    /// Returns the number of the next packet.
     pub(super) fn next(&self) -> u64 {
         self.first + self.slots.len() as u64
     }
 
-    /// The newest is taken back, and with it its number.
+    /// Takes back the newest packet and its number.
     pub(super) fn take_back(&mut self) -> Option<K> {
         if let Some(None) | None = self.slots.back() {
             return None;
@@ -107,12 +107,12 @@ impl<K: Clone, O> Ring<K, O> {
         Some(newest.kept)
     }
 
-    /// When the oldest is too old.
+    /// Returns when the oldest packet expires.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.slots.front()?.as_ref().map(|oldest| oldest.since + self.config.age)
     }
 
-    /// A packet leaves.
+    /// Removes a packet.
     pub(super) fn free(&mut self, number: u64) -> Option<Left<K, O>> {
         let at = self.index(number)?;
         let slot = self.slots.get_mut(at)?.take()?;
@@ -121,7 +121,7 @@ impl<K: Clone, O> Ring<K, O> {
         Some(Left { number, owner: slot.owner, kept: slot.kept })
     }
 
-    /// A packet again, if its limits allow it.
+    /// Returns a packet for a replay, if its limits allow it.
     pub(super) fn replay(&mut self, now: Instant, number: u64) -> Option<Replay<K>> {
         let Caching { replays, replay_interval, .. } = self.config;
         let at = self.index(number)?;
@@ -136,7 +136,7 @@ impl<K: Clone, O> Ring<K, O> {
         Some(Replay::Packet(slot.kept.clone(), slot.replays))
     }
 
-    /// Packets in it.
+    /// Returns the number of cached packets.
     pub(super) const fn len(&self) -> usize {
         self.kept
     }
@@ -145,7 +145,7 @@ impl<K: Clone, O> Ring<K, O> {
         number.checked_sub(self.first).map(|at| at as usize)
     }
 
-    /// The first slot is in use, or there is none.
+    /// Removes empty slots at the front.
     fn settle(&mut self) {
         while let Some(None) = self.slots.front() {
             self.slots.pop_front();
@@ -154,12 +154,12 @@ impl<K: Clone, O> Ring<K, O> {
     }
 }
 
-/// Where the packets of a flow are.
+/// Index of the cached packets of a flow.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// In the order in which they went out.
+    /// Packets in the order of transmission.
     packets: VecDeque<Entry>,
-    /// The number after the last that went out, if anything has.
+    /// End of the highest sequence number transmitted, if any.
     edge: Option<Seq32>,
 }
 
@@ -175,18 +175,19 @@ impl Kept {
         Self { packets: VecDeque::new(), edge: None }
     }
 
-    /// The number after the last that went out.
+    /// Returns the end of the highest sequence number transmitted.
     pub(super) const fn edge(&self) -> Option<Seq32> {
         self.edge
     }
 
-    /// The packet with the last number that went out, if it is kept.
+    /// Returns the packet with the highest sequence number transmitted, if it is cached.
     pub(super) fn last(&self) -> Option<Range> {
         let last = self.packets.iter().rev().find(|entry| Some(entry.end) == self.edge)?;
         Some(Range { seq: last.seq, len: u16::try_from(last.end - last.seq).unwrap_or(u16::MAX) })
     }
 
-    /// Packet `number` of the ring goes out. Returns what it takes the place of: an earlier copy, or the oldest of too many.
+    /// Records packet `number` of the ring. Returns the packet that it replaces: an earlier copy, or the
+    /// oldest one beyond the limit.
     pub(super) fn push(&mut self, (seq, end): (Seq32, Seq32), number: u64, most: u16) -> Option<u64> {
         let is_new = self.edge.is_none_or(|edge| !seq.before(edge));
         let replaced = if is_new { None } else { self.remove(seq) };
@@ -197,13 +198,13 @@ impl Kept {
         replaced.or(evicted.map(|entry| entry.number))
     }
 
-    /// Lets go of the packet that begins at `seq`.
+    /// Removes the packet that begins at `seq`.
     pub(super) fn remove(&mut self, seq: Seq32) -> Option<u64> {
         let at = self.packets.iter().position(|entry| entry.seq == seq)?;
         self.packets.remove(at).map(|entry| entry.number)
     }
 
-    /// The ring has let go of a packet.
+    /// Handles the eviction of a packet from the ring.
     pub(super) fn evicted(&mut self, number: u64) {
         if self.packets.front().is_some_and(|entry| entry.number == number) {
             self.packets.pop_front();
@@ -211,7 +212,7 @@ impl Kept {
         }
     }
 
-    /// Lets go of what is acknowledged, if this number can be that of an ACK. Whether it can.
+    /// Removes acknowledged packets. Returns whether the ACK number is plausible; if not, nothing is removed.
     pub(super) fn acknowledge<K: Clone, O>(&mut self, ack: Seq32, ring: &mut Ring<K, O>) -> bool {
         if self.edge.is_none_or(|edge| ack.after(edge)) {
             return false;
@@ -224,7 +225,7 @@ impl Kept {
         true
     }
 
-    /// Lets go of everything.
+    /// Removes everything.
     pub(super) fn clear<K: Clone, O>(&mut self, ring: &mut Ring<K, O>) {
         self.packets.drain(..).for_each(|entry| drop(ring.free(entry.number)));
         *self = Self::new();
@@ -247,7 +248,7 @@ impl Kept {
         found.into_iter().map(|entry| entry.number).collect()
     }
 
-    /// What many packets needed is given back when they are gone.
+    /// Releases memory after a large number of packets.
     fn shrink(&mut self) {
         const SMALL: usize = 32;
         if self.packets.is_empty() && self.packets.capacity() > SMALL {

@@ -1,4 +1,4 @@
-//! What a D-Proxy is to do.
+//! Parameters of a D-Proxy.
 
 use super::holes::Recovery;
 use super::key::Key;
@@ -8,55 +8,58 @@ use crate::table::Bounds;
 use hopline_core::Duration;
 use std::net::IpAddr;
 
-/// How one end of a link behaves.
+/// Parameters of one end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Its own address on the link, from which its messages come.
+    /// Own address on the link, source of its messages.
     pub local: IpAddr,
-    /// The address of the other end. Nobody else is listened to.
+    /// Address of the other end. Messages from other addresses are ignored.
     pub peer: IpAddr,
-    /// Secret that both ends share. Messages are proved by it until [`DProxy::peer_came`](super::DProxy::peer_came) says by what else.
+    /// Shared secret of both ends. It authenticates messages until
+    /// [`DProxy::peer_came`](super::DProxy::peer_came) sets session keys.
     pub key: Key,
-    /// What is kept of what goes to the other end.
+    /// Cache of packets that go to the other end.
     pub caching: Caching,
-    /// How what is missing of what comes from there is recovered.
+    /// Recovery of packets that are missing from the other end.
     pub recovery: Recovery,
-    /// Turn of packets that are sent again, of requests and of answers at the link. Default last: the paper's were late because
-    /// "they were sitting in buffers" (§III-C.2; C16).
+    /// Turn of replayed packets, requests and answers at the link. Default last: those of the paper were late
+    /// because "they were sitting in buffers" (§III-C.2; C16).
     pub turn: Turn,
-    /// Whether what is missing is asked for packet by packet. Default it is (§III-C.3).
+    /// Requests for holes of several packets. Default one request for each packet (§III-C.3).
     pub expansion: Expansion,
-    /// Whether packets wait for what is missing before them. Default they do (§III-C).
+    /// Order of delivery. Default in order: packets wait for missing ones before them (§III-C).
     pub holding: Holding,
-    /// Most packets of a flow that wait; one more, and what they wait for first is given up. Default 256: a packet that is sent again comes
-    /// behind all that waits for the link (C5).
+    /// Maximum number of waiting packets of a flow; beyond it, the first hole is given up. Default 256: a
+    /// replayed packet comes after all packets that wait for the link (C5).
     pub held_packets: u16,
-    /// Most packets that wait in all; flows that would need more wait for nothing. Default 4096.
+    /// Maximum number of waiting packets in total; flows beyond it do not wait. Default 4096.
     pub held_in_all: u32,
-    /// When nothing new has gone out of a flow for so long and not all of it is acknowledged, the other end is told of the last packet,
-    /// up to three times. Default never: the paper leaves tails to TCP (C9).
+    /// Time without new data of a flow that is not fully acknowledged, after which the other end is told of
+    /// the last packet, up to three times. Default never: the paper leaves tail losses to TCP (C9).
     pub tail_probe: Option<Duration>,
-    /// What becomes of packets that the queue of the link refuses. Default they are left to the sender.
+    /// Handling of packets that the link's queue refuses. Default left to the sender.
     pub overflow: Overflow,
     /// Translation of addresses by a router at one end of the link. Default [`Translation::Absent`].
     pub translation: Translation,
-    /// How much is remembered of connections.
+    /// Limits of the connection table.
     pub bounds: Bounds,
 }
 
-/// What an end keeps of what goes out.
+/// Parameters of the packet cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caching {
-    /// Most packets of a flow, at least 1; the oldest makes room. Default 1024: more than may wait at the other end (C6).
+    /// Maximum number of packets of a flow, at least 1; the oldest is evicted. Default 1024: more than may
+    /// wait at the other end (C6).
     pub packets_per_flow: u16,
-    /// Most packets in all, at least 1; the oldest makes room. Default 16,384.
+    /// Maximum number of packets in total, at least 1; the oldest is evicted. Default 16,384.
     pub packets: u32,
-    /// How long a packet is kept. Default 1 s: five times what the other end waits.
+    /// Lifetime of a cached packet. Default 1 s: five times the waiting time of the other end.
     pub age: Duration,
-    /// How often a packet is sent again at most since its sender has sent it; then it counts as not kept. Default 8.
+    /// Maximum number of replays of a packet since its sender transmitted it; beyond it, the packet counts as
+    /// not cached. Default 8.
     pub replays: u8,
-    /// A packet that was sent again is not sent once more within this time: two requests that one packet answers bring one. Default
-    /// 250 µs.
+    /// Minimum time between two replays of a packet, so that two requests that one packet answers cause one
+    /// replay. Default 250 µs.
     pub replay_interval: Duration,
 }
 
@@ -72,35 +75,35 @@ impl Default for Caching {
     }
 }
 
-/// How a hole is asked for that is larger than a packet.
+/// Requests for a hole that is larger than a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expansion {
-    /// Each packet that is missing by the most frequent recent length has a request of its own (§III-C.3; C14).
+    /// One request for each missing packet, assuming the most frequent recent length (§III-C.3; C14).
     On,
-    /// The first packet alone; the next one when that has come. For an ablation.
+    /// A request for the first packet only; the next one follows when it has arrived. For an ablation.
     Off,
 }
 
-/// Whether packets wait for what is missing before them.
+/// Order of delivery of packets behind a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holding {
-    /// They do, and go on in order.
+    /// Packets wait, and are forwarded in order.
     InOrder,
-    /// They go on as they come: losses look like reordering. For an ablation.
+    /// Packets are forwarded as they arrive: losses look like reordering. For an ablation.
     AsTheyCome,
 }
 
-/// What becomes of packets that the queue of the link refuses.
+/// Handling of packets that the link's queue refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// That is congestion, which the sender is to see: nothing is kept of them.
+    /// Not cached: the drop is a congestion signal for the sender.
     LeftToSender,
-    /// They are sent again when they are asked for, as others.
+    /// Replayed on request, like other packets.
     Repaired,
 }
 
 impl Config {
-    /// An end as the paper has it.
+    /// Returns the configuration of the paper.
     #[must_use]
     pub fn new(local: impl Into<IpAddr>, peer: impl Into<IpAddr>, key: Key) -> Self {
         Self {

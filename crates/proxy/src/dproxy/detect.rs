@@ -1,4 +1,4 @@
-//! What is known of a flow on the side where it comes from the link: what is missing, and what waits for that.
+//! Receiving side of a flow: holes in the sequence space, and packets that wait for them.
 
 use super::config::{Config, Expansion, Holding};
 use super::holes::{By, Holes, Missing, Requests, Rest};
@@ -7,15 +7,17 @@ use hopline_core::{Instant, Seq32};
 use hopline_wire::dproxy::Range;
 use std::collections::VecDeque;
 
-/// Most holes of a flow. What lost more at once is left to TCP.
+/// Maximum number of holes of a flow. Larger losses are left to TCP.
 const HOLES: usize = 64;
-/// Numbers farther apart than this are not of one window: the connection is another one, on the same ports.
+/// Minimum distance of sequence numbers that belong to different windows: beyond it, a new connection reuses
+/// the ports.
 const FAR: i32 = 1 << 30;
-/// Most bytes between what has come and the end of the last packet of a flow that the other end names differently: little enough that
-/// another flow is seldom so near, and a burst at the end of most transfers.
+/// Maximum distance, bytes, from the data received to the end of the last packet of a flow that the other end
+/// names differently. It is small enough that another flow is rarely that near, and covers a burst at the end
+/// of most transfers.
 const TAIL: i32 = 1 << 18;
 
-/// Sequence numbers from one up to another.
+/// Range of sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) from: Seq32,
@@ -42,34 +44,34 @@ impl Missing for Span {
     }
 }
 
-/// What a flow shares with others of its link.
+/// State that a flow shares with other flows of its link.
 pub(super) struct Hand<'a, K> {
     pub(super) now: Instant,
     pub(super) config: &'a Config,
     pub(super) requests: &'a mut Requests<Span>,
-    /// Packets that wait in all flows.
+    /// Waiting packets of all flows.
     pub(super) held: &'a mut u32,
     pub(super) out: &'a mut VecDeque<Does<K>>,
     pub(super) stats: &'a mut Stats,
 }
 
-/// Whether packets that waited go on, ahead of whatever comes now.
+/// Result of an arrival: `Some` if waiting packets are forwarded first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Released {
     Nothing,
     Some,
 }
 
-/// The detecting half of a flow.
+/// Receiving half of a flow.
 #[derive(Debug)]
 pub(super) struct Detect<K> {
-    /// Of its SYN, if that passed.
+    /// Initial sequence number, if the SYN passed.
     initial: Option<Seq32>,
-    /// The number after the last that has come.
+    /// End of the highest sequence number received.
     edge: Seq32,
     lengths: Lengths,
     holes: Holes<Span>,
-    /// What waits, by number.
+    /// Waiting packets, in sequence order.
     held: VecDeque<Held<K>>,
 }
 
@@ -80,25 +82,25 @@ struct Held<K> {
 }
 
 impl<K> Detect<K> {
-    /// A flow that begins with this number, and goes on with `edge`.
+    /// Creates a flow with this initial sequence number; `edge` is the next one expected.
     pub(super) fn new(initial: Seq32, edge: Seq32) -> Self {
         let (lengths, holes, held) = (Lengths::new(), Holes::new(), VecDeque::new());
         Self { initial: Some(initial), edge, lengths, holes, held }
     }
 
-    /// A flow that is seen first in its midst, with these numbers.
+    /// Creates a flow from a packet in its midst, with this range.
     pub(super) fn midway(first: Span) -> Self {
         let mut midway = Self { initial: None, ..Self::new(first.from, first.to) };
         midway.lengths.note(first.to - first.from);
         midway
     }
 
-    /// Whether this is the SYN that began it.
+    /// Returns whether the flow began with this SYN.
     pub(super) fn began_with(&self, seq: Seq32) -> bool {
         self.initial == Some(seq)
     }
 
-    /// Whether a number can belong to it.
+    /// Returns whether a sequence number can belong to the flow.
     pub(super) fn is_near(&self, seq: Seq32) -> bool {
         (-FAR..FAR).contains(&seq.distance_from(self.edge))
     }
@@ -107,7 +109,7 @@ impl<K> Detect<K> {
         self.holes.due()
     }
 
-    /// A packet with these numbers has come.
+    /// Handles a packet with this range.
     pub(super) fn take(&mut self, hand: &mut Hand<'_, K>, span: Span, keep: impl FnOnce() -> K) -> Verdict {
         self.lengths.note(span.to - span.from);
         if span.from == self.edge && self.holes.is_empty() {
@@ -127,7 +129,7 @@ impl<K> Detect<K> {
             self.holes.note_copy(hand.now, span, hand.requests);
         }
         let waits = self.holes.first().is_some_and(|hole| hole.from.before(span.from));
-        // What brings nothing new is the sender's retransmission, or a copy: it is never held.
+        // A packet without new data is the sender's retransmission, or a duplicate: it never waits.
         let passes = !waits || !(fills || is_beyond) || hand.config.holding == Holding::AsTheyCome;
         match (passes, released) {
             (true, Released::Nothing) => {
@@ -140,12 +142,13 @@ impl<K> Detect<K> {
         Verdict::Held
     }
 
-    /// Returns whether what has come ends shortly before this packet ends, so that it may be the last of this flow.
+    /// Returns whether the data received end shortly before this packet's end, so that it may be the last
+    /// packet of this flow.
     pub(super) fn has_tail(&self, last: Span) -> bool {
         (0..TAIL).contains(&last.to.distance_from(self.edge))
     }
 
-    /// The other end has sent up to `to`, the last packet from `from` on (C9).
+    /// Handles a tail probe: the other end has sent up to the end of `last`, its last packet (C9).
     pub(super) fn hear_tail(&mut self, hand: &mut Hand<'_, K>, last: Span) {
         if last.to.after(self.edge) {
             self.lengths.note(last.to - last.from);
@@ -154,20 +157,20 @@ impl<K> Detect<K> {
         }
     }
 
-    /// The other end does not keep this (C8). Whether it was asked.
+    /// Records that the other end has not cached this range (C8). Returns whether it was requested.
     pub(super) fn hear_not_cached(&mut self, hand: &mut Hand<'_, K>, span: Span) -> bool {
         let was_missing = self.holes.forget(span, hand.requests);
         self.release(hand);
         was_missing
     }
 
-    /// Asks again, or gives up.
+    /// Repeats requests that are due, or gives up.
     pub(super) fn expire(&mut self, hand: &mut Hand<'_, K>) {
         self.holes.expire(hand.now, hand.requests);
         self.release(hand);
     }
 
-    /// Nothing is waited for any longer.
+    /// Gives up all holes, and forwards the packets that waited.
     pub(super) fn release_all(&mut self, hand: &mut Hand<'_, K>) -> Released {
         let released = if self.held.is_empty() { Released::Nothing } else { Released::Some };
         self.holes.give_up(hand.requests);
@@ -175,7 +178,7 @@ impl<K> Detect<K> {
         released
     }
 
-    /// Everything from the last number up to `to` is missing.
+    /// Records everything from the edge up to `to` as missing.
     fn miss(&mut self, hand: &mut Hand<'_, K>, to: Seq32) -> Released {
         if !to.after(self.edge) {
             return Released::Nothing;
@@ -198,7 +201,7 @@ impl<K> Detect<K> {
         Released::Nothing
     }
 
-    /// What a request for a hole names (§III-C.1).
+    /// Returns the range named in a request for a hole (§III-C.1).
     pub(super) fn asks_for(&self, hole: Span, expansion: Expansion) -> Range {
         let most = if expansion == Expansion::On { u32::from(u16::MAX) } else { self.lengths.usual() };
         let len = (hole.to - hole.from).min(most);
@@ -221,7 +224,7 @@ impl<K> Detect<K> {
         }
     }
 
-    /// What waits for nothing any more goes on, in order.
+    /// Forwards packets that wait for nothing more, in order.
     fn release(&mut self, hand: &mut Hand<'_, K>) {
         let waits_for = self.holes.first();
         let is_free = |held: &Held<K>| waits_for.is_none_or(|hole| held.seq.before(hole.from));
@@ -237,7 +240,7 @@ impl<K> Detect<K> {
     }
 }
 
-/// Lengths of the last packets.
+/// Lengths of recent packets.
 #[derive(Debug)]
 struct Lengths {
     last: [u16; Lengths::REMEMBERED],
@@ -256,7 +259,7 @@ impl Lengths {
         self.next = self.next.wrapping_add(1);
     }
 
-    /// The most frequent of them (C14); of several, the longest.
+    /// Returns the most frequent length (C14); of several, the longest.
     fn usual(&self) -> u32 {
         let times = |len: u16| self.last.iter().filter(|other| **other == len).count();
         let noted = self.last.iter().copied().filter(|len| *len > 0);

@@ -1,37 +1,40 @@
-//! Recovery of holes, on the side that sees them: when what is missing is asked for, when again, and when no more (§III-C.2 and C.3).
+//! Recovery of holes on the receiving side: times of requests and their repetition, and giving up (§III-C.2
+//! and C.3).
 //!
-//! [`Requests`] is what is known of a link: how long a recovery takes there, and how many requests were made. [`Holes`] are those of one
-//! flow over it. Requests are sent in order and the link keeps the order, so replays come back in order too.
+//! [`Requests`] is the state of a link: the average recovery time, and the number of requests. [`Holes`] are
+//! those of one flow over it. Requests are sent in order and the link keeps the order, so replays arrive in
+//! order too.
 
 use crate::rtt::Longest;
 use core::num::NonZeroU8;
 use hopline_core::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// How holes are recovered.
+/// Parameters of the recovery of holes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// Most requests for a hole that are due to its timer, the first one among them; then it is given up. Default 4: "on the fourth time"
-    /// (§III-C.2; C3).
+    /// Maximum number of requests for a hole by its timer, including the first; after them it is given up.
+    /// Default 4: "on the fourth time" (§III-C.2; C3).
     pub attempts: NonZeroU8,
-    /// When a request is repeated that nothing comes of. Default successive (§III-C.2; C2).
+    /// Repetition of unanswered requests. Default successive (§III-C.2; C2).
     pub timeouts: Timeouts,
-    /// Whether replays that come show that others are lost. Default they do (§III-C.3).
+    /// Use of the order rule. Default on (§III-C.3).
     pub order_rule: OrderRule,
-    /// Most requests for a hole that are due to the order rule; then its timer alone asks. Default no limit but `patience`: the paper
-    /// names none (C7).
+    /// Maximum number of requests for a hole by the order rule; after them only its timer repeats requests.
+    /// Default no limit but `patience`: the paper names none (C7).
     pub order_requests: Option<NonZeroU8>,
-    /// Recoveries that make the average. Default all (C1).
+    /// Recoveries that enter the average. Default all (C1).
     pub samples: Samples,
-    /// The average time from a request to its replay, before the first one. Default 10 ms (C1).
+    /// Initial average time from a request to its replay. Default 10 ms (C1).
     pub initial: Duration,
-    /// Least average. Default none but a microsecond: the paper names none (C1).
+    /// Minimum average. Default a microsecond: the paper names none (C1).
     pub floor: Duration,
-    /// A hole is given up after so long, whatever was asked. Default 200 ms (C5).
+    /// Time after which a hole is given up, regardless of requests. Default 200 ms (C5).
     pub patience: Duration,
-    /// Packets that may come after what is missing before it is asked for: what was only overtaken is then not asked for. 0 to 2; default
-    /// 0 (C11). Where no later packet comes, an average recovery is waited for instead. Whatever it is, once packets were late it is asked
-    /// for what is missing only when it is later than they were, for ten to twenty seconds.
+    /// Number of packets that may arrive after a hole before it is requested, so that reordered packets are
+    /// not requested. 0 to 2; default 0 (C11). If no later packet arrives, the request follows after the
+    /// average recovery time. For ten to twenty seconds after packets arrived late, a hole is requested only
+    /// once it is older than their lateness, whatever this number is.
     pub grace: u8,
 }
 
@@ -51,61 +54,63 @@ impl Default for Recovery {
     }
 }
 
-/// Times at which a request without effect is repeated (§III-C.2: after 2, 3 and 4 times the average). A request of the order rule begins
-/// the wait anew, and makes it no longer.
+/// Times at which an unanswered request is repeated (§III-C.2: after 2, 3 and 4 times the average). A request
+/// of the order rule restarts the timer without lengthening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timeouts {
-    /// 2 averages after the first, 3 after the second, 4 after the third; 4 after the last, and any beyond, it is given up.
+    /// 2 averages after the first request, 3 after the second, 4 after the third and any later one. The hole
+    /// is given up 4 averages after the last.
     Successive,
-    /// 2, 3 and 4 averages after the first; 4 after the last it is given up.
+    /// 2, 3 and 4 averages after the first request. The hole is given up 4 averages after the last.
     Cumulative,
-    /// Never, for an ablation. What is not recovered is given up when patience ends.
+    /// Never, for an ablation. A hole that is not recovered is given up when `patience` ends.
     Off,
 }
 
-/// Recoveries that make the "average retransmission time" (§III-C.2).
+/// Recoveries that enter the "average retransmission time" (§III-C.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Samples {
-    /// All, each from its first request to its end, be it in vain; but for those of which the order rule has shown that a request was
-    /// lost. So the average follows a queue in which replays wait.
+    /// All, each from its first request to its end, even if it fails; except those of which the order rule
+    /// has shown that a request was lost. The average thus follows a queue in which replays wait.
     All,
-    /// Those with one request (Karn). Where replays wait for longer than all requests it stays where it was.
+    /// Those with one request (Karn). If replays wait for longer than all requests, the average does not
+    /// change.
     OneRequest,
 }
 
-/// Whether a replay shows that what was asked for before it is lost (§III-C.3).
+/// Order rule: a replay shows that the replays of earlier requests are lost (§III-C.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderRule {
-    /// It does: that is asked for again at once.
+    /// The lost replays are requested again at once.
     On,
-    /// It is not looked at, for an ablation.
+    /// The rule is not used, for an ablation.
     Off,
 }
 
-/// What a recovery has done.
+/// Counters of a recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryStats {
     /// Holes seen.
     pub holes: u64,
     /// Requests made.
     pub requests: u64,
-    /// Of those, the ones that a timeout brought about.
+    /// Of those, the ones by a timeout.
     pub timeouts: u64,
-    /// Of those, the ones that a replay which had overtaken the hole brought about.
+    /// Of those, the ones by the order rule: a later replay had arrived.
     pub overtaken: u64,
-    /// Holes filled after they were asked for.
+    /// Holes filled after a request.
     pub recovered: u64,
-    /// Holes filled before they were asked for, or by what was sent before that: packets were late, not lost.
+    /// Holes filled before a request, or by a packet sent before the request: late, not lost.
     pub late: u64,
-    /// Holes given up after the last attempt, or when patience ended.
+    /// Holes given up after the last attempt, or when `patience` ended.
     pub given_up: u64,
-    /// Holes given up because the other side keeps nothing of them.
+    /// Holes given up because the other end has not cached their packets.
     pub not_cached: u64,
 }
 
-/// What can be missing.
+/// Range or number that can be missing.
 pub(super) trait Missing: Copy + PartialEq {
-    /// What of it still is when `arrived` is there: all of it if that is something else.
+    /// Returns the parts that are still missing after `arrived`: all of it if they do not overlap.
     fn without(self, arrived: Self) -> [Option<Self>; 2];
 }
 
@@ -115,52 +120,52 @@ impl Missing for u32 {
     }
 }
 
-/// What fills a hole.
+/// Kind of packet that fills a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// A replay, as far as can be told.
     Replay,
-    /// What was late and not lost.
+    /// The original packet, which was late and not lost.
     Original,
 }
 
-/// What becomes of the rest of a hole that is filled in part.
+/// Handling of the rest of a partly filled hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// The request was for that too.
+    /// The request covered the rest too.
     Asked,
-    /// It was not asked for yet, and is now.
+    /// The rest was not requested yet, and is requested now.
     AsksAnew,
 }
 
-/// What is known of the requests over a link. `I`: what can be missing.
+/// State of the requests over a link. `I`: range or number that can be missing.
 #[derive(Debug)]
 pub(super) struct Requests<I> {
     config: Recovery,
     average: Duration,
-    /// Requests so far.
+    /// Number of requests so far.
     order: u64,
-    /// What is to be asked for, in this order.
+    /// Pending requests, in order.
     asked: Vec<I>,
     stats: RecoveryStats,
-    /// Lateness of packets that were only overtaken.
+    /// Lateness of reordered packets.
     late: Longest,
 }
 
-/// So long a packet that was late counts at least, and twice that at most.
+/// Minimum time for which the lateness of a packet counts; the maximum is twice as long.
 const LATE_FOR: Duration = Duration::from_secs(10);
-/// Packets that are later than this are asked for.
+/// Maximum lateness that delays requests.
 const LATEST: Duration = Duration::from_millis(50);
 
-/// What is missing of a flow, in order.
+/// Missing ranges of a flow, in order.
 #[derive(Debug)]
 pub(super) struct Holes<I> {
     open: VecDeque<Hole<I>>,
-    /// Those filled of late after one request: by a replay, unless one comes yet.
+    /// Holes filled recently after one request: by a replay, unless the replay still arrives.
     filled: VecDeque<Filled<I>>,
 }
 
-/// Holes whose replay is recognised when it comes too late.
+/// Number of filled holes remembered, to recognise a replay that arrives after the original.
 const FILLED: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
@@ -175,22 +180,23 @@ struct Filled<I> {
 struct Hole<I> {
     what: I,
     opened: Instant,
-    /// Of the last request: when it was, and which of all over the link. Of none: when the hole was opened, and 0.
+    /// Time and number of the last request over the link. Without a request: time at which the hole was
+    /// opened, and 0.
     asked: Instant,
     order: u64,
     /// Time of the first request.
     first: Instant,
     due: Instant,
     requests: u8,
-    /// Requests among them that a timeout and the order rule brought about.
+    /// Requests by a timeout, and by the order rule.
     timeouts: u8,
     overtaken: u8,
-    /// Packets that have come after it.
+    /// Packets received after the hole.
     later: u8,
 }
 
 impl<I> Hole<I> {
-    /// One that is not asked for yet.
+    /// Creates a hole that is not requested yet.
     const fn new(now: Instant, what: I, due: Instant) -> Self {
         let [opened, asked, first] = [now; 3];
         Self { what, opened, asked, order: 0, first, due, requests: 0, timeouts: 0, overtaken: 0, later: 1 }
@@ -214,7 +220,7 @@ impl<I: Missing> Requests<I> {
         &self.stats
     }
 
-    /// The average time from a request to its replay.
+    /// Returns the average time from a request to its replay.
     pub(super) const fn average(&self) -> Duration {
         self.average
     }
@@ -223,7 +229,7 @@ impl<I: Missing> Requests<I> {
         !self.asked.is_empty()
     }
 
-    /// What is to be asked for now.
+    /// Takes the pending requests.
     pub(super) fn take_asked(&mut self) -> impl Iterator<Item = I> {
         self.asked.drain(..)
     }
@@ -241,7 +247,7 @@ impl<I: Missing> Requests<I> {
         self.asked.push(hole.what);
     }
 
-    /// Returns how long something is waited for after so many requests of the timer.
+    /// Returns the waiting time after this number of requests by the timer.
     fn interval(&self, requests: u8) -> Duration {
         let attempts = self.config.attempts.get();
         let averages = match self.config.timeouts {
@@ -254,12 +260,12 @@ impl<I: Missing> Requests<I> {
         self.average.saturating_mul(averages)
     }
 
-    /// A packet came that was not lost.
+    /// Records the lateness of a packet that was not lost.
     fn note_late(&mut self, now: Instant, by: Duration) {
         self.late.sample(now, by.min(LATEST));
     }
 
-    /// A hole is full.
+    /// Records that a hole is filled.
     fn filled(&mut self, now: Instant, hole: &Hole<I>, by: By) {
         if hole.requests == 0 || by == By::Original {
             self.stats.late += 1;
@@ -270,7 +276,7 @@ impl<I: Missing> Requests<I> {
         self.sample(now, hole);
     }
 
-    /// The recovery of a hole has ended (C1).
+    /// Updates the average after the recovery of a hole (C1).
     fn sample(&mut self, now: Instant, hole: &Hole<I>) {
         let counts = match self.config.samples {
             Samples::All => hole.requests > 0 && hole.overtaken == 0,
@@ -296,20 +302,20 @@ impl<I: Missing> Holes<I> {
         self.open.len()
     }
 
-    /// The first of them.
+    /// Returns the first missing range.
     pub(super) fn first(&self) -> Option<I> {
         self.open.front().map(|hole| hole.what)
     }
 
-    /// When to call [`Holes::expire`].
+    /// Returns the time of the next call of [`Holes::expire`].
     pub(super) fn due(&self) -> Option<Instant> {
         self.open.iter().map(|hole| hole.due).min()
     }
 
-    /// A packet has come, and this is missing before it, after all that is missing already.
+    /// Opens a hole: `what` is missing before a packet that has arrived, and after all other holes.
     pub(super) fn open(&mut self, now: Instant, what: I, requests: &mut Requests<I>) {
         requests.stats.holes += 1;
-        // Where packets come late, what is missing may only have been overtaken.
+        // On a link that reorders, missing packets may only have been overtaken.
         requests.late.sample(now, Duration::ZERO);
         let late = requests.late.get();
         let wait = if late.is_zero() { requests.average } else { late };
@@ -321,10 +327,11 @@ impl<I: Missing> Holes<I> {
         self.open.push_back(hole);
     }
 
-    /// Something has come that is not missing. If it is the replay of what was asked for once, that was late and not lost.
+    /// Handles a packet that is not missing. If it is the replay of a filled hole with one request, the
+    /// packet that filled it was late, not lost.
     pub(super) fn note_copy(&mut self, now: Instant, arrived: I, requests: &mut Requests<I>) {
         let Some(at) = self.filled.iter().position(|filled| filled.what == arrived) else { return };
-        // Later than that it is the sender's retransmission.
+        // A later duplicate is the sender's retransmission.
         if let Some(filled) = self.filled.remove(at)
             && now.since(filled.asked) <= requests.average * 2
         {
@@ -332,7 +339,7 @@ impl<I: Missing> Holes<I> {
         }
     }
 
-    /// A packet has come beyond all holes (C11).
+    /// Records a packet that arrived beyond all holes (C11).
     pub(super) fn overtake(&mut self, now: Instant, requests: &mut Requests<I>) {
         if requests.config.grace == 0 || !requests.late.get().is_zero() {
             return;
@@ -345,7 +352,7 @@ impl<I: Missing> Holes<I> {
         }
     }
 
-    /// Something has come. Whether it was missing.
+    /// Handles an arrival. Returns whether it was missing.
     pub(super) fn arrive(
         &mut self,
         now: Instant,
@@ -388,8 +395,9 @@ impl<I: Missing> Holes<I> {
         was_missing
     }
 
-    /// What was asked for before a request that is answered, and is not there, is lost (§III-C.3). "Before" is by the order of requests,
-    /// not of sequence numbers: a hole that was asked for again stands behind those that were asked for meanwhile (C7).
+    /// Requests holes again after their replay was overtaken: they were requested before an answered request,
+    /// and are not filled (§III-C.3). "Before" is by the order of requests, not of sequence numbers: a
+    /// repeated request comes after those made meanwhile (C7).
     fn ask_overtaken(&mut self, now: Instant, latest: u64, requests: &mut Requests<I>) {
         if requests.config.order_rule == OrderRule::Off {
             return;
@@ -405,7 +413,7 @@ impl<I: Missing> Holes<I> {
         }
     }
 
-    /// The other side keeps nothing of this (C8). Whether it was missing.
+    /// Gives up `what`, which the other end has not cached (C8). Returns whether it was missing.
     pub(super) fn forget(&mut self, what: I, requests: &mut Requests<I>) -> bool {
         let before = self.open.len();
         self.open.retain(|hole| hole.what.without(what)[0] == Some(hole.what));
@@ -414,25 +422,25 @@ impl<I: Missing> Holes<I> {
         gone > 0
     }
 
-    /// The first one is not waited for any longer.
+    /// Gives up the first hole.
     pub(super) fn give_up_first(&mut self, requests: &mut Requests<I>) {
         requests.stats.given_up += u64::from(self.open.pop_front().is_some());
     }
 
-    /// What `is_lost` says is not waited for any longer.
+    /// Gives up the holes that `is_lost` selects.
     pub(super) fn give_up_those(&mut self, is_lost: impl Fn(I) -> bool, requests: &mut Requests<I>) {
         let before = self.open.len();
         self.open.retain(|hole| !is_lost(hole.what));
         requests.stats.given_up += (before - self.open.len()) as u64;
     }
 
-    /// Nothing is waited for any longer.
+    /// Gives up all holes.
     pub(super) fn give_up(&mut self, requests: &mut Requests<I>) {
         requests.stats.given_up += self.open.len() as u64;
         *self = Self::new();
     }
 
-    /// Does what is due: asks again, or gives up.
+    /// Repeats requests that are due, or gives up.
     pub(super) fn expire(&mut self, now: Instant, requests: &mut Requests<I>) {
         let Recovery { attempts, patience, .. } = requests.config;
         self.open.retain_mut(|hole| {
@@ -455,7 +463,7 @@ impl<I: Missing> Holes<I> {
         self.shrink();
     }
 
-    /// Many holes take memory only while they are there.
+    /// Releases memory after a large number of holes.
     fn shrink(&mut self) {
         const SMALL: usize = 16;
         if self.open.is_empty() && self.open.capacity() > SMALL {

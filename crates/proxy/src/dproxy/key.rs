@@ -1,21 +1,21 @@
-//! Proof that a message comes from the other end of the link, and comes for the first time.
+//! Authentication of messages of the other end of the link, and replay protection.
 
 use hopline_wire::dproxy::{Message, Sealed, TAG_LEN};
 use std::net::IpAddr;
 
-/// A secret that both ends of a link share. Tags are the first 16 bytes of keyed BLAKE3 over the address of the sender and the message:
-/// what one end says cannot be told to it as if the other had said it.
+/// Secret shared by both ends of a link. Tags are the first 16 bytes of keyed BLAKE3 over the address of the
+/// sender and the message. A message of one end therefore cannot be reflected to it as one of the other end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// The key of these bytes.
+    /// Creates a key from its bytes.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The message of `sender` with its proof.
+    /// Returns the message of `sender` with its tag.
     #[must_use]
     pub fn seal(&self, sender: IpAddr, message: Message) -> Sealed {
         Sealed {
@@ -30,13 +30,14 @@ impl Key {
         differs == 0
     }
 
-    /// What follows from the key and these bytes. What is derived for one purpose must have another length than for all others.
+    /// Derives a key from this key and these bytes. Inputs for different purposes must have different
+    /// lengths.
     pub(crate) fn derive(&self, from: &[u8]) -> [u8; 32] {
         blake3::keyed_hash(&self.0, from).into()
     }
 
     fn tag(&self, sender: IpAddr, message: &Message) -> blake3::Hash {
-        // Lengths of both are those of their IP versions: no two pairs are the same bytes.
+        // The length of an address depends on the IP version alone: no two pairs yield the same bytes.
         let mut bytes = match sender {
             IpAddr::V4(address) => address.octets().to_vec(),
             IpAddr::V6(address) => address.octets().to_vec(),
@@ -46,17 +47,17 @@ impl Key {
     }
 }
 
-/// It is not shown.
+/// Hides the key.
 impl core::fmt::Debug for Key {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("Key")
     }
 }
 
-/// Numbers behind the highest that may still come.
+/// Size of the replay window: distance below the highest number at which a message is still accepted.
 pub const REPLAY_WINDOW: u64 = 1024;
 
-/// Which numbers of the peer have come: a sliding window as that of IPsec (RFC 4303 §3.4.3).
+/// Message numbers seen from the peer: a sliding window as in IPsec (RFC 4303 §3.4.3).
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     highest: Option<u64>,
@@ -64,7 +65,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Whether a number comes for the first time.
+    /// Returns whether a number is seen for the first time, and records it.
     pub(crate) fn is_new(&mut self, number: u64) -> bool {
         match self.highest {
             None => self.highest = Some(number),

@@ -1,4 +1,4 @@
-//! What one end tells the other, and what it makes of what it is told.
+//! Messages between both ends.
 
 use super::cache::Replay;
 use super::detect::Span;
@@ -10,12 +10,12 @@ use hopline_core::Instant;
 use hopline_wire::dproxy::{Flow, Message, Range, Says, Sealed};
 use std::net::IpAddr;
 
-/// How often the other end is told of a last packet.
+/// Maximum number of tail probes for a packet.
 const TAIL_PROBES: u8 = 3;
 
 impl<K: Clone> DProxy<K> {
-    /// Takes the payload of a datagram that has come to [`hopline_wire::dproxy::PORT`] from the address `from`. Returns whether it is a
-    /// message of the other end that comes for the first time.
+    /// Handles the payload of a datagram that has come to [`hopline_wire::dproxy::PORT`] from the address
+    /// `from`. Returns whether it is a new, authentic message of the other end.
     pub fn handle_datagram(&mut self, now: Instant, from: IpAddr, bytes: &[u8]) -> bool {
         match Sealed::parse(bytes) {
             Ok(sealed) => self.handle_message(now, from, &sealed),
@@ -26,12 +26,14 @@ impl<K: Clone> DProxy<K> {
         }
     }
 
-    /// Takes a message that has come from the address `from`. Returns whether it is one of the other end that comes for the first time.
+    /// Handles a message that has come from the address `from`. Returns whether it is a new, authentic
+    /// message of the other end.
     pub fn handle_message(&mut self, now: Instant, from: IpAddr, sealed: &Sealed) -> bool {
         if from != self.config.peer {
             self.stats.foreign += 1;
         } else if !self.other.opens.is_genuine(from, sealed) {
-            // What an end says before it knows that the other one has begun anew proves a former session.
+            // Until the other end knows of this end's restart, it authenticates messages with the key of the
+            // former session.
             *(if self.other.is_there { &mut self.stats.forged } else { &mut self.stats.early }) += 1;
         } else if !self.other.seen.is_new(sealed.message.number) {
             self.stats.replays_refused += 1;
@@ -80,7 +82,7 @@ impl<K: Clone> DProxy<K> {
         }
     }
 
-    /// The other end misses a range of what has gone out.
+    /// Handles a request of the other end for a range that was transmitted.
     fn replay(&mut self, now: Instant, flow: Flow, range: Range) {
         let (table, named) = (&self.table, outgoing(flow));
         let keeps = |tracked: &Tracked<K>| tracked.kept.has(range);
@@ -109,7 +111,7 @@ impl<K: Clone> DProxy<K> {
         }
     }
 
-    /// Asks for what is missing of the flow that comes in.
+    /// Sends the pending requests for the incoming flow.
     pub(super) fn send_requests(&mut self, place: Place) {
         let connection = self.table.connection(place);
         let flow = Flow { src: connection.mobile, dst: connection.fixed };
@@ -122,7 +124,8 @@ impl<K: Clone> DProxy<K> {
         }
     }
 
-    /// Nothing new has gone out for long, and not all that has is acknowledged: its last packet may be lost without anybody seeing it (C9).
+    /// Sends a tail probe: no new data has been sent for long, and some is not acknowledged. The last packet
+    /// may be lost without a sign of it (C9).
     pub(super) fn tell_of_tail(&mut self, now: Instant, place: Place, connection: Connection) {
         let Some(after) = self.config.tail_probe else { return };
         let tracked = self.table.at(place);
@@ -148,12 +151,12 @@ impl<K: Clone> DProxy<K> {
     }
 }
 
-/// The connection whose data go out in this flow.
+/// Returns the connection with outgoing data in this flow.
 const fn outgoing(flow: Flow) -> Connection {
     Connection { fixed: flow.src, mobile: flow.dst }
 }
 
-/// The connection whose data come in in this flow.
+/// Returns the connection with incoming data in this flow.
 const fn incoming(flow: Flow) -> Connection {
     Connection { fixed: flow.dst, mobile: flow.src }
 }

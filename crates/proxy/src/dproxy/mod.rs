@@ -1,13 +1,15 @@
 //! D-Proxy: both ends of a lossy link repair what it loses of TCP (Murray, Koziniec, Dixon, "Solving Ack Inefficiencies in 802.11
 //! Networks", IMSAA 2009, §III-C), so that the link itself need not acknowledge every frame.
 //!
-//! Each end of the link has one [`DProxy`], which is both sides of the paper's pair: it keeps the data that go out over the link, and it
-//! sees by their sequence numbers what is missing of those that come in. What is missing it asks the other end for, over UDP; what has
-//! come meanwhile it holds, and lets go on in order. ACKs and what they mean are untouched: TCP ends where it always did. Both are soft
-//! state: an end that begins anew costs throughput and at most [`holes::Recovery::patience`](Recovery::patience) of delay, never
-//! correctness. An end whose driver finds that the other one is not there ([`DProxy::peer_left`]) lets all packets pass. On a path with several such links each has a pair of its own.
+//! Each end of the link has one [`DProxy`], which is both sides of the paper's pair. It caches the data that
+//! go out over the link, and detects by sequence numbers which incoming data are missing. It requests missing
+//! data from the other end over UDP. Packets that arrive meanwhile wait, and are forwarded in order. ACKs are
+//! not changed: TCP stays end-to-end. All state is soft: a restart of an end costs throughput and at most
+//! [`holes::Recovery::patience`](Recovery::patience) of delay, never correctness. While the other end is
+//! absent ([`DProxy::peer_left`]), all packets pass. On a path with several such links each link has its own
+//! pair.
 //!
-//! Where the packets are not TCP, or are encrypted, [`opaque`] numbers them itself.
+//! [`opaque`] is the mode for packets that are not TCP, or are encrypted: it numbers them itself.
 
 mod cache;
 mod config;
@@ -38,7 +40,7 @@ use std::net::IpAddr;
 use translation::Names;
 pub use translation::Translation;
 
-/// One end of a link. `K`: a packet as whoever drives the machine keeps it, to send it again or to let it go on later.
+/// One end of a link. `K`: a packet as the caller stores it, to replay or forward it later.
 #[derive(Debug)]
 pub struct DProxy<K> {
     config: Config,
@@ -46,96 +48,97 @@ pub struct DProxy<K> {
     ring: Ring<K, Place>,
     requests: Requests<Span>,
     names: Names,
-    /// Packets that wait, of all flows.
+    /// Waiting packets of all flows.
     held: u32,
     other: Other,
     out: VecDeque<Does<K>>,
     stats: Stats,
 }
 
-/// What becomes of a packet that has come over the link.
+/// Verdict on a packet that has come over the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
-    /// It goes on, before all that [`DProxy::poll`] has.
+    /// The packet is forwarded, before all that [`DProxy::poll`] returns.
     Forward,
-    /// The machine has it: [`Does::Releases`] gives it back.
+    /// The middlebox keeps the packet; [`Does::Releases`] returns it.
     Held,
 }
 
-/// What an end does.
+/// Action of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Does<K> {
-    /// It sends a packet over the link again. [`Turn::First`]: ahead of all that waits for the link, and after what goes ahead of that
-    /// already.
+    /// Send a packet over the link again. [`Turn::First`]: ahead of all packets that wait for the link, but
+    /// behind those that already go first.
     Replays(Turn, K),
-    /// It lets a packet that it has held go on.
+    /// Forward a packet that waited.
     Releases(K),
-    /// It sends a message to the other end, as a UDP datagram between ports [`hopline_wire::dproxy::PORT`].
+    /// Send a message to the other end, as a UDP datagram between ports [`hopline_wire::dproxy::PORT`].
     Sends {
-        /// The other end's address.
+        /// Address of the other end.
         to: IpAddr,
-        /// Turn at the link: requests and answers as [`Config::turn`] says, what tells of the last packet behind that.
+        /// Turn at the link: [`Config::turn`] for requests and answers, last for tail probes.
         turn: Turn,
         /// The message.
         sealed: Sealed,
     },
 }
 
-/// What an end has done.
+/// Counters of an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Data packets kept as they went out.
+    /// Data packets cached on transmission.
     pub cached: u64,
-    /// Packets that made room for others, or were too old.
+    /// Packets evicted for other packets, or expired.
     pub evicted: u64,
-    /// Packets not kept because the queue of the link refused them.
+    /// Packets not cached because the link's queue refused them.
     pub refused: u64,
-    /// Packets sent again.
+    /// Packets replayed.
     pub replayed: u64,
-    /// Packets wished for that were sent again just now.
+    /// Requested packets that were replayed a moment ago.
     pub under_way: u64,
-    /// Packets wished for that were sent again too often.
+    /// Requested packets that were replayed too often.
     pub exhausted: u64,
-    /// Requests for what is not kept.
+    /// Requests for packets that are not cached.
     pub not_kept: u64,
-    /// Messages that told of a last packet.
+    /// Tail probes.
     pub tail_probes: u64,
-    /// Packets that waited for others.
+    /// Packets that waited for missing ones.
     pub held: u64,
-    /// Times that something was given up because too much waited.
+    /// Number of holes given up because too many packets waited.
     pub overflowed: u64,
-    /// Times that more was missing than is asked for.
+    /// Number of times that more was missing than is requested.
     pub too_many: u64,
-    /// ACK numbers of what was never sent.
+    /// ACK numbers of data that were never sent.
     pub senseless_acks: u64,
-    /// Messages that are none: cut short, too long, of another version or type.
+    /// Malformed messages: cut short, too long, of another version or type.
     pub malformed: u64,
-    /// Messages that do not come from the other end.
+    /// Messages from other addresses than the peer's.
     pub foreign: u64,
-    /// Messages that came while the other end was not known to be there: of a former session, or one that has just begun.
+    /// Messages that arrived while the other end was absent: of a former session, or of one that has just
+    /// begun.
     pub early: u64,
-    /// Messages without the right proof.
+    /// Messages without a valid tag.
     pub forged: u64,
-    /// Messages whose number has come before, or is too old.
+    /// Messages with a repeated number, or one below the replay window.
     pub replays_refused: u64,
-    /// Messages of flows that are not known.
+    /// Messages for unknown flows.
     pub unknown_flows: u64,
-    /// Answers to what was not asked.
+    /// Answers without a request.
     pub unasked: u64,
-    /// Connections forgotten to make room for others.
+    /// Connections evicted to make room for other connections.
     pub flows_evicted: u64,
-    /// Connections forgotten because nothing passed any more.
+    /// Connections that expired after silence.
     pub flows_expired: u64,
 }
 
-/// What is known of a connection: of the flow that goes out over the link, and of the one that comes in.
+/// State of a connection: of its outgoing flow over the link, and of its incoming flow.
 #[derive(Debug)]
 struct Tracked<K> {
     kept: Kept,
-    /// Of the SYN that went out, if one did.
+    /// Sequence number of the outgoing SYN, if it passed.
     initial: Option<Seq32>,
-    /// When something new went out last, and how often the other end was told of it.
+    /// Time of the last new outgoing data, and number of tail probes since.
     new_at: Instant,
     told: u8,
     detect: Option<Detect<K>>,
@@ -148,7 +151,8 @@ impl<K> Tracked<K> {
 }
 
 impl<K: Clone> DProxy<K> {
-    /// An end that knows of no connection yet. The other end is there, and both have the key of the configuration for what they say.
+    /// Creates an end without connections. The other end is present, and both use the key of the
+    /// configuration.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
@@ -164,7 +168,8 @@ impl<K: Clone> DProxy<K> {
         }
     }
 
-    /// A packet is about to cross the link; nothing keeps it from that. `keep` makes of it what can be sent again.
+    /// Handles a packet that is about to cross the link; it is always forwarded. `keep` stores the packet so
+    /// that it can be replayed.
     pub fn pass_out<P: Payload>(&mut self, now: Instant, packet: Packet<'_, P>, keep: impl FnOnce() -> K) {
         let segment = packet.segment;
         if !self.other.is_there {
@@ -201,7 +206,8 @@ impl<K: Clone> DProxy<K> {
         }
     }
 
-    /// A packet has come over the link. `keep` makes of it what can go on later.
+    /// Handles a packet that has come over the link. `keep` stores the packet so that it can be forwarded
+    /// later.
     pub fn pass_in<P: Payload>(
         &mut self,
         now: Instant,
@@ -240,8 +246,8 @@ impl<K: Clone> DProxy<K> {
         verdict.unwrap_or(Verdict::Forward)
     }
 
-    /// The queue of the link has refused this packet, or dropped it later: it will not cross. Who drives the machine and cannot know says
-    /// nothing.
+    /// Records that the link's queue has refused this packet, or dropped it later: it will not cross. A
+    /// caller that cannot know makes no call.
     pub fn refused<P: Payload>(&mut self, packet: Packet<'_, P>) {
         if self.config.overflow == Overflow::Repaired || !has_data(packet.segment) {
             return;
@@ -254,7 +260,7 @@ impl<K: Clone> DProxy<K> {
         }
     }
 
-    /// Does what is due.
+    /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(due) = self.table.next_due(now) {
             match due {
@@ -268,54 +274,54 @@ impl<K: Clone> DProxy<K> {
         self.drop_old(now);
     }
 
-    /// The next thing to do.
+    /// Returns the next action.
     pub fn poll(&mut self) -> Option<Does<K>> {
         self.out.pop_front()
     }
 
-    /// When to call [`DProxy::handle_timeout`].
+    /// Returns the time of the next call of [`DProxy::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.table.next_look().into_iter().chain(self.ring.next_end()).min()
     }
 
-    /// What it has done.
+    /// Returns the counters.
     #[must_use]
     pub const fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// What it has done about what was missing.
+    /// Returns the counters of the recovery.
     #[must_use]
     pub const fn recovery(&self) -> &RecoveryStats {
         self.requests.stats()
     }
 
-    /// The average time from a request to its replay.
+    /// Returns the average time from a request to its replay.
     #[must_use]
     pub const fn recovery_time(&self) -> hopline_core::Duration {
         self.requests.average()
     }
 
-    /// Connections that it knows of.
+    /// Returns the number of known connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.table.len()
     }
 
-    /// Packets that wait here.
+    /// Returns the number of waiting packets.
     #[must_use]
     pub const fn held(&self) -> u32 {
         self.held
     }
 
-    /// Packets that are kept.
+    /// Returns the number of cached packets.
     #[must_use]
     pub const fn cached(&self) -> usize {
         self.ring.len()
     }
 
-    /// Where a connection is, which may be new.
+    /// Returns the place of a connection, which is added if it is new.
     fn place(&mut self, now: Instant, connection: Connection) -> Place {
         if let Some(place) = self.table.hear(now, &connection) {
             return place;
@@ -328,7 +334,7 @@ impl<K: Clone> DProxy<K> {
         place
     }
 
-    /// A SYN goes out: what is kept of an earlier connection is of no use (C12).
+    /// Handles an outgoing SYN: packets of an earlier connection are dropped from the cache (C12).
     fn begin_outgoing(&mut self, connection: &Connection, initial: Seq32) {
         if let Some(place) = self.table.find(connection) {
             let tracked = self.table.at(place);
@@ -338,7 +344,7 @@ impl<K: Clone> DProxy<K> {
         }
     }
 
-    /// A SYN has come: it sets the first number (C12), unless it is a copy of the one that did.
+    /// Handles an incoming SYN: it sets the initial sequence number (C12), unless it is a duplicate.
     fn begin_incoming(&mut self, now: Instant, place: Place, initial: Seq32, edge: Seq32) -> Released {
         let detect = &mut self.table.at(place).detect;
         if detect.as_ref().is_some_and(|detect| detect.began_with(initial)) {
@@ -348,7 +354,7 @@ impl<K: Clone> DProxy<K> {
         before.map_or(Released::Nothing, |mut before| before.release_all(&mut self.hand(now)))
     }
 
-    /// A flow that is seen first in its midst, or is another one than before, begins with this packet.
+    /// Begins a flow with this packet if it is seen first in its midst, or is not the flow of before.
     fn begin_if_strange(&mut self, now: Instant, place: Place, first: Span) -> Option<Released> {
         let detect = &mut self.table.at(place).detect;
         if detect.as_ref().is_some_and(|detect| detect.is_near(first.from)) {
@@ -358,7 +364,7 @@ impl<K: Clone> DProxy<K> {
         Some(before.map_or(Released::Nothing, |mut before| before.release_all(&mut self.hand(now))))
     }
 
-    /// A packet goes on, behind what goes on because of it.
+    /// Forwards a packet, behind those that it releases.
     fn behind(&mut self, released: Released, keep: impl FnOnce() -> K) -> Verdict {
         match released {
             Released::Nothing => Verdict::Forward,
@@ -369,7 +375,7 @@ impl<K: Clone> DProxy<K> {
         }
     }
 
-    /// Has the detecting half of a connection do something, and sends what it asks for.
+    /// Calls the receiving half of a connection, then sends its requests.
     fn detecting<T>(
         &mut self,
         now: Instant,
@@ -391,7 +397,7 @@ impl<K: Clone> DProxy<K> {
         self.split(now).1
     }
 
-    /// The connections, and what they share.
+    /// Returns the connections, and the state that they share.
     fn split(&mut self, now: Instant) -> (&mut Table<Tracked<K>>, Hand<'_, K>) {
         let hand = Hand {
             now,
@@ -404,24 +410,24 @@ impl<K: Clone> DProxy<K> {
         (&mut self.table, hand)
     }
 
-    /// A connection wants to be looked at.
+    /// Does what is due for a connection.
     fn wake(&mut self, now: Instant, place: Place, connection: Connection) {
         self.detecting(now, place, |detect, hand| detect.expire(hand));
         self.tell_of_tail(now, place, connection);
     }
 
-    /// A connection is over. Whether packets of it waited.
+    /// Removes a connection. Returns whether packets of it waited.
     fn forget(&mut self, now: Instant, connection: &Connection) -> Released {
         self.table.remove(connection).map_or(Released::Nothing, |tracked| self.bury(now, tracked))
     }
 
-    /// Lets go of what belonged to a connection.
+    /// Releases the state of a connection.
     fn bury(&mut self, now: Instant, mut tracked: Tracked<K>) -> Released {
         tracked.kept.clear(&mut self.ring);
         tracked.detect.map_or(Released::Nothing, |mut detect| detect.release_all(&mut self.hand(now)))
     }
 
-    /// One packet more is to be kept.
+    /// Makes room for one more packet.
     fn make_room(&mut self, now: Instant) {
         if self.ring.is_full()
             && let Some(left) = self.ring.pop()
@@ -445,7 +451,7 @@ impl<K: Clone> DProxy<K> {
     }
 }
 
-/// Whether a segment takes up numbers: data, or a FIN (C12).
+/// Returns whether a segment occupies sequence numbers: data, or a FIN (C12).
 fn has_data<P: Payload>(segment: &Segment<P>) -> bool {
     segment.payload.len() > 0 || segment.flags.contains(Flags::FIN)
 }

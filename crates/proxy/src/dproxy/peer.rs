@@ -1,4 +1,4 @@
-//! State of the other end: whether it is there, its keys, and which of its messages have come.
+//! State of the other end: its presence, its keys, and the numbers of its messages.
 
 use super::key::Seen;
 use super::{DProxy, Key, Released};
@@ -7,13 +7,13 @@ use hopline_core::Instant;
 /// The other end.
 #[derive(Debug)]
 pub(super) struct Other {
-    /// While it is not there, nothing is asked for and no packet waits.
+    /// `true` while the other end is present. Otherwise nothing is requested and no packet waits.
     pub(super) is_there: bool,
-    /// Key of what is said to it.
+    /// Key of messages to the other end.
     pub(super) seals: Key,
-    /// Key of what it says.
+    /// Key of messages from the other end.
     pub(super) opens: Key,
-    /// The number of the next message.
+    /// Number of the next message.
     pub(super) number: u64,
     pub(super) seen: Seen,
 }
@@ -25,8 +25,8 @@ impl Other {
 }
 
 impl<K: Clone> DProxy<K> {
-    /// The other end is there from now on. The first of the keys is for what this end says, the second for what it hears. With other keys
-    /// than before it is another incarnation, and numbers of messages begin anew.
+    /// Records that the other end is present. The first key is for messages of this end, the second for those
+    /// of the other end. New keys mean another incarnation, and message numbers begin anew.
     pub fn peer_came(&mut self, now: Instant, keys: [Key; 2]) {
         self.peer_left(now);
         if [self.other.seals, self.other.opens] != keys {
@@ -35,8 +35,8 @@ impl<K: Clone> DProxy<K> {
         self.other.is_there = true;
     }
 
-    /// The other end is not there any more. What waits for it goes on, and all is forgotten; packets pass untouched until
-    /// [`DProxy::peer_came`].
+    /// Records that the other end is absent. Waiting packets are forwarded, and all state is dropped. Packets
+    /// pass untouched until [`DProxy::peer_came`].
     pub fn peer_left(&mut self, now: Instant) {
         self.other.is_there = false;
         for (_, tracked) in self.table.take_all(|_| true) {

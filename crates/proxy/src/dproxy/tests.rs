@@ -1,4 +1,4 @@
-//! Dialogues: both ends of a link, what goes over it and is lost, and what they tell each other.
+//! Dialogues: both ends of a link, packets and losses on it, and the messages between the ends.
 
 #![expect(unused_must_use, reason = "a dialogue says of most packets only that they pass by")]
 
@@ -17,10 +17,10 @@ const NEAR: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 const FAR: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2));
 const KEY: Key = Key::new([7; 32]);
 const LEN: u32 = 1000;
-/// Before packet 0. The numbers wrap around with packet 2.
+/// Sequence number before packet 0. Numbers wrap around with packet 2.
 const START: Seq32 = Seq32(u32::MAX - 2 * LEN);
 
-/// A packet as it is kept: a name, its flags, its length.
+/// A packet as it is cached: a name, its flags, its length.
 type Name = u32;
 
 fn seq(n: u32) -> Seq32 {
@@ -83,9 +83,9 @@ struct Link {
     near: DProxy<Name>,
     far: DProxy<Name>,
     now_ms: u64,
-    /// What has gone on beyond the far end.
+    /// Packets forwarded by the far end.
     arrived: Vec<Name>,
-    /// What the far end has said.
+    /// Messages of the far end.
     said: Vec<Sealed>,
 }
 
@@ -107,7 +107,7 @@ impl Link {
         Self { near: end(NEAR, FAR), far: end(FAR, NEAR), now_ms: 0, arrived: Vec::new(), said: Vec::new() }
     }
 
-    /// One over which packet 0 has gone.
+    /// Creates a link over which packet 0 has gone.
     fn begun() -> Self {
         Self::begun_with(|_| {})
     }
@@ -143,7 +143,7 @@ impl Link {
         verdict
     }
 
-    /// Notes what the far end does.
+    /// Records the actions of the far end.
     fn drain_far(&mut self) {
         while let Some(does) = self.far.poll() {
             match does {
@@ -172,18 +172,18 @@ impl Link {
         assert_eq!(self.near.pass_in(self.now(), Packet::new(&ip, &segment), || n), Verdict::Forward);
     }
 
-    /// What the far end says.
+    /// Returns the messages of the far end.
     fn far_says(&mut self) -> Vec<Sealed> {
         self.drain_far();
         core::mem::take(&mut self.said)
     }
 
-    /// The packets that the far end asks for.
+    /// Returns the packets that the far end requests.
     fn asked(&mut self) -> Vec<u32> {
         self.far_says().iter().map(|sealed| number(sealed, Says::Request)).collect()
     }
 
-    /// Tells the near end what the far one says. What goes again, and what it answers.
+    /// Passes messages of the far end to the near end. Returns the replays and answers.
     fn near_hears(&mut self, said: &[Sealed]) -> (Vec<Name>, Vec<Sealed>) {
         let (mut replays, mut answers) = (Vec::new(), Vec::new());
         for sealed in said {
@@ -202,7 +202,7 @@ impl Link {
         (replays, answers)
     }
 
-    /// All requests arrive at once, and what goes again does too.
+    /// Passes on all requests and replays at once. Returns the replayed packets.
     fn repairs(&mut self) -> Vec<Name> {
         let mut all = Vec::new();
         loop {
@@ -221,7 +221,7 @@ impl Link {
         }
     }
 
-    /// What the far end asks for by timers until then, and when.
+    /// Returns the requests of the far end by timers until then, with their times.
     fn waits(&mut self, until_ms: u64) -> Vec<(u64, u32)> {
         let mut all = Vec::new();
         while let Some(at) = self.far.poll_timeout().filter(|at| *at <= Instant::from_millis(until_ms)) {
@@ -310,7 +310,7 @@ fn where_lengths_differ_a_request_brings_what_begins_in_its_range_and_no_packet_
     let said = link.far_says();
     assert_eq!(said.len(), 2);
     assert_eq!(link.near_hears(&said).0, [3, 4, 5]);
-    // What covers the beginning of a range in which nothing begins was sent again for the first one.
+    // The packet that covers the beginning of this range was replayed for the first request.
     let middle = Message { range: Range { seq: seq(3) + 500, len: 100 }, ..said[0].message };
     let again = KEY.seal(FAR, Message { number: 99, ..middle });
     assert_eq!(link.near_hears(&[again]), (vec![], vec![]));
@@ -408,7 +408,7 @@ fn a_gap_of_more_packets_than_are_asked_for_is_left_to_tcp() {
 #[test]
 fn what_is_not_kept_is_said_so_and_nobody_waits_for_it() {
     let mut link = Link::begun();
-    // Packet 1 was lost before it came to the near end: congestion.
+    // Packet 1 was lost before the near end: congestion.
     link.crosses(2);
     let said = link.far_says();
     let (replays, answers) = link.near_hears(&said);
@@ -708,7 +708,7 @@ fn requests_for_strangers_bring_an_answer_and_nothing_else() {
     assert_eq!((link.near.stats().unknown_flows, link.near.connections()), (3, 0));
 }
 
-/// The address that a router gives the receiver on the link.
+/// Address of the receiver on the link, after translation by a router.
 const PUBLIC: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(198, 51, 100, 7)), 40_000);
 
 #[test]
@@ -764,7 +764,7 @@ fn a_name_that_the_router_gives_to_another_connection_means_that_one() {
     assert_eq!(find(&mut names, 9), Some(latter), "nothing of that range is kept");
 }
 
-/// Keys of a session: what the near end seals, and what the far one does.
+/// Session keys: of the near end, then of the far end.
 const SESSION: [Key; 2] = [Key::new([1; 32]), Key::new([2; 32])];
 
 #[test]
@@ -871,7 +871,7 @@ fn a_flood_of_flows_is_bounded_and_what_waits_in_them_goes_on() {
     assert_eq!((held, end.stats().flows_evicted), (100_000, 199_900));
 }
 
-/// A node of a chain: a machine for the link that packets come over, and one for the link that they go over next.
+/// Each node of a chain has a middlebox for its incoming link, and one for its outgoing link.
 #[test]
 fn a_chain_of_three_links_repairs_each_loss_where_it_happens() {
     let mut links = [Link::new(), Link::new(), Link::new()];

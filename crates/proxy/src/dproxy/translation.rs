@@ -1,9 +1,9 @@
 //! Flows that the two ends of a link know by different addresses, because a router at one end translates them.
 //!
-//! The middlebox of that router sees packets with the addresses that they have behind it. The other end names those on the link. One
-//! endpoint of the connection is the same for both, and sequence numbers are not changed: so a request for an unknown flow is taken to
-//! mean a flow with one endpoint in common that keeps the data which are asked for, and the tail of one to be that of such a flow which has
-//! come almost that far.
+//! The middlebox of that router sees packets with the addresses behind it. The other end names those on the
+//! link. One endpoint of the connection is the same for both, and sequence numbers are not changed. A request
+//! for an unknown flow is therefore attributed to a flow with one endpoint in common that has cached the
+//! requested data. A tail probe is attributed to such a flow that has received almost as much.
 
 use super::Tracked;
 use crate::packet::Connection;
@@ -20,16 +20,17 @@ pub enum Translation {
     Possible,
 }
 
-/// Flows by the names that the other end has for them.
+/// Flows by the addresses that the other end uses for them.
 #[derive(Debug)]
 pub(super) struct Names {
     translation: Translation,
     known: BTreeMap<Flow, Connection>,
 }
 
-/// Most names that are remembered; one more, and all are learned anew.
+/// Maximum number of remembered flows; beyond it, all are learned anew.
 const NAMES: usize = 4096;
-/// Connections that a search looks at, those heard of last first: what is asked for has just been sent.
+/// Maximum number of connections that a search examines, most recently used first: requested data were sent a
+/// moment ago.
 const SEARCHED: usize = 1024;
 
 impl Names {
@@ -37,7 +38,8 @@ impl Names {
         Self { translation, known: BTreeMap::new() }
     }
 
-    /// Returns the connection that the other end means by `flow`, which would be `named` here: one that `fits` what it says of it.
+    /// Returns the connection that the other end means by `flow`, which would be `named` here: one for which
+    /// `fits` holds.
     pub(super) fn find<K>(
         &mut self,
         table: &Table<Tracked<K>>,
@@ -52,7 +54,7 @@ impl Names {
         if remembered.is_some_and(|place| table.is(place, &fits)) {
             return remembered;
         }
-        // Never heard of, or the router has given the name to another connection.
+        // The flow is unknown, or the router has reused its address for another connection.
         let found = table.find_among_newest(SEARCHED, |connection, tracked| {
             (connection.fixed == named.fixed) != (connection.mobile == named.mobile) && fits(tracked)
         });

@@ -1,7 +1,9 @@
-//! Runs a [`Filter`] on bytes: brings it the packets of a [`PacketIo`], does what it says with them, sends what it sends.
+//! Runs a [`Filter`] on bytes: passes it the packets of a [`PacketIo`], carries out its verdicts, and sends
+//! its packets.
 //!
-//! Packets that are not whole TCP segments over IPv4 or IPv6 with right checksums pass untouched, and are counted. A packet that the machine changes keeps
-//! every byte but the acknowledgment number, its SACK blocks and the checksum.
+//! Packets other than whole TCP segments over IPv4 or IPv6 with correct checksums pass untouched, and are
+//! counted. A packet that the middlebox changes keeps every byte except the acknowledgment number, its SACK
+//! blocks and the checksum.
 
 mod pair;
 mod rewrite;
@@ -18,74 +20,75 @@ pub use pair::{PairCounts, PairDriver};
 use std::net::IpAddr;
 use std::ops::Range;
 
-/// Packets taken before what is due has its turn.
+/// Maximum number of packets taken before timers are handled.
 const BATCH: usize = 64;
 
-/// A machine, and what it has been brought.
+/// A middlebox, and counters of its packets.
 #[derive(Debug)]
 pub struct Driver<M> {
     machine: M,
     counts: Counts,
 }
 
-/// What a [`Driver`] has done.
+/// Counters of a [`Driver`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Segments to the mobile side that the machine has seen.
+    /// Segments to the mobile side that the middlebox has seen.
     pub to_mobile: u64,
-    /// Segments from the mobile side that the machine has seen.
+    /// Segments from the mobile side that the middlebox has seen.
     pub from_mobile: u64,
-    /// Packets that passed without the machine.
+    /// Packets that bypassed the middlebox.
     pub untouched: Untouched,
-    /// Packets that went on changed.
+    /// Packets forwarded with changes.
     pub rewritten: u64,
-    /// Packets that went no further.
+    /// Packets absorbed.
     pub absorbed: u64,
-    /// Packets sent to the mobile side: again, or as a question.
+    /// Packets sent to the mobile side: retransmissions and negative acknowledgments.
     pub sent_to_mobile: u64,
     /// ACKs sent to the fixed side.
     pub sent_to_fixed: u64,
-    /// Of what was to be sent: packets for which there was no way.
+    /// Of the packets to send, those without a route.
     pub refused: u64,
-    /// Packets to the mobile side that found the queue there full, as the machine was told: those that passed, and its own.
+    /// Packets to the mobile side that its full queue dropped, as reported to the middlebox: those that
+    /// passed, and its own.
     pub dropped: u64,
 }
 
-/// Packets that passed without the machine, by reason.
+/// Packets that bypassed the middlebox, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Untouched {
     /// Neither IPv4 nor IPv6.
     pub other_versions: u64,
-    /// Not TCP, or hidden: encrypted, or behind an IPv6 routing header that leads to further hosts.
+    /// Not TCP, or unreadable: encrypted, or behind an IPv6 routing header that leads to further hosts.
     pub other_protocols: u64,
     /// Fragments.
     pub fragments: u64,
-    /// A checksum of IP or TCP is wrong: whoever receives it sees to that.
+    /// A checksum of IP or TCP is wrong: the receiver will discard it.
     pub bad_checksums: u64,
     /// Cut short, or with a length, option or extension header that contradicts the format; IPv6 jumbograms.
     pub malformed: u64,
 }
 
-/// Whether more packets may be waiting.
+/// Result of [`Driver::pump`]: `Batch` if more packets may be waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Pumped {
-    /// None was.
+    /// No packet is waiting.
     All,
-    /// So many have been taken that what is due elsewhere should have its turn.
+    /// The maximum number of packets was taken; other work should have its turn first.
     Batch,
 }
 
 impl<M: Filter<Bytes>> Driver<M> {
-    /// One that has seen nothing.
+    /// Creates a driver that has seen nothing.
     pub fn new(machine: M) -> Self {
         Self { machine, counts: Counts::default() }
     }
 
-    /// Takes the packets that wait, 64 at most, then does what is due by `now`. Times do not go backwards.
+    /// Handles waiting packets, 64 at most, then does what is due by `now`. Times do not go backwards.
     ///
     /// # Errors
-    /// What `io` says; packets that were received stay without an answer then.
+    /// Errors of `io`; packets that were received then remain without a verdict.
     pub fn pump<Io: PacketIo>(&mut self, now: Instant, io: &mut Io) -> Result<Pumped, Io::Error> {
         let mut pumped = Pumped::Batch;
         for _ in 0..BATCH {
@@ -97,7 +100,7 @@ impl<M: Filter<Bytes>> Driver<M> {
             io.conclude(arrival, fate)?;
             self.send(now, io)?;
         }
-        // ACKs that were waiting may have made a timer superfluous.
+        // The ACKs just handled may have made a timer superfluous.
         if self.machine.poll_timeout().is_some_and(|due| due <= now) {
             self.machine.handle_timeout(now);
             self.send(now, io)?;
@@ -109,30 +112,31 @@ impl<M: Filter<Bytes>> Driver<M> {
         Ok(pumped)
     }
 
-    /// When to call [`Driver::pump`] though no packet waits.
+    /// Returns when to call [`Driver::pump`] even if no packet waits.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.machine.poll_timeout()
     }
 
-    /// What has been done.
+    /// Returns the counters.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// The machine.
+    /// Returns the middlebox.
     #[must_use]
     pub const fn machine(&self) -> &M {
         &self.machine
     }
 
-    /// The machine, to give it other parameters or to put another one in its place, which picks connections up from what passes.
+    /// Returns the middlebox, to set its parameters or to replace it by another one, which picks up
+    /// connections from packets that pass.
     pub const fn machine_mut(&mut self) -> &mut M {
         &mut self.machine
     }
 
-    /// What becomes of a packet.
+    /// Returns the verdict on a packet.
     fn pass(&mut self, now: Instant, arrival: &Arrival) -> Fate {
         let parsed = match Parsed::of(&arrival.packet) {
             Ok(parsed) => parsed,
@@ -147,7 +151,7 @@ impl<M: Filter<Bytes>> Driver<M> {
                 self.counts.to_mobile += 1;
                 let keep = || parsed.whole(&arrival.packet);
                 match self.machine.pass_to_mobile(now, packet, keep) {
-                    // Machines change what comes from the mobile side alone.
+                    // Filters change packets from the mobile side only.
                     Verdict::Forward | Verdict::ForwardWith(_) => Fate::Pass,
                     Verdict::Absorb => self.absorb(),
                 }
@@ -171,7 +175,7 @@ impl<M: Filter<Bytes>> Driver<M> {
         Fate::Drop
     }
 
-    /// The queue of the last hop has dropped a packet.
+    /// Tells the middlebox that the queue of the last hop has dropped a packet.
     fn tell_dropped(&mut self, now: Instant, packet: &Bytes) {
         if let Ok(parsed) = Parsed::of(packet) {
             self.counts.dropped += 1;
@@ -180,7 +184,7 @@ impl<M: Filter<Bytes>> Driver<M> {
         }
     }
 
-    /// Sends what the machine has to send.
+    /// Sends the packets of the middlebox.
     fn send<Io: PacketIo>(&mut self, now: Instant, io: &mut Io) -> Result<(), Io::Error> {
         while let Some(transmit) = self.machine.poll_transmit() {
             let (to, turn, packet) = match transmit {
@@ -209,7 +213,7 @@ impl<M: Filter<Bytes>> Driver<M> {
 }
 
 impl Untouched {
-    /// All of them.
+    /// Returns the sum.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.other_versions + self.other_protocols + self.fragments + self.bad_checksums + self.malformed
@@ -226,7 +230,7 @@ impl Untouched {
     }
 }
 
-/// Why a packet is not for the machine.
+/// Reason for which a packet bypasses the middlebox.
 #[derive(Clone, Copy, Debug)]
 enum Why {
     OtherVersion,
@@ -236,12 +240,12 @@ enum Why {
     Malformed,
 }
 
-/// A TCP segment in a packet.
+/// TCP segment in a packet.
 #[derive(Debug)]
 struct Parsed {
     ip: Header,
     segment: Segment<Bytes>,
-    /// Place of the segment in the packet. The packet ends there; padding of the link may follow.
+    /// Place of the segment in the packet. The packet ends there; link-layer padding may follow.
     place: Range<usize>,
 }
 
@@ -263,7 +267,7 @@ impl Parsed {
         Packet::new(&self.ip, &self.segment)
     }
 
-    /// The packet that was parsed, without what the link padded: what sends it again takes all of it for the packet.
+    /// Returns the packet without link-layer padding, so that a retransmission does not include it.
     fn whole(&self, packet: &Bytes) -> Bytes {
         packet.slice(..self.place.end)
     }
@@ -278,7 +282,7 @@ impl Why {
     }
 }
 
-/// The packet with this clock of its sender's.
+/// Returns the packet with this timestamp value (TSval).
 fn showing(clock: u32, packet: Bytes) -> Bytes {
     match Parsed::of(&packet) {
         Ok(parsed) => rewrite::showing(clock, &parsed, &packet).into(),
@@ -286,7 +290,7 @@ fn showing(clock: u32, packet: Bytes) -> Bytes {
     }
 }
 
-/// A packet of the machine's own, in the name of `src`.
+/// Returns a packet of the middlebox with source `src`.
 fn made(src: IpAddr, dst: IpAddr, segment: &Segment<Bytes>) -> Bytes {
     let ip = Header::between(src, dst, Protocol::Tcp);
     let mut packet = Vec::with_capacity(ip.min_len() + segment.wire_len());

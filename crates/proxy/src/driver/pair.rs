@@ -1,5 +1,5 @@
-//! Runs a [`DProxy`] on bytes, and finds out whether the other end is there. The mobile side of the place is the link with that end
-//! behind it.
+//! Runs a [`DProxy`] on bytes, and detects the presence of the other end. The mobile side is the link to that
+//! end.
 
 use super::{BATCH, Parsed, Pumped, Untouched};
 use crate::dproxy::{Config, DProxy, Does, Verdict};
@@ -13,57 +13,57 @@ use hopline_wire::dproxy::tunnel::{self, Datagram, Speaks, other_version};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// One end of a link, and what it has been brought.
+/// One end of a link, and counters of its packets.
 #[derive(Debug)]
 pub struct PairDriver {
     machine: DProxy<Stored>,
     session: Session,
     peer: IpAddr,
-    /// The life of the other end that the machine was told of.
+    /// Incarnation of the other end that the D-Proxy was told of.
     told: Option<u64>,
     greetings: VecDeque<session::Reply>,
     counts: PairCounts,
 }
 
-/// What a [`PairDriver`] has done.
+/// Counters of a [`PairDriver`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PairCounts {
-    /// Segments that went out over the link.
+    /// Segments that were sent over the link.
     pub out: u64,
-    /// Segments that came over it.
+    /// Segments that arrived over it.
     pub come: u64,
-    /// Packets that passed without the machine.
+    /// Packets that bypassed the D-Proxy.
     pub untouched: Untouched,
-    /// Packets that waited for others.
+    /// Packets that waited for missing ones.
     pub postponed: u64,
-    /// Packets sent again.
+    /// Packets replayed.
     pub sent_again: u64,
-    /// Of what was to be sent again: packets for which there was no way, or no room.
+    /// Of the packets to replay, those without a route or room.
     pub refused: u64,
     /// Messages to the other end.
     pub messages: u64,
     /// Greetings to the other end.
     pub greetings: u64,
-    /// Greetings without the right proof: the other end has another key, or an attacker forges.
+    /// Greetings without a valid tag: the other end has another key, or an attacker forges.
     pub greetings_forged: u64,
-    /// Sessions begun: one for each incarnation of the other end.
+    /// Sessions: one for each incarnation of the other end.
     pub sessions: u64,
-    /// Datagrams that look like greetings and are none.
+    /// Malformed greetings.
     pub malformed: u64,
 }
 
-/// A packet as the machine has it.
+/// A packet as the D-Proxy stores it.
 #[derive(Clone, Debug)]
 enum Stored {
-    /// Of one that has gone out.
+    /// Copy of a packet that was sent.
     Copy(Bytes),
-    /// One that has come in, and waits.
+    /// Packet that was received, and waits.
     Held(Arrival),
 }
 
 impl PairDriver {
-    /// One that has seen nothing, and knows of no other end. `life`: chosen at random by whatever drives it, another one each time that it
-    /// begins.
+    /// Creates a driver that has seen nothing, and knows of no other end. `life`: chosen at random by the
+    /// caller, anew at each start.
     #[must_use]
     pub fn new(config: Config, life: u64) -> Self {
         let mut machine = DProxy::new(config);
@@ -78,11 +78,11 @@ impl PairDriver {
         }
     }
 
-    /// Takes the packets that wait, 64 at most, then does what is due by `now`. Times do not go backwards. `tell` sends a datagram to the
-    /// other end.
+    /// Handles waiting packets, 64 at most, then does what is due by `now`. Times do not go backwards. `tell`
+    /// sends a datagram to the other end.
     ///
     /// # Errors
-    /// What `io` says; packets that were received stay without an answer then.
+    /// Errors of `io`; packets that were received then remain without a verdict.
     pub fn pump<Io: Postpones>(
         &mut self,
         now: Instant,
@@ -110,8 +110,8 @@ impl PairDriver {
         Ok(pumped)
     }
 
-    /// Takes a datagram that has come from an address to the port of messages. What follows from it happens with the next
-    /// [`PairDriver::pump`].
+    /// Handles a datagram that has come from an address to the port of messages. Its effects follow with the
+    /// next [`PairDriver::pump`].
     pub fn handle_datagram(&mut self, now: Instant, from: IpAddr, bytes: &[u8]) {
         if from == self.peer && bytes.first() == Some(&tunnel::MAGIC) {
             self.handle_greeting(now, bytes);
@@ -123,50 +123,50 @@ impl PairDriver {
         self.tell_machine(now);
     }
 
-    /// When to call [`PairDriver::pump`] though no packet waits.
+    /// Returns when to call [`PairDriver::pump`] even if no packet waits.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let greets = if self.greetings.is_empty() { self.session.due() } else { Instant::ZERO };
         [greets].into_iter().chain(self.machine.poll_timeout()).min()
     }
 
-    /// The other end, as far as this one can tell.
+    /// Returns the state of the other end, as far as known.
     #[must_use]
     pub const fn peer(&self) -> Peer {
         self.session.peer()
     }
 
-    /// What has been done.
+    /// Returns the counters.
     #[must_use]
     pub const fn counts(&self) -> &PairCounts {
         &self.counts
     }
 
-    /// What the machine has done.
+    /// Returns the counters of the D-Proxy.
     #[must_use]
     pub const fn stats(&self) -> &crate::dproxy::Stats {
         self.machine.stats()
     }
 
-    /// What it has done about what was missing.
+    /// Returns the counters of the recovery.
     #[must_use]
     pub const fn recovery(&self) -> &crate::dproxy::RecoveryStats {
         self.machine.recovery()
     }
 
-    /// Packets that wait.
+    /// Returns the number of waiting packets.
     #[must_use]
     pub const fn held(&self) -> u32 {
         self.machine.held()
     }
 
-    /// Packets that are kept.
+    /// Returns the number of cached packets.
     #[must_use]
     pub const fn cached(&self) -> usize {
         self.machine.cached()
     }
 
-    /// Connections that are known.
+    /// Returns the number of known connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.machine.connections()
@@ -194,7 +194,7 @@ impl PairDriver {
         }
     }
 
-    /// Tells the machine whether the other end is there, if that has changed.
+    /// Tells the D-Proxy about the presence of the other end, if it has changed.
     fn tell_machine(&mut self, now: Instant) {
         let present = self.session.present();
         if present == self.told {
@@ -216,7 +216,7 @@ impl PairDriver {
         }
     }
 
-    /// The queue of the link has dropped this packet: it is not repaired.
+    /// Records that the link's queue has dropped this packet: it is not repaired.
     fn refused(&mut self, packet: &Bytes) {
         if let Ok(parsed) = Parsed::of(packet) {
             self.machine.refused(parsed.packet());

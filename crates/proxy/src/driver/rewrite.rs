@@ -1,11 +1,12 @@
-//! What an ACK says, and what a clock shows, changed in its bytes: everything else, options that nobody here knows among it, stays as it was.
+//! In-place changes of the acknowledgment number, SACK blocks and timestamp of a packet. All other bytes stay
+//! as they were, including unknown options.
 
 use super::Parsed;
 use crate::packet::Says;
 use hopline_wire::checksum::Sum;
 use hopline_wire::tcp::{HEADER_LEN, SackBlock};
 
-/// Where things are in the TCP header, in bytes.
+/// Offsets in the TCP header, bytes.
 const ACK: usize = 8;
 const DATA_OFFSET: usize = 12;
 const CHECKSUM: usize = 16;
@@ -16,11 +17,11 @@ const SACK: u8 = 5;
 /// RFC 7323 §3.2: kind and length.
 const TIMESTAMPS: u8 = 8;
 const TIMESTAMPS_LEN: u8 = 10;
-/// Of a block of the SACK option, in bytes.
+/// Length of a SACK block, bytes.
 const BLOCK_LEN: usize = 8;
 
-/// The packet, saying this. Blocks that are no longer said leave NOPs behind, so that nothing moves. `packet` has been parsed, so every
-/// option is as long as it says.
+/// Returns the packet with this acknowledgment number and these SACK blocks. Removed blocks become NOPs, so
+/// that nothing moves. `packet` has been parsed, so the length of every option is valid.
 pub(super) fn saying(says: Says, parsed: &Parsed, packet: &[u8]) -> Vec<u8> {
     changed(parsed, packet, |segment| {
         segment[ACK..ACK + 4].copy_from_slice(&says.ack.0.to_be_bytes());
@@ -28,7 +29,8 @@ pub(super) fn saying(says: Says, parsed: &Parsed, packet: &[u8]) -> Vec<u8> {
     })
 }
 
-/// The packet with its sender's clock showing this (TSval). As [`saying`], it has been parsed; what shows no clock stays as it is.
+/// Returns the packet with this TSval. It has been parsed, as for [`saying`]; a packet without timestamps is
+/// unchanged.
 pub(super) fn showing(clock: u32, parsed: &Parsed, packet: &[u8]) -> Vec<u8> {
     changed(parsed, packet, |segment| {
         for_each_option(options_of(segment), |option| {
@@ -39,7 +41,7 @@ pub(super) fn showing(clock: u32, parsed: &Parsed, packet: &[u8]) -> Vec<u8> {
     })
 }
 
-/// The packet with its segment changed, and the checksum that is right then.
+/// Returns the packet with its segment changed and a correct checksum.
 fn changed(parsed: &Parsed, packet: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut packet = packet.to_vec();
     let segment = &mut packet[parsed.place.clone()];
@@ -56,7 +58,7 @@ fn options_of(segment: &mut [u8]) -> &mut [u8] {
     &mut segment[HEADER_LEN..data]
 }
 
-/// Puts the blocks where others are, in order; what has no place is left out.
+/// Replaces SACK blocks in place, in order; blocks without a place are left out.
 fn put_blocks(options: &mut [u8], mut blocks: &[SackBlock]) {
     for_each_option(options, |option| {
         if option[0] == SACK {
@@ -116,7 +118,7 @@ mod tests {
         blocks
     }
 
-    /// The versions of IP.
+    /// Versions of IP.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Version {
         V4,
@@ -126,7 +128,7 @@ mod tests {
     const VERSIONS: [Version; 2] = [Version::V4, Version::V6];
 
     impl Version {
-        /// Length of the headers before the segment.
+        /// Returns the length of the headers before the segment.
         fn headers(self) -> usize {
             match self {
                 Self::V4 => 24,
@@ -134,7 +136,8 @@ mod tests {
             }
         }
 
-        /// A header with DSCP 10 and options, or a flow label and an extension header, before a segment of this length.
+        /// Returns a header with DSCP 10 and options, or a flow label and an extension header, before a
+        /// segment of this length.
         fn header(self, len: usize) -> Vec<u8> {
             match self {
                 Self::V4 => {
@@ -156,7 +159,8 @@ mod tests {
         }
     }
 
-    /// An ACK with these option bytes, behind an IP header with options, and before padding of the link.
+    /// Returns an ACK with these option bytes, behind an IP header with options, and before link-layer
+    /// padding.
     fn packet(version: Version, options: &[u8], data: &[u8]) -> Bytes {
         assert!(options.len().is_multiple_of(4));
         let len = HEADER_LEN + options.len() + data.len();
@@ -174,7 +178,7 @@ mod tests {
         packet.into()
     }
 
-    /// What the packet says after it was made to say this, and its bytes; the checksums are right.
+    /// Returns the packet after the change, parsed and as bytes; its checksums are correct.
     fn said(packet: &Bytes, ack: u32, lefts: &[u32]) -> (Segment<Bytes>, Vec<u8>) {
         let parsed = Parsed::of(packet).unwrap();
         let bytes = saying(Says { ack: Seq32(ack), sack: blocks(lefts) }, &parsed, packet);
@@ -183,7 +187,7 @@ mod tests {
         (after.segment, bytes)
     }
 
-    /// Two NOPs and SACK with these blocks.
+    /// Returns two NOPs and SACK with these blocks.
     fn sack(lefts: &[u32]) -> Vec<u8> {
         let mut option = vec![NOP, NOP, SACK, 2 + 8 * lefts.len() as u8];
         for &left in lefts {
@@ -193,7 +197,7 @@ mod tests {
         option
     }
 
-    /// An option that nobody here knows.
+    /// Unknown option.
     const UNKNOWN: [u8; 4] = [30, 4, 0xab, 0xcd];
 
     #[test]
@@ -267,7 +271,7 @@ mod tests {
         assert_eq!(said(&packet, 9, &[7]).0.options.sack, blocks(&[7]));
     }
 
-    /// Options, or bytes that may be some, up to 40 bytes.
+    /// Generates options, or bytes that may be some, up to 40 bytes.
     fn options() -> impl Strategy<Value = Vec<u8>> {
         let clocks = vec![NOP, NOP, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
         let known = vec![vec![NOP; 4], UNKNOWN.to_vec(), clocks, sack(&[1]), sack(&[2, 3]), vec![END; 4]];
@@ -285,7 +289,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(256))]
 
-        /// Whatever options a packet has: if it can be parsed, it can be changed, and says what it was told to.
+        /// A packet that can be parsed can be changed, whatever its options are, and holds the new values.
         #[test]
         fn any_options_stand_it(
             version in prop::sample::select(&VERSIONS[..]),

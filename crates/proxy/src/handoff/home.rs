@@ -1,4 +1,4 @@
-//! The home agent: where what comes for a mobile host is sent on to.
+//! Home agent: forwards packets for a mobile host to its current place.
 
 use super::key::is_genuine;
 use super::{Identity, Scheme, Transmit, group_of, key};
@@ -7,14 +7,14 @@ use hopline_wire::handoff::{Asks, Kind, Message, Says, Tagged};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// Sends on what comes for the mobile hosts of a network.
+/// Forwards the packets of the mobile hosts of a network.
 #[derive(Debug)]
 pub struct HomeAgent {
     identity: Identity,
     scheme: Scheme,
-    /// Whose home this is. With registration: where they are.
+    /// Mobile hosts of this home network. With registration: their bindings.
     bindings: BTreeMap<Ipv4Addr, Option<Binding>>,
-    /// Stations at which hosts may be registered; empty: all.
+    /// Stations at which hosts may be registered; empty: any.
     stations: Vec<Ipv4Addr>,
     out: VecDeque<Transmit>,
     stats: HomeStats,
@@ -27,21 +27,22 @@ struct Binding {
     expires: Instant,
 }
 
-/// What a [`HomeAgent`] has done.
+/// Counters of a [`HomeAgent`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HomeStats {
-    /// Registrations, those repeated included.
+    /// Registrations, including repeated ones.
     pub registrations: u64,
-    /// Messages without the right proof.
+    /// Messages without a valid tag.
     pub forged: u64,
     /// Messages with a number that is not above the last one.
     pub replayed: u64,
-    /// Messages that are none of its concern, such of hosts whose home is elsewhere, and registrations at addresses that are no station's.
+    /// Messages of a wrong kind, messages of hosts with another home network, and registrations at addresses
+    /// that are not a station's.
     pub foreign: u64,
 }
 
 impl HomeAgent {
-    /// The agent of these mobile hosts.
+    /// Creates the agent of these mobile hosts.
     #[must_use]
     pub fn new(identity: Identity, scheme: Scheme, mobiles: impl IntoIterator<Item = Ipv4Addr>) -> Self {
         let bindings = mobiles.into_iter().map(|mobile| (mobile, None)).collect();
@@ -49,13 +50,14 @@ impl HomeAgent {
         Self { identity, scheme, bindings, stations, out, stats: HomeStats::default() }
     }
 
-    /// The same; hosts may register at these stations alone.
+    /// Restricts registrations to these stations.
     #[must_use]
     pub fn at(self, stations: impl IntoIterator<Item = Ipv4Addr>) -> Self {
         Self { stations: stations.into_iter().collect(), ..self }
     }
 
-    /// Where a packet for a mobile host is to be tunnelled to; `None`: its home is elsewhere, or nobody knows where it is.
+    /// Returns the tunnel destination of packets for a mobile host; `None`: it has another home network, or
+    /// no valid binding.
     #[must_use]
     pub fn destination(&self, now: Instant, mobile: Ipv4Addr) -> Option<Ipv4Addr> {
         let binding = self.bindings.get(&mobile)?;
@@ -67,7 +69,7 @@ impl HomeAgent {
         }
     }
 
-    /// Takes a message.
+    /// Handles a message.
     pub fn handle_message(&mut self, now: Instant, tagged: &Tagged) {
         if !is_genuine(self.identity.key.as_ref(), tagged) {
             self.stats.forged += 1;
@@ -97,12 +99,12 @@ impl HomeAgent {
         self.out.push_back(Transmit { to: care_of, message });
     }
 
-    /// The next message to send.
+    /// Returns the next message to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.out.pop_front()
     }
 
-    /// What it has done.
+    /// Returns the counters.
     #[must_use]
     pub const fn stats(&self) -> &HomeStats {
         &self.stats

@@ -1,27 +1,28 @@
-//! Proof that a message comes from the network, or from the mobile host that it is about.
+//! Authentication of messages of the network, and of its mobile hosts.
 //!
-//! Stations and home agents have the network's key. From it follow the key of beacons, which all mobile hosts have, and a key for each
-//! mobile host, by which its requests and the answers to them are proved. A mobile host has these two and not the network's: it can speak
-//! for no other host.
+//! Stations and home agents have the network's key. From it are derived the key of beacons, which all mobile
+//! hosts have, and a key for each mobile host, which authenticates its requests and their answers. A mobile
+//! host has these two keys and not the network's: it cannot impersonate another host.
 
 use core::hash::Hasher;
 use hopline_wire::handoff::{Message, Says, TAG_LEN, Tagged};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use std::net::Ipv4Addr;
 
-/// Key by which a station, a home agent or a mobile host proves its messages. Tags are SipHash-2-4 of 128 bits over the message.
+/// Key by which a station, a home agent or a mobile host authenticates messages. Tags are SipHash-2-4 of 128
+/// bits over the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key(Holds);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holds {
-    /// The network's secret.
+    /// Secret of the network.
     Network([u8; 16]),
-    /// The part of it that a mobile host has.
+    /// Keys of a mobile host, derived from it.
     Host {
         /// Key of beacons.
         beacons: [u8; 16],
-        /// Its own.
+        /// Key of the host's requests.
         own: [u8; 16],
     },
 }
@@ -30,20 +31,20 @@ enum Holds {
 pub const HOST_KEY_LEN: usize = 32;
 
 impl Key {
-    /// The network's key, of these bytes.
+    /// Creates the network's key from its bytes.
     #[must_use]
     pub const fn new(bytes: [u8; 16]) -> Self {
         Self(Holds::Network(bytes))
     }
 
-    /// The key of a mobile host, of the bytes that [`Key::of_host`] has made.
+    /// Creates the key of a mobile host, from the bytes that [`Key::of_host`] has returned.
     #[must_use]
     pub fn host(bytes: [u8; HOST_KEY_LEN]) -> Self {
         let half = |at: usize| bytes[at..at + 16].try_into().expect("16 of 32 bytes");
         Self(Holds::Host { beacons: half(0), own: half(16) })
     }
 
-    /// The key for the mobile host with this home address. `None`: this is not the network's key.
+    /// Returns the key for the mobile host with this home address. `None`: this is not the network's key.
     #[must_use]
     pub fn of_host(&self, mobile: Ipv4Addr) -> Option<[u8; HOST_KEY_LEN]> {
         let Holds::Network(network) = self.0 else { return None };
@@ -53,7 +54,7 @@ impl Key {
         Some(bytes)
     }
 
-    /// Returns the key of what stations say to each other beside messages. `None`: this is not the network's key.
+    /// Returns the key of connections between stations. `None`: this is not the network's key.
     #[must_use]
     pub fn of_stations(&self) -> Option<[u8; 32]> {
         let Holds::Network(network) = self.0 else { return None };
@@ -81,7 +82,7 @@ impl Key {
     }
 }
 
-/// It is not shown.
+/// Hides the key.
 impl core::fmt::Debug for Key {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("Key")
@@ -103,19 +104,19 @@ fn first_half(bytes: &[u8; 32]) -> [u8; 16] {
     bytes[..16].try_into().expect("16 of 32 bytes")
 }
 
-/// The message with its proof.
+/// Returns the message with its tag.
 pub(super) fn seal(key: Option<&Key>, message: Message) -> Tagged {
     Tagged { message, tag: key.map_or([0; TAG_LEN], |key| key.tag(&message)) }
 }
 
-/// Tells a mobile host that the `number` of its request is not above the `latest`. Without a key nothing is told: an attacker could raise
-/// numbers as far as they go.
+/// Returns an answer that tells a mobile host that the `number` of its request is not above the `latest`.
+/// Without a key there is no answer: an attacker could raise numbers without limit.
 pub(super) fn behind(key: Option<&Key>, latest: u64, (mobile, asked): (Ipv4Addr, u64)) -> Option<Tagged> {
     let key = key.filter(|_| latest > asked)?;
     Some(seal(Some(key), Message { number: latest, says: Says::Behind { mobile, asked } }))
 }
 
-/// Whether the proof is right. Without a key it is not looked at.
+/// Returns whether the tag is valid. Without a key it is not checked.
 pub(super) fn is_genuine(key: Option<&Key>, tagged: &Tagged) -> bool {
     let differs = |tag: [u8; TAG_LEN]| tag.iter().zip(&tagged.tag).fold(0, |all, (a, b)| all | (a ^ b));
     key.is_none_or(|key| differs(key.tag(&tagged.message)) == 0)

@@ -1,4 +1,4 @@
-//! The mobile host: it hears stations, decides, and asks.
+//! Mobile host: receives beacons, selects a base station, and sends requests.
 
 use super::key::{self, is_genuine};
 use super::{BEACON_INTERVAL, Identity, Scheme, Transmit};
@@ -7,39 +7,40 @@ use hopline_wire::handoff::{Asks, Kind, Latest, Message, PacketId, Says, Tagged}
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// How a mobile host behaves.
+/// Parameters of a mobile host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MobileConfig {
-    /// Who it is.
+    /// Address and key.
     pub identity: Identity,
-    /// How packets find it.
+    /// Routing of packets to the host.
     pub scheme: Scheme,
-    /// When it changes.
+    /// Handoff rule.
     pub decide: Decide,
-    /// How many stations beside the current one keep packets: the strongest. Default 1. With registration none does.
+    /// Number of stations besides the current one that buffer packets: the strongest. Default 1. Unused with
+    /// registration.
     pub buffering: u8,
-    /// How long a station serves it that hears nothing more, and how long a station is believed to be there that is heard no more, up to
+    /// Lifetime of a request at a station, and of a station without further beacons, up to
     /// 65.535 s. Default three beacons.
     pub lifetime: Duration,
-    /// How long it first waits for an answer; then twice as long. Default 50 ms.
+    /// Initial time to wait for an answer; it doubles with each attempt. Default 50 ms.
     pub patience: Duration,
-    /// How often it asks before it takes a station for gone. Default 5.
+    /// Number of requests without an answer after which a station counts as gone. Default 5.
     pub tries: u8,
-    /// Most stations that it remembers. Default 16.
+    /// Maximum number of remembered stations. Default 16.
     pub stations: u8,
 }
 
-/// When a mobile host changes its station. One that it hears no more it leaves for the strongest at once.
+/// Handoff rule. A station without further beacons is always left at once, for the strongest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decide {
-    /// When the last beacons of another one were each so much stronger than those of the current one.
+    /// Once the last beacons of another station were each stronger than those of the current one by a margin.
     Stronger {
-        /// By how much in decibels. Default 6.
+        /// Margin, dB. Default 6.
         by_db: f64,
-        /// How many beacons, 1 to 8. Default 2.
+        /// Number of beacons, 1 to 8. Default 2.
         beacons: u8,
     },
-    /// Each time this has passed, to the strongest other one (§4: "timer-driven").
+    /// Periodically, to the strongest other station (§4: "timer-driven").
     Every(Duration),
 }
 
@@ -50,7 +51,7 @@ impl Default for Decide {
 }
 
 impl MobileConfig {
-    /// A host with the defaults.
+    /// Creates parameters with the defaults.
     #[must_use]
     pub fn new(identity: Identity, scheme: Scheme) -> Self {
         Self {
@@ -70,11 +71,11 @@ impl MobileConfig {
 #[derive(Debug)]
 pub struct Mobile {
     config: MobileConfig,
-    /// Those heard, in the order in which they were heard first.
+    /// Known stations, in the order of their first beacon.
     stations: Vec<Known>,
     current: Option<Ipv4Addr>,
     latest: Latest,
-    /// When the timer of [`Decide::Every`] is due.
+    /// Time of the next change by [`Decide::Every`].
     next_change: Instant,
     number: u64,
     out: VecDeque<Transmit>,
@@ -82,61 +83,61 @@ pub struct Mobile {
     stats: MobileStats,
 }
 
-/// What a [`Mobile`] tells.
+/// Event of a [`Mobile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// From now on it sends by this station.
+    /// The host sends through this station from now on.
     Attached {
         /// The station.
         station: Ipv4Addr,
     },
-    /// What comes for it comes by this station.
+    /// Packets to the host arrive through this station.
     Served {
         /// The station.
         station: Ipv4Addr,
-        /// Since it asked.
+        /// Time since the request.
         took: Duration,
-        /// Whether it had another one before.
+        /// `true` if the host had another station before.
         handoff: bool,
     },
-    /// It has no station.
+    /// The host has no station.
     Detached,
 }
 
-/// What a [`Mobile`] has done.
+/// Counters of a [`Mobile`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MobileStats {
     /// Changes from one station to another.
     pub handoffs: u64,
-    /// Requests, those repeated included.
+    /// Requests, including repeated ones.
     pub requests: u64,
-    /// Requests to which no answer came.
+    /// Requests without an answer.
     pub unanswered: u64,
-    /// Messages without the right proof, and beacons from another address than they say.
+    /// Messages without a valid tag, and beacons from another address than theirs.
     pub forged: u64,
     /// Beacons with a number that is not above the last one.
     pub replayed: u64,
-    /// Messages that are none of its concern, and answers to what it did not ask.
+    /// Messages of a wrong kind, and answers without a request.
     pub foreign: u64,
 }
 
-/// Most beacons that are compared.
+/// Maximum number of beacons that are compared.
 const MOST_BEACONS: usize = 8;
 
-/// A station that was heard.
+/// A known station.
 #[derive(Debug)]
 struct Known {
     station: Ipv4Addr,
     number: u64,
     heard: Instant,
-    /// Of its last beacons, in dBm, the newest last.
+    /// Signal strengths of its last beacons, dBm, newest last.
     signals: VecDeque<f64>,
-    /// What it was asked last, and is believed to do.
+    /// Its role as last requested.
     does: Option<Kind>,
     pending: Option<Pending>,
 }
 
-/// A request that was not answered yet.
+/// A request without an answer yet.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     message: Tagged,
@@ -148,7 +149,7 @@ struct Pending {
 }
 
 impl Mobile {
-    /// A host that has heard nobody yet.
+    /// Creates a host that knows of no station yet.
     #[must_use]
     pub fn new(config: MobileConfig) -> Self {
         Self {
@@ -164,12 +165,12 @@ impl Mobile {
         }
     }
 
-    /// A packet came for the host.
+    /// Records a packet that arrived for the host.
     pub fn received(&mut self, packet: PacketId) {
         self.latest.push(packet);
     }
 
-    /// Takes a message that came from the address `from`. `signal_dbm`: how strongly, if that is known.
+    /// Handles a message that came from the address `from`. `signal_dbm`: its signal strength, if known.
     pub fn handle_message(&mut self, now: Instant, from: Ipv4Addr, tagged: &Tagged, signal_dbm: Option<f64>) {
         if !is_genuine(self.config.identity.key.as_ref(), tagged) {
             self.stats.forged += 1;
@@ -189,7 +190,7 @@ impl Mobile {
         }
     }
 
-    /// Does what is due.
+    /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.forget_silent(now);
         for at in 0..self.stations.len() {
@@ -210,17 +211,17 @@ impl Mobile {
         }
     }
 
-    /// The next message to send.
+    /// Returns the next message to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit> {
         self.out.pop_front()
     }
 
-    /// What it tells.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// When to call [`Mobile::handle_timeout`].
+    /// Returns the time of the next call of [`Mobile::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let answers = self.stations.iter().filter_map(|known| known.pending.map(|pending| pending.due));
@@ -228,13 +229,13 @@ impl Mobile {
         answers.chain(silences).chain([self.next_change]).min().filter(|&at| at != Instant::FAR_FUTURE)
     }
 
-    /// The station by which it sends.
+    /// Returns the station through which the host sends.
     #[must_use]
     pub const fn station(&self) -> Option<Ipv4Addr> {
         self.current
     }
 
-    /// What it has done.
+    /// Returns the counters.
     #[must_use]
     pub const fn stats(&self) -> &MobileStats {
         &self.stats
@@ -256,7 +257,7 @@ impl Mobile {
         self.refresh(now, station);
     }
 
-    /// The number of a station in the list; it may be new there.
+    /// Returns the index of a station in the list, which it is added to if new.
     fn known(&mut self, now: Instant, station: Ipv4Addr) -> Option<usize> {
         if let Some(at) = self.stations.iter().position(|known| known.station == station) {
             return Some(at);
@@ -270,7 +271,7 @@ impl Mobile {
         Some(self.stations.len() - 1)
     }
 
-    /// A beacon of station number `at` was heard.
+    /// Applies the handoff rule after a beacon of station number `at`.
     fn decide(&mut self, now: Instant, at: usize) {
         let other = self.stations[at].station;
         let Some(current) = self.current else { return self.change(now, other) };
@@ -280,14 +281,14 @@ impl Mobile {
         let last = |known: &Known| known.signals.iter().rev().take(beacons).copied().collect::<Vec<_>>();
         let (theirs, ours) = (last(&self.stations[at]), last(present));
         let enough = theirs.len() == beacons && ours.len() == beacons;
-        // Nobody knows of a signal that it is stronger than another one if neither is known.
+        // Beacons of unknown signal strength are never stronger.
         let stronger = |(a, b): (&f64, &f64)| *a > f64::MIN && *a >= b + by_db;
         if enough && other != current && theirs.iter().zip(&ours).all(stronger) {
             self.change(now, other);
         }
     }
 
-    /// From now on this station forwards.
+    /// Changes to this station.
     fn change(&mut self, now: Instant, to: Ipv4Addr) {
         let before = self.current.replace(to);
         self.stats.handoffs += u64::from(before.is_some());
@@ -303,7 +304,7 @@ impl Mobile {
         self.assign(now);
     }
 
-    /// Asks all others for what they are to do now, if that is something else than before.
+    /// Requests new roles from all other stations where they have changed.
     fn assign(&mut self, now: Instant) {
         for at in 0..self.stations.len() {
             let Known { station, does, .. } = self.stations[at];
@@ -316,7 +317,7 @@ impl Mobile {
         }
     }
 
-    /// What a station is to do.
+    /// Returns the role that a station should have.
     fn wanted(&self, station: Ipv4Addr) -> Option<Kind> {
         match self.config.scheme {
             Scheme::Multicast if Some(station) == self.current => Some(Kind::Forward),
@@ -338,7 +339,8 @@ impl Mobile {
         self.stations.iter().find(|known| known.station == station)?.signals.back().copied()
     }
 
-    /// A beacon says that a station is there: it is to go on with what it does, and others may have become weaker by comparison.
+    /// Renews the request to a station after its beacon. The relative strength of other stations may have
+    /// changed.
     fn refresh(&mut self, now: Instant, station: Ipv4Addr) {
         if let Some(wanted) = self.wanted(station)
             && self.stations.iter().any(|known| known.station == station && known.pending.is_none())
@@ -378,7 +380,8 @@ impl Mobile {
         self.out.push_back(Transmit { to: station, message: pending.message });
     }
 
-    /// Its number is behind what was heard of it in an earlier life, when its clock was ahead: it asks again, with one above that.
+    /// Repeats a request with a higher number. Its number was below one of an earlier incarnation, when the
+    /// clock was ahead.
     fn catch_up(&mut self, now: Instant, from: Ipv4Addr, latest: u64, asked: u64) {
         let refused = |known: &&Known| {
             known.station == from && known.pending.is_some_and(|p| p.message.message.number == asked)
@@ -412,7 +415,7 @@ impl Mobile {
         self.stations.retain(|known| known.heard + lifetime > now);
     }
 
-    /// If the current station is gone, the strongest takes its place.
+    /// Changes to the strongest station if the current one is gone.
     fn leave_lost(&mut self, now: Instant) {
         let Some(current) = self.current else { return };
         if self.stations.iter().any(|known| known.station == current) {

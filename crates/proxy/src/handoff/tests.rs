@@ -29,7 +29,7 @@ fn answer(number: u64, to: Kind) -> Tagged {
     tagged(number, Says::Answer { mobile: HOST, lifetime: LIFETIME, to })
 }
 
-/// A packet of one sender.
+/// Returns the identifier of a packet; all have the same sender.
 fn packet(id: u16) -> PacketId {
     PacketId { source: SENDER, id }
 }
@@ -56,12 +56,12 @@ fn does(station: &mut Station<u16>) -> Vec<Does<u16>> {
     core::iter::from_fn(|| station.poll()).collect()
 }
 
-/// What it sends on.
+/// Returns the packets that are delivered.
 fn delivered(all: &[Does<u16>]) -> Vec<u16> {
     all.iter().filter_map(|does| if let Does::Delivers(id) = does { Some(*id) } else { None }).collect()
 }
 
-/// It keeps packets of the host, and these have come.
+/// Creates a station that buffers packets of the host, after these packets have arrived.
 fn buffering(config: impl FnOnce(&mut StationConfig), ids: impl IntoIterator<Item = u16>) -> Station<u16> {
     let mut station = station_with(config);
     station.handle_message(ms(0), HOST, &request(1, Asks::Buffer));
@@ -295,7 +295,7 @@ fn a_home_agent_heeds_no_strangers() {
     assert_eq!((home.destination(ms(0), HOST), home.poll_transmit()), (None, None));
 }
 
-/// With keys: a mobile host, a station and a home agent, and messages that arrive at once.
+/// A mobile host, a station and a home agent with keys; messages arrive at once.
 struct Keyed {
     host: Mobile,
     station: Station<u16>,
@@ -319,7 +319,7 @@ impl Keyed {
         Mobile::new(MobileConfig::new(keyed(HOST, epoch_us), scheme))
     }
 
-    /// The host hears a beacon, and all that follows is carried.
+    /// Passes a beacon to the host, and all resulting messages.
     fn beacon(&mut self, at: u64) {
         self.beacons += 1;
         let beacon = Message { number: self.beacons, says: Says::Beacon { station: NEAR } };
@@ -364,7 +364,7 @@ fn a_mobile_host_whose_clock_was_set_back_is_served_at_once_by_whoever_remembers
         net.host = Keyed::host(scheme, DECADE);
         net.beacon(1);
         assert!(net.is_served());
-        // It begins again without a clock, and then at the same instant once more.
+        // It restarts without a clock, and then at the same instant once more.
         for epoch_us in [0, 0] {
             net.host = Keyed::host(scheme, epoch_us);
             net.beacon(20);
@@ -422,10 +422,10 @@ fn a_recorded_request_raises_no_number_and_redirects_nothing() {
     let Some(Transmit { to, message }) = home.poll_transmit() else { panic!("the host is told") };
     assert_eq!((to, message.message.says), (FAR, Says::Behind { mobile: HOST, asked: 5 }));
     assert!(message.wire_len() <= recorded(FAR, 5).wire_len() + 4, "it is no amplifier");
-    // A host that has not asked with that number does not listen.
+    // A host without a request of that number ignores it.
     net.host.handle_message(ms(3), NEAR, &message, None);
     assert_eq!(net.host.stats().foreign, 1);
-    // Without a key, any sender could have it said.
+    // Without a key, any sender could forge it.
     let mut open = HomeAgent::new(Identity::new(HOME), Scheme::Registration, [HOST]);
     for number in [7, 6] {
         open.handle_message(ms(0), &request(number, Asks::Register { care_of: NEAR, past: Past::Some }));
@@ -447,7 +447,7 @@ impl Walker {
         Self { host: Mobile::new(config), numbers: 0 }
     }
 
-    /// It hears a beacon. Returns what it asks of whom.
+    /// Passes a beacon to the host. Returns its requests with their destinations.
     fn hears(&mut self, at: u64, station: Ipv4Addr, dbm: f64) -> Vec<(Ipv4Addr, Kind)> {
         self.numbers += 1;
         let beacon = tagged(self.numbers, Says::Beacon { station });

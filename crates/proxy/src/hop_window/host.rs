@@ -1,4 +1,4 @@
-//! What is under way to a mobile host, and what waits.
+//! Packets in flight to a mobile host, and packets that wait.
 
 use super::rate::{Bursts, Greatest, Shortest};
 use super::waiting::Waiting;
@@ -9,25 +9,26 @@ use hopline_core::{Duration, Instant, Seq32};
 use hopline_wire::tcp::SackBlocks;
 use std::collections::VecDeque;
 
-/// The last hop to a host.
+/// Last hop to a host.
 #[derive(Debug)]
 pub(super) struct Host<K> {
     under_way: VecDeque<Sent>,
     under_way_bytes: u64,
-    /// Made when it is needed.
+    /// Allocated on demand.
     waiting: Option<Box<Waiting<K>>>,
-    /// Bytes that have arrived. What a full queue beyond has dropped must not count: the more it drops the more would be let go.
+    /// Bytes delivered. Packets that a full queue further on has dropped must not count: otherwise more drops
+    /// would let more packets go.
     delivered: u64,
-    /// Packets that are under way no more and had not arrived: lost, or late.
+    /// Packets no longer in flight that had not arrived: lost, or late.
     missing: VecDeque<Span>,
-    /// When the latest of them was heard of, and when it was sent.
+    /// Arrival time of the latest acknowledgment, and send time of the packet that it acknowledged.
     heard: Instant,
     heard_sent: Instant,
     rate: Greatest,
     shortest: Shortest,
     bursts: Bursts,
     rtt: Rtt,
-    /// How often something was given up since it said anything.
+    /// Number of packets given up since the host was last heard.
     silences: u32,
 }
 
@@ -36,32 +37,33 @@ pub(super) struct Host<K> {
 struct Sent {
     span: Span,
     at: Instant,
-    /// Bytes that had arrived then, and the times at which that was heard of and sent.
+    /// Delivered bytes at that time, and the times of the latest acknowledgment and its packet.
     delivered: u64,
     heard: Instant,
     heard_sent: Instant,
-    /// There was hardly anything before it.
+    /// `true` if hardly anything was in flight before it.
     alone: bool,
-    /// Others were waiting: the hop is kept busy.
+    /// `true` if packets were waiting: the hop is kept busy.
     busy: bool,
 }
 
-/// What a mobile host says.
+/// Content of an ACK of the mobile host.
 pub(super) struct Heard<'a> {
     pub(super) connection: Connection,
     pub(super) ack: Seq32,
     pub(super) sack: &'a SackBlocks,
-    /// It says nothing else.
+    /// `true` if the segment is a pure ACK.
     pub(super) bare: bool,
 }
 
-/// Bytes before which a packet has the hop for itself: four full packets.
+/// Bytes in flight up to which a packet counts as alone on the hop: four full packets.
 const HARDLY: u64 = 6_000;
-/// Nothing is given up before so long: ACKs are delayed.
+/// Minimum time before a packet is given up: ACKs may be delayed.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Most packets that may be late.
+/// Maximum number of packets that may be late.
 const MISSING: usize = 64;
-/// A host that has said nothing since something was given up so often may answer another way: everything passes then.
+/// Number of packets given up without a sign of the host after which all packets pass: its ACKs may take
+/// another path.
 const DEAF: u32 = 10;
 
 impl<K> Host<K> {
@@ -90,7 +92,7 @@ impl<K> Host<K> {
         self.waiting.as_ref().map_or(0, |waiting| waiting.bytes())
     }
 
-    /// Whether a packet may be on its way beside what is.
+    /// Returns whether one more packet may be in flight.
     pub(super) fn has_room(&self, config: &Config) -> bool {
         self.silences >= DEAF || self.is_fast(config) || self.under_way_bytes < self.window(config)
     }
@@ -99,7 +101,7 @@ impl<K> Host<K> {
         self.rate.get() > f64::from(config.fastest)
     }
 
-    /// Bytes that may be under way.
+    /// Returns the window: the number of bytes that may be in flight.
     pub(super) fn window(&self, config: &Config) -> u64 {
         let least = u64::from(config.least_bytes);
         if self.shortest.is_looked_for() {
@@ -110,12 +112,13 @@ impl<K> Host<K> {
         least.max((self.rate.get() * needed + self.bursts.largest()) as u64)
     }
 
-    /// A packet waits. Which one gives way to it, if there are too many.
+    /// Queues a packet. Returns the packet that is dropped for it if the queue is full.
     pub(super) fn wait(&mut self, now: Instant, config: &Config, packet: Spanned<K>) -> Option<Spanned<K>> {
         self.waiting.get_or_insert_with(|| Box::new(Waiting::new(config))).push(now, packet)
     }
 
-    /// The next that waits, if there is room: it leaves now. `dropped`: what had waited for too long.
+    /// Returns the next waiting packet if there is room; it is in flight then. `dropped`: packets that had
+    /// waited too long.
     pub(super) fn next(
         &mut self,
         now: Instant,
@@ -130,13 +133,13 @@ impl<K> Host<K> {
         Some(packet)
     }
 
-    /// A packet is sent over the hop.
+    /// Records that a packet is sent over the hop.
     pub(super) fn leaves(&mut self, now: Instant, config: &Config, span: Span) {
         if self.under_way.is_empty() {
             (self.heard, self.heard_sent) = (now, now);
         }
         if span.sending == Sending::Again {
-            // What arrives of it may be this one, and counts once.
+            // An acknowledgment of the missing packet may be for this transmission, and counts once.
             self.missing.retain(|known| (known.connection, known.seq) != (span.connection, span.seq));
         }
         self.under_way_bytes += u64::from(span.len_bytes);
@@ -147,12 +150,13 @@ impl<K> Host<K> {
             heard: self.heard,
             heard_sent: self.heard_sent,
             alone: self.under_way_bytes <= HARDLY,
-            // A fast hop is taken for busy: it must be noticed when it is fast no more.
+            // A fast hop counts as busy, so that a fall of its rate is noticed.
             busy: self.waits() || self.is_fast(config),
         });
     }
 
-    /// What was sent up to the latest that the host has, has arrived or is lost.
+    /// Handles an acknowledgment: all packets sent before the latest acknowledged one have arrived or are
+    /// lost.
     pub(super) fn hear(&mut self, now: Instant, heard: &Heard<'_>) {
         self.silences = 0;
         let before = self.delivered;
@@ -170,7 +174,7 @@ impl<K> Host<K> {
                     self.measure(now, &sent);
                 }
             }
-            // Without SACK a duplicate does not say which packet it is for.
+            // Without SACK a duplicate ACK does not say which packet has arrived.
             None if heard.bare && heard.sack.is_empty() => {
                 let first = self.under_way.front().filter(|sent| sent.span.connection == heard.connection);
                 if let Some(first) = first {
@@ -184,13 +188,13 @@ impl<K> Host<K> {
         self.bursts.sample(now, self.delivered - before, self.rate.get());
     }
 
-    /// Returns whether an answer to this transmission may have come: what the host says may be of an earlier one (Karn), but this one would
-    /// be there as well by now.
+    /// Returns whether the acknowledgment can be for this transmission. It may be for an earlier one (Karn),
+    /// but this one would have arrived as well by now.
     fn is_due(&self, now: Instant, sent: &Sent) -> bool {
         self.shortest.get().is_some_and(|shortest| now.since(sent.at) >= shortest)
     }
 
-    /// Counts packets that were missing and have arrived after all.
+    /// Counts missing packets that have arrived late.
     fn count_late(&mut self, heard: &Heard<'_>) {
         let delivered = &mut self.delivered;
         self.missing.retain(|span| {
@@ -200,7 +204,7 @@ impl<K> Host<K> {
         });
     }
 
-    /// So many packets are under way no more.
+    /// Removes the first `packets` packets from those in flight.
     fn serve(&mut self, packets: usize, heard: &Heard<'_>) {
         for Sent { span, .. } in self.under_way.drain(..packets) {
             let bytes = u64::from(span.len_bytes);
@@ -215,7 +219,8 @@ impl<K> Host<K> {
         self.missing.drain(..beyond);
     }
 
-    /// A packet was heard of. The rate is that of sending or of hearing, whichever is slower.
+    /// Samples round-trip time and rate from an acknowledged packet. The rate is the sending or the arrival
+    /// rate, whichever is lower.
     fn measure(&mut self, now: Instant, sent: &Sent) {
         let took = now.since(sent.at);
         self.rtt.sample(took);
@@ -228,7 +233,7 @@ impl<K> Host<K> {
         (self.heard, self.heard_sent) = (now, sent.at);
     }
 
-    /// The queue of this host has dropped what begins at `seq`: it is under way no more.
+    /// Records that the host's queue has dropped the packet that begins at `seq`: it is no longer in flight.
     pub(super) fn refused(&mut self, connection: Connection, seq: Seq32) {
         let is_it = |sent: &Sent| (sent.span.connection, sent.span.seq) == (connection, seq);
         if let Some(sent) =
@@ -238,14 +243,14 @@ impl<K> Host<K> {
         }
     }
 
-    /// What waits of a connection goes.
+    /// Removes the waiting packets of a connection.
     pub(super) fn forget(&mut self, connection: Connection) {
         if let Some(waiting) = &mut self.waiting {
             waiting.forget(connection);
         }
     }
 
-    /// When the first that is under way is given up.
+    /// Returns the time at which the first packet in flight is given up.
     pub(super) fn due(&self) -> Option<Instant> {
         self.under_way.front().map(|sent| sent.at + self.patience())
     }
@@ -254,7 +259,8 @@ impl<K> Host<K> {
         PATIENCE.max(self.rtt.with_deviations(4) * 2)
     }
 
-    /// Gives up what nobody has said anything of for long, and room that is not needed. How many packets that is.
+    /// Gives up packets without an acknowledgment for long, and frees unused memory. Returns the number of
+    /// packets.
     pub(super) fn give_up(&mut self, now: Instant) -> u64 {
         let patience = self.patience();
         let gone = self.under_way.iter().take_while(|sent| sent.at + patience <= now).count();
@@ -269,7 +275,7 @@ impl<K> Host<K> {
 }
 
 impl Heard<'_> {
-    /// Whether the host has a packet.
+    /// Returns whether the host has received a packet.
     fn has(&self, span: &Span) -> bool {
         let mut blocks = self.sack.as_slice().iter();
         let mut within = || blocks.any(|b| span.seq.at_or_after(b.left) && !span.end.after(b.right));

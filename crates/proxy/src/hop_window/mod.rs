@@ -1,13 +1,15 @@
-//! A window on the last hop: packets wait here rather than in a queue that tells nobody what it drops.
+//! Window on the last hop: packets wait here instead of in a queue further on that does not report its drops.
 //!
-//! Where packets for a mobile host queue inside a modem, in a driver or behind the next hop, a machine in the path cannot tell what that
-//! queue drops from what the link loses, and what it sends again waits behind all that is there. [`HopWindow`] stands around such a
-//! machine, on its side of the last hop, and lets only as much be under way to each mobile host as the hop needs to stay busy. The rest
-//! waits in a queue of its own: what that drops is known and told ([`OnTheWay`]), and what is sent again goes past it.
+//! If packets for a mobile host queue inside a modem, in a driver or behind the next hop, a middlebox cannot
+//! distinguish drops of that queue from losses of the link, and its retransmissions wait behind that queue.
+//! [`HopWindow`] wraps such a middlebox, on its last-hop side. It limits the bytes in flight to each mobile
+//! host to what keeps the hop busy. Further packets wait in its own queue. Drops of this queue are reported
+//! to the middlebox ([`OnTheWay`]), and retransmissions bypass it.
 //!
-//! How much a hop needs is measured, as BBR does (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based Congestion Control",
-//! ACM Queue 14(5), 2016): the fastest rate at which it served, times the shortest round trip, and something beside it. The last hop is
-//! first in, first out, so an ACK tells of all that left before what it acknowledges: that has arrived or is lost, and is under way no more.
+//! The window is measured as in BBR (Cardwell, Cheng, Gunn, Yeganeh, Jacobson, "BBR: Congestion-Based
+//! Congestion Control", ACM Queue 14(5), 2016): maximum delivery rate times minimum round-trip time, plus a
+//! margin. The last hop is first in, first out. An ACK therefore covers all packets sent before the one that
+//! it acknowledges: they have arrived or are lost, and are no longer in flight.
 
 mod host;
 mod rate;
@@ -25,26 +27,26 @@ use host::{Heard, Host};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// How much may be under way, and how much waits.
+/// Parameters of the window and its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Bytes that may be under way to a host whatever is measured. Default 15,000, ten full packets: delayed ACKs need some.
+    /// Minimum window of a host, bytes. Default 15,000, ten full packets: delayed ACKs need some.
     pub least_bytes: u32,
-    /// Beside one and a half products of rate and shortest round trip, what the hop serves in so long may be under way: ACKs come in
-    /// bursts, and radios send in bursts. Default 4 ms.
+    /// Margin of the window beyond one and a half bandwidth-delay products, as a time at the measured rate: ACKs
+    /// arrive in bursts, and radios send in bursts. Default 4 ms.
     pub slack: Duration,
-    /// A hop that serves more bytes than this in a second has no window: everything passes. Default 50,000,000, 400 Mb/s: from there on
-    /// what waits costs whoever sees each packet more than a queue beyond does.
+    /// Rate above which a hop has no window and all packets pass, bytes per second. Default 50,000,000, 400
+    /// Mb/s: above it, queueing costs the middlebox more time than a queue further on costs the packets.
     pub fastest: u32,
-    /// How packets wait: a queue for each connection, and what is dropped to tell of congestion. Default FQ-CoDel with 64 queues, a
-    /// target of 100 ms and an interval of 200 ms.
+    /// Queue of waiting packets, one for each connection, and its dropping. Default FQ-CoDel with 64 queues,
+    /// a target of 100 ms and an interval of 200 ms.
     pub queue: FqCoDelConfig,
-    /// Packets that wait for a host at most. Default 1,000.
+    /// Maximum number of waiting packets of a host. Default 1,000.
     pub waiting_packets: NonZeroU16,
 }
 
 impl Config {
-    /// The defaults.
+    /// Default parameters.
     pub const DEFAULT: Self = Self {
         least_bytes: 15_000,
         slack: Duration::from_millis(4),
@@ -62,29 +64,29 @@ impl Config {
     };
 }
 
-/// A machine, and the window between it and the last hop.
+/// A middlebox, and the window between it and the last hop.
 #[derive(Debug)]
 pub struct HopWindow<M, K> {
-    /// `None`: everything passes.
+    /// `None`: all packets pass.
     config: Option<Config>,
     machine: M,
     hosts: Table<Host<K>>,
-    /// Where the data of connections end that have come.
+    /// End of the highest sequence number of each connection.
     ends: Table<Seq32>,
     out: VecDeque<Transmit<K>>,
     stats: Held,
-    /// Bytes of all packets that wait.
+    /// Bytes of all waiting packets.
     waiting_bytes: u64,
 }
 
-/// A packet that the machine keeps, and what of it counts here.
+/// A packet that the middlebox stores, with its span.
 #[derive(Clone, Debug)]
 pub struct Spanned<K> {
     span: Span,
     kept: K,
 }
 
-/// What counts of a packet.
+/// Sequence range, length and transmission of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     connection: Connection,
@@ -94,43 +96,44 @@ struct Span {
     sending: Sending,
 }
 
-/// Which transmission of a packet one is.
+/// First transmission or retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sending {
-    /// The first.
+    /// First transmission.
     New,
-    /// A later one. Its ACK may be that of an earlier one, and tells nothing (Karn, Partridge, SIGCOMM 1987).
+    /// Retransmission. Its ACK may be that of an earlier transmission, and is no sample (Karn, Partridge,
+    /// SIGCOMM 1987).
     Again,
 }
 
-/// What a [`HopWindow`] and its machine have done.
+/// Counters of a [`HopWindow`] and its middlebox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats<S> {
-    /// The machine.
+    /// Counters of the middlebox.
     pub machine: S,
-    /// The window.
+    /// Counters of the window.
     pub window: Held,
 }
 
-/// What a window has done.
+/// Counters of a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
-    /// Packets that had to wait.
+    /// Packets that waited.
     pub held: u64,
-    /// Packets that were dropped because too many waited, or they for too long: that is congestion.
+    /// Packets dropped because of a full queue or a long wait: congestion.
     pub dropped: u64,
-    /// Packets that were taken for gone because nothing was heard of them.
+    /// Packets given up because no acknowledgment came.
     pub unheard: u64,
 }
 
-/// Data of a connection are not farther apart.
+/// Maximum distance of sequence numbers of a connection.
 const FAR: i32 = 1 << 30;
 
-/// Most bytes that wait in all: beyond them packets pass.
+/// Maximum number of waiting bytes in total; beyond it packets pass.
 const WAITING_IN_ALL: u64 = 64 << 20;
 
 impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
-    /// A window around a machine. `None`: there is none, and everything passes.
+    /// Creates a window around a middlebox. `None`: no window; all packets pass.
     #[must_use]
     pub fn new(config: Option<Config>, bounds: Bounds, machine: M) -> Self {
         let (hosts, ends) = (Table::new(bounds), Table::new(bounds));
@@ -138,25 +141,25 @@ impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
         Self { config, machine, hosts, ends, out, stats, waiting_bytes: 0 }
     }
 
-    /// The machine.
+    /// Returns the middlebox.
     #[must_use]
     pub const fn machine(&self) -> &M {
         &self.machine
     }
 
-    /// The machine, to give it other parameters.
+    /// Returns the middlebox, to set its parameters.
     pub const fn machine_mut(&mut self) -> &mut M {
         &mut self.machine
     }
 
-    /// Returns whether packets may have to wait.
+    /// Returns whether packets may wait.
     #[must_use]
     pub const fn has_window(&self) -> bool {
         self.config.is_some()
     }
 
-    /// Takes other parameters, and keeps what is known of hosts; those whose packets wait keep their queue. Returns `false`, and takes
-    /// nothing, if there is a window and is to be none, or the other way round.
+    /// Sets other parameters, and keeps the state of hosts; hosts with waiting packets keep their queue.
+    /// Returns `false`, and changes nothing, if this would add or remove the window.
     #[must_use]
     pub const fn set_config(&mut self, config: Option<Config>) -> bool {
         let is_alike = self.config.is_some() == config.is_some();
@@ -166,13 +169,13 @@ impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
         is_alike
     }
 
-    /// Bytes of all packets that wait.
+    /// Returns the number of bytes of all waiting packets.
     #[must_use]
     pub const fn waiting_bytes(&self) -> u64 {
         self.waiting_bytes
     }
 
-    /// A packet with data that the machine lets pass: whether it goes at once, or waits.
+    /// Handles a packet with data that the middlebox forwards. Returns whether it is sent at once or waits.
     fn admit(&mut self, now: Instant, config: &Config, packet: Spanned<K>) -> Admitted {
         let (span, place) = (packet.span, self.place(now, packet.span.connection.mobile.0));
         let host = self.hosts.at(place);
@@ -191,7 +194,7 @@ impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
         Admitted::Waits
     }
 
-    /// Tells the machine what the queue here has dropped.
+    /// Reports drops of this queue to the middlebox.
     fn tell_dropped(&mut self, now: Instant, dropped: impl IntoIterator<Item = Span>) {
         for Span { connection, seq, .. } in dropped {
             self.stats.dropped += 1;
@@ -199,7 +202,7 @@ impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
         }
     }
 
-    /// Takes what the machine sends, and lets go what there is room for.
+    /// Takes packets that the middlebox sends, and releases waiting packets for which there is room.
     fn settle(&mut self, now: Instant, mobile: Option<IpAddr>) {
         let Some(config) = self.config else { return };
         while let Some(transmit) = self.machine.poll_transmit() {
@@ -215,7 +218,7 @@ impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
         }
     }
 
-    /// Lets go what waits for a host and has room now.
+    /// Releases waiting packets of a host for which there is room.
     fn release(&mut self, now: Instant, config: &Config, place: Place) {
         let (host, mut dropped) = (self.hosts.at(place), Vec::new());
         let before = host.waiting_bytes();
@@ -249,14 +252,14 @@ impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
         self.hosts.look(place, due);
     }
 
-    /// Which transmission data are: new, if they are beyond all others.
+    /// Returns whether data are new, that is, beyond all earlier data of the connection.
     fn sending(&mut self, now: Instant, connection: Connection, seq: Seq32, end: Seq32) -> Sending {
         let Some(place) = self.ends.hear(now, &connection) else {
             let _ = self.ends.insert(now, connection, end);
             return Sending::New;
         };
         let known = self.ends.at(place);
-        // Numbers farther back are another connection's on the same ports.
+        // Sequence numbers farther back belong to another connection on the same ports.
         if (-FAR..0).contains(&seq.distance_from(*known)) {
             return Sending::Again;
         }
@@ -264,7 +267,7 @@ impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
         Sending::New
     }
 
-    /// What waits of a connection goes no further: it has ended.
+    /// Removes the waiting packets of a connection that has ended.
     fn forget(&mut self, connection: Connection) {
         self.ends.remove(&connection);
         if let Some(place) = self.hosts.find(&key(connection.mobile.0)) {
@@ -276,7 +279,7 @@ impl<M: Filter<Spanned<K>>, K: Clone> HopWindow<M, K> {
     }
 }
 
-/// What becomes of a packet that the machine lets pass.
+/// Result of the admission of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admitted {
     Goes,
@@ -403,7 +406,7 @@ fn is_one_of(flags: Flags, several: [Flags; 2]) -> bool {
     several.into_iter().any(|flag| flags.contains(flag))
 }
 
-/// What the machine sends, as whoever drives it keeps packets.
+/// Converts a packet of the middlebox to the caller's type.
 fn as_kept<K>(transmit: Transmit<Spanned<K>>) -> Transmit<K> {
     match transmit {
         Transmit::Again { turn, connection, kept: Spanned { kept, .. }, clock } => {
@@ -414,7 +417,7 @@ fn as_kept<K>(transmit: Transmit<Spanned<K>>) -> Transmit<K> {
     }
 }
 
-/// Under what the table knows a host.
+/// Returns the table key of a host.
 const fn key(mobile: IpAddr) -> Connection {
     let unspecified = match mobile {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),

@@ -1,10 +1,11 @@
-//! What a last hop can do, as ACKs tell it.
+//! Estimators of the last hop's rate, bursts and round-trip time.
 
 use hopline_core::{Duration, Instant};
 
-/// The greatest of the rates of late, in bytes a second.
+/// Windowed maximum of the rate, bytes per second.
 ///
-/// Time goes on only with samples of a hop that was kept busy: what a sender with little to say gets says nothing of the hop.
+/// The window advances only with samples of a busy hop: the rate of a sender with little data does not show
+/// the capacity of the hop.
 #[derive(Debug)]
 pub(super) struct Greatest {
     since: Instant,
@@ -12,7 +13,7 @@ pub(super) struct Greatest {
     before: f64,
 }
 
-/// So long a rate counts at least, and twice that at most.
+/// Minimum time for which a rate counts; the maximum is twice as long.
 const LATE: Duration = Duration::from_millis(500);
 
 impl Greatest {
@@ -32,23 +33,25 @@ impl Greatest {
     }
 }
 
-/// Bytes beyond its rate that a hop hands over at once, as radios that aggregate, take turns or repair in order do. A window that
-/// is to keep such a hop busy needs as much room beside the product of rate and round trip (BBRv3, draft-ietf-ccwg-bbr, `extra_acked`).
+/// Estimator of burst size: bytes beyond its rate that a hop delivers at once, as radios do that aggregate,
+/// take turns or repair in order. To keep such a hop busy, the window needs as much room beyond the
+/// bandwidth-delay product (BBRv3, draft-ietf-ccwg-bbr, `extra_acked`).
 ///
-/// A window that is smaller than the bursts of the hop makes each burst as large as itself: it grows until it is not.
+/// If the window is smaller than the bursts of the hop, each burst is as large as the window, which therefore
+/// grows until it suffices.
 #[derive(Debug)]
 pub(super) struct Bursts {
     largest: Greatest,
-    /// Since when the hop has served more than its rate carries, and how much that is in all.
+    /// Time since which the hop has delivered more than its rate carries, and the bytes delivered since.
     since: Instant,
     bytes: u64,
-    /// The rate that bursts were measured against.
+    /// Rate against which bursts were measured.
     rate: f64,
 }
 
-/// Beside a rate that has grown by this factor, bursts are measured anew: they were taken for larger than they are.
+/// Growth of the rate after which bursts are measured anew: they were overestimated.
 const GROWN: f64 = 1.05;
-/// Longest time that a burst makes up for: a hop that serves more at once was gone.
+/// Longest time that a burst makes up for: a hop that delivers more at once had an outage.
 const LONGEST_BURST: Duration = Duration::from_millis(100);
 
 impl Bursts {
@@ -56,7 +59,7 @@ impl Bursts {
         Self { largest: Greatest::new(now), since: now, bytes: 0, rate: 0.0 }
     }
 
-    /// So many bytes have arrived over a hop of this rate.
+    /// Records the arrival of `bytes` over a hop of this rate.
     pub(super) fn sample(&mut self, now: Instant, bytes: u64, rate: f64) {
         if rate > GROWN * self.rate {
             *self = Self { rate, ..Self::new(now) };
@@ -70,24 +73,24 @@ impl Bursts {
         self.largest.sample(now, beyond.min(rate * LONGEST_BURST.as_secs_f64()), true);
     }
 
-    /// The largest burst of late, in bytes.
+    /// Returns the largest recent burst, bytes.
     pub(super) const fn largest(&self) -> f64 {
         self.largest.get()
     }
 }
 
-/// The shortest round trip of late, and when to look for it again: a hop that is kept busy does not show it by itself.
+/// Windowed minimum of the round-trip time, and its probing: a busy hop does not show it by itself.
 #[derive(Debug)]
 pub(super) struct Shortest {
     round_trip: Option<Duration>,
     seen: Instant,
-    /// Since when little is let on its way, so that the next sample is of an empty queue.
+    /// Time since which the window is reduced, so that the next sample is of an empty queue.
     looks: Option<Instant>,
 }
 
-/// So long a round trip counts, then it is looked for.
+/// Time for which a minimum counts before it is probed again.
 const COUNTS: Duration = Duration::from_secs(10);
-/// So long it is looked for at most.
+/// Maximum duration of a probe.
 const LOOKS: Duration = Duration::from_secs(1);
 
 impl Shortest {
@@ -95,7 +98,7 @@ impl Shortest {
         Self { round_trip: None, seen: now, looks: None }
     }
 
-    /// `alone`: it had hardly anything before it.
+    /// Records a sample. `alone`: hardly anything was in flight before it.
     pub(super) fn sample(&mut self, now: Instant, took: Duration, alone: bool) {
         let is_shorter = self.round_trip.is_none_or(|known| took <= known);
         let is_over = self.looks.is_some_and(|since| alone || now.since(since) >= LOOKS);

@@ -1,4 +1,4 @@
-//! Timed dialogues with a window around a machine that lets everything pass.
+//! Timed dialogues with a window around a middlebox that forwards everything.
 
 use super::*;
 use crate::packet::{Says, Side};
@@ -8,12 +8,12 @@ use hopline_wire::tcp::{SackBlock, SackBlocks, Segment};
 
 const FIXED: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const MOBILE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
-/// Data of a packet: 1,500 bytes with its headers.
+/// Data bytes of a packet: 1,500 bytes with headers.
 const FULL: u32 = 1460;
-/// The window before anything is measured, in packets.
+/// Initial window, packets.
 const LEAST: u32 = 10;
 
-/// Lets everything pass, and remembers what it is told of.
+/// Middlebox that forwards everything, and records notifications.
 #[derive(Debug, Default)]
 struct Listener {
     notes: Vec<(u32, OnTheWay)>,
@@ -85,7 +85,7 @@ impl Station {
         self.window.pass_to_mobile(self.now, Packet::new(&ip, &segment), || kept)
     }
 
-    /// Full packet `n` of a connection. Whether it goes at once.
+    /// Sends full packet `n` of a connection. Returns whether it is forwarded at once.
     fn data_of(&mut self, port: u16, n: u32) -> bool {
         self.pass(port, data(n), n) == Verdict::Forward
     }
@@ -94,14 +94,14 @@ impl Station {
         self.data_of(9, n)
     }
 
-    /// Packets of which it does not matter whether they go at once.
+    /// Sends packets, which may have to wait.
     fn offer(&mut self, packets: core::ops::Range<u32>) {
         packets.for_each(|n| {
             self.data(n);
         });
     }
 
-    /// The mobile host has everything before packet `n`, and these.
+    /// Sends an ACK of the mobile host for everything before packet `n`, and for these blocks.
     fn ack(&mut self, n: u32, sacked: &[(u32, u32)]) {
         let mut segment = Segment { src_port: 80, dst_port: 9, ack: seq(n), flags: Flags::ACK, ..data(0) };
         segment.payload = Length(0);
@@ -115,7 +115,7 @@ impl Station {
         assert_eq!(Says::of(&segment).ack, seq(n));
     }
 
-    /// The packets that leave now.
+    /// Returns the packets that leave now.
     fn left(&mut self) -> Vec<u32> {
         core::iter::from_fn(|| self.window.poll_transmit())
             .map(|transmit| match transmit {
@@ -149,8 +149,9 @@ fn data(n: u32) -> Segment<Length> {
     Segment { seq: seq(n), flags: Flags::ACK, payload: Length(u64::from(FULL)), ..Segment::default() }
 }
 
-/// A hop that serves a packet in so many microseconds, and from which an ACK for it comes 4 ms later, for these packets. `ahead`: so many
-/// are sent before they are acknowledged. Gives when how many were on the hop, in microseconds.
+/// Simulates a hop that serves a packet in this many microseconds; its ACK arrives 4 ms later. `ahead`:
+/// number of packets sent before they are acknowledged. Returns the number of packets on the hop over time,
+/// µs.
 fn serve(
     station: &mut Station,
     micros: u64,
@@ -179,8 +180,9 @@ fn serve(
     course
 }
 
-/// A hop that serves a packet in 1.2 ms, from which ACKs come only at multiples of so many milliseconds, at least 4 ms after. How many
-/// packets it has served in the last two of three seconds; 1666 keep it busy.
+/// Simulates a hop that serves a packet in 1.2 ms; its ACK arrives at the next multiple of `slot_ms`, at
+/// least 4 ms later. Returns the number of packets served in the last two of three seconds; 1666 keep it
+/// busy.
 fn serve_in_slots(station: &mut Station, slot_ms: u64) -> usize {
     let (mut on_the_hop, mut free, mut offered, mut acked, mut counted) = (VecDeque::new(), 0, 0, 0, 0);
     for now in (0..3_000_000).step_by(slot_ms as usize * 1000) {
@@ -201,7 +203,7 @@ fn serve_in_slots(station: &mut Station, slot_ms: u64) -> usize {
     counted
 }
 
-/// The least and the most that were on the hop in these seconds.
+/// Returns the minimum and the maximum number of packets on the hop in these seconds.
 fn least_and_most(course: &[(u64, usize)], seconds: core::ops::Range<u64>) -> [usize; 2] {
     let then = course.iter().filter(|(at, _)| seconds.contains(&(at / 1_000_000))).map(|(_, many)| *many);
     [then.clone().min(), then.max()].map(|many| many.expect("something was served then"))
@@ -217,7 +219,7 @@ fn ten_packets_leave_at_once_and_others_as_acks_come() {
     station.at(5000);
     station.ack(1, &[]);
     assert_eq!(station.left(), [10]);
-    // What came later tells of what left earlier: it has come or is lost.
+    // An acknowledgment of a later packet covers earlier ones: they have arrived or are lost.
     station.ack(1, &[(3, 4)]);
     assert_eq!(station.left(), [11, 12, 13]);
     assert_eq!(station.window.waiting_bytes(), 0);
@@ -240,7 +242,7 @@ fn what_is_no_data_and_what_the_machine_sends_again_goes_past_those_that_wait() 
     let sent: Vec<_> = core::iter::from_fn(|| station.window.poll_transmit()).collect();
     let again = Transmit::Again { turn: Turn::First, connection, kept: 3, clock: Some(7) };
     assert_eq!(sent[0], again);
-    // It is under way too: of the two that waited one leaves.
+    // It is in flight too: one of the two waiting packets leaves.
     assert_eq!(sent.len(), 2, "{sent:?}");
 }
 
@@ -249,7 +251,7 @@ fn the_ack_of_what_was_sent_twice_tells_nothing() {
     let mut station = Station::new();
     (0..LEAST).for_each(|n| assert!(station.data(n)));
     station.at(6000);
-    // The sender sends the first again just before its ACK comes: that is no round trip of nothing.
+    // The sender retransmits the first packet just before its ACK arrives: this is no sample.
     assert!(!station.data(0));
     station.ack(1, &[]);
     assert_eq!(station.left(), [0]);
@@ -263,7 +265,7 @@ fn what_left_before_what_was_sent_twice_stays_under_way() {
     let mut station = Station::new();
     (0..3).for_each(|n| assert!(station.data(n)));
     station.at(6000);
-    // The first once more, while its ACK is on its way. What came between is not acknowledged.
+    // The first packet again, while its ACK is on its way. Packets between are not acknowledged.
     assert!(station.data(0));
     station.ack(1, &[]);
     let goes = (3..20).filter(|&n| station.data(n)).count();
@@ -285,9 +287,10 @@ fn acks_that_come_together_make_no_hop_fast() {
     station.at(41_500);
     assert!(station.data(5));
     station.at(43_000);
-    // Four packets since the ACK before, in 2 ms; they took 31.5 ms to be sent.
+    // Four packets are acknowledged 2 ms after the last ACK; sending them took 31.5 ms.
     station.ack(6, &[]);
-    // A packet in a millisecond, as at first, for one and a quarter of 30 ms and 4 ms; at the rate of the ACKs it would be 140,000.
+    // One packet per millisecond, as at first, for one and a quarter of 30 ms and 4 ms; at the rate of the
+    // ACKs it would be 140,000.
     let window = station.window_bytes();
     assert!(window < 70_000, "{window}");
 }
@@ -297,7 +300,7 @@ fn a_hop_is_kept_busy_and_hardly_more_waits_there() {
     let mut station = Station::new();
     let course = serve(&mut station, 1200, 0..2000, 60);
     let [least, most] = least_and_most(&course, 1..3);
-    // One and a half of 5.2 ms, and 4 ms, at a packet in 1.2 ms.
+    // One and a half of 5.2 ms, and 4 ms, at one packet per 1.2 ms.
     assert!((9..=14).contains(&most), "{most} packets");
     assert!(least >= 9, "{least} packets");
     assert_eq!((station.refused(), station.window.stats.unheard), (vec![], 0));
@@ -320,10 +323,10 @@ fn retransmissions_of_a_sender_are_under_way_no_more_once_they_may_have_been_ans
     station.offer(1..11);
     station.at(20_000);
     station.ack(11, &[]);
-    // A time-out: copies of what has arrived fill the window. One waits.
+    // After a timeout, duplicates of received packets fill the window. One waits.
     while station.data(1) {}
     station.at(25_000);
-    // No round trip is that short: this was said of the packets before.
+    // No round trip is that short: the ACK is for earlier transmissions.
     station.ack(11, &[(1, 2)]);
     assert_eq!(station.left(), []);
     station.at(30_000);
@@ -335,7 +338,7 @@ fn retransmissions_of_a_sender_are_under_way_no_more_once_they_may_have_been_ans
 fn what_a_full_queue_beyond_drops_makes_no_hop_fast() {
     let mut station = Station::new();
     let (mut n, mut now) = (0, 0);
-    // Every second packet is dropped beyond; the host has those between.
+    // Every second packet is dropped further on; the host has the remaining ones.
     for _ in 0..500 {
         station.offer(n..n + 20);
         station.left();
@@ -348,7 +351,7 @@ fn what_a_full_queue_beyond_drops_makes_no_hop_fast() {
         n += 20;
         station.ack(n, &[]);
     }
-    // A packet in 1.2 ms, and not two, for one and a quarter of 24 ms and 4 ms.
+    // One packet per 1.2 ms, and not two, for one and a quarter of 24 ms and 4 ms.
     assert!(station.window_bytes() < 50_000, "{}", station.window_bytes());
 }
 
@@ -359,7 +362,7 @@ fn the_shortest_round_trip_is_looked_for_every_ten_seconds_with_hardly_anything_
     assert!(least_and_most(&course, 1..9)[0] >= 9);
     let [least, most] = least_and_most(&course, 9..13);
     assert!((1..=4).contains(&least) && (9..=14).contains(&most), "{least} to {most} packets");
-    // Otherwise what waits on the hop would count as distance, and more and more would wait.
+    // Otherwise the queue on the hop would count as propagation delay, and grow further.
     let window = station.window_bytes();
     assert!((15_000..18_000).contains(&window), "{window}");
 }
@@ -367,7 +370,7 @@ fn the_shortest_round_trip_is_looked_for_every_ten_seconds_with_hardly_anything_
 #[test]
 fn who_has_waited_too_long_for_too_long_is_dropped_at_the_head_and_told() {
     let mut station = Station::new();
-    // Of these some 140 wait, 168 ms.
+    // Some 140 of these wait: 168 ms.
     serve(&mut station, 1200, 0..1500, 150);
     let refused = station.refused();
     assert!((3..60).contains(&refused.len()), "{refused:?}");
@@ -384,7 +387,7 @@ fn past_a_fast_hop_everything_goes_until_it_is_fast_no_more() {
     assert!(held > 0, "at first it is not known to be fast");
     serve(&mut station, 24, 40_400..60_000, 400);
     assert_eq!(station.window.stats.held, held);
-    // 10 Mb/s: what was under way from before is not counted.
+    // 10 Mb/s: packets in flight from before do not count.
     serve(&mut station, 1200, 60_400..62_000, 400);
     let held = station.window.stats.held;
     serve(&mut station, 1200, 62_400..63_000, 400);
@@ -398,7 +401,7 @@ fn connections_that_wait_take_turns() {
     (0..3).for_each(|n| assert!(!station.data_of(10, n + 1000)));
     station.at(5000);
     station.ack(4, &[]);
-    // Who has sent little goes first.
+    // The connection that has sent little goes first.
     assert_eq!(station.left()[..4], [10, 11, 1000, 1001]);
 }
 

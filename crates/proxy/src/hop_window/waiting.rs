@@ -1,5 +1,4 @@
-//! What waits for a mobile host: a queue for each connection, served by turns, whose heads are dropped when they have waited too long for
-//! too long (FQ-CoDel, RFC 8290).
+//! Queue of a mobile host: FQ-CoDel (RFC 8290) with a queue for each connection.
 
 use super::{Config, Spanned};
 use crate::packet::Connection;
@@ -9,14 +8,14 @@ use hopline_queue::drop_tail::{Class, Enqueued};
 use hopline_queue::fq_codel::FqCoDel;
 use std::net::IpAddr;
 
-/// Packets that wait.
+/// Waiting packets.
 #[derive(Debug)]
 pub(super) struct Waiting<K> {
     queue: FqCoDel<u32>,
     packets: Packets<K>,
 }
 
-/// The packets that the queue has the numbers of.
+/// Storage of the packets that the queue holds by number.
 #[derive(Debug)]
 struct Packets<K> {
     slots: Vec<Option<Spanned<K>>>,
@@ -39,7 +38,7 @@ impl<K> Waiting<K> {
         self.queue.is_empty()
     }
 
-    /// A packet waits. In a full queue another one gives way, or it itself.
+    /// Queues a packet. If the queue is full, returns the packet that is dropped: another one, or this one.
     pub(super) fn push(&mut self, now: Instant, packet: Spanned<K>) -> Option<Spanned<K>> {
         let number = self.packets.insert(packet);
         match self.queue.enqueue(now, number, &self.packets) {
@@ -50,7 +49,7 @@ impl<K> Waiting<K> {
         }
     }
 
-    /// The next, and those that had to go before it.
+    /// Returns the next packet, and appends those that CoDel dropped before it.
     pub(super) fn pop(&mut self, now: Instant, dropped: &mut Vec<Spanned<K>>) -> Option<Spanned<K>> {
         let next = self.queue.dequeue(now, &mut self.packets);
         while let Some(number) = self.packets.dropped.pop() {
@@ -59,7 +58,7 @@ impl<K> Waiting<K> {
         next.map(|number| self.packets.remove(number))
     }
 
-    /// Everything of a connection goes.
+    /// Removes all packets of a connection.
     pub(super) fn forget(&mut self, connection: Connection) {
         let Self { queue, packets } = self;
         let mut gone = Vec::new();
@@ -113,7 +112,7 @@ impl<K> Contents<u32> for Packets<K> {
         let Connection { fixed, mobile } = self.at(*number).span.connection;
         let host = match fixed.0 {
             IpAddr::V4(address) => address.to_bits(),
-            // Folded: what has the same number shares a queue.
+            // Folded to 32 bits: connections with the same number share a queue.
             IpAddr::V6(address) => {
                 let bits = address.to_bits();
                 (bits ^ bits >> 32 ^ bits >> 64 ^ bits >> 96) as u32

@@ -1,20 +1,23 @@
-//! M-TCP's supervisor host (Brown, Singh, "M-TCP: TCP for Mobile Cellular Networks", ACM CCR 27(5), 1997): while a mobile host cannot be
-//! reached its sender waits, and takes the silence for nothing else.
+//! M-TCP's supervisor host (Brown, Singh, "M-TCP: TCP for Mobile Cellular Networks", ACM CCR 27(5), 1997):
+//! while a mobile host is unreachable, its sender waits in persist mode instead of timing out.
 //!
-//! The machine keeps back the last byte of what the mobile host has acknowledged. When nothing comes from the host although something
-//! is under way, it acknowledges that byte with a window of zero: the sender goes into persist mode. When the host is heard again, the
-//! sender gets the window back. No ACK is ever sent for data that the mobile host has not acknowledged; what was lost on the air the
-//! sender sends again.
+//! The middlebox withholds the acknowledgment of the last byte that the mobile host has acknowledged. If the
+//! host falls silent although data are in flight, the middlebox acknowledges that byte with a zero window:
+//! the sender enters persist mode. When the host is heard again, the sender gets the window back. No ACK is
+//! ever sent for data that the mobile host has not acknowledged. The sender retransmits what the wireless hop
+//! has lost.
 //!
-//! The paper's own text is not at hand; what is ours is said where it stands:
-//! * The last byte is kept back only while more is under way. Otherwise its sender would time out on it.
-//! * Nor is it while the host reports holes by SACK. Its sender would send it again with the first hole, hear of a duplicate (RFC 2883),
-//!   take that for reordering (RFC 8985 §6.2), and find every later loss late.
-//! * Nor is it while the sender recovers: from a retransmission until all that was sent before is acknowledged. After a timeout its window
-//!   is one packet; the byte would keep that packet in flight, and nothing more were sent until the next timeout.
-//! * The host's return is noticed by what it sends. Since a host that only receives says nothing of its own, the machine sends the last
-//!   packet again from time to time; the paper has the host send a greeting.
-//! * What the sender sends against the closed window is answered from here, so that it does not give up.
+//! The paper's own text is not at hand. Design decisions of hopline:
+//! * The last byte is withheld only while more is in flight. Otherwise its sender would time out on it.
+//! * The byte is not withheld while the host reports holes by SACK. Its sender would retransmit it with the
+//!   first hole, hear of a duplicate (RFC 2883), take that for reordering (RFC 8985 §6.2), and detect every
+//!   later loss late.
+//! * The byte is not withheld while the sender recovers: from a retransmission until all data sent before are
+//!   acknowledged. After a timeout its window is one packet; the byte would keep that packet in flight, and
+//!   nothing more would be sent until the next timeout.
+//! * The host's return is detected by its packets. Since a host that only receives sends nothing on its own,
+//!   the middlebox retransmits the last packet from time to time; in the paper the host sends a greeting.
+//! * Window probes of the sender are answered by the middlebox, so that it does not give up.
 
 use crate::filter::{Filter, OnTheWay, Transmit, Turn};
 use crate::packet::{BareAck, Connection, Packet, Says, Verdict};
@@ -24,15 +27,15 @@ use hopline_wire::tcp::{Flags, Segment, Timestamps};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// How it behaves.
+/// Parameters of [`Mtcp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How long nothing comes from a host to which something is under way before its sender is to wait. Default 200 ms: less than the
-    /// least time-out of today's senders, more than most hosts delay an ACK.
+    /// Silence of a host with data in flight after which its sender is told to wait. Default 200 ms: less
+    /// than the minimum timeout of today's senders, more than most hosts delay an ACK.
     pub silence: Duration,
-    /// Time between two packets that are to find out whether the host is back. Default 500 ms.
+    /// Interval of packets that probe for the host's return. Default 500 ms.
     pub probe: Duration,
-    /// How much is remembered of connections.
+    /// Limits of the connection table.
     pub bounds: Bounds,
 }
 
@@ -46,7 +49,7 @@ impl Default for Config {
     }
 }
 
-/// A supervisor host.
+/// M-TCP supervisor host.
 #[derive(Debug)]
 pub struct Mtcp<K> {
     config: Config,
@@ -55,67 +58,68 @@ pub struct Mtcp<K> {
     stats: Stats,
 }
 
-/// What a [`Mtcp`] has done.
+/// Counters of a [`Mtcp`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// ACKs from which the last byte was kept back.
+    /// ACKs with the last byte withheld.
     pub withheld: u64,
-    /// Times that a sender was told to wait.
+    /// Number of times that a sender was told to wait.
     pub closed: u64,
-    /// Times that it got its window back.
+    /// Number of times that a sender got its window back.
     pub reopened: u64,
-    /// Packets sent to find out whether a host is back.
+    /// Packets that probe for a host's return.
     pub probes: u64,
-    /// ACKs made in the name of mobile hosts.
+    /// ACKs made on behalf of mobile hosts.
     pub acks_made: u64,
-    /// ACKs for what was never sent: forwarded, and nothing else.
+    /// ACKs of data that were never sent: forwarded and otherwise ignored.
     pub acks_beyond: u64,
-    /// Connections forgotten to make room for others.
+    /// Connections evicted to make room for other connections.
     pub evicted: u64,
-    /// Connections forgotten because nothing passed any more.
+    /// Connections that expired after silence.
     pub expired: u64,
 }
 
-/// What is known of a connection.
+/// State of a connection.
 #[derive(Debug)]
 struct Tracked<K> {
-    /// The number after the last that the sender has sent, and that after its FIN.
+    /// End of the highest sequence number sent, and end of the FIN.
     seen: Seq32,
     fin: Option<Seq32>,
-    /// What the mobile host expects next, and what the sender was told of it.
+    /// Next byte expected by the mobile host, and the acknowledgment sent to the sender.
     acked: Option<Seq32>,
     told: Option<Seq32>,
     mobile_seq: Option<Seq32>,
     timestamps: Option<Timestamps>,
-    /// While the mobile host has not acknowledged this its sender recovers from losses.
+    /// End of the sender's loss recovery: it recovers until the mobile host has acknowledged this.
     recovers_to: Option<Seq32>,
-    /// The last packet with data that passed.
+    /// Last packet with data that passed.
     last: Option<K>,
     state: State,
 }
 
-/// Whether a sender may send.
+/// State of a connection's sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It may, and nothing is under way to the mobile host.
+    /// The sender may send, and nothing is in flight to the mobile host.
     Idle,
-    /// It may. Nothing has come from the mobile host since then.
+    /// The sender may send. Nothing has come from the mobile host since then.
     Open { since: Instant },
-    /// It is to wait. Whether the host is back is tried at this time.
+    /// The sender waits. The host's return is probed at this time.
     Closed { probe: Instant },
 }
 
-/// Numbers farther apart than this are not of one window: the connection is another one, on the same ports.
+/// Minimum distance of sequence numbers that belong to different windows: beyond it, a new connection reuses
+/// the ports.
 const FAR: i32 = 1 << 30;
 
 impl<K: Clone> Mtcp<K> {
-    /// A machine that knows of no connection yet.
+    /// Creates a supervisor host without connections.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self { config, table: Table::new(config.bounds), out: VecDeque::new(), stats: Stats::default() }
     }
 
-    /// Takes other parameters, and keeps what is known of connections; the bounds of the table stay as they are.
+    /// Sets other parameters, and keeps the state of connections; the limits of the table stay as they are.
     pub fn set_config(&mut self, config: Config) {
         self.config = Config { bounds: self.config.bounds, ..config };
     }
@@ -146,7 +150,7 @@ impl<K: Clone> Mtcp<K> {
         self.table.look(place, at);
     }
 
-    /// Tells the sender to wait: everything is acknowledged, and there is no room.
+    /// Tells the sender to wait: acknowledges everything with a zero window.
     fn close(&mut self, place: Place, connection: Connection) {
         let tracked = self.table.at(place);
         let (Some(ack), Some(seq)) = (tracked.acked, tracked.mobile_seq) else { return };
@@ -156,7 +160,7 @@ impl<K: Clone> Mtcp<K> {
         self.out.push_back(Transmit::Ack(BareAck { connection, seq, ack, window: 0, timestamps }));
     }
 
-    /// A connection is due.
+    /// Does what is due for a connection.
     fn wake(&mut self, now: Instant, place: Place, connection: Connection) {
         let Config { silence, probe: interval, .. } = self.config;
         let tracked = self.table.at(place);
@@ -166,7 +170,7 @@ impl<K: Clone> Mtcp<K> {
                 self.stats.closed += 1;
                 self.close(place, connection);
             }
-            // Nothing is known that could be acknowledged: nothing can be done.
+            // No acknowledgment has been seen: a zero window cannot be sent.
             State::Open { since } if since + silence <= now => tracked.state = State::Idle,
             State::Closed { probe } if probe <= now => {
                 tracked.state = State::Closed { probe: now + interval };
@@ -219,7 +223,7 @@ impl<K: Clone> Filter<K> for Mtcp<K> {
         match tracked.state {
             State::Idle => tracked.state = State::Open { since: now },
             State::Open { .. } => {}
-            // It probes the window.
+            // It is a window probe.
             State::Closed { .. } => self.close(place, connection),
         }
         self.look(place);
@@ -238,7 +242,8 @@ impl<K: Clone> Filter<K> for Mtcp<K> {
             return Verdict::Forward;
         }
         let tracked = self.table.at(place);
-        // Whoever acknowledges what was not sent is hostile, or speaks of a connection that passed by here unseen.
+        // An ACK of data that were not sent is hostile, or belongs to a connection of which packets took
+        // another path.
         if segment.ack.after(tracked.seen) {
             self.stats.acks_beyond += 1;
             return Verdict::Forward;
@@ -296,7 +301,7 @@ impl<K: Clone> Filter<K> for Mtcp<K> {
 }
 
 impl<K: Clone> Mtcp<K> {
-    /// The host was heard: its sender may send, and whether more is under way decides what its silence means.
+    /// Handles a sign of the host: its sender may send. The silence timer runs if more is in flight.
     fn rest(&mut self, now: Instant, place: Place) {
         let tracked = self.table.at(place);
         let under_way = tracked.acked.is_none_or(|acked| tracked.seen.after(acked));
@@ -306,7 +311,7 @@ impl<K: Clone> Mtcp<K> {
 }
 
 impl<K> Tracked<K> {
-    /// What the sender is told of this ACK.
+    /// Returns the acknowledgment number to send to the sender for this ACK.
     fn tell<P: Payload>(&mut self, segment: &Segment<P>) -> Seq32 {
         let ack = segment.ack;
         let has_holes = !segment.options.sack.is_empty();
@@ -316,7 +321,7 @@ impl<K> Tracked<K> {
             || ack == self.seen
             || self.fin.is_some_and(|fin| !ack.before(fin));
         let held = if is_all { ack } else { ack + u32::MAX };
-        // What was told stays told; before the first number there is no byte to keep back.
+        // Acknowledgments do not go back; before the first number there is no byte to withhold.
         let told = match self.told {
             Some(told) => told.max(held),
             None => ack,
@@ -325,7 +330,8 @@ impl<K> Tracked<K> {
         told
     }
 
-    /// Remembers how far the mobile host is with what it sends itself: an ACK in its name must not look older than what passed.
+    /// Records sequence number and timestamp of the mobile host: an ACK on its behalf must not look older
+    /// than what passed.
     fn hear_mobile<P: Payload>(&mut self, segment: &Segment<P>) {
         let end = segment.seq_end();
         self.mobile_seq = Some(self.mobile_seq.map_or(end, |known| known.max(end)));

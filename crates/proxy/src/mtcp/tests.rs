@@ -9,7 +9,7 @@ use std::net::Ipv6Addr;
 const FIXED: (IpAddr, u16) = (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)), 80);
 const MOBILE: (IpAddr, u16) = (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)), 9);
 const LEN: u32 = 1000;
-/// Before packet 0. The numbers wrap around with packet 2.
+/// Sequence number before packet 0. Numbers wrap around with packet 2.
 const START: Seq32 = Seq32(u32::MAX - 2 * LEN);
 
 struct Supervisor {
@@ -29,7 +29,7 @@ fn segment(from: (IpAddr, u16), flags: Flags, seq: Seq32, len: u32) -> (Header, 
 }
 
 impl Supervisor {
-    /// Packets 0 to `sent` have passed, and packet 0 is acknowledged after 10 ms.
+    /// Creates a supervisor host: packets 0 to `sent` have passed, and packet 0 is acknowledged after 10 ms.
     fn after(sent: u32) -> Self {
         let mut all = Self { machine: Mtcp::new(Config::default()), now_ms: 0 };
         all.pass_on(Flags::SYN, START - 1, 0, 0);
@@ -55,7 +55,7 @@ impl Supervisor {
         self.pass_on(Flags::ACK, seq(n), LEN, n);
     }
 
-    /// An ACK of the host, and what becomes of its number: `None`: it is as it was.
+    /// Passes an ACK of the host. Returns its new number, or `None` if it is unchanged.
     fn pass_back(&mut self, flags: Flags, number: Seq32) -> Option<Seq32> {
         self.pass_back_with(flags, number, None)
     }
@@ -88,7 +88,7 @@ impl Supervisor {
     }
 }
 
-/// The ACK that makes the sender wait.
+/// Returns whether this is the ACK that makes the sender wait.
 fn is_closing(transmit: &Transmit<u32>, number: Seq32) -> bool {
     matches!(transmit, Transmit::Ack(BareAck { ack, window: 0, .. }) if *ack == number)
 }

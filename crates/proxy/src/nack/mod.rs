@@ -1,17 +1,19 @@
-//! Data from the mobile host: losses on the last hop happen before the base station, so that keeping packets there is of no use. The
-//! station sees what is missing between those that come, and asks the mobile host for it at once (Balakrishnan, Seshan, Katz 1995, §3:
-//! "negative acknowledgements"; neither a format nor a trigger is given, and nothing was measured).
+//! Negative acknowledgments for data from the mobile host. Losses on the last hop happen before the base
+//! station, so a cache there is of no use. The base station detects missing data from later packets, and
+//! requests them from the mobile host at once (Balakrishnan, Seshan, Katz 1995, §3: "negative
+//! acknowledgements"; the paper gives neither a format nor a trigger, and no measurement).
 //!
-//! [`Nacks`] stands at the station. What it sends is an ACK with the last number of the fixed host, and the missing ranges in an option
-//! ([`hopline_wire::tcp::Options::nack`]). At the mobile host stands [`Snoop`](crate::snoop::Snoop) with
-//! [`Repairs::Told`](crate::snoop::Repairs): it keeps what the host sends, sends again what it is asked for, and hides from the host's
-//! TCP the duplicate ACKs that come of it. Neither TCP knows of any of it, and hosts without it must not be asked: they would take the
-//! question for a duplicate ACK. Where it is not known which hosts have it, they say so ([`Asks::Announced`]): an announcement is
-//! an ACK with the same option and no range, which the station takes off the path.
+//! [`Nacks`] runs at the base station. It sends an ACK with the last number of the fixed host, and the
+//! missing ranges in an option ([`hopline_wire::tcp::Options::nack`]). On the mobile host runs
+//! [`Snoop`](crate::snoop::Snoop) with [`Repairs::Told`](crate::snoop::Repairs): it caches the host's data,
+//! retransmits requested ranges, and suppresses the resulting duplicate ACKs. Both TCPs are unaware of it.
+//! Hosts without it must not be sent requests: they would take one for a duplicate ACK. If the base station
+//! does not know which hosts have it, they announce it ([`Asks::Announced`]): an announcement is an ACK with
+//! the same option and no range, which the base station absorbs.
 //!
-//! * It asks when one later packet has come, for all that is missing between that and the one before.
-//! * It asks again when what it asked for has not come within the measured round trip of the last hop and four deviations; the wait
-//!   doubles. After some times it leaves the loss to TCP.
+//! * It requests missing data when one later packet has arrived: all between that and the one before.
+//! * It repeats a request after the measured round-trip time of the last hop and four deviations; the wait
+//!   doubles. After a number of attempts it leaves the loss to TCP.
 
 use crate::filter::{Filter, OnTheWay, Transmit};
 use crate::packet::{Connection, Nack, Packet, Verdict};
@@ -22,16 +24,16 @@ use hopline_wire::tcp::{Flags, Options, SackBlock, SackBlocks, Segment, Timestam
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// How it behaves.
+/// Parameters of [`Nacks`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// How often it asks for what is missing; 0: never. Default 10.
+    /// Maximum number of requests for a missing range; 0: none. Default 10.
     pub attempts: u8,
-    /// Least time before it asks again. Default 5 ms.
+    /// Minimum time before a request is repeated. Default 5 ms.
     pub min_timer: Duration,
-    /// Mobile hosts that are asked. Default all.
+    /// Mobile hosts that requests are sent to. Default all.
     pub asks: Asks,
-    /// How much is remembered of connections.
+    /// Limits of the connection table.
     pub bounds: Bounds,
 }
 
@@ -41,19 +43,20 @@ impl Default for Config {
     }
 }
 
-/// Mobile hosts that are asked.
+/// Mobile hosts that requests are sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
-    /// All: they are known to keep what they send.
+    /// All: they are known to cache their data.
     All,
-    /// Those that announce that they keep what they send, connection by connection, for [`BELIEVED`] after each announcement.
+    /// Those that announce that they cache their data, for each connection, for [`BELIEVED`] after each
+    /// announcement.
     Announced,
 }
 
-/// Time for which an announcement is believed. A host repeats it every second while it sends.
+/// Lifetime of an announcement. A host repeats it every second while it sends.
 pub const BELIEVED: Duration = Duration::from_secs(5);
 
-/// The machine at a base station.
+/// Negative acknowledgments at a base station.
 #[derive(Debug)]
 pub struct Nacks<K> {
     config: Config,
@@ -62,42 +65,44 @@ pub struct Nacks<K> {
     stats: Stats,
 }
 
-/// What a [`Nacks`] has done.
+/// Counters of a [`Nacks`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Questions sent.
+    /// Requests sent.
     pub nacks: u64,
-    /// Of those, the ones that a timer brought about.
+    /// Of those, the ones by a timeout.
     pub timeouts: u64,
-    /// Ranges that came after they were asked for.
+    /// Ranges that arrived after a request.
     pub repaired: u64,
-    /// Announcements of mobile hosts that keep what they send.
+    /// Announcements of mobile hosts that cache their data.
     pub announcements: u64,
-    /// Ranges that it did not ask for, because the mobile host has not announced that it keeps them.
+    /// Ranges not requested because the mobile host has not announced a cache.
     pub unasked: u64,
-    /// Packets whose numbers lie beyond the window of the fixed host: forged, or of a connection that went on by another station.
+    /// Packets with numbers beyond the window of the fixed host: forged, or of a connection that moved to
+    /// another base station meanwhile.
     pub beyond: u64,
-    /// Ranges that it no longer asked for.
+    /// Ranges given up.
     pub left_to_sender: u64,
-    /// Connections forgotten to make room for others.
+    /// Connections evicted to make room for other connections.
     pub evicted: u64,
-    /// Connections forgotten because nothing passed any more.
+    /// Connections that expired after silence.
     pub expired: u64,
 }
 
-/// What is known of a connection.
+/// State of a connection.
 #[derive(Debug)]
 struct Tracked {
-    /// The number after the last that has come from the mobile host.
+    /// End of the highest sequence number from the mobile host.
     edge: Seq32,
-    /// What is missing before that, in order.
+    /// Missing ranges before `edge`, in order.
     holes: Vec<Hole>,
     rtt: Rtt,
-    /// What the fixed host has said last: its next number, what it expects, its window, its clock.
+    /// Last values of the fixed host: its next sequence number, acknowledgment number, window and timestamps.
     said: Option<(Seq32, Seq32, u16, Option<Timestamps>)>,
     /// Shift of the fixed host's window (RFC 7323 §2.2); `None` if its SYN was not seen.
     shift: Option<u8>,
-    /// Numbers that came beyond the window of the fixed host, in one run: the connection is there if the fixed host acknowledges them.
+    /// Contiguous range beyond the window of the fixed host: the connection has moved on to it if the fixed
+    /// host acknowledges it.
     elsewhere: Option<SackBlock>,
     /// Right edge of the fixed host's window, the farthest that it has announced.
     limit: Option<Seq32>,
@@ -110,35 +115,35 @@ struct Tracked {
 struct Hole {
     left: Seq32,
     right: Seq32,
-    /// When it was asked for last; never asked for, when it was seen.
+    /// Time of the last request; without a request, time of detection.
     asked: Instant,
     /// Number of requests for it.
     times: u8,
 }
 
-/// Most ranges that are remembered. Of more the first ones count.
+/// Maximum number of ranges that are remembered; the first ones are kept.
 const HOLES: usize = 64;
-/// Until the first answer.
+/// Retransmission timeout before the first sample.
 const INITIAL: Duration = Duration::from_millis(100);
-/// Most doublings of the time before it asks again.
+/// Maximum number of doublings of the timeout.
 const MOST_DOUBLINGS: u8 = 6;
-/// Numbers farther apart than this cannot be compared.
+/// Sequence numbers farther apart than this cannot be compared.
 const FAR: i32 = 1 << 30;
-/// Window that is assumed for a fixed host if its SYN was not seen, 16 MiB: more than windows of today.
+/// Window that is assumed for a fixed host without a SYN seen, 16 MiB: more than windows of today.
 const WINDOW: u32 = 1 << 24;
 /// Largest shift (RFC 7323 §2.3).
 const MOST_SHIFT: u8 = 14;
-/// An announcement names the next byte of the host. It is at most so far behind what has come, 4 MiB.
+/// Maximum distance, bytes, of the next byte named in an announcement ahead of the data received: 4 MiB.
 const AHEAD: i32 = 1 << 22;
 
 impl<K> Nacks<K> {
-    /// A machine that knows of no connection yet.
+    /// Creates an instance without connections.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self { config, table: Table::new(config.bounds), out: VecDeque::new(), stats: Stats::default() }
     }
 
-    /// Takes other parameters, and keeps what is known of connections; the bounds of the table stay as they are.
+    /// Sets other parameters, and keeps the state of connections; the limits of the table stay as they are.
     pub fn set_config(&mut self, config: Config) {
         self.config = Config { bounds: self.config.bounds, ..config };
     }
@@ -160,14 +165,14 @@ impl<K> Nacks<K> {
         place
     }
 
-    /// An ACK without data comes from the mobile host.
+    /// Handles an ACK without data from the mobile host.
     fn take_ack<P>(&mut self, now: Instant, known: Option<Place>, segment: &Segment<P>) -> Verdict {
         if !segment.options.nack || !segment.options.sack.is_empty() {
             return Verdict::Forward;
         }
         let Some(place) = known else { return Verdict::Forward };
         let tracked = self.table.at(place);
-        // It leaves behind data; in the name of another host its numbers would have to be guessed.
+        // An announcement follows data; an attacker that spoofs another host would have to guess the numbers.
         if !(0..=AHEAD).contains(&segment.seq.distance_from(tracked.edge)) {
             return Verdict::Forward;
         }
@@ -176,7 +181,7 @@ impl<K> Nacks<K> {
         Verdict::Absorb
     }
 
-    /// Asks for these ranges, if the fixed host has said anything yet.
+    /// Requests these ranges, if a segment of the fixed host has been seen.
     fn ask(&mut self, place: Place, connection: Connection, missing: SackBlocks) {
         let Some((seq, ack, window, timestamps)) = self.table.at(place).said else { return };
         self.stats.nacks += 1;
@@ -190,7 +195,7 @@ impl<K> Nacks<K> {
         self.table.look(place, due);
     }
 
-    /// Asks again for what is overdue.
+    /// Repeats overdue requests.
     fn wake(&mut self, now: Instant, place: Place, connection: Connection) {
         let (config, tracked) = (self.config, self.table.at(place));
         let attempts = if tracked.may_be_asked(now, config.asks) { config.attempts } else { 0 };
@@ -339,14 +344,14 @@ impl Tracked {
         due(config, &self.rtt, hole)
     }
 
-    /// Returns whether the mobile host may send this: it ends within the window of the fixed host, or before what has come. A probe of a
-    /// closed window and a FIN may lie one number beyond.
+    /// Returns whether this range is plausible: it ends within the window of the fixed host, or before data
+    /// received. A window probe and a FIN may lie one number beyond.
     fn may_send(&self, left: Seq32, right: Seq32) -> bool {
         let limit = self.limit.unwrap_or(self.edge + WINDOW).max(self.edge) + 1;
         left.distance_from(self.edge) >= -FAR && !right.after(limit)
     }
 
-    /// Records what came beyond the window.
+    /// Records data beyond the window.
     fn note_elsewhere(&mut self, left: Seq32, right: Seq32) {
         let follows = |run: &SackBlock| left.distance_from(run.right).unsigned_abs() <= WINDOW;
         self.elsewhere = Some(match self.elsewhere.filter(follows) {
@@ -355,13 +360,14 @@ impl Tracked {
         });
     }
 
-    /// Returns the end of what came beyond the window, if the fixed host has acknowledged part of it: the connection is there.
+    /// Returns the end of the data beyond the window, if the fixed host has acknowledged part of them: the
+    /// connection has moved on.
     fn acknowledged_elsewhere(&self, ack: Seq32) -> Option<Seq32> {
         let run = self.elsewhere.filter(|run| ack.after(run.left) && !ack.after(run.right))?;
         Some(run.right)
     }
 
-    /// A range is there. A missing one that it fills and that was asked for once.
+    /// Removes a received range from the holes. Returns a hole that it fills and that was requested once.
     fn fill(&mut self, left: Seq32, right: Seq32) -> Option<Hole> {
         let mut answered = None;
         let mut rest = Vec::with_capacity(self.holes.len());
@@ -371,7 +377,7 @@ impl Tracked {
                 rest.push(hole);
                 continue;
             }
-            // Karn: which question was answered is known only if there was one.
+            // Karn: after a repetition it is not known which request was answered.
             answered = answered.or((hole.times == 1).then_some(hole));
             let parts = [Hole { right: from, ..hole }, Hole { left: to, ..hole }];
             rest.extend(parts.into_iter().filter(|part| part.right.after(part.left)));
@@ -395,13 +401,13 @@ impl Tracked {
     }
 }
 
-/// How many ranges fit beside what the fixed host has said.
+/// Returns the number of ranges that fit into the option space besides the timestamps.
 fn room(said: Option<(Seq32, Seq32, u16, Option<Timestamps>)>) -> usize {
     let timestamps = said.and_then(|(.., timestamps)| timestamps);
     Options { timestamps, nack: true, ..Options::default() }.sack_room()
 }
 
-/// When what was asked for should have come.
+/// Returns when a request is overdue.
 fn due(config: &Config, rtt: &Rtt, hole: &Hole) -> Instant {
     let doublings = hole.times.saturating_sub(1).min(MOST_DOUBLINGS);
     hole.asked + rtt.with_deviations(4).max(config.min_timer).saturating_mul(1 << doublings)

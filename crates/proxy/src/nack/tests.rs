@@ -1,4 +1,4 @@
-//! Dialogues: what comes from the mobile host, what the station asks for, and what the host's own machine makes of it.
+//! Dialogues: data from the mobile host, requests of the base station, and reactions of the host's Snoop.
 
 use super::*;
 use crate::snoop::{self, Snoop};
@@ -9,7 +9,7 @@ use std::net::Ipv6Addr;
 const FIXED: (IpAddr, u16) = (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)), 80);
 const MOBILE: (IpAddr, u16) = (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)), 9);
 const LEN: u32 = 1000;
-/// Before packet 0. The numbers wrap around with packet 2.
+/// Sequence number before packet 0. Numbers wrap around with packet 2.
 const START: Seq32 = Seq32(u32::MAX - 2 * LEN);
 
 fn seq(n: u32) -> Seq32 {
@@ -31,14 +31,14 @@ fn ack(n: u32) -> (Header, Segment<Length>) {
     (ip, Segment { seq: Seq32(7), ack: seq(n), ..segment })
 }
 
-/// A station, and the time.
+/// A base station, and the time.
 struct Station {
     machine: Nacks<()>,
     now_ms: u64,
 }
 
 impl Station {
-    /// The fixed host has acknowledged packet 0.
+    /// Creates a station; the fixed host has acknowledged packet 0.
     fn new(config: Config) -> Self {
         let mut station = Self { machine: Nacks::new(config), now_ms: 0 };
         assert_eq!(station.data(0), []);
@@ -50,7 +50,7 @@ impl Station {
         Instant::from_millis(self.now_ms)
     }
 
-    /// A packet comes. What is asked for?
+    /// Passes a packet. Returns the requested ranges.
     fn data(&mut self, n: u32) -> Vec<(u32, u32)> {
         let (ip, segment) = data(n);
         let verdict = self.machine.pass_from_mobile(self.now(), Packet::new(&ip, &segment));
@@ -74,7 +74,7 @@ impl Station {
         asked
     }
 
-    /// What is asked for by a timer, and when.
+    /// Returns the ranges requested by a timer, with their times.
     fn wait(&mut self, until_ms: u64) -> Vec<(u64, u32, u32)> {
         let mut asked = Vec::new();
         while let Some(at) = self.machine.poll_timeout().filter(|at| *at <= Instant::from_millis(until_ms)) {
@@ -130,7 +130,7 @@ fn part_of_an_answer_leaves_the_rest_open() {
 fn what_the_fixed_host_has_is_not_asked_for() {
     let mut station = Station::new(Config::default());
     station.data(2);
-    // The packet has come another way.
+    // The packet has taken another path.
     station.ack(2);
     assert_eq!(station.wait(10_000), []);
 }
@@ -167,7 +167,7 @@ fn a_reset_or_a_new_call_ends_what_was_known() {
     }
 }
 
-/// The machine in the mobile host, which has sent packets 0 to 5, of which 0 is acknowledged after 50 ms.
+/// Creates the Snoop of the mobile host, which has sent packets 0 to 5; packet 0 is acknowledged after 50 ms.
 fn host() -> Snoop<u32> {
     let mut host = Snoop::new(snoop::Config::told());
     for n in 0..=5 {
@@ -219,7 +219,7 @@ fn what_nobody_asks_for_is_congestion_and_shows() {
 fn what_was_sent_again_and_is_lost_farther_on_shows_after_two_round_trips() {
     let mut host = host();
     assert_eq!(asked(&mut host, 60, (1, 2)), [1]);
-    // 50 ms, deviation 25 ms: 150 ms, twice.
+    // Round trip 50 ms, deviation 25 ms: 150 ms, twice.
     assert_eq!(host.poll_timeout(), Some(Instant::from_millis(360)));
     host.handle_timeout(Instant::from_millis(360));
     assert_eq!((again(&mut host), told(&mut host, 361, 1)), (vec![], Verdict::Forward));
@@ -259,7 +259,7 @@ impl Station {
         self.machine.pass_from_mobile(self.now(), Packet::new(&ip, &segment))
     }
 
-    /// Packets are lost one by one, and come 4 ms later. Ranges asked for.
+    /// Loses packets one by one; each arrives 4 ms later. Returns the number of requested ranges.
     fn lose(&mut self, gaps: core::ops::Range<u32>) -> usize {
         let mut asked = 0;
         for gap in gaps.map(|n| 2 * n + 1) {
@@ -379,7 +379,8 @@ fn a_station_hears_what_a_host_announces() {
     assert_eq!((verdict, station.machine.stats().announcements), (Verdict::Absorb, 1));
 }
 
-/// The number of packets that forged questions have a host send again, and what it counts. `first`: packets sent for the first time.
+/// Returns the number of packets that a host retransmits on forged requests, and its counters. `first`:
+/// number of packets sent for the first time.
 fn forged(first: u32, question: impl Fn(u32) -> Segment<Length>) -> (usize, snoop::Stats) {
     let mut host = Snoop::<u32>::new(snoop::Config::told());
     let (ip, _) = ack(0);
@@ -388,7 +389,7 @@ fn forged(first: u32, question: impl Fn(u32) -> Segment<Length>) -> (usize, snoo
         let now = Instant::from_millis(u64::from(n));
         let (to, segment) = data(n);
         let _ = host.pass_to_mobile(now, Packet::new(&to, &segment), || n);
-        // The fixed host acknowledges what left 50 packets ago.
+        // The fixed host acknowledges the packet sent 50 packets ago.
         if n >= 50 {
             let _ = told(&mut host, n.into(), n - 50);
         }
@@ -443,7 +444,8 @@ fn what_the_other_host_announces_passes_a_host_that_keeps_what_it_sends() {
 }
 
 impl Station {
-    /// A call of the mobile host, which the fixed host answers with a window of 500 · 2^shift bytes. Packet 0 is the first.
+    /// Creates a station after a SYN of the mobile host, which the fixed host answers with a window of 500 ·
+    /// 2^shift bytes. Packet 0 is the first.
     fn called(config: Config, shift: u8) -> Self {
         let mut station = Self { machine: Nacks::new(config), now_ms: 0 };
         let (ip, mut segment) = data(0);
@@ -460,7 +462,7 @@ impl Station {
 
 #[test]
 fn a_forged_number_beyond_the_window_moves_nothing() {
-    // The window has 32 packets.
+    // The window is 32 packets.
     for forged in [33, 1000, (1 << 29) / LEN, (1 << 31) / LEN, (3 << 30) / LEN] {
         let mut station = Station::called(careful(), 6);
         (0..2).for_each(|n| drop(station.data(n)));
@@ -468,7 +470,7 @@ fn a_forged_number_beyond_the_window_moves_nothing() {
         assert_eq!(station.data(forged), [], "{forged}");
         assert_eq!(station.data(4), [(2, 4)], "{forged}");
         assert_eq!(station.machine.stats().beyond, 1);
-        // Neither when the fixed host goes on.
+        // Later packets of the fixed host change nothing.
         station.ack(2);
         assert_eq!(station.data(6), [(5, 6)], "{forged}");
     }
@@ -507,8 +509,8 @@ fn the_window_of_the_fixed_host_may_be_filled_and_probed() {
     assert_eq!(station.machine.stats().beyond, 0);
 }
 
-/// A server without SACK that has data under way, and a host that uploads to it and announces: no station takes the announcements off
-/// the path. Returns the announcements, and what the server counts.
+/// Simulates a server without SACK that has data in flight, and a host that uploads to it and announces; no
+/// base station absorbs the announcements. Returns the number of announcements, and the server's counters.
 fn announced_to_a_server(with: hopline_transport::tcp::Config) -> (usize, hopline_transport::tcp::Stats) {
     use hopline_core::{LinkId, Machine};
     use hopline_transport::tcp::{Endpoint, Ports};

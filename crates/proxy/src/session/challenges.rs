@@ -1,38 +1,41 @@
-//! Challenges of one end: each is met once, and the time until then is a sample of the round trip.
+//! Challenges of one end. Each can be answered once; the time until then is a round-trip sample.
 
 use crate::dproxy::Key;
 use hopline_core::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Challenges that can still be met, at most. Greetings that ask for proof are 150 ms apart, so that the oldest of these is 9 s old.
+/// Maximum number of outstanding challenges. Greetings that ask for proof are 150 ms apart, so that the
+/// oldest of these is 9 s old.
 const OUTSTANDING: usize = 64;
-/// Latest samples of the round trip that count: after a radio has slept, it answers to all that was sent meanwhile.
+/// Number of recent round-trip samples: after a radio has slept, it answers all that was sent meanwhile.
 const SAMPLES: usize = 64;
-/// Greatest sample: an attacker who delays answers cannot have an end that died be waited for longer.
+/// Maximum sample: an attacker that delays answers cannot prolong the wait for an end that died without
+/// limit.
 const LONGEST_RTT: Duration = Duration::from_secs(8);
 
-/// Challenges that were sent and not met, and the round trip that those which were met took.
+/// Outstanding challenges, and round-trip samples of answered ones.
 #[derive(Debug)]
 pub(super) struct Challenges {
     made: u64,
-    /// In the order in which they were made.
+    /// Outstanding challenges, oldest first.
     outstanding: VecDeque<Challenge>,
     samples: VecDeque<Duration>,
 }
 
-/// Round trip to the other end.
+/// Round-trip time to the other end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rtt {
-    /// The greatest sample; zero before the first.
+    /// Maximum sample; zero before the first.
     pub(super) most: Duration,
-    /// Difference between that and the least.
+    /// Difference between maximum and minimum.
     pub(super) spread: Duration,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Challenge {
     value: u64,
-    /// Time at which an answer was asked for with it. `None`: the other end meets it when it greets for a reason of its own.
+    /// Time at which an answer was requested with it. `None`: the other end answers with its next scheduled
+    /// greeting.
     asked: Option<Instant>,
 }
 
@@ -41,7 +44,8 @@ impl Challenges {
         Self { made: 0, outstanding: VecDeque::new(), samples: VecDeque::new() }
     }
 
-    /// Makes the challenge of a greeting that is due. Each has its own, so that the one that is met tells when it was sent.
+    /// Creates the challenge of a scheduled greeting. Each has its own, so that the answer tells when it was
+    /// sent.
     pub(super) fn make(&mut self, key: &Key, life: u64, asked: Option<Instant>) -> u64 {
         self.made += 1;
         let value = value(key, life, self.made);
@@ -52,7 +56,8 @@ impl Challenges {
         value
     }
 
-    /// Returns the challenge of an answer: the latest, until it is met. So a recording that asks for many answers displaces none.
+    /// Returns the challenge of a reply: the latest, until it is answered. Recorded greetings that ask for
+    /// many replies thus displace none.
     pub(super) fn latest(&mut self, key: &Key, life: u64, asked: Option<Instant>) -> u64 {
         match self.outstanding.back() {
             Some(latest) => latest.value,
@@ -60,7 +65,8 @@ impl Challenges {
         }
     }
 
-    /// Returns whether the other end has met a challenge. Neither that one nor an earlier one can be met from now on.
+    /// Returns whether `met` answers an outstanding challenge. That one and earlier ones can no longer be
+    /// answered.
     pub(super) fn meet(&mut self, now: Instant, met: u64) -> bool {
         let Some(at) = self.outstanding.iter().position(|challenge| challenge.value == met) else {
             return false;
@@ -75,12 +81,12 @@ impl Challenges {
         true
     }
 
-    /// Forgets those that were not met: a former life of the other end may have answered them.
+    /// Drops outstanding challenges: a former incarnation of the other end may have answered them.
     pub(super) fn forget(&mut self) {
         self.outstanding.clear();
     }
 
-    /// Returns the round trip as the latest samples have it.
+    /// Returns the round-trip time from recent samples.
     pub(super) fn rtt(&self) -> Rtt {
         let samples = || self.samples.iter().copied();
         let most = samples().max().unwrap_or(Duration::ZERO);
@@ -88,7 +94,7 @@ impl Challenges {
     }
 }
 
-/// Without the key it cannot be known before it is sent. 0 stands for none.
+/// Returns a challenge that is unpredictable without the key. It is never 0, which means none.
 fn value(key: &Key, life: u64, number: u64) -> u64 {
     let mut bytes = *b"challenge................";
     bytes[9..17].copy_from_slice(&life.to_be_bytes());

@@ -1,9 +1,10 @@
-//! Who is at the other end, and lives: the greeting, and proof of what is said after it.
+//! Authentication and liveness of the other end: the greeting, and the tags of later frames.
 //!
-//! Each end chooses a life at random when it begins. The keys of a session follow from the key that both ends have and from both lives, so
-//! that nothing that was said in another session counts in this one. An end takes up a session with a life only when that has met its
-//! challenge, which has been met never before: what somebody has recorded meets none. Each further challenge that is met proves that the other
-//! end is still there ([`presence`]). No clock plays a part in it.
+//! Each end chooses a random identifier of its incarnation (`life`) at start. The keys of a session are
+//! derived from the shared key and both identifiers, so that frames of one session are invalid in another. An
+//! end accepts a session with an incarnation only once that has answered its challenge. A challenge can be
+//! answered once, so recorded greetings are useless. Each further answer proves that the other end is still
+//! present ([`presence`]). No clock is involved.
 
 mod challenges;
 mod presence;
@@ -18,74 +19,74 @@ use hopline_wire::dproxy::tunnel::{
 pub use presence::Peer;
 use presence::Presence;
 
-/// One end of a session, or of none yet.
+/// One end, with or without a session.
 #[derive(Debug)]
 pub(crate) struct Session {
     key: Key,
     speaks: Speaks,
     life: u64,
     challenges: Challenges,
-    /// The challenge of the other end that was heard last.
+    /// Last challenge received from the other end.
     heard: u64,
     met: Option<Met>,
     presence: Presence,
 }
 
-/// The other end, which has met a challenge.
+/// The other end after it has answered a challenge.
 #[derive(Debug)]
 struct Met {
     life: u64,
-    /// Of what goes to it, and of what comes from it.
+    /// Keys of outgoing and of incoming frames.
     seals: [u8; 32],
     opens: [u8; 32],
     next: u64,
     seen: Seen,
-    /// Whether it is known to have the session too.
+    /// `true` if the other end is known to have the session too.
     is_confirmed: bool,
 }
 
-/// What came of a greeting.
+/// Result of a greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Heard {
-    /// It proves nothing.
+    /// Its tag is invalid.
     Forged,
     /// It is this end's own.
     Own,
-    /// Everything stays as it was. With the answer, if one is wanted.
+    /// Nothing changes. With the reply, if one is requested.
     Nothing(Option<Reply>),
-    /// A session with a new life has begun.
+    /// A session with a new incarnation has begun.
     Began(Reply),
 }
 
 /// Reason of a greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
-    /// Its time has come.
+    /// It is scheduled.
     Due,
-    /// The other end has asked for it.
+    /// The other end has requested it.
     Asked,
 }
 
-/// A greeting to be sent.
+/// Greeting to send.
 pub(crate) type Reply = (Greeting, [u8; GREETING_TAG_LEN]);
 
-/// What came of a frame.
+/// Result of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Opened {
-    /// It is the other end's, and new.
+    /// The frame is authentic and new.
     Frame(Bytes),
-    /// It proves nothing in this session.
+    /// Its tag is invalid in this session.
     Forged,
-    /// It has come before, or is too old.
+    /// Its number has been seen before, or is below the replay window.
     Replayed,
 }
 
 impl Session {
-    /// An end that knows nobody. `life`: chosen at random.
+    /// Creates an end without a session. `life`: chosen at random.
     pub(crate) const fn new(key: Key, speaks: Speaks, life: u64) -> Self {
-        // 0 stands for none.
+        // 0 means none.
         let life = if life == 0 { 1 } else { life };
         Self {
             key,
@@ -98,43 +99,43 @@ impl Session {
         }
     }
 
-    /// Returns whether the other end would understand what is sent now, if it is there.
+    /// Returns whether the other end can verify frames sent now, if it is present.
     pub(crate) fn is_ready(&self) -> bool {
         self.met.as_ref().is_some_and(|peer| peer.is_confirmed)
     }
 
-    /// The other end, as far as this one can tell.
+    /// Returns the state of the other end, as far as known.
     pub(crate) const fn peer(&self) -> Peer {
         self.presence.peer()
     }
 
-    /// The life of the other end, while that is there and understands what is sent.
+    /// Returns the incarnation of the other end, while it is present and has the session.
     pub(crate) fn present(&self) -> Option<u64> {
         let met = self.met.as_ref().filter(|met| met.is_confirmed && self.presence.is_present())?;
         Some(met.life)
     }
 
-    /// Its own life.
+    /// Returns the incarnation of this end.
     pub(crate) const fn life(&self) -> u64 {
         self.life
     }
 
-    /// When to call [`Session::greet`].
+    /// Returns the time of the next call of [`Session::greet`].
     pub(crate) const fn due(&self) -> Instant {
         self.presence.due()
     }
 
-    /// The greeting that is due.
+    /// Returns the greeting that is due.
     pub(crate) fn greet(&mut self, now: Instant) -> Option<Reply> {
         self.presence.is_due(now).then(|| self.greeting(now, Reason::Due))
     }
 
-    /// A packet crosses the link, in whichever direction and whichever way.
+    /// Records that a packet crosses the link, in either direction and in any form.
     pub(crate) fn note_traffic(&mut self) {
         self.presence.note_traffic();
     }
 
-    /// Something has come from the other end's address that is of another version of the protocol.
+    /// Records a message of another protocol version from the other end's address.
     pub(crate) fn hear_other_version(&mut self, now: Instant, version: u8) {
         self.presence.find(now, Peer::OtherVersion(version));
     }
@@ -176,7 +177,7 @@ impl Session {
         }
     }
 
-    /// A frame with its proof, as a datagram. `None` where there is nobody who could open it.
+    /// Returns a frame with its tag, as a datagram. `None` if no peer can verify it.
     pub(crate) fn seal(&mut self, emit: impl FnOnce(&mut Vec<u8>)) -> Option<Vec<u8>> {
         let peer = self.met.as_mut().filter(|peer| peer.is_confirmed && peer.next < NUMBERS)?;
         let header = Sealed::header(peer.next);
@@ -198,18 +199,18 @@ impl Session {
         if !peer.seen.is_new(sealed.number) {
             return Opened::Replayed;
         }
-        // An end that seals for this session has it.
+        // An end that seals frames for this session has it.
         self.confirm(now);
         self.presence.prove(now);
         Opened::Frame(sealed.frame)
     }
 
-    /// A message has come that proves the key of this session, for the first time.
+    /// Records a message that was authenticated with the key of this session, for the first time.
     pub(crate) fn heard_message(&mut self, now: Instant) {
         self.presence.prove(now);
     }
 
-    /// The keys of what this end says in the session, and of what it hears.
+    /// Returns the keys of outgoing and of incoming messages of the session.
     pub(crate) fn keys(&self) -> Option<[Key; 2]> {
         self.met.as_ref().map(|met| [met.seals, met.opens].map(Key::new))
     }
@@ -227,7 +228,8 @@ impl Session {
         self.presence.hurry(now);
     }
 
-    /// The other end has this session too. That proves once that it is there: it has met a challenge to begin.
+    /// Records that the other end has this session too. This proves its presence once: it has answered a
+    /// challenge to begin.
     fn confirm(&mut self, now: Instant) {
         if let Some(met) = self.met.as_mut().filter(|met| !met.is_confirmed) {
             met.is_confirmed = true;
@@ -236,7 +238,8 @@ impl Session {
     }
 
     fn greeting(&mut self, now: Instant, reason: Reason) -> Reply {
-        // An answer does not ask while both ends ask without pause, or they would answer each other for ever.
+        // While both ends probe, a reply requests no further reply; otherwise they would answer each other
+        // for ever.
         let asks = reason == Reason::Due && self.presence.is_probing();
         let wants = if self.present().is_some() && !asks { Wants::Nothing } else { Wants::Answer };
         let asked = (wants == Wants::Answer).then_some(now);
@@ -257,7 +260,7 @@ impl Session {
     }
 }
 
-/// As a datagram.
+/// Returns the greeting as a datagram.
 pub(crate) fn datagram((greeting, tag): Reply) -> Vec<u8> {
     let mut out = Vec::new();
     Datagram::Greeting(greeting, tag).emit(&mut out);
@@ -269,7 +272,7 @@ fn tag_of(key: &[u8; 32], header: &[u8], frame: &[u8]) -> [u8; FRAME_TAG_LEN] {
     hash.as_bytes()[..FRAME_TAG_LEN].try_into().expect("8 of 32 bytes")
 }
 
-/// Whether the tag is the beginning of what it must be; takes as long whichever byte differs.
+/// Returns whether the tag is a prefix of the expected one, in constant time.
 fn is_same(must_be: &[u8], tag: &[u8]) -> bool {
     must_be.iter().zip(tag).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }

@@ -1,9 +1,10 @@
-//! Presence of the other end: its last proof, and the time at which this end must greet to find out.
+//! Presence of the other end: its last proof, and the time of the next greeting.
 //!
-//! While packets cross, proof is asked for when the last one is [`ACTIVE`] old. An end that gives none for [`LOST`] and a round trip is
-//! absent, so that an end that dies is known to be gone 2.5 s and a round trip later. Where the round trip is longer than half a second
-//! that is too late: there, proof is asked for without pause, and an end is absent when none has come for [`SILENT`]. A link over which
-//! nothing crosses is asked every [`IDLE`].
+//! While packets cross, this end requests proof when the last one is [`ACTIVE`] old. If none comes for
+//! [`LOST`] and a round trip, the other end is absent: its death is detected after 2.5 s and a round trip. If
+//! the round trip is longer than half a second, that would be too late. Then proof is requested continuously,
+//! and the other end is absent if none has come for [`SILENT`]. On an idle link proof is requested every
+//! [`IDLE`].
 
 use super::challenges::Rtt;
 use hopline_core::{Duration, Instant};
@@ -15,50 +16,51 @@ pub enum Peer {
     /// This end has just begun, and has not waited long enough.
     #[default]
     Sought,
-    /// It has proved that it has the key, and answers.
+    /// The other end has proved that it has the key, and answers.
     Present,
-    /// Nothing is heard from its address that it could have sent.
+    /// No valid message comes from its address.
     Absent,
     /// Messages from its address have this version of the protocol.
     OtherVersion(u8),
-    /// Messages from its address prove another key.
+    /// Messages from its address are authenticated with another key.
     OtherKey,
-    /// It has the key, and says other things beside greetings.
+    /// The other end has the key, and sends another kind of messages.
     OtherKind(Speaks),
 }
 
-/// Between greetings that nobody answers: at first, and at most.
+/// Interval of unanswered greetings: initial and maximum.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Age of the last proof at which another one is asked for: while packets cross, and while none does.
+/// Age of the last proof at which another one is requested: while packets cross, and on an idle link.
 const ACTIVE: Duration = Duration::from_secs(1);
 const IDLE: Duration = Duration::from_secs(10);
-/// Between greetings that ask for proof. On a link that loses a fifth in each direction all of them are lost once in 30,000 times.
+/// Interval of greetings that request proof. On a link that loses a fifth in each direction all of them are
+/// lost once in 30,000 times.
 const PROBE: Duration = Duration::from_millis(150);
-/// An end that was asked for proof and gives none for so long and a round trip is not there.
+/// Time, beyond a round trip, without proof after a request until the other end counts as absent.
 const LOST: Duration = Duration::from_millis(1500);
-/// Round trip beyond which proof is asked for without pause while packets cross.
+/// Round trip above which proof is requested continuously while packets cross.
 const LONG: Duration = Duration::from_millis(500);
-/// An end that is asked for proof without pause, and gave it, is not there if it gives none for so long and as much as round trips differ.
-/// On a link that loses a fifth in each direction this happens twice a day.
+/// Time without proof, beyond the spread of round trips, until an end of which proof is requested
+/// continuously counts as absent. On a link that loses a fifth in each direction this happens twice a day.
 const SILENT: Duration = Duration::from_millis(1800);
-/// What was found out about an end without proof counts for so long, and nothing else in its place: a sender of forged datagrams cannot have
-/// it change at will.
+/// Time for which a finding without proof is kept unchanged, so that a sender of forged datagrams cannot
+/// change it at will.
 const FOUND: Duration = Duration::from_secs(5);
 
-/// When what was heard, and when to greet.
+/// State of the other end, and schedule of greetings.
 #[derive(Debug)]
 pub(super) struct Presence {
     peer: Peer,
-    /// The last proof; before the first one, when this end began.
+    /// Time of the last proof; before the first one, of the start of this end.
     proved: Instant,
-    /// Since when another one is asked for.
+    /// Time since which proof is requested.
     probing: Option<Instant>,
     found: Option<Instant>,
     due: Instant,
     pause: Duration,
     rtt: Rtt,
-    /// Before the last request for proof, and since then.
+    /// Traffic before the last request for proof, and since then.
     traffic: [Traffic; 2],
 }
 
@@ -85,17 +87,17 @@ impl Presence {
         self.peer == Peer::Present
     }
 
-    /// Returns whether proof is asked for.
+    /// Returns whether proof is being requested.
     pub(super) const fn is_probing(&self) -> bool {
         self.probing.is_some()
     }
 
-    /// When to call [`Presence::is_due`].
+    /// Returns the time of the next call of [`Presence::is_due`].
     pub(super) const fn due(&self) -> Instant {
         self.due
     }
 
-    /// The other end has proved that it is there now.
+    /// Records a proof of presence.
     pub(super) fn prove(&mut self, now: Instant) {
         let goes_on = self.rtt.most > LONG && self.traffic.contains(&Traffic::Crosses);
         self.probing = self.probing.filter(|_| goes_on);
@@ -104,12 +106,12 @@ impl Presence {
         self.pause = LONGEST_PAUSE;
     }
 
-    /// The round trip to the other end, as far as it has been measured.
+    /// Sets the measured round trip to the other end.
     pub(super) const fn measured(&mut self, rtt: Rtt) {
         self.rtt = rtt;
     }
 
-    /// A packet crosses the link.
+    /// Records that a packet crosses the link.
     pub(super) fn note_traffic(&mut self) {
         self.traffic[1] = Traffic::Crosses;
         if self.is_present() && self.probing.is_none() {
@@ -118,14 +120,14 @@ impl Presence {
         }
     }
 
-    /// Something has come from the other end's address that cannot be of an end like this one.
+    /// Records a message from the other end's address that no end like this one can have sent.
     pub(super) fn find(&mut self, now: Instant, found: Peer) {
         if !self.is_present() && (self.found.is_none() || self.peer == found) {
             (self.peer, self.found) = (found, Some(now));
         }
     }
 
-    /// Another session has begun: greetings come quickly again.
+    /// Restarts frequent greetings after a new session has begun.
     pub(super) fn hurry(&mut self, now: Instant) {
         (self.due, self.pause) = (now + FIRST_PAUSE, FIRST_PAUSE);
     }

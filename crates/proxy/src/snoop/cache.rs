@@ -1,35 +1,36 @@
-//! What is kept of a connection: the packets that the mobile host has not acknowledged.
+//! Snoop cache: packets of a connection that the mobile host has not acknowledged.
 
 use hopline_core::{Instant, Seq32};
 use hopline_wire::tcp::SackBlock;
 use std::collections::VecDeque;
 
-/// Packets by sequence number. `K`: a packet as who drives the machine keeps it.
+/// Packets by sequence number. `K`: a packet as the caller stores it.
 #[derive(Debug)]
 pub(crate) struct Cache<K> {
     packets: VecDeque<Cached<K>>,
-    /// Bytes of the packets themselves.
+    /// Bytes of the packets, headers included.
     held: u64,
 }
 
-/// Longest headers of a packet (IPv4 and TCP with all their options), and what the allocator and whoever shares it add.
+/// Longest headers of a packet (IPv4 and TCP with all options), and overhead of allocation and reference
+/// counting.
 const HEADERS: u64 = 60 + 60 + 40;
 
-/// A packet that was sent over the last hop, and what is known of it.
+/// A packet that was sent over the last hop, and its state.
 #[derive(Debug)]
 pub(crate) struct Cached<K> {
     pub(crate) seq: Seq32,
-    /// The number after its last.
+    /// End of its sequence range.
     pub(crate) end: Seq32,
-    /// When it was sent last.
+    /// Time of the last transmission.
     pub(crate) sent: Instant,
-    /// Which transmission of the connection that was, from 0.
+    /// Number of the last transmission in the connection, from 0.
     pub(crate) order: u32,
-    /// Which the sender's was.
+    /// Number of the sender's last transmission.
     pub(crate) from_sender: u32,
-    /// The sender's clock when he sent it, if he says so (RFC 7323), or what it is to show.
+    /// TSval of the sender, if present (RFC 7323), or the one for a local retransmission.
     pub(crate) clock: u32,
-    /// How often it was sent again from here since the sender sent it.
+    /// Local retransmissions since the sender's last transmission.
     pub(crate) local: u8,
     pub(crate) by: Origin,
     pub(crate) state: State,
@@ -37,38 +38,38 @@ pub(crate) struct Cached<K> {
     pub(crate) kept: K,
 }
 
-/// Whose transmission a packet was last.
+/// Sender's transmission that a packet is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The sender's first.
+    /// The first.
     First,
-    /// The sender's second, or later: it took it for lost.
+    /// A retransmission: the sender took the packet for lost.
     Sender,
 }
 
-/// Which clock a packet shows.
+/// TSval of local retransmissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dated {
-    /// The one with which it came.
+    /// The original one.
     AsSent,
-    /// [`Cached::clock`]: the mobile host would take its own for old.
+    /// [`Cached::clock`]: the mobile host would take the original one for old.
     Anew,
 }
 
-/// What is to be done about a packet.
+/// State of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It has not left yet.
+    /// It waits before the last hop.
     Waiting,
-    /// It is under way, as far as is known.
+    /// It is in flight, as far as known.
     Sent,
-    /// The mobile host has it and has said so selectively.
+    /// The mobile host has acknowledged it selectively.
     Sacked,
-    /// It is lost, and nobody here sends it again.
+    /// It is lost, and not retransmitted locally.
     LeftToSender,
 }
 
-/// State beside the packet itself.
+/// Size of the state of a packet.
 const _: () = assert!(size_of::<Cached<()>>() == 32);
 
 impl<K> Default for Cache<K> {
@@ -86,7 +87,7 @@ impl<K> Cache<K> {
         self.packets.is_empty()
     }
 
-    /// Memory that it takes, in bytes; room that it has had need of stays its own.
+    /// Returns the memory in use, bytes; spare capacity counts.
     pub(crate) fn bytes(&self) -> u64 {
         self.held + (self.packets.capacity() * size_of::<Cached<K>>()) as u64
     }
@@ -103,23 +104,23 @@ impl<K> Cache<K> {
         self.packets.iter_mut()
     }
 
-    /// The packet that begins at `seq`.
+    /// Returns the packet that begins at `seq`.
     pub(crate) fn at(&mut self, seq: Seq32) -> Option<&mut Cached<K>> {
         let index = self.position(seq);
         self.packets.get_mut(index).filter(|cached| cached.seq == seq)
     }
 
-    /// The first packet that begins at `seq` or later: its number.
+    /// Returns the index of the first packet that begins at `seq` or later.
     pub(crate) fn position(&self, seq: Seq32) -> usize {
         self.packets.partition_point(|cached| cached.seq.before(seq))
     }
 
-    /// The packets from number `index` on.
+    /// Returns the packets from `index` on.
     pub(crate) fn range_mut(&mut self, index: usize) -> impl Iterator<Item = &mut Cached<K>> {
         self.packets.range_mut(index.min(self.packets.len())..)
     }
 
-    /// A block of what the mobile host has said selectively that it has, with all that it has said of what is next to it.
+    /// Extends a SACK block by adjacent packets that the mobile host has acknowledged selectively.
     pub(crate) fn sacked_around(&self, block: SackBlock) -> SackBlock {
         let first = self.position(block.left);
         let SackBlock { mut left, mut right } = block;
@@ -140,7 +141,7 @@ impl<K> Cache<K> {
         SackBlock { left, right }
     }
 
-    /// Keeps a packet, in place of one with the same number.
+    /// Stores a packet; it replaces one with the same sequence number.
     pub(crate) fn insert(&mut self, cached: Cached<K>) {
         let index = self.position(cached.seq);
         self.held += cached.bytes();
@@ -154,7 +155,7 @@ impl<K> Cache<K> {
         }
     }
 
-    /// Lets go of the packet that begins at `seq`, if there is one.
+    /// Removes the packet that begins at `seq`. Returns whether there was one.
     pub(crate) fn remove(&mut self, seq: Seq32) -> bool {
         let index = self.position(seq);
         let found = self.packets.get(index).is_some_and(|cached| cached.seq == seq);
@@ -164,7 +165,7 @@ impl<K> Cache<K> {
         found
     }
 
-    /// Lets go of everything before `ack`, and hands each to `sink`.
+    /// Removes all packets before `ack`, and passes each to `sink`.
     pub(crate) fn acknowledge(&mut self, ack: Seq32, mut sink: impl FnMut(&Cached<K>)) {
         while let Some(first) = self.packets.front().filter(|first| !first.end.after(ack)) {
             sink(first);
@@ -175,7 +176,7 @@ impl<K> Cache<K> {
 }
 
 impl<K> Cached<K> {
-    /// Of the packet itself, at most.
+    /// Returns the maximum size of the packet, bytes.
     fn bytes(&self) -> u64 {
         u64::from(self.end.distance_from(self.seq).unsigned_abs()) + HEADERS
     }

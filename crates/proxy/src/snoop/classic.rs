@@ -1,4 +1,4 @@
-//! The paper's rules: case by case as `snoop_data` (§3.1.1) and `snoop_ack` (§3.1.2) have them, with the timers of §4.
+//! Rules of the paper: `snoop_data` (§3.1.1) and `snoop_ack` (§3.1.2) case by case, and the timers of §4.
 
 use super::cache::{Cache, Origin};
 use super::config::{
@@ -9,21 +9,22 @@ use crate::packet::Verdict;
 use crate::rtt::Rtt;
 use hopline_core::{Duration, Instant, Seq32};
 
-/// What these rules remember of a connection.
+/// State of a connection under these rules.
 #[derive(Debug)]
 pub(super) struct State {
-    /// Unexpected duplicates since one was acted upon.
+    /// Unexpected duplicate ACKs since the last repair.
     duplicates: u32,
-    /// Duplicates that are still the echo of the loss that is being repaired. Below zero where ns-2's agent has miscounted.
+    /// Expected duplicate ACKs: the echo of the loss that is being repaired. Below zero where ns-2's agent
+    /// has miscounted.
     expected: i32,
-    /// Whether the packet that the mobile host waits for has been sent again since it does.
+    /// `true` if the packet that the mobile host waits for was retransmitted since the last new ACK.
     repairing: bool,
-    /// The packet that measures the last hop: its end, and when it was sent.
+    /// Packet that samples the round trip of the last hop: its end, and the time it was sent.
     timed: Option<(Seq32, Instant)>,
     rtt: Rtt,
-    /// When the first packet is sent again without a duplicate.
+    /// Time at which the first packet is retransmitted without a duplicate ACK.
     round_trip: Option<Instant>,
-    /// The last time that the persist timer fired.
+    /// Time at which the persist timer last fired.
     persisted: Instant,
 }
 
@@ -46,7 +47,7 @@ impl State {
         }
     }
 
-    /// How long a packet is waited for.
+    /// Returns the local retransmission timeout.
     fn patience(&self, timer: &LocalTimer) -> Duration {
         match *timer {
             LocalTimer::Smoothed { factor, min, .. } => {
@@ -56,7 +57,7 @@ impl State {
         }
     }
 
-    /// When to look at the connection again. `heard`: when something of it passed last.
+    /// Returns the time of the next timer. `heard`: time of the last packet of the connection.
     pub(super) fn next_wake<K>(&self, rules: &Rules, cache: &Cache<K>, heard: Instant) -> Option<Instant> {
         let rules = rules.classic();
         let persist =
@@ -68,7 +69,7 @@ impl State {
     }
 }
 
-/// The rules, and what they remember.
+/// The rules, and their state.
 macro_rules! classic {
     ($tracked:expr, $hand:expr) => {{
         let Followed::Classic(state) = &mut $tracked.rules else { unreachable!("asked for these rules") };
@@ -76,7 +77,7 @@ macro_rules! classic {
     }};
 }
 
-/// `snoop_data` (§3.1.1).
+/// Handles data as `snoop_data` (§3.1.1).
 pub(super) fn take_data<K: Clone>(
     tracked: &mut Tracked<K>,
     hand: &mut Hand<'_, K>,
@@ -113,7 +114,7 @@ pub(super) fn take_data<K: Clone>(
     }
     let (rules, state) = classic!(tracked, hand);
     state.timed = None; // Karn: its ACK may be that of either transmission (§3.1.2).
-    // One that is kept begins anew with its local retransmissions, and is marked as it was (§3.1.1).
+    // A cached packet starts anew with its local retransmissions, and keeps its mark (§3.1.1).
     let known = tracked.cache.at(data.seq).filter(|known| known.end == data.end).map(|known| known.by);
     if known.is_none() && tracked.cache.len() >= 2 * usize::from(hand.config.high_water.get()) {
         return Verdict::Forward;
@@ -123,7 +124,7 @@ pub(super) fn take_data<K: Clone>(
     Verdict::Forward
 }
 
-/// `snoop_ack` (§3.1.2).
+/// Handles an ACK as `snoop_ack` (§3.1.2).
 pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, ack: Ack) -> Verdict {
     let (rules, state) = classic!(tracked, hand);
     match ack.kind {
@@ -158,7 +159,8 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
     }
 }
 
-/// A repair's ACK stops at `number`. What begins there is lost if it is overdue; otherwise it is looked at when it will be.
+/// Handles the ACK of a repair that stops at `number`. The packet that begins there is lost if it is overdue;
+/// otherwise a timer is set.
 fn repair_by_age<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, number: Seq32) {
     let (rules, state) = classic!(tracked, hand);
     let patience = state.patience(&rules.timer);
@@ -215,7 +217,7 @@ fn take_duplicate<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, nu
     Verdict::Absorb
 }
 
-/// A timer may be due (§4). `heard`: when something of the connection passed last.
+/// Handles timers (§4). `heard`: time of the last packet of the connection.
 pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, heard: Instant) {
     let (rules, state) = classic!(tracked, hand);
     if state.round_trip.take_if(|at| *at <= hand.now).is_some() && send_first(tracked, hand) {
@@ -231,14 +233,14 @@ pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand
     }
 }
 
-/// The queue of the last hop has no room for what begins at `seq`.
+/// Records that the queue of the last hop has no room for the packet that begins at `seq`.
 pub(super) fn refused<K>(tracked: &mut Tracked<K>, config: &Config, stats: &mut Stats, seq: Seq32) {
     if config.rules.classic().overflow == Overflow::LeftToSender {
         stats.left_to_sender += u64::from(tracked.cache.remove(seq));
     }
 }
 
-/// Sends the packet again that the mobile host waits for. Whether there is one that may be.
+/// Retransmits the packet that the mobile host waits for. Returns whether there is one that may be.
 fn send_first<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) -> bool {
     let (_, state) = classic!(tracked, hand);
     let limit = hand.config.local_limit;

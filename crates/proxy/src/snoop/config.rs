@@ -1,4 +1,4 @@
-//! What a [`Snoop`](super::Snoop) does, and how much it keeps.
+//! Rules and limits of a [`Snoop`](super::Snoop).
 
 use crate::filter::Turn;
 use crate::hop_window;
@@ -9,192 +9,199 @@ use hopline_core::Duration;
 /// A configuration of Snoop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Which rules.
+    /// Rules of repair and suppression.
     pub rules: Rules,
-    /// High-water mark: most packets that are kept of a connection. Beyond it new ones are forwarded and not kept; those that close
-    /// a gap are, up to twice as many (§3.1.1). [`Config::published`]: 45, 64 KB of full segments (S13).
+    /// High-water mark: maximum number of cached packets of a connection. Beyond it new packets are forwarded
+    /// uncached; packets that close a gap are cached, up to twice as many (§3.1.1). [`Config::published`]:
+    /// 45, 64 KB of full segments (S13).
     pub high_water: NonZeroU16,
-    /// Most local retransmissions of a packet between two of the sender. Then it is left to the sender (S3). Default 10.
+    /// Maximum number of local retransmissions of a packet between two of the sender. Then it is left to the
+    /// sender (S3). Default 10.
     pub local_limit: u8,
-    /// How much is remembered of connections.
+    /// Limits of the connection table.
     pub bounds: Bounds,
-    /// Most bytes of kept packets and of what is known of each, over all connections; more than one of them may keep. Beyond it
-    /// connections are forgotten, the one silent for longest first. Default 256 MiB.
+    /// Maximum size of all cached packets and their state, over all connections, bytes. Beyond it connections
+    /// are evicted, the longest silent first. Default 256 MiB.
     pub kept_bytes: u64,
-    /// Whether packets wait here rather than in a queue that tells nobody what it drops: [`windowed`](super::windowed) heeds it. Default
-    /// not.
+    /// Window on the last hop, for packets to wait here instead of in a queue that does not report its drops;
+    /// used by [`windowed`](super::windowed). Default none.
     pub hop_window: Option<hop_window::Config>,
 }
 
-/// By which rules Snoop repairs and hides.
+/// Rules by which Snoop repairs losses and suppresses ACKs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rules {
-    /// Those of the paper, by duplicate ACKs.
+    /// Rules of the paper, based on duplicate ACKs.
     Classic(Classic),
-    /// Those for senders with SACK, RACK, tail loss probes and timestamps.
+    /// Rules for senders with SACK, RACK, tail loss probes and timestamps.
     Modern(Modern),
 }
 
-/// What the paper's rules leave open, and where ns-2's agent reads them otherwise.
+/// Choices that the paper's rules leave open, or that ns-2's agent makes differently.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Classic {
-    /// ACKs without data that repeat the last number and count as duplicates (S1). Paper: all of them (§3.1.2: "the same as the highest
-    /// cumulative ACK seen so far").
+    /// Pure ACKs with the last number that count as duplicates (S1). Paper: all of them (§3.1.2: "the same as
+    /// the highest cumulative ACK seen so far").
     pub duplicate_acks: DuplicateAcks,
-    /// Which unexpected duplicate ACK is taken for a loss (S4); those before it pass. Paper: the first; ns-2: each second one, counted
-    /// on from one loss to the next.
+    /// Number of unexpected duplicate ACKs that indicate a loss (S4); earlier ones pass. Paper: 1; ns-2: 2,
+    /// counted on from one loss to the next.
     pub dup_ack_threshold: u8,
-    /// What a duplicate ACK does that comes when a packet has been sent again already and no echo is left (S3).
+    /// Handling of a duplicate ACK after a local retransmission, when no more are expected (S3).
     pub repeats: Repeats,
-    /// How many duplicate ACKs are taken for the echo of one loss.
+    /// Number of duplicate ACKs expected as the echo of one loss.
     pub expected: Expected,
-    /// Of several losses in a window, how the next is found (S7). Paper: by its own duplicates.
+    /// Detection of the next of several losses in a window (S7). Paper: by its own duplicate ACKs.
     pub next_hole: NextHole,
-    /// An ACK below the last one (S2). Paper: absorbed; ns-2: forwarded.
+    /// Handling of an ACK below the last one (S2). Paper: absorbed; ns-2: forwarded.
     pub spurious_acks: Passing,
-    /// Packets that are marked as retransmitted by the sender (S9): their duplicate ACKs pass.
+    /// Packets marked as retransmitted by the sender (S9): their duplicate ACKs pass.
     pub marks: Marks,
-    /// What to do with data of the sender that the mobile host has.
+    /// Handling of data that the mobile host has acknowledged.
     pub old_data: OldData,
-    /// Whether packets are kept that the queue of the last hop has no room for. Paper: yes; ns-2: no, so that the sender learns of
-    /// congestion.
+    /// Caching of packets that the queue of the last hop has no room for. Paper: cached; ns-2: not cached, so
+    /// that the sender learns of congestion.
     pub overflow: Overflow,
-    /// When a packet is sent again without a duplicate ACK.
+    /// Timer of retransmissions without a duplicate ACK.
     pub timer: LocalTimer,
-    /// Which packets measure the last hop.
+    /// Packets that sample the round trip of the last hop.
     pub sampling: Sampling,
-    /// When what is sent again has its turn. Paper: first; ns-2: last.
+    /// Turn of local retransmissions. Paper: first; ns-2: last.
     pub turn: Turn,
-    /// Without anything from either end for so long, and packets kept, the first is sent again (§4). Paper: 200 ms; ns-2: not.
+    /// Silence of both ends after which the first cached packet is retransmitted (§4). Paper: 200 ms; ns-2:
+    /// never.
     pub persist: Option<Duration>,
 }
 
-/// ACKs without data that repeat the last number and count as duplicates.
+/// Pure ACKs with the last number that count as duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DuplicateAcks {
-    /// All of them, whatever window they announce.
+    /// All of them, whatever their window.
     SameNumber,
-    /// Those that repeat the window too (RFC 5681 §2). Senders of today count no others: one that announces another window tells of no
-    /// loss, and is for the sender.
+    /// Those with the last window too (RFC 5681 §2). Today's senders count no others: an ACK with another
+    /// window indicates no loss, and is for the sender.
     SameWindow,
 }
 
-/// How many duplicate ACKs are absorbed after a local retransmission.
+/// Number of duplicate ACKs absorbed after a local retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// One for each packet sent after the lost one (§3.1.2).
     SentAfter,
-    /// As ns-2's agent counts: one less at first, two less when that is used up. Where that is one too few to count, a packet is sent
-    /// again with each duplicate, twice at most; where it is fewer still they pass.
+    /// As ns-2's agent counts: one less at first, two less once that is used up. If the count is below zero
+    /// by one, a packet is retransmitted with each duplicate, twice at most; if it is lower, they pass.
     Ns2,
 }
 
-/// What a duplicate ACK does that comes when a packet has been sent again already and no echo is left (S3).
+/// Handling of a duplicate ACK after a local retransmission, when no more are expected (S3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
-    /// The packet is sent again, up to the limit.
+    /// The packet is retransmitted, up to the limit.
     UpToLimit,
-    /// It passes; only the timer sends the packet again (ns-2).
+    /// The ACK passes; only the timer retransmits the packet (ns-2).
     ByTimerAlone,
 }
 
-/// How a loss is found.
+/// Detection of losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repairs {
-    /// By what the mobile host says, and by time.
+    /// By ACKs of the mobile host, and by time.
     Inferred,
-    /// By a station that asks ([`crate::nack`]), and by nothing else: the machine stands in the host that sends, and behind the station
-    /// are networks whose losses are congestion. What it is asked for is hidden for two round trips.
+    /// By negative acknowledgments of a base station only ([`crate::nack`]). Snoop runs on the sending host,
+    /// and behind the base station are networks with congestive losses. Duplicate ACKs for requested data are
+    /// suppressed for two round trips.
     Told,
 }
 
-/// How the next hole is found when one has been repaired.
+/// Detection of the next hole after a repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextHole {
-    /// By a duplicate ACK. Where nothing is under way behind it any more, none comes until the sender sends more.
+    /// By a duplicate ACK. If nothing is in flight behind the hole, none comes until the sender sends more.
     ByDuplicate,
-    /// By that, or as soon as the packet where the repair's ACK stops has been on its way for longer than the local timer waits.
+    /// By that, or once the packet at which the repair's ACK stops is older than the local timeout.
     ByAge,
 }
 
-/// Which packets measure the last hop.
+/// Packets that sample the round trip of the last hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
-    /// One of a window, and none of a window in which something was sent again (§3.1.2).
+    /// One of a window; none of a window with a retransmission (§3.1.2).
     OncePerWindow,
-    /// The last one that a new ACK lets go of, from when it was sent last (ns-2).
+    /// The last one that a new ACK covers, from its last transmission (ns-2).
     EachAck,
 }
 
 /// Packets that are marked as retransmitted by the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marks {
-    /// Those out of sequence that are not kept (§3.1.1): one that closes a gap, and a new one beyond a gap, which the flowchart has
-    /// "marked as cong. loss".
+    /// Uncached packets out of sequence (§3.1.1): those that close a gap, and new ones beyond a gap, which
+    /// the flowchart has "marked as cong. loss".
     Uncached,
-    /// The first kind of these alone. A new packet beyond a gap is no retransmission.
+    /// The former of these only. A new packet beyond a gap is no retransmission.
     UncachedRetransmissions,
-    /// All that come again, kept or not (ns-2). After a go-back-N time-out of the sender nothing of its window is repaired.
+    /// All repeated packets, cached or not (ns-2). After a go-back-N timeout of the sender nothing of its
+    /// window is repaired.
     Retransmissions,
 }
 
-/// Whether something goes on.
+/// Handling of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passing {
-    /// It does.
+    /// It is forwarded.
     Forwarded,
-    /// It goes no further.
+    /// It is dropped.
     Absorbed,
 }
 
-/// What becomes of a packet of the sender that the mobile host has acknowledged.
+/// Handling of data that the mobile host has acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OldData {
-    /// It is absorbed, and acknowledged in the name of the mobile host, whose ACK was probably lost (§3.1.1), while something has come
-    /// from the mobile host within 100 s; then it is forwarded. The paper knows no bound. Keep-alives of the fixed host (RFC 9293
-    /// §3.8.4) are old data too, and without one they would be answered for ever for a mobile host that is gone.
+    /// They are absorbed, and acknowledged on behalf of the mobile host, as its ACK was probably lost
+    /// (§3.1.1). After 100 s without a packet of the mobile host they are forwarded. The paper has no limit.
+    /// Keep-alives of the fixed host (RFC 9293 §3.8.4) are old data too; without a limit they would be
+    /// answered for ever on behalf of a mobile host that is gone.
     Acknowledged,
-    /// The same, but for 2 s.
+    /// As `Acknowledged`, for 2 s.
     AcknowledgedWhileAlive,
-    /// It is forwarded (ns-2).
+    /// They are forwarded (ns-2).
     Forwarded,
 }
 
-/// Time after the last packet of a mobile host for which the paper's rule answers for it: so long at least a sender goes on asking whose
-/// ACKs are lost (R2 of RFC 1122 §4.2.3.5).
+/// Silence of a mobile host up to which the paper's rule answers for it: the minimum time for which a sender
+/// without ACKs retransmits (R2 of RFC 1122 §4.2.3.5).
 pub(super) const ANSWERED: Duration = Duration::from_secs(100);
-/// Time after its last packet for which a mobile host is taken to be there: longer than a sender waits for an ACK that was lost.
+/// Silence of a mobile host up to which it counts as present: longer than a sender waits for a lost ACK.
 pub(super) const ALIVE: Duration = Duration::from_secs(2);
 
-/// What becomes of packets that find the queue of the last hop full.
+/// Handling of packets that the full queue of the last hop drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// They are kept, and sent again as others.
+    /// They are cached, and retransmitted like other packets.
     Kept,
-    /// They are not: their loss is congestion, and the sender's business.
+    /// They are not cached: the loss is congestion, and left to the sender.
     LeftToSender,
 }
 
-/// How long a local retransmission is waited for.
+/// Local retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LocalTimer {
-    /// `factor` times the smoothed round trip of the last hop, at least `min`; from the first local retransmission of a packet on
-    /// (§4). Paper: 2 and 40 ms, samples of weight 0.25, 100 ms before the first (S5, S6).
+    /// `factor` times the smoothed round trip of the last hop, at least `min`; it runs from the first local
+    /// retransmission of a packet on (§4). Paper: 2 and 40 ms, samples of weight 0.25, 100 ms before the
+    /// first (S5, S6).
     Smoothed {
-        /// How many round trips.
+        /// Number of round trips.
         factor: f64,
-        /// At least so long.
+        /// Minimum timeout.
         min: Duration,
         /// Weight of a sample.
         gain: f64,
         /// Round trip before the first sample.
         initial: Duration,
     },
-    /// The smoothed round trip and four times its deviation, at least `min`; whenever packets are kept (ns-2: 100 ms; samples of weight
-    /// 7/8 in the round trip, its gain of 1/8 being applied the other way round, and 1/8 in the deviation; 100 and 250 ms before the
-    /// first).
+    /// The smoothed round trip and four times its deviation, at least `min`; it runs whenever packets are
+    /// cached. ns-2: 100 ms; samples of weight 7/8 in the round trip (its gain of 1/8 is applied the other
+    /// way round), and 1/8 in the deviation; 100 and 250 ms before the first.
     Deviation {
-        /// At least so long.
+        /// Minimum timeout.
         min: Duration,
         /// Weight of a sample in the round trip, and in its deviation.
         gains: [f64; 2],
@@ -208,24 +215,24 @@ pub enum LocalTimer {
 /// Parameters of the rules for today's senders.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Modern {
-    /// How a loss is found. Default by what the mobile host says, and by time.
+    /// Detection of losses. Default by ACKs of the mobile host, and by time.
     pub repairs: Repairs,
-    /// With [`Repairs::Told`]: whether connections are announced to stations, which ask no other hosts
-    /// ([`Asks::Announced`](crate::nack::Asks)). Default not.
+    /// With [`Repairs::Told`]: `true` if connections are announced to base stations that only send requests
+    /// to hosts that announce ([`Asks::Announced`](crate::nack::Asks)). Default `false`.
     pub announces: bool,
-    /// Least time in which a local retransmission, or the tail of a window, is waited for. Default 5 ms.
+    /// Minimum timeout of a local retransmission, or of the tail of a window. Default 5 ms.
     pub min_timer: Duration,
-    /// The same before the first sample of the last hop. Default 100 ms.
+    /// Timeout before the first sample of the last hop. Default 100 ms.
     pub initial_timer: Duration,
-    /// The rules for connections that have not agreed on SACK: without it nothing tells the holes of a window. Default the paper's, but
-    /// for ACKs with another window, which are no duplicates, new packets beyond a gap, which are not marked, what the queue refuses, which
-    /// is left to the sender, the next hole, which is found by its age as well, and old data, which are acknowledged only for a host that
-    /// is there.
+    /// Rules for connections without SACK, in which the holes of a window are not visible. Default the
+    /// paper's, with these differences: ACKs with another window are no duplicates; new packets beyond a gap
+    /// are not marked; packets that the queue refuses are left to the sender; the next hole is also detected
+    /// by age; old data are acknowledged only for a host that is present.
     pub without_sack: Classic,
 }
 
 impl Rules {
-    /// The rules for connections without SACK, where it makes a difference; otherwise those for all.
+    /// Returns the rules for connections without SACK, where these differ; otherwise those for all.
     pub(super) const fn classic(&self) -> &Classic {
         match self {
             Self::Classic(rules) => rules,
@@ -235,7 +242,7 @@ impl Rules {
 }
 
 impl Classic {
-    /// The paper.
+    /// Parameters of the paper.
     pub const PUBLISHED: Self = Self {
         duplicate_acks: DuplicateAcks::SameNumber,
         dup_ack_threshold: 1,
@@ -257,7 +264,7 @@ impl Classic {
         persist: Some(Duration::from_millis(200)),
     };
 
-    /// ns-2.35's agent (`tcp/snoop.cc`).
+    /// Parameters of ns-2.35's agent (`tcp/snoop.cc`).
     pub const NS2: Self = Self {
         duplicate_acks: DuplicateAcks::SameNumber,
         dup_ack_threshold: 2,
@@ -281,7 +288,7 @@ impl Classic {
 }
 
 impl Modern {
-    /// The defaults.
+    /// Default parameters.
     pub const DEFAULT: Self = Self {
         repairs: Repairs::Inferred,
         announces: false,
@@ -299,33 +306,33 @@ impl Modern {
 }
 
 impl Config {
-    /// The paper.
+    /// Returns the configuration of the paper.
     #[must_use]
     pub fn published() -> Self {
         Self::with(Rules::Classic(Classic::PUBLISHED), const { NonZeroU16::new(45).expect("not zero") })
     }
 
-    /// ns-2.35's agent: a ring of 100 packets.
+    /// Returns the configuration of ns-2.35's agent: a ring of 100 packets.
     #[must_use]
     pub fn ns2() -> Self {
         Self::with(Rules::Classic(Classic::NS2), const { NonZeroU16::new(100).expect("not zero") })
     }
 
-    /// In a host that sends over a last hop with [`crate::nack`] behind it.
+    /// Returns the configuration of a sending host that is connected to a base station with [`crate::nack`].
     #[must_use]
     pub fn told() -> Self {
         let rules = Rules::Modern(Modern { repairs: Repairs::Told, ..Modern::DEFAULT });
         Self { rules, ..Self::modern() }
     }
 
-    /// Returns the configuration of a sending host that announces itself to stations.
+    /// Returns the configuration of a sending host that announces itself to base stations.
     #[must_use]
     pub fn announcing() -> Self {
         let rules = Rules::Modern(Modern { repairs: Repairs::Told, announces: true, ..Modern::DEFAULT });
         Self { rules, ..Self::modern() }
     }
 
-    /// For today's senders: room for the windows of fast paths.
+    /// Returns the configuration for today's senders, with room for the windows of fast paths.
     #[must_use]
     pub fn modern() -> Self {
         Self::with(Rules::Modern(Modern::DEFAULT), const { NonZeroU16::new(2000).expect("not zero") })

@@ -1,9 +1,11 @@
-//! Snoop: a base station keeps the packets that go to a mobile host until they are acknowledged, sends those again that got lost on
-//! the last hop, and hides from the sender what it has repaired (Balakrishnan, Seshan, Katz 1995, §3).
+//! Snoop: a base station caches packets to a mobile host until they are acknowledged, retransmits those that
+//! the last hop has lost, and suppresses the duplicate ACKs of repaired losses (Balakrishnan, Seshan, Katz
+//! 1995, §3).
 //!
-//! One [`Snoop`] serves all connections of a station. It is asked about every TCP packet that goes to a mobile host
-//! ([`Snoop::pass_to_mobile`]) and about every one that comes from there ([`Snoop::pass_from_mobile`]). The fixed host's TCP is untouched, and so
-//! is the meaning of an ACK: none is ever sent for data that the mobile host has not acknowledged itself.
+//! One [`Snoop`] serves all connections of a base station. It returns a verdict on every TCP packet to a
+//! mobile host ([`Snoop::pass_to_mobile`]) and from one ([`Snoop::pass_from_mobile`]). The fixed host's TCP
+//! is unchanged, and so is the meaning of an ACK: none is ever sent for data that the mobile host has not
+//! acknowledged itself.
 
 mod cache;
 mod classic;
@@ -30,29 +32,29 @@ pub use stats::Stats;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// Snoop at one station. `K`: a packet as whoever drives the machine keeps it, to send it again.
+/// Snoop at one base station. `K`: a packet as the caller stores it, to retransmit it.
 #[derive(Debug)]
 pub struct Snoop<K> {
     config: Config,
     table: Table<Tracked<K>>,
     out: VecDeque<Transmit<K>>,
     stats: Stats,
-    /// Of all caches together.
+    /// Bytes of all caches.
     kept_bytes: u64,
 }
 
-/// Snoop with a window on the last hop, if its configuration says so.
+/// Snoop with a window on the last hop, if it is configured.
 pub type Windowed<K> = HopWindow<Snoop<Spanned<K>>, K>;
 
-/// A machine that knows of no connection yet, behind the window that [`Config::hop_window`] describes.
+/// Creates a Snoop without connections, behind the window that [`Config::hop_window`] describes.
 #[must_use]
 pub fn windowed<K: Clone>(config: Config) -> Windowed<K> {
     HopWindow::new(config.hop_window, config.bounds, Snoop::new(config))
 }
 
 impl<K: Clone> Windowed<K> {
-    /// Takes other parameters, as [`Snoop::set_config`]. Returns `false`, and takes nothing, also if there is a window on the last hop and
-    /// is to be none, or the other way round.
+    /// Sets other parameters, as [`Snoop::set_config`]. Returns `false`, and changes nothing, also if this
+    /// would add or remove the window on the last hop.
     #[must_use]
     pub fn set_snoop_config(&mut self, config: Config) -> bool {
         self.has_window() == config.hop_window.is_some()
@@ -61,33 +63,33 @@ impl<K: Clone> Windowed<K> {
     }
 }
 
-/// What is known of a connection.
+/// State of a connection.
 #[derive(Debug)]
 struct Tracked<K> {
-    /// The number after the last that the sender has sent.
+    /// End of the highest sequence number sent.
     seen: Seq32,
-    /// What the mobile host expects next, once it has said so.
+    /// Next byte that the mobile host expects, once known.
     acked: Option<Seq32>,
-    /// The mobile host's window, its next number, and its clock, as they were last seen.
+    /// Last seen window, next sequence number and timestamps of the mobile host.
     window: u16,
     mobile_seq: Option<Seq32>,
-    /// When something came from it last.
+    /// Time of the last packet from the mobile host.
     mobile_heard: Option<Instant>,
     timestamps: Option<Timestamps>,
-    /// Transmissions so far.
+    /// Number of transmissions so far.
     sent: u32,
     cache: Cache<K>,
     rules: Followed,
 }
 
-/// The state of the rules that a connection follows.
+/// State of the rules that a connection follows.
 #[derive(Debug)]
 enum Followed {
     Classic(classic::State),
     Modern(Box<modern::State>),
 }
 
-/// What the rules have at hand.
+/// Context of a call of the rules.
 struct Hand<'a, K> {
     now: Instant,
     connection: Connection,
@@ -96,19 +98,20 @@ struct Hand<'a, K> {
     stats: &'a mut Stats,
 }
 
-/// Numbers farther apart than this are not of one window: the connection is another one, on the same ports.
+/// Minimum distance of sequence numbers that belong to different windows: beyond it, a new connection reuses
+/// the ports.
 const FAR: i32 = 1 << 30;
 
 impl<K: Clone> Snoop<K> {
-    /// A machine that knows of no connection yet.
+    /// Creates a Snoop without connections.
     #[must_use]
     pub fn new(config: Config) -> Self {
         let table = Table::new(config.bounds);
         Self { config, table, out: VecDeque::new(), stats: Stats::default(), kept_bytes: 0 }
     }
 
-    /// Takes other parameters, and keeps what is known of connections; the bounds of the table stay as they are. Returns `false`, and
-    /// takes nothing, if the rules are of another kind: what is known does not serve them.
+    /// Sets other parameters, and keeps the state of connections; the limits of the table stay as they are.
+    /// Returns `false`, and changes nothing, if the rules are of another kind, which cannot use that state.
     #[must_use]
     pub fn set_config(&mut self, config: Config) -> bool {
         let is_alike = core::mem::discriminant(&self.config.rules) == core::mem::discriminant(&config.rules);
@@ -118,23 +121,23 @@ impl<K: Clone> Snoop<K> {
         is_alike
     }
 
-    /// Memory that all kept packets take together, in bytes: at most [`Config::kept_bytes`].
+    /// Returns the memory of all cached packets, bytes: at most [`Config::kept_bytes`].
     #[must_use]
     pub const fn kept_bytes(&self) -> u64 {
         self.kept_bytes
     }
 
-    /// A connection has been forgotten.
+    /// Subtracts the memory of a removed connection.
     fn release(&mut self, tracked: Option<Tracked<K>>) {
         self.kept_bytes -= tracked.map_or(0, |tracked| tracked.cache.bytes());
     }
 
-    /// The cache at a place took `before` bytes.
+    /// Updates the memory in use after a change; the cache at this place took `before` bytes.
     fn settle(&mut self, place: Place, before: u64) {
         self.kept_bytes = self.kept_bytes - before + self.table.at(place).cache.bytes();
     }
 
-    /// Forgets connections while all of them keep too much.
+    /// Evicts connections while their caches are too large together.
     fn make_room(&mut self) {
         while self.kept_bytes > self.config.kept_bytes
             && let Some((_, tracked)) = self.table.take_oldest()
@@ -147,7 +150,7 @@ impl<K: Clone> Snoop<K> {
 
     fn begin(&mut self, now: Instant, connection: Connection, seen: Seq32) -> Place {
         let rules = match &self.config.rules {
-            // Who is told needs no SACK to know.
+            // Repairs by negative acknowledgments do not need SACK.
             Rules::Modern(rules) if rules.repairs == Repairs::Told => {
                 Followed::Modern(Box::new(modern::State::new(rules)))
             }
@@ -171,7 +174,8 @@ impl<K: Clone> Snoop<K> {
         place
     }
 
-    /// A question is for whoever is told, known or not.
+    /// Returns the verdict on a packet of an unknown connection. Negative acknowledgments are for this host
+    /// if it is the sending one.
     fn without_state<P>(&self, segment: &Segment<P>) -> Verdict {
         let told = matches!(&self.config.rules, Rules::Modern(rules) if rules.repairs == Repairs::Told);
         if segment.options.nack && !segment.options.sack.is_empty() && told {
@@ -181,7 +185,7 @@ impl<K: Clone> Snoop<K> {
         }
     }
 
-    /// A station has not got this. What was asked of another host passes.
+    /// Handles a negative acknowledgment of a base station. A request for another host passes.
     fn take_nack<P>(
         &mut self,
         now: Instant,
@@ -204,7 +208,7 @@ impl<K: Clone> Snoop<K> {
         verdict
     }
 
-    /// Arranges to be woken for a connection.
+    /// Sets the timer of a connection.
     fn look(&mut self, place: Place) {
         let heard = self.table.heard(place);
         let tracked = self.table.at(place);
@@ -244,7 +248,8 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         let known = self.table.find(&connection);
         let place = match known.filter(|place| is_near(self.table.at(*place).seen, segment.seq)) {
             Some(place) => {
-                // A keep-alive says nothing of the host (RFC 9293 §3.8.4).
+                // A keep-alive tells nothing about the mobile host (RFC 9293 §3.8.4), and does not count as
+                // activity.
                 if !self.table.at(place).is_settled(segment.seq_end()) {
                     self.table.hear_at(now, place);
                 }
@@ -282,7 +287,7 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         let Some(place) = self.table.hear(now, &connection) else { return self.without_state(segment) };
         if segment.options.nack {
             return match segment.options.sack.is_empty() {
-                // That of the other host. It acknowledges nothing that was not acknowledged before.
+                // It is a request for the other host, and acknowledges nothing new.
                 true => Verdict::Forward,
                 false => self.take_nack(now, place, connection, segment),
             };
@@ -294,7 +299,8 @@ impl<K: Clone> Filter<K> for Snoop<K> {
         if !segment.flags.contains(Flags::ACK) {
             return Verdict::Forward;
         }
-        // Whoever acknowledges what was not sent is hostile, or speaks of a connection that passed by here unseen.
+        // An ACK of data that were not sent is hostile, or belongs to a connection of which packets took
+        // another path.
         if segment.ack.after(tracked.seen) {
             self.stats.acks_beyond += 1;
             return Verdict::Forward;
@@ -321,7 +327,7 @@ impl<K: Clone> Filter<K> for Snoop<K> {
             Followed::Classic(_) => classic::take_ack(tracked, &mut hand, ack),
             Followed::Modern(_) => modern::take_ack(tracked, &mut hand, ack),
         };
-        // What else the packet says is for the fixed host.
+        // The rest of the packet is for the fixed host.
         let verdict = if ack.has_data && verdict == Verdict::Absorb { Verdict::Forward } else { verdict };
         match verdict {
             Verdict::Forward => {}
@@ -394,16 +400,16 @@ impl<K: Clone> Filter<K> for Snoop<K> {
     }
 }
 
-/// A packet with data, as the rules see it.
+/// Sequence range and timestamp of a packet with data.
 #[derive(Clone, Copy, Debug)]
 struct Data {
     seq: Seq32,
     end: Seq32,
-    /// The sender's clock, 0 if he does not say.
+    /// TSval of the sender; 0 if there is none.
     clock: u32,
 }
 
-/// An ACK, as the rules see it.
+/// Acknowledgment of a segment, as the rules see it.
 #[derive(Clone, Copy, Debug)]
 struct Ack {
     number: Seq32,
@@ -412,21 +418,21 @@ struct Ack {
     sack: hopline_wire::tcp::SackBlocks,
 }
 
-/// What an ACK is beside the last one.
+/// Relation of an ACK to the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// It acknowledges more.
+    /// It acknowledges new data.
     New,
-    /// It acknowledges the same, while something is under way, and says nothing else: by [`DuplicateAcks`].
+    /// It repeats the last number while data are in flight, and counts as a duplicate by [`DuplicateAcks`].
     Duplicate,
-    /// It acknowledges the same, and is there for another reason: data, the answer to a probe, a window that changed (S1).
+    /// It repeats the last number for another reason: data, the answer to a probe, a changed window (S1).
     Other,
     /// It acknowledges less.
     Old,
 }
 
 impl<K> Tracked<K> {
-    /// Returns what an ACK is that repeats the last number.
+    /// Returns the kind of an ACK that repeats the last number.
     fn repeats<P: Payload>(&self, rules: &Rules, segment: &Segment<P>) -> Kind {
         let duplicates = match &self.rules {
             Followed::Classic(_) => rules.classic().duplicate_acks,
@@ -438,15 +444,15 @@ impl<K> Tracked<K> {
         if under_way && segment.seq_len() == 0 && is_alike { Kind::Duplicate } else { Kind::Other }
     }
 
-    /// The hosts have agreed on SACK: from now on the mobile host tells what it has.
+    /// Switches to the rules with SACK: the hosts have agreed on it.
     fn learn_of_sack(&mut self, rules: &Rules) {
         if let (Rules::Modern(rules), Followed::Classic(_)) = (rules, &self.rules) {
             self.rules = Followed::Modern(Box::new(modern::State::new(rules)));
         }
     }
 
-    /// Remembers how far the mobile host is with what it sends itself. An ACK in its name must not look older than what passed: the
-    /// fixed host would not take it (RFC 9293 §3.10.7.4, RFC 7323 §5).
+    /// Records sequence number and timestamp of the mobile host. An ACK on its behalf must not look older
+    /// than what passed: the fixed host would discard it (RFC 9293 §3.10.7.4, RFC 7323 §5).
     fn hear_mobile(&mut self, now: Instant, end: Seq32, timestamps: Option<Timestamps>) {
         self.mobile_heard = Some(now);
         self.mobile_seq = Some(self.mobile_seq.map_or(end, |known| known.max(end)));
@@ -457,22 +463,22 @@ impl<K> Tracked<K> {
         }
     }
 
-    /// The latest of the sender's clock that the mobile host has taken (TS.Recent).
+    /// Returns the latest TSval of the sender that the mobile host has accepted (TS.Recent).
     fn echo(&self) -> Option<u32> {
         self.timestamps.map(|timestamps| timestamps.echo)
     }
 
-    /// Whether the mobile host has everything before `end`.
+    /// Returns whether the mobile host has everything before `end`.
     fn has_acked(&self, end: Seq32) -> bool {
         self.acked.is_some_and(|acked| !end.after(acked))
     }
 
-    /// Returns whether the mobile host has everything that the sender has sent, data up to `end` among it.
+    /// Returns whether the mobile host has everything that the sender has sent, including data up to `end`.
     fn is_settled(&self, end: Seq32) -> bool {
         self.acked == Some(self.seen) && !end.after(self.seen)
     }
 
-    /// Returns whether the station answers what comes again and the mobile host has.
+    /// Returns whether data that the mobile host has are acknowledged on its behalf.
     fn answers_old(&self, now: Instant, rule: OldData) -> bool {
         let within = match rule {
             OldData::Acknowledged => config::ANSWERED,
@@ -482,7 +488,7 @@ impl<K> Tracked<K> {
         self.mobile_heard.is_some_and(|heard| now.since(heard) <= within)
     }
 
-    /// What was kept waits before the last hop.
+    /// Records that a cached packet waits before the last hop.
     fn waits(&mut self, now: Instant, seq: Seq32) {
         if let Followed::Modern(state) = &mut self.rules {
             state.waits(now);
@@ -492,7 +498,7 @@ impl<K> Tracked<K> {
         }
     }
 
-    /// It waits no more: it is sent now.
+    /// Records that a waiting packet is sent now.
     fn leaves(&mut self, now: Instant, seq: Seq32) {
         if let Followed::Modern(state) = &mut self.rules {
             state.leaves(now);
@@ -503,7 +509,7 @@ impl<K> Tracked<K> {
         }
     }
 
-    /// Keeps a packet that is sent now.
+    /// Caches a packet that is sent now.
     fn keep(&mut self, now: Instant, data: Data, by: Origin, kept: K) {
         let order = next(&mut self.sent);
         let Data { seq, end, clock, .. } = data;
@@ -524,7 +530,7 @@ impl<K> Tracked<K> {
 }
 
 impl<K: Clone> Hand<'_, K> {
-    /// Sends a packet again. `sent`: the transmissions of the connection so far.
+    /// Retransmits a packet. `sent`: number of transmissions of the connection so far.
     fn send_again(&mut self, cached: &mut Cached<K>, sent: &mut u32) {
         (cached.sent, cached.order) = (self.now, next(sent));
         cached.local = cached.local.saturating_add(1);
@@ -538,7 +544,7 @@ impl<K: Clone> Hand<'_, K> {
         self.out.push_back(Transmit::Again { turn, connection, kept, clock });
     }
 
-    /// Tells the sender what the mobile host has said last.
+    /// Repeats the last acknowledgment of the mobile host to the sender.
     fn acknowledge(&mut self, tracked: &Tracked<K>) {
         let (Some(ack), Some(seq)) = (tracked.acked, tracked.mobile_seq) else { return };
         let Tracked { window, timestamps, .. } = *tracked;
@@ -553,13 +559,13 @@ impl<K: Clone> Hand<'_, K> {
     }
 }
 
-/// The number of the next transmission, after so many.
+/// Returns the number of the next transmission.
 const fn next(sent: &mut u32) -> u32 {
     *sent = sent.wrapping_add(1);
     *sent
 }
 
-/// Whether a segment answers a call that offered SACK, and takes it (RFC 2018 §2).
+/// Returns whether a segment is a SYN-ACK that accepts SACK (RFC 2018 §2).
 const fn agrees_on_sack<P>(segment: &Segment<P>) -> bool {
     segment.flags.contains(Flags::SYN) && segment.flags.contains(Flags::ACK) && segment.options.sack_permitted
 }

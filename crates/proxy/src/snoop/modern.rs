@@ -1,22 +1,29 @@
 //! Rules for today's senders: SACK, RACK, tail loss probes, timestamps, D-SACK.
 //!
-//! * What is being repaired here is not shown: a duplicate ACK for it is absorbed, and SACK blocks above it are cut off, for they would
-//!   tell the sender of the hole. The blocks that pass are a prefix of what the mobile host has said, and true.
-//! * An ACK that tells of a retransmission of the sender is held back while something that he sent before is being repaired: RACK would
-//!   take that for lost.
-//! * All holes of a window are repaired at once. The last hop is first in, first out, and what is sent again goes first: so what was
-//!   sent before something that has arrived, and has not arrived itself, is lost. On a hop that has delivered packets late it is waited
-//!   for so long first.
-//! * The tail of a window is sent again when it is overdue on the last hop, long before the sender's probe.
-//! * What the queue of the last hop has refused is congestion: it is shown, and left to the sender. So is what was sent again too often.
-//! * A report of a duplicate that was made here is taken out (D-SACK): the sender would undo what it never did.
-//! * A packet goes out again with the clock it had, unless the mobile host would take it for old by that, since the sender has sent
-//!   something earlier again: then with the latest that the host has taken.
-//! * A mobile host that was silent for long while something was under way was gone. What had been sent by its return is lost, and goes out
-//!   again at once; how long that took is no round trip. While it is gone its first packet asks for it, and is not given up.
-//! * The sender hears what the mobile host has acknowledged within [`LONGEST_HIDDEN`], whatever is being repaired: it waits for that after
-//!   a timeout of its own.
-//! * ECN and timestamps pass as they are, and an ACK is never made up while a hole is open: the sender measures what its data really took.
+//! * A hole that is being repaired is hidden: duplicate ACKs for it are absorbed, and SACK blocks above it
+//!   are removed, since they would reveal the hole. The blocks that pass are a true prefix of those of the
+//!   mobile host.
+//! * An ACK for a retransmission of the sender is withheld while earlier data of the sender are being
+//!   repaired: RACK would take these for lost.
+//! * All holes of a window are repaired at once. The last hop is first in, first out, and retransmissions go
+//!   first. A packet sent before one that has arrived, and not arrived itself, is therefore lost. On a hop
+//!   that has delivered packets late, the repair waits as long as they were late.
+//! * The tail of a window is retransmitted when it is overdue on the last hop, long before the sender's
+//!   probe.
+//! * Drops of the last hop's queue are congestion: they are shown and left to the sender. So are packets that
+//!   were retransmitted too often.
+//! * Reports of duplicates that were made here (D-SACK) are removed: the sender would undo a reduction that
+//!   it never made.
+//! * A packet is retransmitted with its original timestamp, unless the mobile host would take that for old,
+//!   because the sender has retransmitted earlier data. Then it has the latest TSval that the host has
+//!   accepted.
+//! * A mobile host that was silent for long while data were in flight was gone. Data sent before its return
+//!   are lost, and retransmitted at once; the time this took is no round-trip sample. While the host is gone,
+//!   its first packet serves as a probe, and is not given up.
+//! * The sender learns what the mobile host has acknowledged within [`LONGEST_HIDDEN`], whatever is being
+//!   repaired: it waits for it after a timeout of its own.
+//! * ECN and timestamps pass unchanged, and no ACK is made up while a hole is open: the sender measures the
+//!   real round trip of its data.
 
 use super::cache::{Cache, Cached, Dated, Origin, State as Of};
 use super::config::{Modern, OldData, Repairs};
@@ -28,62 +35,65 @@ use crate::rtt::{Longest, Rtt};
 use hopline_core::{Duration, Instant, Seq32};
 use hopline_wire::tcp::{SackBlock, SackBlocks};
 
-/// So often a packet is sent again after the same wait: losses in a row are rare, and a sender's timeout is near. Then the wait doubles.
+/// Number of local retransmissions after which the timeout doubles. Losses in a row are rare, and the
+/// sender's timeout is near.
 const UNDOUBLED: u8 = 5;
-/// So often at most.
+/// Maximum number of doublings.
 const MOST_DOUBLINGS: u8 = 5;
-/// So long a round trip counts at least as the longest of late, and twice that at most.
+/// Minimum time for which a round trip counts in the recent maximum; at most twice as long.
 const LATE: Duration = Duration::from_secs(1);
-/// And after this wait at most, unless round trips take longer or the mobile host is gone.
+/// Maximum timeout, unless round trips take longer or the mobile host is gone.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
-/// A mobile host that says nothing for so long, and for two round trips, while something is under way is gone: longer than radios keep
-/// what they send in bursts.
+/// Silence of a mobile host, while data are in flight, after which it counts as gone, if two round trips are
+/// not longer. Radios keep packets that they send in bursts for less time.
 const GONE: Duration = Duration::from_millis(500);
-/// A mobile host is asked for again after this share of the time for which it has been gone: that long its return is overlooked at most.
+/// Divisor of the time for which a mobile host has been gone that yields the interval of probes: its return
+/// is noticed at most that late.
 const ASKED_SHARE: u64 = 16;
-/// The sender is told nothing for so long at most: the least time-out of today's senders.
+/// Maximum time for which an acknowledgment is withheld from the sender: the minimum timeout of today's
+/// senders.
 const LONGEST_HIDDEN: Duration = Duration::from_millis(200);
 
-/// What these rules remember of a connection.
+/// State of a connection under these rules.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) repairs: Repairs,
-    /// Of a host that is told.
+    /// Fields for repairs by negative acknowledgments.
     pub(super) announces: bool,
     pub(super) host: Host,
     min_timer: Duration,
-    /// Of first transmissions, from the queue to the ACK; of those sent again, which go first.
+    /// Round trips of first transmissions, from the queue to the ACK; of retransmissions, which go first.
     first: Rtt,
     again: Rtt,
-    /// The shortest of first transmissions.
+    /// Shortest round trip of first transmissions.
     shortest: Duration,
-    /// The longest of late of each. A mean over samples of one burst says little of the next one.
+    /// Longest recent round trip of each. A mean over samples of one burst says little about the next one.
     longest_first: Longest,
     longest_again: Longest,
-    /// The latest transmission known to have arrived: of first ones, of those sent again.
+    /// Latest transmission known to have arrived: of first ones, of retransmissions.
     arrived_first: Latest,
     arrived_again: Latest,
-    /// The latest retransmission of the sender known to have arrived.
+    /// Latest retransmission of the sender known to have arrived.
     arrived_resent: Option<u32>,
-    /// When something arrived last, as the mobile host has told.
+    /// Time of the last acknowledged arrival.
     progress: Instant,
-    /// How many packets the mobile host has said selectively that it has.
+    /// Number of packets that the mobile host has acknowledged selectively.
     sacked: u32,
     order: Order,
-    /// Since when something is under way and nothing has come from the mobile host.
+    /// Time since which data are in flight without a packet from the mobile host.
     unanswered: Option<Instant>,
-    /// Time from which on the sender is not told of ACKs of the mobile host.
+    /// Time since which ACKs of the mobile host are withheld from the sender.
     hidden: Option<Instant>,
-    /// The highest ACK that the sender was told.
+    /// Highest acknowledgment sent to the sender.
     told: Option<Seq32>,
 }
 
 /// Presence of the mobile host before an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
-    /// The mobile host was there.
+    /// The mobile host was present.
     There,
-    /// It was gone.
+    /// The mobile host was gone.
     Back,
 }
 
@@ -111,15 +121,15 @@ impl State {
         }
     }
 
-    /// Returns the time of the next look at the connection: the first packet that may be under way is overdue, one that was passed is lost, or the
-    /// sender is to be told.
+    /// Returns the time of the next timer: the first packet that may be in flight is overdue, an overtaken
+    /// one is lost, or an acknowledgment can no longer be withheld.
     pub(super) fn next_wake<K>(&self, cache: &Cache<K>, acked: Option<Seq32>) -> Option<Instant> {
         let overdue = cache.iter().find(|cached| self.is_watched(cached)).map(|cached| self.overdue(cached));
         let tell = self.hidden.filter(|_| self.owes(acked)).map(|since| since + LONGEST_HIDDEN);
         overdue.into_iter().chain(tell).chain(self.next_passed(cache)).min()
     }
 
-    /// Returns the time from which on the first packet that was passed is lost, on a hop that reorders.
+    /// Returns the time from which on the first overtaken packet is lost, on a hop that reorders.
     fn next_passed<K>(&self, cache: &Cache<K>) -> Option<Instant> {
         if self.repairs == Repairs::Told || self.sacked == 0 || self.order.tolerance().is_zero() {
             return None;
@@ -128,12 +138,12 @@ impl State {
         missing.filter_map(|cached| self.passed(cached)).min().map(|at| at + self.order.tolerance())
     }
 
-    /// A first transmission and its ACK take no longer than this, as a rule.
+    /// Returns the usual maximum of the round trip of a first transmission.
     pub(super) fn round_trip(&self) -> Duration {
         self.first.with_deviations(4)
     }
 
-    /// Returns whether the mobile host has acknowledged more than the sender was told.
+    /// Returns whether the mobile host has acknowledged more than the sender knows.
     fn owes(&self, acked: Option<Seq32>) -> bool {
         acked.is_some_and(|acked| self.told.is_none_or(|told| acked.after(told)))
     }
@@ -144,7 +154,7 @@ impl State {
         self.repairs == Repairs::Inferred && self.unanswered.is_some_and(|since| now.since(since) >= patience)
     }
 
-    /// Something leaves for the mobile host.
+    /// Records that a packet leaves for the mobile host.
     pub(super) fn leaves(&mut self, now: Instant) {
         self.unanswered.get_or_insert(now);
     }
@@ -154,36 +164,36 @@ impl State {
         self.unanswered = self.unanswered.filter(|since| *since < now);
     }
 
-    /// Something comes from the mobile host.
+    /// Records a packet from the mobile host.
     fn hear(&mut self, now: Instant) -> Presence {
         let presence = if self.is_gone(now) { Presence::Back } else { Presence::There };
         self.unanswered = None;
         presence
     }
 
-    /// Returns whether an ACK may still be kept from the sender.
+    /// Returns whether an ACK may still be withheld from the sender.
     fn may_hide(&mut self, now: Instant) -> bool {
         now.since(*self.hidden.get_or_insert(now)) < LONGEST_HIDDEN
     }
 
-    /// The sender is told this.
+    /// Records that the sender learns this acknowledgment.
     fn tell(&mut self, ack: Seq32) {
         self.hidden = None;
         self.told = Some(self.told.map_or(ack, |told| told.max(ack)));
     }
 
-    /// Whether it matters when a packet is acknowledged.
+    /// Returns whether a timer runs for a packet.
     fn is_watched<K>(&self, cached: &Cached<K>) -> bool {
         cached.state == Of::Sent && (self.repairs == Repairs::Inferred || cached.local > 0)
     }
 
-    /// When a packet should have been acknowledged.
+    /// Returns the time by which a packet should have been acknowledged.
     fn overdue<K>(&self, cached: &Cached<K>) -> Instant {
         if self.repairs == Repairs::Told {
             return cached.sent + self.first.with_deviations(4).max(self.min_timer) * 2;
         }
         let (since, rtt, longest) = match cached.local {
-            // While others arrive it waits its turn.
+            // While other packets arrive, the timer is pushed back.
             0 => (cached.sent.max(self.progress), &self.first, &self.longest_first),
             _ => (cached.sent, &self.again, &self.longest_again),
         };
@@ -194,14 +204,14 @@ impl State {
         since + doubled.max(gone / ASKED_SHARE)
     }
 
-    /// Returns the time at which a packet should have been there, if one that was sent later has arrived.
+    /// Returns the time at which a packet should have arrived, if one that was sent later has.
     fn passed<K>(&self, cached: &Cached<K>) -> Option<Instant> {
         let first = self.arrived_first.passed(cached.order, cached.sent);
         let again = self.arrived_again.passed(cached.order, cached.sent).filter(|_| cached.local > 0);
         first.into_iter().chain(again).min()
     }
 
-    /// A packet has arrived.
+    /// Records the arrival of a packet.
     fn note_arrival<K>(&mut self, now: Instant, presence: Presence, cached: &Cached<K>) {
         let took = now.since(cached.sent);
         self.progress = now;
@@ -225,14 +235,14 @@ impl State {
             self.order.repaired_arrives(now, cached.seq);
         }
         if took >= self.shortest {
-            // Sooner than anything can come, it was the transmission before, after all.
+            // An ACK that comes sooner than this is for the transmission before.
             self.again.sample(took);
             self.longest_again.sample(now, took);
             self.arrived_again.note(now, cached.order, took);
         }
     }
 
-    /// Why a packet is lost, if it is.
+    /// Returns the cause of the loss of a packet, if it is lost.
     fn lost<K>(&self, now: Instant, cached: &Cached<K>) -> Option<Cause> {
         if self.repairs == Repairs::Told || cached.state != Of::Sent {
             return None;
@@ -246,7 +256,7 @@ impl State {
         Some(if cached.local == 0 { cause } else { Cause::Again })
     }
 
-    /// Whether a duplicate of what begins at `seq` was made here.
+    /// Returns whether a duplicate of the data at `seq` was made here.
     fn made(&mut self, now: Instant, seq: Seq32) -> bool {
         let Some(took) = self.order.note_duplicate(now, seq) else { return false };
         if let Some(took) = took {
@@ -261,7 +271,7 @@ pub(super) fn state_of<K>(tracked: &mut Tracked<K>) -> (&mut State, &mut Cache<K
     (state, &mut tracked.cache)
 }
 
-/// A packet with data goes to the mobile host.
+/// Handles a packet with data to the mobile host.
 pub(super) fn take_data<K: Clone>(
     tracked: &mut Tracked<K>,
     hand: &mut Hand<'_, K>,
@@ -269,7 +279,7 @@ pub(super) fn take_data<K: Clone>(
     keep: impl FnOnce() -> K,
 ) -> Verdict {
     if tracked.has_acked(data.end) {
-        // The host itself knows what it does.
+        // On the sending host, data are passed on unchanged.
         let is_told = state_of(tracked).0.repairs == Repairs::Told;
         if is_told || !tracked.answers_old(hand.now, OldData::AcknowledgedWhileAlive) {
             return Verdict::Forward;
@@ -290,14 +300,14 @@ pub(super) fn take_data<K: Clone>(
         Origin::First => hand.stats.kept += 1,
         Origin::Sender => hand.stats.sender_retransmissions += 1,
     }
-    // What the mobile host has said selectively that it has it may take back (RFC 2018 §8): the packet passes, and nothing changes.
+    // Selective acknowledgments may be revoked (RFC 2018 §8): the packet passes, and no state changes.
     if is_new || tracked.cache.at(data.seq).is_none_or(|known| known.state != Of::Sacked) {
         tracked.keep(hand.now, data, by, keep());
     }
     Verdict::Forward
 }
 
-/// An ACK comes from the mobile host.
+/// Handles an ACK from the mobile host.
 pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>, ack: Ack) -> Verdict {
     if ack.kind == Kind::Old {
         return Verdict::Absorb;
@@ -308,7 +318,7 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
     cache.acknowledge(ack.number, |cached| match cached.state {
         Of::Sacked => state.sacked -= 1,
         Of::Sent | Of::LeftToSender => state.note_arrival(hand.now, presence, cached),
-        // It came before, and waits to come again.
+        // An earlier transmission arrived; a retransmission waits.
         Of::Waiting => {}
     });
     let blocks = with_known_duplicates(hand.now, state, &ack);
@@ -327,7 +337,7 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
     }
     let (state, cache) = state_of(tracked);
     state.unanswered = cache.first().map(|_| hand.now);
-    // Of what the sender has sent again it knows already, and counts on hearing what arrives meanwhile.
+    // The sender tracks its own retransmissions, and expects to hear what arrives meanwhile.
     let hole = cache.iter().find(|cached| cached.by == Origin::First && state.is_watched(cached));
     let under_repair = hole.map(|hole| hole.seq);
     let is_overtaken =
@@ -346,7 +356,8 @@ pub(super) fn take_ack<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K
     }
 }
 
-/// The SACK blocks of an ACK without the report of a duplicate that was made here (RFC 2883 §4: it comes first).
+/// Returns the SACK blocks of an ACK without the report of a duplicate that was made here (RFC 2883 §4: it
+/// comes first).
 fn with_known_duplicates(now: Instant, state: &mut State, ack: &Ack) -> SackBlocks {
     let mut blocks = ack.sack;
     let Some((first, others)) = ack.sack.as_slice().split_first() else { return blocks };
@@ -359,9 +370,10 @@ fn with_known_duplicates(now: Instant, state: &mut State, ack: &Ack) -> SackBloc
     blocks
 }
 
-/// The blocks below the first hole that is under repair, each with all that the mobile host has said it has around it. It may have said so
-/// while a hole below was under repair, when the sender was not told; it need not say so again, for an ACK has room for few blocks, and
-/// the sender would take for lost what he has not heard of.
+/// Returns the blocks below the first hole under repair, each extended by adjacent selectively acknowledged
+/// packets. The mobile host may have reported these while a lower hole was under repair, when the sender was
+/// not told. It need not repeat them, since an ACK has room for few blocks, and the sender would take
+/// unreported packets for lost.
 fn restated<K>(cache: &Cache<K>, ack: &Ack, blocks: &SackBlocks, hole: Option<Seq32>) -> SackBlocks {
     let (report, said) = blocks.as_slice().split_at(usize::from(is_report(ack, blocks)));
     let below = |block: &SackBlock| hole.is_none_or(|hole| !block.right.after(hole));
@@ -378,23 +390,24 @@ fn restated<K>(cache: &Cache<K>, ack: &Ack, blocks: &SackBlocks, hole: Option<Se
     shown
 }
 
-/// Whether the first block reports a duplicate (RFC 2883 §4).
+/// Returns whether the first block reports a duplicate (RFC 2883 §4).
 fn is_report(ack: &Ack, blocks: &SackBlocks) -> bool {
     let Some((first, others)) = blocks.as_slice().split_first() else { return false };
     let within = |outer: &SackBlock| first.left.at_or_after(outer.left) && !first.right.after(outer.right);
     !first.right.after(ack.number) || others.first().is_some_and(within)
 }
 
-/// Whether a block lies within what the sender has sent and the mobile host has not acknowledged. Others are hostile, or reports.
+/// Returns whether a block lies within the data that the sender has sent and the mobile host has not
+/// acknowledged. Any other block is hostile, or a report of a duplicate.
 fn is_of_window(block: &SackBlock, acked: Seq32, seen: Seq32) -> bool {
     block.left.at_or_after(acked) && block.right.after(block.left) && !block.right.after(seen)
 }
 
-/// Sends everything again that is lost, or leaves it to the sender.
+/// Retransmits all lost packets, or leaves them to the sender.
 fn repair<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
     let (mut sent, echo) = (tracked.sent, tracked.echo());
     let (state, cache) = state_of(tracked);
-    // No hole: nothing to look for.
+    // There is no hole.
     if state.sacked == 0 && cache.first().is_none_or(|first| state.lost(hand.now, first).is_none()) {
         return;
     }
@@ -406,7 +419,8 @@ fn repair<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
     tracked.sent = sent;
 }
 
-/// Sends everything again that was sent to a mobile host while it was gone. What the queue of the last hop refused stays the sender's.
+/// Retransmits all packets that were sent to a mobile host while it was gone. Packets that the last hop's
+/// queue refused remain left to the sender.
 fn repair_all<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
     let (mut sent, echo) = (tracked.sent, tracked.echo());
     let (state, cache) = state_of(tracked);
@@ -419,10 +433,11 @@ fn repair_all<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
     tracked.sent = sent;
 }
 
-/// Sends a lost packet again, or leaves it to the sender if that was often enough. Whether it is sent.
+/// Retransmits a lost packet, or leaves it to the sender after the maximum number of times. Returns whether
+/// it is sent.
 ///
-/// `echo`: the latest of the sender's clock that the mobile host has taken. What shows an earlier one it would throw away (PAWS, RFC 7323
-/// §5.3): it goes out with that.
+/// `echo`: the latest TSval of the sender that the mobile host has accepted. A packet with an earlier one
+/// would be discarded (PAWS, RFC 7323 §5.3); it is retransmitted with `echo` instead.
 fn send_or_leave<K: Clone>(
     state: &mut State,
     hand: &mut Hand<'_, K>,
@@ -443,7 +458,7 @@ fn send_or_leave<K: Clone>(
     goes
 }
 
-/// Sends again what a station has asked for, as [`send_or_leave`].
+/// Retransmits a packet that a base station has requested, as [`send_or_leave`].
 pub(super) fn send_again<K: Clone>(
     state: &mut State,
     hand: &mut Hand<'_, K>,
@@ -459,7 +474,7 @@ fn leave<K>(stats: &mut Stats, cached: &mut Cached<K>) {
     stats.left_to_sender += 1;
 }
 
-/// A packet may be overdue.
+/// Handles timers: a packet may be overdue.
 pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand<'_, K>) {
     if !state_of(tracked).0.order.tolerance().is_zero() {
         repair(tracked, hand);
@@ -474,18 +489,18 @@ pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand
         hand.acknowledge(tracked);
     }
     let (state, cache) = state_of(tracked);
-    // Only the first: what becomes of it tells of the others.
+    // Only the first packet is retransmitted: the result shows the state of later ones.
     let Some(cached) = cache.iter_mut().find(|cached| state.is_watched(cached)) else { return };
     if state.overdue(cached) > hand.now {
         return;
     }
     if state.repairs == Repairs::Told {
-        // It is lost farther on, and that is congestion.
+        // It is lost beyond the base station, and that is congestion.
         leave(hand.stats, cached);
         return;
     }
     if state.is_gone(hand.now) {
-        // Nothing is known against it.
+        // Losses while the host is gone do not count towards the limit.
         cached.local = cached.local.min(hand.config.local_limit.saturating_sub(1));
     }
     let cause = if cached.local == 0 { Cause::Overdue(cached.sent) } else { Cause::Again };
@@ -494,7 +509,7 @@ pub(super) fn handle_timeout<K: Clone>(tracked: &mut Tracked<K>, hand: &mut Hand
     tracked.sent = sent;
 }
 
-/// The queue of the last hop has no room for what begins at `seq`.
+/// Records that the queue of the last hop has no room for the packet that begins at `seq`.
 pub(super) fn refused<K>(tracked: &mut Tracked<K>, stats: &mut Stats, seq: Seq32) {
     if let Some(cached) = tracked.cache.at(seq)
         && [Of::Sent, Of::Waiting].contains(&cached.state)

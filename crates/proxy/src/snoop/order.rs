@@ -1,18 +1,18 @@
-//! Conclusions from the order in which packets arrive, and the trust that this order deserves.
+//! Loss detection by the order of arrival, and the reordering of the last hop.
 //!
-//! A last hop that is first in, first out has lost what it was given before something that has arrived. One that reorders has not, perhaps:
-//! what is missing is then lost only when it is later than packets are there (RACK, RFC 8985 §6.2). How late they are is measured. Before
-//! a packet was late nothing waits.
+//! If a last hop is first in, first out, a packet sent before one that has arrived is lost. If it reorders,
+//! the packet may be late: it counts as lost only once it is later than packets are on this hop (RACK, RFC
+//! 8985 §6.2). The lateness is measured. Until a packet has been late there is no wait.
 
 use crate::rtt::Longest;
 use hopline_core::{Duration, Instant, Seq32};
 use std::collections::VecDeque;
 
-/// So long a packet that was late counts at least, and twice that at most.
+/// Minimum time for which the lateness of a packet counts; the maximum is twice as long.
 const LATE_FOR: Duration = Duration::from_secs(10);
-/// Packets that are later than this are lost, for the sender waits too.
+/// Maximum lateness: a packet that is later counts as lost, for the sender waits too.
 const LATEST: Duration = Duration::from_millis(50);
-/// Packets sent again whose duplicates are recognised.
+/// Number of remembered retransmissions, to recognise their duplicates.
 const REMEMBERED: usize = 64;
 
 /// A transmission that has arrived.
@@ -34,42 +34,42 @@ impl Latest {
         }
     }
 
-    /// Returns the time at which a transmission that is missing was due, if one after it has arrived.
+    /// Returns the time at which a missing transmission was due, if a later one has arrived.
     pub(super) fn passed(&self, order: u32, sent: Instant) -> Option<Instant> {
         self.0.filter(|arrived| is_before(order, arrived.order)).map(|arrived| sent + arrived.took)
     }
 
-    /// The same of one that arrives now, if the other one came earlier.
+    /// As [`Self::passed`], for a transmission that arrives now, if the later one arrived before.
     fn passed_before(&self, now: Instant, order: u32, sent: Instant) -> Option<Instant> {
         self.passed(order, sent).filter(|_| self.0.is_some_and(|arrived| arrived.at < now))
     }
 }
 
-/// Why a packet was sent again.
+/// Cause of a retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// Something that was sent later had arrived, and it should have been there at this moment.
+    /// A later transmission had arrived; the packet was due at this time.
     Passed(Instant),
-    /// Nothing was heard of it since it was sent, at this moment.
+    /// There was no acknowledgment; the packet was sent at this time.
     Overdue(Instant),
-    /// It had been sent again before: what arrives may be any of them.
+    /// It had been retransmitted before: an arrival may be of any transmission.
     Again,
 }
 
-/// A packet that was sent again.
+/// A retransmission.
 #[derive(Clone, Copy, Debug)]
 struct Repair {
     seq: Seq32,
     cause: Cause,
-    /// Time of its arrival, if no more repairs were made of it.
+    /// Time of its arrival, if it was not repeated.
     arrived: Option<Instant>,
 }
 
-/// Lateness of packets, and repairs that may have been needless.
+/// Lateness of packets, and retransmissions that may have been needless.
 #[derive(Debug)]
 pub(super) struct Order {
     late: Longest,
-    /// Latest last.
+    /// Retransmissions, newest last.
     repairs: VecDeque<Repair>,
 }
 
@@ -78,12 +78,12 @@ impl Order {
         Self { late: Longest::of(LATE_FOR), repairs: VecDeque::new() }
     }
 
-    /// Returns the time for which a packet that was passed is waited for.
+    /// Returns the time for which an overtaken packet is waited for.
     pub(super) fn tolerance(&self) -> Duration {
         self.late.get()
     }
 
-    /// A packet that was sent once has arrived, perhaps after one that was sent later.
+    /// Records the arrival of a packet with one transmission, perhaps after a later one.
     pub(super) fn arrives(&mut self, now: Instant, latest: &Latest, order: u32, sent: Instant) {
         self.late.sample(now, Duration::ZERO);
         if let Some(expected) = latest.passed_before(now, order, sent) {
@@ -98,15 +98,15 @@ impl Order {
         self.repairs.push_back(Repair { seq, cause, arrived: None });
     }
 
-    /// A packet has arrived that was sent again once, or its repair has.
+    /// Records the arrival of a packet with one retransmission: of the original or of the retransmission.
     pub(super) fn repaired_arrives(&mut self, now: Instant, seq: Seq32) {
         if let Some(repair) = self.repairs.iter_mut().rev().find(|repair| repair.seq == seq) {
             repair.arrived.get_or_insert(now);
         }
     }
 
-    /// The host has reported a duplicate of what begins at `seq`. `None`: not one that was made here. Otherwise how long the first
-    /// transmission took, if that is what the repair did not wait for.
+    /// Handles the report of a duplicate of the packet at `seq`. `None`: it was not made here. Otherwise the
+    /// time that the first transmission took, if the retransmission did not wait that long.
     pub(super) fn note_duplicate(&mut self, now: Instant, seq: Seq32) -> Option<Option<Duration>> {
         let found = self.repairs.iter().position(|repair| repair.seq == seq);
         let repair = found.and_then(|index| self.repairs.remove(index))?;

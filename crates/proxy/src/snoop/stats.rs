@@ -1,38 +1,38 @@
-//! What is counted.
+//! Counters.
 
-/// What a [`Snoop`](super::Snoop) has done.
+/// Counters of a [`Snoop`](super::Snoop).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Packets with data that were kept when they came.
+    /// Packets with data that were cached on arrival.
     pub kept: u64,
-    /// Packets with data that came above the high-water mark.
+    /// Packets with data that arrived above the high-water mark.
     pub not_kept: u64,
-    /// Packets sent again from here.
+    /// Local retransmissions.
     pub local_retransmissions: u64,
-    /// Of those, the ones that a timer brought about.
+    /// Of those, the ones by a timeout.
     pub timeouts: u64,
-    /// Packets that came again from the sender, and passed.
+    /// Retransmissions of the sender that passed.
     pub sender_retransmissions: u64,
-    /// Packets given up: lost on the last hop more often than the limit or refused by its queue.
+    /// Packets left to the sender: lost on the last hop more often than the limit, or refused by its queue.
     pub left_to_sender: u64,
     /// ACKs absorbed.
     pub acks_absorbed: u64,
-    /// ACKs whose SACK blocks were cut short.
+    /// ACKs with some SACK blocks removed.
     pub acks_edited: u64,
-    /// ACKs made in the name of mobile hosts.
+    /// ACKs made on behalf of mobile hosts.
     pub acks_made: u64,
-    /// ACKs for what was never sent: forwarded, and nothing else.
+    /// ACKs of data that were never sent: forwarded and otherwise ignored.
     pub acks_beyond: u64,
-    /// Announcements of a host that keeps what it sends.
+    /// Announcements of a host that caches its data.
     pub announcements: u64,
-    /// Questions of stations that did not fit their connection.
+    /// Negative acknowledgments that did not fit their connection.
     pub unfit_questions: u64,
-    /// Questions of stations that asked for more than is sent again.
+    /// Negative acknowledgments that requested more than the allowance.
     pub unallowed: u64,
-    /// Connections forgotten to make room for others.
+    /// Connections evicted to make room for other connections.
     pub evicted: u64,
-    /// Of those, forgotten because all together kept too many bytes.
+    /// Of those, the ones evicted because all caches together were too large.
     pub evicted_for_bytes: u64,
-    /// Connections forgotten because nothing passed any more.
+    /// Connections that expired after silence.
     pub expired: u64,
 }

@@ -1,4 +1,4 @@
-//! Dialogues: what goes to the mobile host, what comes from there, and what Snoop makes of both.
+//! Dialogues: packets to and from the mobile host, and the actions of Snoop.
 
 #![expect(unused_must_use, reason = "a dialogue says of most packets only that they pass by")]
 
@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 const FIXED: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 80);
 const MOBILE: (IpAddr, u16) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 9);
 const LEN: u32 = 1000;
-/// Before packet 0. The numbers wrap around with packet 2.
+/// Sequence number before packet 0. Numbers wrap around with packet 2.
 const START: Seq32 = Seq32(u32::MAX - 2 * LEN);
 
 /// A station, and the time in milliseconds.
@@ -26,12 +26,12 @@ fn header(src: IpAddr, dst: IpAddr) -> Header {
     Header::between(src, dst, Protocol::Tcp)
 }
 
-/// The first byte of packet `n`.
+/// Returns the sequence number of packet `n`.
 fn seq(n: u32) -> Seq32 {
     START + n * LEN
 }
 
-/// Packets `from` up to, not including, `to`.
+/// Returns the block of packets `from` up to, not including, `to`.
 fn block((from, to): (u32, u32)) -> SackBlock {
     SackBlock { left: seq(from), right: seq(to) }
 }
@@ -74,7 +74,8 @@ impl Station {
         Self { snoop: Snoop::new(config), now_ms: 0 }
     }
 
-    /// One that has sent packets 0 to `sent` of a connection with SACK, and whose mobile host has acknowledged packet 0 after 4 ms.
+    /// Creates a station that has sent packets 0 to `sent` of a connection with SACK; the mobile host has
+    /// acknowledged packet 0 after 4 ms.
     fn after(config: Config, sent: u32) -> Self {
         let mut station = Self::new(config);
         station.call(true);
@@ -86,7 +87,7 @@ impl Station {
         station
     }
 
-    /// A call of the fixed host, answered.
+    /// Opens a connection from the fixed host.
     fn call(&mut self, sack_permitted: bool) {
         let options = Options { sack_permitted, ..Options::default() };
         let syn = Segment { flags: Flags::SYN, seq: START - 1, payload: Length(0), options, ..data(0) };
@@ -128,7 +129,7 @@ impl Station {
         self.snoop.note(self.now(), connection, data.seq, way);
     }
 
-    /// The packets that go out again, in order.
+    /// Returns the retransmitted packets, in order.
     fn again(&mut self) -> Vec<u32> {
         let mut again = Vec::new();
         while let Some(transmit) = self.snoop.poll_transmit() {
@@ -140,7 +141,7 @@ impl Station {
         again
     }
 
-    /// The same, and the clocks that they are to show.
+    /// As `again`, with their new timestamps.
     fn dated(&mut self) -> Vec<(u32, Option<u32>)> {
         let sent = core::iter::from_fn(|| self.snoop.poll_transmit());
         sent.map(|transmit| match transmit {
@@ -150,7 +151,7 @@ impl Station {
         .collect()
     }
 
-    /// Waits for the next timer, if it is due by `until_ms`: when it was.
+    /// Waits for the next timer, if it is due by `until_ms`. Returns its time.
     fn wait(&mut self, until_ms: u64) -> Option<u64> {
         while let Some(at) = self.snoop.poll_timeout().filter(|at| *at <= Instant::from_millis(until_ms)) {
             self.now_ms = at.as_nanos().div_ceil(1_000_000);
@@ -170,12 +171,12 @@ impl Station {
     }
 }
 
-/// An ACK of this number goes on, without SACK blocks.
+/// Verdict that an ACK of this number is forwarded without SACK blocks.
 fn without_blocks(number: u32) -> Verdict {
     Verdict::ForwardWith(saying(number, &[]))
 }
 
-/// What an ACK says of packets.
+/// Returns the acknowledgment of an ACK.
 fn saying(number: u32, sack: &[(u32, u32)]) -> Says {
     Says::of(&ack(number, sack))
 }
@@ -183,7 +184,7 @@ fn saying(number: u32, sack: &[(u32, u32)]) -> Says {
 #[test]
 fn the_first_duplicate_sends_the_lost_packet_again_and_its_echoes_are_absorbed() {
     let mut station = Station::after(Config::published(), 4);
-    // Packet 1 is lost; 2, 3 and 4 bring about a duplicate each, of which the first is the sign of the loss.
+    // Packet 1 is lost; 2, 3 and 4 cause a duplicate ACK each, the first of which indicates the loss.
     assert_eq!(station.ack(1, &[]), Verdict::Absorb);
     assert_eq!(station.again(), [1]);
     assert_eq!(
@@ -211,13 +212,13 @@ fn other_parameters_of_the_same_rules_leave_what_is_kept_in_place() {
 #[test]
 fn duplicates_beyond_those_expected_send_it_again_up_to_the_limit_and_then_pass() {
     let mut station = Station::after(Config { local_limit: 2, ..Config::published() }, 2);
-    // S3: one packet after the lost one, so one echo.
+    // S3: one packet after the lost one, so one expected duplicate.
     for sent in [vec![1], vec![], vec![1], vec![]] {
         assert_eq!((station.ack(1, &[]), station.again()), (Verdict::Absorb, sent));
     }
     assert_eq!((station.ack(1, &[]), station.again()), (Verdict::Forward, vec![]));
     assert_eq!(station.snoop.stats().left_to_sender, 1);
-    // The sender sends it itself, and it has as many local retransmissions again.
+    // The sender retransmits the packet, which resets the limit of local retransmissions.
     station.data(1);
     for sent in [vec![], vec![1]] {
         assert_eq!((station.ack(1, &[]), station.again()), (Verdict::Absorb, sent), "one echo is left");
@@ -236,13 +237,13 @@ fn a_packet_that_did_not_pass_here_is_the_senders_until_it_is_acknowledged() {
         station.data(3); // 2 was lost in the wired network
         station.ack(2, &[]);
         assert_eq!((station.ack(2, &[]), station.again()), (Verdict::Forward, vec![]));
-        // It comes, and the last hop loses it.
+        // The packet arrives, and the last hop loses it.
         (2..=3).for_each(|_| assert_eq!(station.data(2), Verdict::Forward));
         assert_eq!((station.ack(2, &[]), station.again()), (Verdict::Forward, vec![]), "{marks:?}");
     }
 }
 
-/// A time-out of the sender: it sends its window again, and all of that is kept already.
+/// After a timeout the sender retransmits its window, all of which is cached.
 #[test]
 fn what_is_kept_and_comes_again_is_repaired_unless_ns_2_has_it_otherwise() {
     for (config, repairs) in [
@@ -291,7 +292,7 @@ fn a_window_in_which_the_sender_sent_something_again_measures_nothing() {
     assert_eq!(station.wait(1000), Some(60 + 200));
 }
 
-/// The receiver's window shrinks with data that its user has not read, and is whole again with the next ACK.
+/// The receiver's window shrinks by unread data, and is restored with the next ACK.
 #[test]
 fn a_duplicate_is_one_whatever_window_it_announces_where_the_paper_has_it() {
     let same_window = Classic { duplicate_acks: DuplicateAcks::SameWindow, ..Classic::PUBLISHED };
@@ -312,7 +313,7 @@ fn a_duplicate_is_one_whatever_window_it_announces_where_the_paper_has_it() {
         let verdict = if repairs.is_empty() { Verdict::Forward } else { Verdict::Absorb };
         assert_eq!((station.pass_back(&other), station.again()), (verdict, repairs));
     }
-    // ns-2 acts on the second one.
+    // ns-2 acts on the second duplicate.
     let mut ns2 = Station::after(Config::ns2(), 4);
     let [first, second] = [600, 700].map(|window| Segment { window, ..ack(1, &[]) });
     let verdicts = [ns2.pass_back(&first), ns2.pass_back(&second)];
@@ -391,7 +392,7 @@ fn a_mobile_host_that_is_gone_does_not_answer_keep_alives_by_its_station() {
             assert_eq!(station.pass_on(&keep_alive(1), 9), absorbed, "it is there again");
         }
     }
-    // The paper's rule has the sender find out later (§3.1.1).
+    // With the paper's rule the sender finds out later (§3.1.1).
     let mut paper = Station::after(Config::published(), 0);
     let answers = [1_000, 100_004, 100_005, 7_200_000].map(|ms| {
         paper.now_ms = ms;
@@ -435,7 +436,7 @@ fn an_ack_that_is_made_does_not_look_older_than_what_has_passed() {
         segment
     };
     station.pass_back(&stamped(3, 90, 20));
-    // What the mobile host has sent before comes late, with data of its own.
+    // An earlier packet of the mobile host, with data, arrives late.
     station.pass_back(&Segment { payload: Length(3), ..stamped(3, 80, 10) });
     station.data(1);
     let Some(Transmit::Ack(made)) = station.snoop.poll_transmit() else { panic!("an ACK is made") };
@@ -466,8 +467,8 @@ fn silence_of_200_ms_sends_the_first_packet_again() {
 fn ns2_acts_on_each_second_unexpected_duplicate_and_sends_again_once() {
     let mut station = Station::after(Config::ns2(), 5);
     let said: Vec<_> = (0..7).map(|_| (station.ack(1, &[]), station.again())).collect();
-    // Four packets after the lost one: 4 - 1 echoes after the second duplicate. Then one passes, and the next one, which counts again,
-    // too: the packet has been sent again already.
+    // Four packets after the lost one: 4 - 1 expected duplicates after the second. Then one passes, and so
+    // does the next one, which counts again: the packet has been retransmitted already.
     let (pass, keep) = (|| (Verdict::Forward, vec![]), || (Verdict::Absorb, vec![]));
     assert_eq!(said, [pass(), (Verdict::Absorb, vec![1]), keep(), keep(), keep(), pass(), pass()]);
 }
@@ -514,10 +515,10 @@ fn beyond_the_high_water_mark_new_packets_pass_and_are_not_kept_but_those_that_c
 #[test]
 fn modern_all_holes_of_a_window_are_repaired_at_once_and_none_shows() {
     let mut station = Station::after(Config::modern(), 9);
-    // 1, 4 and 5 are lost.
+    // Packets 1, 4 and 5 are lost.
     assert_eq!((station.ack(1, &[(2, 4)]), station.again()), (Verdict::Absorb, vec![1]));
     assert_eq!((station.ack(1, &[(6, 7), (2, 4)]), station.again()), (Verdict::Absorb, vec![4, 5]));
-    // 1 arrives: 4 is under repair, and what is above it does not show.
+    // Packet 1 arrives; 4 is under repair, and blocks above it are removed.
     assert_eq!(station.ack(4, &[(6, 8)]), without_blocks(4));
     assert_eq!(station.ack(8, &[]), Verdict::Forward);
 }
@@ -540,7 +541,7 @@ fn modern_a_repair_that_is_lost_is_told_by_what_was_sent_after_it() {
 #[test]
 fn modern_a_tail_is_sent_again_when_it_is_overdue_on_the_last_hop() {
     let mut station = Station::after(Config::modern(), 2);
-    // One round trip of 4 ms, deviation 2 ms: 12 ms after the last arrival.
+    // One round-trip sample of 4 ms, deviation 2 ms: 12 ms after the last arrival.
     assert_eq!((station.wait(1000), station.again()), (Some(4 + 12), vec![1]));
 }
 
@@ -554,7 +555,7 @@ fn modern_a_connection_without_sack_has_the_papers_rules() {
     station.refused(2);
     station.ack(1, &[]);
     assert_eq!((station.ack(1, &[]), station.again()), (Verdict::Absorb, vec![1]));
-    // 2 was refused: its duplicates are the sender's, and nothing else is held back.
+    // Packet 2 was refused: its duplicate ACKs pass, and no other ACK is withheld.
     assert_eq!(
         (station.ack(2, &[]), station.ack(2, &[]), station.again()),
         (Verdict::Forward, Verdict::Forward, vec![])
@@ -573,7 +574,7 @@ fn modern_without_sack_the_next_hole_is_repaired_as_soon_as_it_is_known_to_be_ov
         }
         station.now_ms = 4;
         station.ack(1, &[]);
-        // All others are lost. Nothing comes back until the persist timer has sent the first again.
+        // All other packets are lost. Nothing comes back until the persist timer has retransmitted the first.
         let first = (station.wait(300), station.again());
         station.now_ms += 4;
         station.ack(2, &[]);
@@ -583,7 +584,7 @@ fn modern_without_sack_the_next_hole_is_repaired_as_soon_as_it_is_known_to_be_ov
     assert_eq!(repaired(Config::published()), ((Some(204), vec![1]), vec![]), "by its own duplicates (S7)");
 }
 
-/// A segment that shows this clock, and repeats that one.
+/// Returns the segment with this TSval and TSecr.
 fn clocked(segment: Segment<Length>, value: u32, echo: u32) -> Segment<Length> {
     let options = Options { timestamps: Some(Timestamps { value, echo }), ..segment.options };
     Segment { options, ..segment }
@@ -597,19 +598,20 @@ fn modern_what_the_mobile_host_would_take_for_old_shows_the_clock_that_it_has_ta
         station.pass_on(&clocked(data(n), 100, 1), n);
     }
     station.pass_back(&clocked(ack(1, &[]), 1, 100));
-    // The sender has timed out, and sends 1 again. It arrives, and with it a clock that those behind it do not have.
+    // The sender has timed out, and retransmits packet 1. It arrives, with a later timestamp than those
+    // behind it.
     station.pass_on(&clocked(data(1), 900, 1), 1);
     let verdict = station.pass_back(&clocked(ack(2, &[(4, 5)]), 2, 900));
     assert_eq!(
         (verdict, station.dated()),
         (Verdict::Absorb, vec![(2, Some(900)), (3, Some(900)), (5, Some(900))])
     );
-    // What is young enough shows what it showed.
+    // A packet that is young enough keeps its timestamp.
     station.pass_on(&clocked(data(6), 902, 1), 6);
     station.pass_on(&clocked(data(7), 902, 1), 7);
     station.pass_back(&clocked(ack(6, &[(7, 8)]), 3, 900));
     assert_eq!(station.dated(), [(6, None)]);
-    // It goes out again and again with the clock that it was given.
+    // Further retransmissions keep the new timestamp.
     station.pass_on(&clocked(data(8), 903, 1), 8);
     station.pass_back(&clocked(ack(6, &[(7, 9)]), 3, 902));
     assert_eq!(station.dated(), [(6, None)]);
@@ -618,12 +620,12 @@ fn modern_what_the_mobile_host_would_take_for_old_shows_the_clock_that_it_has_ta
 #[test]
 fn modern_what_was_hidden_while_a_hole_was_repaired_is_said_when_it_is_not() {
     let mut station = Station::after(Config::modern(), 9);
-    // The queue has dropped 1, and that shows; the link has lost 3.
+    // The queue has dropped packet 1, which is shown; the link has lost packet 3.
     station.refused(1);
     assert_eq!(station.ack(1, &[(2, 3)]), Verdict::Forward);
     assert_eq!(station.ack(1, &[(4, 6), (2, 3)]), Verdict::ForwardWith(saying(1, &[(2, 3)])));
     assert_eq!(station.again(), [3]);
-    // 3 has come, and the host says so without what it has said before.
+    // Packet 3 has arrived, and the host reports it without its earlier blocks.
     assert_eq!(station.ack(1, &[(3, 4)]), Verdict::ForwardWith(saying(1, &[(2, 6)])));
     assert_eq!(
         station.ack(1, &[(8, 9), (3, 4)]),
@@ -670,7 +672,7 @@ fn modern_on_a_hop_that_reorders_what_is_missing_is_lost_when_it_is_later_than_p
     station.ack(3, &[]);
     station.now_ms = 8;
     station.ack(4, &[(1, 2)]);
-    // It was 2 ms late, and its repair needless.
+    // The packet was 2 ms late, and its retransmission needless.
     station.now_ms = 10;
     (4..=5).for_each(|n| assert_eq!(station.data(n), Verdict::Forward));
     station.now_ms = 15;
@@ -711,7 +713,7 @@ fn modern_sack_is_learnt_in_the_middle() {
         station.data(n);
     }
     station.ack(1, &[]);
-    // 1 and 3 are lost.
+    // Packets 1 and 3 are lost.
     assert_eq!((station.ack(1, &[(4, 5), (2, 3)]), station.again()), (Verdict::Absorb, vec![1, 3]));
 }
 
@@ -732,7 +734,7 @@ fn modern_an_ack_of_the_senders_retransmission_waits_while_something_older_is_re
     station.refused(1);
     assert_eq!(station.ack(1, &[(2, 3)]), Verdict::Forward);
     station.now_ms = 8;
-    // The sender sends 1 again, and then 4. 3 is lost.
+    // The sender retransmits packet 1, and then 4. Packet 3 is lost.
     station.data(1);
     station.data(4);
     station.now_ms = 12;
@@ -760,7 +762,7 @@ fn hostile_numbers_pass_and_change_nothing() {
         let mut station = Station::after(config, 4);
         assert_eq!(station.ack(900, &[]), Verdict::Forward);
         assert_eq!(station.snoop.stats().acks_beyond, 1);
-        // Blocks outside the window, inside out, and of nothing.
+        // Blocks outside the window, reversed, and empty.
         let verdict = station.ack(2, &[(900, 901), (3, 2), (2, 2)]);
         assert!(matches!(verdict, Verdict::Forward | Verdict::ForwardWith(_)));
         assert_eq!(station.again(), []);
@@ -821,7 +823,7 @@ fn silent_connections_expire_and_the_table_is_bounded() {
     assert_eq!((station.snoop.connections(), station.snoop.stats().expired), (0, 2));
 }
 
-/// Packet `n` of the connection from port `port`, at the `ms`th millisecond.
+/// Passes packet `n` of the connection from port `port`, at `ms` milliseconds.
 fn pass_from(snoop: &mut Snoop<u32>, ms: u64, port: u16, n: u32) {
     let segment = Segment { src_port: port, ..data(n) };
     let packet = Packet::new(&header(FIXED.0, MOBILE.0), &segment);
@@ -847,7 +849,8 @@ fn the_connection_silent_for_longest_goes_when_all_keep_too_many_bytes() {
     assert_eq!((snoop.kept_bytes(), snoop.connections()), (0, 0));
 }
 
-/// A host that was heard last at 4 ms has gone: packets 1 to 10 are under way, and the sender has sent packet 1 again after 10 s.
+/// Creates a station with a host that was last heard at 4 ms: packets 1 to 10 are in flight, and the sender
+/// has retransmitted packet 1 after 10 s.
 fn gone() -> Station {
     let mut station = Station::after(Config::modern(), 10);
     station.asks(10_000);
@@ -891,7 +894,7 @@ fn modern_the_time_that_a_host_was_gone_is_no_round_trip() {
     assert!(station.wait(10_080).is_some(), "sent again as soon as before");
 }
 
-/// The host is back with what lay in a queue on the way, and everything that is sent again is lost.
+/// The host is back with ACKs that were queued on the way, and all retransmissions are lost.
 #[test]
 fn modern_what_a_host_has_acknowledged_is_said_while_the_rest_is_repaired_in_vain() {
     let mut station = gone();
@@ -909,7 +912,7 @@ fn modern_what_a_host_has_acknowledged_is_said_while_the_rest_is_repaired_in_vai
     assert_eq!(made, (10_225, seq(6)));
 }
 
-/// The sender missed what the host has said, and asks by a retransmission of what is old.
+/// The sender missed the host's acknowledgments, and retransmits old data.
 #[test]
 fn modern_a_sender_that_asks_again_is_answered_though_the_next_hole_is_under_repair() {
     let mut station = gone();

@@ -1,11 +1,14 @@
-//! In a host that sends: it announces that it keeps what it sends, and sends again what a station asks for ([`crate::nack`]).
+//! Snoop on a sending host: it announces that it caches its data, and retransmits what a base station
+//! requests ([`crate::nack`]).
 //!
-//! * An announcement goes out with the third packet under way, soon twice again, and then once a second while data leave: a station that
-//!   begins anew, or to which the host has moved, hears one soon. Short exchanges cause none: a question takes a later packet.
-//! * An announcement has another window than the packet before it: a server that hears it must not count it as a duplicate ACK.
-//! * A question must fit the connection: numbers that a stranger would have to guess.
-//! * Never more bytes are sent again than were sent for the first time since, and a window of them: a question is short and may name the whole
-//!   window, so forged ones would otherwise be amplified.
+//! * An announcement is sent with the third packet in flight, soon twice more, and then once a second while
+//!   data leave. A base station that restarts, or to which the host has moved, thus receives one soon. Short
+//!   exchanges cause none: a request needs a later packet.
+//! * The window in an announcement differs from that of the packet before it, so that a server does not count
+//!   it as a duplicate ACK.
+//! * A request must fit the connection: an attacker would have to guess its numbers.
+//! * Retransmitted bytes are limited to those sent for the first time since, and a window of them. A request
+//!   is short and may name the whole window, so forged ones could otherwise cause amplification.
 
 use super::cache::{Cached, Origin, State as Of};
 use super::modern::{send_again, state_of};
@@ -15,25 +18,25 @@ use crate::packet::{Nack, Verdict};
 use hopline_core::{Duration, Instant, Payload, Seq32};
 use hopline_wire::tcp::{SackBlocks, Segment};
 
-/// Packets under way from which on a connection is announced.
+/// Number of packets in flight from which on a connection is announced.
 const ANNOUNCED_FROM: usize = 3;
-/// Announcements that follow each other soon: the last hop may lose one.
+/// Number of announcements in quick succession: the last hop may lose one.
 const SOON: u8 = 3;
 const SOON_AFTER: Duration = Duration::from_millis(100);
-/// Time between later announcements. A station believes one for [`crate::nack::BELIEVED`].
+/// Interval of later announcements. A base station trusts one for [`crate::nack::BELIEVED`].
 const AFTER: Duration = Duration::from_secs(1);
-/// Numbers farther than this from those of the host are not of the station: 4 MiB, more than windows of today.
+/// Maximum distance of a base station's numbers from those of the host: 4 MiB, more than windows of today.
 const NEAR: i32 = 1 << 22;
 
-/// State of a connection at a sending host, beside its cache.
+/// State of a connection on a sending host, besides its cache.
 #[derive(Debug, Default)]
 pub(super) struct Host {
-    /// Bytes that may be sent again.
+    /// Bytes that may be retransmitted.
     allowance: u32,
-    /// The next number that the host expects from the fixed host.
+    /// Next sequence number that the host expects from the fixed host.
     expected: Option<Seq32>,
     announced: Option<Instant>,
-    /// Announcements, up to [`SOON`].
+    /// Number of announcements, up to [`SOON`].
     announcements: u8,
 }
 
@@ -50,7 +53,7 @@ impl Host {
     }
 }
 
-/// The host has sent a packet with data. `seen`: the number after the last that it had sent before.
+/// Records a packet with data of the host. `seen`: end of the highest sequence number sent before.
 pub(super) fn note_sent<K, P: Payload>(
     tracked: &mut Tracked<K>,
     hand: &mut Hand<'_, K>,
@@ -64,8 +67,9 @@ pub(super) fn note_sent<K, P: Payload>(
     let host = &mut state.host;
     host.allowance = host.allowance.saturating_add(new).min(under_way);
     host.expected = Some(segment.ack);
-    // RFC 5681 §2 (e): an ACK with another window is no duplicate, for which a server without SACK would take it. One unit less is not missed,
-    // and the next packet has the window again. A window that this would close stays as it is.
+    // RFC 5681 §2 (e): an ACK with another window is no duplicate; a server without SACK would otherwise take
+    // it for one. One unit less does no harm, and the next packet restores the window. A window that this
+    // would close stays as it is.
     let Some(window) = segment.window.checked_sub(1).filter(|&window| window > 0) else { return };
     if !state.announces || cache.len() < ANNOUNCED_FROM || !host.announces(hand.now) {
         return;
@@ -81,7 +85,8 @@ pub(super) fn note_sent<K, P: Payload>(
     }));
 }
 
-/// A station asks for what it has not got, with these numbers of the fixed host. It is never for the host's TCP.
+/// Handles the request of a base station, with these numbers of the fixed host. It is never passed to the
+/// host's TCP.
 pub(super) fn take_nack<K: Clone>(
     tracked: &mut Tracked<K>,
     hand: &mut Hand<'_, K>,
@@ -100,7 +105,7 @@ pub(super) fn take_nack<K: Clone>(
     let is_missing = |cached: &Cached<K>| {
         missing.as_slice().iter().any(|range| cached.seq.before(range.right) && cached.end.after(range.left))
     };
-    // A segment that the sender itself has sent again may still wait in a queue.
+    // A retransmission of the sender itself may still wait in a queue.
     let (now, may_wait) = (hand.now, state.round_trip());
     let is_lost = |cached: &Cached<K>| cached.by == Origin::First || now.since(cached.sent) >= may_wait;
     let lost = |cached: &Cached<K>| cached.state == Of::Sent && is_missing(cached) && is_lost(cached);

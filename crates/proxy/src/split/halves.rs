@@ -1,4 +1,4 @@
-//! The two halves of a split connection, and what goes from one to the other.
+//! The two halves of a split connection, and the data passed between them.
 
 use super::Config;
 use crate::packet::{Connection, Side};
@@ -13,30 +13,30 @@ pub(super) struct Halves<P: Payload> {
     fixed: Half<P>,
     mobile: Half<P>,
     opener: Side,
-    /// The call, until the other host has answered it.
+    /// SYN of the connection, until the other host has answered it.
     call: Option<Segment<P>>,
-    /// What tells who called that the other host does not answer, or not with yes.
+    /// Reset that tells the client that the server does not answer, or refuses.
     refusal: Option<Segment<P>>,
 }
 
-/// An endpoint, and what it has received that the other half has not taken.
+/// An endpoint, and its received data that the other half has not accepted.
 #[derive(Debug)]
 struct Half<P: Payload> {
     endpoint: Endpoint<P>,
-    /// Read, and not taken yet.
+    /// Data read from the endpoint and not yet accepted.
     unsent: Option<P>,
     end: End,
     over: Option<CloseReason>,
 }
 
-/// The end of what a host sends.
+/// State of the end of a host's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// It may send more.
+    /// The host may send more.
     Open,
-    /// It has closed; what it sent is not all passed on.
+    /// The host has closed; its data are not all passed on.
     Seen,
-    /// That is passed on, too.
+    /// The close is passed on, too.
     PassedOn,
 }
 
@@ -45,17 +45,17 @@ impl<P: Payload> Half<P> {
         Self { endpoint, unsent: None, end: End::Open, over: None }
     }
 
-    /// The next data to pass on.
+    /// Returns the next data to pass on.
     fn read(&mut self) -> Option<P> {
         self.unsent.take().or_else(|| self.endpoint.recv())
     }
 }
 
 impl<P: Payload> Halves<P> {
-    /// The halves of a connection that the host on the side `opener` opens.
+    /// Creates the halves of a connection that the host on the side `opener` opens.
     pub(super) fn new(config: &Config, connection: Connection, opener: Side, random: &mut Stream) -> Self {
         let Connection { fixed: (_, fixed), mobile: (_, mobile) } = connection;
-        // Each half speaks under the port of the host on the other side.
+        // Each half uses the port of the host on the other side.
         let mut end =
             |transport, local, remote| Half::new(Endpoint::new(transport, Ports { local, remote }, random));
         let (mut fixed, mut mobile) = (end(&config.fixed, mobile, fixed), end(&config.mobile, fixed, mobile));
@@ -73,7 +73,7 @@ impl<P: Payload> Halves<P> {
         }
     }
 
-    /// Whether nothing of it is left but times of waiting.
+    /// Returns whether both halves have ended, TIME-WAIT included.
     pub(super) fn is_over(&self) -> bool {
         let over = |half: &Half<P>| {
             half.over.is_some() || matches!(half.endpoint.state(), State::Closed | State::TimeWait)
@@ -85,7 +85,7 @@ impl<P: Payload> Halves<P> {
         if from != self.opener || self.half(from).endpoint.state() != State::Listen {
             return self.half(from).endpoint.handle_packet(now, segment);
         }
-        // The call, or another copy of it: first the other host is to answer.
+        // It is a SYN or a retransmission of it: the other host must answer first.
         if super::opens(&segment) {
             let other = self.half(from.other());
             if other.endpoint.state() == State::Closed && other.over.is_none() {
@@ -105,18 +105,18 @@ impl<P: Payload> Halves<P> {
         a.into_iter().chain(b).min()
     }
 
-    /// Ends both halves at once.
+    /// Aborts both halves.
     pub(super) fn abort(&mut self, now: Instant) {
         self.fixed.endpoint.abort(now);
         self.mobile.endpoint.abort(now);
     }
 
-    /// Segments with data sent again.
+    /// Returns the number of retransmitted segments with data.
     pub(super) fn retransmissions(&self) -> u64 {
         [&self.fixed, &self.mobile].map(|half| half.endpoint.counts().retransmissions).iter().sum()
     }
 
-    /// What one host believes delivered, and the other has not acknowledged.
+    /// Returns the number of bytes acknowledged to one host and not yet acknowledged by the other.
     pub(super) fn held_bytes(&self) -> u64 {
         let held = |from: &Half<P>, to: &Half<P>| {
             from.endpoint.counts().bytes_received.saturating_sub(to.endpoint.counts().bytes_acked)
@@ -124,7 +124,7 @@ impl<P: Payload> Halves<P> {
         held(&self.fixed, &self.mobile) + held(&self.mobile, &self.fixed)
     }
 
-    /// Lets both halves act until neither has anything more to say; what they send goes to `send`.
+    /// Lets both halves act until neither has anything more to send; segments are passed to `send`.
     pub(super) fn settle(&mut self, now: Instant, mut send: impl FnMut(Side, Segment<P>)) {
         loop {
             let mut quiet = true;
@@ -166,14 +166,14 @@ impl<P: Payload> Halves<P> {
         }
     }
 
-    /// The half on a side is to end because the other one has failed.
+    /// Ends the half on this side because the other one has failed.
     fn end_of(&mut self, now: Instant, side: Side) {
         match self.call.take() {
             Some(Segment::Tcp(call)) => {
                 self.half(side).over = Some(CloseReason::Refused);
                 self.refusal = Some(Segment::Tcp(super::reset_of(&call)));
             }
-            // TPA has no word for a refusal but the end of what has begun.
+            // TPA has no refusal; the connection is accepted and aborted.
             Some(call) => {
                 self.half(side).endpoint.handle_packet(now, call);
                 self.half(side).endpoint.abort(now);
@@ -182,13 +182,13 @@ impl<P: Payload> Halves<P> {
         }
     }
 
-    /// Passes on what has come from a side, as far as the other half takes it, and its end.
+    /// Passes on the data and the close from a side, as far as the other half accepts them.
     fn pass_on(&mut self, now: Instant, side: Side) {
         let (from, to) = match side {
             Side::Fixed => (&mut self.fixed, &mut self.mobile),
             Side::Mobile => (&mut self.mobile, &mut self.fixed),
         };
-        // Before it is open a half has no room: nothing is to wait where the other host may never answer.
+        // Until a half is open it accepts nothing: no data should wait for a host that may never answer.
         if !to.endpoint.state().is_synchronized() {
             return;
         }
@@ -205,7 +205,7 @@ impl<P: Payload> Halves<P> {
                     from.unsent = Some(data.slice(some..data.len())).filter(|rest| !rest.is_empty());
                     return;
                 }
-                // Nobody takes it any more; the failure of that half is told on its own.
+                // The half has ended, which is reported by its own event; the data are dropped.
                 Err(SendError::NotOpen) => {}
             }
         }

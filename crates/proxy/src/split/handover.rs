@@ -1,57 +1,59 @@
-//! State of split connections on its way from the station that a mobile host has left to the one where it is now (I-TCP §2: "the base
-//! stations hand over the sockets with everything in their buffers").
+//! Transfer of split connections from the base station that a mobile host has left to its new one (I-TCP §2:
+//! "the base stations hand over the sockets with everything in their buffers").
 //!
-//! The text says what it costs and not how it goes. Here [`Leaving`] cuts the state into pieces of a packet each, sends all of them to
-//! the mobile host's own address, so that they find its station as everything does, and those again that nobody has acknowledged;
-//! [`Arriving`] puts them together. What does not get through in time is given up, and the connections end with a reset.
+//! The paper states the cost, but no protocol. Here [`Leaving`] cuts the state into pieces of one packet
+//! each, and sends them to the mobile host's own address, so that they reach its current base station as all
+//! its packets do. Pieces without an acknowledgment are retransmitted. [`Arriving`] reassembles them. State
+//! that does not arrive in time is given up, and the connections end with a reset.
 
 use hopline_core::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// Bytes of state in a packet.
+/// Bytes of state in a piece.
 pub const PIECE: u32 = 1400;
-/// Beside it: which hand-over, which piece, of how many.
+/// Bytes of a piece's header: identifier of the handover, index and number of pieces.
 pub const PIECE_HEADER: u32 = 12;
-/// State of both halves of a connection beside its buffers, as long as Linux's `struct tcp_sock` is twice over.
+/// State of both halves of a connection besides its buffers, bytes: twice the size of Linux's `struct
+/// tcp_sock`.
 pub const STATE: u64 = 2 * 2400;
-/// Most pieces that are under way: half of what a queue holds.
+/// Maximum number of pieces in flight: half of what a queue holds.
 const WINDOW: usize = 24;
-/// How long pieces are waited for that are to be acknowledged.
+/// Retransmission timeout of pieces.
 const AGAIN: Duration = Duration::from_millis(200);
-/// How often pieces are sent.
+/// Maximum number of transmissions of a piece.
 const ATTEMPTS: u8 = 10;
-/// How long a station waits for the rest of what has begun to come.
+/// Time for which a base station waits for the rest of a transfer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One of the pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Which hand-over of its sender.
+    /// Identifier of the handover at its sender.
     pub id: u32,
-    /// Which piece, from 0.
+    /// Index of the piece, from 0.
     pub index: u32,
-    /// Of how many.
+    /// Number of pieces.
     pub count: u32,
 }
 
-/// What a station that hands over does.
+/// Action of a base station that hands over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
-    /// It sends a piece after the host.
+    /// Send a piece to the host's address.
     Sends {
-        /// Whose connections these are.
+        /// Mobile host of the connections.
         mobile: Ipv4Addr,
-        /// Which piece.
+        /// The piece.
         piece: Piece,
     },
-    /// Everything has arrived.
+    /// Report that everything has arrived.
     Done(u32),
-    /// It gives up: this state is lost.
+    /// Report that the state is lost after the last attempt.
     Fails(u32),
 }
 
-/// State that leaves a station.
+/// State that leaves a base station.
 #[derive(Debug, Default)]
 pub struct Leaving {
     next_id: u32,
@@ -63,14 +65,14 @@ pub struct Leaving {
 struct Sent {
     mobile: Ipv4Addr,
     pieces: Vec<State>,
-    /// Who has taken the pieces that have arrived.
+    /// Base station that has acknowledged the pieces.
     taker: Option<Ipv4Addr>,
     again: Instant,
-    /// Times in a row that nothing has come back.
+    /// Number of timeouts in a row.
     tries: u8,
 }
 
-/// What is known of a piece.
+/// State of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Waits,
@@ -79,7 +81,8 @@ enum State {
 }
 
 impl Leaving {
-    /// So many bytes of state follow a mobile host. Returns the number of the hand-over.
+    /// Starts the transfer of `bytes` bytes of state to a mobile host's base station. Returns the identifier
+    /// of the handover.
     pub fn begin(&mut self, now: Instant, mobile: Ipv4Addr, bytes: u64) -> u32 {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
@@ -90,7 +93,8 @@ impl Leaving {
         id
     }
 
-    /// A piece has arrived at a station. What another one has got before is of no use any more: the host has gone on meanwhile.
+    /// Handles the acknowledgment of a piece. Pieces that another base station has received are sent anew:
+    /// the host has moved on meanwhile.
     pub fn acknowledged(&mut self, now: Instant, by: Ipv4Addr, piece: Piece) {
         let Some(sent) = self.under_way.get_mut(&piece.id) else { return };
         if sent.taker.replace(by).is_some_and(|before| before != by) {
@@ -107,7 +111,8 @@ impl Leaving {
         }
     }
 
-    /// A mobile host is back before its state has followed it: that stays. Returns the numbers of what was under way.
+    /// Stops transfers to a mobile host that is back: its state stays. Returns the identifiers of pending
+    /// handovers.
     pub fn recall(&mut self, mobile: Ipv4Addr) -> Vec<u32> {
         let of_host = |sent: &Sent| sent.mobile == mobile;
         let ids: Vec<u32> =
@@ -117,7 +122,7 @@ impl Leaving {
         ids
     }
 
-    /// Sends again what has not arrived.
+    /// Retransmits pieces that have not arrived.
     pub fn handle_timeout(&mut self, now: Instant) {
         let due: Vec<u32> =
             self.under_way.iter().filter(|(_, sent)| sent.again <= now).map(|(id, _)| *id).collect();
@@ -136,7 +141,7 @@ impl Leaving {
         }
     }
 
-    /// Sends what waits, as far as the window goes.
+    /// Sends waiting pieces, as far as the window allows.
     fn send(&mut self, now: Instant, id: u32) {
         let Some(sent) = self.under_way.get_mut(&id) else { return };
         sent.again = now + AGAIN;
@@ -149,32 +154,32 @@ impl Leaving {
         }
     }
 
-    /// When to call [`Leaving::handle_timeout`].
+    /// Returns the time of the next call of [`Leaving::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.under_way.values().map(|sent| sent.again).min()
     }
 
-    /// The next thing to do.
+    /// Returns the next action.
     pub fn poll(&mut self) -> Option<Does> {
         self.out.pop_front()
     }
 }
 
-/// State that comes to a station. Each piece that comes is to be acknowledged, whatever becomes of it.
+/// State that arrives at a base station. Each received piece must be acknowledged, whatever the result.
 #[derive(Debug, Default)]
 pub struct Arriving {
-    /// By who sends it, and his number: which pieces are there, and since when.
+    /// Received pieces and time of the last one, by sender and handover.
     begun: BTreeMap<(Ipv4Addr, u32), (Vec<bool>, Instant)>,
 }
 
-/// Most pieces of a hand-over that are believed.
+/// Maximum number of pieces of a handover that is accepted.
 const MOST_PIECES: u32 = 1 << 16;
-/// Most hand-overs at once.
+/// Maximum number of concurrent handovers.
 const MOST_BEGUN: usize = 256;
 
 impl Arriving {
-    /// A piece has come from a station. Whether that was the last.
+    /// Handles a piece from a base station. Returns whether it was the last one missing.
     pub fn take(&mut self, now: Instant, from: Ipv4Addr, piece: Piece) -> bool {
         self.begun.retain(|_, (_, since)| *since + PATIENCE > now);
         let Piece { id, index, count } = piece;
@@ -293,7 +298,7 @@ mod tests {
             arriving.take(at(0), OLD, Piece { id, index: 0, count: 2 });
         }
         assert_eq!(arriving.begun.len(), MOST_BEGUN);
-        // Those that never came to an end are forgotten.
+        // Unfinished handovers have expired.
         assert!(arriving.take(at(6000), OLD, Piece { id: 0, index: 0, count: 1 }));
         let mut leaving = Leaving::default();
         leaving.acknowledged(at(0), NEW, Piece { id: 7, index: 9, count: 1 });

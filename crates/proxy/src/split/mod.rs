@@ -1,11 +1,13 @@
-//! A connection split in two (I-TCP; Bakre, Badrinath 1995): it ends at the border, under the mobile host's address, and another one
-//! leads on, under the fixed host's. Each half has its own transport and repairs its own losses.
+//! Split connections (I-TCP; Bakre, Badrinath 1995): a connection is terminated at the border, under the
+//! mobile host's address, and a second one continues it, under the fixed host's. Each half has its own
+//! transport and recovers its own losses.
 //!
-//! * A call is passed on first: who calls is answered when, and as, the other host has answered.
-//! * Flow control is coupled: of what one half has received no more is read than the other takes, so that its window closes.
-//! * The end of one direction is passed on when everything before it is, a reset at once.
-//! * What was acknowledged and not passed on is lost with the machine: packets of connections that it does not know are answered with a
-//!   reset, so that no host waits for ever, and none gets a stream with a hole.
+//! * A SYN is passed on first: the client gets the answer of the server, when that has answered.
+//! * Flow control is coupled: data of one half are read only as far as the other half accepts them, so that
+//!   the window closes.
+//! * A close is passed on after all data before it, a reset at once.
+//! * Data that were acknowledged and not passed on are lost if the middlebox restarts. Packets of unknown
+//!   connections are answered with a reset, so that no host waits for ever, and no stream has a hole.
 
 mod halves;
 pub mod handover;
@@ -19,43 +21,44 @@ use hopline_wire::tcp::{self, Flags};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-/// What splits connections.
+/// Parameters of [`Split`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// The half in the wired network.
+    /// Transport of the half in the wired network.
     pub fixed: Transport,
-    /// The half over the last hop.
+    /// Transport of the half over the last hop.
     pub mobile: Transport,
-    /// What becomes of packets of connections that are not known. Default: a reset.
+    /// Handling of packets of unknown connections. Default: a reset.
     pub unknown: Unknown,
-    /// How much is remembered of connections. Default idle time: 2 hours and 4 minutes (RFC 5382 §5).
+    /// Limits of the connection table. Default idle time: 2 hours and 4 minutes (RFC 5382 §5).
     pub bounds: Bounds,
 }
 
-/// What becomes of packets of connections that are not known.
+/// Handling of packets of unknown connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// They are answered with a reset: nobody else knows of them either.
+    /// A reset: no other base station knows of them either.
     Reset,
-    /// They are dropped while their host is at another station, and for so long after it has come: their state may be on its way.
+    /// They are dropped while their host is at another base station, and for this time after its arrival:
+    /// their state may be in transfer.
     WaitedFor(Duration),
 }
 
-/// Most packets that wait for the state of their connections.
+/// Maximum number of packets that wait for the state of their connections.
 const MOST_HELD_OFF: usize = 256;
-/// Most mobile hosts that are here at once.
+/// Maximum number of mobile hosts at this base station.
 const MOST_HOSTS: usize = 1024;
 
-/// A mobile host at this station.
+/// State of a mobile host at this base station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stay {
-    /// It has come, and its connections may follow.
+    /// The host has arrived, and its connections may follow.
     Expecting { since: Instant },
-    /// Its connections have come.
+    /// Its connections have arrived.
     Settled,
 }
 
-/// A connection between two stations.
+/// A connection in transfer between two base stations.
 #[derive(Debug)]
 pub struct Moved<P: Payload> {
     connection: Connection,
@@ -63,7 +66,8 @@ pub struct Moved<P: Payload> {
 }
 
 impl<P: Payload> Moved<P> {
-    /// What has to move: [`handover::STATE`], and what one host believes delivered and the other has not acknowledged.
+    /// Returns the number of bytes to transfer: [`handover::STATE`], and data acknowledged to one host and
+    /// not yet acknowledged by the other.
     #[must_use]
     pub fn len_bytes(&self) -> u64 {
         handover::STATE + self.halves.held_bytes()
@@ -71,7 +75,8 @@ impl<P: Payload> Moved<P> {
 }
 
 impl Config {
-    /// Halves over these transports, each with room for so many bytes that wait to be passed on; a full segment fits at least.
+    /// Creates a configuration with these transports, each with a buffer of this size for data that wait to
+    /// be passed on; a full segment always fits.
     #[must_use]
     pub fn new(fixed: Transport, mobile: Transport, buffer_bytes: u64) -> Self {
         let bounds = Bounds { idle: Duration::from_secs(7440), ..Bounds::default() };
@@ -83,7 +88,7 @@ impl Config {
 fn bounded(mut transport: Transport, bytes: u64) -> Transport {
     match &mut transport {
         Transport::Tcp(config) => config.send_buffer = Some(bytes.max(config.mss.into())),
-        // At least a block fits (TPA §3.1).
+        // A block must fit (TPA §3.1).
         Transport::Tpa(config) => {
             let block = u64::from(config.mss) * u64::from(config.block_segments);
             config.send_buffer = Some(bytes.max(block));
@@ -93,50 +98,50 @@ fn bounded(mut transport: Transport, bytes: u64) -> Transport {
     transport
 }
 
-/// Splits the connections that pass at one station.
+/// Splits the connections that pass at one base station.
 #[derive(Debug)]
 pub struct Split<P: Payload> {
     config: Config,
     table: Table<Halves<P>>,
-    /// Where connections follow their hosts: those that are here.
+    /// Mobile hosts at this base station, if connections are handed over.
     hosts: BTreeMap<IpAddr, Stay>,
-    /// What has come for these meanwhile.
+    /// Packets that wait for the connections of these hosts.
     held_off: VecDeque<(Connection, Side, Segment<P>)>,
     out: VecDeque<Transmit<P>>,
     stats: Stats,
     random: Stream,
 }
 
-/// What it sends.
+/// Segment to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmit<P> {
-    /// Of which connection.
+    /// Connection of the segment.
     pub connection: Connection,
-    /// To which side.
+    /// Side that it goes to.
     pub to: Side,
-    /// What; its source is the host on the other side.
+    /// The segment; its source is the host on the other side.
     pub segment: Segment<P>,
 }
 
-/// What it has done.
+/// Counters of a [`Split`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Connections that were split.
     pub connections: u64,
-    /// Packets of which nothing was known, answered with a reset.
+    /// Packets of unknown connections, answered with a reset.
     pub unknown: u64,
-    /// Packets held off, since their connection may be at another station.
+    /// Packets held or dropped because their connection may be at another base station.
     pub held_off: u64,
-    /// Segments with data that halves sent again.
+    /// Segments with data that the halves have retransmitted.
     pub retransmissions: u64,
-    /// Connections reset to make room for others.
+    /// Connections reset to make room for other connections.
     pub evicted: u64,
-    /// Connections reset because nothing passed any more.
+    /// Connections reset after silence.
     pub expired: u64,
 }
 
 impl<P: Payload> Split<P> {
-    /// A machine that knows of no connection yet. `random`: for what its endpoints draw.
+    /// Creates a splitter without connections. `random`: source of random numbers of its endpoints.
     #[must_use]
     pub fn new(config: Config, random: Stream) -> Self {
         Self {
@@ -150,7 +155,8 @@ impl<P: Payload> Split<P> {
         }
     }
 
-    /// Whether a segment from this side is of the transport of the half there. Others are not this machine's concern.
+    /// Returns whether a segment from this side is of the transport of the half there. Other segments are not
+    /// for the splitter.
     #[must_use]
     pub const fn speaks(&self, from: Side, segment: &Segment<P>) -> bool {
         let half = match from {
@@ -163,13 +169,13 @@ impl<P: Payload> Split<P> {
         )
     }
 
-    /// A segment of a connection has come from a side. It goes no further: the half on that side takes it.
+    /// Handles a segment of a connection from a side. It is consumed by the half on that side.
     pub fn handle_packet(&mut self, now: Instant, connection: Connection, from: Side, segment: Segment<P>) {
         let opens = opens(&segment);
         let place = match self.table.hear(now, &connection) {
             Some(place) if opens && self.table.at(place).is_over() => self.open(now, connection, from),
             Some(place) => place,
-            // A call too: it may be one that was not answered yet.
+            // A SYN too: it may belong to a connection that was not answered yet.
             None if self.is_elsewhere(connection.mobile.0) => {
                 self.stats.held_off += 1;
                 return;
@@ -188,7 +194,7 @@ impl<P: Payload> Split<P> {
         self.settle(now, place, connection);
     }
 
-    /// Does what is due.
+    /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(due) = self.table.next_due(now) {
             match due {
@@ -197,7 +203,7 @@ impl<P: Payload> Split<P> {
                     self.settle(now, place, connection);
                 }
                 Err((connection, halves)) => {
-                    // Who was done left nobody behind.
+                    // An idle connection that had ended is not counted as expired.
                     self.stats.expired += u64::from(!halves.is_over());
                     self.give_up(now, connection, halves);
                 }
@@ -205,38 +211,39 @@ impl<P: Payload> Split<P> {
         }
     }
 
-    /// The next segment to send.
+    /// Returns the next segment to send.
     pub fn poll_transmit(&mut self) -> Option<Transmit<P>> {
         self.out.pop_front()
     }
 
-    /// When to call [`Split::handle_timeout`].
+    /// Returns the time of the next call of [`Split::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.table.next_look()
     }
 
-    /// What it has done.
+    /// Returns the counters.
     #[must_use]
     pub const fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Connections that it knows of.
+    /// Returns the number of known connections.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.table.len()
     }
 
-    /// Bytes of a connection that one host believes delivered and that the other has not acknowledged: what would have to move with it
-    /// to another station, beside the state of both halves.
+    /// Returns the bytes of a connection that were acknowledged to one host and not yet acknowledged by the
+    /// other. They would be transferred with it to another base station, besides the state of both halves.
     #[must_use]
     pub fn held_bytes(&mut self, connection: &Connection) -> Option<u64> {
         let place = self.table.find(connection)?;
         Some(self.table.at(place).held_bytes())
     }
 
-    /// The connections of a mobile host leave, to go on at another station. What still comes of them here is dropped.
+    /// Removes the connections of a mobile host, to continue at another base station. Packets of them that
+    /// still arrive here are dropped.
     pub fn take_out(&mut self, mobile: IpAddr) -> Vec<Moved<P>> {
         let taken = self.table.take_all(|connection| connection.mobile.0 == mobile);
         self.hosts.remove(&mobile);
@@ -244,7 +251,8 @@ impl<P: Payload> Split<P> {
         taken.into_iter().map(|(connection, halves)| Moved { connection, halves }).collect()
     }
 
-    /// Everything that another station knew of the connections of a mobile host has come, and if that is nothing.
+    /// Adds the connections of a mobile host that have arrived from another base station; none if it had
+    /// none.
     pub fn put_in(&mut self, now: Instant, mobile: IpAddr, moved: Vec<Moved<P>>) {
         if self.hosts.len() < MOST_HOSTS || self.hosts.contains_key(&mobile) {
             self.hosts.insert(mobile, Stay::Settled);
@@ -257,7 +265,7 @@ impl<P: Payload> Split<P> {
             }
             self.settle(now, place, connection);
         }
-        // What has come too early has its turn.
+        // Packets that arrived too early are handled now.
         for (connection, from, segment) in core::mem::take(&mut self.held_off) {
             if connection.mobile.0 == mobile {
                 self.handle_packet(now, connection, from, segment);
@@ -267,28 +275,28 @@ impl<P: Payload> Split<P> {
         }
     }
 
-    /// Connections that got lost on their way end here.
+    /// Resets connections that were lost in transfer.
     pub fn reset(&mut self, now: Instant, moved: Vec<Moved<P>>) {
         for Moved { connection, halves } in moved {
             self.give_up(now, connection, halves);
         }
     }
 
-    /// A mobile host has come, and its connections may follow.
+    /// Records that a mobile host has arrived, and that its connections may follow.
     pub fn expect(&mut self, now: Instant, mobile: IpAddr) {
         if self.hosts.len() < MOST_HOSTS || self.hosts.contains_key(&mobile) {
             self.hosts.insert(mobile, Stay::Expecting { since: now });
         }
     }
 
-    /// Whether connections of a mobile host may be on their way here.
+    /// Returns whether connections of a mobile host may be in transfer to this base station.
     #[must_use]
     pub fn is_expecting(&self, now: Instant, mobile: IpAddr) -> bool {
         let Unknown::WaitedFor(patience) = self.config.unknown else { return false };
         matches!(self.hosts.get(&mobile), Some(Stay::Expecting { since }) if now.since(*since) < patience)
     }
 
-    /// Whether the connections of a mobile host are a matter of another station.
+    /// Returns whether another base station is responsible for the connections of a mobile host.
     fn is_elsewhere(&self, mobile: IpAddr) -> bool {
         self.config.unknown != Unknown::Reset && !self.hosts.contains_key(&mobile)
     }
@@ -304,7 +312,7 @@ impl<P: Payload> Split<P> {
         place
     }
 
-    /// Lets the halves say what they have to, and arranges to be woken.
+    /// Lets the halves send, and sets the timer.
     fn settle(&mut self, now: Instant, place: Place, connection: Connection) {
         let halves = self.table.at(place);
         let before = halves.retransmissions();
@@ -321,7 +329,8 @@ impl<P: Payload> Split<P> {
         halves.settle(now, |to, segment| out.push_back(Transmit { connection, to, segment }));
     }
 
-    /// Answers a segment of which nothing is known with a reset. A reset is not answered, nor is what is not TCP.
+    /// Answers a segment of an unknown connection with a reset. Resets and segments other than TCP are not
+    /// answered.
     fn refuse(&mut self, connection: Connection, from: Side, segment: &Segment<P>) {
         let Segment::Tcp(segment) = segment else { return };
         if segment.flags.contains(Flags::RST) {
@@ -332,7 +341,7 @@ impl<P: Payload> Split<P> {
     }
 }
 
-/// The reset that answers a segment (RFC 9293 §3.10.7.1).
+/// Returns the reset that answers a segment (RFC 9293 §3.10.7.1).
 fn reset_of<P: Payload>(segment: &tcp::Segment<P>) -> tcp::Segment<P> {
     let acks = segment.flags.contains(Flags::ACK);
     tcp::Segment {
@@ -345,7 +354,7 @@ fn reset_of<P: Payload>(segment: &tcp::Segment<P>) -> tcp::Segment<P> {
     }
 }
 
-/// Whether a segment may begin a connection. TPA says so itself.
+/// Returns whether a segment may begin a connection. For TPA its header says so.
 fn opens<P: Payload>(segment: &Segment<P>) -> bool {
     match segment {
         Segment::Tcp(segment) => segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK),

@@ -1,4 +1,4 @@
-//! The machine within a tunnel, whichever it is, and its frames as bytes.
+//! Link protocol within a tunnel, and the wire format of its frames.
 
 use super::Repair;
 use crate::arq::{self, Arq};
@@ -11,54 +11,54 @@ use hopline_wire::ParseError;
 use hopline_wire::arq as arq_wire;
 use hopline_wire::dproxy::frame as opaque_wire;
 
-/// Packets that have arrived and that parity may be of: more than one parity covers.
+/// Number of recent packets kept to restore others from parity: more than one parity frame covers.
 const ARRIVED: usize = 256;
 
 /// One end of a link.
 #[derive(Debug)]
 pub(super) enum Link {
-    /// It asks for what is missing.
+    /// It requests missing packets.
     Asking(Box<Opaque<Bytes>>, Arrived),
-    /// It acknowledges what comes.
+    /// It acknowledges every frame.
     Acknowledging(Box<Arq<Bytes>>),
 }
 
-/// What a link wants.
+/// Action of a link.
 #[derive(Debug)]
 pub(super) enum Wish {
-    /// To send a frame.
+    /// Send a frame.
     Send {
         turn: Turn,
         frame: Frame,
-        /// The number of the packet in it.
+        /// Number of the packet in it.
         packet: Option<u32>,
     },
-    /// That a packet goes on.
+    /// Deliver a packet.
     Deliver(Bytes),
-    /// It has no room for a packet.
+    /// Report that there is no room for a packet.
     Drop,
 }
 
-/// A frame, ready to be written.
+/// A frame to emit.
 #[derive(Debug)]
 pub(super) enum Frame {
     Asking(opaque_wire::Frame),
     Acknowledging(arq_wire::Frame),
 }
 
-/// What every link counts.
+/// Counters of a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) sent_again: u64,
     pub(super) restored: u64,
 }
 
-/// The packets that arrived last, by number.
+/// Recently received packets, by number.
 #[derive(Debug)]
 pub(super) struct Arrived(Vec<Option<(u32, Bytes)>>);
 
 impl Link {
-    /// One that has sent and received nothing.
+    /// Creates a link that has sent and received nothing.
     pub(super) fn new(repair: Repair, life: u64) -> Self {
         let epoch = life as u16;
         match repair {
@@ -79,7 +79,7 @@ impl Link {
         }
     }
 
-    /// A frame has come. Parity that makes nothing whole is no mistake.
+    /// Handles a frame. Parity that restores nothing is no error.
     pub(super) fn handle_frame(&mut self, now: Instant, bytes: &Bytes) -> Result<(), ParseError> {
         match self {
             Self::Asking(machine, arrived) => {
@@ -148,7 +148,7 @@ impl Link {
     }
 }
 
-/// What is let go of needs nothing more.
+/// Converts an action. Released packets need no action.
 fn asking(does: opaque::Does<Bytes>) -> Option<Wish> {
     match does {
         opaque::Does::Sends(turn, frame) => {

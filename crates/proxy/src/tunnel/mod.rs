@@ -1,10 +1,11 @@
-//! A link that repairs its losses between any two hosts: its frames travel in UDP datagrams, each with proof that it comes from the other
-//! end, and comes once. IPv4 and IPv6, TCP and whatever else: nothing looks into the packets.
+//! Tunnel with loss recovery between any two hosts. Frames travel in UDP datagrams, each with a tag and
+//! protected against replay. It carries any IPv4 and IPv6 packets, and does not inspect them.
 //!
-//! One [`Tunnel`] at each end is [`Opaque`](opaque::Opaque) or [`Arq`](arq::Arq), and a session around it. Both ends greet each other when
-//! they begin. One that begins again has another life; the other follows as soon as it has met a fresh challenge, and both begin with empty
-//! windows. Until the ends know each other packets are dropped, and counted. A greeting is answered by one as long, a frame by nothing if
-//! it proves nothing.
+//! A [`Tunnel`] at each end combines [`Opaque`](opaque::Opaque) or [`Arq`](arq::Arq) with a session. Both
+//! ends greet each other at start. After a restart an end has another identifier (`life`); the other end
+//! follows once it has answered a fresh challenge, and both begin with empty windows. Until the ends have a
+//! session, packets are dropped and counted. The reply to a greeting is as long as that, and a frame without
+//! a valid tag gets no reply.
 
 mod link;
 
@@ -18,71 +19,71 @@ use hopline_wire::dproxy::tunnel::{Datagram, HEADER_LEN, Speaks, other_version};
 use link::{Link, Wish};
 use std::collections::VecDeque;
 
-/// Longest that a datagram is beyond a packet in it, in bytes: its own header, that of frames, and what parity has beside the bytes.
+/// Maximum overhead of a datagram, bytes: its own header, that of frames, and that of parity.
 pub const OVERHEAD: usize = HEADER_LEN + 12;
 
-/// How one end of a tunnel behaves. Both ends must have the same key, and repair alike.
+/// Parameters of one end of a tunnel. Both ends need the same key and the same repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// What both ends share.
+    /// Shared secret of both ends.
     pub key: Key,
-    /// How losses are repaired.
+    /// Loss recovery.
     pub repair: Repair,
 }
 
-/// How losses of a tunnel are repaired.
+/// Loss recovery of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repair {
-    /// What is missing is asked for ([`opaque`]).
+    /// Missing packets are requested ([`opaque`]).
     Asking(opaque::Config),
-    /// Each frame is acknowledged ([`arq`]). Parity is not sent, whatever the configuration says.
+    /// Each frame is acknowledged ([`arq`]). Parity is never sent, whatever the configuration says.
     Acknowledging(arq::Config),
 }
 
-/// What an end does.
+/// Action of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Does {
-    /// It sends a datagram to the other end.
+    /// Send a datagram to the other end.
     Sends {
-        /// When it has its turn.
+        /// Turn in the queue.
         turn: Turn,
-        /// Its payload.
+        /// Payload of the datagram.
         datagram: Vec<u8>,
-        /// The number of the packet in it, if there is one: what [`Tunnel::refused`] wants to know.
+        /// Number of the packet in it, if there is one, for [`Tunnel::refused`].
         packet: Option<u32>,
     },
-    /// A packet has crossed.
+    /// Deliver a packet that has crossed.
     Delivers(Bytes),
 }
 
-/// What an end has done.
+/// Counters of an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Packets that were to cross.
+    /// Packets to send.
     pub packets: u64,
-    /// Of those, dropped because the ends did not know each other.
+    /// Of those, dropped because there was no session.
     pub without_peer: u64,
-    /// Of those, dropped because too many were under way, or the queue had no room.
+    /// Of those, dropped because too many were in flight, or the queue had no room.
     pub refused: u64,
-    /// Packets that have crossed.
+    /// Packets delivered.
     pub delivered: u64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub sent_again: u64,
-    /// Packets made again from parity.
+    /// Packets restored from parity.
     pub restored: u64,
-    /// Sessions begun: one for each life of the other end.
+    /// Sessions: one for each incarnation of the other end.
     pub sessions: u64,
     /// Greetings sent.
     pub greetings: u64,
-    /// Datagrams or frames that are none: cut short, too long, of another version or kind.
+    /// Malformed datagrams or frames: cut short, too long, of another version or kind.
     pub malformed: u64,
-    /// Greetings without the right proof: the other end has another key, or somebody forges.
+    /// Greetings without a valid tag: the other end has another key, or an attacker forges.
     pub forged_greetings: u64,
-    /// Frames without the right proof: forged, damaged, or of a former session.
+    /// Frames without a valid tag: forged, damaged, or of a former session.
     pub forged: u64,
-    /// Frames that have come before, or are too old.
+    /// Frames with a repeated number, or one below the replay window.
     pub replays_refused: u64,
-    /// Greetings of this end that came back to it.
+    /// Own greetings that were reflected.
     pub own: u64,
 }
 
@@ -97,7 +98,7 @@ pub struct Tunnel {
 }
 
 impl Tunnel {
-    /// An end that knows nobody. `life`: chosen at random by whoever drives it, another one each time that it begins.
+    /// Creates an end without a session. `life`: chosen at random by the caller, anew at each start.
     #[must_use]
     pub fn new(config: Config, life: u64) -> Self {
         let Config { key, repair } = config;
@@ -110,7 +111,7 @@ impl Tunnel {
         Self { repair, session, link, out: VecDeque::new(), stats: Stats::default() }
     }
 
-    /// A packet is to cross.
+    /// Sends a packet through the tunnel.
     pub fn send(&mut self, now: Instant, packet: Bytes) {
         self.stats.packets += 1;
         if !self.session.is_ready() {
@@ -122,7 +123,7 @@ impl Tunnel {
         self.carry_out();
     }
 
-    /// The payload of a datagram has come that may be the other end's.
+    /// Handles the payload of a datagram that may be from the other end.
     pub fn handle_datagram(&mut self, now: Instant, bytes: &Bytes) {
         match Datagram::parse(bytes) {
             Err(_) => {
@@ -153,13 +154,14 @@ impl Tunnel {
         }
     }
 
-    /// The packet of this number had no room in the queue that datagrams wait in. That is congestion: it is not repaired.
+    /// Records that the queue of datagrams had no room for the packet of this number. This is congestion: it
+    /// is not repaired.
     pub fn refused(&mut self, packet: u32) {
         self.link.refused(packet);
         self.carry_out();
     }
 
-    /// Does what is due.
+    /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         if let Some(greeting) = self.session.greet(now) {
             self.greet(greeting);
@@ -168,30 +170,30 @@ impl Tunnel {
         self.carry_out();
     }
 
-    /// The next thing to do.
+    /// Returns the next action.
     pub fn poll(&mut self) -> Option<Does> {
         self.out.pop_front()
     }
 
-    /// When to call [`Tunnel::handle_timeout`].
+    /// Returns the time of the next call of [`Tunnel::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         [self.session.due()].into_iter().chain(self.link.poll_timeout()).min()
     }
 
-    /// Whether the ends know each other.
+    /// Returns whether the ends have a session.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.session.is_ready()
     }
 
-    /// The other end, as far as this one can tell.
+    /// Returns the state of the other end, as far as known.
     #[must_use]
     pub const fn peer(&self) -> Peer {
         self.session.peer()
     }
 
-    /// What it has done.
+    /// Returns the counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let link = self.link.counts();
@@ -202,13 +204,13 @@ impl Tunnel {
         }
     }
 
-    /// What it has done about what was missing since the session began, if it asks.
+    /// Returns the counters of the recovery since the session began, if missing packets are requested.
     #[must_use]
     pub fn recovery(&self) -> Option<&RecoveryStats> {
         self.link.recovery()
     }
 
-    /// The session is a new one: nothing of the last one counts any more. What waited for other packets then is lost with these.
+    /// Starts a new session with empty state. Packets that waited for missing ones are lost.
     fn begin(&mut self) {
         self.stats.sessions += 1;
         let link = self.link.counts();
@@ -222,7 +224,7 @@ impl Tunnel {
         self.out.push_back(Does::Sends { turn: Turn::First, datagram: datagram(greeting), packet: None });
     }
 
-    /// Has happen what the link wishes.
+    /// Carries out the actions of the link.
     fn carry_out(&mut self) {
         while let Some(wish) = self.link.poll() {
             match wish {

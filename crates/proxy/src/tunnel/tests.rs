@@ -17,17 +17,17 @@ fn acknowledging() -> Repair {
     Repair::Acknowledging(arq::Config::default())
 }
 
-/// Two ends, and what is under way between them.
+/// Two ends, and the datagrams in flight between them.
 struct Net {
     ends: [Tunnel; 2],
     now: Instant,
-    /// One way.
+    /// One-way delay.
     delay: Duration,
     under_way: BTreeMap<(Instant, u64), (usize, Bytes)>,
     sent: u64,
     /// Packets that have crossed, by the end at which they arrived.
     delivered: [Vec<Bytes>; 2],
-    /// All datagrams ever sent, by the end that they were for.
+    /// All datagrams ever sent, by destination.
     recorded: Vec<(usize, Bytes)>,
     loss: f64,
     random: Stream,
@@ -55,7 +55,7 @@ impl Net {
         net
     }
 
-    /// An end begins again, as another life.
+    /// Restarts an end as another incarnation.
     fn restart(&mut self, at: usize, repair: Repair, life: u64) {
         self.ends[at] = Tunnel::new(Config { key: KEY, repair }, life);
     }
@@ -219,7 +219,7 @@ fn what_somebody_has_recorded_brings_nothing_whenever_it_is_played() {
         for (to, datagram) in recorded.iter().chain(recorded.iter().rev()) {
             let now = net.now;
             net.ends[*to].handle_datagram(now, datagram);
-            // And to the end that said it.
+            // Also replay it to the end that sent it.
             net.ends[1 - *to].handle_datagram(now, datagram);
             net.run_ms(1);
         }
@@ -235,7 +235,7 @@ fn what_somebody_has_recorded_brings_nothing_whenever_it_is_played() {
 #[test]
 fn a_greeting_that_was_withheld_from_a_former_life_does_not_bring_it_back() {
     let mut net = Net::of(asking());
-    // A life that meets the challenge, and is not heard.
+    // An incarnation that answers the challenge, and is not heard.
     net.restart(1, asking(), 500);
     net.run_ms(0);
     net.recorded.clear();
@@ -347,7 +347,8 @@ fn a_link_with_traffic_that_loses_a_fifth_is_never_given_up() {
     }
 }
 
-/// Runs traffic from one end for so long, and returns how often either end changed its mind about the other, and when the first did last.
+/// Runs traffic from one end for this time. Returns the number of changes of each end's peer state, and the
+/// time of the first end's last change.
 fn changes(net: &mut Net, ms: u64, mut each: impl FnMut(&mut Net)) -> ([u32; 2], Option<Duration>) {
     let (began, mut last) = (net.now, None);
     let (mut counts, mut said) = ([0; 2], net.ends.each_ref().map(Tunnel::peer));
@@ -419,7 +420,7 @@ fn an_end_far_away_that_falls_silent_is_absent_once_and_back_once() {
 fn a_radio_that_sleeps_most_of_the_time_is_present() {
     let mut net = Net::new([asking(); 2], [KEY; 2]);
     let mut at = 0;
-    // What is sent while it sleeps arrives when it wakes, every 3 s.
+    // Datagrams sent while it sleeps arrive when it wakes, every 3 s.
     let mut sleep = |net: &mut Net| {
         at = (at + 50) % 3_000;
         net.delay = Duration::from_millis(3_000 - at + 10);

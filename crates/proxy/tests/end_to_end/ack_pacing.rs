@@ -1,4 +1,5 @@
-//! ACK pacing: besides, nothing but time changes. What comes goes on, once and in order, and waits no longer than it may.
+//! ACK pacing: it changes nothing but times. Packets are forwarded once and in order, and wait no longer than
+//! the limit.
 
 use crate::end_to_end::support::{emulations, endpoints, header, transports, wire};
 use bytes::Bytes;
@@ -12,17 +13,17 @@ use hopline_wire::tcp::Segment;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// A packet as the machine has it: the how manyth it is, when it came, and itself.
+/// A stored packet: its index, its arrival time, and the segment.
 type Kept = (u64, Instant, Segment<Bytes>);
 
-/// A station, and what must never happen there.
+/// A station that asserts the invariants of pacing.
 struct Paced {
     config: Config,
     machine: AckPacing<Kept>,
     out: VecDeque<(Side, Segment<Bytes>)>,
     came: u64,
     gone: u64,
-    /// It forgets everything as often, and what waits.
+    /// Interval at which it loses all state, and the waiting ACKs.
     restarts: Option<Duration>,
     restarted: Instant,
 }

@@ -1,4 +1,4 @@
-//! D-Proxy at both ends of a link, in both modes: besides, whichever end begins anew or is not there at all.
+//! D-Proxy at both ends of a link, in both modes, also while ends restart or one is absent.
 
 use crate::end_to_end::support::{emulations, endpoints, header, transports, wire};
 use bytes::Bytes;
@@ -18,47 +18,47 @@ use std::net::Ipv4Addr;
 
 type Wired = Segment<Bytes>;
 
-/// The two ends of a link, by the side on which they stand.
+/// The two ends of a link, by side.
 trait Ends {
-    /// What crosses the link.
+    /// Packet or frame that crosses the link.
     type Crossing: Clone;
 
-    /// A packet of the endpoint on this side is to cross.
+    /// Sends a packet of the endpoint on this side across the link.
     fn enter(&mut self, now: Instant, side: usize, segment: Wired);
-    /// Something has come over the link to this side.
+    /// Handles a packet or frame that has come over the link to this side.
     fn arrive(&mut self, now: Instant, side: usize, crossing: Self::Crossing);
     fn handle_timeout(&mut self, now: Instant);
     fn poll(&mut self, side: usize) -> Option<Out<Self::Crossing>>;
-    /// The queue of the link has no room for this.
+    /// Records that the link's queue has no room for this packet or frame.
     fn refused(&mut self, side: usize, crossing: &Self::Crossing);
     fn next_wake(&self) -> Option<Instant>;
-    /// The end on this side forgets everything.
+    /// Restarts the end on this side without state.
     fn restart(&mut self, now: Instant, side: usize);
     fn len(crossing: &Self::Crossing) -> usize;
-    /// What is left of it when a bit is flipped.
+    /// Returns the packet or frame with a flipped bit, or `None` if it would be discarded.
     fn damaged(crossing: &Self::Crossing, direction: &mut Direction) -> Option<Self::Crossing>;
 }
 
 enum Out<C> {
-    /// Over the link.
+    /// Send over the link.
     Crosses(Turn, C),
-    /// To the endpoint on this side.
+    /// Deliver to the endpoint on this side.
     Leaves(Wired),
 }
 
-/// A link whose ends repair its losses, between two wires.
+/// A link with a middlebox at both ends that repairs its losses, between two wires.
 struct Repaired<E: Ends> {
     ends: E,
     lanes: [Lane<E::Crossing>; 2],
     under_way: BTreeMap<(Instant, u64), (usize, E::Crossing)>,
     sent: u64,
     out: VecDeque<(Side, Wired)>,
-    /// Both ends begin anew by turns, as often.
+    /// Interval at which the ends restart, by turns.
     restarts: Option<Duration>,
     restarted: (Instant, usize),
 }
 
-/// One direction of the link: a queue in which some go first, and what becomes of those that leave it.
+/// One direction of the link: a queue with priority, and the impairments.
 struct Lane<C> {
     rate: Option<u64>,
     room: usize,
@@ -74,7 +74,7 @@ impl<C> Lane<C> {
         Self { rate, room, queue: VecDeque::new(), free_at: Instant::ZERO, beyond }
     }
 
-    /// When the first that waits can be sent.
+    /// Returns when the first waiting packet can be sent.
     fn due(&self) -> Option<Instant> {
         (!self.queue.is_empty()).then_some(self.free_at)
     }
@@ -96,7 +96,7 @@ impl<E: Ends> Repaired<E> {
             while let Some(out) = self.ends.poll(side) {
                 match out {
                     Out::Crosses(turn, crossing) => self.enqueue(side, turn, crossing),
-                    // What leaves on the side of B comes from A.
+                    // Packets that leave on the side of B come from A.
                     Out::Leaves(segment) => self.out.push_back(([Side::B, Side::A][side], segment)),
                 }
             }
@@ -113,7 +113,7 @@ impl<E: Ends> Repaired<E> {
         queue.insert(if turn == Turn::First { ahead } else { queue.len() }, (turn, crossing));
     }
 
-    /// Puts on the link what it is free for.
+    /// Sends waiting packets while the link is free.
     fn transmit(&mut self, now: Instant, side: usize) {
         let lane = &mut self.lanes[side];
         while lane.free_at <= now
@@ -168,7 +168,7 @@ impl<E: Ends> Station<Wired> for Repaired<E> {
     }
 }
 
-/// What crosses between machines that read TCP.
+/// A packet or message between middleboxes that read TCP.
 #[derive(Clone)]
 enum Read {
     Packet(Wired),
@@ -177,10 +177,10 @@ enum Read {
 
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 1, 0, 1), Ipv4Addr::new(10, 1, 0, 2)];
 
-/// Machines that read TCP. `None`: there is none on that side, and all passes.
+/// Middleboxes that read TCP. `None`: there is none on that side, and all packets pass.
 struct Reading {
     ends: [Option<DProxy<Wired>>; 2],
-    /// That of the session: another one each time that an end begins anew.
+    /// Session key: a new one at each restart.
     key: Key,
     change: Box<dyn Fn(&mut Config)>,
     out: [VecDeque<Out<Read>>; 2],
@@ -314,7 +314,7 @@ impl Ends for Reading {
     }
 }
 
-/// Machines that number packets.
+/// Middleboxes that number packets.
 struct Numbering {
     ends: [Opaque<Wired>; 2],
     config: opaque::Config,
@@ -371,7 +371,7 @@ impl Ends for Numbering {
         crossing.len_bytes(|segment| segment.link_len() as u32) as usize
     }
 
-    /// Below it somebody throws away what is damaged.
+    /// A lower layer discards damaged frames.
     fn damaged(_: &Frame<Wired>, _: &mut Direction) -> Option<Frame<Wired>> {
         None
     }
@@ -435,7 +435,7 @@ fn numberings() -> impl Strategy<Value = opaque::Config> {
     })
 }
 
-/// A transfer in both directions over a link with these ends, to its end.
+/// Runs a transfer in both directions over a link with these ends, to its end.
 fn completes<E: Ends>(
     station: Repaired<E>,
     ends: (tcp::Endpoint<Bytes>, tcp::Endpoint<Bytes>),
@@ -483,7 +483,8 @@ proptest! {
     }
 }
 
-/// When ten megabytes have arrived over a link of 20 Mb/s and 2 ms that loses so many in each direction.
+/// Returns the time in which ten megabytes arrive over a link of 20 Mb/s and 2 ms with this loss in each
+/// direction.
 fn time<E: Ends>(ends: E, loss: f64) -> Duration {
     const TOTAL: u64 = 10_000_000;
     let link =
@@ -500,7 +501,7 @@ fn time<E: Ends>(ends: E, loss: f64) -> Duration {
     transfer.pair.now().since(Instant::ZERO)
 }
 
-/// How much of what the link can carry beside its losses TCP gets, with these ends.
+/// Returns the share of the link's capacity without losses that TCP gets with these ends.
 fn share<E: Ends>(ends: E, loss: f64) -> f64 {
     let whole = time(Reading::new([false, false], |_| {}), 0.0);
     whole.as_secs_f64() / time(ends, loss).as_secs_f64() / (1.0 - loss)
@@ -509,7 +510,7 @@ fn share<E: Ends>(ends: E, loss: f64) -> f64 {
 #[test]
 fn with_machines_in_either_mode_tcp_gets_what_a_link_that_loses_packets_can_carry() {
     for (loss, least) in [(0.01, 0.95), (0.05, 0.9), (0.1, 0.85)] {
-        // As on Linux: repairs go ahead of what waits.
+        // As on Linux: replays go first.
         let read = share(Reading::new([true, true], |config| config.turn = Turn::First), loss);
         let numbered = share(Numbering::new(opaque::Config::default()), loss);
         assert!(read > least && numbered > least, "{read} and {numbered} of what is left of {loss} lost");
@@ -554,7 +555,7 @@ fn a_transfer_survives_a_flood_of_other_flows_at_both_machines() {
     transfer.assert_complete();
 }
 
-/// A stranger's packets go out, and come in with one missing.
+/// Passes packets of another connection, with one missing on the way back.
 fn flood(end: &mut DProxy<Wired>, now: Instant, stranger: u32) {
     let mut ip = header(Side::A);
     ip.src = Ipv4Addr::from_bits(0x0b00_0000 + stranger);
@@ -565,6 +566,6 @@ fn flood(end: &mut DProxy<Wired>, now: Instant, stranger: u32) {
         let _ = end.pass_in(now, Passing::new(&ip, &segment), || segment.clone());
         segment.seq += 2 * segment.payload.len() as u32;
     }
-    // Nobody answers these.
+    // These get no answer.
     while end.poll().is_some() {}
 }

@@ -1,4 +1,4 @@
-//! Snoop and M-TCP: besides, no ACK is ever sent for what the mobile host has not acknowledged itself.
+//! Snoop and M-TCP: no ACK is ever sent for data that the mobile host has not acknowledged itself.
 
 use crate::end_to_end::pair::Pair;
 use crate::end_to_end::support::{emulations, endpoints, header, showing, transports, wire};
@@ -15,16 +15,16 @@ use hopline_wire::tcp::{Flags, SackBlock, Segment};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// A base station with a machine that packets pass, and what it must never do.
+/// A base station with a middlebox, which asserts its invariants.
 pub(crate) struct Base<M> {
     machine: M,
     make: Box<dyn Fn() -> M>,
     out: VecDeque<(Side, Segment<Bytes>)>,
-    /// The highest number that the mobile host has sent as an ACK.
+    /// Highest acknowledgment of the mobile host.
     told: Option<Seq32>,
-    /// What it has said that it has beyond that, latest last.
+    /// Its SACK blocks beyond that, latest last.
     said: Vec<SackBlock>,
-    /// It forgets everything as often.
+    /// Interval at which it loses all state.
     restarts: Option<Duration>,
     restarted: Instant,
 }
@@ -43,7 +43,7 @@ impl<M> Base<M> {
         }
     }
 
-    /// Whether the mobile host has said that it has all of a block, in whatever pieces.
+    /// Asserts that the mobile host has reported all of a block, in any pieces.
     fn assert_said(&self, block: &SackBlock) {
         let mut left = block.left;
         while left.before(block.right) {
@@ -194,7 +194,7 @@ proptest! {
     }
 }
 
-/// A transfer in both directions past a machine, to its end.
+/// Runs a transfer in both directions past a middlebox, to its end.
 fn completes<M: Filter<Segment<Bytes>>>(
     make: impl Fn() -> M + 'static,
     restarts: Option<Duration>,
@@ -209,8 +209,8 @@ fn completes<M: Filter<Segment<Bytes>>>(
     transfer.assert_complete();
 }
 
-/// When three megabytes have arrived over a last hop that does so. Its queue has room for the window: nobody here tells what it refuses,
-/// and what is sent again goes last.
+/// Returns the time in which three megabytes arrive over a last hop with this loss. Its queue has room for
+/// the window: no drops are reported, and retransmissions go last.
 fn time(tcp: tcp::Config, config: snoop::Config, loss: f64) -> Duration {
     const TOTAL: u64 = 3_000_000;
     let forth =
@@ -228,7 +228,7 @@ fn time(tcp: tcp::Config, config: snoop::Config, loss: f64) -> Duration {
     transfer.pair.now().since(Instant::ZERO)
 }
 
-/// Snoop that does nothing.
+/// Configuration of a Snoop that does nothing.
 pub(crate) fn idle() -> snoop::Config {
     snoop::Config { high_water: 1.try_into().expect("not zero"), local_limit: 0, ..snoop::Config::ns2() }
 }

@@ -1,4 +1,5 @@
-//! Two TCP endpoints with real bytes and a machine between them: every byte arrives once and in order, whatever both links do.
+//! Two TCP endpoints with real bytes and a middlebox between them: every byte arrives once and in order,
+//! whatever both links do.
 
 mod ack_pacing;
 mod dproxy;

@@ -1,4 +1,4 @@
-//! Split connections whose mobile host changes its station again and again: their state follows.
+//! Split connections of a mobile host that repeatedly changes its base station: their state follows.
 
 use crate::end_to_end::split::{CONNECTION, config};
 use crate::end_to_end::support::{emulations, endpoints, transports, wire};
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 type Wired = hopline_wire::tcp::Segment<Bytes>;
 
-/// Two stations, of which one has the host. The state of its connections is on the way for a while.
+/// Two base stations, one of which has the host. The transfer of its connections takes some time.
 struct Cells {
     stations: [Split<Bytes>; 2],
     current: usize,
@@ -24,7 +24,7 @@ struct Cells {
     moves: u32,
 }
 
-/// After so many the host stays where it is.
+/// Number of moves after which the host stays.
 const MOST_MOVES: u32 = 40;
 
 impl Cells {
@@ -43,7 +43,7 @@ impl Cells {
         }
     }
 
-    /// The host moves, and its connections after it.
+    /// Moves the host, and its connections after it.
     fn advance(&mut self, now: Instant) {
         if let Some((_, moved)) = self.under_way.take_if(|(at, _)| *at <= now) {
             self.stations[self.current].put_in(now, CONNECTION.mobile.0, moved);

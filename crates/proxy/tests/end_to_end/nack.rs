@@ -1,4 +1,5 @@
-//! Uploads: the station asks for what the last hop has lost, and a machine in the mobile host answers.
+//! Uploads: the base station requests packets that the last hop has lost, and Snoop on the mobile host
+//! answers.
 
 use crate::end_to_end::filters::Base;
 use crate::end_to_end::support::{emulations, endpoints, header, showing, transports, wire};
@@ -16,7 +17,7 @@ use hopline_wire::tcp::Segment;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// A host: its TCP, and what stands between that and the link.
+/// A host: its TCP, and the middlebox between that and the link.
 struct Host {
     tcp: Endpoint<Bytes>,
     keeps: Option<Snoop<Segment<Bytes>>>,
@@ -24,7 +25,7 @@ struct Host {
     out: VecDeque<Segment<Bytes>>,
 }
 
-/// What wakes a host.
+/// Source of a host's timer.
 #[derive(Clone, Copy, Debug)]
 enum Wakes {
     Tcp,
@@ -32,7 +33,7 @@ enum Wakes {
 }
 
 impl Host {
-    /// What the machine wants sent goes first: to the link, or up to TCP.
+    /// Packets of the middlebox go first: to the link, or up to TCP.
     fn drain(&mut self, now: Instant) {
         while let Some(transmit) = self.keeps.as_mut().and_then(Filter::poll_transmit) {
             match transmit {
@@ -134,13 +135,13 @@ impl Connection<Bytes> for Host {
 /// Roles of the station and the mobile host.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Roles {
-    /// Nothing.
+    /// Neither takes part.
     None,
-    /// The station asks all hosts, and this one keeps what it sends.
+    /// The station sends requests to all hosts, and this one caches its data.
     Known,
-    /// The station asks a host that announces that it keeps what it sends.
+    /// The station sends requests to hosts that announce, and this one does.
     Announced,
-    /// The station would ask such a host, and this one is none.
+    /// The station sends requests to hosts that announce, and this one does not.
     Ordinary,
 }
 

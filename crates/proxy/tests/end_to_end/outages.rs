@@ -1,4 +1,4 @@
-//! A last hop that is gone for a while, in both directions.
+//! Outages of a last hop, in both directions.
 
 use crate::end_to_end::filters::Base;
 use crate::end_to_end::support::{endpoints, wire};
@@ -10,7 +10,8 @@ use hopline_testkit::{Emulation, Middle};
 use hopline_transport::tcp;
 use proptest::prelude::*;
 
-/// Times from the end of an outage until the sender's own timer expires, and until more data arrive, past Snoop.
+/// Returns the times from the end of an outage until the sender's own timer expires, and until more data
+/// arrive, past Snoop.
 fn resumes_after(config: snoop::Config, [start, length, latency]: [Duration; 3]) -> [Duration; 2] {
     let from = Instant::ZERO + start;
     let back = from + length;
@@ -24,7 +25,7 @@ fn resumes_after(config: snoop::Config, [start, length, latency]: [Duration; 3])
     let (a, b) = endpoints(tcp::Config::linux().with_sack(), [1, 2]);
     let station = Base::new(move || windowed(config), None);
     let middle = Middle::new(a, station, b, [wire(), wire()], [hop.clone(), hop], 5);
-    // More than arrives.
+    // More data than can arrive.
     let mut transfer = Transfer::of(middle, [100_000_000, 0], |_| {});
     transfer.act();
     while transfer.pair.step(back) {
@@ -39,24 +40,26 @@ fn resumes_after(config: snoop::Config, [start, length, latency]: [Duration; 3])
     [due.since(back), transfer.pair.now().since(back)]
 }
 
-/// Checks when data arrive after an outage. Times are in milliseconds.
+/// Checks the time at which data arrive after an outage, ms.
 fn check(start: u64, length: u64, latency: u64, window: bool) -> Result<(), TestCaseError> {
     let [start, length, latency] = [start, length, latency].map(Duration::from_millis);
     let hop_window = window.then_some(hop_window::Config::DEFAULT);
     let modern = snoop::Config { hop_window, ..snoop::Config::modern() };
     let [own, resumed] = resumes_after(modern, [start, length, latency]);
-    // The host is asked for after a sixteenth of its absence, and half a second at least; what it has is said after 200 ms at most.
+    // The host is probed after a sixteenth of its absence, at least half a second; its acknowledgments are
+    // withheld for 200 ms at most.
     let asked = Duration::from_nanos(length.as_nanos() / 16).max(Duration::from_millis(500));
     prop_assert!(resumed <= asked + Duration::from_secs(1), "{resumed:?}");
-    // Nor does Snoop hold up what the sender does by itself. A run without Snoop is no measure for that: its timer has doubled from another
-    // round trip, and may happen to expire as the host returns.
+    // Nor does Snoop delay the sender's own retransmissions. A run without Snoop is no measure for that: its
+    // timer has doubled from another round trip, and may happen to expire as the host returns.
     prop_assert!(resumed <= own + Duration::from_millis(500), "{resumed:?}, of the sender {own:?}");
     Ok(())
 }
 
 #[test]
 fn snoop_resumes_where_the_timer_of_a_sender_without_it_expires_at_the_end_of_the_outage() {
-    // Without Snoop the sender sent again 0.1 ms before the end, and data arrived 63 ms after it; with Snoop 970 ms after it.
+    // Without Snoop the sender retransmitted 0.1 ms before the end, and data arrived 63 ms after it; with
+    // Snoop 970 ms after it.
     check(2632, 19_065, 46, false).unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! Two machines at one station, one behind the other.
+//! Two middleboxes at one station, in series.
 
 use crate::end_to_end::support::{header, showing};
 use bytes::Bytes;
@@ -8,12 +8,12 @@ use hopline_testkit::Side;
 use hopline_wire::tcp::Segment;
 use std::net::IpAddr;
 
-/// `outer` stands on the side of the wired network.
+/// A pair of middleboxes; `outer` is on the side of the wired network.
 #[derive(Debug)]
 pub(crate) struct Pair<A, B> {
     outer: A,
     inner: B,
-    /// When something happened last.
+    /// Time of the last event.
     now: Instant,
 }
 
@@ -75,7 +75,7 @@ where
         self.inner.handle_timeout(now);
     }
 
-    /// What one of them sends the other one sees, if it comes by there.
+    /// ACKs of the inner middlebox pass the outer one if they take its path.
     fn poll_transmit(&mut self) -> Option<Transmit<Segment<Bytes>>> {
         let now = self.now;
         loop {

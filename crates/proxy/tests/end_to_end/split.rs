@@ -1,4 +1,5 @@
-//! Split connections: besides, ends and resets are passed on, and a machine that has forgotten everything lets nobody wait.
+//! Split connections: ends and resets are passed on, and after a restart of the middlebox no host waits for
+//! ever.
 
 use crate::end_to_end::support::{emulations, endpoints, transports, wire};
 use bytes::Bytes;
@@ -113,7 +114,7 @@ fn ends_of(middle: &mut Middle<Endpoint<Bytes>, Base>) -> Vec<(Side, CloseReason
 #[test]
 fn who_calls_is_answered_when_the_other_host_has_answered() {
     let mut middle = between(10_000);
-    // 15 ms there, 2 ms on and back, 15 ms back.
+    // 15 ms forth, 2 ms on and back, 15 ms back.
     middle.step(Instant::from_millis(1));
     while middle.a.state() != State::Established {
         assert!(middle.step(Instant::from_secs(5)));

@@ -1,4 +1,4 @@
-//! What the tests share: links, endpoints, headers.
+//! Links, endpoints and headers shared by the tests.
 
 use bytes::Bytes;
 use hopline_core::{Duration, Instant, Seq32};
@@ -9,7 +9,7 @@ use hopline_wire::tcp::Segment;
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
-/// What was kept, with the clock that it is to show.
+/// Returns the stored segment with this TSval.
 pub(crate) fn showing(clock: Option<u32>, mut kept: Segment<Bytes>) -> Segment<Bytes> {
     if let Some(clock) = clock {
         kept.options.timestamps.as_mut().expect("only a clock that is shown is changed").value = clock;
@@ -23,7 +23,7 @@ pub(crate) fn header(from: Side) -> Header {
     Header { src, dst, ttl: 64, protocol: Protocol::Tcp, ecn: Ecn::NotCapable, id: 0 }
 }
 
-/// What a link does in one direction.
+/// Generates the impairments of a link in one direction.
 pub(crate) fn emulations() -> impl Strategy<Value = Emulation> {
     let chances = (0.0..0.2, 0.0..0.1, 0.0..0.05, 0.0..2e-6, prop::option::of(1.0..2.0));
     (0u64..30, chances).prop_map(|(latency_ms, (loss, reorder, duplicate, corrupt, burst))| Emulation {
@@ -45,7 +45,7 @@ pub(crate) fn wire() -> Emulation {
 }
 
 pub(crate) fn endpoints(config: tcp::Config, isns: [u32; 2]) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
-    // Nobody gives up: what does not arrive would be lost for ever.
+    // Endpoints never give up: undelivered data would be lost for ever.
     let config = tcp::Config { syn_retries: None, data_retries: None, ..config };
     let end = |local, remote, isn| {
         Endpoint::new(config, Ports { local, remote }, Seq32(isn)).expect("presets are valid")

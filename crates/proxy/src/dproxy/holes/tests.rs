@@ -1,4 +1,5 @@
-//! Dialogues: what is missing, what comes, and what is asked for when. Milliseconds; the average is 10 at first.
+//! Dialogues: holes, arrivals, and the times of requests. Times are in milliseconds; the initial average is
+//! 10.
 
 use super::*;
 use proptest::prelude::*;
@@ -31,13 +32,13 @@ impl Link {
         self.asked()
     }
 
-    /// A replay comes. What is asked for because of it?
+    /// Handles a replay. Returns the requests that it causes.
     fn comes(&mut self, what: u32) -> Vec<u32> {
         assert!(self.holes.arrive(self.now, what, (By::Replay, Rest::Asked), &mut self.requests));
         self.asked()
     }
 
-    /// What is asked for by timeouts, and when, until nothing is due.
+    /// Returns the requests by timeouts, with their times, until no timer is set.
     fn waits(&mut self) -> Vec<(u64, u32)> {
         let mut all = Vec::new();
         while let Some(due) = self.holes.due() {
@@ -176,7 +177,7 @@ fn the_average_follows_what_was_asked_for_once_down_to_its_floor() {
     assert_eq!(link.average_us(), 2_000);
 }
 
-/// Average, in milliseconds, after recoveries whose replays take 160 ms, as behind a long queue.
+/// Returns the average after recoveries with replays after 160 ms, as behind a long queue, ms.
 fn learnt_behind_a_queue(samples: Samples) -> u64 {
     let mut link = Link::new(Recovery { samples, ..Recovery::default() });
     for what in 0..40 {

@@ -1,4 +1,4 @@
-//! The half that receives packets, and asks for what is missing.
+//! Receiver of a link: it requests missing packets.
 
 use super::frame::in_frames;
 use super::{Config, Does, Frame, MOST_MISSING, Sending, Stats, WINDOW};
@@ -9,45 +9,47 @@ use crate::window::Window;
 use hopline_core::{Duration, Instant, Seq32};
 use std::collections::VecDeque;
 
-/// Where a life is seen first at one of its first numbers, those before it are missing; at a later one it is taken for under way.
+/// Largest first number of an epoch at which all numbers before it count as missing. A later number means
+/// that the epoch was under way.
 const BEGINNING: u32 = 16;
-/// How long frames of the former life of the other end may still come. After that they are those of a new one.
+/// Time for which frames of the former epoch of the other end may still arrive. After it they count as those
+/// of a new epoch.
 const STALE: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct Far<K> {
     life: Option<Life>,
-    /// The first number that has not arrived and is waited for: the first hole, or `edge`.
+    /// Number of the first packet that is waited for: the first hole, or `edge`.
     next: Seq32,
-    /// The number after the last that is known of.
+    /// Number after the last one known of.
     edge: Seq32,
-    /// From `next` on.
+    /// Packets from `next` on.
     window: Window<K>,
     turn: Turn,
     holes: Holes<u32>,
     requests: Requests<u32>,
 }
 
-/// A life of the other end.
+/// Epoch of the other end.
 #[derive(Clone, Copy, Debug)]
 struct Life {
     epoch: u16,
     since: Instant,
-    /// The one before it.
+    /// The epoch before it.
     former: Option<u16>,
 }
 
-/// Whose a frame is.
+/// Epoch that a frame belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
-    /// The other end's as it lives now.
+    /// The current epoch of the other end.
     Current,
-    /// Its former life's.
+    /// Its former epoch.
     Former,
 }
 
 impl<K> Far<K> {
-    /// Number of packets that wait for earlier ones.
+    /// Returns the number of packets that wait for earlier ones.
     pub(super) fn held(&self) -> usize {
         self.window.waiting()
     }
@@ -72,7 +74,7 @@ impl<K> Far<K> {
         self.requests.stats()
     }
 
-    /// A packet has come.
+    /// Handles a packet.
     pub(super) fn take(
         &mut self,
         now: Instant,
@@ -85,7 +87,7 @@ impl<K> Far<K> {
             return out.push_back(Does::Delivers(packet));
         }
         if (self.next - number) as usize > WINDOW && number.before(self.next) {
-            // That is no copy: what moved the window on made no sense.
+            // It is not a duplicate: an invalid frame has moved the window.
             stats.too_many += 1;
             self.begin(number, out);
         }
@@ -105,7 +107,7 @@ impl<K> Far<K> {
         self.settle(out);
     }
 
-    /// If one of these is missing it is here.
+    /// Handles parity: delivers the restored packet if exactly one was missing.
     pub(super) fn take_parity(
         &mut self,
         now: Instant,
@@ -126,13 +128,13 @@ impl<K> Far<K> {
                 out.push_back(Does::Discards(packet));
             }
         }
-        // Of more than one it shows at least that they were sent.
+        // With more than one missing it shows at least that they were sent.
         if is_known && count > 0 {
             self.hear_last(now, first + (count - 1), out, stats);
         }
     }
 
-    /// The other end has sent nothing after `last`.
+    /// Handles a tail probe: the other end has sent nothing after `last`.
     pub(super) fn hear_tail(
         &mut self,
         now: Instant,
@@ -148,7 +150,7 @@ impl<K> Far<K> {
         }
     }
 
-    /// The other end does not keep these (C8).
+    /// Gives up packets that the other end no longer keeps (C8).
     pub(super) fn hear_gone(
         &mut self,
         now: Instant,
@@ -183,12 +185,13 @@ impl<K> Far<K> {
         self.settle(out);
     }
 
-    /// Whether a number is waited for, or not known of yet.
+    /// Returns whether a packet has not arrived and may still be waited for.
     fn is_missing(&self, number: Seq32) -> bool {
         !number.before(self.next) && !self.window.has((number - self.next) as usize)
     }
 
-    /// Everything from the edge up to `number` is missing, unless that is too much, or too far ahead of what is waited for.
+    /// Records the packets from the edge up to `number` as missing, unless they are too many, or too far
+    /// ahead of the first hole.
     fn miss_up_to(&mut self, now: Instant, number: Seq32, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
         let missing = number - self.edge;
         if missing as usize + self.holes.len() > MOST_MISSING {
@@ -196,7 +199,7 @@ impl<K> Far<K> {
             self.begin(number, out);
             return;
         }
-        // What is too far behind is not waited for any longer.
+        // Holes too far behind are given up.
         let first = number + 1 - WINDOW as u32;
         if first.after(self.next) {
             self.holes.give_up_those(|what| Seq32(what).before(first), &mut self.requests);
@@ -207,7 +210,7 @@ impl<K> Far<K> {
         }
     }
 
-    /// Sends what is to be asked for, and lets go on what waits for nothing.
+    /// Sends pending requests, and delivers packets that wait for nothing more.
     fn settle(&mut self, out: &mut VecDeque<Does<K>>) {
         if self.requests.has_asked()
             && let Some(Life { epoch, .. }) = self.life
@@ -229,14 +232,14 @@ impl<K> Far<K> {
         }
     }
 
-    /// Nothing before `number` is waited for.
+    /// Restarts the window at `number`: nothing before it is waited for.
     fn begin(&mut self, number: Seq32, out: &mut VecDeque<Does<K>>) {
         self.window.clear(|packet| out.push_back(Does::Delivers(packet)));
         self.holes.give_up(&mut self.requests);
         (self.next, self.edge) = (number, number);
     }
 
-    /// Which life of the other end this frame is of; a new one begins with it, at `number`.
+    /// Returns the epoch that a frame belongs to; a new one begins with it, at `number`.
     fn live(
         &mut self,
         now: Instant,

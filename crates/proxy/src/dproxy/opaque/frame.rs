@@ -1,63 +1,64 @@
-//! What one end of a link sends to the other, and its bytes.
+//! Frames from one end of a link to the other, and their wire format.
 
 use bytes::Bytes;
 use hopline_wire::dproxy::frame::{self as wire, Body, HEADER_LEN, MOST_NUMBERS, Numbers, Sending};
 
-/// What one end sends to the other. Each frame names the life of the end whose packets it is about.
+/// Frame from one end to the other. Each frame names the epoch of the end that sent the packets it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame<K> {
     /// A packet.
     Data {
-        /// Which life of its sender.
+        /// Epoch of the sender.
         epoch: u16,
-        /// Which packet it is.
+        /// Number of the packet.
         number: u32,
-        /// Whether it was sent before.
+        /// First transmission or replay.
         sending: Sending,
         /// The packet.
         packet: K,
     },
-    /// Any one of these packets, which have successive numbers, can be made from it if the others are there.
+    /// Parity over packets with consecutive numbers: any one of them can be restored from it if the other
+    /// ones have arrived.
     Parity {
-        /// Which life of its sender.
+        /// Epoch of the sender.
         epoch: u16,
-        /// The number of the first.
+        /// Number of the first packet.
         first: u32,
-        /// The packets.
+        /// The covered packets.
         of: Vec<K>,
     },
-    /// The last packet that was sent.
+    /// Tail probe: the last packet that was sent.
     Tail {
-        /// Which life of its sender.
+        /// Epoch of the sender.
         epoch: u16,
-        /// Its number.
+        /// Number of the packet.
         last: u32,
     },
-    /// These packets are not kept any more.
+    /// Packets that are no longer cached.
     Gone {
-        /// Which life of its sender.
+        /// Epoch of the sender.
         epoch: u16,
-        /// Their numbers.
+        /// Numbers of the packets.
         numbers: Vec<u32>,
     },
-    /// These packets are missing.
+    /// Request for missing packets.
     Request {
-        /// Of which life of the other end.
+        /// Epoch of the other end.
         epoch: u16,
-        /// Their numbers.
+        /// Numbers of the packets.
         numbers: Vec<u32>,
     },
-    /// The answer to a tail: how far everything has arrived, or is not waited for.
+    /// Answer to a tail probe: the end of what has arrived, or is no longer waited for.
     Report {
-        /// Of which life of the other end.
+        /// Epoch of the other end.
         epoch: u16,
-        /// The first number that is missing, or the next.
+        /// Number of the first missing packet, or the next one.
         next: u32,
     },
 }
 
 impl<K> Frame<K> {
-    /// The packets in it.
+    /// Returns the packets in the frame.
     pub fn packets(&self) -> impl Iterator<Item = &K> {
         let (one, many) = match self {
             Self::Data { packet, .. } => (Some(packet), &[][..]),
@@ -67,7 +68,7 @@ impl<K> Frame<K> {
         one.into_iter().chain(many)
     }
 
-    /// The same with something else for each packet.
+    /// Returns the frame with each packet converted.
     pub fn map<T>(&self, of: impl Fn(&K) -> T) -> Frame<T> {
         match self {
             Self::Data { epoch, number, sending, packet } => {
@@ -83,8 +84,9 @@ impl<K> Frame<K> {
         }
     }
 
-    /// Its length where the packets in it are so long: eight bytes beside a packet, twelve beside the longest of those that parity covers,
-    /// four for each number beside the first.
+    /// Returns the length of the frame, bytes, given the length of its packets. Data: the packet and eight
+    /// bytes. Parity: the longest covered packet and twelve bytes. Lists: four bytes for each number after
+    /// the first.
     #[must_use]
     pub fn len_bytes(&self, len_of: impl Fn(&K) -> u32) -> u32 {
         let longest = self.packets().map(len_of).max().unwrap_or(0);
@@ -100,13 +102,14 @@ impl<K> Frame<K> {
     }
 }
 
-/// These numbers, so many to a frame.
+/// Splits numbers into lists that fit a frame.
 pub(super) fn in_frames(numbers: &[u32]) -> impl Iterator<Item = Vec<u32>> {
     numbers.chunks(MOST_NUMBERS).map(<[u32]>::to_vec)
 }
 
 impl Frame<Bytes> {
-    /// The frame as it is on the link. `None` if it has no numbers or too many of them, or packets longer than parity can cover.
+    /// Returns the frame in wire format. `None` if it has no numbers or too many, or packets longer than
+    /// parity can cover.
     #[must_use]
     pub fn to_wire(&self) -> Option<wire::Frame> {
         let (epoch, body) = match self {
@@ -124,8 +127,8 @@ impl Frame<Bytes> {
         Some(wire::Frame { epoch: *epoch, body })
     }
 
-    /// The frame that came over the link as these. `arrived`: the packets of this life of the other end that have arrived lately, by
-    /// number; from them and parity the one that is missing is made. `None` if it cannot be.
+    /// Converts a frame from wire format. `arrived` returns recently received packets of this epoch of the
+    /// other end by number, from which parity restores a missing one. `None` if that fails.
     #[must_use]
     pub fn from_wire(frame: wire::Frame, arrived: impl Fn(u32) -> Option<Bytes>) -> Option<Self> {
         let epoch = frame.epoch;
@@ -142,7 +145,7 @@ impl Frame<Bytes> {
     }
 }
 
-/// All packets that parity covers, if at most one of them is not there.
+/// Returns all packets that parity covers, if at most one of them is missing.
 fn complete(parity: &wire::Parity, arrived: impl Fn(u32) -> Option<Bytes>) -> Option<Vec<Bytes>> {
     let packets: Vec<_> = (0..parity.count).map(|n| arrived(parity.first.wrapping_add(n.into()))).collect();
     let missing = packets.iter().filter(|packet| packet.is_none()).count();

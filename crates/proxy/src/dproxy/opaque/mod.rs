@@ -1,11 +1,13 @@
-//! D-Proxy for whatever crosses a link: its ends number the packets themselves, so that UDP, QUIC and encrypted tunnels gain as TCP does.
-//! The paper reads TCP's numbers and cannot help these; this mode is ours. What is missing is asked for by the same rules (§III-C.2, C.3).
+//! D-Proxy for any packets: the ends number the packets themselves, so that UDP, QUIC and encrypted tunnels
+//! benefit as TCP does. The paper uses TCP's sequence numbers and cannot help these; this mode is an
+//! extension of hopline. Missing packets are requested by the same rules (§III-C.2, C.3).
 //!
-//! Both ends of a link have one [`Opaque`] each. Nothing is acknowledged packet by packet. The near end keeps what it has sent for a
-//! while, and sends again what it is asked for, ahead of all that waits. The far end sees from the numbers what is missing, and asks at
-//! once. When a link falls silent the near end tells the number of its last packet, so that a lost tail is found too; the answer tells it
-//! what need not be kept. Frames are not authenticated, as those of a link are not: who shares the link with strangers puts a tunnel
-//! around it.
+//! Each end of a link has one [`Opaque`]. Packets are not acknowledged one by one. The sender keeps
+//! transmitted packets for a while, and replays requested ones ahead of all waiting packets. The receiver
+//! detects missing numbers, and requests them at once. When the link falls silent, the sender announces the
+//! number of its last packet (tail probe), so that tail losses are found too; the answer tells it which
+//! packets it can discard. Frames are not authenticated, like those of a link: on a link shared with
+//! untrusted hosts, use it inside a tunnel.
 
 mod far;
 mod frame;
@@ -24,28 +26,29 @@ use std::collections::VecDeque;
 use super::config::Caching;
 use super::{Recovery, RecoveryStats, Samples};
 
-/// How one end of a link behaves.
+/// Parameters of one end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Recovery of missing packets. Default as TCP's, with an average of recoveries with one request, 2 ms at least, and 12 attempts: no host behind the link
-    /// repairs what is given up here as cheaply.
+    /// Recovery of missing packets. Default as for TCP, but with an average over recoveries with one request,
+    /// a minimum of 2 ms, and 12 attempts: no host behind the link repairs a loss as cheaply.
     pub recovery: Recovery,
-    /// Turn of packets that are sent again, of questions and of answers at the link. Default first.
+    /// Turn of replays, requests and answers at the link. Default first.
     pub turn: Turn,
-    /// Whether packets wait for earlier ones. Default they do.
+    /// Order of delivery. Default in order.
     pub order: Order,
-    /// Most packets that are kept, at least 1; the oldest makes room. Default 1024.
+    /// Maximum number of cached packets, at least 1; the oldest is evicted. Default 1024.
     pub kept_packets: u32,
-    /// How long a packet is kept. Default 500 ms: more than the patience of the other end.
+    /// Lifetime of a cached packet. Default 500 ms: more than the patience of the other end.
     pub age: Duration,
-    /// How often a packet is sent again at most. Default 16.
+    /// Maximum number of replays of a packet. Default 16.
     pub replays: u8,
-    /// A packet that was sent again is not sent once more within this time. Default 250 µs.
+    /// Minimum time between two replays of a packet. Default 250 µs.
     pub replay_interval: Duration,
-    /// After half a round trip of the link without a packet, and so long at least, the other end is told of the last one; twice more, a
-    /// round trip apart, if it does not answer. Default as [`tail_probe_at`] says of a link whose rate is not known. `None`: never.
+    /// Minimum time before a tail probe. The probe is sent after half a round trip of the link without a
+    /// packet, or after this time if it is longer; twice more, a round trip apart, if no answer comes.
+    /// Default [`tail_probe_at`] of an unknown rate. `None`: never.
     pub tail_probe: Option<Duration>,
-    /// What makes lost packets again without asking. Default nothing.
+    /// Forward error correction. Default off.
     pub parity: Parity,
 }
 
@@ -71,9 +74,10 @@ impl Default for Config {
     }
 }
 
-/// Returns the silence after which an end tells of its last packet, over a link of this rate: the time of eight packets of 1500 bytes, from
-/// 4 to 100 ms, and 4 ms where the rate is not known. Shorter silences are those between two ACKs that bring new data: at 6 Mb/s over
-/// 802.11 probes after 4 ms cost 14 % of the goodput. Longer ones come after the time-out of a TCP sender.
+/// Returns the silence after which an end sends a tail probe, over a link of this rate: the time of eight
+/// packets of 1500 bytes, from 4 to 100 ms, and 4 ms for an unknown rate. Shorter times occur between two
+/// ACKs that bring new data: at 6 Mb/s over 802.11, probes after 4 ms cost 14 % of the goodput. Longer times
+/// exceed the timeout of a TCP sender.
 #[must_use]
 pub fn tail_probe_at(rate_bps: Option<u64>) -> Duration {
     const LEAST: Duration = Duration::from_millis(4);
@@ -90,40 +94,42 @@ impl Config {
     }
 }
 
-/// What makes lost packets again without asking.
+/// Forward error correction: restores lost packets without a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parity {
-    /// Nothing.
+    /// Off.
     Off,
-    /// After some packets their exclusive-or, from which any one of them can be made: after half the number among which one is lost, as
-    /// far as the other end has asked, within these bounds; while less than one in a thousand is lost, none.
+    /// One parity frame (exclusive-or) after a number of packets, from which any one of them can be restored.
+    /// The number is half the mean distance between requested packets, within these bounds. There is no
+    /// parity while less than one in a thousand is lost.
     Adaptive {
-        /// Least number of packets.
+        /// Minimum number of packets.
         least: NonZeroU8,
-        /// Most.
+        /// Maximum number of packets.
         most: NonZeroU8,
     },
 }
 
-/// Numbers from the first that is missing that are told apart. What is farther ahead moves on without what is missing.
+/// Size of the receive window, packets from the first missing one. A packet beyond it moves the window on,
+/// past missing packets.
 pub const WINDOW: usize = 1024;
-/// Most packets that may be missing at once. What lost more is left to those behind the link.
+/// Maximum number of missing packets. Larger losses are left to the hosts behind the link.
 pub const MOST_MISSING: usize = 256;
 
-/// What an end does.
+/// Action of an end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Does<K> {
-    /// It sends a frame.
+    /// Send a frame.
     Sends(Turn, Frame<K>),
-    /// A packet has crossed the link.
+    /// Deliver a packet that has crossed the link.
     Delivers(K),
-    /// The queue had no room for a packet that it had taken.
+    /// Report an accepted packet as dropped: the queue had no room for it.
     Loses(K),
-    /// It lets go of a packet: the other end has it, others need its room, it is too old, or it is another copy.
+    /// Release a packet: the other end has it, it was evicted, it has expired, or it is a duplicate.
     Discards(K),
 }
 
-/// One end of a link. `K`: a packet as whoever drives the machine keeps it; each that is sent is a copy of one that is kept.
+/// One end of a link. `K`: a packet as the caller stores it; each transmission is a copy of a cached one.
 #[derive(Debug)]
 pub struct Opaque<K> {
     near: Near<K>,
@@ -132,51 +138,52 @@ pub struct Opaque<K> {
     stats: Stats,
 }
 
-/// What an end has done.
+/// Counters of an end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Packets taken.
+    /// Packets accepted.
     pub packets: u64,
-    /// Packets sent again.
+    /// Packets replayed.
     pub replayed: u64,
-    /// Packets wished for that were sent again just now.
+    /// Requested packets that were replayed a moment ago.
     pub under_way: u64,
-    /// Packets wished for that are not kept, or were sent again too often.
+    /// Requested packets that are not cached, or were replayed too often.
     pub not_kept: u64,
     /// Packets that the queue refused.
     pub refused: u64,
-    /// Frames that told of a last packet.
+    /// Tail probes.
     pub tail_probes: u64,
-    /// Frames of parity sent.
+    /// Parity frames sent.
     pub parity: u64,
-    /// Packets made again from parity.
+    /// Packets restored from parity.
     pub restored: u64,
-    /// Copies of packets that had arrived.
+    /// Duplicates of packets that had arrived.
     pub copies: u64,
-    /// Times that more was missing than is asked for.
+    /// Number of times that more was missing than is requested.
     pub too_many: u64,
-    /// Frames of the other end's former life.
+    /// Frames of the former epoch of the other end.
     pub stale: u64,
-    /// Lives of the other end that have begun, beside the first.
+    /// Epochs of the other end after the first.
     pub restarts: u64,
-    /// Frames that made no sense: for another life than this one, or for what was never sent.
+    /// Invalid frames: for another epoch than the current one, or about packets that were never sent.
     pub senseless: u64,
 }
 
 impl<K: Clone> Opaque<K> {
-    /// An end that has sent and received nothing. `epoch`: another one than in its last life.
+    /// Creates an end that has sent and received nothing. `epoch`: must differ from that before the last
+    /// restart.
     #[must_use]
     pub fn new(config: Config, epoch: u16) -> Self {
         let (near, far) = (Near::new(config, epoch), Far::new(config));
         Self { near, far, out: VecDeque::new(), stats: Stats::default() }
     }
 
-    /// A packet is to cross the link.
+    /// Sends a packet across the link.
     pub fn send(&mut self, now: Instant, packet: K) {
         self.near.send(now, packet, &mut self.out, &mut self.stats);
     }
 
-    /// A frame has come from the other end.
+    /// Handles a frame from the other end.
     pub fn handle_frame(&mut self, now: Instant, frame: Frame<K>) {
         let (out, stats) = (&mut self.out, &mut self.stats);
         match frame {
@@ -193,42 +200,43 @@ impl<K: Clone> Opaque<K> {
         }
     }
 
-    /// The queue of the link has no room for the packet of this number. That is congestion, and the business of those behind the link: it
-    /// is not repaired.
+    /// Records that the link's queue has no room for the packet of this number. This is congestion, and left
+    /// to the hosts behind the link: it is not repaired.
     pub fn refused(&mut self, number: u32) {
         self.near.refused(number, &mut self.out, &mut self.stats);
     }
 
-    /// Does what is due.
+    /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.near.handle_timeout(now, &mut self.out, &mut self.stats);
         self.far.handle_timeout(now, &mut self.out);
     }
 
-    /// The next thing to do.
+    /// Returns the next action.
     pub fn poll(&mut self) -> Option<Does<K>> {
         self.out.pop_front()
     }
 
-    /// When to call [`Opaque::handle_timeout`].
+    /// Returns the time of the next call of [`Opaque::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.near.due().into_iter().chain(self.far.due()).min()
     }
 
-    /// Number of packets that it holds: those of the sending half, and received ones that wait for earlier ones.
+    /// Returns the number of stored packets: those of the sender, and received ones that wait for earlier
+    /// ones.
     #[must_use]
     pub fn held(&self) -> usize {
         self.near.held() + self.far.held()
     }
 
-    /// What it has done.
+    /// Returns the counters.
     #[must_use]
     pub const fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// What it has done about what was missing.
+    /// Returns the counters of the recovery.
     #[must_use]
     pub const fn recovery(&self) -> &RecoveryStats {
         self.far.recovery()

@@ -1,4 +1,4 @@
-//! The half that sends packets, and sends again what it is asked for.
+//! Sender of a link: it replays requested packets.
 
 use super::frame::in_frames;
 use super::{Config, Does, Frame, Parity, Sending, Stats};
@@ -8,41 +8,41 @@ use crate::rtt::Rtt;
 use hopline_core::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// The round trip of the link before the first answer.
+/// Round-trip time of the link before the first sample.
 const INITIAL: Duration = Duration::from_millis(10);
-/// How often the other end is told of a last packet.
+/// Maximum number of tail probes for a packet.
 const TAIL_PROBES: u8 = 3;
-/// Packets after which the share of those that were lost is looked at.
+/// Number of packets between two updates of the loss ratio.
 const SAMPLE: u32 = 64;
-/// While less are lost there is no parity.
+/// Loss ratio below which there is no parity.
 const FEW: f64 = 0.001;
 
 #[derive(Debug)]
 pub(super) struct Near<K> {
     config: Config,
     epoch: u16,
-    /// What is kept. The low half of a number is that of the packet.
+    /// Cached packets. The low half of a ring number is the packet number.
     ring: Ring<K, ()>,
     rtt: Rtt,
     tail: Tail,
     losses: Losses,
-    /// The numbers since the last parity, and the one after all that parity has told of.
+    /// Numbers since the last parity, and the number after the last one that parity has covered.
     group: Vec<u64>,
     covered: u64,
 }
 
-/// What is known of the last packet.
+/// State of the tail probe.
 #[derive(Debug)]
 struct Tail {
-    /// When the other end is told of it.
+    /// Time of the next probe.
     due: Option<Instant>,
-    /// How often it was.
+    /// Number of probes for the last packet.
     told: u8,
-    /// When last, until it answers.
+    /// Time of the last probe, until it is answered.
     told_at: Option<Instant>,
 }
 
-/// The share of packets that were lost.
+/// Estimator of the loss ratio.
 #[derive(Debug, Default)]
 struct Losses {
     share: f64,
@@ -51,7 +51,7 @@ struct Losses {
 }
 
 impl<K: Clone> Near<K> {
-    /// Number of packets that it keeps.
+    /// Returns the number of cached packets.
     pub(super) const fn held(&self) -> usize {
         self.ring.kept()
     }
@@ -98,7 +98,8 @@ impl<K: Clone> Near<K> {
         }
     }
 
-    /// A group of which something was refused has no parity: it could not be told what it is of.
+    /// Sends parity over the group, unless the queue refused one of its packets: parity covers consecutive
+    /// numbers only.
     fn send_parity(&mut self, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
         let group = core::mem::take(&mut self.group);
         let of: Vec<_> = group.iter().filter_map(|number| self.ring.get(*number).cloned()).collect();
@@ -112,7 +113,7 @@ impl<K: Clone> Near<K> {
         }
     }
 
-    /// The other end misses these.
+    /// Handles a request for missing packets.
     pub(super) fn replay(
         &mut self,
         now: Instant,
@@ -144,7 +145,8 @@ impl<K: Clone> Near<K> {
         out.extend(frames);
     }
 
-    /// The other end has everything before `next`, or does not wait for it.
+    /// Handles the answer to a tail probe: the other end has everything before `next`, or no longer waits for
+    /// it.
     pub(super) fn hear_report(
         &mut self,
         now: Instant,
@@ -168,8 +170,9 @@ impl<K: Clone> Near<K> {
         }
     }
 
-    /// A packet that was refused is not under way. Its number goes to the next packet; or nobody is to wait for it, if others have later
-    /// ones. One that was sent again is not new to the queue, and is asked for once more.
+    /// Handles a packet that the queue refused: it is not in flight. If it is the last one, its number goes
+    /// to the next packet; otherwise the receiver is told that it is gone. A replay is not new to the queue,
+    /// and is requested once more.
     pub(super) fn refused(&mut self, number: u32, out: &mut VecDeque<Does<K>>, stats: &mut Stats) {
         let Some(at) = self.place(self.epoch, number).filter(|at| !self.ring.was_replayed(*at)) else {
             return;
@@ -195,18 +198,18 @@ impl<K: Clone> Near<K> {
         self.tail.due = (self.tail.told < TAIL_PROBES).then_some(again);
         stats.tail_probes += 1;
         let last = (self.ring.next() as u32).wrapping_sub(1);
-        // It must not overtake what it tells of.
+        // The probe must not overtake the packet that it announces.
         out.push_back(Does::Sends(Turn::Last, Frame::Tail { epoch: self.epoch, last }));
     }
 
-    /// Where a packet of this number is, if one was sent lately.
+    /// Returns the place of the packet of this number, if it was sent recently.
     fn place(&self, epoch: u16, number: u32) -> Option<u64> {
         let back = (self.ring.next() as u32).wrapping_sub(number);
         let place = self.ring.next().checked_sub(back.into());
         place.filter(|_| epoch == self.epoch && back > 0 && back <= u32::MAX / 2)
     }
 
-    /// The same, or where the next one will be.
+    /// As [`Self::place`], or the place of the next packet.
     fn place_to(&self, epoch: u16, number: u32) -> Option<u64> {
         let next = (epoch == self.epoch && number == self.ring.next() as u32).then(|| self.ring.next());
         next.or_else(|| self.place(epoch, number))
@@ -228,7 +231,7 @@ impl Losses {
         }
     }
 
-    /// After how many packets there is parity.
+    /// Returns the number of packets between two parity frames.
     fn parity_every(&self, parity: Parity) -> Option<usize> {
         match parity {
             Parity::Adaptive { least, most } if self.share >= FEW => {

@@ -1,30 +1,31 @@
-//! Both ends of a link that loses frames and keeps the order of the others, but for those that go first.
+//! Both ends of a link that loses frames and keeps the order of the remaining ones, except for those that go
+//! first.
 
 use super::*;
 use hopline_core::{Purpose, Stream};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// In each direction.
+/// Delay of each direction.
 const DELAY: Duration = Duration::from_millis(2);
 
 /// A link between two ends.
 struct Link {
     ends: [Opaque<u32>; 2],
     now: Instant,
-    /// What a packet takes up of the time of the link; other frames take none. How many may wait for it.
+    /// Transmission time of a packet (that of other frames is zero), and queue capacity.
     pace: Duration,
     room: usize,
     queues: [VecDeque<(Turn, Frame<u32>)>; 2],
     free_at: [Instant; 2],
-    /// What arrives when at which end.
+    /// Frames in flight: arrival time, receiving end, frame.
     under_way: Vec<(Instant, usize, Frame<u32>)>,
     delivered: Vec<u32>,
     delivered_at: BTreeMap<u32, Instant>,
     refused: Vec<u32>,
     /// Frames that each end has sent.
     sent: [Vec<Frame<u32>>; 2],
-    /// How often each end holds each packet.
+    /// Copies of each packet that each end holds.
     held: [BTreeMap<u32, i32>; 2],
 }
 
@@ -111,7 +112,7 @@ impl Link {
         }
     }
 
-    /// Until nothing is under way and nobody waits, or until then.
+    /// Runs until nothing is in flight and no timer is set, or until this time.
     fn run(&mut self, until: Instant, loses: &mut impl FnMut(usize, &Frame<u32>) -> bool) {
         loop {
             let timers = self.ends.iter().filter_map(Opaque::poll_timeout);
@@ -459,8 +460,8 @@ fn frames_cross_as_bytes_and_parity_makes_the_packet_that_is_missing() {
     assert_eq!(Frame::<Bytes>::Request { epoch: 1, numbers: vec![] }.to_wire(), None);
 }
 
-/// 3,000 packets at nine tenths of the rate of a link of 20 Mb/s, 5 % lost of all frames: delays beyond that of the link, of those that
-/// were not lost and of those that were, in order.
+/// Sends 3,000 packets at nine tenths of the rate of a link of 20 Mb/s that loses 5 % of all frames. Returns
+/// the sorted delays beyond that of the link, of packets that were not lost and of packets that were.
 fn delays(config: Config) -> [Vec<Duration>; 2] {
     let mut link = Link::new(config);
     link.pace = Duration::from_micros(600);
@@ -494,7 +495,7 @@ fn where_order_does_not_matter_only_what_is_lost_is_late_and_two_round_trips_at_
     let [unharmed, harmed] = delays(any_order());
     let (pace, round_trip) = (Duration::from_micros(600), DELAY + DELAY);
     assert!(harmed.len() > 100 && unharmed.len() + harmed.len() >= 2_990);
-    // Replays go ahead of it; itself it waits for nothing.
+    // Replays go ahead of a packet; it waits for nothing else.
     assert!(unharmed[unharmed.len() / 2] <= pace + pace, "{:?}", unharmed[unharmed.len() / 2]);
     assert!(harmed[harmed.len() / 2] <= round_trip + round_trip, "{:?}", harmed[harmed.len() / 2]);
 }
@@ -528,7 +529,7 @@ proptest! {
         let mut loses = move |_, _: &Frame<u32>| random.bernoulli(loss);
         let mut link = Link::new(config);
         (link.pace, link.room) = (Duration::from_micros(pace_us), room);
-        // The first packet arrives: of a life that is seen later nobody knows the beginning.
+        // The first packet arrives: otherwise the receiver could not know the beginning of the epoch.
         link.send([0], &mut |_, _| false);
         let mut next = 1;
         for (count, pause_ms) in bursts {
@@ -537,7 +538,7 @@ proptest! {
             let until = link.now + Duration::from_millis(pause_ms);
             link.run(until, &mut loses);
         }
-        // Three probes may be lost. With the next packet everything is found.
+        // All three probes may be lost. The next packet reveals all holes.
         link.run(Instant::from_secs(1_000), &mut loses);
         (link.pace, link.room) = (Duration::ZERO, usize::MAX);
         link.send([next], &mut |_, _| false);
