@@ -1,4 +1,5 @@
-//! A congestion law of one's own against two of ours: `cargo run --release -p hopline-lab --example own_law`.
+//! A user-defined congestion control algorithm compared with two built-in ones: `cargo run --release -p
+//! hopline-lab --example own_law`.
 
 use hopline_lab::experiment::{How, in_memory};
 use hopline_lab::own::{LawAck, LawLoss, LawTimeout, Machines, OwnLaw};
@@ -7,7 +8,7 @@ use hopline_lab::{Plan, Scenario, text};
 use hopline_scenario::parse_vary;
 use std::path::Path;
 
-/// Grows by so many segments a round trip, and leaves `left` of the window after a loss.
+/// AIMD: grows by this number of segments in each round trip, and keeps `left` of the window after a loss.
 #[derive(Debug)]
 struct Aimd {
     segments: f64,

@@ -1,4 +1,4 @@
-//! What the runs of an experiment say: estimates of each point, and what each gains over its baseline within pairs.
+//! Results of an experiment: estimates of each point, and its gains over its baseline within pairs.
 
 use crate::animation::Animation;
 use crate::description::Description;
@@ -15,30 +15,30 @@ mod tests;
 
 pub use crate::question::GOODPUT;
 
-/// What says something only of one transport.
+/// Metrics that make sense within one transport only.
 const OF_TRANSPORT: [&str; 3] = ["timeouts", "spurious_timeouts", "spurious_recoveries"];
 
 /// The result of an experiment.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// What was run.
+    /// Description of the runs.
     pub description: Description,
-    /// What is asked of it.
+    /// Question that the experiment answers.
     pub question: Question,
-    /// Runs of each point, those that failed included.
+    /// Runs of each point, including failed ones.
     pub runs: u64,
-    /// One entry a point, in order.
+    /// Results of the points, in order.
     pub points: Vec<PointResult>,
 }
 
 /// The result of one point.
 #[derive(Clone, Debug, Default)]
 pub struct PointResult {
-    /// By level, subject (empty for the run) and metric: the value of each run; NaN where there is none.
+    /// Values of each run by level, subject (empty for the run) and metric; NaN where there is none.
     values: BTreeMap<(Level, String, &'static str), Vec<f64>>,
-    /// Numbers of the runs that failed, and why.
+    /// Numbers of failed runs, with the reasons.
     pub failed: Vec<(u64, String)>,
-    /// What its flows are carried by, without what tells its kinds apart: `tcp`, `tpa`, `udp`.
+    /// Transports of its flows, without distinctions of their kinds: `tcp`, `tpa`, `udp`.
     pub transports: BTreeSet<String>,
     /// CPU time of all runs, in seconds.
     pub cpu_s: f64,
@@ -50,38 +50,38 @@ pub struct PointResult {
     pub series_run: u64,
     /// Neighbourhoods that were observed in that run.
     pub neighborhoods: Vec<Neighborhood>,
-    /// How delays and response times are distributed in that run.
+    /// Distributions of delays and response times in that run.
     pub distributions: Vec<Distribution>,
-    /// What the map plays of run 1, if anything.
+    /// Animation of run 1 for the map, if there is one.
     pub animation: Option<Animation>,
 }
 
-/// A point against its baseline in one metric.
+/// A point compared with its baseline in one metric.
 #[derive(Clone, Debug)]
 pub struct Versus {
     /// Differences within pairs, in the unit of the metric.
     pub difference: Estimate,
-    /// The same in per cent of the baseline's mean. `None` if that mean is not above 0.
+    /// The same in per cent of the baseline's mean. `None` if that mean is not positive.
     pub percent: Option<RelativeDifference>,
     /// The baseline's mean over the pairs.
     pub baseline_mean: f64,
     /// Two-sided p value of the paired t test. `None` below two pairs.
     pub p: Option<f64>,
-    /// The pairs themselves.
+    /// The pairs.
     pub pairs: Pairs,
 }
 
-/// What a comparison keeps of its runs, besides the metrics of the run.
+/// Detail of a comparison, besides the metrics of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Nothing.
+    /// No more detail.
     Runs,
-    /// The metrics of each flow too, and of pairs of them.
+    /// The metrics of each flow, and of pairs of flows.
     Flows,
 }
 
 impl Comparison {
-    /// Nothing yet.
+    /// Creates a comparison without results.
     #[must_use]
     pub fn new(description: Description, runs: u64) -> Self {
         let points = vec![PointResult::default(); description.points.len()];
@@ -90,7 +90,7 @@ impl Comparison {
         Self { description, question, runs, points }
     }
 
-    /// Adds a record. Records come in the order of points and runs.
+    /// Adds a record. Records must be in the order of points and runs.
     pub fn add(&mut self, record: Record, detail: Detail) {
         let (runs, point) = (self.runs as usize, &mut self.points[record.point]);
         match record.result {
@@ -99,7 +99,7 @@ impl Comparison {
         }
     }
 
-    /// The comparison of `records`, in the order of points and runs.
+    /// Returns the comparison of `records`, in the order of points and runs.
     #[must_use]
     pub fn of(description: Description, runs: u64, records: &[Record]) -> Self {
         let mut comparison = Self::new(description, runs);
@@ -109,7 +109,7 @@ impl Comparison {
         comparison
     }
 
-    /// A single run, number `number`, of a plan of one point: there is nothing to compare, but all of it to see.
+    /// Returns a comparison of a single run, number `number`, of a plan with one point: for display only.
     #[must_use]
     pub fn of_run(description: Description, number: u64, done: Done) -> Self {
         let mut comparison = Self::new(description, 1);
@@ -118,10 +118,10 @@ impl Comparison {
         comparison
     }
 
-    /// The same results, asked what `written` says, and for the rest what was asked before.
+    /// Changes the question to `written`; unspecified parts stay as before.
     ///
     /// # Errors
-    /// A question that is not understood, or of flows that are not there.
+    /// If the question is invalid, or about flows that do not exist.
     pub fn asking(mut self, written: &hopline_scenario::Question) -> Result<Self, Problem> {
         let new = Question::parse(written, &self.description.flows)?;
         if written.metric.is_some() {
@@ -131,8 +131,8 @@ impl Comparison {
         Ok(self)
     }
 
-    /// `point` against its baseline; `None` for a baseline, where there is no pair of runs that both have the metric, and
-    /// where it is not the same thing in both: the timers of TPA are none of TCP.
+    /// Compares `point` with its baseline. `None` for a baseline, if no pair of runs has the metric in both,
+    /// and if the metric has another meaning in the two: timers of TPA differ from those of TCP.
     #[must_use]
     pub fn versus_baseline(&self, point: usize, metric: Key<'_>) -> Option<Versus> {
         let baseline = self.description.points[point].baseline;
@@ -141,14 +141,14 @@ impl Comparison {
         (baseline != point && comparable).then(|| self.versus(point, baseline, metric)).flatten()
     }
 
-    /// `point` against `baseline` in any metric. `None` where there is no pair of runs that both have it.
+    /// Compares `point` with `baseline` in a metric. `None` if no pair of runs has it in both.
     #[must_use]
     pub fn versus(&self, point: usize, baseline: usize, metric: Key<'_>) -> Option<Versus> {
         self.between((point, metric), (baseline, metric))
     }
 
-    /// Any metric of a point against any of another, or of the same: one flow against another. `None` where there is no
-    /// run that has both.
+    /// Compares a metric of a point with a metric of another point, or of the same: one flow with another.
+    /// `None` if no run has both.
     #[must_use]
     pub fn between(
         &self,
@@ -158,8 +158,8 @@ impl Comparison {
         Versus::of(self.points[point].all(metric)?, self.points[baseline].all(reference)?)
     }
 
-    /// A metric in each run, averaged over `points`; NaN in a run that one of them lacks. Of one point these are its values.
-    /// `None` where one of them has it in no run.
+    /// Returns a metric in each run, averaged over `points`; NaN in a run in which one of them lacks it.
+    /// `None` if one of them lacks it in all runs.
     #[must_use]
     pub fn averaged(&self, points: &[usize], metric: Key<'_>) -> Option<Vec<f64>> {
         let all: Vec<&[f64]> =
@@ -169,7 +169,7 @@ impl Comparison {
         Some((0..runs).map(mean).collect())
     }
 
-    /// Metrics of the run that any point has, in the order of the catalogue.
+    /// Returns the metrics of the run that some point has, in the order of the catalogue.
     pub fn metrics(&self) -> impl Iterator<Item = &'static MetricInfo> {
         let any = |info: &&MetricInfo| {
             self.points.iter().any(|p| p.estimate((Level::Run, "", info.name)).is_some())
@@ -177,14 +177,14 @@ impl Comparison {
         metrics::CATALOGUE.iter().filter(|info| info.level() == Level::Run).filter(any)
     }
 
-    /// Number of runs that failed, of all points.
+    /// Returns the number of failed runs of all points.
     #[must_use]
     pub fn failed(&self) -> usize {
         self.points.iter().map(|p| p.failed.len()).sum()
     }
 
-    /// What each point gains over its baseline, corrected for how many are compared; `None` as
-    /// [`versus_baseline`](Self::versus_baseline) has it.
+    /// Returns the gain of each point over its baseline, corrected for the number of comparisons; `None` as
+    /// for [`versus_baseline`](Self::versus_baseline).
     #[must_use]
     pub fn gains(&self, metric: Key<'_>) -> Vec<Option<Gain>> {
         let versus: Vec<_> =
@@ -200,7 +200,7 @@ impl Comparison {
         versus.into_iter().zip(p).zip(corrected(&sign_p)).map(gain).collect()
     }
 
-    /// The whole comparison, as `--json` prints it.
+    /// Returns the JSON object of `--json`.
     #[must_use]
     pub fn json(&self) -> Json {
         let (gains, asked) = (self.gains(GOODPUT), self.gains(self.question.asked.key()));
@@ -275,16 +275,17 @@ impl Comparison {
         })
     }
 
-    /// Whether a point keeps a bound: its interval lies on the right side. `None` where that cannot be told.
+    /// Returns whether a point keeps a bound: its interval lies on the right side. `None` if this is
+    /// undecided.
     fn keeps(&self, point: &PointResult, bound: &Bound) -> Option<bool> {
         let estimate = point.estimate(bound.asked.key())?;
         let interval = estimate.interval(self.description.confidence()).map(|i| [i.low, i.high]);
-        // What some runs lack, as the end of a transfer, tells nothing of those.
+        // A metric that some runs lack, such as the end of a transfer, decides nothing about those.
         let everywhere = estimate.n as u64 + point.failed.len() as u64 == self.runs;
         bound.side.keeps(interval.filter(|_| everywhere), bound.limit)
     }
 
-    /// The estimate of goodput with a second interval that takes no normal distribution for granted.
+    /// Returns the estimate of goodput with a second interval that does not assume a normal distribution.
     fn goodput_json(&self, point: &PointResult) -> Option<Json> {
         let mut json = self.interval(&point.estimate(GOODPUT)?);
         let confidence = self.description.confidence();
@@ -300,7 +301,7 @@ impl Comparison {
 }
 
 impl Versus {
-    /// The values of two sides, run by run; NaN where there is none. `None` if no run has both.
+    /// Pairs the values of two sides, run by run; NaN where there is none. `None` if no run has both.
     #[must_use]
     pub fn of(values: &[f64], baseline: &[f64]) -> Option<Self> {
         let paired = values.iter().zip(baseline).filter(|(a, b)| a.is_finite() && b.is_finite());
@@ -320,20 +321,21 @@ impl Versus {
     }
 }
 
-/// What a point gains over its baseline. Interval and p value are corrected alike: one excludes zero when the other is small.
+/// Gain of a point over its baseline. Interval and p value have the same correction: the interval excludes
+/// zero when the p value is small.
 #[derive(Clone, Debug)]
 pub struct Gain {
     /// The two sides.
     pub versus: Versus,
-    /// P value of the paired t test, by Holm's correction for the number of points. `None` below two pairs.
+    /// P value of the paired t test, with Holm's correction for the number of points. `None` below two pairs.
     pub p: Option<f64>,
-    /// The same of the sign test.
+    /// P value of the sign test, with the same correction.
     pub sign_p: Option<f64>,
     /// Confidence of its intervals, so that all of them together have that of the experiment.
     pub confidence: Confidence,
 }
 
-/// By how much Holm's correction multiplied a p value; where it cannot be told, as Bonferroni does.
+/// Returns the factor by which Holm's correction multiplied a p value; that of Bonferroni if it is undefined.
 fn times(raw: Option<f64>, corrected: Option<f64>, compared: usize) -> f64 {
     let most = compared.max(1) as f64;
     match (raw, corrected) {
@@ -357,14 +359,14 @@ fn interval_of(e: &Estimate, confidence: Confidence) -> Json {
     json!({ "n": e.n, "mean": e.mean, "deviation": e.deviation, "interval": interval })
 }
 
-/// P values after Holm's correction for their number; none where there is none.
+/// Returns p values after Holm's correction for their number; `None` where there is none.
 fn corrected(raw: &[Option<f64>]) -> Vec<Option<f64>> {
     let present: Vec<f64> = raw.iter().flatten().copied().collect();
     let mut corrected = holm(&present).expect("the p values of tests").into_iter();
     raw.iter().map(|p| p.and_then(|_| corrected.next())).collect()
 }
 
-/// The whole comparison with every run of it, as `compare --json` prints it.
+/// Returns the JSON object of `compare --json`, including every run.
 #[must_use]
 pub fn json_with_runs(comparison: &Comparison, records: &[Record]) -> Json {
     let mut json = comparison.json();
@@ -400,28 +402,28 @@ impl PointResult {
         }
     }
 
-    /// Values of a metric, one a run; NaN where there is none.
+    /// Returns the values of a metric, one for each run; NaN where there is none.
     #[must_use]
     pub fn all(&self, (level, subject, name): Key<'_>) -> Option<&[f64]> {
         let info = metrics::find(level, name)?;
         self.values.get(&(level, subject.to_owned(), info.name)).map(Vec::as_slice)
     }
 
-    /// Values of a metric, of those runs that have it.
+    /// Returns the values of a metric, of the runs that have it.
     #[must_use]
     pub fn values(&self, metric: Key<'_>) -> Vec<f64> {
         let all = self.all(metric).unwrap_or_default();
         all.iter().copied().filter(|x| x.is_finite()).collect()
     }
 
-    /// The estimate of a metric, if any run has it.
+    /// Returns the estimate of a metric, if any run has it.
     #[must_use]
     pub fn estimate(&self, metric: Key<'_>) -> Option<Estimate> {
         let values = self.values(metric);
         (!values.is_empty()).then(|| Estimate::of(&values))
     }
 
-    /// Names of the flows whose metrics are kept.
+    /// Returns the names of the flows with stored metrics.
     #[must_use]
     pub fn flows(&self) -> Vec<&str> {
         let flows = self.values.keys().filter(|(level, ..)| *level == Level::Flow);
@@ -442,7 +444,7 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// The next run.
+    /// Adds the next run.
     pub fn add(&mut self, fingerprint: u64) {
         const PRIME: u64 = 0x0000_0100_0000_01b3;
         let bytes = fingerprint.to_le_bytes().into_iter();
@@ -450,7 +452,7 @@ impl Fingerprint {
     }
 }
 
-/// 16 hexadecimal digits.
+/// Writes 16 hexadecimal digits.
 impl std::fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:016x}", self.0)

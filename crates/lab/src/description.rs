@@ -1,4 +1,4 @@
-//! An experiment as its results describe it: a plan without anything that is needed to run it.
+//! Description of an experiment for its results: a plan without anything that is needed to run it.
 
 use crate::digest::hex;
 use crate::map::Map;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map as Object, Value as Json};
 use sha2::{Digest, Sha256};
 
-/// Everything that a reader of results wants to know of the plan.
+/// Information on the plan for a reader of results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Description {
     /// Name of the experiment.
@@ -21,7 +21,7 @@ pub struct Description {
     pub version: String,
     /// [`Plan::identity`].
     pub identity: String,
-    /// The command that makes these results, from the first.
+    /// The command that makes these results from the beginning.
     pub command: Vec<String>,
     /// Path of the scenario file, as it was given.
     pub scenario_file: String,
@@ -35,39 +35,39 @@ pub struct Description {
     pub confidence: f64,
     /// Keys that the points differ in.
     pub keys: Vec<String>,
-    /// What is asked; `None` in results of before there were questions.
+    /// Question of the experiment; `None` in results that were made before there were questions.
     #[serde(default)]
     pub question: Option<Question>,
-    /// The flows of all points, those of the first before others.
+    /// Flows of all points, those of the first point before any other.
     #[serde(default)]
     pub flows: Vec<FlowEnds>,
     /// The points.
     pub points: Vec<PointDescription>,
-    /// Every parameter in effect at the first point.
+    /// All parameters in effect at the first point.
     pub parameters: Json,
-    /// The network of run 1 of the first point.
+    /// Network of run 1 of the first point.
     pub map: Map,
 }
 
-/// A point as results describe it.
+/// Description of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointDescription {
-    /// What distinguishes it.
+    /// Label that distinguishes it.
     pub label: String,
-    /// The variant of the plan that it belongs to, if the plan names any.
+    /// Variant of the plan that it belongs to, if the plan names any.
     pub variant: Option<String>,
-    /// The settings that distinguish it.
+    /// Settings that distinguish it.
     pub settings: Object<String, Json>,
-    /// Number of the point that its gains are taken against; its own if it is a baseline.
+    /// Number of its baseline, over which its gains are taken; its own if it is a baseline.
     pub baseline: usize,
 }
 
 impl Description {
-    /// The description of `plan`, which `command` runs.
+    /// Returns the description of `plan`, which `command` runs.
     ///
     /// # Errors
     ///
-    /// What is wrong with run 1 of the first point; a plan that was read without errors has nothing.
+    /// All errors of run 1 of the first point; there are none if the plan was read without errors.
     pub fn of(plan: &Plan, command: Vec<String>) -> Result<Self, crate::Problems> {
         let first = &plan.points[0].scenario;
         let spec = first.spec(1)?;
@@ -91,23 +91,23 @@ impl Description {
         })
     }
 
-    /// The same, of run number `number`: its network is another one where places are drawn.
+    /// As [`of`](Self::of), for run number `number`: its network differs if positions are random.
     ///
     /// # Errors
     ///
-    /// What is wrong with that run.
+    /// All errors of that run.
     pub fn of_run(plan: &Plan, command: Vec<String>, number: u64) -> Result<Self, crate::Problems> {
         let spec = plan.points[0].scenario.spec(number)?;
         Ok(Self { map: Map::of(&spec), flows: FlowEnds::of(&spec), ..Self::of(plan, command)? })
     }
 
-    /// Confidence of every interval.
+    /// Returns the confidence of every interval.
     #[must_use]
     pub fn confidence(&self) -> Confidence {
         Confidence::new(self.confidence).unwrap_or(crate::stats::CONFIDENCE)
     }
 
-    /// Whether point `number` is a baseline that others are compared with.
+    /// Returns whether point `number` is a baseline.
     #[must_use]
     pub fn is_baseline(&self, number: usize) -> bool {
         self.points[number].baseline == number

@@ -1,6 +1,6 @@
-//! Digests, as they are written.
+//! Text format of digests.
 
-/// Lower-case hexadecimal digits, two a byte.
+/// Returns lower-case hexadecimal digits, two a byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

@@ -1,7 +1,7 @@
 //! Runs a plan on all cores.
 //!
-//! Runs are spread over threads and handed to a sink as they end. Which runs there are follows from the plan and from
-//! the results alone, never from the number of threads or from the order in which they end.
+//! Runs are spread over threads and passed to a sink as they end. The set of runs depends on the plan and on
+//! the results alone, never on the number of threads or on the order in which they end.
 
 use crate::plan::{Keep, Plan, Runs};
 use crate::question::Asked;
@@ -15,49 +15,49 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// Where records go.
+/// Destination of records.
 pub trait Sink {
-    /// Why a record could not be kept.
+    /// Error if a record cannot be stored.
     type Error;
 
-    /// Whether run `run` of point `point` is there already.
+    /// Returns whether run `run` of point `point` is stored already.
     fn has(&self, point: usize, run: u64) -> bool;
 
-    /// Values of a metric in runs 1 to `runs` of a point, where there are any.
+    /// Returns the values of a metric in runs 1 to `runs` of a point, where there are any.
     ///
     /// # Errors
     ///
-    /// Records that can no longer be read.
+    /// If records can no longer be read.
     fn values(&mut self, point: usize, target: &Asked, runs: u64) -> Result<Vec<f64>, Self::Error>;
 
-    /// Keeps a record.
+    /// Stores a record.
     ///
     /// # Errors
     ///
-    /// The record could not be kept; nothing more is run.
+    /// If the record cannot be stored; no further runs are made.
     fn take(&mut self, record: Record) -> Result<(), Self::Error>;
 }
 
-/// Why a plan did not come to its end.
+/// Reason for which a plan was not completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExecuteError<E> {
-    /// The watcher asked to give up.
+    /// The watcher interrupted it.
     Interrupted,
-    /// A record could not be kept.
+    /// A record could not be stored.
     Sink(E),
 }
 
-/// A run of a point: numbers of both.
+/// A run of a point: numbers of the point and the run.
 pub type PointRun = (usize, u64);
 
-/// Which runs a plan needs: a first round of them, and more where it asks for precision.
+/// Runs that a plan needs: a first round, and further ones until the requested precision is reached.
 #[derive(Clone, Debug)]
 pub struct Rounds {
     runs: u64,
 }
 
 impl Rounds {
-    /// The first round of `plan`.
+    /// Returns the first round of `plan`.
     #[must_use]
     pub const fn of(plan: &Plan) -> Self {
         match plan.runs {
@@ -66,30 +66,30 @@ impl Rounds {
         }
     }
 
-    /// Runs of each point, up to this round.
+    /// Returns the number of runs of each point, up to this round.
     #[must_use]
     pub const fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// The runs of this round that `sink` does not have. All points of a run are neighbours, so that an early look at a long
-    /// plan is a fair one.
+    /// Returns the runs of this round that `sink` does not have. All points of a run are adjacent, so that an
+    /// early look at a long plan is a fair one.
     pub fn missing<S: Sink>(&self, plan: &Plan, sink: &S) -> Vec<PointRun> {
         let all = (1..=self.runs).flat_map(|run| (0..plan.points.len()).map(move |point| (point, run)));
         all.filter(|&(point, run)| !sink.has(point, run)).collect()
     }
 
-    /// Whether another round is needed, now that `sink` has all of this one; if so, this is it.
+    /// Returns whether another round is needed, and advances to it, when `sink` has all runs of this round.
     ///
     /// # Errors
     ///
-    /// Records that can no longer be read.
+    /// If records can no longer be read.
     pub fn next<S: Sink>(&mut self, plan: &Plan, sink: &mut S) -> Result<bool, S::Error> {
         let Runs::Until { precision, target, most, .. } = &plan.runs else { return Ok(false) };
         let mut wanted = self.runs;
         for point in 0..plan.points.len() {
             let values = sink.values(point, target, self.runs)?;
-            // Values of a metric are finite; a point of which runs failed asks by those that did not.
+            // Values of a metric are finite. A point with failed runs is judged by its other runs.
             if let Ok(NextStep::Runs(next)) = precision.next(&values, plan.confidence) {
                 wanted = wanted.max(next as u64);
             }
@@ -101,12 +101,12 @@ impl Rounds {
     }
 }
 
-/// Runs everything of `plan` that `sink` does not have yet, on `jobs` threads; `None`: as many as there are cores.
-/// Returns how many runs each point has.
+/// Makes all runs of `plan` that `sink` does not have yet, on `jobs` threads; `None`: one for each core.
+/// Returns the number of runs of each point.
 ///
 /// # Errors
 ///
-/// [`ExecuteError`]; what was kept until then stays kept.
+/// [`ExecuteError`]; records stored until then remain.
 pub fn execute<S: Sink>(
     plan: &Plan,
     jobs: Option<NonZeroUsize>,
@@ -125,7 +125,7 @@ pub fn execute<S: Sink>(
     }
 }
 
-/// Makes `runs`, and hands them to `sink` as they end.
+/// Makes `runs`, and passes them to `sink` as they end.
 fn on_threads<S: Sink>(
     plan: &Plan,
     runs: &[PointRun],
@@ -144,7 +144,8 @@ fn on_threads<S: Sink>(
                     while let Some(&(point, run)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
                         let record = one(&plan.points[point].scenario, (point, run), plan.keep, watch);
                         let last = record.is_err();
-                        // The receiver goes when a record cannot be kept: nothing more is wanted then.
+                        // The receiver is dropped when a record cannot be stored; no further runs are needed
+                        // then.
                         if sender.send(record).is_err() || last {
                             break;
                         }
@@ -164,7 +165,7 @@ fn on_threads<S: Sink>(
     })
 }
 
-/// How much there is to do, of which `missing` is not done.
+/// Returns the amount of work, of which `missing` is not done.
 #[must_use]
 pub fn work(plan: &Plan, runs: u64, missing: &[PointRun], jobs: usize) -> Work {
     let mut left_s = vec![0.0; plan.points.len()];
@@ -182,7 +183,7 @@ pub fn work(plan: &Plan, runs: u64, missing: &[PointRun], jobs: usize) -> Work {
     }
 }
 
-/// Makes a run of `scenario`, which is that point of a plan. What goes wrong in it is its result.
+/// Makes a run of `scenario`, which is that point of a plan. An error in the run is its result.
 ///
 /// # Errors
 ///
@@ -222,14 +223,14 @@ fn message(panic: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
 }
 
-/// Keeps records in memory.
+/// Stores records in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     records: BTreeMap<PointRun, Record>,
 }
 
 impl Memory {
-    /// The records, by point and run.
+    /// Returns the records, by point and run.
     #[must_use]
     pub fn into_records(self) -> Vec<Record> {
         self.records.into_values().collect()

@@ -1,4 +1,4 @@
-//! From a plan to a comparison: in memory, or in a directory that survives whatever happens.
+//! From a plan to a comparison: in memory, or in a directory that survives interruptions.
 
 use crate::Problems;
 use crate::animation::{self, Animation, Window};
@@ -12,27 +12,27 @@ use crate::store::{Start, Status, Store, StoreError};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// How a plan is run.
+/// Options of a run of a plan.
 #[derive(Clone, Copy)]
 pub struct How<'a> {
-    /// Threads; `None`: as many as there are cores.
+    /// Number of threads; `None`: one for each core.
     pub jobs: Option<NonZeroUsize>,
-    /// The command that was given, for those who want to repeat it.
+    /// Command that was given, so that it can be repeated.
     pub command: &'a [String],
-    /// Who watches.
+    /// Observer of progress.
     pub watch: &'a dyn Watch,
 }
 
-/// Why there is no result.
+/// Reason for which there is no result.
 #[derive(Debug)]
 pub enum ExperimentError {
-    /// The watcher asked to give up. What was kept until then stays.
+    /// The watcher interrupted it. Records stored until then remain.
     Interrupted,
-    /// The plan makes no sense.
+    /// The plan is invalid.
     Problems(Problems),
-    /// Results could not be kept or read.
+    /// Results could not be stored or read.
     Store(StoreError),
-    /// A run that is stored fails when it is made once more: which, and why.
+    /// A stored run fails when it is repeated: its name and the reason.
     Failed(String),
 }
 
@@ -61,7 +61,7 @@ impl From<ExecuteError<StoreError>> for ExperimentError {
 ///
 /// # Errors
 ///
-/// [`ExperimentError::Interrupted`], or what is wrong with the plan; nothing is kept then.
+/// [`ExperimentError::Interrupted`], or errors of the plan; nothing is stored then.
 pub fn in_memory(plan: &Plan, how: How<'_>) -> Result<(Comparison, Vec<Record>), ExperimentError> {
     let description = Description::of(plan, how.command.to_vec())?;
     let mut memory = Memory::default();
@@ -74,11 +74,11 @@ pub fn in_memory(plan: &Plan, how: How<'_>) -> Result<(Comparison, Vec<Record>),
     Ok((Comparison::of(description, runs, &records), records))
 }
 
-/// Runs `plan` in the directory `path`, or goes on with it, and completes its tables. Returns the directory too.
+/// Runs `plan` in the directory `path`, or continues it, and completes its tables. Returns the directory too.
 ///
 /// # Errors
 ///
-/// [`ExperimentError`]. The runs that ended until then are kept, and the same call goes on from there.
+/// [`ExperimentError`]. Runs that ended until then remain stored, and the same call continues from there.
 pub fn in_directory(
     plan: &Plan,
     how: How<'_>,
@@ -90,11 +90,11 @@ pub fn in_directory(
     Ok((complete(&mut store, runs)?, store))
 }
 
-/// Opens the directory `path` for the results of `plan`, to begin or to go on.
+/// Opens the directory `path` for the results of `plan`, to begin or to continue.
 ///
 /// # Errors
 ///
-/// [`ExperimentError`]: it holds something else, or what this build would not have made.
+/// [`ExperimentError`] if it holds other data, or results that this build would not have made.
 pub fn open(plan: &Plan, how: How<'_>, path: &Path, start: Start) -> Result<Store, ExperimentError> {
     let description = Description::of(plan, how.command.to_vec())?;
     let mut store = Store::open(path, &description, start)?;
@@ -103,11 +103,11 @@ pub fn open(plan: &Plan, how: How<'_>, path: &Path, start: Start) -> Result<Stor
     Ok(store)
 }
 
-/// The comparison of what is stored in `path`, complete or not; a complete one gets its tables anew.
+/// Returns the comparison of the results in `path`, complete or not; a complete one gets its tables anew.
 ///
 /// # Errors
 ///
-/// What cannot be read or written.
+/// If files cannot be read or written.
 pub fn stored(path: &Path) -> Result<(Comparison, Store), StoreError> {
     let mut store = Store::read(path)?;
     let runs = store.runs();
@@ -118,11 +118,11 @@ pub fn stored(path: &Path) -> Result<(Comparison, Store), StoreError> {
     Ok((comparison, store))
 }
 
-/// Most variants whose runs a page plays.
+/// Maximum number of variants with an animation in a page.
 pub const MOST_ANIMATED: usize = 12;
 
-/// Adds to `comparison` what its page plays: run 1 of the first point of `plan` and of those compared with it, each run once
-/// more up to the end of `window`. Together they fit a page.
+/// Adds the animations of the page to `comparison`: run 1 of the first point of `plan` and of those compared
+/// with it, each repeated up to the end of `window`. Together they fit a page.
 ///
 /// # Errors
 ///
@@ -139,7 +139,7 @@ pub fn animate(
     let mut animated = Vec::new();
     for some in points.chunks(jobs) {
         let watch = &Quietly(how.watch);
-        // A run that fails is a result already: it is not played.
+        // A failed run is a result already, and gets no animation.
         let one = |point: usize| {
             let spec = plan.points[point].scenario.spec(1).ok()?;
             Some((point, animation::record(&spec, 1, window, watch)))
@@ -160,11 +160,11 @@ pub fn animate(
     Ok(())
 }
 
-/// Writes the tables of an experiment whose points all have `runs` runs, and compares on the way.
+/// Writes the tables of an experiment with `runs` runs of each point, and compares them.
 ///
 /// # Errors
 ///
-/// What cannot be read or written.
+/// If files cannot be read or written.
 pub fn complete(store: &mut Store, runs: u64) -> Result<Comparison, StoreError> {
     let mut comparison = Comparison::new(store.description().clone(), runs);
     store.complete(runs, &mut |record| comparison.add(record, Detail::Flows))?;
@@ -180,7 +180,8 @@ fn compared(store: &mut Store, runs: u64) -> Result<Comparison, StoreError> {
     Ok(comparison)
 }
 
-/// Whether this build gives the fingerprint of a run that is there already: results of two builds are not mixed.
+/// Returns whether this build reproduces the fingerprint of a stored run: results of two builds must not be
+/// mixed.
 fn repeats(plan: &Plan, store: &mut Store, path: &Path, watch: &dyn Watch) -> Result<(), ExperimentError> {
     let Some(stored) = store.cheapest()? else { return Ok(()) };
     let point = &plan.points[stored.point];

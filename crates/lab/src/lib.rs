@@ -1,9 +1,10 @@
 //! The lab: from a scenario file to an answer one can trust.
 //!
-//! [`hopline_scenario`] turns a TOML file into what the simulator takes, and [`run`] runs it once. A [`plan`] has many points;
-//! [`execute`] runs them on all cores, and a [`store`] keeps the [`record`] of each run while it goes on. A
-//! [`comparison`] says what the records mean, with the help of [`stats`] and in terms of [`metrics`]; [`claims`] holds it
-//! against what papers say, and [`report`] shows it. Nothing here prints: that is the command line's.
+//! [`hopline_scenario`] turns a TOML file into the input of the simulator, and [`run`] runs it once. A
+//! [`plan`] has many points; [`execute`] runs them on all cores, and a [`store`] saves the [`record`] of each
+//! run as it ends. A [`comparison`] evaluates the records by [`stats`], in terms of [`metrics`]; [`claims`]
+//! compares it with those of papers, and [`report`] shows it. This crate prints nothing: that is left to the
+//! command line.
 
 pub mod animation;
 pub mod claims;

@@ -1,4 +1,4 @@
-//! The network as a map: who is where, who hears whom, who sends to whom, and by which way.
+//! Map of the network: positions, neighbours, flows and their routes.
 
 use hopline_core::{Instant, NodeId};
 use hopline_radio::mobility::Trajectory;
@@ -18,29 +18,30 @@ pub struct Map {
     pub links: Vec<MapLink>,
     /// The flows.
     pub flows: Vec<MapFlow>,
-    /// Up to this distance in metres frames are decoded; the median where shadowing is random. `None` without a radio.
+    /// Range in metres up to which frames are decoded; the median with random shadowing. `None` without a
+    /// radio.
     pub transmission_m: Option<f64>,
-    /// Up to this distance in metres frames make the medium busy. `None` without a radio.
+    /// Range in metres up to which frames make the medium busy. `None` without a radio.
     pub carrier_sense_m: Option<f64>,
     /// Virtual time of the run, in seconds.
     pub duration_s: f64,
-    /// What is drawn otherwise than it is, in sentences.
+    /// Remarks on deviations of the map from the network, in sentences.
     pub notes: Vec<String>,
 }
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MapNode {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is attached to.
+    /// Kind of its interface.
     #[serde(with = "Attached")]
     pub interface: Interface,
-    /// Where it is when its velocity changes, in the order of time; straight lines between. At least one.
+    /// Positions at which its velocity changes, in the order of time, joined by straight lines. At least one.
     pub path: Vec<Waypoint>,
 }
 
-/// How an interface is written in a file.
+/// Format of an interface in a file.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Interface", rename_all = "lowercase")]
 enum Attached {
@@ -48,7 +49,7 @@ enum Attached {
     Wired,
 }
 
-/// A place at a time.
+/// A position at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waypoint {
     /// Seconds since the start of the run.
@@ -64,28 +65,29 @@ pub struct Waypoint {
 pub struct MapLink {
     /// One end.
     pub a: usize,
-    /// The other.
+    /// The other end.
     pub b: usize,
 }
 
 /// A flow between two nodes, by index.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MapFlow {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Where the data come from.
+    /// Source of the data.
     pub src: usize,
-    /// Where they go.
+    /// Destination of the data.
     pub dst: usize,
-    /// The nodes of its route, both ends included, where it is known and never changes.
+    /// Nodes of its route, both ends included, if it is known and never changes.
     pub route: Option<Vec<usize>>,
 }
 
-/// Most corners of all paths together: about twelve bytes each in a page.
+/// Maximum number of corners of all paths together: about twelve bytes each in a page.
 const MOST_CORNERS: usize = 16_000;
 
 impl Map {
-    /// The map of `spec`. Ranges follow from the radio's power and thresholds; routes are there if routing is static.
+    /// Returns the map of `spec`. Ranges follow from the radio's power and thresholds; routes are given if
+    /// routing is static.
     #[must_use]
     pub fn of(spec: &Spec) -> Self {
         let range = |threshold: fn(&hopline_radio::phy::Config) -> f64| {
@@ -126,13 +128,13 @@ impl Map {
         map
     }
 
-    /// Whether any node moves.
+    /// Returns whether any node moves.
     #[must_use]
     pub(crate) fn is_moving(&self) -> bool {
         self.nodes.iter().any(|node| node.path.len() > 1)
     }
 
-    /// Wired nodes need no position, and those without all lie on the origin: they get places in a row.
+    /// Places wired nodes without a position, which all lie on the origin, in a row.
     fn part_wired_nodes(&mut self) {
         let at = |node: &MapNode| (node.path[0].x_m, node.path[0].y_m);
         let fixed_wired = |node: &MapNode| node.interface == Interface::Wired && node.path.len() == 1;
@@ -160,7 +162,7 @@ impl Map {
         self.notes.push("Wired nodes without a place of their own are drawn in a row.".into());
     }
 
-    /// The nodes in the order of a walk along the wired links that begins at an end of them.
+    /// Returns the nodes in the order of a walk along the wired links that begins at an end of them.
     fn along_links(&self) -> Vec<usize> {
         let mut neighbours = vec![Vec::new(); self.nodes.len()];
         for link in &self.links {
@@ -203,7 +205,7 @@ fn flows(spec: &Spec) -> Vec<MapFlow> {
     spec.flows.iter().map(flow).collect()
 }
 
-/// The corners of a path until `end`, or this many samples of it. A node that stands still has one.
+/// Returns the corners of a path until `end`, or this many samples of it. A node without movement has one.
 fn path(trajectory: &Trajectory, end: Instant, samples: Option<usize>) -> Vec<Waypoint> {
     let waypoint = |at: Instant| {
         let position = trajectory.position_at(at);

@@ -1,4 +1,4 @@
-//! Machines of somebody's own: what a program needs that brings some along.
+//! User-defined algorithms: re-exports for programs that bring their own.
 
 pub use hopline_queue::own::{
     Admission, HeadInfo, Loss as Lost, OwnDiscipline, PacketInfo, QueueInfo, Service,

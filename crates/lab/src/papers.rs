@@ -1,4 +1,4 @@
-//! The papers that hopline brings along.
+//! Papers that are built into hopline.
 
 use crate::claims::FILE;
 use hopline_config::source::{Problem, nearest};
@@ -7,23 +7,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// The repository's `papers/`, as it was when hopline was built.
+/// The repository's `papers/` at the time of the build.
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../papers");
 
 /// A folder of papers.
 #[derive(Debug)]
 pub struct Papers {
     folder: PathBuf,
-    /// Where the papers that hopline brings along are unpacked; removed at the end.
+    /// Folder of the unpacked built-in papers; removed on drop.
     _unpacked: Option<TempDir>,
 }
 
 impl Papers {
-    /// The papers in `folder`, or those that hopline brings along.
+    /// Opens the papers in `folder`, or the built-in ones.
     ///
     /// # Errors
     ///
-    /// There is no room to unpack them.
+    /// If they cannot be unpacked.
     pub fn open(folder: Option<&Path>) -> Result<Self, Problem> {
         if let Some(folder) = folder {
             return Ok(Self { folder: folder.to_owned(), _unpacked: None });
@@ -32,11 +32,11 @@ impl Papers {
         Ok(Self { folder: unpacked.path().to_owned(), _unpacked: Some(unpacked) })
     }
 
-    /// Names of the papers.
+    /// Returns the names of the papers.
     ///
     /// # Errors
     ///
-    /// A folder that cannot be read.
+    /// If the folder cannot be read.
     pub fn names(&self) -> Result<Vec<String>, Problem> {
         let unreadable = |e| Problem::new(format!("{}: {e}", self.folder.display()));
         let entries = fs::read_dir(&self.folder).map_err(unreadable)?;
@@ -47,11 +47,11 @@ impl Papers {
         Ok(names)
     }
 
-    /// The folder of a paper.
+    /// Returns the folder of a paper.
     ///
     /// # Errors
     ///
-    /// There is no such paper.
+    /// If there is no such paper.
     pub fn folder(&self, paper: &str) -> Result<PathBuf, Problem> {
         let names = self.names()?;
         if names.iter().any(|name| name == paper) {

@@ -1,4 +1,5 @@
-//! What is asked of an experiment: the metric by which variants are compared, and what they must keep besides.
+//! Question of an experiment: objective and constraint, that is, the metric by which variants are compared,
+//! and a bound that they must keep.
 
 mod parse;
 #[cfg(test)]
@@ -10,34 +11,34 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeSet;
 
-/// The goodput of all flows together.
+/// Key of the goodput of all flows together.
 pub const GOODPUT: Key<'_> = (Level::Run, "", "aggregate_goodput_bps");
 
 /// A metric of the run, or of some of its flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
-    /// The metric, of the level of what it is asked of.
+    /// The metric, of the level of its subject.
     pub metric: &'static MetricInfo,
-    /// Name of the flow, of the kind or of the class that it is asked of; empty: of all flows.
+    /// Name of the flow, kind or class; empty: all flows.
     pub of: String,
 }
 
-/// Which values a bound allows.
+/// Values allowed by a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// Those below the limit.
+    /// Values below the limit.
     Below,
-    /// The limit, and those below it.
+    /// The limit, and values below it.
     AtMost,
-    /// Those above it.
+    /// Values above the limit.
     Above,
-    /// The limit, and those above it.
+    /// The limit, and values above it.
     AtLeast,
 }
 
 impl Side {
-    /// Whether `value` lies on this side of `limit`.
+    /// Returns whether `value` lies on this side of `limit`.
     #[must_use]
     pub fn allows(self, value: f64, limit: f64) -> bool {
         match self {
@@ -48,7 +49,8 @@ impl Side {
         }
     }
 
-    /// Whether a mean keeps the limit: all of its interval is on this side. `None`: it reaches to both sides, or there is none.
+    /// Returns whether a mean keeps the limit: all of its interval is on this side. `None` if the interval
+    /// contains the limit, or there is none.
     #[must_use]
     pub fn keeps(self, interval: Option<[f64; 2]>, limit: f64) -> Option<bool> {
         let [low, high] = interval?;
@@ -56,7 +58,7 @@ impl Side {
         (low == high).then_some(low)
     }
 
-    /// In words, before a limit.
+    /// Returns it in words, before a limit.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -68,31 +70,31 @@ impl Side {
     }
 }
 
-/// What a variant must keep.
+/// Constraint on variants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
     /// The metric.
     #[serde(flatten)]
     pub asked: Asked,
-    /// Which values are allowed.
+    /// Allowed values.
     pub side: Side,
-    /// Up to where, in the unit of the catalogue.
+    /// Limit, in the unit of the catalogue.
     pub limit: f64,
 }
 
-/// What is asked of an experiment.
+/// Question of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// What variants are compared by.
+    /// Objective by which variants are compared.
     #[serde(flatten)]
     pub asked: Asked,
-    /// What they must keep besides.
+    /// Constraint that they must keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
 }
 
 impl Asked {
-    /// The goodput of all flows together.
+    /// Returns the goodput of all flows together.
     ///
     /// # Panics
     /// Never: the catalogue has it.
@@ -102,13 +104,13 @@ impl Asked {
         Self { metric, of: String::new() }
     }
 
-    /// Where results have it.
+    /// Returns its key in results.
     #[must_use]
     pub fn key(&self) -> Key<'_> {
         (self.metric.level(), &self.of, self.metric.name)
     }
 
-    /// What it is called: `response p95 of http`.
+    /// Returns its name in words: `response p95 of http`.
     #[must_use]
     pub fn words(&self) -> String {
         let name = metrics::words(self.metric.name);
@@ -116,7 +118,7 @@ impl Asked {
     }
 }
 
-/// An asked metric as it is written: level, subject and name.
+/// File format of a metric with its subject: level, subject and name.
 #[derive(Serialize, Deserialize)]
 struct Written {
     level: String,
@@ -142,8 +144,8 @@ impl<'de> Deserialize<'de> for Asked {
 }
 
 impl Question {
-    /// What is asked where nobody says: how fast transfers are; where there are none how soon responses come, and otherwise what
-    /// arrives. Flows of different kinds are not added up.
+    /// Returns the default objective: completion time of transfers; without transfers the response time, and
+    /// otherwise what arrives. Flows of different kinds are not added up.
     #[must_use]
     pub fn usual(flows: &[FlowEnds]) -> Self {
         let kinds: BTreeSet<&str> = flows.iter().map(|flow| flow.kind.as_str()).collect();
@@ -157,5 +159,5 @@ impl Question {
     }
 }
 
-/// Kinds of flows that ask and wait for answers.
+/// Kinds of flows with requests and responses.
 pub(crate) const EXCHANGES: [&str; 2] = ["request-response", "http"];

@@ -1,4 +1,4 @@
-//! What is kept of a run.
+//! Stored record of a run.
 
 pub mod distribution;
 
@@ -17,20 +17,20 @@ use serde_json::{Map, Value as Json, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// A run of a point that came to its end, well or not.
+/// A run of a point that has ended, successfully or not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Number of the point, from 0.
     pub point: usize,
     /// Number of the run, from 1.
     pub run: u64,
-    /// What came of it, or why nothing did.
+    /// Result, or the reason of its failure.
     pub result: Result<Done, String>,
 }
 
 impl Record {
-    /// The run as `--json` prints it: metrics of the run by name, an object for each flow, and one
-    /// for each kind and class where there are several.
+    /// Returns the JSON object of `--json`: metrics of the run by name, an object for each flow, and one for
+    /// each kind and class if there are several.
     #[must_use]
     pub fn json(&self) -> Json {
         match &self.result {
@@ -58,17 +58,17 @@ pub struct Done {
     pub metrics: Vec<Value>,
     /// The flows, in scenario order.
     pub flows: Vec<FlowEnds>,
-    /// Per-second series, if they are kept: one a flow.
+    /// Per-second series, one for each flow, if they are stored.
     pub series: Vec<Series>,
-    /// With these, the neighbourhoods of nodes that are observed.
+    /// Neighbourhoods of observed nodes, stored with the series.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub neighborhoods: Vec<Neighborhood>,
-    /// With these, how delays and response times are distributed.
+    /// Distributions of delays and response times, stored with the series.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub distributions: Vec<Distribution>,
 }
 
-/// Fingerprints in 16 digits: a number of this size is not safe in JSON.
+/// Format of fingerprints, 16 hexadecimal digits: a number of this size is not safe in JSON.
 mod hexadecimal {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -92,28 +92,28 @@ pub struct FlowEnds {
     pub src: String,
     /// Name of the receiving node.
     pub dst: String,
-    /// What it is carried by, as scenario files write it.
+    /// Transport protocol, as in scenario files.
     pub transport: String,
-    /// What it sends, as scenario files write it.
+    /// Kind of traffic, as in scenario files.
     #[serde(default)]
     pub kind: String,
-    /// The class that it belongs to; empty: none.
+    /// Class of the flow; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub class: String,
 }
 
-/// One value of a run: a [`Metric`](crate::metrics::Metric) that has outlived it, with the name of what it belongs to in place of the thing.
+/// One value of a run: an owned [`Metric`](crate::metrics::Metric), with the name of its subject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
-    /// What was measured.
+    /// The metric.
     pub metric: &'static MetricInfo,
-    /// Name of the group, of the flow, of the node or of the pair of flows that it belongs to; empty if it belongs to the run.
+    /// Name of the group, flow, node or pair of flows; empty for the run.
     pub subject: String,
     /// The value, finite.
     pub value: f64,
 }
 
-/// A value as a record is written: level, subject, metric, value.
+/// File format of a value: level, subject, metric, value.
 #[derive(Serialize, Deserialize)]
 struct Written<'a>(
     #[serde(borrow)] Cow<'a, str>,
@@ -140,7 +140,7 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
-/// Metrics to look up by level, subject (empty for the run) and name.
+/// Values by level, subject (empty for the run) and name.
 pub type ByKey<'a> = BTreeMap<(Level, &'a str, &'static str), f64>;
 
 /// State of a flow, second by second.
@@ -152,7 +152,7 @@ pub struct Series {
     pub segment_bytes: u32,
     /// Ends of the seconds.
     pub time_s: Vec<f64>,
-    /// Bytes delivered by then, in all.
+    /// Total of bytes delivered by then.
     pub bytes_received: Vec<u64>,
     /// Congestion window in bytes; 0 for a flow without one.
     pub cwnd_bytes: Vec<u64>,
@@ -160,19 +160,19 @@ pub struct Series {
     pub srtt_s: Vec<Option<f64>>,
     /// Packets in the interface queue of the flow's source.
     pub queue_packets: Vec<u32>,
-    /// Mean one-way delay of the packets that arrived in each second, in seconds; none where none did.
+    /// Mean one-way delay of the packets that arrived in each second, in seconds; `None` without packets.
     #[serde(default)]
     pub delay_s: Vec<Option<f64>>,
 }
 
-/// The queue of a node's neighbourhood and its estimate of it, each 100 ms.
+/// Queue of a node's neighbourhood and its estimate, every 100 ms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Neighborhood {
     /// Name of the node.
     pub node: String,
-    /// When, in seconds.
+    /// Times, in seconds.
     pub time_s: Vec<f64>,
-    /// Packets that wait.
+    /// Number of waiting packets.
     pub queue_packets: Vec<u32>,
     /// Average of `queue_packets`. Records of earlier versions have none.
     #[serde(default)]
@@ -188,20 +188,20 @@ pub struct Neighborhood {
 pub struct Second {
     /// End of the second.
     pub time_s: f64,
-    /// Over this second, in bits per second.
+    /// Goodput over this second, bit/s.
     pub goodput_bps: f64,
-    /// `None` for a flow without a congestion window.
+    /// Congestion window in bytes; `None` for a flow without one.
     pub cwnd_bytes: Option<u64>,
-    /// `None` before the first sample.
+    /// Smoothed round-trip time in seconds; `None` before the first sample.
     pub srtt_s: Option<f64>,
-    /// In the interface queue of the source.
+    /// Packets in the interface queue of the source.
     pub queue_packets: u32,
-    /// Mean one-way delay of the packets that arrived in it; `None` if none did.
+    /// Mean one-way delay of the packets that arrived in this second, in seconds; `None` without packets.
     pub delay_s: Option<f64>,
 }
 
 impl Done {
-    /// What is kept of `run` of `spec`, its number being `number`.
+    /// Returns the record of `run` of `spec`, with run number `number`.
     #[must_use]
     pub fn of(spec: &Spec, run: &Run, number: u64, keep: Keep) -> Self {
         let kept = |v: &metrics::Metric<'_>| keep.nodes == KeepNodes::Keep || v.info.level() != Level::Node;
@@ -249,7 +249,7 @@ impl Done {
         }
         let of_groups = || self.metrics.iter().filter(|v| v.metric.level() == Level::Group);
         let several = of_groups().any(|v| of_groups().next().is_some_and(|first| first.subject != v.subject));
-        // One kind is all flows.
+        // A single kind is the same as all flows.
         for value in of_groups().filter(|_| several) {
             json["groups"][&value.subject][value.metric.name] = number(value.value);
         }
@@ -261,14 +261,14 @@ impl Done {
         json
     }
 
-    /// The metrics of the whole run, counts without a point.
+    /// Returns the metrics of the run by name; counts are whole numbers.
     #[must_use]
     pub fn totals(&self) -> Map<String, Json> {
         let of_run = self.metrics.iter().filter(|v| v.metric.level() == Level::Run);
         of_run.map(|v| (v.metric.name.to_owned(), number(v.value))).collect()
     }
 
-    /// All metrics, to look them up.
+    /// Returns all metrics by key.
     #[must_use]
     pub fn by_key(&self) -> ByKey<'_> {
         self.metrics
@@ -277,14 +277,14 @@ impl Done {
             .collect()
     }
 
-    /// The metric that `target` names, if the run has it.
+    /// Returns the metric that `target` names, if the run has it.
     #[must_use]
     pub fn value(&self, target: &Asked) -> Option<f64> {
         let found = |v: &&Value| v.metric == target.metric && v.subject == target.of;
         self.metrics.iter().find(found).map(|v| v.value)
     }
 
-    /// A metric of the whole run, if it has it.
+    /// Returns a metric of the run, if it has it.
     #[must_use]
     pub fn of_run(&self, name: &str) -> Option<f64> {
         let found = |v: &&Value| v.metric.level() == Level::Run && v.metric.name == name;
@@ -292,14 +292,14 @@ impl Done {
     }
 }
 
-/// Counts without a point.
+/// Returns a JSON number, without a decimal point if it is whole.
 pub(crate) fn number(x: f64) -> Json {
     const EXACT: f64 = (1u64 << 53) as f64;
     if libm::floor(x) == x && x.abs() < EXACT { json!(x as i64) } else { json!(x) }
 }
 
 impl FlowEnds {
-    /// The flows of `spec`.
+    /// Returns the flows of `spec`.
     #[must_use]
     pub fn of(spec: &Spec) -> Vec<Self> {
         let name = |id: hopline_core::NodeId| spec.nodes[id.index()].name.clone();
@@ -316,7 +316,7 @@ impl FlowEnds {
 }
 
 impl Neighborhood {
-    /// Those of all nodes of `run` that were observed.
+    /// Returns the neighbourhoods of all observed nodes of `run`.
     #[must_use]
     pub fn of(spec: &Spec, run: &Run) -> Vec<Self> {
         let nodes = spec.nodes.iter().zip(&run.outcome.nodes);
@@ -335,7 +335,7 @@ impl Neighborhood {
     }
 }
 
-/// Mean delay of what arrived between one sample and the next.
+/// Returns the mean delay of the packets that arrived between samples.
 fn delays(samples: &[FlowSample]) -> Vec<Option<f64>> {
     let mut before = (0, VirtualTime::ZERO);
     let mean = |sample: &FlowSample| {
@@ -347,7 +347,7 @@ fn delays(samples: &[FlowSample]) -> Vec<Option<f64>> {
 }
 
 impl Series {
-    /// The series of all flows of `run`.
+    /// Returns the series of all flows of `run`.
     #[must_use]
     pub fn of(spec: &Spec, run: &Run) -> Vec<Self> {
         let flows = spec.flows.iter().zip(&run.outcome.flows);
@@ -367,7 +367,7 @@ impl Series {
         series.collect()
     }
 
-    /// What tables say of the flow, second by second.
+    /// Returns the rows of the flow in tables, second by second.
     pub fn seconds(&self) -> impl Iterator<Item = Second> {
         self.goodput_bps().into_iter().enumerate().map(|(i, goodput_bps)| Second {
             time_s: self.time_s[i],
@@ -379,7 +379,7 @@ impl Series {
         })
     }
 
-    /// Goodput of each second, in bits per second.
+    /// Returns the goodput of each second, bit/s.
     #[must_use]
     pub fn goodput_bps(&self) -> Vec<f64> {
         let (mut bytes_before, mut time_before) = (0, 0.0);

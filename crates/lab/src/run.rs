@@ -1,4 +1,4 @@
-//! One run, watched from outside.
+//! One run with an observer.
 
 use cpu_time::ThreadTime;
 use hopline_core::{Duration, Instant};
@@ -8,43 +8,44 @@ use hopline_sim::{NoTrace, Outcome, Spec, Tracer, World};
 use std::fmt;
 use std::time;
 
-/// Someone who watches runs. Shared by all threads.
+/// Observer of runs. Shared by all threads.
 pub trait Watch: Sync {
-    /// This is to be done, as far as is known now; called again when it turns out to be more.
+    /// Reports the planned work, as far as known; called again if it grows.
     fn planned(&self, work: Work) {
         let _ = work;
     }
 
-    /// A run of point number `point` ended: `virtual_s` seconds of virtual time took `cpu_s` seconds of CPU time.
+    /// Reports the end of a run of point number `point`: `virtual_s` seconds of virtual time took `cpu_s`
+    /// seconds of CPU time.
     fn ended(&self, point: usize, virtual_s: f64, cpu_s: f64) {
         let _ = (point, virtual_s, cpu_s);
     }
 
-    /// A run advanced by `by` of virtual time and processed `events` events.
+    /// Reports that a run advanced by `by` of virtual time and processed `events` events.
     fn advanced(&self, by: Duration, events: u64);
 
-    /// Whether to give up.
+    /// Returns whether to interrupt.
     fn interrupted(&self) -> bool;
 }
 
-/// How much there is to do.
+/// Amount of work.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
-    /// Runs of all points together, those included that are there already.
+    /// Runs of all points together, including those stored already.
     pub runs: u64,
-    /// Runs that are missing.
+    /// Missing runs.
     pub missing: u64,
     /// Virtual time of all runs, in seconds.
     pub total_s: f64,
-    /// Virtual time of those that are there already, in seconds.
+    /// Virtual time of stored runs, in seconds.
     pub there_s: f64,
-    /// Virtual time of the runs that are missing of each point, in seconds.
+    /// Virtual time of the missing runs of each point, in seconds.
     pub left_s: Vec<f64>,
-    /// Threads.
+    /// Number of threads.
     pub jobs: usize,
 }
 
-/// Nobody watches.
+/// Observer that does nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unwatched;
 
@@ -56,7 +57,7 @@ impl Watch for Unwatched {
     }
 }
 
-/// The watcher asked to give up.
+/// The watcher interrupted the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interrupted;
 
@@ -68,18 +69,18 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Why a run did not come to its end.
+/// Reason for which a run was not completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
-    /// The watcher asked to give up.
+    /// The watcher interrupted it.
     Interrupted,
-    /// A machine of somebody's own failed: which, when, and all that it says.
+    /// A user-defined algorithm failed: its name, the time, and its message.
     Failed(String),
-    /// Machines of somebody's own: the same run came out differently when it was made once more.
+    /// User-defined algorithms are not deterministic: a repetition of the run had another result.
     NotRepeatable {
-        /// Their names.
+        /// Names of the algorithms.
         machines: Vec<String>,
-        /// Fingerprints of the first and of the second time.
+        /// Fingerprints of the first and the second run.
         fingerprints: [u64; 2],
     },
 }
@@ -109,7 +110,7 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Passes on a wish to give up, and no progress.
+/// Passes on interruptions, and no progress.
 pub(crate) struct Quietly<'a>(pub(crate) &'a dyn Watch);
 
 impl Watch for Quietly<'_> {
@@ -123,16 +124,16 @@ impl Watch for Quietly<'_> {
 /// A finished run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What came of it.
+    /// Outcome.
     pub outcome: Outcome,
     /// CPU time of the thread, in seconds.
     pub cpu_s: f64,
-    /// Time that passed, in seconds.
+    /// Wall-clock time, in seconds.
     pub wall_s: f64,
 }
 
 impl Run {
-    /// The flows of `spec` that never delivered a byte, and why that may be.
+    /// Returns the flows of `spec` that never delivered a byte, with the likely reason.
     pub fn never_connected<'a>(
         &'a self,
         spec: &'a Spec,
@@ -147,16 +148,16 @@ impl Run {
     }
 }
 
-/// How far a run goes before its watcher is asked again: a second of virtual time, or less where much happens in it.
+/// Virtual time until the watcher is asked again: a second, or less with many events.
 struct Stride(Duration);
 
 impl Stride {
     const LONGEST: Duration = Duration::from_secs(1);
     const SHORTEST: Duration = Duration::from_millis(1);
-    /// So many events take some milliseconds: whoever wants to give up does not wait for more.
+    /// Target number of events: they take a few milliseconds, so that an interruption is prompt.
     const EVENTS: u64 = 16_384;
 
-    /// The next one, after this one had so many events. It follows from the run alone.
+    /// Returns the next stride, after this one had so many events. It depends on the run alone.
     fn after(self, events: u64) -> Self {
         let aimed = self.0.as_nanos().saturating_mul(Self::EVENTS) / events.max(1);
         let longest = (self.0 * 2).min(Self::LONGEST);
@@ -164,12 +165,12 @@ impl Stride {
     }
 }
 
-/// Runs `spec` as run number `number`, traced by `tracer`, which comes back. With machines of somebody's own it is run once more,
-/// untraced, to see whether the same comes of it.
+/// Runs `spec` as run number `number`, traced by `tracer`, which is returned. With user-defined algorithms
+/// the run is repeated, untraced, to check that its result is the same.
 ///
 /// # Errors
 ///
-/// [`RunError`]; [`RunError::Interrupted`] within milliseconds of being told so.
+/// [`RunError`]; [`RunError::Interrupted`] within milliseconds of the interruption.
 pub fn traced<T: Tracer>(
     spec: &Spec,
     number: u64,

@@ -1,4 +1,4 @@
-//! What tests of this crate share.
+//! Helpers shared by the tests of this crate.
 
 use crate::run::Watch;
 use hopline_config::source::Source;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Two hops; long enough for losses to differ between runs.
+/// Scenario with two hops; long enough for losses to differ between runs.
 pub(crate) const TWO_HOPS: &str = "\
 name = \"two hops\"
 duration_s = 5
@@ -31,7 +31,7 @@ pub(crate) fn scenario(text: &str) -> Scenario {
     Scenario::parse(source("test.toml", text), PathBuf::new(), &[]).unwrap()
 }
 
-/// Counts virtual time that is simulated, and gives up when there is enough of it.
+/// Observer that counts simulated virtual time, and interrupts beyond a limit.
 pub(crate) struct Impatient {
     pub(crate) nanos: AtomicU64,
     pub(crate) limit: u64,

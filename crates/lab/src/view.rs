@@ -1,4 +1,4 @@
-//! Comparisons as the report shows them: units for people, and one section for variants that belong together.
+//! Reports of comparisons: display units, and one section for variants that belong together.
 
 pub mod columns;
 mod families;
@@ -22,25 +22,25 @@ use crate::report::{
 };
 use crate::stats::{Confidence, Estimate, GainStatistic};
 
-/// Groups of points beyond which a plan is shown as one.
+/// Maximum number of groups of points with a section each.
 const MOST_SECTIONS: usize = 12;
 
-/// How variants are called.
+/// Form of variants' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// As short as they can be told apart.
+    /// As short as possible while distinct.
     Short,
-    /// As tables have them.
+    /// As in tables.
     Full,
 }
 
-/// The experiments of a comparison: variants that belong together.
+/// Returns the experiments of a comparison: variants that belong together.
 #[must_use]
 pub fn experiments(comparison: &Comparison, names: Names) -> Vec<Experiment> {
     sections(comparison, names)
 }
 
-/// The report of one experiment.
+/// Returns the report of one experiment.
 #[must_use]
 pub fn report(comparison: &Comparison) -> Report {
     let description = &comparison.description;
@@ -53,7 +53,7 @@ pub fn report(comparison: &Comparison) -> Report {
     }
 }
 
-/// The report of a paper: its claims, then the figures that were run.
+/// Returns the report of a paper: its claims, then the figures that were run.
 #[must_use]
 pub fn reproduction(
     register: &Register,
@@ -90,7 +90,7 @@ pub fn reproduction(
     }
 }
 
-/// Claims and what became of them, without links to experiments.
+/// Returns claims with their verdicts, without links to experiments.
 #[must_use]
 pub fn claims(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> Claims {
     let standing = Standing::of(evidence);
@@ -120,7 +120,7 @@ fn quick(effort: Effort) -> &'static str {
     }
 }
 
-/// A claim and what became of it.
+/// Returns a claim with its verdict.
 #[must_use]
 pub fn claim(evidence: &Evidence<'_>) -> Claim {
     let claim = evidence.claim;
@@ -168,7 +168,7 @@ fn scaled(measurement: &Measurement, factor: f64) -> Measured {
     }
 }
 
-/// The metric of a claim, and what is made of it.
+/// Returns the metric of a claim, and its quantity.
 pub(crate) fn metric_of(measure: &Measure) -> String {
     let metric = match measure.subject.as_str() {
         "" => measure.metric.name.to_owned(),
@@ -192,13 +192,14 @@ fn words(statistic: GainStatistic) -> &'static str {
     }
 }
 
-/// What was measured for a claim, in a word or two.
+/// Returns the measurement for a claim as short text.
 #[must_use]
 pub fn measured(evidence: &Evidence<'_>) -> String {
     in_words(evidence.claim, evidence.measurement.as_ref())
 }
 
-/// Measurement for a claim with the mechanism switched off, and the symbol of its verdict; empty if not known.
+/// Returns the measurement for a claim with the mechanism switched off, and the symbol of its verdict; empty
+/// if not known.
 #[must_use]
 pub fn mechanism_off(evidence: &Evidence<'_>) -> String {
     match &evidence.mechanism {
@@ -210,7 +211,7 @@ pub fn mechanism_off(evidence: &Evidence<'_>) -> String {
     }
 }
 
-/// A measurement for a claim, in a word or two.
+/// Returns a measurement for a claim as short text.
 #[must_use]
 pub fn in_words(claim: &claims::Claim, measurement: Option<&Measurement>) -> String {
     let Some(measurement) = measurement else { return "-".to_owned() };
@@ -227,7 +228,7 @@ fn failures(comparison: &Comparison) -> Option<String> {
     first.map(|(_, why)| format!("{} failed, not counted in; the first: {why}", counted(failed, "run")))
 }
 
-/// A section for each baseline and what is compared with it; one for all if there are many.
+/// Returns a section for each baseline and the points compared with it; a single one if there are many.
 fn sections(comparison: &Comparison, names: Names) -> Vec<Experiment> {
     let description = &comparison.description;
     let baselines: Vec<usize> =
@@ -245,7 +246,7 @@ fn sections(comparison: &Comparison, names: Names) -> Vec<Experiment> {
     baselines.iter().map(of).collect()
 }
 
-/// What the points of a baseline have in common: its settings without those of its variant.
+/// Returns what the points of a baseline have in common: its settings without those of its variant.
 fn common(comparison: &Comparison, baseline: usize) -> String {
     let point = &comparison.description.points[baseline];
     let label = point.label.strip_prefix(point.variant.as_deref().unwrap_or_default());
@@ -305,7 +306,7 @@ fn metric(asked: &Asked) -> Metric {
     Metric::new(&asked.words(), unit, asked.metric.better)
 }
 
-/// The bound in the units of the page; `None` if no point has what it is about.
+/// Returns the bound in display units; `None` if no point has its metric.
 fn limit(bound: &Bound, columns: &[Asked]) -> Option<Limit> {
     let (factor, _) = bound.asked.metric.for_people();
     let metric = columns.iter().position(|asked| *asked == bound.asked)?;
@@ -377,7 +378,7 @@ fn series(variant: usize, point: &PointResult) -> Option<RunSeries> {
     })
 }
 
-/// The queue of a neighbourhood and its estimate, in means over `step_s`.
+/// Returns the queue of a neighbourhood and its estimates, as means over `step_s`.
 fn queues(node: &Neighborhood, step_s: f64) -> [QueueSeries; 3] {
     let slots: Vec<usize> =
         node.time_s.iter().map(|time| libm::ceil(time / step_s - 1e-9) as usize).collect();

@@ -1,4 +1,4 @@
-//! The published schemas: right by the metaschema, and of one mind with the parser.
+//! Published schemas: valid by the metaschema, and consistent with the parser.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -124,7 +124,7 @@ fn what_the_parser_refuses_for_its_keys_the_schema_refuses() {
     for (what, text) in broken {
         let document: Json = toml::from_str(&text).unwrap();
         assert!(!validator.is_valid(&document), "{what}\n{text}");
-        // The sweep is looked at when it is used.
+        // The sweep is checked when it is used.
         assert!(!parses(&text) || what == "a sweep over a value", "{what}: the parser takes it");
     }
 }

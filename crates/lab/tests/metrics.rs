@@ -1,4 +1,4 @@
-//! The page on metrics is that of the catalogue.
+//! The page on metrics matches the catalogue.
 
 use std::path::Path;
 

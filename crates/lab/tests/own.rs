@@ -1,4 +1,5 @@
-//! Machines of somebody's own in an experiment: one that fails ends its run alone, one that is not repeatable counts for nothing.
+//! User-defined algorithms in an experiment: a failure ends only its own run, and a run that is not
+//! repeatable fails.
 
 use hopline_config::source::Source;
 use hopline_lab::execute::{Memory, execute};
@@ -27,7 +28,7 @@ src = \"n0\"
 dst = \"n2\"
 ";
 
-/// Slow start to a fixed window, of which a function says what is to be added.
+/// Slow start to a fixed window; a function returns the growth.
 struct Law<F>(F);
 
 impl<F> std::fmt::Debug for Law<F> {

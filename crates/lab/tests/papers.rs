@@ -1,4 +1,4 @@
-//! Every paper that is shipped: its claims parse, its plans load, its figures run.
+//! All shipped papers: their claims parse, their plans load, their figures run.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -25,8 +25,8 @@ fn register(paper: &str) -> Register {
     Register::load(&papers().join(paper)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The numbers that a paper's claims, which are not ours, have in its digest: what is left of the ids without the letters of their parts, beyond
-/// those that the digest has itself.
+/// Returns the digest numbers of a paper's claims, without those of this project: the ids without the letters
+/// of their parts, except letters in the digest itself.
 fn numbers(register: &Register, of_the_digest: &[&str]) -> BTreeSet<String> {
     let is_part_of = |id: &str, number: &str| {
         id.strip_prefix(number).is_some_and(|part| part.chars().all(|c| c.is_ascii_lowercase()))
@@ -64,7 +64,7 @@ fn every_claim_of_every_paper_is_registered_and_no_other() {
         "X-7", // and by a second reading:
         "Q-9", "Q-10", "Q-11", "Q-12",
     ];
-    // All claims of these are ours.
+    // All claims of these papers are this project's.
     const OURS: &[&str] = &[];
     let papers = [
         ("coexistence", OURS),
@@ -144,7 +144,7 @@ fn a_claim_that_cannot_be_judged_says_what_is_missing_and_the_others_say_where_t
     }
 }
 
-/// Not what the figures show: that every point of every one of them runs, and that claims find what they measure.
+/// Checks not what the figures show, but that all of their points run, and that claims find their metrics.
 #[test]
 fn every_figure_runs() {
     let short = ["duration_s=0.3", "warmup_s=0"].map(|text| Setting::parse("--set", text).unwrap());
@@ -152,7 +152,7 @@ fn every_figure_runs() {
         let mut comparisons = Vec::new();
         for (number, figure) in register.figures.iter().enumerate() {
             let plan = |settings: &[Setting]| register.plan(figure, settings, Effort::Quick);
-            // A figure that varies the times itself keeps them.
+            // A figure that varies the duration itself keeps it.
             let mut plan = plan(&short).or_else(|_| plan(&[])).unwrap_or_else(|e| panic!("{e}"));
             plan.runs = Runs::Fixed(2);
             let how = How { jobs: None, command: &[], watch: &Unwatched };

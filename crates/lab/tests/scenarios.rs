@@ -1,4 +1,4 @@
-//! Every scenario that is shipped parses, sweeps and resolves; and nothing that can be typed makes the parser panic.
+//! All shipped scenarios parse, sweep and resolve, and no input makes the parser panic.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -39,7 +39,7 @@ fn parse(text: &str) -> Result<Scenario, hopline_lab::Problems> {
     Scenario::parse(source, PathBuf::from("/nonexistent"), &[])
 }
 
-/// A scenario in which `line` replaces line `at`.
+/// Returns a scenario in which `line` replaces line `at`.
 fn with_line(at: usize, line: &str) -> String {
     let text = std::fs::read_to_string(&shipped()[0]).unwrap();
     let mut lines: Vec<&str> = text.lines().collect();
@@ -71,7 +71,7 @@ proptest! {
             "[a-z0-9\\[\\]{}=,.\" -]{0,12}",
         ],
     ) {
-        // A network of 16 million nodes is right; it is only too slow to build here.
+        // A network of 16 million nodes is valid, but too slow to build here.
         prop_assume!(key != "nodes.count" || value.len() < 4);
         let scenario = Scenario::load(&shipped()[0], &[]).unwrap();
         if let Ok(setting) = Setting::parse("--set", &format!("{key}={value}")) {

@@ -1,4 +1,4 @@
-//! Kinds of frames, as the map of a report tells them apart.
+//! Kinds of frames that the map of a report distinguishes.
 
 use hopline_core::Length;
 use hopline_sim::trace::{Body, Packet, PacketView};
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Data = 3,
     /// An acknowledgment of a transport, without data, or the end of a connection.
     TransportAck = 4,
-    /// What routing agents say.
+    /// Packets of routing protocols.
     Routing = 5,
     /// Anything else: address resolution, notices, reports, handoffs.
     Other = 6,
@@ -41,7 +41,7 @@ impl Kind {
         }
     }
 
-    /// Of a packet that carries another, that one's.
+    /// Returns the kind of a packet; of a packet that carries another one, the kind of that.
     pub(super) fn of_packet(view: PacketView<'_>) -> Self {
         match (&inner(view).body, inner(view).account.flow()) {
             (Body::Segment(segment), _) if !carries_data(segment) => Self::TransportAck,
@@ -53,12 +53,12 @@ impl Kind {
     }
 }
 
-/// The packet that matters: the one within, if there is one.
+/// Returns the packet within, if there is one, else the packet itself.
 pub(super) fn inner(view: PacketView<'_>) -> &Packet {
     view.carried.unwrap_or(view.packet)
 }
 
-/// Requests for a connection are data as well: they are what a flow begins with.
+/// Returns whether a segment carries data, or requests a connection, with which a flow begins.
 fn carries_data(segment: &Segment<Length>) -> bool {
     let requests = match segment {
         Segment::Tcp(segment) => segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK),

@@ -1,11 +1,12 @@
-//! How events are laid out: rows of whole numbers, written column by column.
+//! Layout of events: rows of whole numbers, written column by column.
 //!
-//! A chunk holds all events of a stretch of time. For each stream of [`STREAMS`], in their order, it has the number of rows, and
-//! then for each column the values of all rows: as they are, or as differences to the row before, which may lie in an earlier
-//! chunk. All are varints of seven bits a byte, the lowest first, differences with their sign in the lowest bit. What reads
-//! this in a browser is templates/network/read.js, which has the same table.
+//! A chunk holds all events of a stretch of time. For each stream of [`STREAMS`], in their order, it has the
+//! number of rows, and then the values of all rows of each column: as they are, or as differences to the row
+//! before, which may lie in an earlier chunk. All are varints of seven bits a byte, the lowest first;
+//! differences have their sign in the lowest bit. The reader in a browser is templates/network/read.js, which
+//! has the same table.
 
-/// How the values of a column are written.
+/// Coding of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
     /// As they are: none is negative.
@@ -23,30 +24,31 @@ pub(super) enum Stream {
     Frames,
     /// A frame that did not come through.
     Losses,
-    /// What was on the air with it, as many rows as it says.
+    /// Frames that were on the air with a lost one, as many rows as it says.
     Others,
     /// A packet that was dropped.
     Drops,
-    /// A node with another number of packets in its queues.
+    /// A change of the number of packets in a node's queues.
     Queues,
-    /// A node that sends a flow another way.
+    /// A change of a node's next hop for a flow.
     Routes,
 }
 
-/// All streams, and how their columns are written. Times are in µs since the window began. "From 1" means that 0 is none.
+/// All streams, and the coding of their columns. Times are in µs since the window began. "From 1" means that
+/// 0 is none.
 pub(super) const STREAMS: [(Stream, &[Coding]); 6] = [
     // Start, sender, receiver (from 1), kind, duration in µs, flow (from 1), bytes, number of the packet.
     (Stream::Frames, &[Delta, Plain, Plain, Plain, Plain, Plain, Plain, Delta]),
-    // When, where, frame, why, number of others.
+    // Time, node, frame, reason, number of other frames.
     (Stream::Losses, &[Delta, Plain, Delta, Plain, Plain]),
     // Frame.
     (Stream::Others, &[Delta]),
-    // When, where, why, kind, flow (from 1), number of the packet, bytes, source and destination (from 1), next hop (from 1),
-    // frame that was the last try (from 1).
+    // Time, node, reason, kind, flow (from 1), number of the packet, bytes, source and destination (from 1),
+    // next hop (from 1), frame of the last try (from 1).
     (Stream::Drops, &[Delta, Plain, Plain, Plain, Plain, Delta, Plain, Plain, Plain, Plain, Delta]),
-    // When, where, packets.
+    // Time, node, packets.
     (Stream::Queues, &[Delta, Plain, Plain]),
-    // When, flow, node, next hop (from 1).
+    // Time, flow, node, next hop (from 1).
     (Stream::Routes, &[Delta, Plain, Plain, Plain]),
 ];
 
@@ -78,12 +80,12 @@ impl Rows {
         self.counts[at] += 1;
     }
 
-    /// How many rows wait.
+    /// Returns the number of waiting rows.
     pub(super) fn len(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The rows that wait as a chunk; none wait then.
+    /// Takes the waiting rows as a chunk.
     pub(super) fn take(&mut self) -> Vec<u8> {
         let mut chunk = Vec::new();
         for (count, columns) in self.counts.iter_mut().zip(&mut self.columns) {
@@ -106,7 +108,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// What reads chunks, for tests.
+/// Reader of chunks, for tests.
 #[cfg(test)]
 pub(super) mod reading {
     use super::*;
@@ -114,7 +116,7 @@ pub(super) mod reading {
     /// Rows by stream.
     pub(in super::super) type Tables = [Vec<Vec<i64>>; STREAMS.len()];
 
-    /// All rows of `chunks`.
+    /// Returns all rows of `chunks`.
     pub(in super::super) fn read(chunks: &[Vec<u8>]) -> Tables {
         let mut tables = Tables::default();
         for chunk in chunks {

@@ -1,9 +1,9 @@
-//! What the map of a report plays: the frames, losses, drops, queues and routes of a part of a run.
+//! Animation of the map of a report: frames, losses, drops, queues and routes of a part of a run.
 //!
-//! [`record`] runs a specification once more, up to the end of the [`Window`], and keeps what happens in it: equal
-//! specification and run number give an equal run, so that nothing has to be kept while an experiment goes on. What is kept
-//! is compact and bounded: [`fit`] cuts several animations at about the same moment so that together they take no more
-//! than [`BUDGET_BYTES`] of a page.
+//! [`record`] repeats a run up to the end of the [`Window`], and keeps its events there. Equal specification
+//! and run number give an equal run, so that nothing has to be kept during the experiment. The result is
+//! compact and bounded: [`fit`] cuts several animations at about the same moment so that together they take
+//! no more than [`BUDGET_BYTES`] of a page.
 
 mod kind;
 mod layout;
@@ -26,41 +26,42 @@ use recorder::{Recorded, Recorder};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Most bytes of a page that all animations of an experiment take.
+/// Maximum size of all animations of an experiment in a page, bytes.
 pub const BUDGET_BYTES: usize = 3_000_000;
-/// How far a run goes before somebody looks whether to go on, in virtual time.
+/// Virtual time between two checks for an interruption.
 const STEP: Duration = Duration::from_millis(200);
 
-/// A part of a run, to be played.
+/// Recording of a part of a run, for playback.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Animation {
     /// The number of the run.
     pub run: u64,
     /// The network of that run.
     pub map: Map,
-    /// Where it begins, in seconds of the run.
+    /// Begin of the recording, seconds of the run.
     pub from_s: f64,
-    /// Where it was to end, in seconds of the run.
+    /// Requested end of the recording, seconds of the run.
     pub asked_to_s: f64,
-    /// Why packets were dropped, by the numbers that rows have.
+    /// Reasons of drops, by their numbers in rows.
     pub(crate) reasons: Vec<&'static str>,
     pub(crate) chunks: Vec<Chunk>,
 }
 
-/// The events of a stretch of time.
+/// Events of a stretch of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     /// Its end, in µs since the window began.
     pub(crate) until_us: i64,
-    /// Rows, as `layout.rs` has them, deflated.
+    /// Rows in the format of `layout.rs`, deflated.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Runs `spec` as run number `run` up to the end of `window`, and keeps what happens in it, as far as there is room.
+/// Runs `spec` as run number `run` up to the end of `window`, and keeps the events in it, as far as there is
+/// room.
 ///
 /// # Errors
 ///
-/// [`Interrupted`], if the watcher asked to give up.
+/// [`Interrupted`], if the watcher interrupts it.
 pub fn record(spec: &Spec, run: u64, window: Window, watch: &dyn Watch) -> Result<Animation, Interrupted> {
     let (begins, ends) = (window.begins(), window.ends(spec.duration));
     let full = Rc::new(Cell::new(false));
@@ -84,7 +85,7 @@ pub fn record(spec: &Spec, run: u64, window: Window, watch: &dyn Watch) -> Resul
     })
 }
 
-/// The same, and no more of it than fits a page.
+/// As [`record`], cut to the size that fits a page.
 ///
 /// # Errors
 ///
@@ -96,19 +97,19 @@ pub fn single(spec: &Spec, run: u64, window: Window, watch: &dyn Watch) -> Resul
 }
 
 impl Animation {
-    /// Up to where it can be played, in seconds of the run.
+    /// Returns the end of the recording, seconds of the run.
     #[must_use]
     pub fn to_s(&self) -> f64 {
         self.from_s + self.chunks.last().map_or(0.0, |chunk| chunk.until_us as f64 / 1e6)
     }
 
-    /// Whether it ends before it was to end.
+    /// Returns whether the recording ends before the requested end.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.asked_to_s - self.to_s() > 1e-6
     }
 
-    /// The chunks as text, a line each: base64 of what deflate made of them.
+    /// Returns the chunks as text, one line of base64 each.
     #[must_use]
     pub fn text(&self) -> String {
         let lines: Vec<String> = self.chunks.iter().map(|chunk| STANDARD.encode(&chunk.bytes)).collect();
@@ -138,7 +139,7 @@ pub fn fit(animations: &mut [Animation], budget: usize) {
     }
 }
 
-/// Bytes of a page that a chunk takes: base64, and the end of its line.
+/// Returns the size of a chunk in a page, bytes: base64, and the end of its line.
 fn html_bytes(bytes: &[u8]) -> usize {
     bytes.len().div_ceil(3) * 4 + 1
 }

@@ -1,4 +1,4 @@
-//! Watches a run, and keeps what its map plays.
+//! Watches a run, and records the events for its map.
 
 use super::kind::{Kind, WIRED, inner};
 use super::layout::{Rows, Stream};
@@ -14,35 +14,35 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 
-/// Rows of a chunk: an animation is cut between two of them.
+/// Rows of a chunk: an animation can be cut between chunks.
 const CHUNK_ROWS: u64 = 4096;
-/// How many frames are remembered: far more than can meet one another.
+/// Number of remembered frames: far more than can overlap.
 const REMEMBERED: usize = 4096;
 
-/// Keeps the events of a window.
+/// Records the events of a window.
 #[derive(Debug)]
 pub(super) struct Recorder {
     begins: Instant,
     ends: Instant,
     state: State,
     radios: BTreeMap<MacAddr, NodeId>,
-    /// By flow: where its data come from.
+    /// Source address of the data of each flow.
     sources: Vec<Ipv4Addr>,
-    /// By flow and node: where it goes next.
+    /// Next hop by flow and node.
     routes: BTreeMap<(usize, NodeId), Option<NodeId>>,
-    /// By node: packets in its queues.
+    /// Number of packets in the queues of each node.
     queues: Vec<i64>,
-    /// Of late, by what tells a frame from others.
+    /// Recent frames with their numbers, by signal.
     frames: VecDeque<(Signal, i64)>,
     frame_count: i64,
-    /// By node: the frame, from 1, by which it last tried to get a packet to a neighbour.
+    /// By node: the frame, from 1, of its last attempt to send a packet to a neighbour.
     tries: Vec<i64>,
     reasons: Vec<&'static str>,
     rows: Rows,
     chunks: Vec<Chunk>,
     bytes: usize,
     last_at_us: i64,
-    /// What the caller looks at, to go no further.
+    /// `true` once there is no more room; the caller then stops.
     full: Rc<Cell<bool>>,
 }
 
@@ -55,7 +55,7 @@ enum State {
     Over,
 }
 
-/// What a recorder kept.
+/// Result of a recorder.
 #[derive(Debug)]
 pub(super) struct Recorded {
     pub(super) chunks: Vec<Chunk>,
@@ -63,7 +63,8 @@ pub(super) struct Recorded {
 }
 
 impl Recorder {
-    /// Keeps what happens from `begins` on until just before `ends`. `full` is set when there is no more room.
+    /// Creates a recorder of the events from `begins` on until just before `ends`. `full` is set when there
+    /// is no more room.
     pub(super) fn new(spec: &Spec, (begins, ends): (Instant, Instant), full: Rc<Cell<bool>>) -> Self {
         Self {
             begins,
@@ -85,7 +86,7 @@ impl Recorder {
         }
     }
 
-    /// Ends the window.
+    /// Ends the recording.
     pub(super) fn finish(mut self) -> Recorded {
         if self.state == State::Before {
             self.begin();
@@ -96,7 +97,7 @@ impl Recorder {
         Recorded { chunks: self.chunks, reasons: self.reasons }
     }
 
-    /// How things stand when the window begins.
+    /// Records the initial state when the window begins.
     fn begin(&mut self) {
         self.state = State::Within;
         for (node, &packets) in self.queues.iter().enumerate().filter(|(_, packets)| **packets > 0) {
@@ -107,7 +108,7 @@ impl Recorder {
         }
     }
 
-    /// Keeps the rows that wait, which end at `until_us`, if there is room for them.
+    /// Stores the waiting rows, which end at `until_us`, if there is room for them.
     fn close_chunk(&mut self, until_us: i64) {
         let bytes = miniz_oxide::deflate::compress_to_vec(&self.rows.take(), COMPRESSION);
         self.bytes += html_bytes(&bytes);
@@ -119,9 +120,9 @@ impl Recorder {
         }
     }
 
-    /// Keeps a row about this moment.
+    /// Records a row.
     fn add<const N: usize>(&mut self, stream: Stream, row: [i64; N]) {
-        // A chunk ends between two moments: what happens together stays together.
+        // A chunk ends between two times: simultaneous events stay together.
         if self.rows.len() >= CHUNK_ROWS && row[0] > self.last_at_us {
             self.close_chunk(self.last_at_us);
         }
@@ -155,7 +156,7 @@ impl Recorder {
     }
 
     fn lost(&mut self, now: Instant, node: NodeId, signal: Signal, why: FrameLoss, others: &[Signal]) {
-        // Those that began before the window are not kept.
+        // Frames that began before the window are not recorded.
         let Some(frame) = self.number(signal) else { return };
         let why = FrameLoss::ALL.iter().position(|other| *other == why).unwrap_or_default() as i64;
         let others: Vec<i64> = others.iter().filter_map(|other| self.number(*other)).collect();
@@ -176,7 +177,7 @@ impl Recorder {
         let end = |address: Ipv4Addr| from_one(NodeId::from_ipv4(address).filter(|node| self.is_node(*node)));
         let next = packet.account.flow().filter(|_| self.is_forward(view));
         let next = next.and_then(|flow| self.routes.get(&(flow.index(), node)).copied().flatten());
-        // By which frame the MAC tried last. Other reasons have nothing to do with it.
+        // Frame of the MAC's last attempt; other reasons have none.
         let unanswered =
             matches!(reason, DropReason::RetryLimit | DropReason::Routing(RoutingDrop::LinkFailure));
         let row = [
@@ -211,7 +212,7 @@ impl Recorder {
         }
     }
 
-    /// Whether a packet of a flow goes the way of its data.
+    /// Returns whether a packet of a flow travels in the direction of its data.
     fn is_forward(&self, view: PacketView<'_>) -> bool {
         let packet = inner(view);
         packet.account.flow().is_some_and(|flow| self.sources.get(flow.index()) == Some(&packet.ip.src))
@@ -234,7 +235,7 @@ impl Recorder {
     }
 }
 
-/// What a frame or a packet is: a row's columns.
+/// Columns of a row that describe a frame or a packet.
 struct What {
     kind: i64,
     flow: i64,
@@ -303,14 +304,14 @@ impl Tracer for Recorder {
     }
 }
 
-/// As much as miniz_oxide can do: a chunk is made once, and sent to colleagues.
+/// Best compression of miniz_oxide: a chunk is made once, and shared with others.
 const COMPRESSION: u8 = 9;
 
 fn micros(time: Duration) -> i64 {
     (time.as_nanos() / 1000) as i64
 }
 
-/// 0 for none.
+/// Returns the number of a node from 1; 0 for none.
 fn from_one(node: Option<NodeId>) -> i64 {
     node.map_or(0, |node| i64::from(node.0) + 1)
 }

@@ -1,4 +1,4 @@
-//! The network under an animation, as the page's script takes it: in metres, and only while it is played.
+//! Network of an animation for the page's script: positions in metres, during the recording only.
 
 use super::Animation;
 use crate::map::{MapNode, Waypoint};
@@ -6,10 +6,10 @@ use crate::report::legible;
 use hopline_sim::spec::Interface;
 use serde_json::{Value as Json, json};
 
-/// Longest name of a node or flow.
+/// Maximum length of the name of a node or flow, characters.
 const MOST_CHARACTERS: usize = 40;
 
-/// The networks of `animations` as JSON, each once, and which one each has.
+/// Returns the distinct networks of `animations` as JSON, and the index of each animation's network.
 pub(crate) fn distinct(animations: &[Animation]) -> (Vec<String>, Vec<usize>) {
     let mut scenes: Vec<String> = Vec::new();
     let number = |animation: &Animation| {
@@ -37,7 +37,8 @@ fn of(animation: &Animation) -> Json {
     })
 }
 
-/// Seconds, metres to the right and up, of each corner; those outside of the window are left out, but for the nearest.
+/// Returns seconds, metres to the right and up, of each corner of a path within the window, and of the
+/// nearest ones outside.
 fn path(node: &MapNode, (from_s, to_s): (f64, f64)) -> Vec<f64> {
     let first = node.path.iter().rposition(|corner| corner.at_s <= from_s).unwrap_or(0);
     let last = node.path.iter().position(|corner| corner.at_s >= to_s).unwrap_or(node.path.len() - 1);

@@ -1,4 +1,4 @@
-//! What is kept of runs, read back.
+//! Recordings of runs, read back.
 
 use super::layout::reading::{Tables, read};
 use super::layout::{STREAMS, Stream};
@@ -7,7 +7,7 @@ use crate::run::Unwatched;
 use crate::testing::{Impatient, TWO_HOPS, scenario};
 use hopline_sim::trace::FrameLoss;
 
-/// Two senders that do not hear each other, and a receiver between them.
+/// Two senders that do not hear each other (hidden terminals), and a receiver between them.
 const HIDDEN: &str = "\
 name = \"hidden\"
 duration_s = 4
@@ -31,7 +31,7 @@ kind = \"cbr\"
 rate_kbps = 400
 ";
 
-/// A queue of two packets, and far more than it can pass on.
+/// A queue of two packets, and far more traffic than it can forward.
 const FULL_QUEUE: &str = "\
 name = \"full\"
 duration_s = 2
@@ -102,7 +102,7 @@ fn a_packet_that_a_full_queue_refuses_is_kept_with_that_reason() {
     assert!(drops.len() > 100, "{}", drops.len());
     for drop in drops {
         assert_eq!(animation.reasons[drop[2] as usize], "interface queue full");
-        // At n0, data of the first flow, from n0 to n1, whose next hop is n1; no frame tried.
+        // At n0, data of the first flow, from n0 to n1, with next hop n1; no frame was tried.
         assert_eq!((drop[1], drop[3], drop[4]), (0, kind::Kind::Data as i64, 1));
         assert_eq!(drop[7..], [1, 2, 2, 0]);
     }

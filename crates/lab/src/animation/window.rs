@@ -1,4 +1,4 @@
-//! Which part of a run is kept.
+//! Part of a run to be recorded.
 
 use hopline_core::{Duration, Instant};
 use std::fmt;
@@ -11,7 +11,7 @@ pub struct Window {
     to: Option<Duration>,
 }
 
-/// A window that there is not.
+/// Invalid window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowError(String);
 
@@ -23,15 +23,15 @@ impl fmt::Display for WindowError {
 
 impl std::error::Error for WindowError {}
 
-/// Longest time that is read, in seconds: as long as a run may be.
+/// Longest time accepted, seconds: the maximum duration of a run.
 const LONGEST_S: f64 = 1e7;
 
 impl Window {
-    /// From `from` on, up to `to` or the end of the run.
+    /// Creates a window from `from` on, up to `to` or the end of the run.
     ///
     /// # Errors
     ///
-    /// It ends before it begins.
+    /// If it ends before it begins.
     pub fn new(from: Duration, to: Option<Duration>) -> Result<Self, WindowError> {
         match to {
             Some(to) if to <= from => Err(WindowError(format!(
@@ -43,11 +43,11 @@ impl Window {
         }
     }
 
-    /// The same within a run of this length.
+    /// Returns the window if it begins within a run of this length.
     ///
     /// # Errors
     ///
-    /// It begins after the end of the run.
+    /// If it begins after the end of the run.
     pub fn within(self, run: Duration) -> Result<Self, WindowError> {
         if self.from >= run {
             let (from, run) = (self.from.as_secs_f64(), run.as_secs_f64());
@@ -56,18 +56,18 @@ impl Window {
         Ok(Self { from: self.from, to: Some(self.to.unwrap_or(run).min(run)) })
     }
 
-    /// Where it begins.
+    /// Returns its begin.
     pub(crate) fn begins(self) -> Instant {
         Instant::ZERO + self.from
     }
 
-    /// Where it ends in a run of this length.
+    /// Returns its end in a run of this length.
     pub(crate) fn ends(self, run: Duration) -> Instant {
         Instant::ZERO + self.to.unwrap_or(run).min(run)
     }
 }
 
-/// `20s..40s`; either end may be left out.
+/// Parses `20s..40s`; either end may be left out.
 impl FromStr for Window {
     type Err = WindowError;
 

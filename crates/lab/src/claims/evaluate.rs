@@ -1,4 +1,4 @@
-//! What our runs say of a paper's claims.
+//! Evaluation of a paper's claims by runs.
 
 use super::finding::{Found, Missing, named_points};
 use super::sham::{self, Mechanism, Sham, Switch};
@@ -13,16 +13,16 @@ use crate::stats::{Interval, SignTest};
 use hopline_config::source::Problem;
 use serde_json::{Value as Json, json};
 
-/// A claim with what we measured.
+/// A claim and its measurement.
 #[derive(Clone, Debug)]
 pub struct Evidence<'a> {
     /// The claim.
     pub claim: &'a Claim,
-    /// What was measured; `None` if it could not be.
+    /// Measurement; `None` if there is none.
     pub measurement: Option<Measurement>,
-    /// How the two stand to each other.
+    /// Verdict on the claim.
     pub verdict: Verdict,
-    /// Why there is no other verdict; empty if there is nothing to say.
+    /// Reason of the verdict; empty if there is nothing to say.
     pub why: String,
     /// Outcome with the mechanism under test switched off.
     pub mechanism: Mechanism,
@@ -30,35 +30,35 @@ pub struct Evidence<'a> {
     pub readings: Vec<ReadOtherwise>,
 }
 
-/// What was measured for a claim.
+/// Measurement for a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
     /// Number of the figure in the register.
     pub figure: usize,
     /// Label of the point.
     pub point: String,
-    /// Label of what it is compared with: a point, a flow.
+    /// Label of the point or flow that it is compared with.
     pub against: Option<String>,
-    /// What was measured: a mean, a gain, or a statistic of gains.
+    /// Measured value: a mean, a gain, or a statistic of gains.
     pub value: f64,
-    /// Runs that it is made of.
+    /// Number of runs.
     pub n: usize,
-    /// Its confidence interval; `None` of a single run.
+    /// Confidence interval; `None` for a single run.
     pub interval: Option<Interval>,
     /// Unit of both.
     pub unit: &'static str,
-    /// Runs left out because there is nothing that their gain could be a gain over.
+    /// Runs left out because their baseline is zero, so that there is no gain.
     pub excluded: usize,
-    /// The sign test behind a share of positive gains.
+    /// Sign test of a share of positive gains.
     pub sign_test: Option<SignTest>,
 }
 
-/// Judges the claims of `register` by the comparisons that were made: (number of the figure, its runs). Claims about
-/// other figures are left out; claims that cannot be judged at all are there if `all` figures were run.
+/// Judges the claims of `register` by the given comparisons: (number of the figure, its runs). Claims about
+/// other figures are left out. Claims that cannot be judged at all are included if `all` figures were run.
 ///
 /// # Errors
 ///
-/// A claim that picks no point.
+/// If a claim picks no point.
 pub fn evaluate<'a>(
     register: &'a Register,
     figures: &[(usize, &Comparison)],
@@ -75,7 +75,7 @@ pub fn evaluate<'a>(
 ///
 /// # Errors
 ///
-/// A claim that picks no point, or has a figure that is not among `figures`.
+/// If the claim picks no point, or its figure is not among `figures`.
 pub fn evaluate_one<'a>(
     register: &'a Register,
     claim: &'a Claim,
@@ -99,20 +99,20 @@ pub fn evaluate_one<'a>(
     tested(register, claim, measure, runs)
 }
 
-/// The runs that a claim is judged by.
+/// Runs by which a claim is judged.
 #[derive(Clone, Copy)]
 struct Runs<'a> {
     /// Number of the claim's figure in the register.
     number: usize,
     own: sham::FigureRuns<'a>,
-    /// Those of the point that it is compared with, of the same figure or another.
+    /// Runs of the point that it is compared with, of the same figure or another.
     against: sham::FigureRuns<'a>,
-    /// Those of the figure whose statistic it is taken over.
+    /// Runs of the figure over the statistic of which it is taken.
     over: Option<sham::FigureRuns<'a>>,
 }
 
 impl<'a> Runs<'a> {
-    /// `None` if they were not made.
+    /// Returns the runs; `None` if they were not made.
     fn of(
         register: &'a Register,
         claim: &'a Claim,
@@ -140,7 +140,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The claim, beside itself with the mechanism switched off.
+/// Measures the claim, and the claim with the mechanism switched off.
 fn tested<'a>(
     register: &Register,
     claim: &'a Claim,
@@ -207,7 +207,7 @@ fn evidence_of<'a>(
     Ok(Evidence { verdict, measurement: Some(measurement), ..nothing(why.to_owned()) })
 }
 
-/// The measurement, or why there is none.
+/// Returns the measurement, or the reason why there is none.
 fn measured(
     measure: &Measure,
     runs: Runs<'_>,
@@ -254,7 +254,7 @@ fn measured(
     }))
 }
 
-/// The point, and which of several it is.
+/// Returns the label of the point, and which of several it is.
 fn point_label(found: &Found<'_>) -> String {
     let label = found.place.label();
     match found.of_several {
@@ -264,7 +264,7 @@ fn point_label(found: &Found<'_>) -> String {
 }
 
 impl Measurement {
-    /// As `--json` prints it.
+    /// Returns the JSON object of `--json`.
     #[must_use]
     pub fn json(&self) -> Json {
         json!({
@@ -281,7 +281,7 @@ impl Measurement {
 }
 
 impl Evidence<'_> {
-    /// As `--json` prints it.
+    /// Returns the JSON object of `--json`.
     #[must_use]
     pub fn json(&self) -> Json {
         json!({
@@ -301,7 +301,7 @@ impl Evidence<'_> {
         })
     }
 
-    /// What is claimed, in words and its unit.
+    /// Returns the claim in words, with its unit.
     #[must_use]
     pub fn claimed(&self) -> String {
         match &self.claim.test {
@@ -313,7 +313,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// What a reader must know of the runs that it was measured in; empty if nothing.
+    /// Returns remarks on the runs of the measurement; empty if there are none.
     #[must_use]
     pub fn runs(&self) -> String {
         let Some(m) = &self.measurement else { return String::new() };
@@ -328,7 +328,7 @@ impl Evidence<'_> {
         signs.into_iter().chain(left_out).collect::<Vec<_>>().join("; ")
     }
 
-    /// What it was measured on.
+    /// Returns the scenario of the measurement.
     #[must_use]
     pub fn scenario(&self) -> String {
         match (&self.measurement, self.claim.scenario.as_str()) {
@@ -358,7 +358,7 @@ impl Claimed {
         }
     }
 
-    /// In words, with a unit as people write it: "−70 ± 10 %", "45 to 57 %", "above 700".
+    /// Describes it in words, with a readable unit: "−70 ± 10 %", "45 to 57 %", "above 700".
     #[must_use]
     pub fn describe(&self, unit: &str, signed: bool) -> String {
         let number = |x: f64| if signed { format!("{x:+}") } else { x.to_string() };
@@ -381,7 +381,7 @@ fn tenths(x: f64) -> f64 {
     (x * 10.0).round() / 10.0
 }
 
-/// Three digits after the point at most.
+/// Rounds to three digits after the point.
 fn round(x: f64) -> f64 {
     (x * 1e3).round() / 1e3
 }

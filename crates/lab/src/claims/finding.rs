@@ -1,4 +1,4 @@
-//! From the runs of the points that a claim is about to a number with its interval.
+//! Computation of a number with its interval from the runs of a claim's points.
 
 use super::measure::{Measure, Quantity, SecondRatio};
 use super::selector::{Named, OfSeveral, Selector};
@@ -10,25 +10,26 @@ use crate::stats::{Confidence, Estimate, GainStatistic, Gains, Interval, Relativ
 use hopline_config::source::Problem;
 use serde_json::Value as Json;
 
-/// Why there is no number.
+/// Reason why there is no number.
 pub(super) type Missing = &'static str;
 
-/// What is found at the points of a claim in one figure.
+/// Result at the points of a claim in one figure.
 pub(super) struct Found<'a> {
-    /// What is measured.
+    /// Measured place.
     pub(super) place: Place<'a>,
-    /// What it is compared with.
+    /// Place that it is compared with.
     pub(super) against: Option<Place<'a>>,
-    /// The second ratio, if it is a ratio of ratios.
+    /// The second ratio, for a ratio of ratios.
     pub(super) second: Option<[Place<'a>; 2]>,
-    /// What stands for several points, if there were several.
+    /// Choice among several points and their number, if there are several.
     pub(super) of_several: Option<(OfSeveral, usize)>,
-    /// What they say together.
+    /// Number that results.
     pub(super) finding: Result<Finding, Missing>,
 }
 
 impl<'a> Found<'a> {
-    /// Looks `measure` up in the runs of a figure, and in those of what it is compared with, which may be the same.
+    /// Evaluates `measure` by the runs of a figure, and by those of the figure that it is compared with,
+    /// which may be the same.
     pub(super) fn of(
         measure: &'a Measure,
         runs: FigureRuns<'a>,
@@ -70,7 +71,7 @@ impl<'a> Found<'a> {
             .map(|place| (beside(&place), place))
             .map(|(against, place)| (finding(&place, against.as_ref()), place, against))
             .collect();
-        // Those without a number come first, and are taken only if there are no others.
+        // Findings without a number come first, and are chosen only if there are no other ones.
         found.sort_by(|(a, ..), (b, ..)| value_of(a).total_cmp(&value_of(b)));
         let without = found.iter().filter(|(finding, ..)| finding.is_err()).count();
         let rank = |count: usize| match measure.point.of_several {
@@ -88,7 +89,7 @@ impl<'a> Found<'a> {
 }
 
 impl SecondRatio {
-    /// Returns the places of the second ratio: of several the best in the metric.
+    /// Returns the places of the second ratio; of several points the best in the metric.
     fn places<'a>(
         &'a self,
         measure: &'a Measure,
@@ -110,7 +111,7 @@ fn value_of(finding: &Result<Finding, Missing>) -> f64 {
     finding.as_ref().map_or(f64::NEG_INFINITY, Finding::value)
 }
 
-/// A metric of a point, or its average over several, run by run.
+/// A metric of a point, or its average over several points, run by run.
 #[derive(Clone)]
 pub(super) struct Place<'a> {
     comparison: &'a Comparison,
@@ -119,7 +120,8 @@ pub(super) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Where a selector leads that picked `points`: to one place, unless it is the least, the middle or the most of several.
+    /// Returns the places of a selector that picked `points`: one place, unless it is the least, the middle
+    /// or the most of several.
     fn all(
         comparison: &'a Comparison,
         points: Vec<usize>,
@@ -137,12 +139,12 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Another metric at the same points.
+    /// Returns the place with another metric at the same points.
     fn of(&self, metric: (Level, &'a str, &'a str)) -> Self {
         Self { metric, ..self.clone() }
     }
 
-    /// What it is called.
+    /// Returns its label.
     pub(super) fn label(&self) -> String {
         match self.points[..] {
             [point] => self.comparison.description.points[point].label.clone(),
@@ -150,7 +152,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// What it is called where `other` is named before it.
+    /// Returns its label after `other` has been named.
     pub(super) fn described_beside(&self, other: &Place<'_>) -> String {
         let (flow, label) = (self.metric.1, self.label());
         if flow == other.metric.1 {
@@ -162,7 +164,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// One value a run, NaN where there is none.
+    /// Returns one value for each run, NaN where there is none.
     fn values(&self) -> Vec<f64> {
         self.comparison.averaged(&self.points, self.metric).unwrap_or_default()
     }
@@ -180,7 +182,7 @@ impl<'a> Place<'a> {
         Versus::of(&self.values(), &other.values()).ok_or("no pair of runs has the metric")
     }
 
-    /// How much more there is than at `other`, in percent of that: over pairs of runs, where the two are of one figure.
+    /// Returns the difference to `other` in percent of that; over pairs of runs, if both are of one figure.
     fn percent_above(&self, other: &Place<'_>) -> Result<RelativeDifference, Missing> {
         const ZERO: Missing = "what it is compared with is zero";
         if self.pairs_with(other) {
@@ -191,8 +193,9 @@ impl<'a> Place<'a> {
         RelativeDifference::of_independent(&finite(self.values()), &finite(other.values())).ok_or(ZERO)
     }
 
-    /// The difference to `other` in per cent of its mean, which counts as exact. Where the metric is zero in every run the ratio
-    /// has no logarithm, and no error either: the spread of the differences is all that says how rare the event may be.
+    /// Returns the difference to `other` in per cent of its mean, which counts as exact. If the metric is zero in
+    /// every run, the ratio has neither a logarithm nor an error: only the spread of the differences shows how
+    /// rare the event may be.
     fn differences_in_percent(&self, other: &Place<'_>) -> Result<Estimate, Missing> {
         let (difference, mean) = if self.pairs_with(other) {
             let versus = self.versus(other)?;
@@ -204,7 +207,7 @@ impl<'a> Place<'a> {
         Ok(difference.scaled(100.0 / mean))
     }
 
-    /// The logarithm of what there is over what there is at `other`; `None` where one of them is nothing in every run.
+    /// Returns the logarithm of the ratio to `other`; `None` if one of them is zero in every run.
     fn log_ratio_to(&self, other: &Place<'_>) -> Option<Estimate> {
         if self.pairs_with(other) {
             return self.versus(other).ok()?.pairs.log_ratio();
@@ -213,18 +216,18 @@ impl<'a> Place<'a> {
     }
 }
 
-/// A number, and what its interval is made of.
+/// A number, and the data of its interval.
 #[derive(Clone)]
 pub(super) enum Finding {
     /// A mean.
     Estimate(Estimate),
     /// A gain in per cent.
     Gain(RelativeDifference),
-    /// A gain in percent, by the logarithm of its ratio, or of its ratio of ratios.
+    /// A gain in percent, as the logarithm of its ratio, or of its ratio of ratios.
     LogRatio(Estimate),
-    /// A statistic of gains; it is there.
+    /// A statistic of gains, which exists.
     Gains(Gains, GainStatistic),
-    /// The same over that of gains elsewhere; it is there.
+    /// A statistic of gains over that of gains in another figure; both exist.
     Ratio(Gains, Gains, GainStatistic),
 }
 
@@ -250,7 +253,8 @@ impl Finding {
         }
     }
 
-    /// The ratio of the first two over the ratio of the last two, by its logarithm, of the runs that have all four.
+    /// Returns the logarithm of the ratio of the first two places over the ratio of the last two, of the runs
+    /// that have all four.
     fn ratio_of_ratios(places: [&Place<'_>; 4]) -> Result<Self, Missing> {
         let values = places.map(Place::values);
         let runs = values.iter().map(Vec::len).min().unwrap_or(0);
@@ -266,7 +270,7 @@ impl Finding {
         }
     }
 
-    /// This over `other`, both statistics of gains.
+    /// Returns the ratio to `other`, both statistics of gains.
     pub(super) fn over(self, other: Self) -> Result<Self, Missing> {
         let (Self::Gains(ours, statistic), Self::Gains(others, _)) = (self, other) else {
             unreachable!("only statistics of gains are taken over a figure")
@@ -277,7 +281,7 @@ impl Finding {
         }
     }
 
-    /// The number.
+    /// Returns the number.
     pub(super) fn value(&self) -> f64 {
         match self {
             Self::Estimate(estimate) => estimate.mean,
@@ -288,7 +292,7 @@ impl Finding {
         }
     }
 
-    /// Runs that it is made of.
+    /// Returns the number of runs.
     pub(super) fn n(&self) -> usize {
         match self {
             Self::Estimate(estimate) | Self::LogRatio(estimate) => estimate.n,
@@ -297,7 +301,7 @@ impl Finding {
         }
     }
 
-    /// Runs left out because there is nothing that their gain could be a gain over.
+    /// Returns the number of runs left out because their baseline is zero, so that there is no gain.
     pub(super) fn excluded(&self) -> usize {
         match self {
             Self::Estimate(_) | Self::Gain(_) | Self::LogRatio(_) => 0,
@@ -306,7 +310,7 @@ impl Finding {
         }
     }
 
-    /// The sign test behind a share.
+    /// Returns the sign test of a share.
     pub(super) fn sign_test(&self) -> Option<SignTest> {
         match self {
             Self::Gains(gains, GainStatistic::PositiveShare) => Some(gains.sign_test()),
@@ -330,7 +334,7 @@ impl Finding {
     }
 }
 
-/// The gain that a logarithm of a ratio stands for.
+/// Converts the logarithm of a ratio into a gain in percent.
 fn percent(log_ratio: f64) -> f64 {
     libm::expm1(log_ratio) * 100.0
 }
@@ -340,7 +344,7 @@ pub(super) fn named_points(comparison: &Comparison) -> impl Iterator<Item = Name
     points.map(|p| (p.variant.as_deref(), Json::Object(p.settings.clone()), p.label.as_str()))
 }
 
-/// The best of `points` by the mean of a metric; the first of equals, and of points that all lack it.
+/// Returns the best of `points` by the mean of a metric; the first of equals, and of points that all lack it.
 fn best(comparison: &Comparison, points: &[usize], metric: (Level, &str, &str), better: Better) -> usize {
     let mean = |point: usize| {
         let values = finite(comparison.averaged(&[point], metric).unwrap_or_default());
@@ -356,7 +360,7 @@ fn best(comparison: &Comparison, points: &[usize], metric: (Level, &str, &str), 
     points.iter().copied().reduce(of_two).expect("a selector picks a point")
 }
 
-/// The values of the runs that have one.
+/// Returns the finite values.
 fn finite(values: Vec<f64>) -> Vec<f64> {
     values.into_iter().filter(|x| x.is_finite()).collect()
 }

@@ -1,4 +1,4 @@
-//! Every key of a claims file.
+//! Keys of a claims file.
 
 use hopline_config::field::{self, Field};
 use hopline_config::schema::Default::Word;

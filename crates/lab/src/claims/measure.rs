@@ -1,4 +1,4 @@
-//! What is measured for a claim.
+//! Definition of the measurement for a claim.
 
 use super::finding::named_points;
 use super::selector::{OfSeveral, Selector};
@@ -10,41 +10,41 @@ use crate::stats::{GainStatistic, Interval};
 use hopline_config::schema::Section;
 use hopline_config::source::{Origin, Problem, nearest};
 
-/// What is measured for a claim.
+/// Definition of the measurement for a claim.
 #[derive(Clone, Debug)]
 pub struct Measure {
-    /// Id of the figure whose runs it is judged by.
+    /// Id of the figure that provides the runs.
     pub figure: String,
     /// The metric.
     pub metric: &'static MetricInfo,
-    /// The flow, or the pair of flows, whose metric it is; empty for a metric of the run.
+    /// Flow or pair of flows of the metric; empty for a metric of the run.
     pub subject: String,
     /// The point that is measured.
     pub point: Selector,
-    /// What it is compared with, if the claim is a gain.
+    /// Place that it is compared with, if the claim is a gain.
     pub against: Option<Against>,
     /// The second ratio, if the claim is a ratio of ratios.
     pub over: Option<SecondRatio>,
-    /// What is made of the runs.
+    /// Quantity computed from the runs.
     pub quantity: Quantity,
-    /// What is claimed.
+    /// Claimed value, range or bound.
     pub claimed: Claimed,
-    /// On which scale it is judged.
+    /// Scale on which it is judged.
     pub scale: Scale,
 }
 
-/// What a metric is compared with: the same metric, somewhere else.
+/// Place that a metric is compared with.
 #[derive(Clone, Debug)]
 pub struct Against {
-    /// Id of the figure whose point it is; that of the claim, or another, whose runs do not pair with it.
+    /// Id of its figure: that of the claim, or another one, with unpaired runs.
     pub figure: String,
-    /// Of which point; `None`: of the same that is measured.
+    /// Its point; `None`: the measured one.
     pub point: Option<Selector>,
-    /// Of which flow or pair of flows; empty for a metric of the run.
+    /// Its flow or pair of flows; empty for a metric of the run.
     pub subject: String,
 }
 
-/// The ratio that the ratio of a claim is taken over: the same metric at two points of the same figure.
+/// The ratio over which the ratio of a claim is taken: the same metric at two points of the same figure.
 #[derive(Clone, Debug)]
 pub struct SecondRatio {
     /// Its numerator.
@@ -55,14 +55,14 @@ pub struct SecondRatio {
     pub subject: String,
 }
 
-/// What is made of the runs of a point, and of those that it is compared with.
+/// Quantity computed from the runs of a point, and of the one that it is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// The mean of the metric; where it is compared, the difference of the means in percent.
+    /// The mean of the metric; if it is compared, the difference of the means in percent.
     Mean,
-    /// Of the gains of single runs, (ratio − 1) · 100, this.
+    /// A statistic of the gains of single runs, (ratio − 1) · 100.
     OfGains(GainStatistic),
-    /// The same over what it is in the figure of this id.
+    /// As `OfGains`, over the same statistic in the figure of this id.
     OverFigure(GainStatistic, String),
 }
 
@@ -98,7 +98,7 @@ impl Measure {
         })
     }
 
-    /// Whether the claim is a gain or a loss, or a size.
+    /// Returns whether the claim is a gain or loss, or a size.
     #[must_use]
     pub const fn direction(&self) -> Direction {
         match (&self.against, &self.quantity) {
@@ -108,7 +108,7 @@ impl Measure {
         }
     }
 
-    /// Unit of what is measured, as the catalogue of metrics writes units.
+    /// Returns the unit of the measurement, as in the catalogue of metrics.
     #[must_use]
     pub const fn unit(&self) -> &'static str {
         match (&self.against, &self.quantity) {
@@ -119,7 +119,7 @@ impl Measure {
         }
     }
 
-    /// What picks points of a figure.
+    /// Returns the selectors of points in a figure.
     pub(super) fn selectors_in(&self, figure: &str) -> Vec<&Selector> {
         let over = matches!(&self.quantity, Quantity::OverFigure(_, over) if over == figure);
         let point = (self.figure == figure || over).then_some(&self.point);
@@ -131,7 +131,7 @@ impl Measure {
 }
 
 impl Measure {
-    /// Returns what each point of a figure's runs is for: measured, compared, or a stand-in.
+    /// Returns the role of each point of a figure's runs: measured, compared, or a stand-in.
     pub(crate) fn roles(&self, figure: &Figure, comparison: &Comparison) -> Vec<&'static str> {
         let picked = |selector: &Selector| selector.find_all(named_points(comparison)).unwrap_or_default();
         let own = if figure.id == self.figure { picked(&self.point) } else { Vec::new() };
@@ -172,7 +172,7 @@ impl Against {
             true => self::figure(section, "against_figure", figures)?,
             false => figure,
         };
-        // An average is compared with an average; what a gain is taken over is else one point, or the best of a list.
+        // An average is compared with an average; otherwise a gain is over one point, or the best of a list.
         let of_several = OfSeveral::of(section).filter(|of| *of == OfSeveral::Mean);
         let point = section.has("against").then(|| Selector::of(section, "against", of_several));
         let subject = other.unwrap_or(subject).to_owned();
@@ -182,7 +182,7 @@ impl Against {
 }
 
 impl SecondRatio {
-    /// Reads `over`, `over_against` and `over_flow`; `None` if none of them is there.
+    /// Reads `over`, `over_against` and `over_flow`; `None` if none of them is given.
     fn of(
         section: &Section<'_>,
         subject: &str,
@@ -267,14 +267,14 @@ fn required<'a>(section: &Section<'a>, key: &str) -> Result<&'a str, Problem> {
     })
 }
 
-/// The id of a figure that there is.
+/// Returns the id of a figure, which must exist.
 fn figure<'a>(section: &Section<'a>, key: &str, figures: &[Figure]) -> Result<&'a str, Problem> {
     let figure = required(section, key)?;
     known(figure, section.origin_of(key), figures)?;
     Ok(figure)
 }
 
-/// Refuses the id of a figure that there is not.
+/// Refuses the id of a figure that does not exist.
 pub(super) fn known(id: &str, origin: &Origin, figures: &[Figure]) -> Result<(), Problem> {
     let known: Vec<&str> = figures.iter().map(|f| f.id.as_str()).collect();
     if known.contains(&id) {
@@ -287,7 +287,7 @@ pub(super) fn known(id: &str, origin: &Origin, figures: &[Figure]) -> Result<(),
     Err(Problem::new(format!("there is no figure \"{id}\"")).at(origin).help(help))
 }
 
-/// What the metric is of: the run, a flow, or two.
+/// Returns the subject of the metric: the run, a flow, or two.
 fn subject(section: &Section<'_>) -> Result<(Level, String), Problem> {
     let wrong =
         |what: &str, help: &str| Err(Problem::new(what).at(section.origin_of("with_flow")).help(help));
@@ -309,7 +309,7 @@ fn metric(section: &Section<'_>, level: Level) -> Result<&'static MetricInfo, Pr
     metrics::named(level, required(section, "metric")?, section.origin_of("metric"))
 }
 
-/// What is claimed: exactly one of a value, a range, a bound and a margin.
+/// Returns the claimed value, range, bound or margin: exactly one is given.
 fn claimed(section: &Section<'_>, is_compared: bool, scale: Scale, rule: &Rule) -> Result<Claimed, Problem> {
     let given = ["claimed", "low", "high", "above", "below", "within"].map(|key| section.number(key));
     match given {

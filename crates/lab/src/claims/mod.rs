@@ -1,7 +1,7 @@
-//! Published claims, and what our runs say of them.
+//! Published claims, and their verdicts by runs.
 //!
-//! A folder a paper: `claims.toml` names its figures, each with a plan, and its claims, each with the point of a plan
-//! that it is about. The rule by which a measurement agrees is part of the file.
+//! Each paper has a folder. Its `claims.toml` lists its figures, each with a plan, and its claims, each with
+//! a point of a plan. The rule by which a measurement agrees is part of the file.
 
 mod evaluate;
 mod finding;
@@ -40,29 +40,29 @@ use std::path::{Path, PathBuf};
 /// Name of the file of claims in a paper's folder.
 pub const FILE: &str = "claims.toml";
 
-/// What a paper claims.
+/// Register of a paper's claims.
 #[derive(Clone, Debug)]
 pub struct Register {
     /// Name of the paper's folder.
     pub id: String,
     /// Authors, title, venue, year.
     pub paper: String,
-    /// When a measurement agrees.
+    /// Rule by which a measurement agrees.
     pub rule: Rule,
     /// Questions that the paper leaves open.
     pub axes: Vec<Axis>,
-    /// What can be reproduced.
+    /// Figures that can be reproduced.
     pub figures: Vec<Figure>,
-    /// What is claimed.
+    /// Claims.
     pub claims: Vec<Claim>,
 }
 
-/// Something that can be reproduced.
+/// A figure or table that can be reproduced.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub id: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
     /// Its plan file.
     pub plan: PathBuf,
@@ -75,30 +75,30 @@ pub struct Figure {
 pub struct Claim {
     /// Its number in the digest of the paper.
     pub id: String,
-    /// Whose it is.
+    /// Origin of the claim.
     pub kind: Kind,
-    /// Name that it shares with other claims of the same sentence; empty if it is alone.
+    /// Name shared with other claims of the same sentence; empty if it has one of its own.
     pub sentence: String,
-    /// What the paper says.
+    /// Statement of the paper.
     pub statement: String,
     /// Section, figure or table of the paper; empty if not given.
     pub place: String,
     /// The set-up in words; empty: the label of the point.
     pub scenario: String,
-    /// What a reader of the verdict should know; empty if nothing.
+    /// Remark on the verdict; empty if there is none.
     pub note: String,
-    /// Stand-ins of its own, in place of those of its figure.
+    /// Stand-ins of the claim, in place of those of its figure.
     pub shams: Option<Shams>,
-    /// How it is judged.
+    /// Test of the claim.
     pub test: Test,
 }
 
-/// How a claim is judged.
+/// Test of a claim.
 #[derive(Clone, Debug)]
 pub enum Test {
-    /// Not yet: this is missing.
+    /// None yet: this is missing.
     Needs(String),
-    /// By a measurement.
+    /// A measurement.
     Measure(Box<Measure>),
 }
 
@@ -107,7 +107,7 @@ impl Register {
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the file. Plans are read by [`Register::plan`].
+    /// All errors of the file. Plans are read by [`Register::plan`].
     pub fn load(folder: &Path) -> Result<Self, Problems> {
         let source = Source::read(&folder.join(FILE))?;
         let document = document::parse(&source)?;
@@ -133,11 +133,11 @@ impl Register {
         Ok(Self { id, paper, rule, axes, figures, claims })
     }
 
-    /// The numbers of the figures that are asked for: of the one called `figure`, or of all.
+    /// Returns the numbers of the chosen figures: of the one called `figure`, or of all.
     ///
     /// # Errors
     ///
-    /// There is no such figure.
+    /// If there is no such figure.
     pub fn chosen(&self, figure: Option<&str>) -> Result<Vec<usize>, Problem> {
         let Some(asked) = figure else { return Ok((0..self.figures.len()).collect()) };
         let found = self.figures.iter().position(|f| f.id == asked);
@@ -150,11 +150,11 @@ impl Register {
         })
     }
 
-    /// The plan of a figure.
+    /// Returns the plan of a figure.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it, a claim that picks none or several of its points included.
+    /// All errors of the plan, including a claim that picks none or several of its points.
     pub fn plan(&self, figure: &Figure, over: &[Setting], effort: Effort) -> Result<Plan, Problems> {
         self.plan_over(figure, Over { user: over, ..Over::default() }, effort)
     }
@@ -178,7 +178,7 @@ impl Register {
     /// Returns the claim of this id.
     ///
     /// # Errors
-    /// There is no such claim.
+    /// If there is no such claim.
     pub fn claim(&self, id: &str) -> Result<&Claim, Problem> {
         self.claims.iter().find(|claim| claim.id == id).ok_or_else(|| {
             let ids = || self.claims.iter().map(|claim| claim.id.as_str());
@@ -192,8 +192,9 @@ impl Register {
         })
     }
 
-    /// Returns what a claim is judged by, and nothing else: the numbers of figures, and of each a plan of the points that are measured,
-    /// compared, or stand in for those with the mechanism off. Empty if the claim cannot be judged yet.
+    /// Returns the runs that are needed to judge a claim: numbers of figures, each with a plan of the points
+    /// that are measured, compared, or stand in for those with the mechanism off. Empty if the claim cannot
+    /// be judged yet.
     ///
     /// # Errors
     /// As [`plan`](Self::plan).
@@ -218,7 +219,8 @@ impl Register {
         Ok(plans)
     }
 
-    /// Returns the numbers of the points of a figure's plan that a claim is judged by, those with the mechanism off included; in order.
+    /// Returns the numbers of the points of a figure's plan by which a claim is judged, including those with
+    /// the mechanism off; in order.
     fn points_of(&self, claim: &Claim, figure: &Figure, plan: &Plan) -> Result<Vec<usize>, Problem> {
         let Test::Measure(measure) = &claim.test else { return Ok(Vec::new()) };
         let mut points = Vec::new();
@@ -236,7 +238,7 @@ impl Register {
         Ok(points)
     }
 
-    /// The claims that are judged by the runs of a figure.
+    /// Returns the claims that are judged by the runs of a figure.
     pub fn claims_of<'a>(&'a self, figure: &'a str) -> impl Iterator<Item = &'a Claim> {
         self.claims.iter().filter(move |claim| match &claim.test {
             Test::Needs(_) => false,
@@ -244,13 +246,13 @@ impl Register {
         })
     }
 
-    /// Returns what stands in for the variants of `figure` in a claim, if that is known.
+    /// Returns the stand-ins of the variants of `figure` in a claim, if known.
     fn shams_of<'a>(&self, claim: &'a Claim, figure: &'a Figure) -> Option<&'a Shams> {
         claim.shams.as_ref().or(figure.shams.as_ref())
     }
 }
 
-/// What was made of a paper, as `reproduce --json` prints it.
+/// Returns the JSON object of `reproduce --json`: the figures that were made, and the evidence.
 #[must_use]
 pub fn json(
     register: &Register,

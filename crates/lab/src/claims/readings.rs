@@ -1,7 +1,8 @@
-//! Readings of what a paper leaves open.
+//! Readings of a paper's open questions.
 //!
-//! An axis is a question that the paper's text does not answer, with the answers that it allows, the one closest to its words first. A
-//! reading of a figure is one answer for each of its axes. Claims are judged by the first reading, and beside it by every other one.
+//! An axis is a question that the paper's text does not answer, with the answers that it allows, the one
+//! closest to its words first. A reading of a figure is one answer for each of its axes. Claims are judged by
+//! the first reading, and in addition by every other one.
 
 use super::evaluate::{Evidence, Measurement};
 use super::keys::{axis, reading};
@@ -16,12 +17,12 @@ use hopline_config::source::{Origin, Problem, Problems};
 use hopline_scenario::settings;
 use serde_json::{Value as Json, json};
 
-/// A question that a paper leaves open, and could decide its claims.
+/// A question that a paper leaves open, and that could decide its claims.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// Name.
     pub id: String,
-    /// The paper's words that leave it open, and where they stand.
+    /// The paper's words that leave it open, and their place.
     pub words: String,
     /// Ids of the figures that it concerns; empty: all.
     pub figures: Vec<String>,
@@ -30,7 +31,7 @@ pub struct Axis {
     origin: Origin,
 }
 
-/// An answer to what a paper leaves open.
+/// An answer to an open question.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// Name.
@@ -39,7 +40,7 @@ pub struct Answer {
     pub set: Vec<Setting>,
 }
 
-/// One answer for each of some axes, by their numbers in the register; in the order of the axes.
+/// One answer to each of some axes, by their numbers in the register; in the order of the axes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     answers: Vec<(usize, usize)>,
@@ -144,7 +145,7 @@ impl Reading {
         Some(Self { answers })
     }
 
-    /// The answers to the axes of one figure.
+    /// Returns the answers to the axes of one figure.
     fn of_figure(&self, register: &Register, figure: &str) -> Self {
         let answers = self.answers.iter().copied().filter(|&(axis, _)| register.axes[axis].concerns(figure));
         Self { answers: answers.collect() }
@@ -181,10 +182,11 @@ impl Register {
         readings
     }
 
-    /// Returns the plan of a figure as it is read otherwise: of the points alone by which the paper's claims are judged.
+    /// Returns the plan of a figure in another reading, reduced to the points by which the paper's claims are
+    /// judged.
     ///
     /// # Errors
-    /// Everything that is wrong with it, and an answer that changes none of these points.
+    /// All errors of the plan, and an answer that changes none of these points.
     pub fn plan_read(
         &self,
         figure: &Figure,
@@ -245,7 +247,8 @@ impl Register {
         self.axes.iter().filter(|axis| figures.iter().any(|figure| axis.concerns(figure))).collect()
     }
 
-    /// Returns every reading but the first of the figures that a claim is judged by, each with a plan of the claim's points alone.
+    /// Returns every reading but the first of the figures by which a claim is judged, each with a plan of the
+    /// claim's points alone.
     ///
     /// # Errors
     /// As [`plan`](Self::plan).
@@ -269,7 +272,7 @@ impl Register {
         Ok(plans)
     }
 
-    /// The points of a plan by which claims are judged that are not this project's.
+    /// Reduces a plan to the points by which claims of the paper, not of this project, are judged.
     fn judging(&self, figure: &Figure, plan: Plan) -> Result<Plan, Problems> {
         let mut points = Vec::new();
         for claim in self.claims.iter().filter(|claim| claim.kind != super::Kind::Ours) {
@@ -280,11 +283,11 @@ impl Register {
         plan.only(&points)
     }
 
-    /// Judges the claims of `evidence` by every reading but the first, as far as its figures were run: `made` has the first readings of
-    /// figures, too. Claims that the paper does not make are not read otherwise.
+    /// Judges the claims of `evidence` by every reading but the first, as far as its figures were run; `made`
+    /// includes the first readings of figures. Claims that the paper does not make have no other readings.
     ///
     /// # Errors
-    /// A claim that picks no point.
+    /// If a claim picks no point.
     pub fn read_otherwise(
         &self,
         evidence: &mut [Evidence<'_>],
@@ -307,7 +310,7 @@ impl Register {
         Ok(())
     }
 
-    /// The runs of figures in one reading; `None` if some were not made.
+    /// Returns the runs of figures in one reading; `None` if some were not made.
     fn runs_of<'a>(
         &self,
         figures: &[&str],
@@ -333,7 +336,7 @@ impl Register {
     }
 }
 
-/// The figures that a claim is judged by, each once.
+/// Returns the figures by which a claim is judged, each once.
 fn figures_of(measure: &Measure) -> Vec<&str> {
     let against = measure.against.as_ref().map(|against| against.figure.as_str());
     let over = match &measure.quantity {
@@ -350,7 +353,7 @@ fn figures_of(measure: &Measure) -> Vec<&str> {
 }
 
 impl ReadOtherwise {
-    /// As `--json` prints it.
+    /// Returns the JSON object of `--json`.
     #[must_use]
     pub fn json(&self) -> Json {
         json!({
@@ -362,21 +365,24 @@ impl ReadOtherwise {
 }
 
 impl Evidence<'_> {
-    /// Returns in how many readings the claim agrees, the first included, and how many there are; `None` if it was read in no other way.
+    /// Returns the number of readings in which the claim agrees, and the number of readings, both including
+    /// the first; `None` if there is no other reading.
     #[must_use]
     pub fn holds_in(&self) -> Option<(usize, usize)> {
         let verdicts = self.readings.iter().map(|read| read.verdict).chain([self.verdict]);
         let agree = verdicts.filter(|verdict| *verdict == Verdict::Agrees).count();
         (!self.readings.is_empty()).then_some((agree, self.readings.len() + 1))
     }
-    /// Returns the numbers of runs in the first reading and in others, in words; empty if it was read in no other way.
+    /// Returns the numbers of runs in the first reading and in other ones, in words; empty if there is no
+    /// other reading.
     #[must_use]
     pub fn reading_runs(&self) -> String {
         reading_runs(std::slice::from_ref(self))
     }
 }
 
-/// The numbers of runs of claims in the first reading and in others, in words; empty if none was read otherwise.
+/// Returns the numbers of runs of claims in the first reading and in other ones, in words; empty if there is
+/// no other reading.
 pub(crate) fn reading_runs(evidence: &[Evidence<'_>]) -> String {
     let read = || evidence.iter().filter(|e| !e.readings.is_empty());
     let first = read().filter_map(|e| e.measurement.as_ref()).map(|m| m.n);
@@ -387,7 +393,7 @@ pub(crate) fn reading_runs(evidence: &[Evidence<'_>]) -> String {
     }
 }
 
-/// "5 runs", "5 to 20 runs"; `None` of no numbers.
+/// Returns "5 runs" or "5 to 20 runs"; `None` without numbers.
 fn range(runs: impl Iterator<Item = usize> + Clone) -> Option<String> {
     let (least, most) = (runs.clone().min()?, runs.max()?);
     Some(if least == most { counted(most, "run") } else { format!("{least} to {}", counted(most, "run")) })

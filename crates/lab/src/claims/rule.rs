@@ -1,4 +1,5 @@
-//! The rule by which a measurement agrees with a claim, and its words: for one claim, and for all kinds of claims.
+//! Rule by which a measurement agrees with a claim, and its words: for one claim, and for all kinds of
+//! claims.
 
 use super::Measure;
 use super::keys;
@@ -10,11 +11,11 @@ use hopline_config::source::Problem;
 /// Rule by which a measurement agrees with a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// A claimed value stands for itself, give or take so many percent of it.
+    /// Tolerance of a claimed value, in percent of it.
     pub tolerance_pct: f64,
-    /// An interval that meets what is claimed and has a half-width above so many percent of it decides nothing.
+    /// Maximum half-width of a conclusive interval that meets the claim, in percent of the claimed value.
     pub widest_pct: f64,
-    /// Metrics of which a gain is judged by the logarithm of its ratio.
+    /// Metrics with gains that are judged by the logarithm of the ratio.
     pub log_ratios: Vec<&'static str>,
 }
 
@@ -63,7 +64,8 @@ impl Rule {
         )
     }
 
-    /// Returns the rule for the kind of claim that `measure` is, with its own numbers and without the last full stop.
+    /// Returns the rule for the kind of claim of `measure`, with its own numbers and without the last full
+    /// stop.
     #[must_use]
     pub fn describe_for(&self, measure: &Measure) -> String {
         let (factor_of_unit, unit) = metrics::for_people(measure.unit());
@@ -86,7 +88,7 @@ impl Rule {
         format!("{rule}. {NOT_TESTED}")
     }
 
-    /// The widest interval that decides about a value or a range.
+    /// Describes the widest conclusive interval for a value or a range.
     fn narrow(&self, claimed: Claimed, scale: Scale, unit: &str) -> String {
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         let widest =
@@ -101,7 +103,7 @@ impl Rule {
     }
 }
 
-/// The factor that so many percent stand for.
+/// Converts a percentage into a factor.
 fn factor(percent: f64) -> f64 {
     1.0 + percent / 100.0
 }

@@ -1,4 +1,4 @@
-//! What picks points of a plan.
+//! Selectors of points of a plan.
 
 use super::keys::OF_SEVERAL;
 use crate::metrics::{Better, MetricInfo};
@@ -8,45 +8,45 @@ use hopline_config::source::{Origin, Problem};
 use hopline_scenario::settings;
 use serde_json::Value as Json;
 
-/// What picks a variant among the settings of a point.
+/// Setting that selects a variant.
 const VARIANT: &str = "variant";
 
-/// Picks a point by its settings, or several of which one, or their average, stands for all.
+/// Selector of a point by its settings, or of several points of which one, or the average, is used.
 #[derive(Clone, Debug)]
 pub struct Selector {
     /// The settings; `variant` is the name of a variant, or a list of names.
     pub settings: Vec<Setting>,
-    /// What stands for several points; `None`: there is one point, or one for each variant of a list, of which the best in
-    /// the metric is meant.
+    /// Choice among several points; `None`: there is one point, or one for each variant of a list, of which
+    /// the best in the metric is used.
     pub of_several: Option<OfSeveral>,
-    /// Where they were written.
+    /// Place of the selector in its file.
     pub origin: Origin,
 }
 
-/// What stands for several points.
+/// Choice among several points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfSeveral {
     /// The one with the best mean of the metric.
     Best,
     /// Their average, run by run.
     Mean,
-    /// The one of which least is measured.
+    /// The one with the least value.
     Least,
-    /// The one in the middle of what is measured; of an even number the lower.
+    /// The one with the middle value; of an even number the lower.
     Middle,
-    /// The one of which most is measured.
+    /// The one with the largest value.
     Most,
 }
 
 impl OfSeveral {
-    /// What the key `of_several` says, if it is given.
+    /// Returns the value of the key `of_several`, if given.
     pub(super) fn of(section: &Section<'_>) -> Option<Self> {
         let all = [Self::Best, Self::Mean, Self::Least, Self::Middle, Self::Most];
         let word = section.word("of_several")?;
         OF_SEVERAL.iter().zip(all).find(|(name, _)| **name == word).map(|(_, meant)| meant)
     }
 
-    /// As the key is written.
+    /// Returns the value as the key is written.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl OfSeveral {
     }
 }
 
-/// A point as it is picked: variant, settings, label.
+/// A point by variant, settings, label.
 pub(crate) type Named<'a> = (Option<&'a str>, Json, &'a str);
 
 impl Selector {
@@ -68,7 +68,7 @@ impl Selector {
         Self { settings, of_several, origin: section.origin_of(key).clone() }
     }
 
-    /// The best of several needs a better and a worse, and a list of variants a member.
+    /// Checks that a best of several has a better direction, and that a list of variants has a member.
     pub(super) fn check(&self, metric: &MetricInfo) -> Result<(), Problem> {
         let wrong = |what: String, help: &str| Err(Problem::new(what).at(&self.origin).help(help));
         let variants = self.variants();
@@ -88,12 +88,12 @@ impl Selector {
         Ok(())
     }
 
-    /// The numbers of the points that it picks, at least one, without repeats: for each variant of a list, in its order, the
-    /// one that has the settings, or all if it is said what stands for several.
+    /// Returns the numbers of the selected points, at least one, without repeats. For each variant of a list,
+    /// in its order, this is the one with the settings, or all of them if there is a choice among several.
     ///
     /// # Errors
     ///
-    /// No point is picked, or several are and nothing is said of several.
+    /// If no point is selected, or several without a choice.
     pub(crate) fn find_all<'a>(
         &self,
         points: impl Iterator<Item = Named<'a>>,
@@ -118,7 +118,7 @@ impl Selector {
         Ok(all)
     }
 
-    /// The list of variants, if there is one.
+    /// Returns the list of variants, if there is one.
     fn variants(&self) -> Option<Vec<String>> {
         let variant = self.settings.iter().find(|s| s.path == VARIANT)?;
         match &variant.node.value {
@@ -127,7 +127,7 @@ impl Selector {
         }
     }
 
-    /// The numbers of the points that have the settings, with `of_list` in place of a list of variants.
+    /// Returns the numbers of the points with the settings, with `of_list` in place of a list of variants.
     fn find(&self, points: &[Named<'_>], of_list: Option<&str>) -> Result<Vec<usize>, Problem> {
         let has = |variant: Option<&str>, of: &Json, s: &Setting| match s.path.as_str() {
             VARIANT => variant == Some(of_list.unwrap_or(&s.text())),

@@ -1,7 +1,8 @@
 //! Claims with the mechanism under test switched off.
 //!
-//! A figure names, for each variant with the mechanism, the variant that stands in for it without: the same window and the same rate of ACKs
-//! by NewReno, drop tail for Neighborhood RED, no proxy for D-Proxy. A claim that holds for the stand-ins too says nothing of the mechanism.
+//! A figure names, for each variant with the mechanism, its stand-in without it: the same window and the same
+//! rate of ACKs by NewReno, drop tail for Neighborhood RED, no proxy for D-Proxy. A claim that holds for the
+//! stand-ins too says nothing about the mechanism.
 
 use super::Verdict;
 use super::evaluate::Measurement;
@@ -13,7 +14,7 @@ use hopline_config::source::{Problem, nearest};
 use hopline_scenario::settings;
 use serde_json::{Value as Json, json};
 
-/// Stand-ins of variants: of a figure's, for all of its claims, or of one claim's.
+/// Stand-ins of variants: of a figure, for all of its claims, or of one claim.
 #[derive(Clone, Debug, Default)]
 pub struct Shams {
     /// Variant with the mechanism, and the name of its stand-in.
@@ -25,9 +26,9 @@ pub struct Shams {
 pub enum Mechanism {
     /// The figure does not say which variants have one.
     Unknown,
-    /// No point of the claim has it: the claim is about what the mechanism is compared with.
+    /// No point of the claim has it: the claim is about the baseline.
     Absent,
-    /// Some point has it; this is what the claim comes to without.
+    /// Some point has it; this is the outcome without.
     Off(Sham),
 }
 
@@ -40,21 +41,21 @@ pub struct Sham {
     pub verdict: Verdict,
 }
 
-/// State of the mechanism in what is looked up.
+/// State of the mechanism during a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Switch {
     On,
     Off,
 }
 
-/// Runs of a figure, and what stands in for its variants in a claim.
+/// Runs of a figure, and the stand-ins of its variants in a claim.
 #[derive(Clone, Copy)]
 pub(super) struct FigureRuns<'a> {
     pub(super) comparison: &'a Comparison,
     pub(super) shams: Option<&'a Shams>,
 }
 
-/// Points of a comparison as plans and results name them.
+/// A point by variant and settings.
 pub(super) type Named<'a> = (Option<&'a str>, &'a serde_json::Map<String, Json>);
 
 impl Shams {
@@ -70,7 +71,7 @@ impl Shams {
         }
     }
 
-    /// Checks that all variants are those of a plan with these `points`.
+    /// Checks that all variants exist in a plan with these `points`.
     pub(super) fn check(&self, points: &[Point]) -> Result<(), Problem> {
         let variants = || points.iter().filter_map(|point| point.variant.as_deref());
         let missing = |name: &str, origin| {
@@ -92,7 +93,7 @@ impl Shams {
         self.stand_ins(points, &(0..points.len()).collect::<Vec<_>>()).map(|_| ())
     }
 
-    /// Returns what stands in for these points of a plan.
+    /// Returns the stand-ins of these points of a plan.
     ///
     /// # Errors
     /// As [`stand_in`](Self::stand_in).
@@ -105,7 +106,7 @@ impl Shams {
     /// Returns the number of the point that stands in for `point`; its own if it is without the mechanism.
     ///
     /// # Errors
-    /// A stand-in without a point that has what the figure varies beside its variants.
+    /// If the stand-in has no point with the settings that the figure varies besides its variants.
     pub(super) fn stand_in(&self, points: &[Named<'_>], point: usize) -> Result<usize, Problem> {
         let (variant, settings) = points[point];
         let Some(setting) = self.of_variants.iter().find(|setting| Some(setting.path.as_str()) == variant)
@@ -115,7 +116,8 @@ impl Shams {
         let sham = setting.text();
         let candidates: Vec<usize> =
             (0..points.len()).filter(|&other| points[other].0 == Some(sham.as_str())).collect();
-        // What tells the stand-in's own points apart is varied for all variants; what else the variant sets is of the mechanism.
+        // Settings that differ among the stand-in's own points are varied for all variants; other settings of
+        // the variant belong to the mechanism.
         let varied = |key: &str| {
             candidates.iter().any(|&other| points[other].1.get(key) != points[candidates[0]].1.get(key))
         };
@@ -130,13 +132,13 @@ impl Shams {
     }
 }
 
-/// The points of a comparison by variant and settings.
+/// Returns the points of a comparison by variant and settings.
 fn named(comparison: &Comparison) -> Vec<Named<'_>> {
     comparison.description.points.iter().map(|p| (p.variant.as_deref(), &p.settings)).collect()
 }
 
 impl FigureRuns<'_> {
-    /// Returns `points`, or what stands in for them while the mechanism is off.
+    /// Returns `points`, or their stand-ins while the mechanism is off.
     pub(super) fn switched(self, points: Vec<usize>, switch: Switch) -> Result<Vec<usize>, Problem> {
         let (Switch::Off, Some(shams)) = (switch, self.shams) else { return Ok(points) };
         let named = named(self.comparison);
@@ -152,7 +154,7 @@ impl FigureRuns<'_> {
 }
 
 impl Mechanism {
-    /// Returns the verdict on a claim whose points with the mechanism came to `verdict`.
+    /// Returns the verdict on a claim that has `verdict` with the mechanism.
     pub(super) fn verdict(&self, verdict: Verdict) -> Verdict {
         match (verdict, self) {
             (Verdict::Agrees, Self::Off(sham)) if sham.verdict == Verdict::Agrees => Verdict::NotTested,
@@ -165,7 +167,7 @@ impl Mechanism {
         }
     }
 
-    /// As `--json` prints it.
+    /// Returns the JSON value of `--json`.
     #[must_use]
     pub fn json(&self) -> Json {
         match self {

@@ -1,14 +1,15 @@
-//! Summary of a paper: the number of its claims that are tested, and that hold in all readings, in some, in none.
+//! Summary of a paper: the numbers of its claims that are tested, and that hold in all readings, in some, in
+//! none.
 
 use super::{Evidence, Kind, Mechanism, Reading, Verdict};
 use serde::{Deserialize, Serialize};
 
-/// Numbers of a paper's claims. Claims of one sentence are one.
+/// Numbers of a paper's claims. Claims of one sentence count as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// Claims of the paper about its system, fitted values and repetitions left out.
+    /// Claims of the paper about its system, without fitted values and repetitions.
     pub claims: usize,
-    /// Claims that have a verdict, and do not come out the same with the system switched off.
+    /// Claims that have a verdict, and another outcome with the system switched off.
     pub tested: usize,
     /// Of those, claims that hold in every reading.
     pub in_all: usize,
@@ -18,21 +19,21 @@ pub struct Standing {
     pub in_none: usize,
     /// Claims with intervals too wide for a verdict.
     pub undecided: usize,
-    /// Claims that come out the same with the system switched off, or that nothing here can measure.
+    /// Claims with the same outcome with the system switched off, or that cannot be measured here.
     pub not_testable: usize,
-    /// Most readings of one claim; 1 if it was read in one way only.
+    /// Maximum number of readings of a claim; 1 if there is only one.
     pub readings: usize,
 }
 
 /// Verdicts on the claims of one sentence, reading by reading.
 struct Sentence<'a> {
     name: &'a str,
-    /// Readings in which all claims of the sentence are judged, the first first, and whether all of them hold.
+    /// Readings in which all claims of the sentence are judged, the first one first; `true` if all hold.
     holds: Vec<(Reading, bool)>,
     state: State,
 }
 
-/// Decidability of a sentence by runs; of several claims the last of these states that one of them is in.
+/// Decidability of a sentence by runs; of several claims the last of these states applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
     NotTestable,
@@ -70,7 +71,7 @@ impl Standing {
         }
     }
 
-    /// The summary in a sentence.
+    /// Returns the summary in a sentence.
     #[must_use]
     pub fn headline(&self) -> String {
         let Self { claims, tested, in_all, in_some, in_none, undecided, not_testable, readings } = *self;
@@ -91,7 +92,7 @@ impl<'a> Sentence<'a> {
     fn of(e: &Evidence<'a>) -> Self {
         let claim = e.claim;
         let name = if claim.sentence.is_empty() { &claim.id } else { &claim.sentence };
-        // A part that says nothing of the system decides nothing of its sentence.
+        // A part without a statement about the system does not affect its sentence.
         let is_neutral = e.verdict == Verdict::NotTested;
         let first = e.readings.first().map(|read| read.reading.first()).unwrap_or_default();
         let others = e.readings.iter().map(|read| (read.reading.clone(), read.verdict));
@@ -105,8 +106,9 @@ impl<'a> Sentence<'a> {
         Self { name, holds: holds.collect(), state }
     }
 
-    /// A sentence holds where all of its claims do, and is tested if one of them is and none is undecided. Claims of figures with different
-    /// axes meet where their answers to common axes are the same.
+    /// Joins two parts of a sentence. It holds where all of its claims do; it is tested if one of them is and
+    /// none is undecided. Claims of figures with different axes combine where their answers to common axes
+    /// are the same.
     fn join(&mut self, other: &Self) {
         self.state = self.state.max(other.state);
         let both = |(one, holds): &(Reading, bool)| {

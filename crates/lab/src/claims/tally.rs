@@ -1,21 +1,21 @@
-//! How many claims agree: counts that do not mix what is hard to meet with what is not.
+//! Numbers of claims by verdict, with separate headings for claims that are harder and easier to meet.
 
 use super::{Claimed, Evidence, Mechanism, Test, Verdict};
 use serde_json::{Map, Value as Json, json};
 
-/// Whose a claim is.
+/// Origin of a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// The paper says it, and its scenario is read as everywhere.
+    /// The paper makes it, and its scenario is read as everywhere.
     #[default]
     Paper,
-    /// The paper says it, and a parameter here was fitted to it.
+    /// The paper makes it, and a parameter here was fitted to it.
     Fitted,
-    /// The paper says it; another claim counts the same measurement.
+    /// The paper makes it; another claim counts the same measurement.
     Repeated,
-    /// The paper says it; what it leaves open is read otherwise than elsewhere.
+    /// The paper makes it; an open question is answered differently than elsewhere.
     Reading,
-    /// The paper does not say it.
+    /// The paper does not make it.
     Ours,
 }
 
@@ -23,7 +23,7 @@ impl Kind {
     /// The words of the key `kind`.
     pub(super) const WORDS: [&str; 5] = ["paper", "fitted", "repeated", "reading", "ours"];
 
-    /// What the key says.
+    /// Returns the kind of this key's value.
     pub(super) fn of(word: Option<&str>) -> Self {
         match word {
             Some("fitted") => Self::Fitted,
@@ -34,7 +34,7 @@ impl Kind {
         }
     }
 
-    /// As the key is written.
+    /// Returns the value as the key is written.
     #[must_use]
     pub const fn word(self) -> &'static str {
         Self::WORDS[self as usize]
@@ -44,17 +44,17 @@ impl Kind {
 /// A heading under which claims are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heading {
-    /// The paper's, with a value of their own.
+    /// Claims of the paper with a value of their own.
     Values,
-    /// The paper's, of a sign, a bound or a range.
+    /// Claims of the paper about a sign, a bound or a range.
     Bounds,
-    /// The paper's, of points without the mechanism under test.
+    /// Claims of the paper about points without the mechanism under test.
     Baselines,
-    /// The paper's, to which a parameter was fitted.
+    /// Claims of the paper to which a parameter was fitted.
     Fitted,
-    /// Other readings.
+    /// Claims in other readings.
     Readings,
-    /// Ours.
+    /// Claims of this project.
     Ours,
 }
 
@@ -63,7 +63,7 @@ impl Heading {
     pub const ALL: [Self; 6] =
         [Self::Values, Self::Bounds, Self::Baselines, Self::Fitted, Self::Readings, Self::Ours];
 
-    /// In words.
+    /// Returns the heading in words.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ impl Heading {
         }
     }
 
-    /// Its key in JSON.
+    /// Returns its key in JSON.
     #[must_use]
     pub const fn key(self) -> &'static str {
         match self {
@@ -89,7 +89,8 @@ impl Heading {
         }
     }
 
-    /// Heading under which a claim is counted; `None` of one that is not judged yet, or repeats a measurement that another claim counts.
+    /// Returns the heading under which a claim is counted; `None` if it is not judged yet, or repeats a
+    /// measurement that another claim counts.
     pub(super) fn of(evidence: &Evidence<'_>) -> Option<Self> {
         let Test::Measure(measure) = &evidence.claim.test else { return None };
         Some(match (evidence.claim.kind, measure.claimed) {
@@ -104,7 +105,7 @@ impl Heading {
     }
 }
 
-/// What became of the claims under a heading.
+/// Numbers of claims under a heading, by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     of_verdicts: [usize; Verdict::ALL.len()],
@@ -117,7 +118,7 @@ impl Count {
         self.of_verdicts.iter().sum::<usize>() - self.of(Verdict::NotTested)
     }
 
-    /// How many have a verdict.
+    /// Returns the number of claims with a verdict.
     #[must_use]
     pub fn of(&self, verdict: Verdict) -> usize {
         Verdict::ALL.iter().zip(self.of_verdicts).find(|(v, _)| **v == verdict).map_or(0, |(_, n)| n)
@@ -133,14 +134,15 @@ impl Count {
     }
 }
 
-/// The claims that were judged, counted. Claims of one sentence count once under a heading, with the worst of their verdicts.
+/// Numbers of judged claims. Claims of one sentence count once under a heading, with the worst of their
+/// verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     counts: [Count; Heading::ALL.len()],
 }
 
 impl Tally {
-    /// Counts what was judged.
+    /// Counts judged claims.
     #[must_use]
     pub fn of(evidence: &[Evidence<'_>]) -> Self {
         let mut sentences: Vec<(Heading, &str, Verdict)> = Vec::new();
@@ -160,13 +162,14 @@ impl Tally {
         tally
     }
 
-    /// What became of those under a heading.
+    /// Returns the numbers under a heading.
     #[must_use]
     pub const fn under(&self, heading: Heading) -> Count {
         self.counts[heading as usize]
     }
 
-    /// A line for each heading that has any: "exact values of the paper: 12 of 65 agree (20 direction only, 33 differ), 4 not tested".
+    /// Returns a line for each heading with claims: "exact values of the paper: 12 of 65 agree (20 direction
+    /// only, 33 differ), 4 not tested".
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let line = |heading: Heading| {
@@ -187,7 +190,7 @@ impl Tally {
             .collect()
     }
 
-    /// As `--json` prints it.
+    /// Returns the JSON object of `--json`.
     #[must_use]
     pub fn json(&self) -> Json {
         let counts = Heading::ALL.map(|heading| (heading.key().to_owned(), self.under(heading).json()));
@@ -195,7 +198,7 @@ impl Tally {
     }
 }
 
-/// Of a sentence that says several things: what is shown to be wrong weighs most, then what cannot be told.
+/// Returns the worse verdict, for a sentence with several statements: refuted weighs most, then undecidable.
 fn worse(a: Verdict, b: Verdict) -> Verdict {
     let weight = |verdict| match verdict {
         Verdict::Agrees => 0,

@@ -40,7 +40,7 @@ title = \"A chain\"
 plan = \"chain.toml\"
 ";
 
-/// A paper whose claims are `claims`.
+/// Loads a paper with these claims.
 fn paper(claims: &str) -> (tempfile::TempDir, Result<Register, Problems>) {
     paper_of(&paper_text(claims))
 }
@@ -73,7 +73,7 @@ fn run(register: &Register) -> Comparison {
     in_memory(&plan, How { jobs: None, command: &[], watch: &Unwatched }).unwrap().0
 }
 
-/// A measurement is a mean with Student's interval.
+/// Asserts that a measurement is a mean with Student's interval.
 fn assert_is(measured: &Measurement, expected: Estimate) {
     assert_eq!((measured.value, measured.n), (expected.mean, expected.n));
     assert_eq!(measured.interval, expected.interval(crate::stats::CONFIDENCE));
@@ -115,7 +115,8 @@ fn a_gain_is_measured_within_pairs_in_percent() {
     assert_eq!(evidence[0].claimed(), "+1000 ± 1 %");
 }
 
-/// The label of the point that a claim about `variants` at three nodes is judged by, and the comparison.
+/// Returns the label of the point by which a claim about `variants` at three nodes is judged, and the
+/// comparison.
 fn best_of(variants: &str, metric: &str) -> (String, Comparison) {
     let point = format!("point = {{ variant = {variants}, \"nodes.count\" = 3 }}\nabove = 0");
     let (_folder, register) = paper(&claim(&point).replace("aggregate_goodput_bps", metric));
@@ -196,7 +197,7 @@ fn the_metric_of_a_flow_is_asked_for_by_its_name() {
     assert_eq!(evidence[0].verdict, Verdict::Agrees);
 }
 
-/// A claim about `f0` against `f1`, and its runs.
+/// Returns a claim about `f0` against `f1`, and its runs.
 fn two_flows(what: &str) -> (Register, Comparison) {
     let text = claim(&format!("{what}\nflow = \"f0\"\nagainst_flow = \"f1\"\nabove = 0"));
     let (folder, _) = paper(&text.replace("aggregate_goodput_bps", "goodput_bps"));

@@ -1,48 +1,49 @@
-//! Whether a measurement agrees with a claim.
+//! Verdict on a claim by a measurement.
 
 use crate::stats::Interval;
 use serde::Serialize;
 
-/// What a paper says of a number.
+/// Claimed value, range or bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Claimed {
-    /// It is this, give or take the tolerance, in the same unit.
+    /// This value within the tolerance, in the same unit.
     Value {
         /// The value.
         value: f64,
         /// The tolerance, not negative.
         tolerance: f64,
     },
-    /// It is this gain in percent, and its ratio may be so many times larger or smaller.
+    /// This gain in percent; its ratio may be larger or smaller by a factor.
     Ratio {
         /// The gain: −93 % is a ratio of 0.07.
         value: f64,
         /// The factor, 1 or above.
         factor: f64,
     },
-    /// It lies in this range.
+    /// A value in this range.
     Range(Interval),
-    /// It is above this.
+    /// A value above this.
     Above(f64),
-    /// It is below this.
+    /// A value below this.
     Below(f64),
-    /// It is nothing, give or take this.
+    /// Zero, within this margin.
     Within(f64),
 }
 
-/// How a measurement stands to a claim.
+/// Verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The estimate is what is claimed, and its interval is narrow enough to tell.
+    /// The estimate meets the claim, and its interval is narrow enough to tell.
     Agrees,
-    /// It is not, but lies on the side of zero that is claimed, and so does all of its interval.
+    /// The estimate does not meet the claim, but lies on the claimed side of zero, and so does all of its
+    /// interval.
     DirectionOnly,
-    /// The interval misses what is claimed.
+    /// The interval misses the claim.
     Differs,
     /// There is no measurement, or its interval is too wide to tell.
     CannotBeJudged,
-    /// It agrees, in full or in direction, and does so too with the mechanism under test switched off.
+    /// It agrees, in full or in direction, and also does with the mechanism under test switched off.
     NotTested,
 }
 
@@ -51,7 +52,7 @@ impl Verdict {
     pub const ALL: [Self; 5] =
         [Self::Agrees, Self::DirectionOnly, Self::Differs, Self::CannotBeJudged, Self::NotTested];
 
-    /// In words.
+    /// Returns it in words.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -63,7 +64,7 @@ impl Verdict {
         }
     }
 
-    /// As a character.
+    /// Returns it as a character.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {
@@ -76,26 +77,26 @@ impl Verdict {
     }
 }
 
-/// Whether zero divides what is claimed into directions.
+/// Meaning of zero for a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// It does: the claim is a gain or a loss.
+    /// Zero divides directions: the claim is a gain or a loss.
     Signed,
-    /// It does not: the claim is a size.
+    /// Zero does not divide directions: the claim is a size.
     Size,
 }
 
-/// The scale on which sizes are judged.
+/// Scale on which sizes are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// That of the unit.
+    /// Linear in the unit.
     Linear,
-    /// The logarithm of the ratio that a gain in percent stands for: −93 and −71 % are a factor of four apart.
+    /// Logarithm of the ratio that a gain in percent stands for: −93 and −71 % are a factor of four apart.
     LogRatio,
 }
 
 impl Scale {
-    /// Where `x` lies on it. Nothing at all, a loss of 100 %, lies below everything.
+    /// Returns the position of `x` on the scale. A loss of 100 % lies below everything.
     fn of(self, x: f64) -> f64 {
         match self {
             Self::Linear => x,
@@ -107,7 +108,8 @@ impl Scale {
         Interval { low: self.of(low), high: self.of(high) }
     }
 
-    /// The half-width above which an interval that meets `range` tells nothing. `size`: of what is claimed.
+    /// Returns the maximum half-width of a conclusive interval that meets `range`. `size`: size of the
+    /// claimed value.
     fn widest(self, range: Interval, size: f64, percent: f64) -> f64 {
         let widest = match self {
             Self::Linear => size * percent / 100.0,
@@ -122,15 +124,18 @@ const ACROSS: &str = "the interval reaches across the margin";
 const TOO_WIDE: &str = "the interval is too wide";
 const REACHES_IN: &str = "the estimate misses what is claimed, and its interval does not";
 
-/// The verdict on an estimate and its confidence interval, and why there is no other; empty if there is nothing to say.
+/// Returns the verdict on an estimate and its confidence interval, and its reason; empty if there is nothing
+/// to say.
 ///
-/// 1. Above, below, within: *agrees* if the whole interval is, *differs* if none of it is, else it *cannot be judged*. So
-///    "no difference" is shown by an interval within the margin, never by one that is too wide to show a difference.
-/// 2. A value with its tolerance is a range. An interval that misses the range, however wide: *direction only* if the claim
-///    is a gain or a loss and all of the interval lies on its side of zero, else it *differs*.
+/// 1. Above, below, within: *agrees* if the whole interval is, *differs* if none of it is, else it *cannot be
+///   judged*. "No difference" is thus shown by an interval within the margin, never by one that is too wide
+///   to show a difference.
+/// 2. A value with its tolerance is a range. An interval that misses the range, however wide: *direction
+///   only* if the claim is a gain or a loss and all of the interval lies on its side of zero, else it
+///   *differs*.
 /// 3. An interval that meets the range and is too wide (`Scale::widest`) *cannot be judged*.
-/// 4. Of one that is not, the estimate decides. Within the range it *agrees*. Outside of it: *direction only* as in 2, else
-///    it *cannot be judged*.
+/// 4. If it is not too wide, the estimate decides. Within the range it *agrees*. Outside of it: *direction
+///   only* as in 2, else it *cannot be judged*.
 #[must_use]
 pub fn judge(
     claimed: Claimed,
@@ -156,12 +161,13 @@ pub fn judge(
 }
 
 impl Claimed {
-    /// Half-width of the widest interval that decides about a value or a range, on `scale`; `None` of a bound.
+    /// Returns the half-width of the widest conclusive interval for a value or a range, on `scale`; `None`
+    /// for a bound.
     pub(super) fn widest(self, scale: Scale, percent: f64) -> Option<f64> {
         self.range().map(|(range, size)| scale.widest(scale.of_interval(range), size, percent))
     }
 
-    /// The range that a size stands for, and how large the size is; `None` of a bound.
+    /// Returns the range that a size stands for, and the size; `None` for a bound.
     fn range(self) -> Option<(Interval, f64)> {
         match self {
             Self::Value { value, tolerance } => {
@@ -174,7 +180,7 @@ impl Claimed {
     }
 }
 
-/// The gains whose ratios are within `factor` of that of `value`; of a gain none that is a loss, and the other way round.
+/// Returns the gains with ratios within `factor` of that of `value`; none of them has the opposite sign.
 pub(super) fn ratio_range(value: f64, factor: f64) -> Interval {
     let ratio = 1.0 + value / 100.0;
     let (low, high) = ((ratio / factor - 1.0) * 100.0, (ratio * factor - 1.0) * 100.0);

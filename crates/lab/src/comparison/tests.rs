@@ -22,13 +22,13 @@ fn run(plan: &Plan, jobs: Option<usize>) -> (Comparison, Vec<Record>) {
     in_memory(plan, how).unwrap()
 }
 
-/// P values of all points against their baselines, by Holm's correction; `None` where there is none.
+/// Returns p values of all points against their baselines, by Holm's correction; `None` if undefined.
 fn corrected_p(comparison: &Comparison, metric: Key<'_>) -> Vec<Option<f64>> {
     let versus = (0..comparison.points.len()).map(|point| comparison.versus_baseline(point, metric)?.p);
     corrected(&versus.collect::<Vec<_>>())
 }
 
-/// What a comparison prints, without what may differ from one execution to the next.
+/// Returns the printed comparison, without values that may differ between executions.
 fn without_cpu(mut json: Json) -> Json {
     fn strip(json: &mut Json) {
         match json {
@@ -284,7 +284,7 @@ fn what_is_asked_leads_the_json() {
     let (value, difference) = (mean(&asked["value"]), mean(&asked["difference"]));
     let baseline = mean(&json["variants"][0]["asked"]["value"]);
     assert!((value - baseline - difference).abs() < 1e-12 && difference > 0.0, "{asked}");
-    // Asked otherwise, the same results answer otherwise.
+    // The same results with another question have another conclusion.
     let again = comparison.asking(&hopline_scenario::Question::of_options(Some("jain"), None)).unwrap();
     assert_eq!(again.question.asked.metric.name, "jain");
     assert!(again.question.bound.is_some());
@@ -297,7 +297,7 @@ fn a_kind_is_asked_of_every_point_whatever_other_kinds_it_has() {
     let with_sizes = exchange.replace("think_s", "request_bytes = 100\nresponse_bytes = 900\nthink_s");
     let plan = of(&scenario(&format!("{TWO_HOPS}{with_sizes}")), &vary);
     let asking = |metric| plan.clone().asking(hopline_scenario::Question::of_options(Some(metric), None));
-    // The kind of the second point is known, too.
+    // The kind of the second point is known as well.
     assert_eq!(asking("responses of request-response").unwrap().question.asked.of, "request-response");
     let (comparison, _) = run(&asking("goodput of bulk").unwrap(), None);
     let asked = comparison.question.asked.clone();

@@ -1,7 +1,7 @@
-//! FlowMonitor XML, as ns-3's `SerializeToXmlFile` writes it, for the scripts that read it.
+//! FlowMonitor XML in the format of ns-3's `SerializeToXmlFile`, for the scripts that read it.
 //!
-//! Each direction of a flow is a flow of its own, if a packet was sent in it: ns-3 tells flows apart by addresses, ports
-//! and protocol. Histograms and probes are left out, as ns-3 leaves them out unless asked.
+//! Each direction of a flow with packets is a flow of its own: ns-3 distinguishes flows by addresses, ports
+//! and protocol. Histograms and probes are left out, as in ns-3 by default.
 
 use hopline_sim::outcome::{FlowOutcome, Packets};
 use hopline_sim::spec::{FlowSpec, Transport};
@@ -11,7 +11,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
 
-/// One flow as FlowMonitor sees it.
+/// One flow of FlowMonitor.
 struct Direction<'a> {
     id: usize,
     addresses: [Ipv4Addr; 2],
@@ -25,7 +25,7 @@ struct Direction<'a> {
 ///
 /// # Errors
 ///
-/// What `out` reports.
+/// Errors of `out`.
 pub fn write(out: &mut dyn Write, spec: &Spec, outcome: &Outcome) -> io::Result<()> {
     let directions = directions(spec, outcome);
     let mut xml = Writer::new_with_indent(out, b' ', 2);
@@ -113,7 +113,7 @@ fn classify(xml: &mut Writer<&mut dyn Write>, direction: &Direction<'_>) -> io::
     Ok(())
 }
 
-/// A time as ns-3 writes it.
+/// Returns a time in ns-3's format.
 fn time(nanos: u64) -> String {
     format!("+{nanos}.0ns")
 }
@@ -232,7 +232,7 @@ start_s = 50
         assert_eq!(tuple(0), ["10.0.0.1", "49152", "10.0.0.4", "9", "6"]);
         assert_eq!(tuple(1), ["10.0.0.4", "9", "10.0.0.1", "49152", "6"]);
         assert_eq!(tuple(2), ["10.0.0.2", "49153", "10.0.0.4", "9", "17"]);
-        // The client of a page is where the data go.
+        // The client of a page is the destination of the data.
         assert_eq!(tuple(3), ["10.0.0.4", "9", "10.0.0.2", "49154", "6"]);
         let ids: Vec<&str> = flows.iter().map(|(_, a)| a["flowId"].as_str()).collect();
         assert_eq!(ids, ["1", "2", "3", "4", "5"]);

@@ -1,9 +1,9 @@
-//! Which flows belong together.
+//! Groups of flows by kind and class.
 
 use hopline_sim::Spec;
 use hopline_sim::spec::FlowSpec;
 
-/// The flows of a kind or of a class. No class is called like a kind.
+/// The flows of a kind or of a class. No class has the name of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group<'a> {
     /// Name of the kind or class.
@@ -11,14 +11,14 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Whether `flow` is one of them.
+    /// Returns whether `flow` is in the group.
     #[must_use]
     pub fn has(&self, flow: &FlowSpec) -> bool {
         flow.labels.kind == self.name || flow.labels.class == self.name
     }
 }
 
-/// The groups of a run, kinds before classes, each in the order in which the flows have them.
+/// Returns the groups of a run, kinds before classes, each in the order of the flows.
 #[must_use]
 pub fn of(spec: &Spec) -> Vec<Group<'_>> {
     let mut names: Vec<&str> = Vec::new();

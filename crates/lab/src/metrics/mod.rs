@@ -1,4 +1,4 @@
-//! Every number that a run is judged by: one enumeration, from which tables, comparisons and reports take theirs.
+//! Metrics of a run: one catalogue for tables, comparisons and reports.
 
 mod catalogue;
 mod groups;
@@ -22,7 +22,7 @@ use hopline_sim::{Outcome, Spec};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-/// What a value belongs to.
+/// Subject of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope<'a> {
     /// The run as a whole.
@@ -38,7 +38,7 @@ pub enum Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Name of the group, flow or node, or of [a pair](pair_name); empty for the run.
+    /// Returns the name of the group, flow or node, or of [a pair](pair_name); empty for the run.
     #[must_use]
     pub fn subject(self) -> Cow<'a, str> {
         match self {
@@ -49,7 +49,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// What a pair of flows is called: the same, whichever is named first.
+/// Returns the name of a pair of flows, independent of their order.
 #[must_use]
 pub fn pair_name(one: &str, other: &str) -> String {
     format!("{} with {}", one.min(other), one.max(other))
@@ -58,23 +58,23 @@ pub fn pair_name(one: &str, other: &str) -> String {
 /// A scope without its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// One value a run.
+    /// One value for a run.
     Run,
     /// One value for the flows of a kind or a class.
     Group,
-    /// One value a flow.
+    /// One value for a flow.
     Flow,
     /// One value for every two flows.
     Pair,
-    /// One value a node.
+    /// One value for a node.
     Node,
 }
 
 impl Level {
-    /// All of them.
+    /// All levels.
     pub const ALL: [Self; 5] = [Self::Run, Self::Group, Self::Flow, Self::Pair, Self::Node];
 
-    /// In a word.
+    /// Returns the level in words.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -90,52 +90,52 @@ impl Level {
 /// One value of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metric<'a> {
-    /// What it belongs to.
+    /// Subject of the value.
     pub scope: Scope<'a>,
-    /// What was measured: name, unit and meaning.
+    /// Metric: name, unit and meaning.
     pub info: &'static MetricInfo,
-    /// The value, finite, in the unit that the catalogue names.
+    /// The value, finite, in the unit of the catalogue.
     pub value: f64,
 }
 
 impl Metric<'_> {
-    /// The name: together with the level of the scope it is unique.
+    /// Returns the name, which is unique within the level of the scope.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.info.name
     }
 }
 
-/// A metric as such.
+/// Definition of a metric.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricInfo {
-    /// Its name. Where it has a unit, the name ends in it.
+    /// Name. It ends in the unit if there is one.
     pub name: &'static str,
-    /// Its unit; "1" for counts and indices.
+    /// Unit; "1" for counts and indices.
     pub unit: &'static str,
-    /// What it is, in a line.
+    /// Documentation, one line.
     pub doc: &'static str,
-    /// Which way is better.
+    /// Better direction.
     pub better: Better,
     measure: Measure,
 }
 
 impl PartialEq for MetricInfo {
-    /// Metrics are known by level and name.
+    /// Compares metrics by level and name.
     fn eq(&self, other: &Self) -> bool {
         (self.level(), self.name) == (other.level(), other.name)
     }
 }
 
 impl MetricInfo {
-    /// The factor and the unit in which people read it.
+    /// Returns the factor and the unit for display.
     #[must_use]
     pub fn for_people(&self) -> (f64, &'static str) {
         // Transfers take seconds, packets milliseconds.
         if self.name.starts_with("completion") { (1.0, "s") } else { for_people(self.unit) }
     }
 
-    /// What there is one of it for.
+    /// Returns the level of its subjects.
     #[must_use]
     pub const fn level(&self) -> Level {
         match self.measure {
@@ -148,36 +148,36 @@ impl MetricInfo {
     }
 }
 
-/// Which way a metric gets better.
+/// Better direction of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// More is better.
+    /// Larger values are better.
     Higher,
-    /// Less is better.
+    /// Smaller values are better.
     Lower,
-    /// It describes, and does not judge.
+    /// Descriptive; neither direction is better.
     Neither,
 }
 
-/// A flow, and what came of it.
+/// A flow and its outcome.
 type Member<'a> = (&'a FlowSpec, &'a FlowOutcome);
 
-/// How a metric is taken. `None`: it does not exist there.
+/// Computation of a metric. `None`: it does not exist.
 #[derive(Clone, Copy, Debug)]
 enum Measure {
     Run(fn(&Outcome) -> Option<f64>),
-    /// Of all flows of a run, or of those of a group.
+    /// Over all flows of a run, or over those of a group.
     Flows(Level, fn(&[Member<'_>]) -> Option<f64>),
     Flow(fn(&FlowSpec, &FlowOutcome) -> Option<f64>),
     Pair(fn(&FlowOutcome, &FlowOutcome) -> Option<f64>),
     Node(fn(&NodeOutcome) -> Option<f64>),
 }
 
-/// The metric `name` of `level`, if there is one.
+/// Returns the metric `name` of `level`, if there is one.
 #[must_use]
 pub fn find(level: Level, name: &str) -> Option<&'static MetricInfo> {
     let key = |info: &&MetricInfo| (info.level(), info.name);
-    // Every value of every record that is read asks.
+    // This is called for every value of every record that is read.
     static BY_NAME: LazyLock<Vec<&MetricInfo>> = LazyLock::new(|| {
         let mut sorted: Vec<&MetricInfo> = CATALOGUE.iter().collect();
         sorted.sort_by_key(|info| (info.level(), info.name));
@@ -186,13 +186,13 @@ pub fn find(level: Level, name: &str) -> Option<&'static MetricInfo> {
     BY_NAME.binary_search_by(|info| key(info).cmp(&(level, name))).ok().map(|i| BY_NAME[i])
 }
 
-/// A metric to look up: level, subject (empty for the run), name.
+/// Key of a metric's values: level, subject (empty for the run), name.
 pub type Key<'a> = (Level, &'a str, &'a str);
 
-/// Endings of names that say a unit.
+/// Endings of names that are units.
 const UNITS: [&str; 6] = ["_bps", "_pct", "_bytes", "_packets", "_j", "_s"];
 
-/// What people call some metrics.
+/// Common names of some metrics.
 const ALIASES: [(&str, &str); 11] = [
     ("goodput", "aggregate_goodput_bps"),
     ("throughput", "aggregate_goodput_bps"),
@@ -207,7 +207,7 @@ const ALIASES: [(&str, &str); 11] = [
     ("energy", "energy_per_megabyte_j"),
 ];
 
-/// A name in words, without its unit: `response p95`.
+/// Returns a name in words, without its unit: `response p95`.
 #[must_use]
 pub fn words(name: &str) -> String {
     let name = if name == "aggregate_goodput_bps" { "goodput" } else { name };
@@ -216,7 +216,7 @@ pub fn words(name: &str) -> String {
     bare.replace('_', " ")
 }
 
-/// The metric that people call `name`: its name, without its unit if they like, or what it is commonly called.
+/// Returns the metric called `name`: its name with or without the unit, or a common name.
 pub(crate) fn called(level: Level, name: &str) -> Option<&'static MetricInfo> {
     let name = name.trim().to_lowercase().replace([' ', '-'], "_");
     let with_unit = || UNITS.iter().find_map(|unit| find(level, &format!("{name}{unit}")));
@@ -225,11 +225,11 @@ pub(crate) fn called(level: Level, name: &str) -> Option<&'static MetricInfo> {
     find(level, &name).or_else(alias).or_else(with_unit)
 }
 
-/// The metric `name` of `level`, as a file asked for it at `origin`.
+/// Returns the metric `name` of `level`, as named in a file at `origin`.
 ///
 /// # Errors
 ///
-/// There is none.
+/// If there is none.
 pub fn named(level: Level, name: &str, origin: &Origin) -> Result<&'static MetricInfo, Problem> {
     called(level, name).ok_or_else(|| {
         let known = || CATALOGUE.iter().filter(|m| m.level() == level).map(|m| m.name);
@@ -240,7 +240,7 @@ pub fn named(level: Level, name: &str, origin: &Origin) -> Result<&'static Metri
     })
 }
 
-/// The factor and the unit in which people read a value of `unit`.
+/// Returns the factor and the unit for display of a value of `unit`.
 #[must_use]
 pub fn for_people(unit: &'static str) -> (f64, &'static str) {
     match unit {
@@ -251,8 +251,9 @@ pub fn for_people(unit: &'static str) -> (f64, &'static str) {
     }
 }
 
-/// Every value of `run` but those of [`pairs`]: those of the run, then group by group, flow by flow, and node by node, each in the order of
-/// the catalogue. What does not exist (a delay where nothing arrived, the airtime of a node without a radio) is left out.
+/// Returns all values of `run` except those of [`pairs`]: those of the run, then by group, by flow, and by
+/// node, each in the order of the catalogue. Values that do not exist are left out (a delay if nothing
+/// arrived, the airtime of a node without a radio).
 #[must_use]
 pub fn of<'a>(spec: &'a Spec, run: &Run) -> Vec<Metric<'a>> {
     let outcome = &run.outcome;
@@ -285,7 +286,8 @@ pub fn of<'a>(spec: &'a Spec, run: &Run) -> Vec<Metric<'a>> {
     of_run.chain(groups).chain(flows).chain(nodes).collect()
 }
 
-/// The values of every two flows of `run`, in the order of the scenario. Of many flows these are many.
+/// Returns the values of all pairs of flows of `run`, in the order of the scenario. With many flows these are
+/// many.
 #[must_use]
 pub fn pairs<'a>(spec: &'a Spec, run: &Run) -> Vec<Metric<'a>> {
     let flows: Vec<_> = spec.flows.iter().zip(&run.outcome.flows).collect();

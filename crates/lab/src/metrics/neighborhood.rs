@@ -1,72 +1,72 @@
-//! How the estimate of a neighbourhood's queue goes with the queue.
+//! Relation of the estimate of a neighbourhood's queue to the real queue.
 
 use crate::stats::correlation;
 use hopline_sim::Outcome;
 use hopline_sim::outcome::{NeighborhoodSample, NeighborhoodSeries, NodeOutcome};
 
-/// Share of `maxth` from which on an estimate is at saturation.
+/// Share of `maxth` from which on an estimate counts as saturated.
 const SATURATION: f64 = 0.95;
 
-/// A metric of a node that is observed.
+/// A metric of an observed node.
 type Of = fn(&NeighborhoodSeries) -> Option<f64>;
 
-/// That of a node.
+/// Returns the metric of a node.
 pub(super) fn of_node(node: &NodeOutcome, of: Of) -> Option<f64> {
     of(node.neighborhood.as_ref()?)
 }
 
-/// The mean over the nodes that have it.
+/// Returns the mean over the nodes that have it.
 pub(super) fn of_run(outcome: &Outcome, of: Of) -> Option<f64> {
     mean(outcome.nodes.iter().filter_map(|node| of_node(node, of)))
 }
 
-/// The mean real queue.
+/// Returns the mean real queue.
 pub(super) fn queue(series: &NeighborhoodSeries) -> Option<f64> {
     mean(series.counted().iter().map(real))
 }
 
-/// The mean of the averaged real queue.
+/// Returns the mean of the averaged real queue.
 pub(super) fn average_queue(series: &NeighborhoodSeries) -> Option<f64> {
     mean(series.counted().iter().map(averaged))
 }
 
-/// The mean estimate.
+/// Returns the mean estimate.
 pub(super) fn estimate(series: &NeighborhoodSeries) -> Option<f64> {
     mean(series.counted().iter().map(|sample| sample.average))
 }
 
-/// The highest estimate.
+/// Returns the highest estimate.
 pub(super) fn estimate_max(series: &NeighborhoodSeries) -> Option<f64> {
     series.counted().iter().map(|sample| sample.average).reduce(f64::max)
 }
 
-/// Pearson's correlation of the two.
+/// Returns Pearson's correlation of real queue and estimate.
 pub(super) fn goes_with(series: &NeighborhoodSeries) -> Option<f64> {
     correlated(series.counted().iter(), real)
 }
 
-/// The same of the samples below saturation.
+/// Returns the correlation over the samples below saturation.
 pub(super) fn goes_with_below_saturation(series: &NeighborhoodSeries) -> Option<f64> {
     correlated(unsaturated(series), real)
 }
 
-/// Pearson's correlation of the averaged real queue and the estimate, which is an average.
+/// Returns Pearson's correlation of the averaged real queue and the estimate, which is an average.
 pub(super) fn average_goes_with(series: &NeighborhoodSeries) -> Option<f64> {
     correlated(series.counted().iter(), averaged)
 }
 
-/// Pearson's correlation of the samples below saturation.
+/// Returns that correlation over the samples below saturation.
 pub(super) fn average_goes_with_below_saturation(series: &NeighborhoodSeries) -> Option<f64> {
     correlated(unsaturated(series), averaged)
 }
 
-/// Samples at saturation per hundred.
+/// Returns the percentage of saturated samples.
 pub(super) fn saturated_pct(series: &NeighborhoodSeries) -> Option<f64> {
     let is_saturated = |sample| f64::from(u8::from(is_saturated(series, sample)));
     Some(100.0 * mean(series.counted().iter().map(is_saturated))?)
 }
 
-/// How much longer the real queue is on average, while the estimate is at saturation, than when that began.
+/// Returns the mean growth of the real queue, while the estimate is saturated, since saturation began.
 pub(super) fn hidden_growth(series: &NeighborhoodSeries) -> Option<f64> {
     let saturated = || series.counted().iter().filter(|sample| is_saturated(series, sample)).map(real);
     Some(mean(saturated())? - saturated().next()?)
@@ -88,7 +88,7 @@ const fn averaged(sample: &NeighborhoodSample) -> f64 {
     sample.average_queue
 }
 
-/// The correlation of a queue of each sample with the estimate.
+/// Returns the correlation of a queue with the estimate over samples.
 fn correlated<'a>(
     samples: impl Iterator<Item = &'a NeighborhoodSample>,
     queue: fn(&NeighborhoodSample) -> f64,

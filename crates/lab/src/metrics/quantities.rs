@@ -1,4 +1,4 @@
-//! What the formulas of the catalogue are made of.
+//! Building blocks of the catalogue's formulas.
 
 use super::Member;
 use hopline_core::Duration;
@@ -19,7 +19,7 @@ pub(super) fn sum_of_run(outcome: &Outcome, of: fn(&FlowOutcome) -> u64) -> f64 
     outcome.flows.iter().map(of).sum::<u64>() as f64
 }
 
-/// Packets of data lost, and those whose fate is known.
+/// Returns the number of data packets lost, and of those with a known fate.
 fn fates(flows: &[Member<'_>]) -> (f64, f64) {
     let lost = sum(flows, |f| f.data.lost);
     (lost, lost + sum(flows, |f| f.data.received))
@@ -35,13 +35,13 @@ pub(super) fn delivery_pct(flows: &[Member<'_>]) -> Option<f64> {
     per_hundred(known - lost, known)
 }
 
-/// A quantile of the delays of all packets of data.
+/// Returns a quantile of the delays of all data packets.
 pub(super) fn delays(flows: &[Member<'_>], q: f64) -> Option<f64> {
     let all = flows.iter().fold(Delays::default(), |all, (_, flow)| all.with(&flow.data.delays));
     quantile(&all, q)
 }
 
-/// Response times of all flows that have some; `None` if none asks.
+/// Returns the response times of all flows that have some; `None` if there are no exchanges.
 pub(super) fn responses(flows: &[Member<'_>]) -> Option<Delays> {
     let asking = || flows.iter().filter(|(spec, _)| is_exchange(spec));
     asking().next()?;
@@ -90,7 +90,7 @@ pub(super) fn is_exchange(flow: &FlowSpec) -> bool {
     matches!(flow.traffic, Traffic::Exchange { .. })
 }
 
-/// Whether it is a transfer of given size, or a given number of transactions.
+/// Returns whether it is a transfer of given size, or a given number of transactions.
 pub(super) fn has_end(flow: &FlowSpec) -> bool {
     match &flow.traffic {
         Traffic::Bulk { bytes, .. } => bytes.is_some(),
@@ -103,7 +103,7 @@ pub(super) fn of_connection(flow: &FlowSpec, n: u64) -> Option<f64> {
     is_connection(flow).then_some(n as f64)
 }
 
-/// Radio time of all states; none without a radio.
+/// Returns the radio time of all states; zero without a radio.
 pub(super) fn radio_s(airtime: &Airtime) -> f64 {
     let a = airtime;
     (a.transmitting + a.receiving + a.sensing + a.nav + a.idle).as_secs_f64()
@@ -113,12 +113,12 @@ pub(super) fn has_radios(outcome: &Outcome) -> bool {
     outcome.nodes.iter().any(|node| radio_s(&node.airtime) > 0.0)
 }
 
-/// Energy of all radios.
+/// Returns the energy of all radios.
 pub(super) fn energy_j(outcome: &Outcome) -> f64 {
     outcome.nodes.iter().map(|node| node.energy_j).sum()
 }
 
-/// Share of the time of all radios.
+/// Returns the share of a state in the time of all radios.
 pub(super) fn radios(outcome: &Outcome, state: fn(&Airtime) -> Duration) -> Option<f64> {
     let over = |of: &dyn Fn(&Airtime) -> f64| outcome.nodes.iter().map(|n| of(&n.airtime)).sum::<f64>();
     per_hundred(over(&|a| state(a).as_secs_f64()), over(&radio_s))

@@ -1,9 +1,9 @@
-//! The reference in docs/metrics.md, made from the catalogue.
+//! Reference of metrics in docs/metrics.md, made from the catalogue.
 
 use super::{Better, CATALOGUE, Level};
 use std::fmt::Write;
 
-/// The catalogue as Markdown: a table for each level.
+/// Returns the catalogue as Markdown: a table for each level.
 #[must_use]
 pub fn reference() -> String {
     let mut text = String::new();

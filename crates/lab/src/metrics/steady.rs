@@ -1,24 +1,25 @@
-//! Where the start-up of a flow ends, and what comes after it.
+//! End of a flow's start-up, and goodput after it.
 
 use crate::stats::WarmUp;
 use hopline_core::{Duration, Instant};
 use hopline_sim::outcome::FlowOutcome;
 
-/// When the start-up of a flow ends, since the start of the run; a whole second. `None` where MSER-5 finds no end.
+/// Returns the end of a flow's start-up, since the start of the run; a whole second. `None` if MSER-5 finds
+/// no end.
 pub(super) fn warm_up(flow: &FlowOutcome) -> Option<Duration> {
     let (begin, goodput) = seconds(flow)?;
     let samples = WarmUp::Mser5.samples(&goodput).ok()?;
     Some(begin.since(Instant::ZERO) + Duration::from_secs(samples as u64))
 }
 
-/// Mean goodput of the seconds after it.
+/// Returns the mean goodput of the seconds after the start-up.
 pub(super) fn goodput_bps(flow: &FlowOutcome) -> Option<f64> {
     let (_, goodput) = seconds(flow)?;
     let rest = WarmUp::Mser5.removed(&goodput).ok()?;
     Some(rest.iter().sum::<f64>() / rest.len() as f64)
 }
 
-/// Goodput of each second that counts whole, in bits per second, and when the first of them begins.
+/// Returns the goodput of each whole second that counts, bit/s, and the begin of the first one.
 pub(super) fn seconds(flow: &FlowOutcome) -> Option<(Instant, Vec<f64>)> {
     let samples = flow.series.iter().map(|sample| (sample.at, sample.bytes_received));
     let counts = flow.since..=flow.since + flow.active;
@@ -35,7 +36,8 @@ mod tests {
     use super::*;
     use hopline_sim::outcome::FlowSample;
 
-    /// A flow that counts from `since_s` for `active_s`, with so many bits delivered in each second of the run.
+    /// Returns a flow that counts from `since_s` for `active_s`, with these bits delivered in each second of
+    /// the run.
     fn flow(since_s: f64, active_s: u64, bits: impl IntoIterator<Item = u64>) -> FlowOutcome {
         let mut bytes_received = 0;
         let sample = |(second, bits)| {
@@ -63,7 +65,7 @@ mod tests {
 
     #[test]
     fn seconds_that_do_not_count_whole_are_not_looked_at() {
-        // From 4.5 s on: the first whole second begins at 5 s. What comes after 45 s is another matter.
+        // From 4.5 s on: the first whole second begins at 5 s. Seconds after 45 s do not count.
         let flow = flow(4.5, 40, step(5, 40).chain([0; 20]));
         assert_eq!((warm_up(&flow), goodput_bps(&flow)), (Some(Duration::from_secs(5)), Some(800.0)));
         assert_eq!(seconds(&flow).map(|(_, goodput)| goodput.len()), Some(39));

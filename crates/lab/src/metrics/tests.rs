@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Two hops, then a wire; a transfer that ends, datagrams, and a flow that never gets anywhere.
+/// Two hops, then a wire; a transfer that ends, datagrams, and a flow without a route.
 const MIXED: &str = "\
 duration_s = 20
 [nodes]
@@ -137,7 +137,7 @@ fn values_are_those_of_the_outcome() {
         assert_eq!(flow("file", "bytes_received"), Some(100_000.0));
         assert_eq!(flow("file", "completion_s"), Some(file.active.as_secs_f64()));
         assert_eq!(flow("file", "delay_mean_s"), file.data.delays.mean_s());
-        // Three hops one way and three the other; the wire alone takes 20 ms.
+        // Three hops in each direction; the wire alone takes 20 ms.
         assert_eq!((flow("file", "hops_mean"), flow("voice", "hops_mean")), (Some(3.0), Some(2.0)));
         assert!(flow("file", "delay_p50_s") > Some(0.02) && flow("file", "back_delay_mean_s") > Some(0.02));
         assert!(flow("file", "delay_p50_s") <= flow("file", "delay_p95_s"));
@@ -145,14 +145,14 @@ fn values_are_those_of_the_outcome() {
         let frames: u64 = outcome.nodes.iter().map(|n| n.frames.total()).sum();
         let segments: u64 = outcome.flows.iter().map(|f| f.segments_received).sum();
         assert_eq!(of_run("frames_per_segment"), Some(frames as f64 / segments as f64));
-        // Two hops of RTS, CTS, data, ACK each for a datagram, twice that with the acknowledgment of TCP.
+        // Two hops with RTS, CTS, data and ACK each for a datagram, twice that with TCP's acknowledgment.
         assert!((8.0..20.0).contains(&(frames as f64 / segments as f64)));
         let shares = ["transmitting_pct", "receiving_pct", "sensing_pct", "nav_pct", "idle_pct"];
         for scope in [Scope::Run, Scope::Node("n1"), Scope::Node("island")] {
             let total: f64 = shares.iter().filter_map(|share| value(all, scope, share)).sum();
             assert!((total - 100.0).abs() < 1e-9, "{scope:?}: {total}");
         }
-        // Watts of a WaveLAN card in each state, over 20 s at each of the radios.
+        // Power of a WaveLAN card in each state, W, over 20 s at each of the radios.
         let watts = [1.327, 0.967, 0.967, 0.843, 0.843];
         let of_n1 =
             shares.iter().zip(watts).filter_map(|(share, w)| Some(w * value(all, Scope::Node("n1"), share)?));
@@ -179,7 +179,7 @@ fn what_happens_in_the_warm_up_does_not_count() {
             for absent in ["goodput_bps", "completion_s", "delay_mean_s", "srtt_mean_s", "cwnd_mean_bytes"] {
                 assert_eq!(flow("file", absent), None, "{absent}");
             }
-            // 16 kb/s in packets of 200 bytes: ten a second, the first and the last included.
+            // 16 kb/s in packets of 200 bytes: ten each second, first and last included.
             assert_eq!(flow("voice", "packets_sent"), Some(51.0));
             assert!((flow("voice", "goodput_bps").unwrap() - 16_000.0).abs() <= 320.0);
         });
@@ -205,7 +205,8 @@ fn what_is_resent_in_vain_counts_of_what_is_resent() {
         let share = value(all, Scope::Flow("f0"), "spurious_rtx_pct").unwrap();
         assert_eq!(value(all, Scope::Flow("f0"), "spurious_rtx"), Some(flow.duplicates as f64));
         assert_eq!(share, 100.0 * flow.duplicates as f64 / flow.retransmissions as f64);
-        // Data and ACKs are lost alike, and one segment is under way: an ACK lost is a segment resent in vain.
+        // Data and ACKs have the same loss, and one segment is in flight: each lost ACK causes a spurious
+        // retransmission.
         assert!((30.0..70.0).contains(&share), "{share}");
     });
     with_run(MIXED, |_, _, all| {
@@ -284,7 +285,7 @@ fn flows_of_one_kind_are_a_group_with_what_the_run_has() {
     });
 }
 
-/// A scenario of a paper, for some seconds, with `settings`.
+/// Runs a scenario of a paper for some seconds, with `settings`.
 fn with_paper(file: &str, settings: &[&str], check: impl FnOnce(&Run, &[Metric<'_>])) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../papers").join(file);
     let text = std::fs::read_to_string(&path).unwrap();

@@ -1,11 +1,11 @@
-//! Whether two flows send together or by turns.
+//! Correlation of the goodput of two flows: whether they send together or by turns.
 
 use super::steady::seconds;
 use crate::stats::correlation;
 use hopline_sim::outcome::FlowOutcome;
 
-/// Pearson's correlation of what two flows deliver in each second that counts whole for both. `None` for less than two such
-/// seconds, and where one of them delivers as much in each.
+/// Returns Pearson's correlation of the goodput of two flows over the whole seconds that count for both.
+/// `None` for less than two such seconds, and if one of them is constant.
 pub(super) fn goodput_correlation(a: &FlowOutcome, b: &FlowOutcome) -> Option<f64> {
     let [(begin_a, a), (begin_b, b)] = [seconds(a)?, seconds(b)?];
     let begin = begin_a.max(begin_b);
@@ -24,7 +24,8 @@ mod tests {
     use hopline_core::{Duration, Instant};
     use hopline_sim::outcome::FlowSample;
 
-    /// A flow that counts from `since_s` for `active_s`, with so many bytes delivered in each second of the run.
+    /// Returns a flow that counts from `since_s` for `active_s`, with these bytes delivered in each second of
+    /// the run.
     fn flow(since_s: f64, active_s: u64, bytes: &[u64]) -> FlowOutcome {
         let mut bytes_received = 0;
         let sample = |(second, bytes)| {
@@ -51,7 +52,8 @@ mod tests {
 
     #[test]
     fn only_seconds_that_count_for_both_are_looked_at() {
-        // The second flow counts from 2.5 s to 7.5 s: whole seconds 3 to 7, in which the two are as in the hand's example.
+        // The second flow counts from 2.5 s to 7.5 s: whole seconds 3 to 7, in which the two are as in the
+        // example computed by hand.
         let one = flow(0.0, 8, &[100, 0, 100, 1, 2, 3, 4, 5]);
         let other = flow(2.5, 6, &[0, 100, 0, 1, 3, 4, 2, 5, 100]);
         let r = goodput_correlation(&one, &other).unwrap();

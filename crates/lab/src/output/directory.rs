@@ -1,4 +1,4 @@
-//! A directory that appears whole or not at all.
+//! Atomic output of a directory: it appears complete or not at all.
 
 use super::file::{folder_of, without_draft};
 use super::{FORMAT, MANIFEST};
@@ -11,32 +11,32 @@ use tempfile::TempDir;
 #[cfg(test)]
 mod tests;
 
-/// What to do with a directory that is there already.
+/// Handling of an existing directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// Leave it alone and refuse.
+    /// Refuse, and leave it alone.
     Refuse,
     /// Replace it, if it holds results of an earlier run or nothing.
     Replace,
 }
 
-/// A directory of results on its way.
+/// A directory of results that is being written.
 #[derive(Debug)]
 pub struct Directory {
     target: PathBuf,
     existing: Existing,
-    /// Removed with everything in it unless it becomes the target.
+    /// Draft; removed with everything in it unless it becomes the target.
     draft: TempDir,
-    /// Folders on the way to it that were not there. Behind the draft, which goes first.
+    /// Folders on the path to it that were missing. Dropped after the draft.
     folders: Folders,
 }
 
-/// Folders that were made, the outermost first. They are removed again unless they are to stay.
+/// Folders that were made, the outermost first. They are removed on drop unless they should stay.
 #[derive(Debug, Default)]
 struct Folders(Vec<PathBuf>);
 
 impl Folders {
-    /// Makes `folder` and those around it, as far as they are missing.
+    /// Makes `folder` and its missing parents.
     fn make(folder: &Path) -> Result<Self, OutputError> {
         let missing: Vec<&Path> =
             folder.ancestors().take_while(|f| !f.as_os_str().is_empty() && !f.exists()).collect();
@@ -55,38 +55,38 @@ impl Folders {
 
 impl Drop for Folders {
     fn drop(&mut self) {
-        // Who has put something into one of them meanwhile keeps it.
+        // A folder that another process has put files into meanwhile stays.
         let _ = self.0.iter().rev().try_for_each(fs::remove_dir);
     }
 }
 
-/// Why results could not be kept.
+/// Error of output.
 #[derive(Debug)]
 pub enum OutputError {
-    /// Something is there already, and it may not be replaced.
+    /// The target exists, and may not be replaced.
     Exists {
         /// The directory.
         target: PathBuf,
     },
-    /// What is there does not look like results, so it is not replaced even when asked to.
+    /// The target does not look like results, so it is not replaced even on request.
     Foreign {
         /// The directory.
         target: PathBuf,
-        /// What it has or lacks.
+        /// Unexpected or missing content.
         why: String,
     },
-    /// A file is in the place of a directory, or a directory in that of a file.
+    /// The target is a file instead of a directory, or the other way round.
     WrongKind {
         /// The file or directory.
         target: PathBuf,
         /// Kind of the target, and the kind that the option takes.
         why: &'static str,
     },
-    /// The file system refused.
+    /// Error of the file system.
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What it said.
+        /// The error.
         error: io::Error,
     },
 }
@@ -124,7 +124,7 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// It exists and may not be replaced, or the folder that it is in can neither be made nor written.
+    /// If it exists and may not be replaced, or its folder can neither be made nor written.
     pub fn create(target: &Path, existing: Existing) -> Result<Self, OutputError> {
         // A target such as `results/` or `.` has no name to put a draft beside.
         let target = target.components().collect::<PathBuf>();
@@ -140,7 +140,7 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// Whatever the file system says.
+    /// Errors of the file system.
     pub fn write(
         &self,
         name: &str,
@@ -150,32 +150,32 @@ impl Directory {
         content(&mut file).and_then(|()| file.flush()).map_err(|error| self.refused(name, error))
     }
 
-    /// The error of a file of this directory.
+    /// Returns the error of a file of this directory.
     pub(super) fn refused(&self, name: &str, error: io::Error) -> OutputError {
         OutputError::Io { path: self.target.join(name), error }
     }
 
-    /// Opens a file to be written bit by bit. The writer is to be flushed.
+    /// Opens a file for incremental output. The caller must flush the writer.
     ///
     /// # Errors
     ///
-    /// Whatever the file system says.
+    /// Errors of the file system.
     pub fn file(&self, name: &str) -> Result<BufWriter<File>, OutputError> {
         let file = File::create(self.draft.path().join(name));
         file.map(BufWriter::new).map_err(|error| self.refused(name, error))
     }
 
-    /// Puts the directory in its place.
+    /// Moves the directory to its place.
     ///
     /// # Errors
     ///
-    /// Something has appeared there meanwhile, or the file system refuses; nothing is left behind then.
+    /// If the target has appeared meanwhile, or the file system refuses; nothing is left behind then.
     pub fn finish(self) -> Result<(), OutputError> {
         check(&self.target, self.existing)?;
-        // Directories of temporary files are private; results are as open as any other file.
+        // Temporary directories are private; results should have the usual permissions.
         open_up(self.draft.path()).map_err(OutputError::at(&self.target))?;
         if self.target.exists() {
-            // What was there takes the draft's place, and is removed with it.
+            // The old directory takes the draft's place, and is removed with it.
             exchange(self.draft.path(), &self.target).map_err(OutputError::at(&self.target))
         } else {
             fs::rename(self.draft.path(), &self.target).map_err(OutputError::at(&self.target))?;
@@ -189,7 +189,7 @@ impl Directory {
 /// Checks that `target` is a directory, or can become one.
 ///
 /// # Errors
-/// There is a file in its place, or in that of a folder on the way to it.
+/// If there is a file in its place, or in that of one of its parents.
 pub fn check_directory(target: &Path) -> Result<(), OutputError> {
     let there = target.ancestors().find(|path| path.exists());
     match there.filter(|path| !path.is_dir()) {
@@ -200,7 +200,7 @@ pub fn check_directory(target: &Path) -> Result<(), OutputError> {
     }
 }
 
-/// Whether `target` may be written.
+/// Returns an error unless `target` may be written.
 fn check(target: &Path, existing: Existing) -> Result<(), OutputError> {
     check_directory(target)?;
     if fs::symlink_metadata(target).is_err() {
@@ -228,7 +228,8 @@ fn check(target: &Path, existing: Existing) -> Result<(), OutputError> {
 #[cfg(unix)]
 fn open_up(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    // What a new directory gets, 0777 less the umask, is not known without changing it; ask the file system.
+    // The permissions of a new directory, 0777 less the umask, cannot be read without changing the umask; a
+    // probe in the file system shows them.
     let probe = path.join(".mode");
     fs::create_dir(&probe)?;
     let mode = fs::metadata(&probe)?.permissions().mode();
@@ -241,7 +242,7 @@ fn open_up(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Exchanges two directories in one step where the system can, otherwise by way of a third name.
+/// Exchanges two directories, in one step where the system supports it, otherwise by way of a third name.
 fn exchange(draft: &Path, target: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {

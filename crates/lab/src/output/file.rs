@@ -1,4 +1,4 @@
-//! A file that appears whole or not at all.
+//! Atomic output of a file: it appears complete or not at all.
 
 use super::{Existing, OutputError};
 use std::fs;
@@ -6,11 +6,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use tempfile::NamedTempFile;
 
-/// Writes `target` through `content`, under another name beside it, and renames it when it is complete.
+/// Writes `target` through `content`: to a draft beside it, which is renamed when it is complete.
 ///
 /// # Errors
 ///
-/// It exists and may not be replaced, it is a directory, or the file system refuses; nothing is left behind then.
+/// If it exists and may not be replaced, is a directory, or the file system refuses; nothing is left behind
+/// then.
 pub fn write_file(
     target: &Path,
     existing: Existing,
@@ -24,13 +25,13 @@ pub fn write_file(
             .map(drop),
     };
     written.map_err(|error| match error.kind() {
-        // Someone was faster since the check.
+        // Another process was faster since the check.
         io::ErrorKind::AlreadyExists => OutputError::Exists { target: target.to_owned() },
         _ => OutputError::at(target)(error),
     })
 }
 
-/// Writes `target` in the same way, whatever is there.
+/// Writes `target` in the same way, replacing any existing file.
 pub(crate) fn replace_file(
     target: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -39,7 +40,7 @@ pub(crate) fn replace_file(
     Ok(())
 }
 
-/// A file beside `target`, with the whole content.
+/// Creates a file beside `target` with the whole content.
 fn draft(target: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<NamedTempFile> {
     let mut file = BufWriter::new(empty_draft(target)?);
     content(&mut file)?;
@@ -62,7 +63,7 @@ fn check(target: &Path, existing: Existing) -> Result<(), OutputError> {
     }
 }
 
-/// An empty file beside `target`. As open as any other file: temporary files are private unless told otherwise.
+/// Creates an empty file beside `target`, with the usual permissions: temporary files are private by default.
 pub(super) fn empty_draft(target: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".hopline-");
@@ -74,8 +75,8 @@ pub(super) fn empty_draft(target: &Path) -> io::Result<NamedTempFile> {
     builder.tempfile_in(folder_of(target)).map_err(without_draft)
 }
 
-/// The error of a draft, without the draft's name, which says nothing to anybody. tempfile puts it behind the words of the
-/// system, and gives those in no other way.
+/// Removes the draft's name from an error, as it means nothing to users. tempfile appends it to the words of
+/// the system, and gives those in no other way.
 pub(super) fn without_draft(error: io::Error) -> io::Error {
     let text = error.to_string();
     match text.split_once(" at path \"") {
@@ -84,7 +85,7 @@ pub(super) fn without_draft(error: io::Error) -> io::Error {
     }
 }
 
-/// The folder that `target` is or will be in.
+/// Returns the folder that `target` is or will be in.
 pub(super) fn folder_of(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

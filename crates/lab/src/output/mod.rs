@@ -1,7 +1,7 @@
-//! Result directories: manifest.json, flows.csv, series.csv, and what a trace adds.
+//! Result directories: manifest.json, flows.csv, series.csv, and trace files.
 //!
-//! A directory is written under another name beside its place and renamed at the end: a run that is interrupted or
-//! meets a full disk leaves nothing behind.
+//! A directory is written under another name beside its place and renamed at the end: an interruption or a
+//! full disk leaves nothing behind.
 
 mod directory;
 mod file;
@@ -28,13 +28,13 @@ use serde_json::{Map, Value as Json};
 use sha2::{Digest, Sha256};
 use std::io::Write;
 
-/// Name of the file by which a result directory is known.
+/// Name of the file that identifies a result directory.
 pub const MANIFEST: &str = "manifest.json";
 /// Name of the table of flows.
 pub const FLOWS: &str = "flows.csv";
 /// Name of the table of series.
 pub const SERIES: &str = "series.csv";
-/// Name of the table of neighbourhoods, which is there if any was observed.
+/// Name of the table of neighbourhoods, which exists if any was observed.
 pub const NEIGHBORHOODS: &str = "neighborhoods.csv";
 /// Name of the capture of every frame.
 pub const CAPTURE: &str = "run.pcapng";
@@ -42,15 +42,15 @@ pub const CAPTURE: &str = "run.pcapng";
 pub const NS2_TRACE: &str = "run.tr";
 /// Name of the FlowMonitor file.
 pub const FLOWMON: &str = "flowmon.xml";
-/// Value of `format` in a manifest: what wrote it, and the version of the layout.
+/// Value of `format` in a manifest: the writer, and the version of the layout.
 pub const FORMAT: &str = "hopline-run-1";
 
-/// Writes the tables and the manifest of `done`, which was run number `number` of `scenario`. The `extras` are there
-/// already: [`traced`] wrote them.
+/// Writes the tables and the manifest of `done`, which was run number `number` of `scenario`. The `extras`
+/// exist already: [`traced`] wrote them.
 ///
 /// # Errors
 ///
-/// A file that cannot be written.
+/// If a file cannot be written.
 pub fn write(
     directory: &Directory,
     scenario: &Scenario,
@@ -74,7 +74,7 @@ pub fn write(
 ///
 /// # Errors
 ///
-/// A file that cannot be written, or [`RunError`].
+/// [`RunError`], or if a file cannot be written.
 pub fn traced(
     directory: &Directory,
     spec: &Spec,
@@ -119,10 +119,10 @@ fn with_traces(
     Ok(run)
 }
 
-/// Why a traced run did not come to its end.
+/// Reason for which a traced run was not completed.
 #[derive(Debug)]
 pub enum TracedError {
-    /// The run itself.
+    /// The run failed.
     Run(RunError),
     /// A trace cannot be written.
     Output(OutputError),
@@ -134,7 +134,7 @@ impl From<OutputError> for TracedError {
     }
 }
 
-/// What a result directory may hold besides tables and manifest.
+/// Optional file of a result directory, besides tables and manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extra {
     /// [`CAPTURE`], of these nodes.
@@ -146,7 +146,7 @@ pub enum Extra {
 }
 
 impl Extra {
-    /// Name of the file.
+    /// Returns the name of the file.
     #[must_use]
     pub const fn file(&self) -> &'static str {
         match self {
@@ -156,7 +156,7 @@ impl Extra {
         }
     }
 
-    /// Of which nodes it is a capture, if it is one.
+    /// Returns the nodes of the capture, if it is one.
     fn captured(&self) -> Option<&Captured> {
         match self {
             Self::Capture(captured) => Some(captured),
@@ -165,17 +165,17 @@ impl Extra {
     }
 }
 
-/// What a result directory says of itself.
+/// Manifest of a result directory.
 #[derive(Serialize)]
 struct Manifest<'a> {
     format: &'static str,
-    /// Of hopline.
+    /// Version of hopline.
     version: &'static str,
     scenario: String,
     scenario_file: &'a str,
     /// As `sha256sum` of the scenario file.
     scenario_sha256: String,
-    /// What was put over the file.
+    /// Settings over the scenario file.
     settings: Vec<String>,
     seed: u64,
     run: u64,
@@ -187,7 +187,7 @@ struct Manifest<'a> {
     #[serde(flatten)]
     totals: Map<String, Json>,
     files: Vec<&'static str>,
-    /// Every parameter that is given or has a default.
+    /// All parameters that are given or have a default.
     parameters: Json,
 }
 

@@ -1,4 +1,4 @@
-//! The movements of a run as a file for ns-2, ns-3 and BonnMotion.
+//! Movements of a run as a file for ns-2, ns-3 and BonnMotion.
 
 use crate::counted::counted;
 use hopline_radio::mobility::{Position, Trajectory};
@@ -7,8 +7,9 @@ use hopline_scenario::movements::to_ns_movements;
 use hopline_sim::spec::{Interface, Spec};
 use std::fmt::Write;
 
-/// The `.ns_movements` file of run number `run` of `scenario`, which `spec` is. `$node_(i)` is the i-th wireless node, as it is
-/// for `mobility.model = "ns2"`; comments say what else a reader has to know. `None` if no node is wireless.
+/// Returns the `.ns_movements` file of run number `run` of `scenario`, with specification `spec`. `$node_(i)`
+/// is the i-th wireless node, as for `mobility.model = "ns2"`; comments give further information. `None` if
+/// no node is wireless.
 #[must_use]
 pub fn movements(scenario: &Scenario, spec: &Spec, run: u64) -> Option<String> {
     let wireless = spec.nodes.iter().filter(|node| node.interface() == Interface::Wireless);
@@ -30,7 +31,7 @@ pub fn movements(scenario: &Scenario, spec: &Spec, run: u64) -> Option<String> {
     Some(text)
 }
 
-/// The corners of the rectangle in which all nodes stay.
+/// Returns the corners of the smallest rectangle that contains all paths.
 fn bounds(paths: &[Trajectory]) -> Option<(Position, Position)> {
     let mut all = paths.iter().flat_map(Trajectory::corners).map(|(_, position)| position);
     let first = all.next()?;

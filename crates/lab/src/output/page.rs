@@ -1,4 +1,4 @@
-//! The file of an HTML report.
+//! File of an HTML report.
 
 use super::OutputError;
 use super::file::{empty_draft, replace_file};
@@ -6,35 +6,35 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A file that a report goes to. An earlier report is replaced; nothing else is.
+/// Output file of a report. It replaces an earlier report, and no other file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportFile {
     path: PathBuf,
 }
 
-/// Among the first bytes of every report.
+/// Mark among the first bytes of every report.
 const MARK: &str = "<meta name=\"generator\" content=\"hopline";
-/// How many bytes are looked at for it.
+/// Number of bytes that are searched for the mark.
 const HEAD: u64 = 2048;
 
 impl ReportFile {
-    /// The report at `path`.
+    /// Creates an output file at `path`.
     #[must_use]
     pub const fn new(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// Where it is.
+    /// Returns its path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether a report may be written there.
+    /// Checks that a report may be written there.
     ///
     /// # Errors
     ///
-    /// Something else is there, or no file can be made there.
+    /// If another file is there, or no file can be made there.
     pub fn check(&self) -> Result<(), OutputError> {
         match std::fs::metadata(&self.path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => self.check_folder(),
@@ -51,11 +51,11 @@ impl ReportFile {
         }
     }
 
-    /// Writes the report: it is there whole, or what was there is still there.
+    /// Writes the report atomically: on an error the earlier file remains.
     ///
     /// # Errors
     ///
-    /// [`ReportFile::check`], and what the file system says.
+    /// Errors of [`ReportFile::check`] and of the file system.
     pub fn write(&self, html: &str) -> Result<(), OutputError> {
         self.check()?;
         replace_file(&self.path, |file| file.write_all(html.as_bytes())).map_err(OutputError::at(&self.path))

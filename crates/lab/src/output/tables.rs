@@ -1,11 +1,11 @@
-//! The tables of a run, one row per flow and one per flow and second.
+//! Tables of a run, one row per flow and one per flow and second.
 
 use crate::metrics::{CATALOGUE, Level};
 use crate::record::{Done, Neighborhood, Second, Series, number};
 use std::io::{self, Write};
 
-/// One row per flow: its ends, every metric of flows in the order of the catalogue, its kind and class; empty where a flow has
-/// it not.
+/// Writes one row per flow: its ends, every metric of flows in the order of the catalogue, its kind and
+/// class; empty where there is no value.
 pub(super) fn flows(out: &mut dyn Write, done: &Done) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     let metrics = || CATALOGUE.iter().filter(|info| info.level() == Level::Flow).map(|info| info.name);
@@ -22,7 +22,7 @@ pub(super) fn flows(out: &mut dyn Write, done: &Done) -> io::Result<()> {
     table.flush()
 }
 
-/// The state of every flow, second by second.
+/// Writes the state of every flow, second by second.
 pub(super) fn series(out: &mut dyn Write, flows: &[Series]) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record([
@@ -44,7 +44,7 @@ pub(super) fn series(out: &mut dyn Write, flows: &[Series]) -> io::Result<()> {
     table.flush()
 }
 
-/// The queues of neighbourhoods and their estimates, each 100 ms.
+/// Writes the queues of neighbourhoods and their estimates, every 100 ms.
 pub(super) fn neighborhoods(out: &mut dyn Write, nodes: &[Neighborhood]) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     table.write_record([

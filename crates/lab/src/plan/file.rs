@@ -17,27 +17,29 @@ use hopline_scenario::{Axis, Machines, Scenario, axes, settings};
 use std::path::Path;
 use std::sync::Arc;
 
-/// How much of a plan is run.
+/// Part of a plan that is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// As the plan says.
+    /// As many runs as the plan says.
     Full,
-    /// `quick_runs` runs of each point, however imprecise.
+    /// `quick_runs` runs of each point, regardless of precision.
     Quick,
 }
 
 impl Plan {
-    /// Reads a plan file and the scenario that it names, and puts `over` over every point.
+    /// Reads a plan file and the scenario that it names, and sets `over` at every point.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with the plan, with the scenario, or with any point. A key of `over` that the plan sets at some points or
-    /// varies, or in a table that switches a mechanism on and that only some variants have.
+    /// All errors of the plan, of the scenario, and of any point. Also a key of `over` that the plan sets at
+    /// some points or varies, or that is in a table which switches a mechanism on and which only some
+    /// variants have.
     pub fn load(path: &Path, over: &[Setting], effort: Effort) -> Result<Self, Problems> {
         Self::load_with(path, over, effort, Machines::default())
     }
 
-    /// The same of a plan whose scenario may name `machines` of somebody's own.
+    /// As [`load`](Self::load), for a plan with a scenario that may name user-defined algorithms
+    /// (`machines`).
     ///
     /// # Errors
     ///
@@ -63,12 +65,12 @@ impl Plan {
         Self::parse_over(&source, path.parent().unwrap_or(Path::new("")), &stem, over, effort, machines)
     }
 
-    /// Reads a plan from `source`; the scenario is named relative to `folder`, and the plan is called `name` if it does
-    /// not say.
+    /// Reads a plan from `source`. The scenario is named relative to `folder`; `name` is the default name of
+    /// the plan.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with it.
+    /// All errors of the plan.
     pub fn parse(
         source: &Arc<Source>,
         folder: &Path,
@@ -79,7 +81,8 @@ impl Plan {
         Self::parse_with(source, folder, name, over, effort, Machines::default())
     }
 
-    /// The same of a plan whose scenario may name `machines` of somebody's own.
+    /// As [`parse`](Self::parse), for a plan with a scenario that may name user-defined algorithms
+    /// (`machines`).
     ///
     /// # Errors
     ///
@@ -113,7 +116,7 @@ impl Plan {
         let scenario = base(plan, folder, &over.all(), machines)?;
         let rest = product(&[Difference::default()], &rest(plan)?)?;
         let points = product(&variants, std::slice::from_ref(&rest))?;
-        // Points of one combination stand together: its variants are compared with each other.
+        // Points of one combination are adjacent, since their variants are compared with each other.
         let (across, count) = (variants.len(), rest.len());
         let grouped: Vec<Difference> =
             (0..points.len()).map(|i| points[(i % across) * count + i / across].clone()).collect();
@@ -136,7 +139,7 @@ impl Plan {
     }
 }
 
-/// The scenario with everything over it that holds at every point.
+/// Returns the scenario with all settings that hold at every point.
 fn base(
     plan: Section<'_>,
     folder: &Path,
@@ -159,7 +162,8 @@ fn base(
     Scenario::load_with(&path, &set, machines)
 }
 
-/// The parts of a plan that set keys after what holds at every point, and the keys of the plan that win over the scenario's.
+/// Returns the parts of a plan that set keys after those that hold at every point, and the keys of the plan
+/// that override the scenario's.
 fn setters(plan: Section<'_>) -> Result<Vec<Setter>, Problem> {
     let mut setters = Vec::new();
     let mut setter = |name: String, settings: Vec<Setting>| setters.push(Setter { name, settings });
@@ -185,7 +189,8 @@ fn setters(plan: Section<'_>) -> Result<Vec<Setter>, Problem> {
     Ok(setters)
 }
 
-/// What is compared, in the order of the file; a variant with a grid of its own is as many as that has combinations.
+/// Returns the variants, in the order of the file; a variant with a grid of its own yields one for each
+/// combination.
 fn variants(plan: Section<'_>) -> Result<Vec<Difference>, Problem> {
     let mut all = Vec::new();
     let mut names: Vec<&str> = Vec::new();
@@ -208,14 +213,14 @@ fn variants(plan: Section<'_>) -> Result<Vec<Difference>, Problem> {
     Ok(if all.is_empty() { vec![Difference::default()] } else { all })
 }
 
-/// What is combined with the variants: the rows of `[zip]`, then the axes of `[grid]`.
+/// Returns the settings that are combined with the variants: the rows of `[zip]`, then the axes of `[grid]`.
 fn rest(plan: Section<'_>) -> Result<Vec<Vec<Difference>>, Problem> {
     let zipped = plan.node("zip").map(rows).transpose()?;
     let grid = plan.node("grid").map(|node| axes(node, "grid")).transpose()?.unwrap_or_default();
     Ok(zipped.into_iter().chain(steps(&grid)?).collect())
 }
 
-/// The rows of `[zip]`: the first values of all its keys, the second, and so on.
+/// Returns the rows of `[zip]`: the first values of all its keys, the second, and so on.
 fn rows(node: &Node) -> Result<Vec<Difference>, Problem> {
     let axes = axes(node, "zip")?;
     let Some(first) = axes.first() else {
@@ -238,7 +243,7 @@ fn rows(node: &Node) -> Result<Vec<Difference>, Problem> {
     Ok((0..first.len()).map(row).collect())
 }
 
-/// How many flows a message lists.
+/// Maximum number of flows listed in a message.
 const MOST_LISTED: usize = 20;
 
 fn runs(plan: Section<'_>, scenario: &Scenario, points: &[Point], effort: Effort) -> Result<Runs, Problem> {
@@ -254,13 +259,13 @@ fn runs(plan: Section<'_>, scenario: &Scenario, points: &[Point], effort: Effort
     })
 }
 
-/// How precise what is to be.
+/// Returns the requested precision, and its metric.
 fn precision(plan: Section<'_>, text: &str, points: &[Point]) -> Result<(Precision, Asked), Problem> {
     let wrong = |e: PercentError| Problem::new(e.to_string()).at(plan.origin_of("precision"));
     Ok((text.parse().map_err(wrong)?, target(plan, points)?))
 }
 
-/// What is to be precise: by default the goodput of all flows, or of the one that is named.
+/// Returns the metric of the requested precision: by default the goodput of all flows, or of the named one.
 fn target(plan: Section<'_>, points: &[Point]) -> Result<Asked, Problem> {
     let flow = plan.word("precision_flow").unwrap_or_default();
     let (level, usual) =

@@ -1,4 +1,4 @@
-//! Every key of a plan file.
+//! Keys of a plan file.
 
 use hopline_config::field::{self, Field};
 use hopline_config::schema::Default::{Integer, Number, Word};
@@ -74,5 +74,5 @@ pub const VARIANT: &[Key] = &[
     ),
 ];
 
-/// Most runs of a point.
+/// Maximum number of runs of a point.
 pub const MOST_RUNS: u64 = 1_000_000;

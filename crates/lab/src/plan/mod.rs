@@ -1,6 +1,6 @@
-//! What an experiment runs: points, each a scenario with settings put over it, and how often to run each.
+//! Plan of an experiment: points, each a scenario with settings over it, and the number of runs.
 //!
-//! Every point meets the same runs: run 3 of each has the same placement, movement and random streams, so that
+//! All points share the same runs: run 3 of each has the same placement, movement and random streams, so that
 //! differences between points are differences within pairs.
 
 mod file;
@@ -24,7 +24,7 @@ use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 
-/// Points and how often to run each.
+/// Points and the number of their runs.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Name of the experiment.
@@ -33,55 +33,56 @@ pub struct Plan {
     pub title: Option<String>,
     /// The points, at least one.
     pub points: Vec<Point>,
-    /// How often to run each.
+    /// Number of runs of each point.
     pub runs: Runs,
-    /// The flows of run 1 of all points, those of the first before others; of one name, kind and class once.
+    /// Flows of run 1 of all points, those of the first point before any other; one for each name, kind and
+    /// class.
     pub flows: Vec<FlowEnds>,
-    /// What is asked.
+    /// Question of the experiment.
     pub question: Question,
-    /// The same as it is written.
+    /// The question as written.
     pub written: hopline_scenario::Question,
     /// Confidence of every interval.
     pub confidence: Confidence,
-    /// What is kept of a run beside the metrics of the run and of its flows.
+    /// Stored data of a run, besides the metrics of the run and of its flows.
     pub keep: Keep,
 }
 
-/// A scenario with settings put over it.
+/// A scenario with settings over it.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// What distinguishes it: the name of its variant, for what that sets, and what is varied beside it, as in
-    /// `SACK tcp.window=2`; the name of the scenario if nothing does.
+    /// Label that distinguishes it: the name of its variant, in place of the variant's settings, and the
+    /// varied settings, as in `SACK tcp.window=2`; the name of the scenario if there are none.
     pub label: String,
-    /// The variant of the plan that it belongs to, if the plan names any.
+    /// Variant of the plan that it belongs to, if the plan names any.
     pub variant: Option<String>,
-    /// The settings that distinguish it.
+    /// Settings that distinguish it.
     pub settings: Vec<Setting>,
-    /// The scenario with the settings put over it.
+    /// The scenario with the settings.
     pub scenario: Scenario,
-    /// The point that its gains are taken against; its own number if it is a baseline.
+    /// Number of its baseline, over which its gains are taken; its own if it is a baseline.
     pub baseline: usize,
 }
 
-/// How often each point is run. Runs are numbered from 1.
+/// Number of runs of each point. Runs are numbered from 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Runs {
-    /// So often.
+    /// This number.
     Fixed(u64),
     /// Until every point is precise enough.
     Until {
-        /// Half the width of the interval that is aimed at, relative to the mean.
+        /// Half-width of the interval that is aimed at, relative to the mean.
         precision: Precision,
-        /// What is to be precise.
+        /// Metric of the precision.
         target: Asked,
-        /// Runs to begin with.
+        /// Initial number of runs.
         first: u64,
-        /// Most runs.
+        /// Maximum number of runs.
         most: u64,
     },
 }
 
-/// What is kept of a run beside the metrics of the run and of its flows.
+/// Stored data of a run, besides the metrics of the run and of its flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keep {
     /// Per-second series.
@@ -92,54 +93,55 @@ pub struct Keep {
     pub pairs: KeepPairs,
 }
 
-/// Of which runs the per-second series are kept.
+/// Runs with stored per-second series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeepSeries {
-    /// Of run 1 of each point.
+    /// Run 1 of each point.
     FirstRun,
-    /// Of all runs.
+    /// All runs.
     All,
-    /// Of none.
+    /// No runs.
     None,
 }
 
-/// Whether the metrics of each node are kept.
+/// Storage of the metrics of each node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeepNodes {
-    /// They are.
+    /// They are stored.
     Keep,
-    /// They are not.
+    /// They are not stored.
     Drop,
 }
 
-/// Whether the metrics of every two flows are kept.
+/// Storage of the metrics of every pair of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeepPairs {
-    /// They are.
+    /// They are stored.
     Keep,
-    /// They are not.
+    /// They are not stored.
     Drop,
 }
 
-/// What tells one point from another: a name, if it has one, and settings.
+/// Difference between points: a name, if there is one, and settings.
 #[derive(Clone, Debug, Default)]
 struct Difference {
     variant: Option<String>,
-    /// What the name of the variant stands for.
+    /// Settings that the name of the variant stands for.
     named: Vec<Setting>,
     varied: Vec<Setting>,
 }
 
-/// Most points of one experiment.
+/// Maximum number of points of an experiment.
 pub const MOST_POINTS: usize = 10_000;
 
 impl Plan {
-    /// The product of `axes` over `scenario`, run as often as the scenario says: the last axis varies fastest. Without
-    /// axes the scenario stands alone. The first point is the baseline of all others.
+    /// Creates the product of `axes` over `scenario`, with the scenario's number of runs; the last axis
+    /// varies fastest. Without axes the scenario is the only point. The first point is the baseline of all
+    /// others.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong with any of the points.
+    /// All errors of any of the points.
     pub fn new(scenario: &Scenario, axes: &[Axis]) -> Result<Self, Problems> {
         let points = product(&[Difference::default()], &steps(axes)?)?;
         let points = resolve(scenario, &points, |_| 0)?;
@@ -157,26 +159,26 @@ impl Plan {
         new.asking(hopline_scenario::Question::default())
     }
 
-    /// The same plan, asked what `over` says, and for the rest what it was asked before.
+    /// Changes the question to `over`; unspecified parts stay as before.
     ///
     /// # Errors
-    /// A question that is not understood, or of flows that no point has.
+    /// If the question is invalid, or about flows that no point has.
     pub fn asking(mut self, over: hopline_scenario::Question) -> Result<Self, Problems> {
         self.written = over.or(self.written);
         self.question = Question::parse(&self.written, &self.flows)?;
         Ok(self)
     }
 
-    /// Virtual time of `runs` runs of every point together, in seconds.
+    /// Returns the virtual time of `runs` runs of every point together, seconds.
     #[must_use]
     pub fn total_s(&self, runs: u64) -> f64 {
         runs as f64 * self.points.iter().map(|p| p.scenario.duration().as_secs_f64()).sum::<f64>()
     }
 
-    /// Reduces the plan to these of its points, compared with their baselines as far as those are among them.
+    /// Reduces the plan to these of its points, compared with their baselines if those are among them.
     ///
     /// # Errors
-    /// A question about flows that none of the points has.
+    /// If the question is about flows that none of the points has.
     pub fn only(mut self, points: &[usize]) -> Result<Self, Problems> {
         let place = |number: usize| points.iter().position(|&kept| kept == number);
         let kept = points.iter().enumerate().map(|(new, &old)| {
@@ -188,7 +190,7 @@ impl Plan {
         self.asking(hopline_scenario::Question::default())
     }
 
-    /// Keys that the points differ in, in the order in which they were given.
+    /// Returns the keys that the points differ in, in the order in which they were given.
     #[must_use]
     pub fn keys(&self) -> Vec<&str> {
         let mut keys: Vec<&str> = Vec::new();
@@ -200,14 +202,14 @@ impl Plan {
         keys
     }
 
-    /// SHA-256 over everything that results depend on but the number of runs: the points with their parameters, and the
-    /// texts of all files. 64 hexadecimal digits.
+    /// Returns the SHA-256 over all that results depend on except the number of runs: the points with their
+    /// parameters, and the texts of all files. 64 hexadecimal digits.
     #[must_use]
     pub fn identity(&self) -> String {
         let mut hash = Sha256::new();
         for point in &self.points {
             let mut parameters = point.scenario.parameters();
-            // How many there are, what is asked of runs, or shown of them, changes none.
+            // The number of runs, the question and the animation change no run.
             for key in ["runs", "question", "animation"] {
                 parameters.as_object_mut().and_then(|all| all.remove(key));
             }
@@ -223,26 +225,26 @@ impl Plan {
 }
 
 impl Point {
-    /// Whether gains are taken against it.
+    /// Returns whether gains are taken over it.
     #[must_use]
     pub const fn is_baseline(&self, number: usize) -> bool {
         self.baseline == number
     }
 
-    /// Its settings by key.
+    /// Returns its settings by key.
     #[must_use]
     pub(crate) fn settings_json(&self) -> Json {
         self.settings_object().into()
     }
 
-    /// Its settings by key, as an object.
+    /// Returns its settings by key, as an object.
     #[must_use]
     pub(crate) fn settings_object(&self) -> serde_json::Map<String, Json> {
         self.settings.iter().map(|s| (s.path.clone(), s.json())).collect()
     }
 }
 
-/// The flows of run 1 of `points`; of those of one name, kind and class the first.
+/// Returns the flows of run 1 of `points`; of those of one name, kind and class the first.
 fn flows(points: &[Point]) -> Result<Vec<FlowEnds>, Problems> {
     let mut flows: Vec<FlowEnds> = Vec::new();
     let mut known = BTreeSet::new();
@@ -254,7 +256,7 @@ fn flows(points: &[Point]) -> Result<Vec<FlowEnds>, Problems> {
     Ok(flows)
 }
 
-/// The steps of a product: one for each axis, with a difference for each of its values.
+/// Returns the steps of a product: one for each axis, with a difference for each of its values.
 fn steps(axes: &[Axis]) -> Result<Vec<Vec<Difference>>, Problem> {
     let step = |axis: &Axis| {
         refuse_twice(axis)?;
@@ -263,7 +265,7 @@ fn steps(axes: &[Axis]) -> Result<Vec<Vec<Difference>>, Problem> {
     axes.iter().map(step).collect()
 }
 
-/// A point that is there twice would be compared with itself.
+/// Refuses an axis with a repeated value: the point would be compared with itself.
 fn refuse_twice(axis: &Axis) -> Result<(), Problem> {
     let mut known = BTreeSet::new();
     match axis.iter().find(|setting| !known.insert(setting.text())) {
@@ -274,7 +276,7 @@ fn refuse_twice(axis: &Axis) -> Result<(), Problem> {
     }
 }
 
-/// Every combination of `heads` with one difference of each step; the last step varies fastest.
+/// Returns every combination of `heads` with one difference of each step; the last step varies fastest.
 fn product(heads: &[Difference], steps: &[Vec<Difference>]) -> Result<Vec<Difference>, Problem> {
     let count = steps.iter().map(Vec::len).try_fold(heads.len(), usize::checked_mul);
     if count.is_none_or(|n| n > MOST_POINTS) {
@@ -312,7 +314,7 @@ impl Difference {
     }
 }
 
-/// What is wrong with a point, saying which.
+/// Adds the point to its problems.
 fn of_point(label: &str, settings: &[Setting], mut problems: Problems) -> Problems {
     let shown_as_given = |problem: &Problem| {
         problem.at.as_ref().is_some_and(|at| settings.iter().any(|s| *at == s.node.origin || *at == s.key))
@@ -325,7 +327,7 @@ fn of_point(label: &str, settings: &[Setting], mut problems: Problems) -> Proble
     problems
 }
 
-/// Points of `differences` over `scenario`.
+/// Returns the points of `differences` over `scenario`.
 fn resolve(
     scenario: &Scenario,
     differences: &[Difference],

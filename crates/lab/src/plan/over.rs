@@ -1,8 +1,9 @@
-//! Settings over a plan that would not do what they say.
+//! Checks of settings over a plan that would not have the expected effect.
 //!
-//! Variants and axes set their keys after the settings that hold at every point. A setting over the plan of a key that one of them sets
-//! has no effect there. A setting in a table that only some variants have, such as `[neighborhood_red]`, gives the table to all others,
-//! and so switches its mechanism on in what they are compared with. Both are refused.
+//! Variants and axes set their keys after the settings that hold at every point. A setting over the plan of a
+//! key that one of them sets has no effect there. A setting in a table that only some variants have, such as
+//! `[neighborhood_red]`, adds the table to all other variants, and thus switches its mechanism on in their
+//! baselines. Both are refused.
 
 use super::Difference;
 use hopline_config::document::{Node, Setting, Table, Value};
@@ -25,7 +26,7 @@ impl Over<'_> {
     }
 }
 
-/// A part of a plan, an axis or a reading that sets keys after the user's.
+/// Part of a plan, axis or reading that sets keys after the user's.
 pub(crate) struct Setter {
     /// Name in messages: `the variant "NRED"`.
     pub(crate) name: String,
@@ -33,10 +34,10 @@ pub(crate) struct Setter {
     pub(crate) settings: Vec<Setting>,
 }
 
-/// Refuses settings of keys that one of `setters` sets, too.
+/// Refuses settings of keys that one of `setters` sets as well.
 ///
 /// # Errors
-/// The first such key, with the setter, its place, and what would be right.
+/// The first such key, with the setter, its place, and a remedy.
 pub(crate) fn refuse_overridden(over: &[Setting], setters: &[Setter], help: &str) -> Result<(), Problem> {
     for setting in over {
         let found = setters.iter().find_map(|setter| {
@@ -73,10 +74,12 @@ pub fn refuse_varied(over: &[Setting], axes: &[Axis]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Refuses settings in a table that `base` does not have and only some of `points` set, if the table alone changes what is simulated.
+/// Refuses settings in a table that `base` does not have and only some of `points` set, if the table alone
+/// changes the simulation.
 ///
 /// # Errors
-/// The first such key, with the variant that sets the table, and what would be right. A base that cannot be resolved.
+/// The first such key, with the variant that sets the table, and a remedy. Also if the base cannot be
+/// resolved.
 pub(super) fn refuse_switches(
     over: &[Setting],
     points: &[Difference],
@@ -112,18 +115,18 @@ pub(super) fn refuse_switches(
 pub(super) const IN_A_PLAN: &str =
     "leave it out, or set it in the variants of the plan; of a paper, in a copy that --papers names";
 
-/// The tables that a path goes through, the outermost first.
+/// Returns the tables that contain a path, the outermost first.
 fn tables(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('.').map(|(end, _)| &path[..end])
 }
 
-/// A point that sets something in `table`, and one that does not; `None` unless there are both.
+/// Returns a point that sets a key in `table`, and one that does not; `None` unless there are both.
 fn partly_set<'a>(points: &'a [Difference], table: &str) -> Option<(&'a Difference, &'a Difference)> {
     let sets = |point: &&Difference| point.named.iter().chain(&point.varied).any(|s| within(&s.path, table));
     Some((points.iter().find(sets)?, points.iter().find(|point| !sets(point))?))
 }
 
-/// `true` if an empty `table` changes what is simulated at a point, or cannot be there.
+/// Returns whether an empty `table` changes the simulation of a point, or is invalid there.
 fn is_switch(base: &Scenario, point: &Difference, setting: &Setting, table: &str) -> bool {
     let node = Node { origin: setting.key.clone(), value: Value::Table(Table::new()) };
     let empty = Setting { path: table.to_owned(), key: setting.key.clone(), node };
@@ -138,7 +141,7 @@ fn is_switch(base: &Scenario, point: &Difference, setting: &Setting, table: &str
     }
 }
 
-/// `true` if one of two paths has an effect on what the other one sets. A key of a flow goes before the same key of the top level.
+/// Returns whether one of two paths has an effect on what the other one sets. A key of a flow goes before the same key of the top level.
 fn overlap(a: &str, b: &str) -> bool {
     let same = |a: &str, b: &str| within(a, b) || within(b, a);
     match (of_flow(a), of_flow(b)) {
@@ -148,12 +151,12 @@ fn overlap(a: &str, b: &str) -> bool {
     }
 }
 
-/// The key of a flow as it is called at the top level: `transport` for `flow.0.transport`. `None` of other paths.
+/// Returns the key of a flow as it is called at the top level: `transport` for `flow.0.transport`. `None` of other paths.
 fn of_flow(path: &str) -> Option<&str> {
     path.strip_prefix("flow.").and_then(|rest| rest.split_once('.')).map(|(_number, key)| key)
 }
 
-/// `true` if `path` is `table` or lies in it.
+/// Returns whether `path` is `table` or lies in it.
 fn within(path: &str, table: &str) -> bool {
     path.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

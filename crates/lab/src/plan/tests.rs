@@ -20,7 +20,7 @@ fn target(metric: &str, flow: &str) -> Asked {
     Asked { metric: metrics::find(level, metric).unwrap(), of: flow.to_owned() }
 }
 
-/// A folder with a scenario, in which `text` is a plan.
+/// Parses `text` as a plan in a folder with a scenario.
 fn parse(text: &str, effort: Effort) -> Result<Plan, Problems> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("two-hops.toml"), TWO_HOPS).unwrap();
@@ -31,12 +31,12 @@ fn plan(text: &str) -> Plan {
     parse(&format!("scenario = \"two-hops.toml\"\n{text}"), Effort::Full).unwrap()
 }
 
-/// What is wrong with a plan, and where.
+/// Returns the problem of a plan, with its place.
 fn problem(text: &str) -> String {
     parse(&format!("scenario = \"two-hops.toml\"\n{text}"), Effort::Full).unwrap_err().to_string()
 }
 
-/// `1,2,3,…`
+/// Returns `1,2,3,…`.
 fn numbers(count: u32) -> String {
     (1..=count).map(|n| n.to_string()).collect::<Vec<_>>().join(",")
 }

@@ -1,18 +1,18 @@
-//! Questions as people write them: `response_p95 of http`, `delay_p95 of voice < 50 ms`.
+//! Parser of questions: `response_p95 of http`, `delay_p95 of voice < 50 ms`.
 
 use super::{Asked, Bound, Question, Side};
 use crate::metrics::{self, Better, Level};
 use crate::record::FlowEnds;
 use hopline_config::source::{Origin, Problem, nearest};
 
-/// Most names that a message lists.
+/// Maximum number of names in a message.
 const MOST_LISTED: usize = 20;
 
 impl Question {
-    /// What `written` asks of `flows`; what it leaves open is [usual](Question::usual).
+    /// Parses the question `written` about `flows`; unspecified parts are the [defaults](Question::usual).
     ///
     /// # Errors
-    /// What is not understood, or asks for what is not there.
+    /// If it is invalid, or about flows or metrics that do not exist.
     pub fn parse(written: &hopline_scenario::Question, flows: &[FlowEnds]) -> Result<Self, Problem> {
         let asked =
             written.metric.as_ref().map(|(text, origin)| decisive(text, origin, flows)).transpose()?;
@@ -22,7 +22,7 @@ impl Question {
     }
 }
 
-/// A metric that can decide.
+/// Parses a metric that has a better direction.
 fn decisive(text: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<Asked, Problem> {
     let asked = Asked::parse(text, origin, flows)?;
     if asked.metric.better == Better::Neither {
@@ -35,10 +35,10 @@ fn decisive(text: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<Asked, Pr
 }
 
 impl Asked {
-    /// Reads `METRIC` or `METRIC of WHO`, WHO being a flow, a kind or a class of `flows`.
+    /// Parses `METRIC` or `METRIC of SUBJECT`, where SUBJECT is a flow, a kind or a class of `flows`.
     ///
     /// # Errors
-    /// What is not understood, or asks for what is not there.
+    /// If it is invalid, or about flows or metrics that do not exist.
     pub fn parse(text: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<Self, Problem> {
         let (name, who) = text.split_once(" of ").unwrap_or((text, "all"));
         let (name, who) = (name.trim(), who.trim());
@@ -47,7 +47,7 @@ impl Asked {
     }
 }
 
-/// Level and name of those who are asked.
+/// Returns level and name of a subject.
 fn subject(who: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<(Level, String), Problem> {
     if ["all", "all flows"].contains(&who) {
         return Ok((Level::Run, String::new()));
@@ -90,7 +90,7 @@ fn unknown(name: &str, sort: &str, origin: &Origin, flows: &[FlowEnds]) -> Probl
         .help(guess.unwrap_or_default() + "there are " + &listed)
 }
 
-/// Ways to say on which side of a limit values are to be.
+/// Operators of a bound.
 const SIDES: [(&str, Side); 6] = [
     ("<=", Side::AtMost),
     (">=", Side::AtLeast),
@@ -101,10 +101,10 @@ const SIDES: [(&str, Side); 6] = [
 ];
 
 impl Bound {
-    /// Reads `ASKED < NUMBER UNIT`, or with `>`.
+    /// Parses `ASKED < NUMBER UNIT`, or with another operator.
     ///
     /// # Errors
-    /// What is not understood, or asks for what is not there.
+    /// If it is invalid, or about flows or metrics that do not exist.
     pub fn parse(text: &str, origin: &Origin, flows: &[FlowEnds]) -> Result<Self, Problem> {
         let wrong = |what: String| {
             Problem::new(what)
@@ -145,7 +145,7 @@ impl Bound {
     }
 }
 
-/// Units that people write for one of the catalogue, and the factor to it.
+/// Returns the accepted units for one of the catalogue, each with its factor.
 fn units(of_catalogue: &str) -> &[(&str, f64)] {
     match of_catalogue {
         "bit/s" => &[

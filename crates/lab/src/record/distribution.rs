@@ -1,4 +1,4 @@
-//! How delays and response times of a run are distributed.
+//! Distributions of delays and response times of a run.
 
 use crate::metrics::{self, Level};
 use crate::run::Run;
@@ -7,15 +7,16 @@ use hopline_sim::outcome::{Delays, FlowOutcome};
 use hopline_sim::spec::{FlowSpec, Traffic};
 use serde::{Deserialize, Serialize};
 
-/// The shares of all values, in percent, up to which quantiles are kept.
+/// Percentiles that are stored.
 pub const PERCENT: [f64; 27] = [
     0.0, 1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0, 60.0, 65.0, 70.0, 75.0,
     80.0, 85.0, 90.0, 92.5, 95.0, 97.5, 99.0, 99.9, 100.0,
 ];
-/// Flows beyond which only kinds, classes and all together are kept.
+/// Maximum number of flows for which distributions of single flows are stored, besides those of kinds,
+/// classes and all flows.
 const MOST_FLOWS: usize = 50;
 
-/// What is distributed.
+/// Measured times of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Times {
@@ -28,17 +29,18 @@ pub enum Times {
 /// The distribution of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// What is distributed.
+    /// Measured times.
     pub times: Times,
     /// Name of the flow, kind or class; empty: all flows together.
     pub of: String,
-    /// Whether that is a flow; otherwise it is a kind, a class or all.
+    /// `true` for a flow; otherwise it is a kind, a class or all.
     pub of_flow: bool,
     /// Quantiles at [`PERCENT`], in seconds.
     pub quantiles_s: Vec<f64>,
 }
 
-/// Those of `run`: of all flows, of each kind and class where there are several, and of each flow where they are few.
+/// Returns the distributions of `run`: of all flows, of each kind and class if there are several, and of each
+/// flow if they are few.
 pub(super) fn of(spec: &Spec, run: &Run) -> Vec<Distribution> {
     let flows: Vec<(&FlowSpec, &FlowOutcome)> = spec.flows.iter().zip(&run.outcome.flows).collect();
     let mut all = both("", Level::Run, &flows);
@@ -52,7 +54,7 @@ pub(super) fn of(spec: &Spec, run: &Run) -> Vec<Distribution> {
     all
 }
 
-/// Delays and, of those who ask, response times.
+/// Returns the distributions of delays and, for flows with requests, of response times.
 fn both(of: &str, level: Level, flows: &[(&FlowSpec, &FlowOutcome)]) -> Vec<Distribution> {
     let sum = |values: fn(&FlowOutcome) -> &Delays, counts: fn(&FlowSpec) -> bool| {
         let counted = flows.iter().filter(|(flow, _)| counts(flow));

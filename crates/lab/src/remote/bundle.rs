@@ -1,4 +1,4 @@
-//! A plan that can be carried to another machine.
+//! Plan in a portable form, for execution on another machine.
 
 use super::records;
 use super::{Batch, RemoteError};
@@ -17,20 +17,20 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, OnceLock};
 
-/// The documents of a plan, the files that they name, and what distinguishes its points.
+/// Documents of a plan, the files that they name, and the differences of its points.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bundle {
     version: String,
     scenario: Text,
-    /// Where the scenario lies on its own machine: names of files begin with it.
+    /// Folder of the scenario on the machine of origin; names of files begin with it.
     folder: String,
     files: Vec<Text>,
     points: Vec<Settings>,
     keep: Keep,
-    /// The scenario of all points, once it has been read.
+    /// Scenario of all points, once it has been read.
     #[serde(skip)]
     base: OnceLock<Scenario>,
-    /// Machines of somebody's own do not travel: they are brought along.
+    /// User-defined algorithms; they are not transferred, and must be supplied on the other machine.
     #[serde(skip)]
     machines: Machines,
 }
@@ -41,16 +41,16 @@ struct Text {
     text: String,
 }
 
-/// What is put over the scenario at a point.
+/// Settings over the scenario at a point.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Settings {
     settings: Vec<(String, Json)>,
-    /// Of the parameters that this makes.
+    /// SHA-256 of the resulting parameters.
     sha256: String,
 }
 
 impl Bundle {
-    /// All that another machine needs to make runs of `plan`.
+    /// Creates the bundle of `plan`, which contains all that another machine needs to make its runs.
     #[must_use]
     pub fn of(plan: &Plan) -> Self {
         let first = &plan.points[0].scenario;
@@ -69,30 +69,31 @@ impl Bundle {
         }
     }
 
-    /// The same where scenarios may name `machines` of somebody's own, which have to be those of the machine that made it.
+    /// Sets the user-defined algorithms that scenarios may name; they must be the same as on the machine of
+    /// origin.
     #[must_use]
     pub fn with_machines(self, machines: Machines) -> Self {
         Self { base: OnceLock::new(), machines, ..self }
     }
 
-    /// The bundle as bytes.
+    /// Returns the bundle as bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a bundle is made of strings and numbers")
     }
 
-    /// The bundle that another machine made.
+    /// Reads a bundle of another machine.
     ///
     /// # Errors
     ///
-    /// Bytes of another version, or of nothing.
+    /// If it was made by another version, or is damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RemoteError> {
         #[derive(Deserialize)]
         struct Known {
             version: String,
         }
         let damaged = |e: serde_json::Error| RemoteError::Damaged(e.to_string());
-        // A bundle of another version may look otherwise.
+        // The format of another version may differ.
         let Known { version } = serde_json::from_slice(bytes).map_err(damaged)?;
         let ours = env!("CARGO_PKG_VERSION");
         if version != ours {
@@ -105,7 +106,7 @@ impl Bundle {
     ///
     /// # Errors
     ///
-    /// A batch of another plan, or [`RemoteError::Interrupted`]. A run that fails is a result.
+    /// If the batch is of another plan, or [`RemoteError::Interrupted`]. A run that fails is a result.
     pub fn perform(&self, batch: &Batch, watch: &dyn Watch) -> Result<Vec<u8>, RemoteError> {
         let mut scenarios: BTreeMap<usize, Scenario> = BTreeMap::new();
         let mut made = Vec::with_capacity(batch.runs.len());
@@ -120,7 +121,7 @@ impl Bundle {
         records::write(&made)
     }
 
-    /// The scenario of all points, as its file has it.
+    /// Returns the scenario of all points, as in its file.
     fn base(&self) -> Result<&Scenario, RemoteError> {
         if let Some(known) = self.base.get() {
             return Ok(known);

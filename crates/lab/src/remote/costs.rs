@@ -1,9 +1,9 @@
-//! What runs cost, learnt from those that ended.
+//! Cost estimates of runs, from those that have ended.
 
 use crate::plan::Plan;
 use crate::record::Done;
 
-/// CPU time of the runs of each point, and how many of each wait.
+/// CPU time of the runs of each point, and the number of waiting runs.
 #[derive(Debug)]
 pub(super) struct Costs {
     points: Vec<Cost>,
@@ -41,7 +41,8 @@ impl Costs {
         self.points[point].waiting -= 1;
     }
 
-    /// What a run of a point costs: as those before it did, or else as a second of the others did. `None` if none has ended.
+    /// Returns the estimated CPU time of a run of a point: the mean of its earlier runs, or else by the mean
+    /// cost of virtual time. `None` if no run has ended.
     pub(super) fn of_run_s(&self, point: usize) -> Option<f64> {
         let cost = self.points[point];
         if cost.ended > 0 {
@@ -50,7 +51,7 @@ impl Costs {
         (self.virtual_s > 0.0).then(|| cost.duration_s * self.cpu_s / self.virtual_s)
     }
 
-    /// What the runs that wait cost together, as far as that is known.
+    /// Returns the estimated CPU time of all waiting runs, as far as known.
     pub(super) fn waiting_s(&self) -> f64 {
         let of_point =
             |(number, cost): (usize, &Cost)| cost.waiting as f64 * self.of_run_s(number).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The course of a plan whose runs are made elsewhere.
+//! Progress of a plan with remote execution.
 
 use super::costs::Costs;
 use super::records;
@@ -8,12 +8,12 @@ use crate::plan::Plan;
 use crate::record::Record;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a batch costs, if there is as much to do: enough for what carries it not to count.
+/// Target cost of a batch, CPU time in seconds, if there is enough work: transfer is negligible then.
 const AIM_S: f64 = 2.0;
-/// Most runs of a batch: its records are held in memory.
+/// Maximum number of runs of a batch: its records are held in memory.
 const MOST_RUNS: usize = 500;
 
-/// Gives out batches, and takes what comes back.
+/// Issues batches, and receives their results.
 #[derive(Debug)]
 pub struct Course<S> {
     plan: Plan,
@@ -25,28 +25,28 @@ pub struct Course<S> {
     costs: Costs,
 }
 
-/// What there is to do next.
+/// Next step of the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// This batch.
+    /// Make this batch.
     Batch(Batch),
-    /// Wait for what is away.
+    /// Wait for the results of issued batches.
     Wait,
-    /// Nothing: each point has so many runs.
+    /// Nothing is left: each point has this number of runs.
     Done(u64),
 }
 
-/// Why a course does not go on.
+/// Error of a course.
 #[derive(Debug)]
 pub enum CourseError<E> {
-    /// What came back is no result of the batch.
+    /// A result does not belong to its batch.
     Remote(RemoteError),
-    /// A record could not be kept or read.
+    /// A record could not be stored or read.
     Sink(E),
 }
 
 impl<S: Sink> Course<S> {
-    /// The course of what `sink` does not have of `plan`.
+    /// Creates the course of the runs of `plan` that `sink` does not have.
     pub fn new(plan: Plan, sink: S) -> Self {
         let rounds = Rounds::of(&plan);
         let costs = Costs::of(&plan);
@@ -56,28 +56,28 @@ impl<S: Sink> Course<S> {
         new
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// How many runs are there, of all points.
+    /// Returns the number of stored runs of all points.
     #[must_use]
     pub fn there(&self) -> u64 {
         let away: usize = self.away.values().map(Vec::len).sum();
         self.rounds.runs() * self.plan.points.len() as u64 - (self.waiting.len() + away) as u64
     }
 
-    /// Runs of each point, as far as is known.
+    /// Returns the number of runs of each point, as far as known.
     pub const fn runs(&self) -> u64 {
         self.rounds.runs()
     }
 
-    /// What is to be done next, by one of so many `workers`.
+    /// Returns the next step for one of `workers` workers.
     ///
     /// # Errors
     ///
-    /// Records that can no longer be read.
+    /// If records can no longer be read.
     pub fn next(&mut self, workers: usize) -> Result<Next, S::Error> {
         if self.waiting.is_empty() && self.away.is_empty() {
             if !self.rounds.next(&self.plan, &mut self.sink)? {
@@ -94,11 +94,11 @@ impl<S: Sink> Course<S> {
         Ok(Next::Batch(batch))
     }
 
-    /// Keeps what came back of batch `id`. Returns its records that are new: what came twice counts once.
+    /// Stores the result of batch `id`. Returns its new records: a duplicate counts once.
     ///
     /// # Errors
     ///
-    /// [`CourseError`]; the batch is given out again then.
+    /// [`CourseError`]; the batch is issued again then.
     pub fn take(&mut self, id: u64, result: &[u8]) -> Result<Vec<Record>, CourseError<S::Error>> {
         let Some(asked) = self.away.get(&id) else { return Ok(Vec::new()) };
         let records = match records::read(result).and_then(|records| answer(asked, records)) {
@@ -123,7 +123,7 @@ impl<S: Sink> Course<S> {
         Ok(new)
     }
 
-    /// Batch `id` was lost with whoever had it: its runs come first now.
+    /// Records that batch `id` was lost with its worker: its runs are issued first.
     pub fn lost(&mut self, id: u64) {
         for run in self.away.remove(&id).into_iter().flatten().rev() {
             self.costs.waits(run.0);
@@ -131,12 +131,12 @@ impl<S: Sink> Course<S> {
         }
     }
 
-    /// What was kept.
+    /// Returns the sink.
     pub fn into_sink(self) -> S {
         self.sink
     }
 
-    /// The runs of this round that are not there wait.
+    /// Queues the missing runs of this round.
     fn fill(&mut self) {
         self.waiting = self.rounds.missing(&self.plan, &self.sink).into();
         for &(point, _) in &self.waiting {
@@ -144,8 +144,8 @@ impl<S: Sink> Course<S> {
         }
     }
 
-    /// The next runs: as many as cost enough, and no more than leave something for other workers. One alone, as long as
-    /// nobody knows what it costs.
+    /// Takes the next runs: enough to reach the target cost, but leaving some for other workers. A single run
+    /// while costs are unknown.
     fn some(&mut self, workers: usize) -> Vec<PointRun> {
         let aim_s = AIM_S.min(self.costs.waiting_s() / (2 * workers.max(1)) as f64);
         let (mut batch, mut cost_s) = (Vec::new(), 0.0);
@@ -164,7 +164,7 @@ impl<S: Sink> Course<S> {
     }
 }
 
-/// `records`, if they are what was asked for.
+/// Returns `records` if they are those of the batch.
 fn answer(asked: &[PointRun], records: Vec<Record>) -> Result<Vec<Record>, RemoteError> {
     let there: Vec<PointRun> = records.iter().map(|record| (record.point, record.run)).collect();
     if there == asked {

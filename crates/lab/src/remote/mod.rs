@@ -1,8 +1,8 @@
-//! Runs that are made elsewhere: what is sent there, and what comes back.
+//! Remote execution of runs: what is sent, and what is returned.
 //!
-//! A [`Bundle`] is a plan without the machine it was read on: documents, files, settings. A [`Batch`] names some of its runs;
-//! [`Bundle::perform`] makes them and returns their records as a Parquet file. [`Course`] gives out batches and takes
-//! results, in whatever order they come and however often; it knows nothing of who carries them.
+//! A [`Bundle`] is a plan in a portable form: documents, files, settings. A [`Batch`] names some of its runs;
+//! [`Bundle::perform`] makes them and returns their records as a Parquet file. [`Course`] issues batches and
+//! receives results, in any order and with duplicates; it is independent of the transport.
 
 mod bundle;
 mod costs;
@@ -21,32 +21,32 @@ use std::fmt;
 /// Some runs of a plan that are made one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// Names it among those that are away.
+    /// Identifier among the issued batches.
     pub id: u64,
     /// Points and runs.
     pub runs: Vec<PointRun>,
 }
 
-/// Why something from another machine is not taken.
+/// Reason for which data of another machine are refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemoteError {
-    /// It was made by another version of hopline.
+    /// Another version of hopline made them.
     OtherVersion {
-        /// By which.
+        /// Version of the other machine.
         theirs: String,
-        /// Ours.
+        /// Version of this machine.
         ours: &'static str,
     },
-    /// It is not what the other side would have sent.
+    /// The data are damaged.
     Damaged(String),
-    /// The point is not the same here as there.
+    /// The point differs between the machines.
     Differs {
-        /// Which point.
+        /// Number of the point.
         point: usize,
-        /// Why, as far as is known.
+        /// Reason, as far as known.
         why: String,
     },
-    /// Somebody asked to give up.
+    /// The run was interrupted.
     Interrupted,
 }
 

@@ -1,4 +1,4 @@
-//! Records as a Parquet file: what a batch returns.
+//! Records as a Parquet file: the result of a batch.
 
 use super::RemoteError;
 use crate::record::Record;
@@ -10,10 +10,10 @@ use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-/// Point and run, and the record as journals have it.
+/// Point and run, and the record in the format of journals.
 const COLUMNS: [(&str, Kind); 3] = [("point", Kind::Whole), ("run", Kind::Whole), ("record", Kind::Text)];
 
-/// `records` as a file.
+/// Returns `records` as a file.
 pub(super) fn write(records: &[Record]) -> Result<Vec<u8>, RemoteError> {
     let columns = COLUMNS.map(|(name, kind)| Column { name: name.to_owned(), kind });
     let mut rows = Batch::new(&columns);
@@ -30,7 +30,7 @@ fn file(rows: &mut Batch) -> parquet::errors::Result<Vec<u8>> {
     writer.into_inner()
 }
 
-/// The records of a file.
+/// Reads the records of a file.
 pub(super) fn read(file: &[u8]) -> Result<Vec<Record>, RemoteError> {
     let damaged = |e: &dyn std::fmt::Display| RemoteError::Damaged(e.to_string());
     let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::copy_from_slice(file));

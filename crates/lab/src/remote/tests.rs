@@ -1,4 +1,4 @@
-//! However runs are spread, and whatever is lost on the way, the same records come together.
+//! Remote execution returns the same records, however runs are distributed, and whatever is lost.
 
 use super::*;
 use crate::execute::{Memory, Sink, execute};
@@ -17,7 +17,7 @@ fn plan(vary: &str, set: &[(&str, serde_json::Value)]) -> Plan {
     Plan::new(&scenario, &[axis]).expect("a plan")
 }
 
-/// What is the same wherever it is made.
+/// Removes times, which differ between executions.
 fn said(records: Vec<Record>) -> Vec<Record> {
     let timeless = |mut record: Record| {
         if let Ok(done) = &mut record.result {

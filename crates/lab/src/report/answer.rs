@@ -1,4 +1,4 @@
-//! The answer, in a sentence or two: which variant wins, by how much, how sure that is, and what it costs.
+//! Conclusion in a sentence or two: the best variant, its gain, the significance, and its drawbacks.
 
 use super::measured::{Measured, plain};
 use super::{Better, Experiment, Metric, Value, Variant, Versus};
@@ -9,38 +9,38 @@ mod bounded;
 #[cfg(test)]
 mod tests;
 
-/// Differences with a smaller p are called measurable.
+/// p value below which differences are called measurable.
 const SIGNIFICANCE: f64 = 0.05;
-/// What gets worse by less than this share is not worth a sentence.
+/// Relative change of another metric from which on it is mentioned.
 const NOTABLE: f64 = 0.02;
 
-/// What an experiment says, in words.
+/// Conclusion of an experiment, in words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// What the sentences say, for a program.
+    /// Outcome in machine-readable form.
     pub standing: Standing,
     /// The sentences.
     pub sentences: Vec<Vec<Part>>,
 }
 
-/// What an experiment says.
+/// Outcome of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// Nothing was measured.
     Nothing,
     /// There is one variant, so there is nothing to compare.
     Alone,
-    /// There is no interval, as of a single run, or the baseline has nothing to compare with.
+    /// There is no interval, for example after a single run, or the baseline has no value.
     NotYet,
     /// No variant differs measurably from the baseline.
     NoDifference,
-    /// No variant is measurably better than the baseline, and at least one is worse.
+    /// No variant is measurably better than the baseline, and at least one is measurably worse.
     BaselineStands,
-    /// The variant of this index is the best of those that are measurably better than the baseline.
+    /// The variant of this index is the best of those measurably better than the baseline.
     Winner(usize),
-    /// The variant of this index is the best of those that keep what was asked, which the baseline does not.
+    /// The variant of this index is the best of those that keep the constraint; the baseline does not.
     Keeps(usize),
-    /// No variant keeps what was asked, for certain.
+    /// No variant is known to keep the constraint.
     NoneKeeps,
 }
 
@@ -59,7 +59,7 @@ pub enum Part {
 }
 
 impl Answer {
-    /// The answer of `experiment`, about its first metric.
+    /// Returns the conclusion of `experiment`, about its first metric.
     #[must_use]
     pub fn of(experiment: &Experiment) -> Self {
         let Some(metric) = experiment.metrics.first() else { return Self::nothing("Nothing was measured.") };
@@ -78,7 +78,7 @@ impl Answer {
         answer
     }
 
-    /// The sentences as plain text.
+    /// Returns the sentences as plain text.
     #[must_use]
     pub fn text(&self) -> String {
         let sentence = |parts: &Vec<Part>| parts.iter().map(Part::text).collect::<String>();
@@ -91,7 +91,7 @@ impl Answer {
 }
 
 impl Part {
-    /// The piece as plain text.
+    /// Returns the piece as plain text.
     #[must_use]
     pub fn text(&self) -> &str {
         match self {
@@ -100,7 +100,7 @@ impl Part {
     }
 }
 
-/// An experiment and the metric that it is asked about.
+/// An experiment and the metric of its question.
 struct Question<'a> {
     experiment: &'a Experiment,
     metric: &'a Metric,
@@ -121,7 +121,7 @@ impl<'a> Question<'a> {
         Answer { standing: Standing::Alone, sentences }
     }
 
-    /// What can be said of those of which more than one run has a value.
+    /// Returns the conclusion from the variants with more than one run.
     fn judged(&self, values: &[(usize, &'a Value)]) -> Answer {
         let has_interval = |(_, value): &&(usize, &'a Value)| value.measured.interval.is_some();
         let sure: Vec<_> = values.iter().filter(has_interval).copied().collect();
@@ -132,7 +132,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// The baseline has nothing to compare with: the best of the others stands for itself.
+    /// Returns the conclusion if the baseline has no value: the best variant, without a comparison.
     fn without_baseline(&self, values: &Values<'_>) -> Answer {
         let (best, value) = self.best(values);
         let lead = format!(" has no {}, so that nothing can be compared with it. ", self.metric.name);
@@ -152,7 +152,7 @@ impl<'a> Question<'a> {
         if self.metric.better == Better::Lower { "lowest" } else { "highest" }
     }
 
-    /// The variants of which not every run has what is asked, as the end of a transfer that came to none.
+    /// Names the variants in which some runs lack the metric, such as the end of an unfinished transfer.
     fn scarce(&self) -> Option<Vec<Part>> {
         const MOST: usize = 4;
         let count = |(v, variant): (usize, &Variant)| {
@@ -275,7 +275,8 @@ impl<'a> Question<'a> {
         Answer { standing: Standing::BaselineStands, sentences: vec![first, second] }
     }
 
-    /// Who cannot be told apart from the winner: the interval of the paired difference holds zero.
+    /// Names the variants that are not distinguishable from the winner: the interval of the paired difference
+    /// contains zero.
     fn ties(&self, values: &Values<'_>, best: usize, winner: &Measured) -> Option<Vec<Part>> {
         let tied = |(i, value): &&(usize, &Value)| {
             let pairs = winner.runs.iter().zip(&value.measured.runs);
@@ -296,7 +297,7 @@ impl<'a> Question<'a> {
         Some(parts)
     }
 
-    /// The names of variants as a list; their number if there are more than four. At least one.
+    /// Returns the names of variants as a list; their number if there are more than four. At least one.
     fn names(&self, variants: &[usize]) -> Vec<Part> {
         const MOST: usize = 4;
         if variants.len() > MOST {
@@ -311,7 +312,7 @@ impl<'a> Question<'a> {
         parts
     }
 
-    /// What gets measurably and notably worse with variant `v`.
+    /// Names the metrics that are measurably and notably worse with variant `v`.
     fn costs(&self, v: usize) -> Option<Vec<Part>> {
         let mut judged = 0;
         let mut costs = Vec::new();
@@ -337,7 +338,7 @@ impl<'a> Question<'a> {
         Some(vec![Part::Words(words)])
     }
 
-    /// The best of `values`; of equals the first.
+    /// Returns the best of `values`; of equals the first.
     fn best<'v>(&self, values: &'v [(usize, &'v Value)]) -> (usize, &'v Value) {
         let mut best = values[0];
         for &(i, value) in &values[1..] {
@@ -352,7 +353,7 @@ impl<'a> Question<'a> {
         if self.metric.better == Better::Lower { difference < 0.0 } else { difference > 0.0 }
     }
 
-    /// "12.3 % higher".
+    /// Returns "12.3 % higher".
     fn by(&self, versus: &Versus) -> String {
         let direction = direction(versus.difference.mean);
         match &versus.percent {
@@ -365,7 +366,7 @@ impl<'a> Question<'a> {
         }
     }
 
-    /// "95 % interval +10.1 % to +14.5 %, p < 0.001, 20 paired runs".
+    /// Returns "95 % interval +10.1 % to +14.5 %, p < 0.001, 20 paired runs".
     fn sure(&self, versus: &Versus) -> String {
         let (measured, unit) = match &versus.percent {
             Some(percent) => (percent, "%"),
@@ -390,7 +391,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// Whether a difference is more than chance: by the test, and where there is none by the interval.
+/// Returns whether a difference is significant: by the test, or without a test by the interval.
 pub(super) fn measurable(versus: &Versus) -> bool {
     versus.p.map_or_else(|| versus.difference.excludes_zero(), |p| p < SIGNIFICANCE)
 }
@@ -399,7 +400,7 @@ fn direction(difference: f64) -> &'static str {
     if difference < 0.0 { "lower" } else { "higher" }
 }
 
-/// The size of a change in percent: one digit after the point, none from 100 on.
+/// Returns the size of a change in percent: one digit after the point, none from 100 on.
 fn percent_text(percent: f64) -> String {
     plain(percent.abs(), usize::from(percent.abs() < 100.0))
 }

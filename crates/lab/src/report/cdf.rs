@@ -1,4 +1,4 @@
-//! Which share of packets came within a delay, and of responses within a time: a line for each variant.
+//! Cumulative distributions of packet delays and of response times: a line for each variant.
 
 use super::dots::WIDTH;
 use super::frame::Frame;
@@ -12,12 +12,12 @@ use crate::record::distribution::PERCENT;
 const HEIGHT: f64 = 240.0;
 /// Height of an entry of the legend.
 const ENTRY: f64 = 18.0;
-/// Most variants: their colours tell them apart.
+/// Maximum number of variants, limited by their colours.
 const MOST_VARIANTS: usize = VARIANT_COLOURS.len();
-/// The axis ends at this share of the values of the slowest variant: the last ones may be far off.
+/// Percentile of the slowest variant at which the axis ends: the last values may be far off.
 const SHOWN_PERCENT: f64 = 99.0;
 
-/// Title and picture of each that there is: delays, response times.
+/// Returns title and picture of each chart: delays, response times.
 pub(super) fn charts(experiment: &Experiment) -> Vec<(&'static str, String, String)> {
     let chart = |(key, times, what): (&'static str, Times, &str)| {
         let all: Vec<&Distributed> = experiment.distributions.iter().filter(|d| d.times == times).collect();

@@ -1,4 +1,4 @@
-//! Claims of a paper as rows of two tables: statements with measurements, and outcomes in other readings of what the paper leaves open.
+//! Claims of a paper as rows of two tables: statements with measurements, and outcomes in other readings.
 
 use super::page::section_id;
 use super::{Claim, ClaimCount, Claims, ReadAxis, ReadOtherwise, Verdict};
@@ -14,11 +14,11 @@ pub(super) struct ClaimsView<'a> {
     pub(super) rows: Vec<ClaimRow<'a>>,
     /// `true` if any claim was measured with the mechanism off.
     pub(super) has_mechanism_off: bool,
-    /// Claims that were read otherwise; may be empty.
+    /// Claims with other readings; may be empty.
     pub(super) read_otherwise: Vec<ReadRow<'a>>,
     pub(super) axes: &'a [ReadAxis],
     pub(super) reading_runs: &'a str,
-    /// Columns of a reading: its answers, what was measured, and the verdict.
+    /// Columns of a reading: its answers, its measurement, and the verdict.
     pub(super) columns: usize,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct ClaimRow<'a> {
     pub(super) statement: &'a str,
 }
 
-/// A claim that was read otherwise.
+/// A claim with other readings.
 pub(super) struct ReadRow<'a> {
     pub(super) id: &'a str,
     pub(super) agreeing: usize,
@@ -56,7 +56,7 @@ pub(super) struct ReadCell<'a> {
 }
 
 impl<'a> ClaimsView<'a> {
-    /// `experiments`: how many there are to link to.
+    /// `experiments`: number of experiments that can be linked to.
     pub(super) fn of(claims: &'a Claims, experiments: usize) -> Self {
         let count = |verdict: Verdict| claims.claims.iter().filter(|claim| claim.verdict == verdict).count();
         let row = |claim: &'a Claim| ClaimRow {
@@ -95,7 +95,7 @@ impl<'a> ClaimsView<'a> {
     }
 }
 
-/// `None` of a claim that was read in no other way.
+/// `None` for a claim without other readings.
 fn read_row(claim: &Claim) -> Option<ReadRow<'_>> {
     let (agreeing, all) = claim.holds_in()?;
     let others = claim.readings.iter().filter(|read| read.verdict != claim.verdict);

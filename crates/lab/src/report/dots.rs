@@ -1,4 +1,4 @@
-//! A row for each variant: mean, interval, single runs.
+//! Chart with a row for each variant: mean, interval, single runs.
 
 use super::ink::Ink;
 use super::measured::Measured;
@@ -9,46 +9,46 @@ use super::{marker, thin};
 use plotters::prelude::ChartBuilder;
 use std::ops::Range;
 
-/// Width of a chart in CSS pixels: what a phone can show.
+/// Width of a chart in CSS pixels: fits a phone.
 pub(super) const WIDTH: f64 = 460.0;
 /// Height of a row: a line with its name and a line of dots.
 const ROW: f64 = 42.0;
 /// Width of a character of the words at the end of a row.
 const CHARACTER: f64 = 6.6;
-/// Room for the axis below the rows.
+/// Height of the axis below the rows.
 const FOOT: f64 = 40.0;
-/// Left and right of the rows.
+/// Margin left and right of the rows.
 const MARGIN: f64 = 12.0;
-/// Most rows of a chart.
+/// Maximum number of rows of a chart.
 pub(super) const MOST_ROWS: usize = 60;
-/// Most single runs of a row.
+/// Maximum number of single runs of a row.
 pub(super) const MOST_RUNS: usize = 100;
 
 /// One variant.
 #[derive(Debug)]
 pub(super) struct Row<'a> {
-    /// Its index: its look.
+    /// Index of the variant, for its style.
     pub(super) variant: usize,
-    /// Its name.
+    /// Name.
     pub(super) label: &'a str,
-    /// What was measured.
+    /// Measured value.
     pub(super) measured: &'a Measured,
-    /// The same in words, at the end of the row.
+    /// The value in words, at the end of the row.
     pub(super) words: String,
-    /// What a single run is called: "run" or "pair".
+    /// Word for a single run: "run" or "pair".
     pub(super) single: &'static str,
 }
 
-/// Whether the axis must show zero, with a line.
+/// Meaning of zero on the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// Zero is where nothing differs.
+    /// Zero means no difference, and is shown with a line.
     NoDifference,
-    /// Zero has no meaning here, but is shown if the values are near it.
+    /// Zero has no meaning, but is shown if the values are near it.
     Free,
 }
 
-/// The chart. `axis` names what is measured, with its unit.
+/// Draws the chart. `axis`: name of the metric, with its unit.
 pub(super) fn dots(rows: &[Row<'_>], axis: &str, origin: Origin) -> String {
     let rows = &rows[..rows.len().min(MOST_ROWS)];
     let height = ROW * rows.len() as f64 + FOOT;
@@ -91,7 +91,7 @@ fn draw_row(
     for i in thin::spread(row.measured.runs.len(), MOST_RUNS) {
         let value = row.measured.runs[i];
         if value.is_finite() {
-            // Not all on one line, else equal runs hide each other.
+            // Dots are spread vertically, so that equal runs do not hide each other.
             let at = (scale(value), y + units(((i * 7) % 11) as f64 - 5.0));
             dot(area, at, 22, Ink::Single(row.variant))?;
             let value = super::measured::shortest(libm::round(value * 1000.0) / 1000.0);
@@ -114,7 +114,8 @@ fn draw_row(
     Ok(())
 }
 
-/// Draws the axis with its grid, beside which words of this width have room, and gives where a value lies on it.
+/// Draws the axis with its grid; words of this width have room beside it. Returns the function from values to
+/// positions.
 fn axis_below(
     area: &Area<'_>,
     range: Range<f64>,
@@ -155,14 +156,15 @@ fn axis_below(
 
 type Failed = plotters::drawing::DrawingAreaErrorKind<std::io::Error>;
 
-/// The range of the axis: all that is drawn, with some room.
+/// Returns the range of the axis: all that is drawn, with a margin.
 fn extent(rows: &[Row<'_>], origin: Origin) -> Range<f64> {
     let values = rows.iter().flat_map(|row| row.measured.extent());
     let zero = (origin == Origin::NoDifference).then_some(0.0);
     padded(values.chain(zero))
 }
 
-/// The range of `values` that are numbers, with some room on both sides, and never empty. Zero belongs to it if it is near.
+/// Returns the range of the finite `values`, with a margin on both sides, and never empty. It includes zero
+/// if that is near.
 pub(super) fn padded(values: impl Iterator<Item = f64>) -> Range<f64> {
     let (low, high) = values
         .filter(|v| v.is_finite())

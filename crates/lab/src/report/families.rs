@@ -1,4 +1,5 @@
-//! Variants that are settings of one thing: what a run gains in each, and how much that varies from run to run.
+//! Charts of variants that are settings of one mechanism: gain of a run in each, and its deviation from run
+//! to run.
 
 use super::dots::{WIDTH, padded};
 use super::ink::Ink;
@@ -8,13 +9,13 @@ use super::sweep::{ENTRY, HEIGHT, XAxis, frame};
 use super::{Experiment, Family, FamilyMember, Measured, marker};
 use std::ops::Range;
 
-/// The two curves of a chart: their look and their name.
+/// The two curves of a chart: style and name.
 const MEAN: (usize, &str) = (0, "mean gain of a run (%)");
 const DEVIATION: (usize, &str) = (1, "its standard deviation from run to run (percentage points)");
-/// Most settings of a chart: more would lie on each other.
+/// Maximum number of settings of a chart: more would overlap.
 const MOST_MEMBERS: usize = 64;
 
-/// A chart for each family, all with the same scale: title and picture.
+/// Returns title and picture of a chart for each family, all with the same scale.
 pub(super) fn charts(experiment: &Experiment) -> Vec<(String, String)> {
     let families = &experiment.families;
     let y = padded(
@@ -28,7 +29,7 @@ pub(super) fn charts(experiment: &Experiment) -> Vec<(String, String)> {
     families.iter().map(|family| (title(family), chart(family, y.clone()))).collect()
 }
 
-/// The setting in words: `door.t1=1 door.t2=4`.
+/// Returns the setting in words: `door.t1=1 door.t2=4`.
 pub(super) fn setting(family: &Family, member: &FamilyMember) -> String {
     let settings = family.keys.iter().zip(&member.setting);
     settings.map(|(key, value)| format!("{key}={}", parameters::text(value))).collect::<Vec<_>>().join(" ")
@@ -84,7 +85,8 @@ fn deviation(member: &FamilyMember) -> Option<&Measured> {
     member.deviation.as_ref()
 }
 
-/// Neighbours that have the first key in common, and what it is; of a family with one key there is one group without a name.
+/// Adjacent members with the same value of the first key, and its name; of a family with one key there is one
+/// group without a name.
 struct Group {
     name: String,
     members: Range<usize>,
@@ -105,13 +107,13 @@ fn groups(family: &Family, members: &[FamilyMember]) -> Vec<Group> {
     groups
 }
 
-/// A place for each member, with the value of its last key below.
+/// Returns the axis with a place for each member, labelled with the value of its last key.
 fn x_axis(members: &[FamilyMember]) -> XAxis {
     let label = |member: &FamilyMember| member.setting.last().map(parameters::text).unwrap_or_default();
     XAxis::of_places(&members.iter().map(label).collect::<Vec<_>>())
 }
 
-/// The name of a group, and a line that parts it from the one before.
+/// Draws the name of a group, and a line between it and the one before.
 fn draw_group(
     area: &Area<'_>,
     group: &Group,

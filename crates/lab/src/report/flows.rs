@@ -1,28 +1,28 @@
-//! What each flow has: a table a metric, with a column for each variant.
+//! Tables of flows: one for each metric, with a column for each variant.
 
 use super::picture::legible;
 use super::{Experiment, FlowRow, Measured, Metric};
 
-/// Most flows in a table.
+/// Maximum number of flows in a table.
 const MOST_FLOWS: usize = 40;
-/// Most variants in a table.
+/// Maximum number of variants in a table.
 const MOST_VARIANTS: usize = 8;
-/// Longest name of a flow or a variant.
+/// Maximum length of the name of a flow or a variant, characters.
 const MOST_CHARACTERS: usize = 40;
 
-/// The tables of all metrics.
+/// Tables of all metrics.
 pub(super) struct FlowTables {
-    /// One a metric; of a single variant one of all.
+    /// One for each metric; for a single variant one for all.
     pub(super) tables: Vec<FlowTable>,
-    /// What was left out, in sentences.
+    /// Omissions, in sentences.
     pub(super) notes: Vec<String>,
 }
 
 /// A table.
 pub(super) struct FlowTable {
-    /// What it is about; what its tab is called.
+    /// Title, also of its tab.
     pub(super) title: String,
-    /// Heads of the columns of numbers: the variant whose look it has, if it is one's, and words.
+    /// Heads of the columns of numbers: the variant for the style, if there is one, and the words.
     pub(super) heads: Vec<(Option<usize>, String)>,
     /// The flows.
     pub(super) rows: Vec<FlowTableRow>,
@@ -36,14 +36,14 @@ pub(super) struct FlowTableRow {
     pub(super) cells: Vec<FlowCell>,
 }
 
-/// A number, and its share of the greatest of its kind, in percent.
+/// A number, and its share of the largest number of its kind, in percent.
 pub(super) struct FlowCell {
     pub(super) text: String,
     pub(super) share: u32,
 }
 
 impl FlowTables {
-    /// Those of `experiment`; `None` where they would say what the table of variants says.
+    /// Returns the tables of `experiment`; `None` if they would repeat the table of variants.
     pub(super) fn of(experiment: &Experiment) -> Option<Self> {
         let (flows, variants) = (experiment.flow_rows.len(), experiment.variants.len());
         if flows == 0 || experiment.flow_metrics.is_empty() || (flows == 1 && variants > 1) {
@@ -67,7 +67,7 @@ impl FlowTables {
     }
 }
 
-/// Of a single variant: a column for each metric.
+/// Returns the table of a single variant: a column for each metric.
 fn of_one(experiment: &Experiment, rows: &[FlowRow]) -> FlowTable {
     let metrics = &experiment.flow_metrics;
     let greatest: Vec<f64> =
@@ -80,7 +80,7 @@ fn of_one(experiment: &Experiment, rows: &[FlowRow]) -> FlowTable {
     }
 }
 
-/// One metric of several variants.
+/// Returns the table of one metric of several variants.
 fn of_metric(experiment: &Experiment, rows: &[FlowRow], (m, metric): (usize, &Metric)) -> FlowTable {
     let variants = experiment.variants.len().min(MOST_VARIANTS);
     let greatest = greatest(rows.iter().flat_map(|row| (0..variants).map(move |v| at(row, m, v))));

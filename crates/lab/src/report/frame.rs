@@ -1,30 +1,30 @@
-//! Axes and grid of a chart over something that begins at zero.
+//! Axes and grid of a chart with both axes from zero.
 
 use super::ink::Ink;
 use super::measured::shortest;
 use super::picture::{Area, Extras, HPos, line_style, text, text_style, units};
 use plotters::prelude::{ChartBuilder, LabelAreaPosition};
 
-/// What can go wrong: nothing, in memory.
+/// Error of drawing; does not occur in memory.
 pub(super) type Failed = plotters::drawing::DrawingAreaErrorKind<std::io::Error>;
 
 /// A frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
-    /// Width and height, in CSS pixels, without what lies below.
+    /// Width and height, in CSS pixels, without the part below.
     pub(super) size_px: (f64, f64),
-    /// Where the axes end: horizontal, vertical.
+    /// Ends of the axes: horizontal, vertical.
     pub(super) ends: (f64, f64),
-    /// What the horizontal axis is called.
+    /// Name of the horizontal axis.
     pub(super) below: &'a str,
-    /// What it leaves free to its right, in CSS pixels.
+    /// Free space to its right, in CSS pixels.
     pub(super) right_px: f64,
-    /// What it leaves free below, in CSS pixels.
+    /// Free space below, in CSS pixels.
     pub(super) below_px: f64,
 }
 
 impl Frame<'_> {
-    /// Draws it, and gives where a point lies; the script is told, too.
+    /// Draws the frame, and sets it for the script. Returns the function from points to positions.
     pub(super) fn draw(
         self,
         area: &Area<'_>,
@@ -59,7 +59,7 @@ impl Frame<'_> {
         let (x1, y1) = chart.backend_coord(&(end, top));
         extras.data.push(("data-x", format!("{x0} {x1} 0 {end}")));
         extras.data.push(("data-y", format!("{y0} {y1} 0 {top}")));
-        // What is far outside stays outside, whatever it is.
+        // Points far outside are clamped, but remain outside.
         let between = |from: i32, to: i32, share: f64| {
             from + (share.clamp(-1.0, 2.0) * f64::from(to - from)).round() as i32
         };

@@ -1,12 +1,13 @@
-//! What a stroke or a fill means. Charts are drawn in stand-in colours; [`restyle`] turns each into a CSS class, so that
-//! the style sheet alone decides how things look: in the light, in the dark, on paper.
+//! Meanings of strokes and fills. Charts are drawn in placeholder colours; [`restyle`] turns each into a CSS
+//! class, so that the style sheet alone decides their look: in light mode, in dark mode, on paper.
 
 use plotters::style::RGBColor;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, Writer};
 
-/// Colours of variants, on light and on dark ground: the palette of Okabe and Ito (Color Universal Design, 2008) without
-/// its yellow, which white paper swallows, and with its black as grey, which both grounds show. The baseline is blue.
+/// Colours of variants, on light and on dark ground: the palette of Okabe and Ito (Color Universal Design,
+/// 2008) without its yellow, which is hardly visible on white paper, and with its black replaced by grey,
+/// which is visible on both grounds. The baseline is blue.
 pub(super) const VARIANT_COLOURS: [(&str, &str); 7] = [
     ("#0072b2", "#3d9be0"),
     ("#d55e00", "#ee7a24"),
@@ -17,7 +18,7 @@ pub(super) const VARIANT_COLOURS: [(&str, &str); 7] = [
     ("#5f6770", "#a9b1ba"),
 ];
 
-/// Dash patterns that tell flows apart.
+/// Number of dash patterns that distinguish flows.
 pub(super) const DASHES: usize = 4;
 
 /// The meaning of a colour.
@@ -31,13 +32,13 @@ pub(super) enum Ink {
     Text,
     /// Titles of axes.
     Muted,
-    /// The line that says "no difference".
+    /// The line of no difference.
     Zero,
-    /// The mean, the interval, the curve of a variant.
+    /// Mean, interval and curve of a variant.
     Variant(usize),
-    /// Its single runs.
+    /// Single runs of a variant.
     Single(usize),
-    /// Its band.
+    /// Band of a variant.
     Band(usize),
     /// A flow of a variant.
     Flow {
@@ -49,7 +50,7 @@ pub(super) enum Ink {
 }
 
 impl Ink {
-    /// The colour that stands for it while drawing.
+    /// Returns its placeholder colour.
     pub(super) fn colour(self) -> RGBColor {
         let slot = |i: usize| (i % VARIANT_COLOURS.len()) as u8;
         match self {
@@ -66,7 +67,7 @@ impl Ink {
     }
 }
 
-/// The classes of a stand-in colour, and the flow it is for.
+/// Returns the classes of a placeholder colour, and the flow that it is for.
 fn class(colour: &str) -> Option<(String, Option<u8>)> {
     let number = u32::from_str_radix(colour.strip_prefix('#')?, 16).ok()?;
     let [_, kind, slot, rest] = number.to_be_bytes();
@@ -83,8 +84,9 @@ fn class(colour: &str) -> Option<(String, Option<u8>)> {
     })
 }
 
-/// The picture with classes in the place of colours and without what the style sheet says better, as an element that can
-/// stand in a page: described by `label`, with `data` attributes for the script, and `more` elements at its end.
+/// Returns the picture with classes in place of colours and without attributes that the style sheet sets, as
+/// an element of a page: described by `label`, with `data` attributes for the script, and `more` elements at
+/// its end.
 pub(super) fn restyle(svg: &str, label: &str, data: &[(&str, String)], more: &str) -> String {
     let mut reader = Reader::from_str(svg);
     reader.config_mut().trim_text(true);

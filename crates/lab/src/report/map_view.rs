@@ -1,4 +1,4 @@
-//! A map as SVG: what a page shows without its script, and what the script needs to move it.
+//! Map as SVG: the static drawing of a page, and the data with which the script moves it.
 
 use super::measured::shortest;
 use super::picture::legible;
@@ -12,35 +12,36 @@ mod tests;
 
 /// Width of the drawing in CSS pixels.
 const WIDTH: f64 = 640.0;
-/// Least and greatest height as a share of the width.
+/// Minimum and maximum height as a share of the width.
 const ASPECT: (f64, f64) = (0.36, 0.8);
-/// Up to here nodes have their names beside them.
+/// Maximum number of nodes with names beside them.
 const NAMED_NODES: usize = 40;
-/// Up to here nodes leave room for their ranges.
+/// Maximum number of nodes of a network in which ranges are drawn with room.
 const SMALL: usize = 12;
-/// Up to here flows have their names on them.
+/// Maximum number of flows with names.
 const NAMED_FLOWS: usize = 8;
-/// Most flows that are drawn.
+/// Maximum number of flows that are drawn.
 const MOST_FLOWS: usize = 200;
 
 /// A map, ready for the page.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct MapView {
-    /// The drawing at the start of the run.
+    /// Drawing at the start of the run.
     pub(super) svg: String,
-    /// What the script needs: names, paths, ends of flows, in the units of the drawing. Safe inside a `script` element.
+    /// Data of the script: names, paths, ends of flows, in the units of the drawing. Safe inside a `script`
+    /// element.
     pub(super) json: String,
-    /// Whether there is anything to slide.
+    /// `true` if any node moves, so that there is a slider.
     pub(super) moving: bool,
-    /// Whether a node can be selected, to show its ranges.
+    /// `true` if a node can be selected, to show its ranges.
     pub(super) radio: bool,
     /// Last second of the slider.
     pub(super) duration_s: String,
-    /// What colours and lines mean, and what is left out.
+    /// Meaning of colours and lines, and omissions.
     pub(super) caption: Vec<String>,
 }
 
-/// Metres to units of the drawing.
+/// Projection from metres to units of the drawing.
 #[derive(Clone, Copy, Debug)]
 struct Projection {
     left_m: f64,
@@ -53,7 +54,7 @@ impl MapView {
     /// `None` if there are no nodes.
     pub(super) fn of(map: &Map) -> Option<Self> {
         let projection = Projection::of(map)?;
-        // Where the first flow begins there is surely something to see.
+        // The source of the first flow is selected: it is certainly of interest.
         let selected = map.flows.first().map_or(0, |flow| flow.src).min(map.nodes.len() - 1);
         Some(Self {
             svg: svg(map, projection, selected),
@@ -78,11 +79,11 @@ impl Projection {
             .fold(start, |(l, r, b, t), p| (l.min(p.x_m), r.max(p.x_m), b.min(p.y_m), t.max(p.y_m)));
         let extent = (right - left).max(top - bottom);
         let reach = map.transmission_m.unwrap_or(0.0);
-        // In a small network the ranges have room; a large one is its own picture.
+        // In a small network ranges have room; a large one fills the picture by itself.
         let room = if map.nodes.len() <= SMALL { 0.45 } else { 0.1 };
         let pad = (room * extent).min(1.05 * reach).max(0.08 * extent).max(1.0);
         let (width_m, height_m) = (right - left + 2.0 * pad, top - bottom + 2.0 * pad);
-        // As wide as the sheet, unless it would be too high.
+        // As wide as the page, unless it would be too high.
         let aspect = (height_m / width_m).max(ASPECT.0);
         let (aspect, width_m) =
             if aspect > ASPECT.1 { (ASPECT.1, width_m * aspect / ASPECT.1) } else { (aspect, width_m) };
@@ -167,8 +168,8 @@ fn ranges(out: &mut String, map: &Map, projection: Projection, selected: usize) 
     }
 }
 
-/// An arrow from one node to another, bent aside so that it does not hide what lies between. The script draws it the
-/// same way where nodes move.
+/// Draws an arrow from one node to another, bent aside so that it does not hide nodes between. The script
+/// draws it the same way for moving nodes.
 fn arrow(out: &mut String, from: (f64, f64), to: (f64, f64), flow: &MapFlow, named: bool) {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let bend = (from.0 + dx / 2.0 + dy * 0.18, from.1 + dy / 2.0 - dx * 0.18);
@@ -192,7 +193,7 @@ fn arrow(out: &mut String, from: (f64, f64), to: (f64, f64), flow: &MapFlow, nam
     }
 }
 
-/// A bar of a round length, about a fifth of the width.
+/// Draws a scale bar of a round length, about a fifth of the width.
 fn scale_bar(out: &mut String, projection: Projection) {
     let wanted_m = WIDTH / 5.0 / projection.px_per_m;
     let power = libm::pow(10.0, libm::floor(libm::log10(wanted_m)));
@@ -258,7 +259,7 @@ fn radius(nodes: usize) -> f64 {
     if nodes <= NAMED_NODES { 6.0 } else { 3.5 }
 }
 
-/// JSON that cannot end the `script` element around it.
+/// Returns JSON that cannot end the `script` element around it.
 pub(super) fn in_script(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }

@@ -1,11 +1,11 @@
-//! Shapes that tell variants apart without colour.
+//! Shapes that distinguish variants without colour.
 
 use std::f64::consts::TAU;
 
-/// Shapes before they repeat. There are seven colours: together they repeat after forty-two variants.
+/// Number of shapes. There are seven colours: together they repeat after forty-two variants.
 pub(super) const SHAPES: usize = 6;
 
-/// The outline of shape `i`, around the origin, about 1 in radius, y downwards.
+/// Returns the outline of shape `i`, around the origin, about 1 in radius, y downwards.
 pub(super) fn outline(i: usize) -> Vec<(f64, f64)> {
     let arm = 0.38;
     match i % SHAPES {
@@ -23,19 +23,19 @@ pub(super) fn outline(i: usize) -> Vec<(f64, f64)> {
     }
 }
 
-/// Shape `i` around a point, in units of a drawing.
+/// Returns shape `i` around a point, in units of a drawing.
 pub(super) fn at((x, y): (i32, i32), radius: f64, i: usize) -> Vec<(i32, i32)> {
     let scaled = |v: f64| (v * radius).round() as i32;
     outline(i).into_iter().map(|(dx, dy)| (x + scaled(dx), y + scaled(dy))).collect()
 }
 
-/// Shape `i` as the path of an SVG of 16 × 16.
+/// Returns shape `i` as the path of an SVG of 16 × 16.
 pub(super) fn path(i: usize) -> String {
     let points = outline(i).into_iter().map(|(x, y)| format!("{:.1} {:.1}", 8.0 + 5.0 * x, 8.0 + 5.0 * y));
     format!("M{}Z", points.collect::<Vec<_>>().join("L"))
 }
 
-/// A regular polygon whose first corner is `turn` (1: all the way round) clockwise of the right.
+/// Returns a regular polygon; its first corner is `turn` (in full turns) clockwise of the right.
 fn regular(corners: usize, radius: f64, turn: f64) -> Vec<(f64, f64)> {
     (0..corners)
         .map(|corner| TAU * (corner as f64 / corners as f64 + turn))

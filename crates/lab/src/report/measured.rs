@@ -1,4 +1,4 @@
-//! A measured mean and how it is written.
+//! Measured mean and its text format.
 
 use crate::stats::{Estimate, Interval};
 
@@ -9,15 +9,15 @@ pub struct Measured {
     pub mean: f64,
     /// The 95 % interval, low and high. `None` with less than two runs.
     pub interval: Option<[f64; 2]>,
-    /// The single runs, in the order of their numbers; NaN where one has no value. May be empty.
+    /// Single runs, in the order of their numbers; NaN where one has no value. May be empty.
     pub runs: Vec<f64>,
 }
 
-/// Most digits after the point.
+/// Maximum number of digits after the point.
 const MOST_DECIMALS: usize = 9;
 
 impl Measured {
-    /// What single runs say: their mean with its Student interval.
+    /// Returns the mean of single runs with its Student interval.
     #[must_use]
     pub fn of(runs: Vec<f64>) -> Self {
         let estimate = Estimate::of(&runs);
@@ -25,45 +25,45 @@ impl Measured {
         Self { mean: estimate.mean, interval, runs }
     }
 
-    /// The number with its interval: `712.4 ± 8.9`, or `712.4 [701.0, 718.2]` if the interval is not symmetric; as many
-    /// digits as the interval supports.
+    /// Returns the number with its interval: `712.4 ± 8.9`, or `712.4 [701.0, 718.2]` if the interval is not
+    /// symmetric; with as many digits as the interval supports.
     #[must_use]
     pub fn text(&self) -> String {
         self.written(plain)
     }
 
-    /// The same with a sign before the mean: `+12.3 ± 1.4`.
+    /// As [`text`](Self::text), with a sign before the mean: `+12.3 ± 1.4`.
     #[must_use]
     pub fn signed(&self) -> String {
         self.written(signed)
     }
 
-    /// The mean alone, with as many digits as the interval supports.
+    /// Returns the mean alone, with as many digits as the interval supports.
     #[must_use]
     pub fn mean_text(&self) -> String {
         plain(self.mean, self.decimals())
     }
 
-    /// The interval alone: `701.0 to 718.2`. `None` where there is none.
+    /// Returns the interval alone: `701.0 to 718.2`. `None` if there is none.
     #[must_use]
     pub fn range_text(&self) -> Option<String> {
         let decimals = self.decimals();
         self.interval.map(|[low, high]| format!("{} to {}", plain(low, decimals), plain(high, decimals)))
     }
 
-    /// How many runs have a value.
+    /// Returns the number of runs with a value.
     #[must_use]
     pub fn finite(&self) -> usize {
         self.runs.iter().filter(|x| x.is_finite()).count()
     }
 
-    /// Whether the interval lies on one side of zero.
+    /// Returns whether the interval lies on one side of zero.
     #[must_use]
     pub fn excludes_zero(&self) -> bool {
         self.interval.is_some_and(|[low, high]| low > 0.0 || high < 0.0)
     }
 
-    /// All numbers that a chart must have room for.
+    /// Returns all numbers that a chart must have room for.
     pub(super) fn extent(&self) -> impl Iterator<Item = f64> {
         let ends = self.interval.into_iter().flatten();
         std::iter::once(self.mean).chain(ends).chain(self.runs.iter().copied())
@@ -79,7 +79,8 @@ impl Measured {
         }
     }
 
-    /// Two significant digits of half the interval; without one four of the mean.
+    /// Returns the number of digits after the point: two significant digits of half the interval; without an
+    /// interval four of the mean.
     fn decimals(&self) -> usize {
         match self.interval {
             Some([low, high]) if high == f64::INFINITY => decimals_for(self.mean - low, 2),
@@ -91,7 +92,8 @@ impl Measured {
     }
 }
 
-/// Digits after the point that show `significant` digits of `value`; one more costs nothing to read up to 100.
+/// Returns the number of digits after the point that show `significant` digits of `value`; one more below
+/// 100.
 fn decimals_for(value: f64, significant: i32) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
@@ -100,7 +102,8 @@ fn decimals_for(value: f64, significant: i32) -> usize {
     usize::try_from(significant - 1 - magnitude).unwrap_or(0).min(MOST_DECIMALS)
 }
 
-/// A number with `decimals` digits after the point, a true minus sign, and thousands apart from 10 000 on.
+/// Formats a number with `decimals` digits after the point, a true minus sign, and thousands separated from
+/// 10 000 on.
 pub(super) fn plain(value: f64, decimals: usize) -> String {
     match value {
         f64::INFINITY => return "∞".into(),
@@ -110,7 +113,7 @@ pub(super) fn plain(value: f64, decimals: usize) -> String {
     }
     let text = format!("{value:.decimals$}");
     let (sign, digits) = match text.strip_prefix('-') {
-        // What rounds to zero has no sign.
+        // A number that rounds to zero has no sign.
         Some(rest) if rest.chars().any(|c| c.is_ascii_digit() && c != '0') => ("−", rest),
         Some(rest) => ("", rest),
         None => ("", text.as_str()),
@@ -119,7 +122,7 @@ pub(super) fn plain(value: f64, decimals: usize) -> String {
     format!("{sign}{}{fraction}", grouped(whole))
 }
 
-/// A number as short as it can be told: for parameters and ticks.
+/// Formats a number as short as possible: for parameters and ticks.
 pub(super) fn shortest(value: f64) -> String {
     if value != 0.0 && !(1e-4..1e7).contains(&value.abs()) {
         return format!("{value:e}").replace('-', "−");
@@ -137,7 +140,7 @@ fn signed(value: f64, decimals: usize) -> String {
     if value > 0.0 && !zero { format!("+{text}") } else { text }
 }
 
-/// Narrow no-break spaces between groups of three, in numbers of five digits and more.
+/// Inserts narrow no-break spaces between groups of three digits, in numbers of five digits and more.
 fn grouped(whole: &str) -> String {
     if whole.len() < 5 {
         return whole.to_owned();

@@ -1,10 +1,11 @@
-//! The report: one HTML file that answers, shows, and says how to get there again.
+//! Report: one HTML file with conclusion, charts and instructions to reproduce it.
 //!
-//! [`html`] turns a [`Report`] into a page. A report is plain data, owned, without any knowledge of where it was stored
-//! or how it was computed: its [`Metric`], [`Value`], [`Versus`], [`Claim`] and [`ReadOtherwise`] are those of metrics, comparisons and claims as a
-//! reader sees them, in the units shown, with words for what the lab has types for. The page carries everything it needs: charts are SVG drawn here, the style sheet and a small
-//! script are inside, and a content security policy forbids it to load anything. Without the script everything can be
-//! read; with it values can be pointed at, flows picked and nodes moved through time.
+//! [`html`] turns a [`Report`] into a page. A report is plain, owned data, independent of storage and
+//! computation: its [`Metric`], [`Value`], [`Versus`], [`Claim`] and [`ReadOtherwise`] are those of metrics,
+//! comparisons and claims as a reader sees them, in display units, with words in place of the lab's types.
+//! The page is self-contained: charts are SVG, the style sheet and a small script are inline, and a content
+//! security policy forbids it to load anything. It is readable without the script; with it values can be
+//! pointed at, flows selected and nodes moved through time.
 
 mod answer;
 mod cdf;
@@ -42,7 +43,7 @@ pub(crate) use picture::legible;
 use crate::stats::Confidence;
 use serde_json::Value as Json;
 
-/// Everything a page says.
+/// Content of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// Heading of the page.
@@ -51,9 +52,9 @@ pub struct Report {
     pub intro: Vec<String>,
     /// Version of hopline that made the results.
     pub version: String,
-    /// Published claims and what became of them, above the experiments.
+    /// Published claims with their verdicts, above the experiments.
     pub claims: Option<Claims>,
-    /// One section each.
+    /// Experiments, one section each.
     pub experiments: Vec<Experiment>,
 }
 
@@ -62,7 +63,7 @@ pub struct Report {
 pub struct Experiment {
     /// Heading of the section: the name of the scenario or of the figure.
     pub name: String,
-    /// What it is about, plain text; empty for nothing.
+    /// Description, plain text; may be empty.
     pub intro: String,
     /// Runs of each variant.
     pub runs: u64,
@@ -70,67 +71,67 @@ pub struct Experiment {
     pub confidence: Confidence,
     /// Virtual time of a run, in seconds.
     pub duration_s: f64,
-    /// What was measured. The first is what the answer and the first charts are about.
+    /// Metrics. The conclusion and the first charts are about the first.
     pub metrics: Vec<Metric>,
-    /// What variants must keep, if that is asked.
+    /// Constraint on variants, if there is one.
     pub limit: Option<Limit>,
     /// The variants; the first is the baseline.
     pub variants: Vec<Variant>,
-    /// Variants that are settings of one thing, three or more of each. May be empty.
+    /// Variants that are settings of one mechanism, three or more of each. May be empty.
     pub families: Vec<Family>,
-    /// Name of the flow that is asked about; empty: of several.
+    /// Name of the flow of the question; empty: several.
     pub flow: String,
-    /// What is told of each flow.
+    /// Metrics of each flow.
     pub flow_metrics: Vec<Metric>,
     /// The flows of the baseline. May be empty.
     pub flow_rows: Vec<FlowRow>,
-    /// How delays and response times are distributed in a run of each variant. May be empty.
+    /// Distributions of delays and response times in a run of each variant. May be empty.
     pub distributions: Vec<Distributed>,
-    /// Time series of some runs, best of run 1 of each variant. May be empty.
+    /// Time series of some runs, preferably of run 1 of each variant. May be empty.
     pub series: Vec<RunSeries>,
     /// The network; `None`: not drawn.
     pub map: Option<Map>,
-    /// What the map plays: run 1 of some variants. May be empty.
+    /// Animations of the map: run 1 of some variants. May be empty.
     pub played: Vec<Played>,
-    /// The parameters of the baseline, by section: an object. `Null`: none are listed.
+    /// Parameters of the baseline, by section: an object. `Null`: none are listed.
     pub parameters: Json,
-    /// How to get the same results again.
+    /// Instructions to reproduce the results.
     pub reproduce: Reproduce,
 }
 
-/// What variants must keep.
+/// Constraint on variants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
-    /// Index of the metric that it is about.
+    /// Index of its metric.
     pub metric: usize,
-    /// Which values are allowed.
+    /// Allowed values.
     pub side: Side,
-    /// Up to where, in the unit that is shown.
+    /// Limit, in the display unit.
     pub limit: f64,
 }
 
-/// A run of a variant that the map plays.
+/// Animated run of a variant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Played {
     /// Index of the variant.
     pub variant: usize,
-    /// What happens in it.
+    /// Animation of the run.
     pub animation: Animation,
 }
 
-/// A measured quantity. Values are given in the unit that is shown.
+/// A measured quantity. Values are given in the display unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// Its name: `goodput`.
+    /// Name: `goodput`.
     pub name: String,
-    /// Its unit: `kb/s`; empty for a ratio.
+    /// Unit: `kb/s`; empty for a ratio.
     pub unit: String,
-    /// Which direction is good.
+    /// Better direction.
     pub better: Better,
 }
 
 impl Metric {
-    /// A metric of this name, unit and good direction.
+    /// Creates a metric of this name, unit and better direction.
     #[must_use]
     pub fn new(name: &str, unit: &str, better: Better) -> Self {
         Self { name: name.into(), unit: unit.into(), better }
@@ -140,26 +141,26 @@ impl Metric {
 /// One variant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variant {
-    /// What distinguishes it: `tcp.window=2`.
+    /// Label that distinguishes it: `tcp.window=2`.
     pub label: String,
-    /// The settings put over the scenario, key and value.
+    /// Settings over the scenario, key and value.
     pub settings: Vec<(String, Json)>,
-    /// One value a metric, in their order; `None` where it was not measured.
+    /// Values of the metrics, in their order; `None` if not measured.
     pub values: Vec<Option<Value>>,
-    /// Hash over the fingerprints of its runs, as it is printed.
+    /// Hash over the fingerprints of its runs, as text.
     pub fingerprint: String,
-    /// Runs that came to their end; 0: not said.
+    /// Number of completed runs; 0: unknown.
     pub done: u64,
     /// CPU time of its runs, in seconds.
     pub cpu_s: f64,
 }
 
-/// What a variant measured of one metric.
+/// Value of a variant in one metric.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Value {
-    /// The mean over the runs and its interval; its runs are in the order of their numbers.
+    /// Mean over the runs and its interval; its runs are in the order of their numbers.
     pub measured: Measured,
-    /// The difference to the baseline in paired runs. `None` for the baseline.
+    /// Difference to the baseline in paired runs. `None` for the baseline.
     pub versus: Option<Versus>,
 }
 
@@ -170,21 +171,21 @@ pub struct Versus {
     pub difference: Measured,
     /// The same in percent of the baseline's mean. `None` if that mean is 0.
     pub percent: Option<Measured>,
-    /// Probability of such a difference where there is none: a paired test, corrected by Holm's method over the
-    /// variants, 0 to 1. `None`: not tested.
+    /// p value of a paired test, corrected by Holm's method over the variants, 0 to 1. `None`: not tested.
     pub p: Option<f64>,
 }
 
-/// Variants that are settings of one thing, and what single runs gain in goodput over the same runs of the baseline.
+/// Variants that are settings of one mechanism, and the gains in goodput of single runs over the same runs of
+/// the baseline.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Family {
-    /// The name that its members share.
+    /// Common name of its members.
     pub name: String,
-    /// The flow whose goodput it is; empty: that of all together.
+    /// Flow of the goodput; empty: all together.
     pub flow: String,
-    /// The keys that they differ in.
+    /// Keys that they differ in.
     pub keys: Vec<String>,
-    /// The members, in the order of the plan.
+    /// Members, in the order of the plan.
     pub members: Vec<FamilyMember>,
 }
 
@@ -195,28 +196,28 @@ pub struct FamilyMember {
     pub variant: usize,
     /// Values of the family's keys.
     pub setting: Vec<Json>,
-    /// Mean over runs of (ratio − 1), in percent. `None`: there is no run with both.
+    /// Mean over runs of (ratio − 1), in percent. `None` if no run has both.
     pub gain: Option<Measured>,
     /// Standard deviation of the same, in percentage points. `None` below two runs.
     pub deviation: Option<Measured>,
-    /// Runs that gain.
+    /// Number of runs with a positive gain.
     pub positive: usize,
-    /// Runs that have a gain.
+    /// Number of runs with a gain.
     pub runs: usize,
-    /// Runs left out because the baseline has nothing that could be gained over.
+    /// Runs left out because the baseline is zero, so that there is no gain.
     pub excluded: usize,
 }
 
-/// A flow, and what it has.
+/// A flow, and its values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowRow {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Where from and where to.
+    /// Source and destination.
     pub ends: String,
-    /// What it is, and what it goes over.
+    /// Kind of traffic and transport.
     pub carrier: String,
-    /// By metric, then by variant; `None` where it was not measured.
+    /// Values by metric, then by variant; `None` if not measured.
     pub values: Vec<Vec<Option<Measured>>>,
 }
 
@@ -227,9 +228,9 @@ pub struct Distributed {
     pub variant: usize,
     /// Number of the run.
     pub run: u64,
-    /// What is distributed.
+    /// Measured times.
     pub times: Times,
-    /// Of which flow, kind or class; empty: of all flows.
+    /// Name of the flow, kind or class; empty: all flows.
     pub of: String,
     /// Quantiles at [`PERCENT`](crate::record::distribution::PERCENT), in milliseconds.
     pub quantiles_ms: Vec<f64>,
@@ -242,7 +243,7 @@ pub struct RunSeries {
     pub variant: usize,
     /// Number of the run.
     pub run: u64,
-    /// Seconds from one sample to the next, > 0. Sample `i` stands for the slot that ends at `(i + 1) · step_s`.
+    /// Seconds from one sample to the next, > 0. Sample `i` is for the slot that ends at `(i + 1) · step_s`.
     pub step_s: f64,
     /// The flows.
     pub flows: Vec<FlowSeries>,
@@ -253,9 +254,9 @@ pub struct RunSeries {
 /// A queue over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueSeries {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// Mean packets in it, slot by slot.
+    /// Mean number of packets in the queue in each slot.
     pub packets: Vec<f64>,
 }
 
@@ -268,16 +269,16 @@ pub struct FlowSeries {
     pub goodput_kbps: Vec<f64>,
     /// Congestion window at the end of each slot, in segments. Empty for a flow without one.
     pub cwnd_segments: Vec<f64>,
-    /// Mean one-way delay of what arrived in each slot, in milliseconds; NaN where nothing did.
+    /// Mean one-way delay of the packets that arrived in each slot, in milliseconds; NaN without packets.
     pub delay_ms: Vec<f64>,
     /// Packets in the interface queue of the source at the end of each slot.
     pub queue_packets: Vec<f64>,
 }
 
-/// How to get the same results again.
+/// Instructions to reproduce the results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reproduce {
-    /// The exact command line.
+    /// Exact command line.
     pub command: String,
     /// SHA-256 of the scenario file, hexadecimal; empty if there is none.
     pub scenario_sha256: String,
@@ -285,36 +286,36 @@ pub struct Reproduce {
     pub seed: u64,
 }
 
-/// Published claims, checked.
+/// Published claims with their verdicts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Claims {
     /// Number of claims that are tested and that hold, in a sentence. May be empty.
     pub headline: String,
     /// Numbers of claims by kind and verdict.
     pub counts: Vec<ClaimCount>,
-    /// Questions that the paper leaves open, as far as claims were read otherwise.
+    /// Open questions of the paper, as far as claims were judged in other readings.
     pub axes: Vec<ReadAxis>,
     /// Numbers of runs in the first and in other readings, a sentence without its full stop. May be empty.
     pub reading_runs: String,
-    /// What a reader must know of all of them, plain text: a reduced number of runs, for example. May be empty.
+    /// Remark on all claims, plain text, for example on a reduced number of runs. May be empty.
     pub note: String,
-    /// One row each.
+    /// Claims, one row each.
     pub claims: Vec<Claim>,
 }
 
 /// Number of claims of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimCount {
-    /// The kind.
+    /// Kind.
     pub heading: String,
-    /// One number for each verdict, in their order.
+    /// Numbers by verdict, in the order of verdicts.
     pub of_verdicts: [usize; Verdict::ALL.len()],
 }
 
 /// A question that a paper leaves open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadAxis {
-    /// Its name.
+    /// Name.
     pub id: String,
     /// The paper's words that leave it open.
     pub words: String,
@@ -325,7 +326,8 @@ pub struct ReadAxis {
 }
 
 impl Claim {
-    /// Returns the number of readings in which it agrees, the first included, and the number of all; `None` if it was read in no other way.
+    /// Returns the number of readings in which it agrees, and the number of readings, both including the
+    /// first; `None` if there is no other reading.
     #[must_use]
     pub fn holds_in(&self) -> Option<(usize, usize)> {
         let verdicts = self.readings.iter().map(|read| read.verdict).chain([self.verdict]);
@@ -337,36 +339,36 @@ impl Claim {
 /// One published claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// Its name in the register.
+    /// Name in the register.
     pub id: String,
-    /// The scenario it is made of.
+    /// Scenario.
     pub scenario: String,
-    /// The metric it is about.
+    /// Metric.
     pub metric: String,
-    /// What was published: `at least 20 %`.
+    /// Published value: `at least 20 %`.
     pub claimed: String,
-    /// What was measured; `None` if it could not be.
+    /// Measurement; `None` if there is none.
     pub measured: Option<Measured>,
-    /// Unit of what was measured.
+    /// Unit of the measurement.
     pub unit: String,
     /// Measurement with the mechanism under test switched off, and the symbol of its verdict; empty if not known.
     pub mechanism_off: String,
-    /// What becomes of the claim.
+    /// Verdict.
     pub verdict: Verdict,
-    /// What the paper says, where, and what a reader of the verdict should know.
+    /// Statement of the paper, its place, and remarks on the verdict.
     pub statement: String,
-    /// Index of the experiment that it was measured in.
+    /// Index of the experiment of the measurement.
     pub experiment: Option<usize>,
-    /// Outcomes in other readings of what the paper leaves open; empty if it was read in no other way.
+    /// Outcomes in other readings; empty if there is no other reading.
     pub readings: Vec<ReadOtherwise>,
 }
 
-/// Outcome of a claim in another reading of what the paper leaves open.
+/// Outcome of a claim in another reading of the paper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadOtherwise {
     /// Answers that differ from the first reading.
     pub name: String,
-    /// Answers to [`Claims::axes`]; `None` where it is that of the first reading. Empty if there are no axes.
+    /// Answers to [`Claims::axes`]; `None` if equal to that of the first reading. Empty if there are no axes.
     pub answers: Vec<Option<String>>,
     /// Measurement, in the unit of the claim; `None` if there is none.
     pub measured: Option<Measured>,

@@ -8,15 +8,15 @@ use super::{QueueSeries, RunSeries, thin};
 
 /// Height of a chart in CSS pixels.
 const HEIGHT: f64 = 190.0;
-/// Most lines of a chart.
+/// Maximum number of lines of a chart.
 const MOST_LINES: usize = 24;
-/// Most variants.
+/// Maximum number of variants.
 const MOST_VARIANTS: usize = 12;
-/// Most points of a line.
+/// Maximum number of points of a line.
 const MOST_POINTS: usize = 240;
 
-/// A chart of each variant of which there are queues: its index, and its picture. Their axes are the same, so that they can be
-/// compared.
+/// Returns a chart for each variant with queues: its index, and its picture. Their axes are equal, so that
+/// they can be compared.
 pub(super) fn charts(series: &[RunSeries], labels: &[&str]) -> Vec<(usize, String)> {
     let drawn = || {
         let usable = |s: &&RunSeries| !s.queues.is_empty() && s.step_s > 0.0 && s.step_s.is_finite();

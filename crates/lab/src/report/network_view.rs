@@ -1,4 +1,4 @@
-//! What plays a run on the map: its data, and the words around it.
+//! Player of a run on the map: its data, and the words around it.
 
 use super::map_view::in_script;
 use super::measured::shortest;
@@ -9,19 +9,19 @@ use crate::experiment::MOST_ANIMATED;
 use hopline_sim::trace::FrameLoss;
 use serde_json::{Value as Json, json};
 
-/// Longest name of a variant.
+/// Maximum length of the name of a variant, characters.
 const MOST_CHARACTERS: usize = 200;
 
 /// A player, ready for the page.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct NetworkView {
-    /// What the script needs beside the events. Safe inside a `script` element.
+    /// Data of the script besides the events. Safe inside a `script` element.
     pub(super) json: String,
     /// The events of each run, in base64.
     pub(super) texts: Vec<String>,
-    /// What is shown and what is left out, one after the other for each run.
+    /// For each run the shown part, and the omissions.
     pub(super) shown: Vec<String>,
-    /// What is left out of the whole.
+    /// Omissions of the whole.
     pub(super) notes: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ fn run(experiment: &Experiment, played: &Played, scene: usize) -> Json {
     })
 }
 
-/// Which part of a run can be played, and why no more.
+/// Returns the part of a run that can be played, and the reason if it is cut.
 fn shown(animation: &Animation) -> String {
     let Animation { run, from_s, asked_to_s, .. } = animation;
     let seconds = |s: f64| shortest(libm::floor(s * 1e3) / 1e3);
@@ -78,12 +78,12 @@ fn shown(animation: &Animation) -> String {
     format!("{part}.")
 }
 
-/// The style of players, if `report` has any.
+/// Returns the style of players, if `report` has any.
 pub(super) fn style(report: &Report) -> &'static str {
     if plays(report) { include_str!("../../templates/network.css") } else { "" }
 }
 
-/// The script of players, if `report` has any.
+/// Returns the script of players, if `report` has any.
 pub(super) fn script(report: &Report) -> &'static str {
     const SCRIPT: &str = concat!(
         "(function () {\n  'use strict';\n",

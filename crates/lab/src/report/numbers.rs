@@ -1,28 +1,28 @@
-//! A strip of key numbers: what the variant that the answer is about has, and what it cost to know.
+//! Strip of key numbers: values of the variant that the conclusion is about, and the simulation effort.
 
 use super::answer::{Answer, Standing, measurable};
 use super::measured::{plain, shortest};
 use super::{Better, Experiment, Measured, Value};
 
-/// Most numbers of the variant.
+/// Maximum number of values of the variant.
 const MOST: usize = 4;
 
 /// A number.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct KeyNumber {
-    /// What it is.
+    /// Name.
     pub(super) name: String,
-    /// The number as it is written.
+    /// Value as text.
     pub(super) value: String,
-    /// Its unit; may be empty.
+    /// Unit; may be empty.
     pub(super) unit: String,
-    /// What a reader compares it with; may be empty.
+    /// Reference value for comparison; may be empty.
     pub(super) note: String,
-    /// `good`, `bad` or nothing: against the baseline.
+    /// Class of the comparison with the baseline: `good`, `bad` or nothing.
     pub(super) tone: &'static str,
 }
 
-/// The variant that the numbers are about, and they.
+/// Returns the variant of the numbers, and the numbers.
 pub(super) fn of(experiment: &Experiment, answer: &Answer) -> (usize, Vec<KeyNumber>) {
     let about = match answer.standing {
         Standing::Winner(v) | Standing::Keeps(v) => v,
@@ -61,14 +61,14 @@ fn number(experiment: &Experiment, m: usize, value: &Value) -> KeyNumber {
     }
 }
 
-/// "+12.3".
+/// Returns "+12.3".
 fn signed(percent: &Measured) -> String {
     let digits = usize::from(percent.mean.abs() < 100.0);
     let text = plain(percent.mean, digits);
     if percent.mean > 0.0 { format!("+{text}") } else { text }
 }
 
-/// How much was simulated, and in which time.
+/// Returns the amount of simulation, and its time.
 fn effort(experiment: &Experiment) -> Option<KeyNumber> {
     let cpu_s: f64 = experiment.variants.iter().map(|v| v.cpu_s).sum();
     let runs = experiment.runs as f64 * experiment.variants.len() as f64;

@@ -1,4 +1,4 @@
-//! The page: everything made into text and pictures, and put into the template.
+//! Rendering of the page: text and pictures in the template.
 
 use super::answer::{Answer, Part, Standing};
 use super::claims_view::ClaimsView;
@@ -25,10 +25,10 @@ use askama::Template;
 #[cfg(test)]
 mod tests;
 
-/// Most metrics that are drawn over a swept key.
+/// Maximum number of metrics that are drawn over a swept key.
 const MOST_SWEPT_METRICS: usize = 6;
 
-/// The page of `report`: one HTML file that loads nothing.
+/// Returns the page of `report`: one HTML file that loads nothing.
 #[must_use]
 pub fn html(report: &Report) -> String {
     let several = report.experiments.len() > 1;
@@ -55,8 +55,8 @@ pub fn html(report: &Report) -> String {
     page.render().expect("the template is checked when it is compiled, and memory takes everything")
 }
 
-/// The answers, tables and first charts of `report` as a piece of HTML for a notebook: nothing moves, nothing is loaded, and its
-/// styles stay within it.
+/// Returns conclusions, tables and first charts of `report` as a piece of HTML for a notebook: static,
+/// self-contained, and with styles of its own scope.
 #[must_use]
 pub fn notebook(report: &Report) -> String {
     const MOST_SECTIONS: usize = 4;
@@ -64,7 +64,7 @@ pub fn notebook(report: &Report) -> String {
     let sections = report.experiments.iter().enumerate().take(MOST_SECTIONS);
     let page = Notebook {
         title: &report.title,
-        // Sections have no anchors here: a page may hold many of these.
+        // Sections have no anchors here: a page may hold many of these pieces.
         claims: report.claims.as_ref().map(|claims| ClaimsView::of(claims, 0)),
         sections: sections.map(|(i, e)| Section::of(i, e, several)).collect(),
         more: report.experiments.len().saturating_sub(MOST_SECTIONS),
@@ -73,7 +73,7 @@ pub fn notebook(report: &Report) -> String {
     page.render().expect("the template is checked when it is compiled, and memory takes everything")
 }
 
-/// `style` for nesting in the rule of one element: what is of the page is of that element.
+/// Scopes `style` to one element: rules of the page become rules of that element.
 fn nested(style: &str) -> String {
     let own = ["& { padding: 1rem 1.25rem; border-radius: 6px; }\n", "h3, h4 { margin-top: 0.5rem; }\n"];
     let lines = style.lines().map(|line| match line.trim_start() {
@@ -85,7 +85,8 @@ fn nested(style: &str) -> String {
     lines.map(|line| line + "\n").chain(own.map(str::to_owned)).collect()
 }
 
-/// The colours of variants as CSS variables, on light and on dark ground, and the classes that use them.
+/// Returns the colours of variants as CSS variables, on light and on dark ground, and the classes that use
+/// them.
 fn palette() -> String {
     let variables = |pick: fn(&(&'static str, &'static str)) -> &'static str| {
         let colours = VARIANT_COLOURS.iter().enumerate();
@@ -145,7 +146,7 @@ struct Section<'a> {
     family_note: String,
     map: Option<MapView>,
     network: Option<NetworkView>,
-    /// Whether the network goes to the moment that is clicked at.
+    /// `true` if a click in a chart moves the network to that time.
     follows: bool,
     settings: Vec<SettingsRow>,
     parameters: Vec<Group>,
@@ -194,7 +195,7 @@ impl<'a> Section<'a> {
             },
             answer: answer.sentences.into_iter().map(|s| s.into_iter().map(PartView::of).collect()).collect(),
             heads: heads(experiment),
-            // Of a single run the numbers say it all.
+            // For a single run the key numbers are sufficient.
             listed: several || experiment.runs > 1 || experiment.limit.is_some(),
             rows: rows(experiment),
             notes: table_notes(experiment),
@@ -255,7 +256,7 @@ pub(super) fn section_id(index: usize) -> String {
     format!("experiment-{}", index + 1)
 }
 
-/// The look of variant `i` beside its name.
+/// Returns the mark of variant `i` beside its name.
 pub(super) fn mark(i: usize) -> String {
     let (colour, path) = (i % VARIANT_COLOURS.len(), marker::path(i));
     format!(r#"<svg class="mark v{colour}" viewBox="0 0 16 16" aria-hidden="true"><path d="{path}"/></svg>"#)
@@ -277,7 +278,7 @@ fn facts(experiment: &Experiment) -> String {
     )
 }
 
-/// Values and gains of the first metric.
+/// Returns the charts of values and gains of the first metric.
 fn charts(experiment: &Experiment) -> Vec<Chart> {
     let Some(metric) = experiment.metrics.first().filter(|_| experiment.variants.len() > 1) else {
         return Vec::new();
@@ -298,7 +299,7 @@ fn charts(experiment: &Experiment) -> Vec<Chart> {
     measured.then_some(means).into_iter().chain(gains).collect()
 }
 
-/// A row for each variant of which `of` finds something in its value of the first metric.
+/// Returns a row for each variant for which `of` returns something about its value of the first metric.
 fn dot_rows<'a>(
     experiment: &'a Experiment,
     single: &'static str,

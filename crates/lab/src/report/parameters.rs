@@ -1,23 +1,24 @@
-//! A scenario's parameters as short tables, one a section.
+//! Parameters of a scenario as short tables, one for each section.
 
 use super::picture::legible;
 use serde_json::{Map, Value as Json};
 
-/// Most entries of a list of nodes, links or flows.
+/// Maximum number of entries of a list of nodes, links or flows.
 const MOST_ENTRIES: usize = 12;
-/// Longest value.
+/// Maximum length of a value, characters.
 const MOST_CHARACTERS: usize = 300;
 
 /// A section and its keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Group {
-    /// Its name: `tcp`, `routing.aodv`, `flow 1`.
+    /// Name: `tcp`, `routing.aodv`, `flow 1`.
     pub(super) name: String,
     /// Keys and values.
     pub(super) rows: Vec<(String, String)>,
 }
 
-/// The groups of an object: first what stands outside sections, then the sections, those below after those above.
+/// Returns the groups of an object: first the keys outside sections, then the sections, each before its
+/// subsections.
 pub(super) fn groups(parameters: &Json) -> Vec<Group> {
     let mut out = Vec::new();
     if let Json::Object(map) = parameters {
@@ -26,7 +27,7 @@ pub(super) fn groups(parameters: &Json) -> Vec<Group> {
     out
 }
 
-/// A value as one would write it in a scenario file.
+/// Returns a value as written in a scenario file.
 pub(super) fn text(value: &Json) -> String {
     let text = match value {
         Json::String(text) => text.clone(),
@@ -57,7 +58,7 @@ fn collect(name: &str, path: &str, map: &Map<String, Json>, out: &mut Vec<Group>
     }
 }
 
-/// A list of tables: a row each, the first ones.
+/// Adds a list of tables: a row each, the first ones only.
 fn list(name: &str, entries: &[Json], out: &mut Vec<Group>) {
     let entry = |(i, entry): (usize, &Json)| {
         let mut words = Vec::new();
@@ -71,7 +72,7 @@ fn list(name: &str, entries: &[Json], out: &mut Vec<Group>) {
     out.push(Group { name: format!("{} ({})", legible(name, 60), entries.len()), rows });
 }
 
-/// The keys and values of an entry, `errors.model bit` for those of a table within.
+/// Returns the keys and values of an entry, `errors.model bit` for those of a table within.
 fn flatten(path: &str, value: &Json, words: &mut Vec<String>) {
     match value {
         Json::Object(map) => {

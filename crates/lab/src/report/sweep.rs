@@ -1,4 +1,5 @@
-//! Variants that differ in one number: curves over it, one for each combination of what else they differ in.
+//! Charts of variants that differ in one number: curves over it, one for each combination of the remaining
+//! differences.
 
 use super::dots::{WIDTH, padded};
 use super::ink::Ink;
@@ -14,19 +15,19 @@ use std::ops::Range;
 pub(super) const HEIGHT: f64 = 260.0;
 /// Height of an entry of the legend.
 pub(super) const ENTRY: f64 = 18.0;
-/// Most curves of a chart.
+/// Maximum number of curves of a chart.
 const MOST_CURVES: usize = 12;
-/// Most points of a chart, and up to how many each has its mark.
+/// Maximum number of points of a chart, and of points with marks.
 const MOST_POINTS: usize = 1000;
 const MARKED_POINTS: usize = 200;
-/// From this ratio of largest to smallest on the axis is logarithmic.
+/// Ratio of the largest to the smallest value from which on the axis is logarithmic.
 const WIDE: f64 = 10.0;
-/// Colour of a curve that stands for no variant: its points are the variants. Grey.
+/// Colour of a curve that is not a variant, since its points are the variants. Grey.
 const NEUTRAL: usize = 6;
-/// Shares of the axis: before the first value and behind the last, and between ticks.
+/// Shares of the axis: before the first value and after the last, and between ticks.
 const AXIS_ROOM: f64 = 0.04;
 const TICK_DISTANCE: f64 = 0.1;
-/// Characters that the names on an axis may have together.
+/// Maximum length of all names on an axis together, characters.
 const MOST_CHARACTERS: usize = 50;
 
 /// Variants over a numeric key.
@@ -47,8 +48,8 @@ struct Curve {
 }
 
 impl Sweep {
-    /// The sweep that `variants` are: all set the same keys, and one of them takes three numbers or more. Of several such
-    /// keys it is the one that takes most.
+    /// Returns the sweep that `variants` form: all set the same keys, and one key takes three numbers or
+    /// more; of several such keys the one with most values.
     pub(super) fn of(variants: &[Variant]) -> Option<Self> {
         let keys: Vec<&str> = variants.first()?.settings.iter().map(|(key, _)| key.as_str()).collect();
         let same = |v: &Variant| v.settings.iter().map(|(key, _)| key.as_str()).eq(keys.iter().copied());
@@ -73,7 +74,7 @@ impl Sweep {
         drawable.then(|| Self { key: keys[x].to_owned(), curves })
     }
 
-    /// The curves of metric `m`. `None` if it was not measured.
+    /// Draws the curves of metric `m`. `None` if it was not measured.
     pub(super) fn chart(&self, experiment: &Experiment, m: usize) -> Option<String> {
         let metric = experiment.metrics.get(m)?;
         let measured = |v: usize| experiment.variants[v].values.get(m)?.as_ref().map(|value| &value.measured);
@@ -115,7 +116,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// Every value of the key, each once.
+    /// Returns every value of the key, each once.
     fn values(&self) -> Vec<f64> {
         let mut values: Vec<f64> =
             self.curves.iter().flat_map(|curve| curve.points.iter().map(|p| p.0)).collect();
@@ -125,14 +126,14 @@ impl Sweep {
     }
 }
 
-/// The axis of the key.
+/// Axis of the key.
 pub(super) struct XAxis {
     place: Place,
-    /// Where there are ticks, as shares of the axis, and what is written there; far enough apart to be read.
+    /// Positions of ticks as shares of the axis, with their labels; far enough apart to be legible.
     ticks: Vec<(f64, String)>,
 }
 
-/// Where values lie on the axis.
+/// Mapping of values to positions on the axis.
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Linear { low: f64, high: f64 },
@@ -140,7 +141,7 @@ enum Place {
 }
 
 impl XAxis {
-    /// The axis for `values`, which are sorted.
+    /// Returns the axis for `values`, which are sorted.
     fn of(values: &[f64]) -> Self {
         let (low, high) = (values[0], values[values.len() - 1]);
         let place = if low > 0.0 && high / low >= WIDE {
@@ -161,10 +162,10 @@ impl XAxis {
         Self { place, ticks: ticks.into_iter().map(|(share, value)| (share, shortest(value))).collect() }
     }
 
-    /// The axis of things beside each other, at 0, 1, …, each with its name.
+    /// Returns an axis of adjacent places 0, 1, …, each with its name.
     pub(super) fn of_places(names: &[String]) -> Self {
         let place = Place::Linear { low: -0.5, high: names.len() as f64 - 0.5 };
-        // Names of one or two digits have room for all; longer ones for as many as fit.
+        // Names of up to two digits all have room; of longer ones as many as fit are shown.
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(2);
         let every = ((names.len() * width).div_ceil(MOST_CHARACTERS)).max(1);
         let ticks = names.iter().enumerate().step_by(every);
@@ -173,7 +174,7 @@ impl XAxis {
 }
 
 impl Place {
-    /// The place of `value` between the ends of the axis, 0 to 1, with a little room at both.
+    /// Returns the position of `value` between the ends of the axis, 0 to 1, with a margin at both.
     fn share(self, value: f64) -> f64 {
         let share = match self {
             Self::Linear { low, high } => (value - low) / (high - low),
@@ -183,7 +184,7 @@ impl Place {
     }
 }
 
-/// How many different numbers key `k` takes; `None` if not all are numbers.
+/// Returns the number of distinct numbers of key `k`; `None` if not all values are numbers.
 fn distinct(variants: &[Variant], k: usize) -> Option<usize> {
     let numbers: Option<Vec<f64>> = variants.iter().map(|v| v.settings[k].1.as_f64()).collect();
     let mut bits: Vec<u64> = numbers?.into_iter().map(f64::to_bits).collect();
@@ -192,7 +193,7 @@ fn distinct(variants: &[Variant], k: usize) -> Option<usize> {
     Some(bits.len())
 }
 
-/// The settings of `variant` but for number `x`, in words.
+/// Returns the settings of `variant` except number `x`, in words.
 fn others(variant: &Variant, x: usize) -> String {
     let kept = variant.settings.iter().enumerate().filter(|(k, _)| *k != x);
     kept.map(|(_, (key, value))| format!("{key}={}", super::parameters::text(value)))
@@ -220,7 +221,7 @@ fn draw_curve(
     if middle.len() >= 2 { line(area, middle, Ink::Variant(c), 2.0) } else { Ok(()) }
 }
 
-/// Marks the points of a curve, each with the look of `curve`, or of its variant where there is but one curve.
+/// Marks the points of a curve, each with the style of `curve`, or of its variant if there is only one curve.
 fn mark_points(
     area: &Area<'_>,
     extras: &mut Extras,
@@ -239,7 +240,7 @@ fn mark_points(
 
 type Failed = plotters::drawing::DrawingAreaErrorKind<std::io::Error>;
 
-/// Axes and grid, and where a point lies.
+/// Draws axes and grid. Returns the function from points to positions.
 pub(super) fn frame(
     area: &Area<'_>,
     legend_px: f64,

@@ -1,4 +1,4 @@
-//! The tables of a section: variants, their settings, families.
+//! Tables of a section: variants, their settings, families.
 
 use super::answer::measurable;
 use super::measured::plain;
@@ -8,9 +8,9 @@ use super::{
     Better, Experiment, Family, FamilyMember, Measured, Metric, Value, Variant, families, parameters,
 };
 
-/// Most variants in a table.
+/// Maximum number of variants in a table.
 const MOST_VARIANTS: usize = 300;
-/// Longest name in a table: nobody reads on.
+/// Maximum length of a name in a table, characters.
 pub(super) const MOST_CHARACTERS: usize = 200;
 
 /// A variant in the table.
@@ -22,14 +22,14 @@ pub(super) struct VariantRow {
     pub(super) cpu: String,
 }
 
-/// The settings of a variant.
+/// Row with the settings of a variant.
 pub(super) struct SettingsRow {
     pub(super) mark: String,
     pub(super) label: String,
     pub(super) settings: String,
 }
 
-/// Label, mean gain, deviation, share of the runs that gain.
+/// Label, mean gain, deviation, share of runs with a positive gain.
 pub(super) struct FamilyRow {
     pub(super) mark: String,
     pub(super) cells: [String; 4],
@@ -47,7 +47,8 @@ pub(super) fn value(variant: &Variant, metric: usize) -> Option<&Value> {
     variant.values.get(metric)?.as_ref()
 }
 
-/// Whether any variant was compared with the baseline in metric `m`, and whether that can be said in percent.
+/// Returns whether all comparisons with the baseline in metric `m` have a value in percent; `None` if there
+/// are none.
 pub(super) fn gains(experiment: &Experiment, m: usize) -> Option<bool> {
     let mut compared = experiment.variants.iter().filter_map(|v| value(v, m)?.versus.as_ref()).peekable();
     compared.peek()?;
@@ -164,7 +165,7 @@ pub(super) fn family_rows(experiment: &Experiment) -> Vec<FamilyRow> {
     members.take(MOST_VARIANTS).map(row).collect()
 }
 
-/// How the gains of single runs are made, and how many there are not.
+/// Explains the gains of single runs, with the number of omissions.
 pub(super) fn family_note(experiment: &Experiment) -> String {
     let members = experiment.families.iter().flat_map(|family| &family.members);
     let left_out = match members.map(|member| member.excluded).max() {

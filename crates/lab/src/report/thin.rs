@@ -1,11 +1,12 @@
-//! Fewer points than there are, where a chart could not show them all.
+//! Reduction of points, for charts that cannot show them all.
 
-/// Means of `step` neighbours each; the last group may be smaller. Right for rates: the area stays.
+/// Returns means of `step` neighbours each; the last group may be smaller. Suitable for rates: the area is
+/// preserved.
 pub(super) fn means(values: &[f64], step: usize) -> Vec<f64> {
     values.chunks(step.max(1)).map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64).collect()
 }
 
-/// `most` of `n` indices, evenly spread, first and last among them.
+/// Returns `most` of `n` indices, evenly spread, first and last included.
 pub(super) fn spread(n: usize, most: usize) -> Vec<usize> {
     if n <= most {
         return (0..n).collect();

@@ -1,5 +1,5 @@
-//! Everything over time: goodput, congestion window, delay and queue, one chart each with all variants, drawn once for paper and
-//! handed to the script with all flows.
+//! Charts over time: goodput, congestion window, delay and queue, one chart each with all variants. They are
+//! drawn once for paper, and passed to the script with all flows.
 
 use super::frame::Frame;
 use super::ink::Ink;
@@ -8,20 +8,20 @@ use super::picture::{legible, line, picture};
 use super::{Experiment, FlowSeries, RunSeries, thin};
 use serde_json::{Value as Json, json};
 
-/// Width of a chart in CSS pixels, as it is on paper.
+/// Width of a chart in CSS pixels, on paper.
 const WIDTH: f64 = 940.0;
-/// Its height.
+/// Height of a chart in CSS pixels, on paper.
 const HEIGHT: f64 = 170.0;
-/// Most variants; beyond, colours and dashes tell no more apart.
+/// Maximum number of variants that colours and dashes can distinguish.
 const MOST_VARIANTS: usize = 14;
-/// Most flows.
+/// Maximum number of flows.
 const MOST_FLOWS: usize = 24;
-/// Most values of a line: a few for each pixel of width would be the limit of what can be seen.
+/// Maximum number of values of a line; about a few for each pixel of width are visible.
 const MOST_POINTS: usize = 300;
-/// Most values of all lines; about five bytes each in the page.
+/// Maximum number of values of all lines; about five bytes each in the page.
 const MOST_IN_ALL: usize = 80_000;
 
-/// What is drawn over time.
+/// Quantity drawn over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Quantity {
     Goodput,
@@ -33,7 +33,7 @@ enum Quantity {
 impl Quantity {
     const ALL: [Self; 4] = [Self::Goodput, Self::Window, Self::Delay, Self::Queue];
 
-    /// Its key in the page, what it is called, and its unit.
+    /// Returns its key in the page, its name, and its unit.
     const fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Goodput => ("goodput", "goodput", "kb/s"),
@@ -52,7 +52,8 @@ impl Quantity {
         }
     }
 
-    /// The values, `step` of them made one: of windows and queues, which are states, the last.
+    /// Returns the values, reduced by `step`: the last of each group for windows and queues, which are
+    /// states.
     fn thinned(self, flow: &FlowSeries, step: usize) -> Vec<f64> {
         let values = self.values(flow);
         match self {
@@ -70,19 +71,19 @@ fn mean_of_some(values: &[f64]) -> f64 {
     finite().sum::<f64>() / finite().count() as f64
 }
 
-/// The charts of an experiment.
+/// Charts of an experiment.
 pub(super) struct Timeline {
-    /// Key, title and picture of each.
+    /// Key, title and picture of each chart.
     pub(super) charts: Vec<TimeChart>,
-    /// The variants that are there: index and name.
+    /// Variants with series: index and name.
     pub(super) variants: Vec<(usize, String)>,
-    /// The flows that are there.
+    /// Names of the flows.
     pub(super) flows: Vec<String>,
-    /// The flow that is shown first.
+    /// Index of the flow that is shown first.
     pub(super) flow: usize,
-    /// All of it, for the script.
+    /// All data, for the script.
     pub(super) json: String,
-    /// What was left out, in sentences.
+    /// Omissions, in sentences.
     pub(super) notes: Vec<String>,
 }
 
@@ -94,7 +95,7 @@ pub(super) struct TimeChart {
 }
 
 impl Timeline {
-    /// Those of the first run of which there are series; `None` if there are none.
+    /// Returns the charts of the first run with series; `None` if there are none.
     pub(super) fn of(experiment: &Experiment) -> Option<Self> {
         let run = experiment.series.iter().map(|s| s.run).min()?;
         let usable =
@@ -135,14 +136,14 @@ impl Timeline {
     }
 }
 
-/// The flow that is shown first: the one that is asked about, or else the first with a congestion window.
+/// Returns the flow that is shown first: that of the question, or else the first with a congestion window.
 fn chosen(experiment: &Experiment, series: &RunSeries, drawn: usize) -> usize {
     let flows = &series.flows[..series.flows.len().min(drawn)];
     let asked = flows.iter().position(|flow| flow.name == experiment.flow);
     asked.or_else(|| flows.iter().position(|flow| !flow.cwnd_segments.is_empty())).unwrap_or(0)
 }
 
-/// How many samples become one, so that lines are short enough and all of them together too.
+/// Returns the number of samples to merge, so that each line is short enough and so are all together.
 fn thinning(shown: &[&RunSeries], flows: usize) -> usize {
     let lengths = |s: &&RunSeries| {
         let of_flow =
@@ -159,7 +160,7 @@ struct Data<'a> {
     drawn: usize,
     step: usize,
     flow: usize,
-    /// Then flows are compared, and not variants.
+    /// `true` if flows are compared instead of variants.
     one_variant: bool,
 }
 
@@ -184,7 +185,7 @@ impl<'a> Data<'a> {
         if end > 0.0 { end } else { 1.0 }
     }
 
-    /// The lines that are drawn first: variant, place, and flow.
+    /// Returns the lines that are drawn first: variant, place, and flow.
     fn lines(&self) -> Vec<(usize, usize, &'a FlowSeries)> {
         if self.one_variant {
             let series = self.shown[0];
@@ -230,7 +231,7 @@ impl<'a> Data<'a> {
         let values = |quantity: Quantity| -> Vec<Vec<Vec<Json>>> {
             let of_flow =
                 |flow: &FlowSeries| quantity.thinned(flow, self.step).into_iter().map(short).collect();
-            // Points may have other flows: a line is that of its name.
+            // Points may have different flows: a line is matched by name.
             let of_name = |s: &RunSeries, name: &str| {
                 s.flows.iter().find(|flow| flow.name == name).map(of_flow).unwrap_or_default()
             };
@@ -252,12 +253,12 @@ impl<'a> Data<'a> {
             "flows": flows,
             "charts": there.iter().map(chart).collect::<Vec<_>>(),
         });
-        // What a name may hold must not end the element.
+        // A name must not be able to end the element.
         all.to_string().replace('<', "\\u003c")
     }
 }
 
-/// Four digits, as short as can be.
+/// Rounds to four digits, as short as possible.
 fn short(x: f64) -> Json {
     if !x.is_finite() {
         return Json::Null;

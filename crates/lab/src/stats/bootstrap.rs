@@ -1,4 +1,4 @@
-//! Intervals by resampling: what the sample itself says, without a distribution behind it.
+//! Bootstrap intervals: resampling, without an assumed distribution.
 //!
 //! Efron and Tibshirani, An Introduction to the Bootstrap, 1993: chapters 13 (percentile) and 14 (BCa).
 
@@ -9,43 +9,44 @@ use super::{CONFIDENCE, Confidence, Interval};
 use hopline_core::{Purpose, Stream};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Resamples that an interval is made of, unless another number is asked for. The ends of a 95 % interval then have a
-/// Monte Carlo error of about 3 % of the standard error.
+/// Default number of resamples of an interval. The ends of a 95 % interval then have a Monte Carlo error of
+/// about 3 % of the standard error.
 pub const RESAMPLES: u32 = 9_999;
 
-/// What is estimated.
+/// Statistic to estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// The mean.
     Mean,
-    /// The median. [`Method::Percentile`] serves it best: the jackknife behind BCa is not consistent for a median.
+    /// The median. [`Method::Percentile`] is best for it: the jackknife behind BCa is not consistent for a
+    /// median.
     Median,
-    /// The standard deviation (divisor n − 1). Of heavy-tailed values its interval is known to be short: the largest value
-    /// of the population is seldom in the sample.
+    /// The standard deviation (divisor n − 1). For heavy-tailed values its interval is known to be short: the
+    /// largest value of the population is seldom in the sample.
     Deviation,
-    /// The standard deviation over the mean; infinite where the mean is not above zero, so that the interval of a mean that
-    /// may be zero has no upper end.
+    /// The standard deviation over the mean; infinite if the mean is not positive, so that the interval has
+    /// no upper end if the mean may be zero.
     DeviationPerMean,
 }
 
-/// How an interval is read off the resampled statistics.
+/// Computation of an interval from the resampled statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Their quantiles as they are.
+    /// Their quantiles.
     Percentile,
     /// Their quantiles, corrected for bias and skewness (bias-corrected and accelerated).
     Bca,
 }
 
-/// A bootstrap interval. Equal fields and values give equal intervals; samples of one size are resampled alike, so that
-/// paired samples meet the same resamples of runs.
+/// Bootstrap interval. Equal fields and values give equal intervals. Samples of one size have the same
+/// resampled indices, so that paired samples are resampled alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bootstrap {
     /// Seed of the experiment.
     pub seed: u64,
-    /// What is estimated; default: the mean.
+    /// Statistic to estimate; default: the mean.
     pub statistic: Statistic,
-    /// How the interval is read off; default: BCa.
+    /// Computation of the interval; default: BCa.
     pub method: Method,
     /// Confidence of the interval; default: 95 %.
     pub confidence: Confidence,
@@ -54,7 +55,7 @@ pub struct Bootstrap {
 }
 
 impl Bootstrap {
-    /// The BCa interval of a mean at 95 %.
+    /// Returns the BCa interval of a mean at 95 %.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self {
@@ -66,13 +67,13 @@ impl Bootstrap {
         }
     }
 
-    /// The percentile interval of a median at 95 %.
+    /// Returns the percentile interval of a median at 95 %.
     #[must_use]
     pub const fn of_median(seed: u64) -> Self {
         Self { statistic: Statistic::Median, method: Method::Percentile, ..Self::new(seed) }
     }
 
-    /// The interval of the statistic of `values`.
+    /// Returns the interval of the statistic of `values`.
     ///
     /// # Errors
     ///
@@ -94,8 +95,9 @@ impl Bootstrap {
         Ok(Interval { low: end(low), high: end(high) })
     }
 
-    /// The percentile interval of the statistic of `values` over that of `reference`, two samples that do not pair: each is
-    /// resampled for itself, whatever the method. For statistics that are not below zero; infinite where it is zero.
+    /// Returns the percentile interval of the statistic of `values` over that of `reference`, two unpaired
+    /// samples: each is resampled independently, whatever the method. For non-negative statistics; infinite
+    /// if that of `reference` is zero.
     ///
     /// # Errors
     ///
@@ -111,7 +113,7 @@ impl Bootstrap {
         Ok(Interval { low: of_sorted(&ratios, tail), high: of_sorted(&ratios, 1.0 - tail) })
     }
 
-    /// The statistic of each resample, in ascending order.
+    /// Returns the statistic of each resample, in ascending order.
     fn resampled(&self, values: &[f64]) -> Vec<f64> {
         let mut stream = Stream::global(self.seed, 0, Purpose::Bootstrap);
         let mut one = || self.statistic.of(&mut resample(values, &mut stream));
@@ -120,21 +122,21 @@ impl Bootstrap {
     }
 }
 
-/// As many of `values`, each drawn from all.
+/// Returns a resample of the same size, drawn with replacement.
 fn resample(values: &[f64], stream: &mut Stream) -> Vec<f64> {
     let n = u32::try_from(values.len()).expect("fewer runs than 2^32");
     values.iter().map(|_| values[stream.below(n) as usize]).collect()
 }
 
-/// `a / b` of two numbers that are not below zero. Nothing over nothing is infinite: such a resample says nothing against
-/// any ratio, however large.
+/// Returns `a / b` of two non-negative numbers. Zero over zero is infinite: such a resample contradicts no
+/// ratio, however large.
 fn ratio(a: f64, b: f64) -> f64 {
     if b > 0.0 { a / b } else { f64::INFINITY }
 }
 
 impl Statistic {
-    /// What the values are taken around, so that a large common offset costs no digits: the statistic itself, if it moves
-    /// with its values.
+    /// Returns the offset that is subtracted from the values, so that a large common offset costs no digits:
+    /// the statistic itself, if it shifts with its values.
     fn centre(self, values: &[f64]) -> f64 {
         match self {
             Self::Mean | Self::Median => self.of(&mut values.to_vec()),
@@ -142,7 +144,7 @@ impl Statistic {
         }
     }
 
-    /// The statistic of one or more values, whose order may change.
+    /// Returns the statistic of one or more values; their order may change.
     pub(super) fn of(self, values: &mut [f64]) -> f64 {
         match self {
             Self::Mean => mean(values),
@@ -159,43 +161,45 @@ impl Statistic {
     }
 }
 
-/// The standard deviation of values around their mean; one value, as the jackknife leaves of two, has none.
+/// Returns the standard deviation of values around their mean; 0 for one value, as the jackknife leaves of
+/// two.
 fn spread(values: &[f64], mean: f64) -> f64 {
     if values.len() < 2 { 0.0 } else { deviation(values, mean) }
 }
 
-/// Where BCa reads the quantiles instead.
+/// BCa correction of quantile positions.
 struct Correction {
-    /// How far the resampled statistics lie to one side, in standard normal units.
+    /// Bias: median offset of the resampled statistics, in standard normal units.
     bias: f64,
-    /// How the standard error changes with the statistic.
+    /// Acceleration: rate of change of the standard error with the statistic.
     acceleration: f64,
 }
 
 impl Correction {
     fn of(statistic: Statistic, values: &[f64], resampled: &[f64]) -> Self {
         let observed = statistic.of(&mut values.to_vec());
-        // Sums in another order differ in their last digits: what is that near is equal, and counts half.
+        // Sums in another order differ in their last digits: values that near are ties, and count half.
         let near = 1e-12 * values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
         let below = resampled.partition_point(|&x| x < observed - near) as f64;
         let not_above = resampled.partition_point(|&x| x <= observed + near) as f64;
         let count = resampled.len() as f64;
-        // Half a resample from either end: no quantile of the normal distribution is infinite then.
+        // Half a resample from either end, so that no quantile of the normal distribution is infinite.
         let share = ((below + not_above) / 2.0).clamp(0.5, count - 0.5) / count;
         Self { bias: standard_normal().inverse_cdf(share), acceleration: acceleration(statistic, values) }
     }
 
-    /// Efron and Tibshirani 1993, (14.10).
+    /// Returns the corrected probability of Efron and Tibshirani 1993, (14.10).
     fn probability(&self, nominal: f64) -> f64 {
         let normal = standard_normal();
         let z = self.bias + normal.inverse_cdf(nominal);
         let stretch = 1.0 - self.acceleration * z;
-        // The stretched quantile runs off to infinity where this reaches zero.
+        // The corrected quantile goes to infinity as this reaches zero.
         if stretch > 0.0 { normal.cdf(self.bias + z / stretch) } else { f64::from(u8::from(z > 0.0)) }
     }
 }
 
-/// By the jackknife, Efron and Tibshirani 1993, (14.15); 0 where leaving out a value changes nothing.
+/// Returns the acceleration by the jackknife, Efron and Tibshirani 1993, (14.15); 0 if leaving out a value
+/// changes nothing.
 fn acceleration(statistic: Statistic, values: &[f64]) -> f64 {
     let without = |i: usize| statistic.of(&mut [&values[..i], &values[i + 1..]].concat());
     let left: Vec<f64> = (0..values.len()).map(without).collect();
@@ -224,10 +228,11 @@ mod tests {
         Bootstrap { statistic, method, confidence, ..Bootstrap::new(1) }
     }
 
-    /// `stats.bootstrap((x,), statistic, confidence_level=c, n_resamples=99999, method=m, rng=7)`. The tolerance is three
-    /// Monte Carlo errors of an end: 9,999 resamples give about 3 % of the standard error (5 % at the skewed tail); the
-    /// resampled medians are single values, so theirs agree exactly (at 95 % the upper end of the skewed sample is a toss-up
-    /// between two of them: 97.48 % of the medians are at most 1.9).
+    /// `stats.bootstrap((x,), statistic, confidence_level=c, n_resamples=99999, method=m, rng=7)`. The
+    /// tolerance is three Monte Carlo errors of an end: 9,999 resamples give about 3 % of the standard error
+    /// (5 % at the skewed tail). The resampled medians are single values, so theirs agree exactly; at 95 %
+    /// the upper end of the skewed sample may be either of two of them: 97.48 % of the medians are at most
+    /// 1.9.
     #[test]
     fn intervals_agree_with_scipy() {
         use {Method::*, Statistic::*};
@@ -256,9 +261,9 @@ mod tests {
         }
     }
 
-    /// `stats.bootstrap((x,), statistic, n_resamples=400000, method="BCa", rng=1)` with `numpy.std(x, ddof=1)` and that over
-    /// `numpy.mean(x)`. The tolerance is a share of the interval's width; with 9,999 resamples scipy's own upper ends of the
-    /// last lie between 1.82 and 1.98, as the seed has it.
+    /// `stats.bootstrap((x,), statistic, n_resamples=400000, method="BCa", rng=1)` with `numpy.std(x,
+    /// ddof=1)` and that over `numpy.mean(x)`. The tolerance is a share of the interval's width; with 9,999
+    /// resamples scipy's own upper ends of the last lie between 1.82 and 1.98, depending on the seed.
     #[test]
     fn intervals_of_deviations_agree_with_scipy() {
         use Statistic::{Deviation, DeviationPerMean};
@@ -301,8 +306,8 @@ mod tests {
         }
     }
 
-    /// Of n distinct values in order, the resampled median of an odd n is at most the k-th with the probability that
-    /// more than half of n draws are among the k smallest: a binomial distribution function.
+    /// For an odd number n of distinct sorted values, the resampled median is at most the k-th with the
+    /// probability that more than half of n draws are among the k smallest: a binomial distribution function.
     #[test]
     fn resampled_medians_have_their_exact_distribution() {
         use statrs::distribution::{Binomial, DiscreteCDF};
@@ -333,7 +338,7 @@ mod tests {
         }
     }
 
-    /// BCa covers a skewed mean better than it would by chance; Student's interval of normal samples is exact.
+    /// BCa covers a skewed mean about as often as stated; Student's interval of normal samples is exact.
     #[test]
     fn intervals_hold_the_truth_as_often_as_they_say() {
         let mut stream = Stream::new(6, 1, NodeId(0), Purpose::Emulation);

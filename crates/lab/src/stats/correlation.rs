@@ -1,13 +1,13 @@
-//! Whether two series go together.
+//! Correlation of two series.
 
 use super::refusal::{Refusal, at_least};
 
-/// Pearson's correlation of values that stand in pairs: 1 where they rise and fall together in proportion, −1 where one falls
-/// as the other rises, 0 where neither tells of the other.
+/// Returns Pearson's correlation of paired values: 1 if they rise and fall together in proportion, −1 if one
+/// falls as the other rises, 0 if they are uncorrelated.
 ///
 /// # Errors
 ///
-/// Fewer than two pairs, sides of different lengths, values that are not finite, and a side that does not vary.
+/// Fewer than two pairs, sides of different lengths, values that are not finite, or a constant side.
 pub fn correlation(a: &[f64], b: &[f64]) -> Result<f64, Refusal> {
     if a.len() != b.len() {
         return Err(Refusal::Unpaired { values: a.len(), baseline: b.len() });
@@ -15,11 +15,11 @@ pub fn correlation(a: &[f64], b: &[f64]) -> Result<f64, Refusal> {
     let [a, b] = [deviations(a)?, deviations(b)?];
     let sum = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
     let r = sum(&a, &b) / libm::sqrt(sum(&a, &a) * sum(&b, &b));
-    // Rounding may carry it beyond.
+    // Rounding may exceed the range.
     Ok(r.clamp(-1.0, 1.0))
 }
 
-/// How far each value is from their mean, in units of their range.
+/// Returns the deviation of each value from their mean, in units of their range.
 fn deviations(values: &[f64]) -> Result<Vec<f64>, Refusal> {
     at_least(2, values)?;
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);

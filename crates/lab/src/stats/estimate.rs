@@ -5,24 +5,24 @@ use super::{CONFIDENCE, Confidence};
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A range that holds the truth with some confidence.
+/// Confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// Its lower end.
+    /// Lower end.
     pub low: f64,
-    /// Its upper end.
+    /// Upper end.
     pub high: f64,
 }
 
 impl Interval {
-    /// Whether `x` lies in it, ends included.
+    /// Returns whether `x` lies in it, ends included.
     #[must_use]
     pub fn contains(&self, x: f64) -> bool {
         (self.low..=self.high).contains(&x)
     }
 
-    /// Returns half its width. `None` if it is not nearly symmetric around `mean`: one side is longer by more than a tenth of
-    /// that.
+    /// Returns half its width. `None` if it is not nearly symmetric around `mean`, that is, if one side is longer
+    /// by more than a tenth of half the width.
     #[must_use]
     pub fn half_width_around(&self, mean: f64) -> Option<f64> {
         let (below, above) = (mean - self.low, self.high - mean);
@@ -31,12 +31,12 @@ impl Interval {
     }
 }
 
-/// A mean with what is known about it.
+/// Mean of a sample with its deviation and interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Number of values.
     pub n: usize,
-    /// Mean; 0 of no values, NaN if a value is not finite (nothing else is known then).
+    /// Mean; 0 without values, NaN if a value is not finite (all else is `None` then).
     pub mean: f64,
     /// Standard deviation of the sample (divisor n − 1). `None` below two values.
     pub deviation: Option<f64>,
@@ -45,7 +45,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate from independent values.
+    /// Returns the estimate of independent values.
     #[must_use]
     pub fn of(values: &[f64]) -> Self {
         let n = values.len();
@@ -57,16 +57,17 @@ impl Estimate {
         Self { n, mean, deviation, half_width: deviation.map(|s| half_width(n, s, CONFIDENCE)) }
     }
 
-    /// The estimate of the mean difference `value − baseline` of pairs: runs that met the same world. Values beyond the
-    /// shorter list are not used.
+    /// Returns the estimate of the mean difference `value − baseline` of pairs: runs with common random
+    /// numbers. Values beyond the shorter list are not used.
     #[must_use]
     pub fn of_differences(values: &[f64], baseline: &[f64]) -> Self {
         let differences: Vec<f64> = values.iter().zip(baseline).map(|(x, b)| x - b).collect();
         Self::of(&differences)
     }
 
-    /// The estimate of the difference of two means whose values have nothing to do with each other: Welch's variance, and
-    /// the degrees of freedom of the shorter list, which is the cautious choice. No interval if either has below two values.
+    /// Returns the estimate of the difference of two means of independent samples: Welch's variance, and the
+    /// degrees of freedom of the shorter list, which is conservative. No interval if either has less than two
+    /// values.
     #[must_use]
     pub fn of_independent(values: &[f64], baseline: &[f64]) -> Self {
         let (a, b) = (Self::of(values), Self::of(baseline));
@@ -78,7 +79,7 @@ impl Estimate {
         Self { n, mean: a.mean - b.mean, deviation, half_width }
     }
 
-    /// The same estimate in other units.
+    /// Returns the same estimate in other units.
     #[must_use]
     pub fn scaled(self, factor: f64) -> Self {
         let scale = |x: Option<f64>| x.map(|x| x * factor.abs());
@@ -90,14 +91,14 @@ impl Estimate {
         }
     }
 
-    /// Student's interval of the mean. `None` below two values.
+    /// Returns Student's interval of the mean. `None` below two values.
     #[must_use]
     pub fn interval(&self, confidence: Confidence) -> Option<Interval> {
         let h = half_width(self.n, self.deviation?, confidence);
         Some(Interval { low: self.mean - h, high: self.mean + h })
     }
 
-    /// The same as [`of`](Self::of), for values that must give an interval.
+    /// As [`of`](Self::of), for values that must give an interval.
     ///
     /// # Errors
     ///
@@ -107,7 +108,8 @@ impl Estimate {
     }
 }
 
-/// Mean of finite values; 0 of none. The second pass takes back what the first lost to rounding.
+/// Returns the mean of finite values; 0 without values. The second pass corrects the rounding error of the
+/// first.
 pub(super) fn mean(values: &[f64]) -> f64 {
     if values.is_empty() {
         return 0.0;
@@ -117,8 +119,8 @@ pub(super) fn mean(values: &[f64]) -> f64 {
     rough + values.iter().map(|x| x - rough).sum::<f64>() / n
 }
 
-/// Standard deviation of two or more finite values around their mean: the two-pass algorithm with its correction
-/// (Chan, Golub and LeVeque 1983), so that a large common offset costs no digits.
+/// Returns the standard deviation of two or more finite values around their mean: the two-pass algorithm with
+/// its correction (Chan, Golub and LeVeque 1983), so that a large common offset costs no digits.
 pub(super) fn deviation(values: &[f64], mean: f64) -> f64 {
     let n = values.len() as f64;
     let sum: f64 = values.iter().map(|x| x - mean).sum();
@@ -126,17 +128,18 @@ pub(super) fn deviation(values: &[f64], mean: f64) -> f64 {
     libm::sqrt((squares - sum * sum / n).max(0.0) / (n - 1.0))
 }
 
-/// Half the width of Student's interval of a mean of `n` values (two or more) with standard deviation `deviation`.
+/// Returns half the width of Student's interval of a mean of `n` values (two or more) with standard deviation
+/// `deviation`.
 fn half_width(n: usize, deviation: f64, confidence: Confidence) -> f64 {
     t_quantile(n - 1, confidence) * deviation / libm::sqrt(n as f64)
 }
 
-/// The two-sided quantile of Student's t distribution.
+/// Returns the two-sided quantile of Student's t distribution.
 pub(super) fn t_quantile(degrees_of_freedom: usize, confidence: Confidence) -> f64 {
     student(degrees_of_freedom).inverse_cdf(1.0 - confidence.tail())
 }
 
-/// Student's t distribution with one or more degrees of freedom.
+/// Returns Student's t distribution with one or more degrees of freedom.
 pub(super) fn student(degrees_of_freedom: usize) -> StudentsT {
     StudentsT::new(0.0, 1.0, degrees_of_freedom as f64).expect("at least one degree of freedom")
 }

@@ -1,4 +1,4 @@
-//! Gains within pairs: their mean, their spread, how many there are at all.
+//! Gains within pairs: their mean, their spread, and the share of positive ones.
 
 use super::sign::SignTest;
 use super::{Bootstrap, Confidence, Estimate, Interval, Statistic, share_interval};
@@ -7,35 +7,35 @@ use serde::Serialize;
 /// Gain over the baseline in each pair, in percent: (ratio − 1) · 100.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gains {
-    /// One entry a pair whose baseline is above zero, in order.
+    /// Gains of the pairs with a positive baseline, in order.
     pub pct: Vec<f64>,
-    /// Differences of the other pairs, in the units of the metric: a baseline of zero or below has no ratio to it. They have a
-    /// sign, and count in shares alone.
+    /// Differences of the other pairs, in the units of the metric: there is no ratio to a baseline of zero or
+    /// below. Their signs count in shares only.
     pub without_ratio: Vec<f64>,
 }
 
-/// What is said of the gains of many pairs.
+/// Statistic of the gains of many pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GainStatistic {
-    /// Their mean, in percent. Pairs with little to compare with weigh as much as any other.
+    /// Their mean, in percent. Pairs with a small baseline weigh as much as any other.
     Mean,
     /// Their standard deviation, in percentage points.
     Deviation,
-    /// Their standard deviation over their mean; none where the mean is not above zero.
+    /// Their standard deviation over their mean; undefined if the mean is not positive.
     DeviationPerMean,
-    /// The share of pairs that gain, in percent, those without a ratio among them.
+    /// The share of pairs with a positive gain, in percent, including those without a ratio.
     PositiveShare,
 }
 
 impl Gains {
-    /// Mean, deviation and Student's interval of the gains that there are.
+    /// Returns mean, deviation and Student's interval of the gains.
     #[must_use]
     pub fn estimate(&self) -> Estimate {
         Estimate::of(&self.pct)
     }
 
-    /// The statistic of the gains. `None` where there is none: of no gain; a spread of one; a spread over a mean that is not
-    /// above zero.
+    /// Returns the statistic of the gains. `None` if undefined: without gains; a deviation of one; a
+    /// deviation over a mean that is not positive.
     #[must_use]
     pub fn value(&self, statistic: GainStatistic) -> Option<f64> {
         let value = match statistic.resampled() {
@@ -48,9 +48,9 @@ impl Gains {
         value.is_finite().then_some(value)
     }
 
-    /// The interval of the statistic: of a share Wilson's, of the others the BCa bootstrap with the stream that `seed` names,
-    /// since gains are skewed, and neither Student's interval nor that of χ² is true of them. `None` below two gains, except
-    /// of a share.
+    /// Returns the interval of the statistic: Wilson's for a share, for all else the BCa bootstrap with the
+    /// stream of `seed`, since gains are skewed, and neither Student's interval nor that of χ² is valid for
+    /// them. `None` below two gains, except for a share.
     #[must_use]
     pub fn interval(&self, statistic: GainStatistic, seed: u64, confidence: Confidence) -> Option<Interval> {
         match statistic.resampled() {
@@ -64,16 +64,16 @@ impl Gains {
         }
     }
 
-    /// The statistic over that of gains that do not pair with these; `None` where either is missing, or nothing would be
-    /// divided by.
+    /// Returns the statistic over that of unpaired gains; `None` if either is undefined, or the divisor is
+    /// not positive.
     #[must_use]
     pub fn ratio(&self, other: &Self, statistic: GainStatistic) -> Option<f64> {
         let (ours, others) = (self.value(statistic)?, other.value(statistic)?);
         (others > 0.0).then(|| ours / others)
     }
 
-    /// The interval of that [`ratio`](Self::ratio): a percentile bootstrap of both. `None` below two gains of either, and of
-    /// shares.
+    /// Returns the interval of that [`ratio`](Self::ratio): a percentile bootstrap of both. `None` below two
+    /// gains of either, and for shares.
     #[must_use]
     pub fn interval_of_ratio(
         &self,
@@ -86,13 +86,13 @@ impl Gains {
         bootstrap.interval_of_ratio(&self.pct, &other.pct).ok()
     }
 
-    /// The sign test: is a pair as likely to gain as to lose?
+    /// Returns the sign test: is a pair as likely to gain as to lose?
     #[must_use]
     pub fn sign_test(&self) -> SignTest {
         SignTest::of(&self.signs().collect::<Vec<_>>())
     }
 
-    /// Pairs that `statistic` is made of.
+    /// Returns the number of pairs in `statistic`.
     #[must_use]
     pub fn counted(&self, statistic: GainStatistic) -> usize {
         match statistic.resampled() {
@@ -101,7 +101,7 @@ impl Gains {
         }
     }
 
-    /// Pairs that `statistic` leaves out.
+    /// Returns the number of pairs left out of `statistic`.
     #[must_use]
     pub fn excluded(&self, statistic: GainStatistic) -> usize {
         self.signs().count() - self.counted(statistic)
@@ -111,14 +111,14 @@ impl Gains {
         self.signs().filter(|gain| *gain > 0.0).count()
     }
 
-    /// A number of each pair that is above zero if it gains, and below if it loses.
+    /// Returns a number for each pair that is positive if it gains, and negative if it loses.
     fn signs(&self) -> impl Iterator<Item = f64> {
         self.pct.iter().chain(&self.without_ratio).copied()
     }
 }
 
 impl GainStatistic {
-    /// What is resampled for its interval; `None` for a share, which has a closed form.
+    /// Returns the statistic that is resampled for its interval; `None` for a share, which has a closed form.
     const fn resampled(self) -> Option<Statistic> {
         match self {
             Self::Mean => Some(Statistic::Mean),

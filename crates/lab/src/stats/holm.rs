@@ -1,14 +1,14 @@
-//! Many comparisons at once.
+//! Correction for multiple comparisons.
 
 use super::refusal::{Refusal, probability};
 
-/// Holm's correction (1979): the p values that `p` become, in the same order, when all of these hypotheses are tested
-/// together. Rejecting where the result is at most α keeps the probability of even one false rejection at α or below,
-/// however the tests depend on each other.
+/// Holm's correction (1979): returns the corrected p values of hypotheses that are tested together, in the
+/// same order. Rejecting results of at most α keeps the probability of even one false rejection at α or
+/// below, whatever the dependence of the tests.
 ///
 /// # Errors
 ///
-/// What is no probability.
+/// A value that is no probability.
 pub fn holm(p: &[f64]) -> Result<Vec<f64>, Refusal> {
     p.iter().try_for_each(|&p| probability(p))?;
     let mut order: Vec<usize> = (0..p.len()).collect();
@@ -16,7 +16,7 @@ pub fn holm(p: &[f64]) -> Result<Vec<f64>, Refusal> {
     let mut adjusted = vec![0.0; p.len()];
     let mut least = 0.0f64;
     for (done, &i) in order.iter().enumerate() {
-        // A larger p never becomes smaller than one before it.
+        // Corrected values do not decrease with p.
         least = least.max(p[i] * (p.len() - done) as f64).min(1.0);
         adjusted[i] = least;
     }

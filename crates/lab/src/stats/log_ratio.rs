@@ -1,27 +1,28 @@
-//! By what factor means differ.
+//! Ratios of means, by their logarithms.
 
 use super::Estimate;
 use super::estimate::mean;
 
 impl Estimate {
-    /// The logarithm of the ratio of two means of pairs: runs that met the same world. Its error is, to first order, that
-    /// of the differences between what each value is over its mean (the delta method). `None` where a mean is not above 0:
-    /// single values may be.
+    /// Returns the logarithm of the ratio of two means of pairs: runs with common random numbers. Its error
+    /// is, to first order, that of the differences between the values, each divided by its mean (the delta
+    /// method). `None` if a mean is not positive; single values need not be.
     #[must_use]
     pub fn of_log_ratio(values: &[f64], baseline: &[f64]) -> Option<Self> {
         log_ratio(values, baseline, Self::of_differences)
     }
 
-    /// The same of means whose values have nothing to do with each other.
+    /// As [`of_log_ratio`](Self::of_log_ratio), for means of independent samples.
     #[must_use]
     pub fn of_independent_log_ratio(values: &[f64], baseline: &[f64]) -> Option<Self> {
         log_ratio(values, baseline, Self::of_independent)
     }
 
-    /// The logarithm of the ratio of the first two means over the ratio of the last two, of values of the same runs.
+    /// Returns the logarithm of the ratio of the first two means over the ratio of the last two, of values of
+    /// the same runs.
     ///
-    /// Its error is, to first order, that of the same sum of what each value is over its mean. `None` where a mean is not
-    /// above 0.
+    /// Its error is, to first order, that of the corresponding sum of the values, each divided by its mean.
+    /// `None` if a mean is not positive.
     #[must_use]
     pub fn of_log_ratio_of_ratios(values: [&[f64]; 4]) -> Option<Self> {
         let means = values.map(mean);

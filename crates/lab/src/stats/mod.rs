@@ -1,18 +1,18 @@
-//! How sure one can be of what was measured: pure functions over slices of values, one value a run.
+//! Statistics of measurements: pure functions over slices of values, one value for each run.
 //!
 //! | question | answer |
 //! |---|---|
-//! | what is the mean, and how sure is it? | [`Estimate`]; other than normal: [`Bootstrap`] |
+//! | what is the mean, and its uncertainty? | [`Estimate`]; other than normal: [`Bootstrap`] |
 //! | does a variant differ from the baseline, and by how much? | [`Pairs`]: differences, gains, t, sign and Wilcoxon tests; in per cent: [`RelativeDifference`] |
-//! | how do its gains spread, and how many are gains at all? | [`Gains`] |
-//! | and if there are many variants? | [`holm`] |
+//! | how do its gains spread, and what share is positive? | [`Gains`] |
+//! | what about many variants? | [`holm`] |
 //! | what is typical? | [`median`], [`quantile`] |
-//! | do two series go together? | [`correlation`] |
+//! | are two series correlated? | [`correlation`] |
 //! | where does the start-up of a series end? | [`WarmUp`] |
 //! | how many runs are enough? | [`Precision`] |
 //!
-//! Everything but [`Estimate`] refuses values that are not finite, and samples that are too small to answer, with a
-//! [`Refusal`] that says why. Nothing here draws from anything but a [`Stream`](hopline_core::Stream).
+//! All but [`Estimate`] refuse values that are not finite, and samples that are too small, with a [`Refusal`]
+//! that names the reason. All random numbers come from a [`Stream`](hopline_core::Stream).
 
 mod bootstrap;
 mod correlation;
@@ -49,5 +49,5 @@ pub use sign::SignTest;
 pub use warm_up::WarmUp;
 pub use wilcoxon::{EXACT_UP_TO, Wilcoxon};
 
-/// Confidence of every interval the lab states, unless another is asked for.
+/// Default confidence of intervals.
 pub const CONFIDENCE: Confidence = Confidence::P95;

@@ -1,4 +1,4 @@
-//! A variant against a baseline, run by run.
+//! Paired comparison of a variant with a baseline.
 
 use super::Estimate;
 use super::estimate::student;
@@ -10,8 +10,8 @@ use super::wilcoxon::Wilcoxon;
 use serde::Serialize;
 use statrs::distribution::ContinuousCDF;
 
-/// Values of a variant beside those of the baseline: entry i of both comes from runs that met the same world (common
-/// random numbers), so that what the world does to both cancels out.
+/// Values of a variant and of the baseline: entry i of both comes from runs with common random numbers, so
+/// that common influences cancel out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pairs {
     values: Vec<f64>,
@@ -21,11 +21,11 @@ pub struct Pairs {
 /// Student's t test of paired values: is the mean difference zero?
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TTest {
-    /// The mean difference in its standard errors; infinite if every pair differs by the same amount.
+    /// Mean difference in its standard errors; infinite if every pair differs by the same amount.
     pub t: f64,
-    /// Pairs less one.
+    /// Number of pairs less one.
     pub degrees_of_freedom: usize,
-    /// Two-sided: how probable a difference at least this large is if there is none. 1 if every pair is equal.
+    /// Two-sided p value. 1 if every pair is equal.
     pub p: f64,
 }
 
@@ -44,31 +44,31 @@ impl Pairs {
         Ok(Self { values: values.to_vec(), baseline: baseline.to_vec() })
     }
 
-    /// `value − baseline` of each pair.
+    /// Returns `value − baseline` of each pair.
     #[must_use]
     pub fn differences(&self) -> Vec<f64> {
         self.values.iter().zip(&self.baseline).map(|(x, b)| x - b).collect()
     }
 
-    /// The mean difference, with Student's interval.
+    /// Returns the mean difference, with Student's interval.
     #[must_use]
     pub fn difference(&self) -> Estimate {
         Estimate::of(&self.differences())
     }
 
-    /// Returns the difference of the means in per cent of the baseline's. `None` where that is not above zero.
+    /// Returns the difference of the means in per cent of the baseline's. `None` if that is not positive.
     #[must_use]
     pub fn relative_difference(&self) -> Option<RelativeDifference> {
         RelativeDifference::of_pairs(&self.values, &self.baseline)
     }
 
-    /// The logarithm of the ratio of the two means. `None` where one of them is not above 0.
+    /// Returns the logarithm of the ratio of the two means. `None` if one of them is not positive.
     #[must_use]
     pub fn log_ratio(&self) -> Option<Estimate> {
         Estimate::of_log_ratio(&self.values, &self.baseline)
     }
 
-    /// Gain of each pair in percent of its own baseline (DOOR §6, A17).
+    /// Returns the gain of each pair in percent of its own baseline (DOOR §6, A17).
     #[must_use]
     pub fn gains(&self) -> Gains {
         let pairs = self.values.iter().zip(&self.baseline);
@@ -79,7 +79,7 @@ impl Pairs {
         }
     }
 
-    /// The paired t test.
+    /// Returns the paired t test.
     ///
     /// # Errors
     ///
@@ -95,13 +95,13 @@ impl Pairs {
         Ok(TTest { t, degrees_of_freedom, p: p.min(1.0) })
     }
 
-    /// The sign test: is a pair as likely to gain as to lose?
+    /// Returns the sign test: is a pair as likely to gain as to lose?
     #[must_use]
     pub fn sign_test(&self) -> SignTest {
         SignTest::of(&self.differences())
     }
 
-    /// Wilcoxon's signed-rank test: are the differences symmetric around zero?
+    /// Returns Wilcoxon's signed-rank test: are the differences symmetric around zero?
     #[must_use]
     pub fn wilcoxon(&self) -> Wilcoxon {
         Wilcoxon::of(&self.differences())
@@ -143,7 +143,7 @@ mod tests {
     fn differences_are_taken_within_pairs() {
         let pairs = pairs(&B, &A);
         assert_eq!(pairs.difference(), Estimate::of_differences(&B, &A));
-        // The interval excludes zero where the test rejects: one is the other.
+        // The interval excludes zero exactly if the test rejects.
         let test = pairs.t_test().unwrap();
         for confidence in [Confidence::P90, Confidence::P95, Confidence::P99] {
             let excludes = !pairs.difference().interval(confidence).unwrap().contains(0.0);

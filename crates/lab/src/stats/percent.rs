@@ -1,10 +1,10 @@
-//! Shares that people write as "5%", and the confidence of an interval.
+//! Percentages as text ("5%"), and the confidence of an interval.
 
 use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
-/// Text that is not a share above 0 and below 100 percent.
+/// Text that is not a percentage above 0 and below 100.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PercentError {
     text: String,
@@ -18,7 +18,7 @@ impl fmt::Display for PercentError {
 
 impl std::error::Error for PercentError {}
 
-/// Reads "5%" or "2.5 %" as a fraction between 0 and 1, both ends excluded.
+/// Parses "5%" or "2.5 %" as a fraction between 0 and 1, both ends excluded.
 pub(super) fn parse_percent(text: &str) -> Result<f64, PercentError> {
     let number = text.trim().strip_suffix('%').and_then(|digits| digits.trim_end().parse::<f64>().ok());
     match number.map(|p| p / 100.0) {
@@ -27,43 +27,44 @@ pub(super) fn parse_percent(text: &str) -> Result<f64, PercentError> {
     }
 }
 
-/// A fraction in percent. Twelve digits: 0.95 · 100 is not quite 95.
+/// Returns a fraction in percent. Rounded to twelve digits: 0.95 · 100 is not quite 95.
 pub(super) fn in_percent(fraction: f64) -> f64 {
     (fraction * 1e12).round() / 1e10
 }
 
-/// How often an interval made this way holds the truth: a fraction between 0 and 1, both ends excluded.
+/// Confidence level: the probability that an interval contains the true value, a fraction between 0 and 1,
+/// both ends excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Confidence(f64);
 
 impl Confidence {
-    /// 90 %, as TPA's figures have it (TPA §4).
+    /// 90 %, as in TPA's figures (TPA §4).
     pub const P90: Self = Self(0.90);
     /// 95 %.
     pub const P95: Self = Self(0.95);
     /// 99 %.
     pub const P99: Self = Self(0.99);
 
-    /// The confidence of `fraction`; `None` unless it lies between 0 and 1, both ends excluded.
+    /// Returns the confidence of `fraction`; `None` unless it lies between 0 and 1, both ends excluded.
     #[must_use]
     pub fn new(fraction: f64) -> Option<Self> {
         (fraction > 0.0 && fraction < 1.0).then_some(Self(fraction))
     }
 
-    /// As a fraction.
+    /// Returns it as a fraction.
     #[must_use]
     pub const fn fraction(self) -> f64 {
         self.0
     }
 
-    /// The confidence that one of `times` intervals needs, so that all of them together have this one (Bonferroni). `times` is
-    /// at least 1.
+    /// Returns the confidence of each of `times` intervals, so that all of them together have this one
+    /// (Bonferroni). `times` is at least 1.
     #[must_use]
     pub fn for_one_of(self, times: f64) -> Self {
         Self(1.0 - (1.0 - self.0) / times.max(1.0))
     }
 
-    /// The probability beyond each end of a two-sided interval.
+    /// Returns the probability beyond each end of a two-sided interval.
     #[must_use]
     pub const fn tail(self) -> f64 {
         (1.0 - self.0) / 2.0
@@ -77,7 +78,7 @@ impl Default for Confidence {
     }
 }
 
-/// Reads "90%".
+/// Parses "90%".
 impl FromStr for Confidence {
     type Err = PercentError;
 

@@ -1,4 +1,4 @@
-//! How many runs are enough.
+//! Number of runs for a required precision.
 
 use super::percent::{in_percent, parse_percent};
 use super::refusal::{Refusal, finite};
@@ -7,46 +7,47 @@ use serde::Serialize;
 use std::fmt;
 use std::str::FromStr;
 
-/// Runs below which no interval is trusted to be narrow: few runs may agree by chance, and stopping when they do makes
-/// intervals that miss the truth oftener than they say. TPA repeats at least five times (TPA §4); ten are better.
+/// Minimum number of runs of an interval that counts as narrow: few runs may agree by chance, and stopping
+/// then makes intervals that miss the true value more often than stated. TPA repeats at least five times (TPA
+/// §4); ten are better.
 pub const LEAST_RUNS: usize = 5;
-/// No step asks for more than so many times the runs that there are: early estimates of how many are needed are rough.
+/// Maximum growth factor of the number of runs in a step: early estimates of the required number are rough.
 pub const MOST_GROWTH: usize = 2;
 
-/// How narrow an interval is wanted: half its width over the size of the mean, a fraction between 0 and 1, both ends
-/// excluded. Written "5%".
+/// Required precision: half-width of the interval over the size of the mean, a fraction between 0 and 1, both
+/// ends excluded. Written "5%".
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Precision(f64);
 
-/// What to do for a wanted precision.
+/// Next step towards the required precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextStep {
     /// The interval is narrow enough.
     Reached,
-    /// Make so many runs in all, the ones there are included, and ask again.
+    /// Make runs up to this total number, and ask again.
     Runs(usize),
 }
 
 impl Precision {
-    /// The precision of `fraction`; `None` unless it lies between 0 and 1, both ends excluded.
+    /// Returns the precision of `fraction`; `None` unless it lies between 0 and 1, both ends excluded.
     #[must_use]
     pub fn new(fraction: f64) -> Option<Self> {
         (fraction > 0.0 && fraction < 1.0).then_some(Self(fraction))
     }
 
-    /// As a fraction.
+    /// Returns it as a fraction.
     #[must_use]
     pub const fn fraction(self) -> f64 {
         self.0
     }
 
-    /// Whether Student's interval of the mean of `values`, one a run, is as narrow as wanted, and how many runs to make
-    /// if not. It depends on nothing but the arguments:
+    /// Returns whether Student's interval of the mean of `values`, one for each run, is narrow enough, and
+    /// the number of runs to make if not. It depends on the arguments only:
     ///
     /// 1. below [`LEAST_RUNS`] runs: that many;
-    /// 2. half-width h ≤ precision · |mean|: reached (so are runs that are all equal);
-    /// 3. else n · (h / (precision · |mean|))², rounded up, as the width falls with √n; at least one run more, at most
-    ///    [`MOST_GROWTH`] times as many.
+    /// 2. half-width h ≤ precision · |mean|: reached (also if all runs are equal);
+    /// 3. else n · (h / (precision · |mean|))², rounded up, as the width falls with √n; at least one run
+    ///   more, at most [`MOST_GROWTH`] times as many.
     ///
     /// # Errors
     ///
@@ -64,13 +65,13 @@ impl Precision {
             return Ok(NextStep::Reached);
         }
         let ratio = half_width / wanted;
-        // Too large a number, as of a mean of zero, saturates.
+        // A number that is too large, as for a mean of zero, saturates.
         let needed = (n as f64 * ratio * ratio).ceil() as usize;
         Ok(NextStep::Runs(needed.clamp(n + 1, n.saturating_mul(MOST_GROWTH))))
     }
 }
 
-/// Reads "5%".
+/// Parses "5%".
 impl FromStr for Precision {
     type Err = PercentError;
 
@@ -79,7 +80,7 @@ impl FromStr for Precision {
     }
 }
 
-/// As it is written: "5%".
+/// Writes "5%".
 impl fmt::Display for Precision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}%", in_percent(self.0))

@@ -2,8 +2,8 @@
 
 use super::refusal::{Refusal, at_least, probability};
 
-/// The quantile of `values` at `probability`, from 0 (the smallest) to 1 (the largest), interpolated between neighbours:
-/// type 7 of Hyndman and Fan 1996, the default of numpy and R.
+/// Returns the quantile of `values` at `probability`, from 0 (the smallest) to 1 (the largest), interpolated
+/// between neighbours: type 7 of Hyndman and Fan 1996, the default of numpy and R.
 ///
 /// # Errors
 ///
@@ -14,7 +14,7 @@ pub fn quantile(values: &[f64], probability: f64) -> Result<f64, Refusal> {
     Ok(of_sorted(&sorted(values), probability))
 }
 
-/// The median of `values`: the quantile at one half.
+/// Returns the median of `values`: the quantile at one half.
 ///
 /// # Errors
 ///
@@ -23,20 +23,20 @@ pub fn median(values: &[f64]) -> Result<f64, Refusal> {
     quantile(values, 0.5)
 }
 
-/// The values in ascending order.
+/// Returns the values in ascending order.
 pub(super) fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted
 }
 
-/// The quantile of one or more values in ascending order.
+/// Returns the quantile of one or more values in ascending order.
 pub(super) fn of_sorted(sorted: &[f64], probability: f64) -> f64 {
     let last = sorted.len() - 1;
     let place = probability * last as f64;
     let below = (place as usize).min(last);
     let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
-    // Two ends that are infinite have no distance.
+    // Two infinite ends have no distance.
     if low == high { low } else { low + (high - low) * (place - below as f64) }
 }
 

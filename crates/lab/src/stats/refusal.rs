@@ -1,14 +1,14 @@
-//! Why a statistic is not computed.
+//! Reasons for which a statistic is not computed.
 
 use std::fmt;
 
-/// Largest value, by size, that is taken: squares and cubes of it, and sums of those, stay far from overflow.
+/// Largest accepted value, by size: its squares and cubes, and their sums, stay far from overflow.
 pub const LARGEST: f64 = 1e90;
 
-/// Why a statistic is not computed.
+/// Reason for which a statistic is not computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Refusal {
-    /// There are fewer values than the question needs.
+    /// There are fewer values than needed.
     TooFew {
         /// Values given.
         have: usize,
@@ -17,12 +17,12 @@ pub enum Refusal {
     },
     /// A value is NaN, infinite, or larger than [`LARGEST`].
     NotFinite {
-        /// Its place, from 0.
+        /// Index of the value, from 0.
         index: usize,
-        /// What it is.
+        /// The value.
         value: f64,
     },
-    /// The two sides of a paired comparison are not equally long.
+    /// The two sides of a paired comparison differ in length.
     Unpaired {
         /// Values of the variant.
         values: usize,
@@ -31,9 +31,9 @@ pub enum Refusal {
     },
     /// A probability outside 0 to 1.
     Probability(f64),
-    /// Values that are all the same.
+    /// All values are equal.
     Constant,
-    /// A series that is still moving when it ends.
+    /// The series has not settled at its end.
     Unsettled,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Refuses values that are not finite.
+/// Returns an error if a value is not finite.
 pub(super) fn finite(values: &[f64]) -> Result<(), Refusal> {
     match values.iter().position(|x| x.is_nan() || x.abs() > LARGEST) {
         Some(index) => Err(Refusal::NotFinite { index, value: values[index] }),
@@ -66,13 +66,13 @@ pub(super) fn finite(values: &[f64]) -> Result<(), Refusal> {
     }
 }
 
-/// Refuses values that are not finite, and fewer than `need`.
+/// Returns an error if a value is not finite, or there are fewer than `need`.
 pub(super) fn at_least(need: usize, values: &[f64]) -> Result<(), Refusal> {
     finite(values)?;
     if values.len() < need { Err(Refusal::TooFew { have: values.len(), need }) } else { Ok(()) }
 }
 
-/// Refuses what is no probability.
+/// Returns an error unless `p` is a probability.
 pub(super) fn probability(p: f64) -> Result<(), Refusal> {
     if (0.0..=1.0).contains(&p) { Ok(()) } else { Err(Refusal::Probability(p)) }
 }

@@ -1,10 +1,11 @@
-//! The interval of a share.
+//! Confidence interval of a share.
 
 use super::{Confidence, Interval};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Wilson's score interval of a share of which `hits` of `n` were observed, 0 to 1 (Wilson 1927). Unlike the normal interval
-/// it has a width where all or none are hits, which is what the shares of claims are near. `None` of nothing.
+/// Returns Wilson's score interval of a share with `hits` of `n` observed, 0 to 1 (Wilson 1927). Unlike the
+/// normal interval it has a positive width if all or none are hits, which shares of claims are near. `None`
+/// if `n` is zero.
 #[must_use]
 pub fn share_interval(hits: usize, n: usize, confidence: Confidence) -> Option<Interval> {
     if n == 0 {
@@ -15,7 +16,7 @@ pub fn share_interval(hits: usize, n: usize, confidence: Confidence) -> Option<I
     let shrunk = 1.0 + z * z / n;
     let centre = (share + z * z / (2.0 * n)) / shrunk;
     let half = z / shrunk * libm::sqrt(share * (1.0 - share) / n + z * z / (4.0 * n * n));
-    // At all and at none one end is the share itself, but for rounding.
+    // If all or none are hits, one end is the share itself, except for rounding.
     Some(Interval { low: (centre - half).clamp(0.0, share), high: (centre + half).clamp(share, 1.0) })
 }
 

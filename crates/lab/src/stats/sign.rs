@@ -1,9 +1,9 @@
-//! The sign test: which of two is better, without a word on by how much.
+//! Sign test: which of two is better, regardless of the amount.
 
 use serde::Serialize;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-/// The exact two-sided sign test.
+/// Exact two-sided sign test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SignTest {
     /// Differences above zero.
@@ -12,12 +12,13 @@ pub struct SignTest {
     pub negative: usize,
     /// Differences of zero, which the test leaves out.
     pub ties: usize,
-    /// How probable counts at least this uneven are if gain and loss are equally likely. 1 if all are ties.
+    /// p value: probability of counts at least this uneven if gain and loss are equally likely. 1 if all are
+    /// ties.
     pub p: f64,
 }
 
 impl SignTest {
-    /// The test of finite differences.
+    /// Returns the test of finite differences.
     pub(super) fn of(differences: &[f64]) -> Self {
         let count = |sign: &dyn Fn(f64) -> bool| differences.iter().filter(|&&d| sign(d)).count();
         let (positive, negative) = (count(&|d| d > 0.0), count(&|d| d < 0.0));

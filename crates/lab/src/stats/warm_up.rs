@@ -1,32 +1,33 @@
-//! Where the start-up of a series ends.
+//! Detection of the end of a series' start-up.
 
 use super::estimate::mean;
 use super::refusal::{Refusal, finite};
 
-/// Which part of a series is start-up, and not to be averaged.
+/// Start-up part of a series, which is not averaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
-    /// None: the series is used whole.
+    /// None: the whole series is used.
     None,
-    /// So many samples at the start.
+    /// A fixed number of samples at the start.
     Fixed(usize),
-    /// What MSER-5 finds: means of five samples are dropped from the start until the standard error of the rest is
-    /// smallest (White, Cobb and Spratt 2000).
+    /// The part found by MSER-5: means of five samples are dropped from the start until the standard error of
+    /// the rest is smallest (White, Cobb and Spratt 2000).
     Mser5,
 }
 
-/// Samples of a batch of MSER-5.
+/// Number of samples of a batch of MSER-5.
 const BATCH: usize = 5;
-/// The rest that MSER-5 judges has so many batches at least: a few are equal by chance (Hoad, Robinson and Davies 2010).
+/// Minimum number of batches that MSER-5 keeps: a few may be equal by chance (Hoad, Robinson and Davies
+/// 2010).
 const LEAST_BATCHES: usize = 5;
 
 impl WarmUp {
-    /// Samples of `series` that are start-up.
+    /// Returns the number of start-up samples of `series`.
     ///
     /// # Errors
     ///
-    /// A series with nothing left after it, for MSER-5 fewer than 30 samples, or one that has not settled in its first
-    /// half; values that are not finite.
+    /// A series without samples after the start-up; for MSER-5 fewer than 30 samples, or a series that has
+    /// not settled in its first half; values that are not finite.
     pub fn samples(self, series: &[f64]) -> Result<usize, Refusal> {
         finite(series)?;
         let too_few = |need| Err(Refusal::TooFew { have: series.len(), need });
@@ -39,7 +40,7 @@ impl WarmUp {
         }
     }
 
-    /// What is left of `series` after its start-up.
+    /// Returns the part of `series` after its start-up.
     ///
     /// # Errors
     ///
@@ -51,7 +52,7 @@ impl WarmUp {
 
 fn mser5(series: &[f64]) -> Result<usize, Refusal> {
     let batches: Vec<f64> = series.chunks_exact(BATCH).map(mean).collect();
-    // The offset is in every sum below; without it no digits cancel.
+    // The offset is common to all sums below; subtracting it avoids cancellation.
     let offset = mean(&batches);
     let (mut sum, mut squares) = (0.0, 0.0);
     let mut best = (f64::INFINITY, 0);
@@ -60,7 +61,7 @@ fn mser5(series: &[f64]) -> Result<usize, Refusal> {
         squares += batch * batch;
         let left = (batches.len() - dropped) as f64;
         let error = (squares - sum * sum / left).max(0.0) / (left * left);
-        // Of equals the one that drops least, which comes last.
+        // Of equals the one that drops least is used, which comes last.
         if batches.len() - dropped >= LEAST_BATCHES && error <= best.0 {
             best = (error, dropped);
         }

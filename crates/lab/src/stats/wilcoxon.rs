@@ -1,27 +1,29 @@
-//! Wilcoxon's signed-rank test: sizes count by their rank, so that one wild run does not decide.
+//! Wilcoxon's signed-rank test: sizes count by their rank, so that one outlier does not decide.
 
 use super::quantile::sorted;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Up to so many differences the distribution is exact, ties included; above it is normal.
+/// Maximum number of differences for the exact distribution, with ties; above it the normal distribution is
+/// used.
 pub const EXACT_UP_TO: usize = 50;
 
-/// The two-sided signed-rank test.
+/// Two-sided signed-rank test.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Wilcoxon {
-    /// Sum of the ranks of the differences above zero. Equal sizes share their mean rank.
+    /// Sum of the ranks of positive differences. Equal sizes share their mean rank.
     pub rank_sum: f64,
-    /// Differences other than zero.
+    /// Number of differences other than zero.
     pub n: usize,
     /// Differences of zero, which the test leaves out.
     pub ties: usize,
-    /// How probable rank sums at least this uneven are if gain and loss are alike. 1 if all are ties.
+    /// p value: probability of rank sums at least this uneven if gain and loss are equally likely. 1 if all
+    /// are ties.
     pub p: f64,
 }
 
 impl Wilcoxon {
-    /// The test of finite differences.
+    /// Returns the test of finite differences.
     pub(super) fn of(differences: &[f64]) -> Self {
         let moved: Vec<f64> = differences.iter().copied().filter(|&d| d != 0.0).collect();
         let sizes = sorted(&moved.iter().map(|d| d.abs()).collect::<Vec<_>>());
@@ -34,14 +36,14 @@ impl Wilcoxon {
     }
 }
 
-/// Twice the mean rank of `size` among `sizes`, which are in ascending order: a whole number.
+/// Returns twice the mean rank of `size` among `sizes`, which are in ascending order: a whole number.
 fn doubled_rank(sizes: &[f64], size: f64) -> u64 {
     let first = sizes.partition_point(|&x| x < size);
     let end = sizes.partition_point(|&x| x <= size);
     (first + 1 + end) as u64
 }
 
-/// Counts every assignment of signs to the ranks.
+/// Returns the exact p value over all assignments of signs to the ranks.
 fn exact(ranks: &[u64], sum: u64) -> f64 {
     let total = ranks.iter().sum::<u64>() as usize;
     // Share of the assignments with each sum.
@@ -58,7 +60,8 @@ fn exact(ranks: &[u64], sum: u64) -> f64 {
     (2.0 * share[..=lower].iter().sum::<f64>()).min(1.0)
 }
 
-/// By mean and variance of the rank sum; ties are in the ranks. No continuity correction.
+/// Returns the p value by mean and variance of the rank sum; ties are accounted for in the ranks. No
+/// continuity correction.
 fn normal(ranks: &[u64], sum: u64) -> f64 {
     let mean = ranks.iter().sum::<u64>() as f64 / 2.0;
     let variance = ranks.iter().map(|&r| (r * r) as f64).sum::<f64>() / 4.0;

@@ -1,73 +1,73 @@
-//! Why results could not be kept or read.
+//! Errors of the storage of results.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why results could not be kept or read.
+/// Error of the storage of results.
 #[derive(Debug)]
 pub enum StoreError {
-    /// What is there is no experiment.
+    /// The directory does not hold an experiment.
     Foreign {
         /// The directory.
         path: PathBuf,
-        /// What it has or lacks.
+        /// Unexpected or missing content.
         why: String,
     },
-    /// It holds results of another version of hopline.
+    /// The directory holds results of another version of hopline.
     OtherVersion {
         /// The directory.
         path: PathBuf,
         /// The version.
         theirs: String,
     },
-    /// It holds results of another plan.
+    /// The directory holds results of another plan.
     OtherPlan {
         /// The directory.
         path: PathBuf,
         /// The first difference.
         why: String,
     },
-    /// This build of hopline does not repeat what is there.
+    /// This build of hopline does not reproduce the stored results.
     OtherBuild {
         /// The directory.
         path: PathBuf,
-        /// The run that came out otherwise.
+        /// The run with another result.
         run: String,
     },
-    /// It holds more runs than are asked for.
+    /// The directory holds more runs than requested.
     MoreRuns {
         /// The directory.
         path: PathBuf,
-        /// Runs of each point that are there.
+        /// Stored runs of each point.
         there: u64,
-        /// Runs of each point that are asked for.
+        /// Requested runs of each point.
         asked: u64,
     },
-    /// It holds Parquet tables, and this build writes none.
+    /// The directory holds Parquet tables, and this build writes none.
     NeedsParquet {
         /// The directory.
         path: PathBuf,
     },
-    /// Another process writes it.
+    /// Another process writes the directory.
     Busy {
         /// The directory.
         path: PathBuf,
     },
-    /// A file is not as it was written.
+    /// A file is damaged.
     Damaged {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Problem of the line.
         why: String,
     },
-    /// The file system refused.
+    /// Error of the file system.
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What it said.
+        /// The error.
         error: io::Error,
     },
 }

@@ -1,7 +1,7 @@
-//! The records of an experiment, in a file to which each is appended as it ends.
+//! Records of an experiment, in a file to which each is appended as it ends.
 //!
-//! A line a record. A process that is killed leaves at most its last line unfinished, which is cut off when the file is
-//! opened again; where each record lies is kept in memory, the records are not.
+//! There is one line for each record. A process that is killed leaves at most its last line unfinished, which
+//! is cut off when the file is opened again. Positions of records are kept in memory, the records are not.
 
 use super::StoreError;
 use crate::record::Record;
@@ -11,30 +11,30 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// The records of an experiment.
+/// Records of an experiment.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
     file: File,
     /// Start and length of each record, by point and run.
     places: BTreeMap<(usize, u64), (u64, usize)>,
-    /// Where the next record goes.
+    /// Position of the next record.
     end: u64,
 }
 
-/// What is needed to know a record by.
+/// Fields that identify a record.
 #[derive(Deserialize)]
 struct Known {
     point: usize,
     run: u64,
 }
 
-/// Whether a journal may be written.
+/// Access to a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// It may, and is made if it is not there.
+    /// Writing; the file is created if it is missing.
     Append,
-    /// It may not.
+    /// Reading only.
     Read,
 }
 
@@ -59,7 +59,7 @@ impl Journal {
         self.places.len()
     }
 
-    /// Points and runs of all records, in this order.
+    /// Returns points and runs of all records, in this order.
     pub(super) fn keys(&self) -> Vec<(usize, u64)> {
         self.places.keys().copied().collect()
     }
@@ -68,7 +68,7 @@ impl Journal {
         let mut line = serde_json::to_vec(record).expect("a record is made of strings and numbers");
         line.push(b'\n');
         if let Err(error) = self.file.write_all(&line) {
-            // What was stored before stays readable even if this fails too: an unfinished line is cut off later.
+            // Earlier records stay readable even if this fails too: an unfinished line is cut off later.
             let _ = self.cut();
             return Err(StoreError::io(&self.path, error));
         }
@@ -77,7 +77,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The record of `run` of `point`.
+    /// Returns the record of `run` of `point`.
     pub(super) fn read(&mut self, point: usize, run: u64) -> Result<Option<Record>, StoreError> {
         let Some(&(start, len)) = self.places.get(&(point, run)) else { return Ok(None) };
         let mut line = vec![0; len];
@@ -108,7 +108,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Cuts off what follows the last whole record.
+    /// Cuts off what follows the last complete record.
     fn cut(&mut self) -> Result<(), StoreError> {
         let end = self.end;
         let cut = self.file.set_len(end).and_then(|()| self.file.seek(SeekFrom::Start(end)));

@@ -1,8 +1,9 @@
-//! A directory that keeps an experiment while it runs and after: what was run stays, whatever happens.
+//! Directory that stores an experiment during and after its execution: records survive any interruption.
 //!
-//! `manifest.json` says what the experiment is, `records.jsonl` has a line a run, appended as runs end. When the
-//! experiment is complete, tables are made of the records: `runs`, `metrics` and `series`, each as CSV and, in a build with
-//! the feature `parquet`, as Parquet. They depend on the plan alone; `timing.csv` does not.
+//! `manifest.json` describes the experiment; `records.jsonl` has a line for each run, appended as runs end.
+//! When the experiment is complete, tables are made of the records: `runs`, `metrics` and `series`, each as
+//! CSV and, in a build with the feature `parquet`, as Parquet. They depend on the plan alone; `timing.csv`
+//! does not.
 
 mod error;
 mod journal;
@@ -26,49 +27,49 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Name of the file by which a directory is known.
+/// Name of the file that identifies a directory.
 pub const MANIFEST: &str = "manifest.json";
 /// Name of the file of records.
 pub const RECORDS: &str = "records.jsonl";
 /// Name of the HTML report.
 pub const REPORT: &str = "report.html";
-/// Records among which [`Store::cheapest`] looks.
+/// Number of records that [`Store::cheapest`] examines.
 const MOST_COMPARED: usize = 100;
-/// Value of `format` in a manifest: what wrote it, and the version of the layout.
+/// Value of `format` in a manifest: the writer, and the version of the layout.
 pub const FORMAT: &str = "hopline-experiment-1";
 
-/// A directory of results.
+/// Directory of results.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     manifest: Manifest,
     journal: Journal,
-    /// Held while the directory is written.
+    /// Lock, held while the directory is written.
     _lock: Option<File>,
 }
 
-/// What a directory says of itself.
+/// Manifest of a directory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Manifest {
     format: String,
     status: Status,
-    /// Runs of each point; 0 while that is not known.
+    /// Runs of each point; 0 while unknown.
     runs: u64,
     #[serde(flatten)]
     description: Description,
-    /// By point, once it is complete: the hash of the fingerprints of its runs.
+    /// For a complete experiment: by point, the hash of the fingerprints of its runs.
     fingerprints: Vec<String>,
     failed_runs: u64,
     cpu_s: f64,
 }
 
-/// How far an experiment is.
+/// State of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// Runs are missing.
+    /// Some runs are missing.
     Unfinished,
-    /// All runs are there, and so are the tables.
+    /// All runs and tables are present.
     Complete,
 }
 
@@ -80,21 +81,21 @@ pub(crate) struct Sample {
     pub(crate) fingerprint: u64,
 }
 
-/// What a store is opened for.
+/// Handling of existing results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// Go on with what is there, if it is the same experiment.
+    /// Continue with existing results, if they are of the same experiment.
     Resume,
-    /// Begin anew, even over results of another experiment.
+    /// Begin anew, replacing existing results, even of another experiment.
     Anew,
 }
 
 impl Store {
-    /// Opens `path` to keep the experiment of `description` in, making it if need be.
+    /// Opens `path` to store the experiment of `description`; it is created if it is missing.
     ///
     /// # Errors
     ///
-    /// It holds something else, another process writes it, or the file system refuses.
+    /// If it holds other data, another process writes it, or the file system refuses.
     pub fn open(path: &Path, description: &Description, start: Start) -> Result<Self, StoreError> {
         if let Err(OutputError::WrongKind { target, why }) = check_directory(path) {
             return Err(StoreError::foreign(&target, why));
@@ -116,11 +117,11 @@ impl Store {
         Ok(Self { path: path.to_owned(), manifest, journal, _lock: Some(lock) })
     }
 
-    /// Opens `path` to read what is there.
+    /// Opens `path` for reading.
     ///
     /// # Errors
     ///
-    /// It holds no results, or results of another version, or the file system refuses.
+    /// If it holds no results, or results of another version, or the file system refuses.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let manifest =
             Self::found(path)?.ok_or_else(|| StoreError::foreign(path, "it holds no manifest.json"))?;
@@ -129,7 +130,7 @@ impl Store {
         Ok(Self { path: path.to_owned(), manifest, journal, _lock: None })
     }
 
-    /// The manifest in `path`; `None` if there is nothing there.
+    /// Returns the manifest in `path`; `None` if there is none.
     fn found(path: &Path) -> Result<Option<Manifest>, StoreError> {
         let mut entries = match fs::read_dir(path) {
             Ok(entries) => entries,
@@ -165,31 +166,32 @@ impl Store {
         }
     }
 
-    /// What the experiment is.
+    /// Returns the description of the experiment.
     #[must_use]
     pub const fn description(&self) -> &Description {
         &self.manifest.description
     }
 
-    /// How far it is.
+    /// Returns the state of the experiment.
     #[must_use]
     pub const fn status(&self) -> Status {
         self.manifest.status
     }
 
-    /// Number of runs that are there, of all points.
+    /// Returns the number of stored runs of all points.
     #[must_use]
     pub fn len(&self) -> usize {
         self.journal.len()
     }
 
-    /// Whether nothing is there.
+    /// Returns whether no run is stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Runs of each point: as many as the complete experiment has, or as any point has so far.
+    /// Returns the number of runs of each point: of a complete experiment, or the largest of any point so
+    /// far.
     #[must_use]
     pub fn runs(&self) -> u64 {
         match self.manifest.status {
@@ -198,11 +200,11 @@ impl Store {
         }
     }
 
-    /// The run with the fewest events among the first that did not fail: the cheapest to repeat.
+    /// Returns the run with the fewest events among the first that did not fail: the cheapest to repeat.
     ///
     /// # Errors
     ///
-    /// Records that cannot be read.
+    /// If records cannot be read.
     pub(crate) fn cheapest(&mut self) -> Result<Option<Sample>, StoreError> {
         let mut cheapest: Option<(u64, Sample)> = None;
         for (point, run) in self.journal.keys().into_iter().take(MOST_COMPARED) {
@@ -214,11 +216,11 @@ impl Store {
         Ok(cheapest.map(|(_, sample)| sample))
     }
 
-    /// Hands every record up to run `runs` to `each`, by point and run.
+    /// Passes every record up to run `runs` to `each`, by point and run.
     ///
     /// # Errors
     ///
-    /// Records that cannot be read, and what `each` says.
+    /// If records cannot be read, and errors of `each`.
     pub fn each<E: From<StoreError>>(
         &mut self,
         runs: u64,
@@ -232,12 +234,12 @@ impl Store {
         Ok(())
     }
 
-    /// The experiment is complete with `runs` runs of each point: writes the tables and says so. Hands every record to
-    /// `each` on the way, by point and run.
+    /// Completes the experiment with `runs` runs of each point: writes the tables and the state. Passes every
+    /// record to `each`, by point and run.
     ///
     /// # Errors
     ///
-    /// Files that cannot be written; the records stay.
+    /// If files cannot be written; the records remain.
     pub fn complete(&mut self, runs: u64, each: &mut dyn FnMut(Record)) -> Result<(), StoreError> {
         let totals = tables::write(self, runs, each)?;
         self.manifest.status = Status::Complete;
@@ -248,11 +250,11 @@ impl Store {
         write(&self.path, MANIFEST, |file| self.manifest.write(file))
     }
 
-    /// Puts a file beside the tables.
+    /// Writes a file beside the tables.
     ///
     /// # Errors
     ///
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn put(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
         write(&self.path, name, |file| file.write_all(content))
     }
@@ -292,7 +294,7 @@ impl Manifest {
         }
     }
 
-    /// Whether results of `asked` may join those that are there.
+    /// Checks that results of `asked` may be added to the stored ones.
     fn matches(&self, path: &Path, asked: &Description) -> Result<(), StoreError> {
         self.of_this_version(path)?;
         if self.description.identity == asked.identity {
@@ -316,7 +318,7 @@ impl Manifest {
     }
 }
 
-/// The first thing in which two experiments differ.
+/// Returns the first difference between two experiments.
 fn difference(theirs: &Description, ours: &Description) -> String {
     let differ = |what: &str, a: &dyn std::fmt::Display, b: &dyn std::fmt::Display| {
         format!("{what} {a}, this plan has {b}")
@@ -341,7 +343,7 @@ fn difference(theirs: &Description, ours: &Description) -> String {
 /// Name of the file that is locked while the directory is written.
 const LOCK: &str = ".lock";
 
-/// The lock of a directory, which goes with the process.
+/// Locks a directory; the lock ends with the process.
 fn lock(path: &Path) -> Result<File, StoreError> {
     let name = path.join(LOCK);
     let file = File::create(&name).map_err(|e| StoreError::io(&name, e))?;
@@ -364,7 +366,7 @@ fn clear(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Writes a file of the directory: it is there whole, or as it was.
+/// Writes a file of the directory atomically.
 fn write(
     folder: &Path,
     name: &str,

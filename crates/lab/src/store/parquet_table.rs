@@ -1,4 +1,4 @@
-//! A table as Parquet.
+//! Table in Parquet format.
 
 use crate::tables::{Batch, Cell, Column};
 use parquet::arrow::ArrowWriter;
@@ -7,10 +7,10 @@ use parquet::file::properties::WriterProperties;
 use std::fs::File;
 use std::io;
 
-/// Rows that wait for the file. A fixed number, so that the file depends on the rows alone.
+/// Number of buffered rows. It is constant, so that the file depends on the rows alone.
 const BATCH_ROWS: usize = 1 << 14;
 
-/// A Parquet file in the making.
+/// Parquet file that is being written.
 pub(super) struct ParquetTable {
     writer: ArrowWriter<File>,
     batch: Batch,
@@ -43,7 +43,7 @@ impl ParquetTable {
     }
 }
 
-/// Returns the settings by which every Parquet file is written.
+/// Returns the properties of all Parquet files.
 pub(crate) fn properties() -> WriterProperties {
     WriterProperties::builder()
         .set_compression(Compression::SNAPPY)

@@ -7,14 +7,14 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-/// A table in the making.
+/// A table that is being written.
 pub(super) struct Files {
     csv: csv::Writer<BufWriter<File>>,
     #[cfg(feature = "parquet")]
     parquet: ParquetTable,
-    /// Whether there was a row at all.
+    /// `true` if there was no row.
     empty: bool,
-    /// The number that is being written.
+    /// Buffer for the number that is being written.
     number: String,
 }
 

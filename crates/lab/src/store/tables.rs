@@ -1,4 +1,4 @@
-//! The tables of an experiment, made of its records in the order of points and runs.
+//! Tables of an experiment, made of its records in the order of points and runs.
 
 use super::table::Files;
 use super::{Store, StoreError};
@@ -10,10 +10,10 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The tables that are there only if a neighbourhood was observed.
+/// Tables that exist only if a neighbourhood was observed.
 const NEIGHBORHOODS: [&str; 2] = ["neighborhoods.csv", "neighborhoods.parquet"];
 
-/// Every file that [`write`] makes; Parquet in a build with the feature `parquet` only.
+/// All files that [`write`] makes; Parquet only in a build with the feature `parquet`.
 pub(super) const FILES: [&str; 9] = [
     "runs.csv",
     "runs.parquet",
@@ -26,14 +26,14 @@ pub(super) const FILES: [&str; 9] = [
     "timing.csv",
 ];
 
-/// What is said of the whole.
+/// Totals of the experiment.
 pub(super) struct Totals {
     pub(super) fingerprints: Vec<Fingerprint>,
     pub(super) failed: u64,
     pub(super) cpu_s: f64,
 }
 
-/// Writes all tables of runs 1 to `runs`, and hands every record on to `each`.
+/// Writes all tables of runs 1 to `runs`, and passes every record to `each`.
 pub(super) fn write(
     store: &mut Store,
     runs: u64,
@@ -68,7 +68,7 @@ fn is_written(name: &str) -> bool {
     cfg!(feature = "parquet") || !name.ends_with(".parquet")
 }
 
-/// Checks that this build writes all tables that are in `path`: otherwise some would keep what others no longer say.
+/// Checks that this build writes all tables that exist in `path`: otherwise some would be out of date.
 pub(super) fn check_writable(path: &Path) -> Result<(), StoreError> {
     match FILES.iter().any(|name| !is_written(name) && path.join(name).exists()) {
         true => Err(StoreError::NeedsParquet { path: path.to_owned() }),

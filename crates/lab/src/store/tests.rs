@@ -21,7 +21,7 @@ fn how(watch: &dyn Watch) -> How<'_> {
     How { jobs: None, command: &[], watch }
 }
 
-/// One run after the other, so that what was done when somebody interrupts does not depend on the machine.
+/// Makes one run after the other, so that the runs made before an interruption do not depend on the machine.
 fn one_by_one(watch: &dyn Watch) -> How<'_> {
     How { jobs: NonZeroUsize::new(1), ..how(watch) }
 }
@@ -30,7 +30,7 @@ fn run(plan: &Plan, path: &Path) -> Result<Comparison, ExperimentError> {
     in_directory(plan, how(&Unwatched), path, Start::Resume).map(|(comparison, _)| comparison)
 }
 
-/// The tables that are there, which depend on the plan alone.
+/// Returns the existing tables that depend on the plan alone.
 fn tables(path: &Path) -> Vec<(&'static str, Vec<u8>)> {
     let is_there = |name: &&str| *name != "timing.csv" && path.join(name).exists();
     let files = super::tables::FILES.into_iter().filter(is_there);
@@ -181,7 +181,7 @@ fn results_of_another_build_are_noticed_by_their_fingerprint() {
     run(&plan(), folder.path()).unwrap();
     let records = folder.path().join(RECORDS);
     let text = fs::read_to_string(&records).unwrap();
-    // The first digit of every fingerprint becomes another one.
+    // The first digit of every fingerprint is changed.
     let digit = text.split("\"fingerprint\":\"").map(|part| match part.split_at_checked(1) {
         Some(("0", rest)) => format!("1{rest}"),
         Some((digit, rest)) if digit != "{" => format!("0{rest}"),
@@ -251,7 +251,7 @@ fn what_is_read_back_is_what_was_measured_to_the_last_bit() {
     }
 }
 
-/// Names of the metrics of the run that a point has.
+/// Returns the names of the metrics of the run that a point has.
 fn in_memory_metrics(point: &crate::comparison::PointResult) -> Vec<&'static str> {
     let names = crate::metrics::CATALOGUE.iter().map(|info| info.name);
     let names: Vec<&str> = names.filter(|name| !point.values((Level::Run, "", name)).is_empty()).collect();

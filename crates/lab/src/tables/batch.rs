@@ -1,4 +1,4 @@
-//! Rows as Arrow has them: column by column.
+//! Rows in Arrow format: column by column.
 
 use super::cell::{Cell, Column, Kind};
 use super::{Heads, Table};
@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use std::sync::Arc;
 
-/// Rows in the making.
+/// Rows that are being collected.
 #[derive(Debug)]
 pub struct Batch {
     schema: Arc<Schema>,
@@ -24,7 +24,7 @@ enum Builder {
 }
 
 impl Batch {
-    /// No rows yet of these columns.
+    /// Creates an empty batch with these columns.
     #[must_use]
     pub fn new(columns: &[Column]) -> Self {
         let field = |column: &Column| Field::new(&column.name, column.kind.data_type(), true);
@@ -32,13 +32,13 @@ impl Batch {
         Self { schema, columns: columns.iter().map(|column| Builder::new(column.kind)).collect(), rows: 0 }
     }
 
-    /// Its columns.
+    /// Returns its columns.
     #[must_use]
     pub fn schema(&self) -> Arc<Schema> {
         self.schema.clone()
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub const fn rows(&self) -> usize {
         self.rows
@@ -53,11 +53,11 @@ impl Batch {
         self.rows += 1;
     }
 
-    /// The rows; none are left.
+    /// Takes the rows.
     ///
     /// # Errors
     ///
-    /// Columns of other lengths than each other: a row was not whole.
+    /// If columns differ in length: a row was incomplete.
     pub fn take(&mut self) -> Result<RecordBatch, ArrowError> {
         self.rows = 0;
         let columns = self.columns.iter_mut().map(Builder::take).collect();
@@ -66,11 +66,11 @@ impl Batch {
 }
 
 impl Table {
-    /// All rows that `records` have in it. Of flows, columns that are empty everywhere are left out.
+    /// Returns all rows of `records` in this table. For flows, columns without any value are left out.
     ///
     /// # Errors
     ///
-    /// None that records have.
+    /// None for valid records.
     pub fn batch<'r>(
         self,
         heads: &Heads,
@@ -83,7 +83,7 @@ impl Table {
         self.whole(heads, batch)
     }
 
-    /// Adds the rows that `record` has in it to `batch`.
+    /// Adds the rows of `record` in this table to `batch`.
     pub fn add(self, heads: &Heads, record: &Record, batch: &mut Batch) {
         let mut push = |cells: &[Cell<'_>]| {
             batch.push(cells);
@@ -96,7 +96,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// None that records have.
+    /// None for valid records.
     pub fn whole(self, heads: &Heads, mut batch: Batch) -> Result<RecordBatch, ArrowError> {
         let all = batch.take()?;
         match self {
@@ -106,11 +106,11 @@ impl Table {
     }
 }
 
-/// `batch` without the columns from number `from` on that are empty in every row.
+/// Returns `batch` without those columns from number `from` on that are empty in every row.
 ///
 /// # Errors
 ///
-/// None that a batch which is whole has.
+/// None for a valid batch.
 pub fn without_empty(batch: &RecordBatch, from: usize) -> Result<RecordBatch, ArrowError> {
     let rows = batch.num_rows();
     let some = |&i: &usize| i < from || batch.column(i).null_count() < rows;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// What a column holds.
+/// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Text.
@@ -16,9 +16,9 @@ pub enum Kind {
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, with the unit in it.
+    /// Name, with the unit in it.
     pub name: String,
-    /// What it holds.
+    /// Type of its values.
     pub kind: Kind,
 }
 
@@ -31,7 +31,7 @@ pub enum Cell<'a> {
     Whole(u64),
     /// A number.
     Real(f64),
-    /// None.
+    /// No value.
     Empty,
 }
 
@@ -42,7 +42,7 @@ impl Column {
 }
 
 impl<'a> Cell<'a> {
-    /// The cell in words; a number is written into `number`.
+    /// Returns the cell as text; a number is written into `number`.
     pub(crate) fn text<'t>(&self, number: &'t mut String) -> &'t str
     where
         'a: 't,

@@ -1,4 +1,4 @@
-//! What the runs of each point come to: means with their intervals, and what is gained over the baseline.
+//! Estimates of each point: means with their intervals, and gains over the baseline.
 
 use super::{Batch, Cell, Column, Heads, Kind};
 use crate::comparison::{Comparison, Gain};
@@ -22,12 +22,12 @@ const COLUMNS: [(&str, Kind); 12] = [
     ("gain_p", Kind::Real),
 ];
 
-/// A row a metric of a point: of what is asked first, then of its bound and of all metrics of runs. Gains are within pairs of runs,
-/// in percent of the baseline's mean, and corrected for the number of points.
+/// Returns a row for each metric of a point: the objective first, then its bound and all metrics of runs.
+/// Gains are within pairs of runs, in percent of the baseline's mean, and corrected for the number of points.
 ///
 /// # Errors
 ///
-/// None that a comparison has.
+/// None for a valid comparison.
 pub fn estimates(comparison: &Comparison) -> Result<RecordBatch, ArrowError> {
     let heads = Heads::of(&comparison.description);
     let own = COLUMNS.map(|(name, kind)| Column::new(name, kind));
@@ -44,7 +44,7 @@ pub fn estimates(comparison: &Comparison) -> Result<RecordBatch, ArrowError> {
     batch.take()
 }
 
-/// What there are rows of, each once.
+/// Returns the metrics of the rows, each once.
 fn all(comparison: &Comparison) -> Vec<Asked> {
     let question = &comparison.question;
     let bound = question.bound.as_ref().map(|bound| bound.asked.clone());

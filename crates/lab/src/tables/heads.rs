@@ -1,17 +1,17 @@
-//! What stands at the head of every row of an experiment: the point, and the settings that distinguish it.
+//! Leading cells of every row of an experiment: the point, and the settings that distinguish it.
 
 use super::cell::{Cell, Column, Kind};
 use crate::description::Description;
 use serde_json::Value as Json;
 
-/// The heads of all rows, by point.
+/// Leading cells of all rows, by point.
 #[derive(Clone, Debug, Default)]
 pub struct Heads {
     columns: Vec<Column>,
     points: Vec<Vec<Owned>>,
 }
 
-/// A cell that stands in every row of a point.
+/// A leading cell of a point.
 #[derive(Clone, Debug)]
 enum Owned {
     Text(String),
@@ -21,7 +21,7 @@ enum Owned {
 }
 
 impl Heads {
-    /// `point`, `variant`, and a column for each key that the points of an experiment differ in.
+    /// Returns `point`, `variant`, and a column for each key that the points of an experiment differ in.
     #[must_use]
     pub fn of(description: &Description) -> Self {
         let keys: Vec<Column> = description.keys.iter().map(|key| column(description, key)).collect();
@@ -30,7 +30,7 @@ impl Heads {
         Self { columns: head.into_iter().chain(keys).collect(), points }
     }
 
-    /// The heads of a single run: none.
+    /// Returns no leading cells, for a single run.
     #[must_use]
     pub fn none() -> Self {
         Self { columns: Vec::new(), points: vec![Vec::new()] }
@@ -40,7 +40,7 @@ impl Heads {
         &self.columns
     }
 
-    /// A whole row of `point`.
+    /// Returns a complete row of `point`.
     pub(super) fn row<'a>(&'a self, point: usize, own: &[Cell<'a>]) -> Vec<Cell<'a>> {
         let head = self.points[point].iter().map(|cell| match cell {
             Owned::Text(text) => Cell::Text(text),
@@ -52,13 +52,13 @@ impl Heads {
     }
 }
 
-/// The column of a key: of numbers where every point that has the key has a number.
+/// Returns the column of a key: numeric if all points with the key have a number.
 fn column(description: &Description, key: &str) -> Column {
     let mut values = description.points.iter().filter_map(|p| p.settings.get(key));
     Column::new(key, if values.all(Json::is_number) { Kind::Real } else { Kind::Text })
 }
 
-/// Number, label and settings of a point, one a column.
+/// Returns number, label and settings of a point, one for each column.
 fn cells(description: &Description, keys: &[Column], number: usize) -> Vec<Owned> {
     let point = &description.points[number];
     let label = point.variant.as_ref().unwrap_or(&point.label);

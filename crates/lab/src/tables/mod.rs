@@ -1,6 +1,7 @@
-//! Results as tables: which there are, their columns, and the rows that a record has in each.
+//! Results as tables: list of tables, their columns, and the rows of a record in each.
 //!
-//! A result directory has them as CSV and, with the feature `parquet`, as Parquet; Python has them as Arrow.
+//! A result directory has them as CSV and, with the feature `parquet`, as Parquet; the Python package has
+//! them as Arrow.
 
 #[cfg(feature = "parquet")]
 mod batch;
@@ -25,23 +26,23 @@ use std::io;
 /// A table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
-    /// A row a run: fingerprint, events, and why it failed if it did.
+    /// A row for each run: fingerprint, events, and the reason if it failed.
     Runs,
-    /// A row a metric of a run, of a group, of a flow or of a node.
+    /// A row for each metric of a run, of a group, of a flow or of a node.
     Metrics,
-    /// A row a flow of a run, with its ends and all its metrics.
+    /// A row for each flow of a run, with its ends and all its metrics.
     Flows,
-    /// A row a second of a flow, of runs whose series are kept.
+    /// A row for each second of a flow, of runs with stored series.
     Series,
-    /// A row each 100 ms of a node whose neighbourhood is observed.
+    /// A row for each 100 ms of a node with an observed neighbourhood.
     Neighborhoods,
 }
 
-/// Takes one row after the other.
+/// Receiver of rows, one after the other.
 pub type Each<'a> = dyn FnMut(&[Cell<'_>]) -> io::Result<()> + 'a;
 
 impl Table {
-    /// Its columns, behind those of `heads`.
+    /// Returns its columns, after those of `heads`.
     #[must_use]
     pub fn columns(self, heads: &Heads) -> Vec<Column> {
         let own = self.own().iter().map(|(name, kind)| Column::new(name, *kind));
@@ -95,11 +96,11 @@ impl Table {
         }
     }
 
-    /// Hands the rows that `record` has in it to `each`.
+    /// Passes the rows of `record` in this table to `each`.
     ///
     /// # Errors
     ///
-    /// What `each` says.
+    /// Errors of `each`.
     pub fn rows(self, heads: &Heads, record: &Record, each: &mut Each<'_>) -> io::Result<()> {
         let run = Cell::Whole(record.run);
         let row = &mut |own: &[Cell<'_>]| each(&heads.row(record.point, &[&[run], own].concat()));
@@ -119,7 +120,7 @@ impl Table {
     }
 }
 
-/// Names of the metrics of flows.
+/// Returns the names of the metrics of flows.
 fn of_flows() -> impl Iterator<Item = &'static str> {
     CATALOGUE.iter().filter(|info| info.level() == Level::Flow).map(|info| info.name)
 }

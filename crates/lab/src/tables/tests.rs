@@ -1,4 +1,4 @@
-//! Tables have a row for whatever there is, and say nothing of what there is not.
+//! Tables have a row for all that exists, and no other rows.
 
 use super::*;
 use crate::description::Description;

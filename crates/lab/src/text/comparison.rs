@@ -1,4 +1,4 @@
-//! A comparison as a terminal shows it.
+//! Text of a comparison for a terminal.
 
 use super::table::{Align, render};
 use crate::comparison::{Comparison, GOODPUT, Gain};
@@ -9,7 +9,7 @@ use crate::report::Answer;
 use crate::stats::{Confidence, Estimate, Interval};
 use crate::view::{self, Names, columns};
 
-/// The comparison as a table.
+/// Returns the comparison as a table.
 #[must_use]
 pub fn describe(comparison: &Comparison) -> String {
     let description = &comparison.description;
@@ -23,7 +23,7 @@ pub fn describe(comparison: &Comparison) -> String {
     head + &table(comparison) + &failures(comparison)
 }
 
-/// Confidence of the intervals of gains; empty where one variant alone is compared.
+/// Returns the confidence of the intervals of gains; empty if a single variant is compared.
 fn of_gains(comparison: &Comparison) -> String {
     let asked = comparison.question.asked.key();
     let (confidence, gains) = (comparison.description.confidence(), comparison.gains(asked));
@@ -36,14 +36,14 @@ fn of_gains(comparison: &Comparison) -> String {
     }
 }
 
-/// Columns of one with hosts that move between base stations: title, metric, by how much that is multiplied, digits.
+/// Columns of a comparison with handoffs: title, metric, factor, digits.
 const OF_HANDOFFS: [(&str, &str, f64, usize); 4] = [
     ("handoffs", "handoffs", 1.0, 1),
     ("handoff ms", "handoff_s", 1e3, 1),
     ("pause ms", "handoff_pause_s", 1e3, 1),
     ("lost %", "packet_loss_pct", 1.0, 2),
 ];
-/// What a page has room for, and a terminal has not.
+/// Columns that only a page has room for.
 const OF_PAGES: [&str; 3] = ["jain_2s", "delay_mean_s", "frames_per_segment"];
 
 fn table(comparison: &Comparison) -> String {
@@ -95,14 +95,14 @@ fn table(comparison: &Comparison) -> String {
     render(&header, &all.into_iter().map(row).collect::<Vec<_>>())
 }
 
-/// "goodput kb/s", "response p95 of http ms".
+/// Returns "goodput kb/s" or "response p95 of http ms".
 fn title(column: &Asked) -> String {
     let (_, unit) = column.metric.for_people();
     let words = if column.metric.name == "jain" { "Jain".to_owned() } else { column.words() };
     format!("{words} {unit}").trim_end().to_owned()
 }
 
-/// Digits after the point that a table shows of a metric.
+/// Returns the number of digits after the point for a metric in a table.
 fn digits(column: &Asked) -> usize {
     match (column.metric.unit, column.metric.name) {
         ("%", _) => 2,
@@ -124,7 +124,7 @@ fn gain(comparison: &Comparison, point: usize, gain: Option<&Gain>) -> String {
     }
 }
 
-/// "+12.3 ± 1.4", or "+212.3 [+150.1, +301.5]" where the interval is not symmetric.
+/// Returns "+12.3 ± 1.4", or "+212.3 [+150.1, +301.5]" if the interval is not symmetric.
 fn with_ends(mean: f64, interval: Interval) -> String {
     let end =
         |end: f64| if end.is_infinite() { format!("{end:+}").replace("inf", "∞") } else { signed(end) };
@@ -134,7 +134,7 @@ fn with_ends(mean: f64, interval: Interval) -> String {
     }
 }
 
-/// A number with its sign and one decimal place; zero has no sign.
+/// Formats a number with its sign and one decimal place; zero has no sign.
 fn signed(number: f64) -> String {
     let text = format!("{number:+.1}");
     if text == "-0.0" || text == "+0.0" { "0.0".to_owned() } else { text }
@@ -152,7 +152,8 @@ fn half_width(e: &Estimate, confidence: Confidence) -> Option<f64> {
     Some((interval.high - interval.low) / 2.0)
 }
 
-/// The answer in words, a paragraph for each group of points that are compared with each other; none of many.
+/// Returns the conclusion in words, a paragraph for each group of points that are compared with each other;
+/// empty if there are many.
 #[must_use]
 pub fn answer(comparison: &Comparison) -> String {
     const MOST: usize = 4;
@@ -171,13 +172,13 @@ pub fn answer(comparison: &Comparison) -> String {
     }
 }
 
-/// Lines of a terminal's width.
+/// Wraps text to the width of a terminal.
 fn wrapped(text: &str) -> String {
-    // Names have hyphens and are not torn apart.
+    // Names have hyphens and must not be broken.
     textwrap::fill(text, textwrap::Options::new(110).word_splitter(textwrap::WordSplitter::NoHyphenation))
 }
 
-/// The runs that failed: a few of them, and how many there are.
+/// Lists a few of the failed runs, and their number.
 fn failures(comparison: &Comparison) -> String {
     const SHOWN: usize = 5;
     let points = comparison.points.iter().zip(&comparison.description.points);

@@ -1,11 +1,12 @@
-//! One claim on one screen: the paper's words, the set-up, the values and the verdict.
+//! Text of one claim for a terminal: the paper's words, the set-up, the values and the verdict.
 
 use crate::claims::{Evidence, Figure, Measure, Mechanism, Register, Test};
 use crate::comparison::Comparison;
 use crate::counted::counted;
 use crate::view;
 
-/// Everything that a verdict rests on. `made`: what [`Register::plans_of`] the claim came to; `command`: what repeats it.
+/// Describes the basis of a verdict. `made`: the runs of the plans of [`Register::plans_of`]; `command`: the
+/// command that repeats it.
 #[must_use]
 pub fn describe(
     register: &Register,
@@ -83,7 +84,7 @@ fn mechanism_off(evidence: &Evidence<'_>) -> String {
     }
 }
 
-/// The settings of each point that was run, named after what it is for.
+/// Returns the settings of each point that was run, with its role as the name.
 fn settings(
     register: &Register,
     made: &[(usize, &Comparison)],

@@ -1,4 +1,4 @@
-//! Results as a terminal shows them.
+//! Text of results for a terminal.
 
 pub mod comparison;
 pub mod explanation;

@@ -1,4 +1,4 @@
-//! What became of a paper's claims, as a terminal shows it.
+//! Text of the verdicts on a paper's claims for a terminal.
 
 use super::comparison;
 use super::table::{Align, render};
@@ -7,7 +7,7 @@ use crate::comparison::Comparison;
 use crate::plan::Effort;
 use crate::view;
 
-/// Every figure that was made, and what its claims came to.
+/// Describes every figure that was made, and the verdicts on its claims.
 #[must_use]
 pub fn describe(
     register: &Register,
@@ -44,7 +44,8 @@ fn verdicts(register: &Register, evidence: &[Evidence<'_>], effort: Effort) -> S
     format!("{}\n\n{}\n{}.\n{quick}", register.paper, render(&header, &rows), register.rule.describe())
 }
 
-/// Number of readings in which each claim holds; empty if none was read otherwise. The readings themselves have long names.
+/// Returns the number of readings in which each claim holds; empty if there are no other readings. Names of
+/// readings are too long to list.
 fn readings(register: &Register, evidence: &[Evidence<'_>]) -> String {
     let read: Vec<&Evidence<'_>> = evidence.iter().filter(|e| !e.readings.is_empty()).collect();
     if read.is_empty() {
@@ -66,7 +67,7 @@ fn readings(register: &Register, evidence: &[Evidence<'_>]) -> String {
     )
 }
 
-/// How many claims agree, under each heading.
+/// Returns the number of claims that agree, under each heading.
 fn counts(evidence: &[Evidence<'_>]) -> String {
     let lines = Tally::of(evidence).lines();
     if lines.is_empty() {

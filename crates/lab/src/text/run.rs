@@ -1,4 +1,4 @@
-//! A single run as a terminal shows it.
+//! Text of a single run for a terminal.
 
 use super::table::{Align, kbps, render};
 use crate::comparison::GOODPUT;
@@ -10,7 +10,7 @@ use hopline_scenario::Scenario;
 use hopline_sim::Spec;
 use std::fmt::Write;
 
-/// Run number `number` of `scenario`, which is `spec`: its flows, and its fingerprint.
+/// Describes run number `number` of `scenario`, with specification `spec`: its flows, and its fingerprint.
 #[must_use]
 pub fn describe(scenario: &Scenario, spec: &Spec, number: u64, run: &Run, done: &Done) -> String {
     let uncounted = match spec.warmup.as_secs_f64() {
@@ -40,7 +40,7 @@ pub fn describe(scenario: &Scenario, spec: &Spec, number: u64, run: &Run, done: 
     text
 }
 
-/// What all flows have together, each kind for itself: what browses and what streams is not added up.
+/// Returns the total of all flows of each kind: flows of different kinds are not added up.
 fn total(done: &Done, values: &ByKey<'_>) -> String {
     let mut kinds: Vec<&str> = Vec::new();
     for flow in &done.flows {
@@ -94,7 +94,7 @@ fn flows(done: &Done, values: &ByKey<'_>) -> String {
     render(&header, &done.flows.iter().map(row).collect::<Vec<_>>())
 }
 
-/// Response times of the flows that have them; nothing if none has.
+/// Returns the response times of the flows that have them; empty if there are none.
 fn responses(done: &Done, values: &ByKey<'_>) -> String {
     let header = [
         ("flow", Align::Left),
@@ -111,7 +111,7 @@ fn responses(done: &Done, values: &ByKey<'_>) -> String {
     if rows.is_empty() { String::new() } else { format!("\n{}", render(&header, &rows)) }
 }
 
-/// A column of the table of nodes.
+/// Column of the table of nodes.
 struct NodeColumn {
     title: &'static str,
     metric: &'static str,
@@ -119,11 +119,11 @@ struct NodeColumn {
     shown: Shown,
 }
 
-/// When a column is there.
+/// Condition for a column to be shown.
 #[derive(PartialEq, Eq)]
 enum Shown {
     Always,
-    /// If some node has other than nothing.
+    /// If some node has a value other than zero.
     IfAny,
 }
 
@@ -155,7 +155,7 @@ const NODE_COLUMNS: [NodeColumn; 17] = [
     count("outage", "drops_outage", Shown::IfAny),
 ];
 
-/// Airtime and drops of each node.
+/// Returns airtime and drops of each node.
 #[must_use]
 pub fn nodes(spec: &Spec, values: &ByKey<'_>) -> String {
     let is_some = |name: &String, metric| {
@@ -175,7 +175,7 @@ pub fn nodes(spec: &Spec, values: &ByKey<'_>) -> String {
     format!("\n{}", render(&header, &rows))
 }
 
-/// A metric times `factor`, or a dash where it does not exist.
+/// Returns a metric times `factor`, or a dash if it does not exist.
 fn cell(values: &ByKey<'_>, key: (Level, &str, &'static str), factor: f64, digits: usize) -> String {
     values.get(&key).map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value * factor))
 }

@@ -1,6 +1,6 @@
-//! Plain tables for people.
+//! Plain text tables.
 
-/// How a column is set.
+/// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
     /// Left.
@@ -9,7 +9,7 @@ pub enum Align {
     Right,
 }
 
-/// Rows under a header; columns two spaces apart.
+/// Formats rows under a header; columns are two spaces apart.
 #[must_use]
 pub fn render(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
@@ -32,7 +32,7 @@ pub fn render(header: &[(&str, Align)], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Bits per second in kb/s.
+/// Formats bit/s as kb/s.
 #[must_use]
 pub fn kbps(bps: f64) -> String {
     format!("{:.1}", bps / 1e3)

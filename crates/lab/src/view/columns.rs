@@ -1,19 +1,19 @@
-//! Which metrics a table has columns for.
+//! Choice of metrics for the columns of a table.
 
 use crate::comparison::Comparison;
 use crate::metrics::{self, Level};
 use crate::question::{Asked, EXCHANGES, GOODPUT};
 
-/// Those of all flows together, where all are of one kind.
+/// Metrics of all flows together, if all are of one kind.
 const OF_ONE_KIND: [&str; 7] =
     [GOODPUT.2, "response_p95_s", "rtx_index_pct", "timeouts", "jain", "jain_2s", "delay_mean_s"];
-/// Those of all flows, where there are several kinds: what must not be added up is left out.
+/// Metrics of all flows, if there are several kinds: metrics that must not be added up are left out.
 const OF_SEVERAL_KINDS: [&str; 3] = ["rtx_index_pct", "timeouts", "delay_mean_s"];
-/// Those of the network.
+/// Metrics of the network.
 const OF_THE_NETWORK: [&str; 1] = ["frames_per_segment"];
 
-/// What `points` are compared by: what is asked first, what bounds it second, be it measured nowhere; then what is usual and any of the
-/// points has.
+/// Returns the metrics by which `points` are compared: the objective, then the metric of the bound, even if
+/// not measured; then the default metrics that any of the points has.
 #[must_use]
 pub fn of(comparison: &Comparison, points: &[usize]) -> Vec<Asked> {
     let question = &comparison.question;
@@ -49,12 +49,12 @@ fn usual(comparison: &Comparison) -> Vec<Asked> {
     [of_flows, of(Level::Run, &OF_THE_NETWORK, "")].concat()
 }
 
-/// What flows of `kind` are for: an answer in time, or much.
+/// Returns the metrics that matter for flows of `kind`: response time or goodput.
 fn own(kind: &str) -> &'static [&'static str] {
     if EXCHANGES.contains(&kind) { &["response_p95_s"] } else { &["goodput_bps"] }
 }
 
-/// The kinds of flows, each once.
+/// Returns the kinds of flows, each once.
 fn kinds(comparison: &Comparison) -> Vec<&str> {
     let mut kinds: Vec<&str> = Vec::new();
     for flow in &comparison.description.flows {

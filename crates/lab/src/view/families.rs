@@ -1,4 +1,4 @@
-//! Variants that are settings of one thing.
+//! Families: variants that are settings of one mechanism.
 
 use crate::comparison::{Comparison, GOODPUT, PointResult};
 use crate::metrics::{Key, Level};
@@ -6,11 +6,11 @@ use crate::report::{Family, FamilyMember, Measured};
 use crate::stats::{GainStatistic, Gains};
 use serde_json::Value as Json;
 
-/// From so many variants of one name on they are a family.
+/// Minimum number of variants of one name that form a family.
 const LEAST_MEMBERS: usize = 3;
 
-/// The families among `points`, in their order: variants of one name, with what runs of them gain in goodput. Where there is
-/// one connection that is its goodput: streams beside it have a rate of their own.
+/// Returns the families among `points`, in their order: variants of one name, with the gains of their runs in
+/// goodput. If there is a single connection it is its goodput, since streams beside it have a fixed rate.
 pub(super) fn of(comparison: &Comparison, points: &[usize]) -> Vec<Family> {
     let name = |place: usize| comparison.description.points[points[place]].variant.as_deref();
     let mut names: Vec<&str> = (0..points.len()).filter_map(name).collect();
@@ -27,7 +27,7 @@ pub(super) fn of(comparison: &Comparison, points: &[usize]) -> Vec<Family> {
         .collect()
 }
 
-/// The one flow that is a connection: only connections have time-outs.
+/// Returns the only flow that is a connection: only connections have timeouts.
 fn only_connection(point: &PointResult) -> Option<&str> {
     let mut connections =
         point.flows().into_iter().filter(|flow| point.all((Level::Flow, flow, "timeouts")).is_some());
@@ -92,7 +92,8 @@ mod tests {
 
     const STREAM: &str = "\n[[flow]]\nname = \"s\"\nkind = \"cbr\"\nsrc = \"n2\"\ndst = \"n0\"\nrate_kbps = 8\npacket_bytes = 100\n";
 
-    /// The families of a plan of one variant, `tuned`, with three windows, against the scenario as it is.
+    /// Returns the families of a plan with one variant, `tuned`, with three windows, compared with the
+    /// scenario itself.
     fn families(scenario: &str, grid: &str) -> (Vec<Family>, crate::comparison::Comparison) {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("two-hops.toml"), scenario).unwrap();

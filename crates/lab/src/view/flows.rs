@@ -1,4 +1,4 @@
-//! What is told of each flow.
+//! Metrics, rows and distributions of flows.
 
 use super::measured_of;
 use crate::comparison::Comparison;
@@ -7,7 +7,7 @@ use crate::question::Asked;
 use crate::record::distribution::Times;
 use crate::report::{Distributed, FlowRow, Measured};
 
-/// What a table of flows has columns for, where any flow has it.
+/// Metrics in a table of flows, if any flow has them.
 const SHOWN: [&str; 7] = [
     "goodput_bps",
     "response_p95_s",
@@ -18,7 +18,7 @@ const SHOWN: [&str; 7] = [
     "completion_s",
 ];
 
-/// Metrics of flows: that of the question first, if flows have it.
+/// Returns the metrics of flows: that of the question first, if flows have it.
 pub(super) fn metrics(comparison: &Comparison, points: &[usize]) -> Vec<Asked> {
     let asked = comparison.question.asked.metric.name;
     let mut all: Vec<Asked> = Vec::new();
@@ -35,7 +35,7 @@ pub(super) fn metrics(comparison: &Comparison, points: &[usize]) -> Vec<Asked> {
     all
 }
 
-/// The first flow of a kind or a class.
+/// Returns the first flow of a kind or a class.
 pub(super) fn first_of(comparison: &Comparison, group: &str) -> String {
     let mut flows = comparison.description.flows.iter();
     flows
@@ -43,7 +43,7 @@ pub(super) fn first_of(comparison: &Comparison, group: &str) -> String {
         .map_or_else(String::new, |flow| flow.id.clone())
 }
 
-/// The flows of the first of `points`, in the order of the scenario.
+/// Returns the flows of the first of `points`, in the order of the scenario.
 pub(super) fn rows(comparison: &Comparison, points: &[usize]) -> Vec<FlowRow> {
     let metrics = metrics(comparison, points);
     let confidence = comparison.description.confidence();
@@ -70,7 +70,7 @@ pub(super) fn rows(comparison: &Comparison, points: &[usize]) -> Vec<FlowRow> {
     rows.collect()
 }
 
-/// Distributions of those that are asked about: delays, and response times where there are any.
+/// Returns the distributions of the question's subject: delays, and response times if there are any.
 pub(super) fn distributions(comparison: &Comparison, points: &[usize]) -> Vec<Distributed> {
     let asked = &comparison.question.asked;
     let is_flow = asked.metric.level() == Level::Flow;
@@ -79,7 +79,7 @@ pub(super) fn distributions(comparison: &Comparison, points: &[usize]) -> Vec<Di
         for (variant, &point) in points.iter().enumerate() {
             let of = &comparison.points[point].distributions;
             let asked_of = of.iter().find(|d| d.times == times && d.of == asked.of && d.of_flow == is_flow);
-            // An only flow is all flows.
+            // A single flow is the same as all flows.
             let found =
                 asked_of.or_else(|| of.iter().find(|d| is_flow && d.times == times && d.of.is_empty()));
             all.extend(found.map(|d| Distributed {

@@ -1,10 +1,10 @@
-//! Names of variants as short as they can be told apart: `newreno` in place of `transport=tcp-newreno`.
+//! Names of variants that are as short as possible: `newreno` in place of `transport=tcp-newreno`.
 
 use crate::description::Description;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 
-/// The names of `points`; those that they were given where shorter ones would not be different.
+/// Returns the names of `points`; the given ones if shorter ones would not be distinct.
 pub(super) fn short(description: &Description, points: &[usize]) -> Vec<String> {
     let full = || points.iter().map(|&point| description.points[point].label.clone()).collect::<Vec<_>>();
     if points.iter().any(|&point| description.points[point].variant.is_some()) {
@@ -18,7 +18,7 @@ pub(super) fn short(description: &Description, points: &[usize]) -> Vec<String> 
     }
     let name = |&point: &usize| {
         let settings = &description.points[point].settings;
-        // Settings know no order; the description does.
+        // Settings are unordered; the description has an order.
         let parts = description.keys.iter().filter_map(|key| Some(part(key, settings.get(key)?, alone)));
         parts.collect::<Vec<_>>().join(" ")
     };
@@ -27,7 +27,7 @@ pub(super) fn short(description: &Description, points: &[usize]) -> Vec<String> 
     if different && short.iter().all(|name| !name.is_empty()) { short } else { full() }
 }
 
-/// A setting: a word speaks for itself where only its key is varied, a number does not.
+/// Returns a setting as text: a word alone if only its key is varied, a number with its key.
 fn part(key: &str, value: &Json, alone: bool) -> String {
     let last = key.rsplit('.').next().unwrap_or(key);
     match value {

@@ -1,9 +1,9 @@
-//! Readings of a paper as a report shows them: a column for each question that it leaves open.
+//! Readings of a paper in a report: a column for each open question.
 
 use crate::claims::{Evidence, Register};
 use crate::report::{Claim, ReadAxis};
 
-/// Numbers of the axes that some claim was read by.
+/// Returns the numbers of the axes with other readings of some claim.
 pub(super) fn axes(register: &Register, evidence: &[Evidence<'_>]) -> Vec<usize> {
     let is_read = |axis: &usize| {
         let mut readings = evidence.iter().flat_map(|e| &e.readings);
@@ -12,7 +12,7 @@ pub(super) fn axes(register: &Register, evidence: &[Evidence<'_>]) -> Vec<usize>
     (0..register.axes.len()).filter(is_read).collect()
 }
 
-/// These axes, with the paper's words and the answers.
+/// Returns these axes, with the paper's words and the answers.
 pub(super) fn described(register: &Register, axes: &[usize]) -> Vec<ReadAxis> {
     let describe = |&number: &usize| {
         let axis = &register.axes[number];
@@ -27,7 +27,7 @@ pub(super) fn described(register: &Register, axes: &[usize]) -> Vec<ReadAxis> {
     axes.iter().map(describe).collect()
 }
 
-/// The claim, with the answer of each of its readings to each of `axes`.
+/// Returns the claim, with the answer of each of its readings to each of `axes`.
 pub(super) fn with_answers(
     mut claim: Claim,
     evidence: &Evidence<'_>,

@@ -1,4 +1,4 @@
-//! The report in a browser: Chromium opens it, and the pixels tell whether anything was drawn.
+//! The report in Chromium: pixels show whether charts were drawn.
 
 use crate::sample;
 use hopline_lab::report::{Report, html};
@@ -8,22 +8,22 @@ use std::process::Command;
 /// Window that shows a whole page at once.
 const WIDTH: u32 = 1200;
 const HEIGHT: u32 = 7000;
-/// A browser that takes longer hangs.
+/// Time after which the browser counts as hanging, seconds.
 const MOST_SECONDS: &str = "120";
 
-/// How a reader's system is set up.
+/// Colour scheme of the reader's system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
     Light,
     Dark,
 }
 
-/// Has Chromium open a page, do `task`, and end. What it wrote on stdout and on stderr.
+/// Makes Chromium open a page, do `task`, and exit. Returns its stdout and stderr.
 fn chromium(page: &Path, scheme: Scheme, task: &str) -> (String, String) {
     chromium_with(page, scheme, &[task])
 }
 
-/// The same with several options.
+/// As [`chromium`], with several options.
 pub(crate) fn chromium_with(page: &Path, scheme: Scheme, options: &[&str]) -> (String, String) {
     let profile = tempfile::tempdir().unwrap();
     let mut command = Command::new("timeout");
@@ -46,7 +46,7 @@ pub(crate) fn chromium_with(page: &Path, scheme: Scheme, options: &[&str]) -> (S
     (String::from_utf8_lossy(&output.stdout).into_owned(), stderr)
 }
 
-/// What the browser complains about: errors of scripts, refused or failed requests.
+/// Returns complaints of the browser: errors of scripts, refused or failed requests.
 pub(crate) fn complaints(stderr: &str) -> Vec<&str> {
     stderr.lines().filter(|line| line.contains("CONSOLE")).collect()
 }
@@ -54,7 +54,7 @@ pub(crate) fn complaints(stderr: &str) -> Vec<&str> {
 /// A part of a page, in pixels.
 #[derive(Clone, Debug)]
 struct Place {
-    /// The chart's name, and for panels the variant.
+    /// Name of the chart, and for panels the variant.
     name: String,
     x: u32,
     y: u32,
@@ -62,7 +62,7 @@ struct Place {
     height: u32,
 }
 
-/// Makes the page tell where its charts are, in the place of its text.
+/// Script that replaces the page's text by the places of its charts.
 const PROBE: &str = "<script>(function () {
   var rows = Array.from(document.querySelectorAll('[data-chart]')).filter(function (figure) {
     return !figure.closest('[hidden]');
@@ -113,7 +113,7 @@ impl Picture {
             .filter_map(|(x, y)| self.pixels.get((y * self.width + x) as usize).copied())
     }
 
-    /// Pixels of `colour` in `place`, give or take what smoothing does.
+    /// Returns the number of pixels of `colour` in `place`, with a tolerance for smoothing.
     fn count(&self, place: &Place, colour: [u8; 3]) -> usize {
         let near = |p: &[u8; 3]| p.iter().zip(colour).all(|(a, b)| a.abs_diff(b) <= 8);
         self.inside(place).filter(near).count()
@@ -127,7 +127,7 @@ fn screenshot(folder: &Path, page: &Path, scheme: Scheme) -> Picture {
     Picture::read(&file)
 }
 
-/// The value of a colour variable of the page.
+/// Returns the value of a colour variable of the page.
 pub(crate) fn colour(page: &str, variable: &str, scheme: Scheme) -> [u8; 3] {
     let declared = format!("{variable}:");
     let mut values = page.match_indices(&declared).map(|(at, found)| page[at + found.len()..].trim_start());
@@ -136,7 +136,7 @@ pub(crate) fn colour(page: &str, variable: &str, scheme: Scheme) -> [u8; 3] {
     [channel(0), channel(1), channel(2)]
 }
 
-/// The variables of the colours that a chart must show.
+/// Returns the variables of the colours that a chart must show.
 fn expected(chart: &str) -> Vec<String> {
     let variants: Vec<usize> = match chart.rsplit_once('-') {
         Some(("sweep", _)) => vec![0, 1, 2, 3, 6],
@@ -190,7 +190,7 @@ pub(crate) fn a_page_with_everything_opens_without_a_complaint() {
     assert!(dom.contains("<option value=\"19\">n19</option>"), "the script listed the nodes of a map");
 }
 
-/// Uses the page as a reader does, and writes down what comes of it.
+/// Script that uses the page like a reader, and records the results.
 const READER: &str = "<script>(function () {
   var seen = [];
   function set(control, value) {
@@ -240,7 +240,8 @@ pub(crate) fn a_reader_can_pick_runs_variants_flows_and_nodes_and_move_through_t
     assert_eq!(complaints(&stderr), [""; 0]);
     let seen: Vec<&str> =
         dom.split("SEEN;").nth(1).unwrap().split(";END").next().unwrap().split(';').collect();
-    // Three variants, one of them, its eleven flows, their sum in a chart alone; then a crosshair in all four.
+    // Three variants, one of them, its eleven flows, their sum in a chart alone; then a crosshair in all four
+    // charts.
     assert_eq!(seen[..4], ["3", "1", "11", "1"], "{seen:?}");
     let mut crosshair = seen[4].split(" | ");
     let told: Vec<&str> = crosshair.next().unwrap().split(", ").collect();

@@ -1,4 +1,4 @@
-//! What is in the file.
+//! Content of the report file.
 
 use crate::sample::{self, noise};
 use hopline_config::document::Setting;
@@ -7,13 +7,13 @@ use hopline_sim::spec::Interface;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-/// Every `<svg …>…</svg>` of a page.
+/// Returns every `<svg …>…</svg>` of a page.
 fn pictures(page: &str) -> Vec<&str> {
     let starts = page.match_indices("<svg ").map(|(at, _)| &page[at..]);
     starts.map(|rest| &rest[..rest.find("</svg>").unwrap() + "</svg>".len()]).collect()
 }
 
-/// Reads `xml` to its end and gives all of its text.
+/// Parses `xml` completely. Returns all of its text.
 fn text_of(xml: &str) -> Result<String, quick_xml::Error> {
     let mut reader = Reader::from_str(xml);
     reader.config_mut().check_end_names = true;
@@ -86,7 +86,7 @@ pub(crate) fn every_picture_is_well_formed() {
 pub(crate) fn nothing_is_loaded() {
     let page = html(&sample::several());
     for reference in ["http:", "https:", "//www", "@import", "url(", "src=", "<link rel=\"style"] {
-        // The arrow head stands in the page itself.
+        // The arrow head is defined in the page itself.
         let found = page.replace("url(#head)", "");
         assert!(!found.contains(reference), "{reference}");
     }
@@ -96,7 +96,7 @@ pub(crate) fn nothing_is_loaded() {
 pub(crate) fn paper_and_dark_have_their_rules() {
     let page = html(&sample::normal(20));
     assert!(page.contains("@media print"));
-    // On screens only: paper stays white.
+    // On screens only: on paper the page stays white.
     assert_eq!(page.matches("prefers-color-scheme: dark").count(), 2);
     assert_eq!(page.matches("@media screen and (prefers-color-scheme: dark)").count(), 2);
 }
@@ -131,7 +131,7 @@ pub(crate) fn the_same_report_is_the_same_page() {
 const HOSTILE: &str =
     "</script></style><b onclick=\"alert('x')\">&amp; \u{202e}日本語 \u{0}\u{7}\u{ffff} {{ 1 }} {% x %} -->";
 
-/// A report in which every name is hostile.
+/// Returns a report in which every name is hostile.
 fn hostile() -> Report {
     let mut report = sample::several();
     let bad = || HOSTILE.repeat(30);

@@ -1,4 +1,4 @@
-//! The report as its readers meet it: a file, and a browser that opens it.
+//! The report from outside: the file, and its behaviour in a browser.
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
 mod chromium;

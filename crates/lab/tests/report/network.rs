@@ -1,4 +1,4 @@
-//! The map that plays a run: in the file, and in a browser.
+//! The map player of a run: in the file, and in a browser.
 
 use crate::chromium::{Scheme, chromium_with, colour, complaints};
 use crate::sample;
@@ -15,7 +15,8 @@ fn spec(name: &str, settings: &[&str]) -> Spec {
     sample::scenario(name).with(&settings).unwrap().spec(1).unwrap()
 }
 
-/// Four nodes in a line, the two senders of which do not hear each other, from the moment at which they begin.
+/// Returns a specification of four nodes in a line with two hidden terminals as senders, from the time at
+/// which they begin.
 fn hidden(range_m: u32) -> Spec {
     spec("hidden", &["duration_s=12", &format!("radio.carrier_sense_range_m={range_m}")])
 }
@@ -33,8 +34,8 @@ fn playing(animations: Vec<Animation>) -> Report {
     report
 }
 
-/// Has a browser open the page and do `script`, an asynchronous function of the figure `f` and its player `P`. What it
-/// returned, a line each; `before` is done before the page's own script.
+/// Opens the page in a browser and runs `script`, an asynchronous function of the figure `f` and its player
+/// `P`. Returns its results, one on each line. `before` runs before the page's own script.
 fn seen_after(report: &Report, before: &str, script: &str) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let page = html(report).replace("<main>", &format!("<main><script>{before}</script>"));
@@ -59,7 +60,7 @@ fn seen_after(report: &Report, before: &str, script: &str) -> Vec<String> {
     seen.split('¦').map(|line| line.replace("&gt;", ">")).collect()
 }
 
-/// Counts what a browser is to find.
+/// Expected counts in the browser.
 #[derive(Default)]
 struct Count {
     from: Instant,
@@ -128,13 +129,14 @@ pub(crate) fn nodes_stand_in_their_places_and_what_is_on_the_air_moves() {
     );
     let page = html(&report);
     let text = |variable| colour(&page, variable, Scheme::Light).map(|c| c.to_string()).join(",");
-    // Every node is a disc in the colour of ink, or of what it sends; n2 has no queue whose length would stand in its middle.
+    // Every node is a disc in the text colour, or in that of the frame it sends; n2 has no queue length in
+    // its middle.
     assert_eq!(seen[0], "true", "{seen:?}");
     assert_eq!(seen[1..3], [text("--ink"), text("--ground")], "{seen:?}");
     assert_eq!(seen[3..], ["true"; 7], "{seen:?}");
 }
 
-/// Clicks where a mark is.
+/// Script that clicks at a mark.
 const CLICK: &str = "function click(m) {
   const air = f.querySelector('.air'), box = air.getBoundingClientRect();
   ['pointerdown', 'pointerup'].forEach(type => air.dispatchEvent(new PointerEvent(type,

@@ -11,7 +11,7 @@ use hopline_lab::stats::Confidence;
 use serde_json::{Value as Json, json};
 use std::path::Path;
 
-/// A number from 0 to 1 that looks random and is always the same.
+/// Returns a deterministic pseudo-random number from 0 to 1.
 pub(crate) fn noise(n: u64) -> f64 {
     let mut x = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -19,7 +19,7 @@ pub(crate) fn noise(n: u64) -> f64 {
     ((x ^ (x >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// A value that was compared with `baseline`.
+/// Returns a value that was compared with `baseline`.
 pub(crate) fn value(runs: Vec<f64>, baseline: Option<&[f64]>) -> Value {
     let versus = baseline.map(|baseline| {
         let differences: Vec<f64> = runs.iter().zip(baseline).map(|(x, b)| x - b).collect();
@@ -36,7 +36,7 @@ pub(crate) fn value(runs: Vec<f64>, baseline: Option<&[f64]>) -> Value {
 /// Label, settings and the means of the metrics of a variant.
 type Row<'a> = (&'a str, Vec<(String, Json)>, [f64; 4]);
 
-/// Variants whose metrics lie around the given means; the first is the baseline.
+/// Returns variants with metrics around the given means; the first is the baseline.
 pub(crate) fn variants(rows: &[Row<'_>], runs: u64) -> Vec<Variant> {
     let one = |v: usize, m: usize| -> Vec<f64> {
         let mean = rows[v].2[m];
@@ -155,7 +155,7 @@ fn windows(runs: u64) -> Vec<Variant> {
     variants(&rows.collect::<Vec<_>>(), runs)
 }
 
-/// The normal case: four windows over the chain.
+/// Returns the normal case: four windows over the chain.
 pub(crate) fn normal(runs: u64) -> Report {
     let mut experiment = experiment("chain", windows(runs), runs, 1);
     experiment.families = vec![family(&experiment.variants)];
@@ -167,7 +167,7 @@ pub(crate) fn normal(runs: u64) -> Report {
     }
 }
 
-/// The variants but the first, as settings of one thing.
+/// Returns the variants except the first as settings of one mechanism.
 fn family(variants: &[Variant]) -> Family {
     let member = |(variant, v): (usize, &Variant)| FamilyMember {
         variant,
@@ -186,7 +186,8 @@ fn family(variants: &[Variant]) -> Family {
     }
 }
 
-/// What `reproduce` makes: claims and several experiments; moving nodes, several flows, numbers and words.
+/// Returns a report like that of `reproduce`: claims and several experiments; moving nodes, several flows,
+/// numbers and words.
 pub(crate) fn several() -> Report {
     let mut rows = Vec::new();
     for (b, rate) in [0.0, 0.75e-6, 1.5e-6, 3e-6, 7.5e-6, 1.5e-5].into_iter().enumerate() {

@@ -15,7 +15,7 @@ point = { variant = \"wide\", \"nodes.count\" = 3 }
 below = 0
 ";
 
-/// The comparison of runs with these correlations of flow a with flow b, the same at every point.
+/// Returns a comparison of runs with these correlations of flow a with flow b, the same at every point.
 fn comparison(register: &Register, values: &[f64]) -> Comparison {
     let plan = register.plan(&register.figures[0], &[], Effort::Full).unwrap();
     let metric = find(Level::Pair, "goodput_correlation").unwrap();

@@ -1,4 +1,4 @@
-//! Claims in other readings of what a paper leaves open.
+//! Claims in other readings.
 
 use super::*;
 
@@ -68,7 +68,7 @@ fn a_claim_is_judged_in_every_combination_of_answers() {
     let mut evidence = evaluate(&register, &figures).unwrap();
     assert_eq!(evidence[0].holds_in(), None);
     let made = made(&register);
-    // Only the points that the claim is judged by are run.
+    // Only the points by which the claim is judged are run.
     assert!(made.iter().all(|(.., comparison)| comparison.points.len() == 2));
     register.read_otherwise(&mut evidence, &lent(&made)).unwrap();
     let read = &evidence[0].readings;

@@ -1,8 +1,8 @@
-//! The rule in words, of one claim and of all.
+//! The rule in words, for one claim and for all.
 
 use super::*;
 
-/// The rule that is printed with the one claim `what`.
+/// Returns the printed rule of the single claim `what`.
 fn rule_for(what: &str) -> String {
     let (_folder, register) = paper(&claim(what));
     let register = register.unwrap();

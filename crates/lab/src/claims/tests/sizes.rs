@@ -1,17 +1,18 @@
-//! Claims of a size: what an estimate must be, beside its interval, to agree.
+//! Claims of a size: conditions on the estimate, besides its interval, to agree.
 
 use super::statistics::{Judged, NONE, OVER_NARROW, judged, judged_in};
 use super::*;
 use crate::stats::Interval;
 
-/// The verdict on a gain of `wide` over `narrow`.
+/// Returns the verdict on a gain of `wide` over `narrow`.
 fn verdict(claimed: &str, wide: &[f64], narrow: &[f64]) -> Verdict {
     judged(&format!("{OVER_NARROW}\n{claimed}"), [narrow, wide, NONE, NONE]).verdict
 }
 
 const HUNDRED: &[f64] = &[100.0; 4];
 
-/// −64.5 ± 34.6 %, as TPA's resends over four hops of OLSR were measured, where the paper has 93 to 98 % less.
+/// −64.5 ± 34.6 %, the measurement of TPA's retransmissions over four hops of OLSR, of which the paper has 93
+/// to 98 % less.
 #[test]
 fn an_estimate_outside_of_the_range_does_not_agree_because_its_interval_is_wide() {
     let wide = &[10.0, 65.0, 35.0, 32.0];
@@ -28,14 +29,14 @@ fn an_estimate_beyond_the_tolerance_does_not_agree() {
     assert_eq!(verdict("claimed = -10\ntolerance = 2", &[88.0, 90.0, 86.0, 88.0], HUNDRED), Verdict::Agrees);
 }
 
-/// The rule of a paper whose gains in goodput are judged as ratios.
+/// Judges a claim of a paper that judges gains in goodput as ratios.
 fn by_ratios(claimed: &str, wide: &[f64], narrow: &[f64]) -> Judged {
     let text = paper_text(&claim(&format!("{OVER_NARROW}\n{claimed}")));
     let text = text.replace("widest_pct = 50", "widest_pct = 50, log_ratios = [\"aggregate_goodput_bps\"]");
     judged_in(&text, [narrow, wide, NONE, NONE], None)
 }
 
-/// Means of 7 and 100: a ratio of 0.07, and over the means 6/7, 1, 8/7, 1 against 1.1, 0.9, 1, 1.
+/// Means of 7 and 100: a ratio of 0.07; values over their means 6/7, 1, 8/7, 1 and 1.1, 0.9, 1, 1.
 #[test]
 fn a_gain_of_a_metric_that_is_judged_as_a_ratio_has_an_interval_of_factors() {
     let (wide, narrow) = (&[6.0, 7.0, 8.0, 7.0], &[110.0, 90.0, 100.0, 100.0]);

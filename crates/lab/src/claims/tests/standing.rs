@@ -10,13 +10,15 @@ fn numbered(id: &str, what: &str) -> String {
     claim(what).replacen("X-1", id, 1)
 }
 
-/// The summary of `claims`, where narrow stands in for wide; `others` are the verdicts of the claims in one other reading.
+/// Returns the summary of `claims`, where narrow stands in for wide; `others` are the verdicts of the claims
+/// in one other reading.
 fn standing(claims: &[String], others: &[Verdict]) -> Standing {
     let otherwise: Vec<_> = others.iter().map(|&verdict| vec![(Reading::of(&[(0, 1)]), verdict)]).collect();
     standing_read(claims, &otherwise)
 }
 
-/// The summary of `claims`, where narrow stands in for wide; `others` are the other readings of each claim with their verdicts.
+/// Returns the summary of `claims`, where narrow stands in for wide; `others` are the other readings of each
+/// claim with their verdicts.
 fn standing_read(claims: &[String], others: &[Vec<(Reading, Verdict)>]) -> Standing {
     let plan = "plan = \"chain.toml\"\n";
     let text = paper_text(&claims.concat()).replace(plan, &format!("{plan}sham = {{ wide = \"narrow\" }}\n"));
@@ -98,7 +100,7 @@ fn claims_of_figures_with_different_axes_meet_where_common_answers_are_the_same(
     let both = |second: Vec<_>| standing_read(&[of("X-1"), of("X-2")], &[first.to_vec(), second]);
     let some = both(second(Agrees));
     assert_eq!((some.claims, some.in_all, some.in_some, some.in_none, some.readings), (1, 0, 1, 0, 4));
-    // A claim of a figure without axes holds or not wherever the other is judged.
+    // A claim of a figure without axes applies to every reading of the other claim.
     let plain = standing_read(
         &[of("X-1"), gain("X-2", "above = 150\nsentence = \"X-1\"")],
         &[first.to_vec(), vec![]],

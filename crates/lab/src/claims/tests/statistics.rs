@@ -1,4 +1,4 @@
-//! Statistics of the gains of single runs, against values of the hand.
+//! Statistics of the gains of single runs, compared with values computed by hand.
 
 use super::*;
 use crate::description::Description;
@@ -11,7 +11,7 @@ pub(super) type Goodputs<'a> = [&'a [f64]; 4];
 pub(super) const NONE: &[f64] = &[];
 pub(super) const OVER_NARROW: &str = "point = { variant = \"wide\", \"nodes.count\" = 3 }\nagainst = { variant = \"narrow\", \"nodes.count\" = 3 }";
 
-/// The plan of `register`, with these goodputs in place of runs.
+/// Returns a comparison for the plan of `register`, with these goodputs in place of runs.
 pub(super) fn comparison(register: &Register, goodputs: Goodputs<'_>) -> Comparison {
     let plan = register.plan(&register.figures[0], &[], Effort::Full).unwrap();
     let runs = goodputs.iter().map(|values| values.len()).max().unwrap() as u64;
@@ -42,7 +42,7 @@ pub(super) fn comparison(register: &Register, goodputs: Goodputs<'_>) -> Compari
     Comparison::of(Description::of(&plan, Vec::new()).unwrap(), runs, &records)
 }
 
-/// What becomes of one claim.
+/// Judgement of one claim.
 pub(super) struct Judged {
     pub(super) measurement: Option<Measurement>,
     pub(super) verdict: Verdict,
@@ -171,7 +171,7 @@ fn a_spread_is_compared_with_that_of_another_figure() {
             "{OVER_NARROW}\nstatistic = \"ratio-sd\"\nover_figure = \"again\"\nclaimed = 2\ntolerance = 1.9"
         ))
     );
-    // Gains of 20, 0, −20, 40 against 10, 0, −10, 20: the double.
+    // Gains of 20, 0, −20, 40 against 10, 0, −10, 20: twice as large.
     let base: &[f64] = &[100.0; 4];
     let here = [base, &[120.0, 100.0, 80.0, 140.0], NONE, NONE];
     let there = [base, &[110.0, 100.0, 90.0, 120.0], NONE, NONE];
@@ -187,7 +187,7 @@ fn a_spread_is_compared_with_that_of_another_figure() {
     assert!(evaluate(&register, &[(0, &alone)]).unwrap().is_empty(), "the other figure was not run");
 }
 
-/// Of four points, all against the first: gains of 10, 40 and 20 %.
+/// Four points, all compared with the first: gains of 10, 40 and 20 %.
 const FOUR: Goodputs<'static> = [&[10.0, 20.0], &[11.0, 22.0], &[14.0, 28.0], &[12.0, 24.0]];
 
 fn of_several(word: &str) -> Measurement {

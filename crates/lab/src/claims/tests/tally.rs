@@ -1,4 +1,4 @@
-//! Counts of claims.
+//! Numbers of claims by verdict.
 
 use super::statistics::{NONE, OVER_NARROW, comparison};
 use super::*;
@@ -10,7 +10,7 @@ fn numbered(id: &str, what: &str) -> String {
     claim(&format!("{OVER_NARROW}\n{what}")).replacen("X-1", id, 1)
 }
 
-/// The counts of `claims`, all about a gain of 100 %.
+/// Returns the numbers of `claims`, all about a gain of 100 %.
 fn tally(claims: &[String]) -> Tally {
     let (_folder, register) = paper(&claims.concat());
     let register = register.unwrap();

@@ -5,7 +5,7 @@ const LESS_RTX: Claimed = Claimed::Value { value: -70.0, tolerance: 14.0 };
 const SIGNED: (Direction, Scale) = (Direction::Signed, Scale::Linear);
 const RATIO: (Direction, Scale) = (Direction::Signed, Scale::LogRatio);
 
-/// Of an estimate in the middle of its interval. Half-widths above 35 are too wide.
+/// Returns the verdict on an estimate in the middle of its interval. Half-widths above 35 are too wide.
 fn verdict(claimed: Claimed, low: f64, high: f64) -> Verdict {
     judge(claimed, SIGNED, ((low + high) / 2.0, Interval { low, high }), 50.0).0
 }
@@ -77,10 +77,10 @@ fn no_difference_is_shown_by_an_interval_within_the_margin_only() {
     assert_eq!(verdict(Claimed::Within(5.0), -90.0, -5.1), Differs);
 }
 
-/// A ratio of 0.07 give or take a factor of 1.2: 0.0583 to 0.084. Factors above 1.5 to either side are too wide.
+/// A ratio of 0.07 within a factor of 1.2: 0.0583 to 0.084. Factors above 1.5 to either side are too wide.
 const TINY: Claimed = Claimed::Ratio { value: -93.0, factor: 1.2 };
 
-/// Of a ratio whose interval reaches `factor` to either side.
+/// Returns the verdict on a ratio with an interval that extends by `factor` to either side.
 fn of_ratio(claimed: Claimed, ratio: f64, factor: f64) -> Verdict {
     let pct = |ratio: f64| (ratio - 1.0) * 100.0;
     let interval = Interval { low: pct(ratio / factor), high: pct(ratio * factor) };

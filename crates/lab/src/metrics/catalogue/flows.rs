@@ -8,7 +8,7 @@ use super::super::{MetricInfo, steady, together};
 use super::{flow, pair};
 use hopline_core::Duration;
 
-/// Those of a flow.
+/// Metrics of a flow.
 pub(super) const FLOWS: &[MetricInfo] = &[
     flow("goodput_bps", "bit/s", Higher, "bytes delivered over the time the flow was active", |_, f| {
         (!f.active.is_zero()).then(|| f.goodput_bps())
@@ -322,7 +322,7 @@ pub(super) const FLOWS: &[MetricInfo] = &[
     }),
 ];
 
-/// Those of two flows.
+/// Metrics of two flows.
 pub(super) const PAIRS: &[MetricInfo] = &[pair(
     "goodput_correlation",
     "1",

@@ -8,12 +8,12 @@ use super::super::{Better, Level, Measure, Member, MetricInfo};
 use hopline_core::Duration;
 use hopline_sim::outcome::{Delays, jain};
 
-/// Goodput of a group: of the run it has a name of its own.
+/// Goodput of a group; for the run it has another name.
 const GOODPUT: MetricInfo = together("goodput_bps", "bit/s", Higher, "sum of the flows' goodputs", |flows| {
     Some(flows.iter().map(|(_, f)| f.goodput_bps()).sum())
 });
 
-/// What is the same of a run and of a group.
+/// Metrics with the same name for a run and for a group.
 const SHARED: &[MetricInfo] = &[
     together(
         "goodput_max_bps",
@@ -119,7 +119,7 @@ const SHARED: &[MetricInfo] = &[
     ),
 ];
 
-/// Those of a run: all its flows together.
+/// Metrics of a run: of all its flows together.
 pub(super) const OF_RUNS: &[MetricInfo] = &{
     let mut all = [MetricInfo { name: "aggregate_goodput_bps", ..GOODPUT }; SHARED.len() + 1];
     let mut n = 0;
@@ -130,7 +130,7 @@ pub(super) const OF_RUNS: &[MetricInfo] = &{
     all
 };
 
-/// Those of the flows of a kind or a class.
+/// Metrics of the flows of a kind or a class.
 pub(super) const GROUPS: &[MetricInfo] = &{
     let mut all = [GOODPUT; SHARED.len() + 1];
     let mut n = 0;

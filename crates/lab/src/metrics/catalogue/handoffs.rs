@@ -6,7 +6,7 @@ use super::{node, run};
 use hopline_sim::Outcome;
 use hopline_sim::outcome::{Delays, Handoffs, NodeOutcome};
 
-/// Those of a run.
+/// Metrics of a run.
 pub(super) const OF_RUNS: &[MetricInfo] = &[
     run(COMPLETED.0, "1", COMPLETED.1, COMPLETED.2, |o| of_run(o, completed)),
     run(TIME.0, "s", TIME.1, TIME.2, |o| of_run(o, time_s)),
@@ -14,7 +14,7 @@ pub(super) const OF_RUNS: &[MetricInfo] = &[
     run(LONGEST.0, "s", LONGEST.1, LONGEST.2, |o| of_run(o, longest_pause_s)),
 ];
 
-/// Those of a node.
+/// Metrics of a node.
 pub(super) const OF_NODES: &[MetricInfo] = &[
     node(COMPLETED.0, "1", COMPLETED.1, COMPLETED.2, |n| of_node(n, completed)),
     node(TIME.0, "s", TIME.1, TIME.2, |n| of_node(n, time_s)),
@@ -22,7 +22,7 @@ pub(super) const OF_NODES: &[MetricInfo] = &[
     node(LONGEST.0, "s", LONGEST.1, LONGEST.2, |n| of_node(n, longest_pause_s)),
 ];
 
-/// Name, better way, documentation.
+/// Name, better direction, documentation.
 type About = (&'static str, Better, &'static str);
 
 const COMPLETED: About = ("handoffs", Neither, "changes of a mobile host from one base station to another");

@@ -1,4 +1,4 @@
-//! The catalogue: a line a metric.
+//! The catalogue of metrics, one line each.
 
 mod flows;
 mod groups;
@@ -11,8 +11,8 @@ use hopline_sim::Outcome;
 use hopline_sim::outcome::{FlowOutcome, NodeOutcome};
 use hopline_sim::spec::FlowSpec;
 
-/// Every metric, those of the run first, then those of groups of flows, of flows, of pairs of flows, and of nodes. Names are unique within a level, and
-/// mean the same on every level on which they occur.
+/// All metrics: of the run, of groups of flows, of flows, of pairs of flows, and of nodes. Names are unique
+/// within a level, and mean the same on every level on which they occur.
 pub const CATALOGUE: &[MetricInfo] = &all();
 
 const LISTS: [&[MetricInfo]; 8] = [
@@ -26,7 +26,7 @@ const LISTS: [&[MetricInfo]; 8] = [
     handoffs::OF_NODES,
 ];
 
-/// One list of all.
+/// Concatenates the lists.
 const fn all() -> [MetricInfo; count()] {
     let mut all = [LISTS[0][0]; count()];
     let (mut at, mut list) = (0, 0);

@@ -5,7 +5,7 @@ use super::super::quantities::{count, dropped, of_radio, radio_s, share};
 use super::super::{MetricInfo, neighborhood};
 use super::node;
 
-/// Those of a node.
+/// Metrics of a node.
 pub(super) const NODES: &[MetricInfo] = &[
     node("transmitting_pct", "%", Neither, "share of radio time spent sending", |n| {
         share(n, |a| a.transmitting)

@@ -1,4 +1,4 @@
-//! Metrics of a run, beside those of all its flows together.
+//! Metrics of a run, besides those of all its flows together.
 
 use super::super::Better::{Higher, Lower, Neither};
 use super::super::quantities::{
@@ -7,7 +7,7 @@ use super::super::quantities::{
 use super::super::{MetricInfo, neighborhood};
 use super::run;
 
-/// Those of a run.
+/// Metrics of a run.
 pub(super) const RUNS: &[MetricInfo] = &[
     run(
         "jain_2s",

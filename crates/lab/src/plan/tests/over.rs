@@ -1,4 +1,4 @@
-//! Settings over a plan that would have no effect, or an effect on what is compared with.
+//! Settings over a plan that would have no effect, or an effect on the baseline.
 
 use super::*;
 
@@ -75,7 +75,7 @@ fn a_key_is_refused_where_flows_of_a_variant_have_their_own() {
 
 #[test]
 fn other_keys_are_set_at_every_point_and_over_what_the_plan_sets_there() {
-    // `[mac]` is set in one variant alone, but a MAC is there with or without it.
+    // `[mac]` is set in one variant only, but there is a MAC with or without it.
     let plan = with(&[
         "tcp.window=7",
         "flow.0.tcp.initial_window=3",

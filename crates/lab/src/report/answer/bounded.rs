@@ -1,22 +1,22 @@
-//! The answer where variants must keep something besides: most goodput with delay p95 below 50 ms.
+//! Conclusion with a constraint: for example most goodput with delay p95 below 50 ms.
 
 use super::super::measured::shortest;
 use super::super::{Limit, Value};
 use super::{Answer, Part, Question, Standing, Values, with_unit};
 
-/// How variants stand to a limit.
+/// Variants by their relation to a limit.
 #[derive(Default)]
 struct Sorted<'a> {
     /// Their whole interval is allowed.
     keep: Vec<(usize, &'a Value)>,
-    /// None of it is, or it was not measured.
+    /// None of their interval is allowed, or the metric was not measured.
     break_it: Vec<(usize, &'a Value)>,
-    /// It reaches to both sides.
+    /// Their interval contains the limit.
     unclear: Vec<(usize, &'a Value)>,
 }
 
 impl<'a> Question<'a> {
-    /// The best of those that keep the limit.
+    /// Returns the conclusion about the best variant that keeps the limit.
     pub(super) fn bounded(&self, limit: Limit, values: &[(usize, &'a Value)]) -> Answer {
         let sorted = self.sorted(limit, values);
         let mut answer = match sorted.keep.as_slice() {
@@ -49,15 +49,15 @@ impl<'a> Question<'a> {
         sorted
     }
 
-    /// Whether variant `v` keeps the limit, if that can be told; `None`: it has nothing of what is limited.
+    /// Returns whether variant `v` keeps the limit, if decidable; `None` if it lacks the limited metric.
     fn keeps(&self, limit: Limit, v: usize) -> Option<Option<bool>> {
         let kept = &self.value(v, limit.metric)?.measured;
-        // What some runs lack, as the end of a transfer, tells nothing of those.
+        // A metric that some runs lack, such as the end of a transfer, decides nothing about those.
         let everywhere = kept.finite() as u64 >= self.experiment.variants[v].done;
         Some(limit.side.keeps(kept.interval.filter(|_| everywhere), limit.limit))
     }
 
-    /// Whether the only variant keeps the limit, in a sentence.
+    /// Returns a sentence on whether the only variant keeps the limit.
     pub(super) fn kept_alone(&self, limit: Limit, only: usize) -> Vec<Part> {
         let verdict = match self.keeps(limit, only) {
             Some(Some(true)) => "It keeps",
@@ -84,7 +84,7 @@ impl<'a> Question<'a> {
         Answer { standing: Standing::NoneKeeps, sentences }
     }
 
-    /// The baseline keeps it, too: the question is that without a limit, of fewer.
+    /// Returns the conclusion if the baseline keeps the limit too: as without a limit, among fewer variants.
     fn among_those_that_keep(&self, limit: Limit, keep: &Values<'_>) -> Answer {
         let mut answer = self.compared(keep);
         let lead = format!("Of those that keep {}: ", self.words(limit));
@@ -126,7 +126,7 @@ impl<'a> Question<'a> {
         Answer { standing: Standing::Keeps(best), sentences }
     }
 
-    /// A sentence that lists `of` with what each has of the limited metric; none of nobody.
+    /// Returns a sentence that lists `of` with their values of the limited metric; `None` if it is empty.
     fn listed(&self, limit: Limit, lead: &str, of: &Values<'_>) -> Option<Vec<Part>> {
         const MOST: usize = 4;
         let last = of.len().checked_sub(1)?;
@@ -140,7 +140,7 @@ impl<'a> Question<'a> {
         Some(parts)
     }
 
-    /// What variant `v` has of the limited metric.
+    /// Returns the value of the limited metric of variant `v`.
     fn kept(&self, limit: Limit, v: usize) -> String {
         let metric = &self.experiment.metrics[limit.metric];
         let Some(value) = self.value(v, limit.metric) else { return "not measured".to_owned() };
@@ -149,7 +149,7 @@ impl<'a> Question<'a> {
         with_unit(&value.measured, metric) + &of
     }
 
-    /// "delay p95 below 50 ms".
+    /// Returns "delay p95 below 50 ms".
     fn words(&self, limit: Limit) -> String {
         let metric = &self.experiment.metrics[limit.metric];
         let side = limit.side.words();

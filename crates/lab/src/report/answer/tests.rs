@@ -1,11 +1,12 @@
-//! Sentences for every kind of result.
+//! Conclusions of all kinds of results.
 
 use super::*;
 use crate::report::{Limit, Side, Variant};
 
 const INTERVAL_95: f64 = 2.093; // Student, 19 degrees of freedom.
 
-/// A variant with 20 runs around `mean`, compared with `baseline` in runs that differ by a constant and a little noise.
+/// Returns a variant with 20 runs around `mean`, compared with `baseline`; differences are constant except
+/// for small noise.
 fn variant(label: &str, mean: f64, baseline: Option<f64>, p: f64) -> Variant {
     let wobble = |i: usize| ((i * 7) % 20) as f64 - 9.5;
     let noise = |i: usize| ((i * 3) % 20) as f64 / 10.0 - 0.95;
@@ -214,7 +215,8 @@ fn nothing_to_compare_is_said() {
     assert_eq!(Answer::of(&experiment(vec![unmeasured])).standing, Standing::Nothing);
 }
 
-/// An experiment whose variants must keep a delay below 50 ms: goodput and delay of each, with half the interval of the delay.
+/// Returns the conclusion of an experiment with a delay constraint of 50 ms: goodput and delay of each
+/// variant, with half the interval of the delay.
 fn bounded(variants: &[(&str, f64, f64, f64)]) -> Answer {
     let baseline = variants[0].1;
     let variants = variants.iter().enumerate().map(|(i, &(label, goodput, delay, half))| {
