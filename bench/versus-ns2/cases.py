@@ -140,7 +140,7 @@ CASES = (*chains(), *meetings(), *neighbours(), *as_in_the_paper(neighbours()), 
          *with_todays_recovery(wired_long()), *last_hop(), *large())
 GROUPS = tuple(dict.fromkeys(case.group for case in CASES))
 
-# Cases whose CPU time and memory are compared.
+# Cases with a comparison of CPU time and memory.
 SPEED = tuple(
     case for case in CASES
     if case.group in ("walk", "door", "random")

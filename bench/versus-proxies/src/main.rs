@@ -57,7 +57,7 @@ struct Arguments {
     /// PEPsal, as bench/pepsal/build.sh has built it; without it PEPsal is left out.
     #[arg(long, value_name = "FILE")]
     pepsal: Option<PathBuf>,
-    /// Where runs.csv, runs.json, memory.csv and memory.json go.
+    /// Folder for runs.csv, runs.json, memory.csv and memory.json.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Also write the tables, with how they were made, to this file.
@@ -73,13 +73,13 @@ enum Part {
     Memory,
 }
 
-/// What this program is started as by itself.
+/// Internal roles in which this program starts itself.
 #[derive(Subcommand)]
 enum Role {
-    /// What `hopline proxy run` is.
+    /// Daemon, like `hopline proxy run`.
     #[command(hide = true)]
     Proxy { file: PathBuf },
-    /// What `hopline proxy keep` is.
+    /// Keeper, like `hopline proxy keep`.
     #[command(hide = true)]
     Keep { name: String, folder: PathBuf },
 }
@@ -100,9 +100,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Is the daemon, before what the worlds beside it do: a router has its processors for itself.
+/// Runs the daemon, with priority over the emulated links: a router has its processors for itself.
 fn proxy(file: &Path) -> Result<(), Failure> {
-    // Where it may not be, it is as late as the machine is busy.
+    // Without the permission it is delayed by other load.
     let _ = be_on_time();
     Ok(hopline_daemon::run(file, standing::keeper)?)
 }
@@ -147,7 +147,7 @@ fn compare(arguments: &Arguments) -> Result<(), Failure> {
     arguments.write.as_deref().map_or(Ok(()), |file| write(file, text))
 }
 
-/// Every run, where there is a place for it.
+/// Writes all runs, if there is an output folder.
 fn keep<T: Serialize>(arguments: &Arguments, name: &str, runs: &[T]) -> Result<(), Failure> {
     arguments.out.as_deref().map_or(Ok(()), |folder| output::write(folder, name, runs))
 }

@@ -1,4 +1,4 @@
-//! The second part: what proxies keep of each connection, seen with many at once.
+//! The second part: memory of proxies for each connection, measured with many at once.
 
 use crate::middle::Middle;
 use crate::ping::Ping;
@@ -17,16 +17,16 @@ use std::time::Duration;
 use versus::table::aligned;
 use versus::{Failure, pool};
 
-/// Connections at once.
+/// Number of concurrent connections.
 const FLOWS: u16 = 50;
-/// How long all of them send.
+/// Time for which all of them send.
 const LASTS: Duration = Duration::from_secs(5);
-/// After which sender and receiver look whether it is over.
+/// Interval at which sender and receiver check for the end.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long a call may take.
+/// Maximum time to connect.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PORT: u16 = 5201;
-/// Over which last hop.
+/// Last hop.
 const HOP: Condition = Condition {
     bottleneck: Bottleneck::Router,
     mbps: 20,
@@ -35,7 +35,7 @@ const HOP: Condition = Condition {
     addresses: Addresses::Routed,
 };
 
-/// What one proxy has resident, in bytes.
+/// Resident memory of one proxy, bytes.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Kept {
     proxy: String,
@@ -47,7 +47,7 @@ pub(crate) struct Kept {
     with_all: u64,
 }
 
-/// Of each of `middles`, `parallel` at once.
+/// Measures each of `middles`, `parallel` at once.
 pub(crate) fn all(middles: &[Middle], parallel: usize, pepsal: Option<&Path>) -> Result<Vec<Kept>, Failure> {
     let there: Vec<Middle> = middles.iter().copied().filter(|middle| *middle != Middle::Plain).collect();
     eprintln!("memory of {} proxies", there.len());
@@ -69,7 +69,7 @@ fn one(middle: Middle, pepsal: Option<&Path>) -> Result<Kept, Failure> {
     Ok(Kept { proxy: middle.name(), idle, with_one, with_all })
 }
 
-/// What `memory` says when so many connections have sent for a while.
+/// Returns the result of `memory` after this number of connections have sent for a while.
 fn while_sending(
     world: &World,
     target: Ipv4Addr,
@@ -105,7 +105,7 @@ fn call(target: Ipv4Addr) -> Result<TcpStream, Failure> {
 fn send(mut stream: &TcpStream, over: &AtomicBool) {
     let _ = SockRef::from(stream).set_write_timeout(Some(LOOK));
     while !over.load(Ordering::Relaxed) {
-        // What is not taken yet is offered again.
+        // Data that were not written are offered again.
         let _ = stream.write(&[0x5a; 1 << 14]);
     }
 }
@@ -118,14 +118,14 @@ fn receive(mut stream: &TcpStream, over: &AtomicBool) {
     }
 }
 
-/// As a table.
+/// Returns the table.
 pub(crate) fn table(kept: &[Kept]) -> String {
     let heading =
         ["", "before the first, MB", "with one, MB", "with all, MB", "a flow, kB"].map(String::from).to_vec();
     let row = |kept: &Kept| {
         let Kept { proxy, idle, with_one, with_all } = kept;
         let megabytes = |bytes: &u64| format!("{:.1}", *bytes as f64 / 1e6);
-        // The first one is left out: with it comes what is needed but once.
+        // The first connection is left out, as it includes one-time costs.
         let each = (*with_all as f64 - *with_one as f64) / f64::from(FLOWS) / 1e3;
         vec![proxy.clone(), megabytes(idle), megabytes(with_one), megabytes(with_all), format!("{each:.0}")]
     };

@@ -1,32 +1,33 @@
-//! Who is compared: what stands in the router, and what at the mobile host. The files are those that docs/proxy.md shows.
+//! The compared proxies: their daemons on the router and on the mobile host. The files are those of
+//! docs/proxy.md.
 
 use crate::plan::{Addresses, Bottleneck, Condition};
 use crate::world::{CABLE, LINK, MOBILE, MOBILE_BY_TUNNEL, Place, ROUTER, ROUTER_BY_TUNNEL, SENDERS};
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// What stands in the middle.
+/// Proxy in the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Middle {
-    /// Nothing.
+    /// None.
     Plain,
     /// Snoop by the paper's rules.
     SnoopPublished,
     /// Snoop for today's senders.
     SnoopModern,
-    /// Connections split, with this congestion control towards the mobile host.
+    /// Split connections, with this congestion control towards the mobile host.
     Split(&'static str),
     /// Gateways at both ends of the last hop, TPA between them.
     SplitTpa,
     /// D-Proxy at both ends, reading TCP.
     DProxy,
-    /// The same, numbering whatever crosses.
+    /// D-Proxy at both ends, numbering all packets itself.
     Opaque,
-    /// PEPsal, with the kernel's default congestion control: it cannot be told another.
+    /// PEPsal, with the kernel's default congestion control: it has no option for another.
     PepSal,
 }
 
-/// A daemon: its name, where it runs, its file.
+/// A daemon: its name, its host, its configuration file.
 pub(crate) struct Daemon {
     pub(crate) name: &'static str,
     pub(crate) place: Place,
@@ -34,7 +35,7 @@ pub(crate) struct Daemon {
 }
 
 impl Middle {
-    /// All of them, in the order of the tables.
+    /// All proxies, in the order of the tables.
     pub(crate) const ALL: [Self; 9] = [
         Self::Plain,
         Self::SnoopPublished,
@@ -47,7 +48,7 @@ impl Middle {
         Self::PepSal,
     ];
 
-    /// How tables call it.
+    /// Returns its name in tables.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Plain => "plain".into(),
@@ -61,7 +62,7 @@ impl Middle {
         }
     }
 
-    /// The address at which the sender calls the mobile host.
+    /// Returns the address of the mobile host to which the sender connects.
     pub(crate) const fn target(self) -> Ipv4Addr {
         match self {
             Self::Opaque => MOBILE_BY_TUNNEL,
@@ -69,12 +70,13 @@ impl Middle {
         }
     }
 
-    /// Returns whether it serves connections that are opened on this side. The gateways here take calls of the sender alone.
+    /// Returns whether it serves connections that are opened from this side. The gateways here accept
+    /// connections from the sender only.
     pub(crate) fn serves(self, addresses: Addresses) -> bool {
         self != Self::SplitTpa || addresses == Addresses::Routed
     }
 
-    /// The daemons that do it over a last hop, the router's first; their secret is in the file `key`.
+    /// Returns its daemons over a last hop, the router's first; their secret is in the file `key`.
     pub(crate) fn daemons(self, condition: &Condition, key: &Path) -> Vec<Daemon> {
         let key = key.display();
         let near = |file: String| Daemon { name: "near", place: Place::Router, file };
@@ -108,7 +110,7 @@ impl Middle {
                 vec![near(end(ROUTER, MOBILE, "router")), far(end(MOBILE, ROUTER, "host"))]
             }
             Self::Opaque => {
-                // Where the router sees its queue it needs none of its own.
+                // A router that sees its queue needs none of its own.
                 let shaped = match condition.bottleneck {
                     Bottleneck::Router => String::new(),
                     Bottleneck::Link => format!("rate_mbps = {}\n", condition.mbps as f64 * SHAPED),
@@ -127,7 +129,7 @@ impl Middle {
     }
 }
 
-/// Of the last hop's rate: what a tunnel with a queue of its own is told.
+/// Share of the last hop's rate at which a tunnel with its own queue is shaped.
 const SHAPED: f64 = 0.975;
 
 #[cfg(test)]

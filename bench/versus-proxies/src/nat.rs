@@ -1,13 +1,13 @@
-//! Goodput of proxies on a router that translates addresses, beside the same router without translation.
+//! Goodput of proxies on a router with address translation, compared with the same router without.
 
 use crate::plan::{Addresses, Bottleneck};
 use crate::run::Measured;
 use versus::table::{aligned, distinct, median};
 
-/// Least share of the goodput without translation.
+/// Minimum share of the goodput without translation.
 const LEAST: f64 = 0.95;
 
-/// A table of both; empty if nothing was measured behind NAT.
+/// Returns a table of both; empty if nothing was measured behind NAT.
 pub(crate) fn table(runs: &[Measured]) -> String {
     let translated: Vec<_> = distinct(
         runs.iter()

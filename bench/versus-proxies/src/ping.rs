@@ -1,4 +1,4 @@
-//! Round trips of small datagrams beside the stream.
+//! Round-trip times of small datagrams during the transfer.
 
 use crate::plan::Addresses;
 use crate::world::{Place, SENDER, World};
@@ -8,30 +8,30 @@ use std::thread;
 use std::time::{Duration, Instant};
 use versus::Failure;
 
-/// Between two of them.
+/// Interval of datagrams.
 const EVERY: Duration = Duration::from_millis(50);
-/// How often the path is tried until it carries something, 100 ms apart.
+/// Maximum number of attempts until the path carries a datagram, 100 ms apart.
 const TRIES: u32 = 100;
-/// Where they are answered (RFC 862).
+/// Port of the echo service (RFC 862).
 const ECHO: u16 = 7;
 
-/// Both ends.
+/// Both ends of the measurement.
 pub(crate) struct Ping {
     own: UdpSocket,
     echo: UdpSocket,
     to: SocketAddr,
 }
 
-/// What came of it.
+/// Result of the measurement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RoundTrips {
     pub(crate) sent: u64,
-    /// In milliseconds, the shortest first.
+    /// Round-trip times in milliseconds, shortest first.
     pub(crate) answered: Vec<f64>,
 }
 
 impl RoundTrips {
-    /// What this share of them does not exceed; `None` without any.
+    /// Returns the quantile of the round-trip times at `share`; `None` without any.
     pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
         let last = self.answered.len().checked_sub(1)?;
         Some(self.answered[(last as f64 * share).round() as usize])
@@ -39,7 +39,8 @@ impl RoundTrips {
 }
 
 impl Ping {
-    /// Between the sender and the mobile host at this address, from the end that can call the other.
+    /// Creates both ends, at the sender and at the mobile host with this address; pings come from the end
+    /// that can reach the other.
     pub(crate) fn new(world: &World, mobile: Ipv4Addr, addresses: Addresses) -> Result<Self, Failure> {
         let ends = [(world.sender(), SENDER), (world.host(Place::Mobile), mobile)];
         let [(caller, own), (called, to)] = match addresses {
@@ -53,13 +54,13 @@ impl Ping {
         })
     }
 
-    /// Waits until the path carries datagrams both ways: cables need up to a second to come up.
+    /// Waits until the path carries datagrams in both directions: cables need up to a second to come up.
     pub(crate) fn await_path(&self) -> Result<(), Failure> {
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| answer(&self.echo, &over));
             let answered = (0..TRIES).any(|_| {
-                // What cannot be sent is tried again.
+                // A datagram that cannot be sent is sent again.
                 let _ = self.own.send_to(&[0; 8], self.to);
                 self.own.recv(&mut [0; 8]).is_ok()
             });
@@ -68,7 +69,7 @@ impl Ping {
         })
     }
 
-    /// Sends until it is over.
+    /// Sends until `over` is set.
     pub(crate) fn run(&self, over: &AtomicBool) -> RoundTrips {
         let start = now();
         let nanoseconds = || start.elapsed().as_nanos() as u64;
@@ -79,7 +80,7 @@ impl Ping {
             let receiver = scope.spawn(|| {
                 let (mut said, mut answered) = ([0; 8], Vec::new());
                 while goes_on() {
-                    // 0 is what asked for the path.
+                    // 0 is the content of probes of the path.
                     if self.own.recv(&mut said).is_ok() && said != [0; 8] {
                         answered.push((nanoseconds() - u64::from_ne_bytes(said)) as f64 / 1e6);
                     }
@@ -87,7 +88,7 @@ impl Ping {
                 answered
             });
             while goes_on() {
-                // What the interface refuses is lost, and counted as sent.
+                // A datagram that the interface refuses is lost, and counted as sent.
                 let _ = self.own.send_to(&nanoseconds().to_ne_bytes(), self.to);
                 trips.sent += 1;
                 thread::sleep(EVERY);

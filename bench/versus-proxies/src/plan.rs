@@ -1,40 +1,40 @@
-//! Which last hops and senders are tried, how long, how often.
+//! Plan of the measurement: last hops, senders, duration and repetitions.
 
 use crate::middle::Middle;
 use hopline_core::Duration;
 use hopline_testkit::Emulation;
 use serde::Serialize;
 
-/// Of the wired link, both ways, in bits per second of IP packets.
+/// Rate of the wired link, both ways, bit/s of IP packets.
 pub(crate) const WIRED_RATE: u64 = 100_000_000;
-/// One way, in milliseconds.
+/// One-way delay of the wired link, ms.
 pub(crate) const WIRED_MS: u64 = 25;
-/// Packets that the wired link's queue holds.
+/// Queue of the wired link, packets.
 const WIRED_QUEUE: usize = 1000;
-/// Of the last hop, one way, in milliseconds.
+/// One-way delay of the last hop, ms.
 pub(crate) const AIR_MS: u64 = 2;
-/// Packets that wait for the last hop, at most.
+/// Maximum queue of the last hop, packets.
 pub(crate) const QUEUE: usize = 100;
-/// Mean length of bursts of losses, in packets.
+/// Mean length of loss bursts, packets.
 pub(crate) const BURST: f64 = 4.0;
 
-/// Congestion controls of senders.
+/// Congestion control algorithms of senders.
 pub(crate) const SENDERS: [&str; 3] = ["cubic", "reno", "bbr"];
 const LOSSES: [f64; 6] = [0.0, 0.01, 0.03, 0.05, 0.1, 0.2];
-/// Losses that are tried behind NAT as well.
+/// Loss ratios that are measured behind NAT as well.
 const BEHIND_NAT: [f64; 3] = [0.0, 0.05, 0.1];
 
-/// Where packets to the mobile host wait.
+/// Place of the queue towards the mobile host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bottleneck {
-    /// At the router's interface, whose drops the router can count, and where repairs may go first.
+    /// The router's interface: the router counts its drops, and retransmissions may go first.
     Router,
-    /// In the link: the router neither sees the queue nor what it drops.
+    /// The link: the router sees neither the queue nor its drops.
     Link,
 }
 
 impl Bottleneck {
-    /// How tables call it.
+    /// Returns its name in tables.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Router => "queue in the router",
@@ -43,30 +43,31 @@ impl Bottleneck {
     }
 }
 
-/// The way from the mobile host to the wired network.
+/// Addressing between the mobile host and the wired network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Addresses {
-    /// The sender knows the mobile host's address and calls it.
+    /// The sender knows the mobile host's address and connects to it.
     Routed,
-    /// The router masquerades the mobile host, which calls, and lets nothing in that belongs to no connection.
+    /// The router masquerades the mobile host, which opens the connection, and drops incoming packets without
+    /// a connection.
     Translated,
 }
 
-/// What data meet. ACKs meet the same rate, queue and delay, and nothing worse.
+/// Impairments of data. ACKs have the same rate, queue and delay, and no further impairment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Condition {
     pub(crate) bottleneck: Bottleneck,
-    /// Of the last hop, both ways, in Mb/s of IP packets.
+    /// Rate of the last hop, both ways, Mb/s of IP packets.
     pub(crate) mbps: u64,
-    /// Share of packets to the mobile host that are lost.
+    /// Loss ratio of packets to the mobile host.
     pub(crate) loss: f64,
-    /// Mean length of bursts of losses, in packets.
+    /// Mean length of loss bursts, packets.
     pub(crate) burst: Option<f64>,
     pub(crate) addresses: Addresses,
 }
 
 impl Condition {
-    /// What tables call it, rate and queue apart.
+    /// Returns its name in tables, without rate and queue.
     pub(crate) fn name(&self) -> String {
         match self.addresses {
             Addresses::Routed => self.losses(),
@@ -74,13 +75,13 @@ impl Condition {
         }
     }
 
-    /// Name of its losses alone, whatever the router does to addresses.
+    /// Returns the name of its losses alone, without address translation.
     pub(crate) fn losses(&self) -> String {
         let percent = (self.loss * 100.0).round();
         if self.burst.is_some() { format!("bursts {percent} %") } else { format!("loss {percent} %") }
     }
 
-    /// The last hop: there and back.
+    /// Returns the last hop: forward and backward.
     pub(crate) fn air(&self) -> [Emulation; 2] {
         let clean = link(self.mbps * 1_000_000, AIR_MS, QUEUE);
         let lossy = Emulation { loss: self.loss, burst: self.burst, ..clean.clone() };
@@ -91,7 +92,7 @@ impl Condition {
     }
 }
 
-/// The wired link, either way.
+/// Returns the wired link, in either direction.
 pub(crate) fn wire() -> Emulation {
     link(WIRED_RATE, WIRED_MS, WIRED_QUEUE)
 }
@@ -105,7 +106,7 @@ fn link(rate: u64, ms: u64, queue: usize) -> Emulation {
     }
 }
 
-/// A run to be done.
+/// A run of the plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cell {
     pub(crate) condition: Condition,
@@ -114,10 +115,10 @@ pub(crate) struct Cell {
     pub(crate) seed: u64,
 }
 
-/// Everything that is tried.
+/// The whole plan.
 pub(crate) struct Plan {
     pub(crate) conditions: Vec<Condition>,
-    /// How long each run takes, connecting included, in seconds.
+    /// Duration of each run in seconds, connection set-up included.
     pub(crate) seconds: f64,
     pub(crate) seeds: u64,
 }
@@ -143,13 +144,13 @@ impl Plan {
         Self { conditions, seconds, seeds }
     }
 
-    /// Two last hops, one of them behind NAT as well: a look at each.
+    /// Returns a short plan: two last hops, one of them behind NAT as well.
     pub(crate) fn quick(seconds: f64, seeds: u64) -> Self {
         let routed = |loss| Condition { addresses: Addresses::Routed, ..behind_nat(loss) };
         Self { conditions: vec![routed(0.0), routed(0.05), behind_nat(0.05)], seconds, seeds }
     }
 
-    /// All runs with these in the middle.
+    /// Returns all runs with these proxies.
     pub(crate) fn cells(&self, middles: &[Middle], senders: &[&'static str]) -> Vec<Cell> {
         let mut cells = Vec::new();
         for &condition in &self.conditions {
@@ -163,7 +164,7 @@ impl Plan {
     }
 }
 
-/// A fast last hop whose queue the router sees, behind a router that translates.
+/// Returns a fast last hop with the queue in the router, behind address translation.
 fn behind_nat(loss: f64) -> Condition {
     Condition {
         bottleneck: Bottleneck::Router,

@@ -1,4 +1,4 @@
-//! One run, and many at once.
+//! One run, and concurrent runs.
 
 use crate::middle::Middle;
 use crate::ping::{Ping, RoundTrips};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use versus::kernel::PAYLOAD;
 use versus::{Caller, Failure, Hosts, Kernel, Nature, Talk, pool, talk};
 
-/// What one run gave.
+/// Result of one run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Measured {
     pub(crate) bottleneck: &'static str,
@@ -26,37 +26,39 @@ pub(crate) struct Measured {
     pub(crate) sender: &'static str,
     pub(crate) proxy: String,
     pub(crate) seed: u64,
-    /// What the mobile host's application got, from the first attempt to connect, in Mb/s.
+    /// Goodput of the mobile host's application, from the first attempt to connect, Mb/s.
     pub(crate) goodput_mbps: f64,
-    /// Packets on the last hop towards the mobile host, for each full packet's worth that its application got.
+    /// Packets on the last hop towards the mobile host for each full packet's worth delivered to its
+    /// application.
     pub(crate) packets_per_delivered: f64,
-    /// The same on the wired link.
+    /// As `packets_per_delivered`, on the wired link.
     pub(crate) wired_packets_per_delivered: f64,
-    /// Bytes on the last hop towards the mobile host, IP headers included, for each that its application got.
+    /// Bytes on the last hop towards the mobile host, IP headers included, for each byte delivered to its
+    /// application.
     pub(crate) bytes_per_byte: f64,
-    /// Packets that found the queue before the last hop full.
+    /// Packets dropped by the full queue before the last hop.
     pub(crate) queue_drops: u64,
-    /// Round trips of pings beside it.
+    /// Round-trip times of pings during the transfer.
     pub(crate) ping_median_ms: Option<f64>,
     pub(crate) ping_p95_ms: Option<f64>,
     pub(crate) ping_unanswered_pct: f64,
     /// Processor seconds of the proxy at the router for 10⁹ bytes delivered.
     pub(crate) router_s_per_gb: Option<f64>,
-    /// The same of its other end at the mobile host.
+    /// As `router_s_per_gb`, for the other end at the mobile host.
     pub(crate) mobile_s_per_gb: Option<f64>,
-    /// Memory that the proxy at the router has resident before the connection, in 10⁶ bytes.
+    /// Resident memory of the proxy at the router before the connection, 10⁶ bytes.
     pub(crate) idle_memory_mb: Option<f64>,
-    /// What it has more at the end, with one connection, in 10³ bytes.
+    /// Growth of that memory by the end, with one connection, 10³ bytes.
     pub(crate) flow_memory_kb: Option<f64>,
     pub(crate) late_mean_ms: f64,
     pub(crate) late_p99_ms: f64,
     pub(crate) late_max_ms: f64,
     pub(crate) late_over_1ms_pct: f64,
-    /// Whether either link was late beyond its bound, each time it was tried.
+    /// `true` if a link was late beyond its bound in all attempts.
     pub(crate) late: bool,
 }
 
-/// Worlds of a slow last hop for each of a fast one: they cost the machine as much.
+/// Number of slow last hops that cost the machine as much as a fast one.
 const SLOW_FOR_FAST: usize = 2;
 
 /// Does all runs, `parallel` fast last hops at once, then the slow ones.
@@ -119,7 +121,7 @@ fn one(cell: &Cell, seconds: f64, pepsal: Option<&Path>) -> Result<Measured, Fai
     Ok(measured(cell, seconds, &talk, &trips, drops))
 }
 
-/// What is measured of a world, and who may be entered.
+/// A world with its proxies, and the ends of the measured connection.
 struct InWorld<'a> {
     world: &'a World,
     standing: &'a Standing,
@@ -127,7 +129,7 @@ struct InWorld<'a> {
     caller: Caller,
 }
 
-/// What is read at the beginning and at the end.
+/// Counters at the beginning and at the end.
 struct Reading {
     wired: LinkStats,
     air: LinkStats,

@@ -1,4 +1,4 @@
-//! Proxies that run: each a process of its own, so that what it costs can be told from what everything else does.
+//! Running proxies: each is a process of its own, so that its cost can be separated from all other load.
 
 use crate::middle::{Daemon, Middle};
 use crate::plan::Condition;
@@ -15,28 +15,28 @@ use std::time::Duration;
 use tempfile::TempDir;
 use versus::{Failure, cpu};
 
-/// How often it is looked, 10 ms apart, whether a daemon is up.
+/// Maximum number of checks, 10 ms apart, whether a daemon is up.
 const LOOKS: u32 = 2000;
-/// Where PEPsal takes connections.
+/// Port on which PEPsal accepts connections.
 const PEPSAL_PORT: u16 = 5000;
 
-/// What stands in the middle of a world.
+/// Proxies in the middle of a world.
 pub(crate) struct Standing {
     processes: Vec<(Place, Child)>,
-    // Dropped when they have ended.
+    // Dropped after the processes have ended.
     _folder: TempDir,
 }
 
-/// What the processes at a place have used and use.
+/// Processor time and memory of the processes at a place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Used {
     pub(crate) time: Duration,
-    /// Resident, in bytes.
+    /// Resident memory, bytes.
     pub(crate) memory: u64,
 }
 
 impl Standing {
-    /// Starts what `middle` is and waits until packets come to it. `pepsal` is that program.
+    /// Starts the daemons of `middle` and waits until they receive packets. `pepsal` is that program.
     pub(crate) fn start(
         world: &World,
         middle: Middle,
@@ -50,7 +50,7 @@ impl Standing {
         let mut standing = Self { processes: Vec::new(), _folder: folder };
         let folder = standing._folder.path().to_owned();
         let daemons = middle.daemons(condition, &key);
-        // What the near ends call is there before them.
+        // Far ends are started before the near ends that connect to them.
         for daemon in daemons.iter().rev() {
             let child = start(world, daemon, &folder)?;
             standing.processes.push((daemon.place, child));
@@ -63,7 +63,7 @@ impl Standing {
         Ok(standing)
     }
 
-    /// What those at `place` have used until now.
+    /// Returns the processor time and memory of the processes at `place` until now.
     pub(crate) fn used(&self, place: Place) -> Result<Used, Failure> {
         let mut sum = Used::default();
         for (_, child) in self.processes.iter().filter(|(at, _)| *at == place) {
@@ -77,7 +77,7 @@ impl Standing {
 impl Drop for Standing {
     fn drop(&mut self) {
         for (_, child) in &self.processes {
-            // One that has ended already is only waited for.
+            // A process that has ended already is only waited for.
             let _ = kill_process(Pid::from_child(child), Signal::TERM);
         }
         for (_, child) in &mut self.processes {
@@ -86,7 +86,7 @@ impl Drop for Standing {
     }
 }
 
-/// How this program is called as a daemon's keeper.
+/// Returns the command by which this program becomes a daemon's keeper.
 pub(crate) fn keeper(config: &Config) -> Vec<OsString> {
     vec!["keep".into(), config.name.clone().into(), config.state_dir.clone().into()]
 }
@@ -106,7 +106,7 @@ fn log(daemon: &Daemon, folder: &Path) -> std::path::PathBuf {
     folder.join(daemon.name).with_extension("log")
 }
 
-/// Waits until a daemon says how it is: its rules stand then.
+/// Waits until a daemon answers a status request: its rules are installed then.
 fn wait(daemon: &Daemon, folder: &Path, processes: &mut [(Place, Child)]) -> Result<(), Failure> {
     for _ in 0..LOOKS {
         if hopline_daemon::ask(folder, daemon.name).is_ok() {
@@ -123,7 +123,7 @@ fn wait(daemon: &Daemon, folder: &Path, processes: &mut [(Place, Child)]) -> Res
     Err("the daemon does not say how it is".into())
 }
 
-/// PEPsal, with the rules that its README asks for, before everything else as the daemons are.
+/// Starts PEPsal, with the rules of its README, before all other rules as for the daemons.
 fn start_pepsal(world: &World, program: &Path) -> Result<Child, Failure> {
     let router = world.host(Place::Router);
     ip(router, "rule add fwmark 1 lookup 100")?;
@@ -134,7 +134,7 @@ fn start_pepsal(world: &World, program: &Path) -> Result<Child, Failure> {
     command.args(["-f", "1"]).arg(program).args(["-p", &PEPSAL_PORT.to_string(), "-c", "512"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let child = router.spawn(command).map_err(|e| format!("{}: {e}", program.display()))?;
-    // It says nowhere that it listens.
+    // It does not report that it listens.
     thread::sleep(Duration::from_millis(500));
     Ok(child)
 }

@@ -1,4 +1,4 @@
-//! Tables of medians in Markdown, which also reads well in a terminal.
+//! Tables of medians in Markdown, also legible in a terminal.
 
 use crate::run::Measured;
 use std::fmt::Write;
@@ -22,7 +22,8 @@ const MEMORY: [Column; 4] = [
     ("more with one flow, kB", |m| m.flow_memory_kb, 0),
 ];
 
-/// All tables: for each place of the queue, rate and sender one of each quantity, then cost and memory.
+/// Returns all tables: for each place of the queue, rate and sender one of each quantity, then cost and
+/// memory.
 pub(crate) fn tables(runs: &[Measured]) -> String {
     let mut text = String::new();
     for (place, mbps) in distinct(runs.iter().map(|m| (m.bottleneck, m.mbps))) {
@@ -43,7 +44,7 @@ pub(crate) fn tables(runs: &[Measured]) -> String {
     text
 }
 
-/// How late the links were.
+/// Returns the lateness of the links.
 pub(crate) fn lateness(runs: &[Measured]) -> String {
     let n = runs.len().max(1) as f64;
     let mean = runs.iter().map(|m| m.late_mean_ms).sum::<f64>() / n;
@@ -73,7 +74,7 @@ fn table(runs: &[&Measured], value: fn(&Measured) -> Option<f64>, digits: usize)
         }
         rows.push(row);
     }
-    // What has no value for anybody, such as the cost of nothing, is no row.
+    // A quantity without any value, such as the cost of no proxy, has no row.
     rows.retain(|row| row.iter().skip(1).any(|value| value != "–"));
     aligned(&rows)
 }

@@ -1,19 +1,19 @@
-//! What Snoop for today's senders is meant to reach at 20 Mb/s, with random losses, wherever packets wait.
+//! Targets for Snoop with today's senders at 20 Mb/s, with random losses, for both places of the queue.
 
 use crate::middle::Middle;
 use crate::plan::Bottleneck;
 use crate::run::Measured;
 use versus::table::{aligned, median};
 
-/// Of CUBIC, in Mb/s.
+/// Goodput of CUBIC, Mb/s.
 const GOODPUT: [(&str, f64); 4] =
     [("loss 3 %", 16.8), ("loss 5 %", 16.5), ("loss 10 %", 15.7), ("loss 20 %", 12.3)];
-/// Of what CUBIC gets plain, without losses.
+/// Share of CUBIC's goodput without a proxy and without losses.
 const HARMLESS: f64 = 0.99;
-/// Where it must not cost BBR anything.
+/// Losses at which Snoop must not cost BBR anything.
 const BBR: [&str; 4] = ["loss 0 %", "loss 1 %", "loss 3 %", "loss 5 %"];
 
-/// A table of targets and what came of them; empty if nothing of it was measured.
+/// Returns a table of targets and results; empty if none was measured.
 pub(crate) fn table(runs: &[Measured]) -> String {
     let places = [Bottleneck::Router, Bottleneck::Link];
     let rows: Vec<_> = places.into_iter().flat_map(|place| rows(place, runs)).collect();

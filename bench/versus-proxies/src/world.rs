@@ -12,34 +12,34 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
 use versus::Failure;
 
-/// The sender, behind the wired link.
+/// Address of the sender, behind the wired link.
 pub(crate) const SENDER: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
-/// Its network.
+/// Network of the sender.
 pub(crate) const SENDERS: &str = "10.81.0.0/24";
 /// Both ends of the last hop.
 pub(crate) const ROUTER: Ipv4Addr = NamespaceLink::address(Side::A);
 pub(crate) const MOBILE: Ipv4Addr = NamespaceLink::address(Side::B);
-/// The same, where a tunnel leads over the last hop.
+/// Both ends of the last hop, for a tunnel over it.
 pub(crate) const ROUTER_BY_TUNNEL: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 1);
 pub(crate) const MOBILE_BY_TUNNEL: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 2);
-/// Networks behind the router: of the last hop, and of tunnels over it.
+/// Networks behind the router: the last hop, and tunnels over it.
 const BEYOND: [&str; 2] = ["10.80.0.0/24", "10.90.0.0/24"];
-/// The router's interface to the mobile host, and what both links call theirs.
+/// Name of the router's interface to the mobile host, and of both links' interfaces.
 pub(crate) const LINK: &str = "link0";
-/// That to the sender.
+/// Name of the router's interface to the sender.
 pub(crate) const CABLE: &str = "cable";
 /// Both ends of the cable between the wired link and the router.
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 1);
 const NEAR: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 2);
 
-/// A host that something may stand at.
+/// A host with a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Router,
     Mobile,
 }
 
-/// The hosts, and what joins them.
+/// The hosts and their links.
 pub(crate) struct World {
     pub(crate) wired: NamespaceLink,
     pub(crate) air: NamespaceLink,
@@ -76,7 +76,7 @@ impl World {
 
     fn connect(&self) -> Result<(), Failure> {
         let (far, near) = (self.wired.host(Side::B), self.host(Place::Router));
-        // Both links have the same addresses at first.
+        // Initially both links have the same addresses.
         self.sender().run(|| address(LINK, SENDER))??;
         far.run(|| address(LINK, Ipv4Addr::new(10, 81, 0, 2)))??;
         veth::join([far, near], CABLE, Trains::Never)?;
@@ -95,7 +95,8 @@ impl World {
         Ok(())
     }
 
-    /// Has packets wait at the router's interface, as docs/proxy.md recommends: what has its turn first goes first.
+    /// Sets up the queue at the router's interface, as docs/proxy.md recommends: packets with priority go
+    /// first.
     fn slow_down(&self, mbps: u64) -> Result<(), Failure> {
         let router = self.host(Place::Router);
         ip(router, &format!("link set {LINK} txqueuelen {QUEUE}"))?;
@@ -115,12 +116,12 @@ impl World {
         ] {
             succeed(router, "iptables", &format!("-w {rule}"))?;
         }
-        // Nothing in the wired network knows the way to what is translated.
+        // The wired network has no route to translated addresses.
         let far = self.wired.host(Side::B);
         BEYOND.into_iter().try_for_each(|network| ip(far, &format!("route del {network}")))
     }
 
-    /// Packets that found the queue before the last hop full, until now.
+    /// Returns the number of packets dropped by the full queue before the last hop, until now.
     pub(crate) fn queue_drops(&self) -> Result<u64, Failure> {
         match self.bottleneck {
             Bottleneck::Link => Ok(self.air.stats().forth.queue_drops),
@@ -133,14 +134,14 @@ impl World {
         }
     }
 
-    /// A UDP socket on a host.
+    /// Opens a UDP socket on a host.
     pub(crate) fn udp(host: &Namespace, at: (Ipv4Addr, u16)) -> Result<UdpSocket, Failure> {
         let socket = host.run(|| UdpSocket::bind(SocketAddr::from(at)))??;
         socket.set_read_timeout(Some(std::time::Duration::from_millis(100)))?;
         Ok(socket)
     }
 
-    /// Without queueing.
+    /// Returns the round-trip time without queueing.
     pub(crate) const fn round_trip() -> Duration {
         Duration::from_millis(2 * (crate::plan::WIRED_MS + crate::plan::AIR_MS))
     }
@@ -152,7 +153,7 @@ fn address(interface: &str, address: Ipv4Addr) -> Result<(), hopline_net::Error>
     interface.up()
 }
 
-/// Asks ip(8) for something on a host.
+/// Runs ip(8) on a host.
 pub(crate) fn ip(host: &Namespace, what: &str) -> Result<(), Failure> {
     succeed(host, "ip", what)
 }

@@ -1,4 +1,4 @@
-//! The second part: no loss, no rate limit. How fast it goes over a pair of veth interfaces, and what that costs.
+//! The second part: goodput and cost without loss or rate limit, over a pair of veth interfaces.
 
 use crate::cpu;
 use crate::peer::{Failure, Peer};
@@ -11,35 +11,35 @@ use std::time::Duration;
 
 const INTERFACE: &str = "cable0";
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 81, 0, 1), Ipv4Addr::new(10, 81, 0, 2)];
-/// As a transport that must be told is told: nobody here has to be.
+/// Link parameters for transports that need them; none of those measured here does.
 const NATURE: Nature = Nature { rate: 10_000_000_000, round_trip: Duration::from_micros(100) };
 
-/// Of 10 ms.
+/// Number of attempts, 10 ms apart.
 const CARRIER_TRIES: u32 = 500;
 
-/// Who runs on the cable: the one with the widest window of each kind.
+/// Transports measured over the cable: of each kind the one with the largest window.
 const PEERS: [&str; 5] = ["tcp-cubic", "quinn-cubic", "quinn-bbr", "tpa-12", "tpa-wide"];
 
-/// What one run over the cable gave.
+/// Result of one run over the cable.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Fast {
     pub(crate) peer: String,
-    /// What crosses the cable as one.
+    /// Unit that crosses the cable.
     pub(crate) crossing: &'static str,
     pub(crate) round: u32,
-    /// What B's application got, from the first attempt to connect, in Mb/s.
+    /// Goodput of B's application, from the first attempt to connect, Mb/s.
     pub(crate) goodput_mbps: f64,
     /// Processor seconds of A's threads for each 10⁹ bytes that B's application got.
     pub(crate) sender_s_per_gb: f64,
-    /// The same of B's.
+    /// As `sender_s_per_gb`, for B's threads.
     pub(crate) receiver_s_per_gb: f64,
-    /// The same of the kernel's threads for packets, for everybody on the machine.
+    /// Processor seconds of the kernel's packet threads for 10⁹ bytes, for all load of the machine.
     pub(crate) kernel_s_per_gb: f64,
     /// Load average of the machine at the end.
     pub(crate) load: f64,
 }
 
-/// `rounds` runs of each, one after the other, each round in the same order.
+/// Does `rounds` runs of each, one after the other, in the same order each round.
 pub(crate) fn all(peers: &[Box<dyn Peer>], seconds: f64, rounds: u32) -> Result<Vec<Fast>, Failure> {
     let peers: Vec<_> = peers.iter().filter(|peer| PEERS.contains(&peer.name())).collect();
     let mut runs = Vec::new();
@@ -58,7 +58,7 @@ pub(crate) fn all(peers: &[Box<dyn Peer>], seconds: f64, rounds: u32) -> Result<
     Ok(runs)
 }
 
-/// How tables call it.
+/// Returns its name in tables.
 const fn name(trains: Trains) -> &'static str {
     match trains {
         Trains::Allowed => "trains of packets",
@@ -125,7 +125,8 @@ impl Cable {
     }
 }
 
-/// The kernel takes up to a second to notice that both ends of a cable are up, and drops what is sent before.
+/// Waits for the carrier: the kernel takes up to a second to notice that both ends of a cable are up, and
+/// drops earlier packets.
 fn await_carrier(hosts: &[Namespace; 2]) -> Result<(), Failure> {
     let [a, b] = hosts;
     let there = b.run(|| UdpSocket::bind((ADDRESSES[1], 0)))??;

@@ -1,5 +1,5 @@
-//! Measures transports over the same links, in real time between two network namespaces: emulated ones, and one that is
-//! only fast. Needs root.
+//! Measures transports over the same links, in real time between two network namespaces: over emulated links,
+//! and over a fast one. Needs root.
 
 mod cable;
 mod peers;
@@ -42,7 +42,7 @@ struct Arguments {
     /// Only one part.
     #[arg(long)]
     part: Option<Part>,
-    /// Where runs.csv, runs.json, cable.csv and cable.json go.
+    /// Folder for runs.csv, runs.json, cable.csv and cable.json.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Also write the tables, with how they were made, to this file.
@@ -147,7 +147,7 @@ fn about_cable(seconds: f64, rounds: u32, runs: &[Fast]) -> String {
     )
 }
 
-/// Every run, where there is a place for it.
+/// Writes all runs, if there is an output folder.
 fn write_runs<T: Serialize>(arguments: &Arguments, name: &str, runs: &[T]) -> Result<(), Failure> {
     arguments.out.as_deref().map_or(Ok(()), |folder| output::write(folder, name, runs))
 }

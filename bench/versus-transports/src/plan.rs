@@ -1,33 +1,34 @@
-//! Which links are tried, how long, how often.
+//! Plan of the measurement: links, duration and repetitions.
 
 use crate::peer::{Peer, Steadiness};
 use hopline_core::Duration;
 use hopline_testkit::Emulation;
 use hopline_testkit::Extra;
 
-/// From this loss on, erratic transports are run with more seeds.
+/// Loss ratio from which on erratic transports are run with more seeds.
 const HEAVY_LOSS: f64 = 0.1;
 
-/// A bottleneck, and who is measured there.
+/// A bottleneck, and the transports measured over it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Bottleneck {
-    /// Both ways, in bits per second of IP packets.
+    /// Rate, both ways, bit/s of IP packets.
     pub(crate) rate: u64,
-    /// Packets that its queue holds.
+    /// Queue, packets.
     pub(crate) queue: usize,
     /// Runs of a steady transport over each link.
     pub(crate) seeds: u64,
-    /// Runs at once: as many as two cores can keep on time.
+    /// Concurrent runs: as many as two cores can keep on time.
     pub(crate) parallel: usize,
-    /// Who is not measured: names.
+    /// Names of transports that are not measured.
     absent: &'static [&'static str],
 }
 
-/// What a few radio hops carry.
+/// Capacity of a few radio hops.
 pub(crate) static SLOW: Bottleneck =
     Bottleneck { rate: 2_000_000, queue: 50, seeds: 2, parallel: 12, absent: &[] };
 
-/// What a good radio or a mobile network carries. TPA's windows of two and three segments are for few hops.
+/// Capacity of a good radio or a mobile network. TPA's windows of two and three segments are meant for few
+/// hops.
 pub(crate) static FAST: Bottleneck = Bottleneck {
     rate: 20_000_000,
     queue: 100,
@@ -36,19 +37,19 @@ pub(crate) static FAST: Bottleneck = Bottleneck {
     absent: &["tcp-reno", "tpa-2", "tpa-3"],
 };
 
-/// What the link does to packets. ACKs meet the same rate, queue and latency, and are lost as `ack_loss` says.
+/// Impairments of the link. ACKs have the same rate, queue and latency; their loss is `ack_loss`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Condition {
     pub(crate) bottleneck: &'static Bottleneck,
-    /// One-way delay, in milliseconds.
+    /// One-way delay, ms.
     pub(crate) delay_ms: u64,
-    /// Share of packets of data lost.
+    /// Loss ratio of data packets.
     pub(crate) loss: f64,
-    /// Mean length of bursts of losses, in packets.
+    /// Mean length of loss bursts, packets.
     pub(crate) burst: Option<f64>,
-    /// Share of packets of data that take 30 ms longer.
+    /// Share of data packets with 30 ms additional delay.
     pub(crate) reorder: f64,
-    /// Share of ACKs lost.
+    /// Loss ratio of ACKs.
     pub(crate) ack_loss: f64,
 }
 
@@ -57,12 +58,12 @@ impl Condition {
         Self { bottleneck, delay_ms, loss: 0.0, burst: None, reorder: 0.0, ack_loss: 0.0 }
     }
 
-    /// A rate and a delay, as tables have them.
+    /// Returns rate and delay, as in tables.
     pub(crate) fn link_name(&self) -> String {
         format!("{} Mb/s, {} ms one way", self.bottleneck.rate / 1_000_000, self.delay_ms)
     }
 
-    /// What tables call it, rate and delay apart.
+    /// Returns its name in tables, without rate and delay.
     pub(crate) fn name(&self) -> String {
         let percent = |share: f64| (share * 100.0).round();
         let data = match (self.burst, self.reorder > 0.0) {
@@ -73,7 +74,7 @@ impl Condition {
         if self.ack_loss > 0.0 { format!("{data}, ACKs {} %", percent(self.ack_loss)) } else { data }
     }
 
-    /// The link: there and back.
+    /// Returns the link: forward and backward.
     pub(crate) fn link(&self) -> [Emulation; 2] {
         let clean = Emulation {
             rate: Some(self.bottleneck.rate),
@@ -92,23 +93,23 @@ impl Condition {
     }
 }
 
-/// Everything that is tried.
+/// The whole plan.
 pub(crate) struct Plan {
-    /// The links, those of a bottleneck in a row.
+    /// Links, those of a bottleneck together.
     pub(crate) conditions: Vec<Condition>,
-    /// How long each run takes, connecting included, in seconds.
+    /// Duration of each run in seconds, connection set-up included.
     pub(crate) seconds: f64,
     effort: Effort,
 }
 
-/// How many seeds.
+/// Number of seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// As many as the bottleneck says; eight at least of erratic transports at heavy loss.
+    /// The bottleneck's number; at least eight for erratic transports at heavy loss.
     AsPlanned,
-    /// So many, and eight at least of erratic ones at heavy loss.
+    /// This number; at least eight for erratic transports at heavy loss.
     Seeds(u64),
-    /// One; three of erratic ones at heavy loss.
+    /// One; three for erratic transports at heavy loss.
     Quick,
 }
 
@@ -118,7 +119,7 @@ impl Plan {
         Self { conditions, seconds, effort }
     }
 
-    /// A few links, a look at each.
+    /// Returns a short plan with a few links.
     pub(crate) fn quick(seconds: f64) -> Self {
         let conditions = [&SLOW, &FAST].into_iter().flat_map(|bottleneck| {
             let clean = Condition::clean(bottleneck, 25);
@@ -133,7 +134,7 @@ impl Plan {
         Self { conditions: conditions.collect(), seconds, effort: Effort::Quick }
     }
 
-    /// Runs of `peer` under `condition`.
+    /// Returns the number of runs of `peer` under `condition`.
     pub(crate) fn runs(&self, peer: &dyn Peer, condition: &Condition) -> u64 {
         if condition.bottleneck.absent.contains(&peer.name()) {
             return 0;

@@ -1,4 +1,4 @@
-//! One run, and many at once.
+//! One run, and concurrent runs.
 
 use crate::peer::{Failure, Peer};
 use crate::plan::{Condition, Plan};
@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 use versus::pool;
 
-/// What one run gave. Everything about packets is counted on the link, from A to B.
+/// Result of one run. Packets are counted on the link, from A to B.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Measured {
     pub(crate) peer: String,
@@ -19,36 +19,37 @@ pub(crate) struct Measured {
     pub(crate) delay_ms: u64,
     pub(crate) condition: String,
     pub(crate) seed: u64,
-    /// What B's application got, from the first attempt to connect, in Mb/s.
+    /// Goodput of B's application, from the first attempt to connect, Mb/s.
     pub(crate) goodput_mbps: f64,
-    /// Packets A sent, for each full packet's worth that B's application got.
+    /// Packets sent by A for each full packet's worth delivered to B's application.
     pub(crate) packets_per_delivered: f64,
-    /// Bytes A sent, IP headers included, for each byte that B's application got.
+    /// Bytes sent by A, IP headers included, for each byte delivered to B's application.
     pub(crate) bytes_per_byte: f64,
-    /// Share of A's packets that found the queue full, in per cent.
+    /// Share of A's packets dropped by the full queue, per cent.
     pub(crate) queue_drop_pct: f64,
-    /// Share of the others that was lost, in per cent.
+    /// Share of the remaining packets that was lost, per cent.
     pub(crate) lost_pct: f64,
-    /// What the transport says its smoothed round-trip time was at the end.
+    /// Smoothed round-trip time at the end, as reported by the transport, ms.
     pub(crate) srtt_ms: Option<f64>,
-    /// Mean time A's packets waited in the queue.
+    /// Mean time of A's packets in the queue, ms.
     pub(crate) queue_wait_ms: f64,
     pub(crate) link_late_mean_ms: f64,
     pub link_late_p99_ms: f64,
     pub(crate) link_late_max_ms: f64,
     pub link_late_over_1ms_pct: f64,
-    /// Whether the link was late beyond its bound, each time it was tried.
+    /// `true` if the link was late beyond its bound in all attempts.
     pub(crate) late: bool,
 }
 
-/// A run to be done.
+/// A run of the plan.
 struct Job<'a> {
     peer: &'a dyn Peer,
     condition: Condition,
     seed: u64,
 }
 
-/// Does all runs of `plan`, those of each peer and condition together, by seed; `parallel` at once, or as many as the bottleneck allows.
+/// Does all runs of `plan`, those of each peer and condition together, by seed; `parallel` at once, or as
+/// many as the bottleneck allows.
 pub(crate) fn all(
     peers: &[Box<dyn Peer>],
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! Tables of medians in Markdown, which also reads well in a terminal.
+//! Tables of medians in Markdown, also legible in a terminal.
 
 use crate::cable::Fast;
 use crate::run::Measured;
@@ -17,7 +17,7 @@ const COLUMNS: [Column; 6] = [
     ("Mean wait in the queue, ms", |m| Some(m.queue_wait_ms), 0),
 ];
 
-/// All tables, for each rate and delay one of each quantity.
+/// Returns all tables: for each rate and delay one of each quantity.
 pub(crate) fn tables(runs: &[Measured]) -> String {
     let mut text = String::new();
     for link in distinct(runs.iter().map(|m| (m.rate_mbps, m.delay_ms))) {
@@ -32,7 +32,7 @@ pub(crate) fn tables(runs: &[Measured]) -> String {
     text
 }
 
-/// How late the link was.
+/// Returns the lateness of the link.
 pub(crate) fn lateness(runs: &[Measured]) -> String {
     let n = runs.len().max(1) as f64;
     let mean = runs.iter().map(|m| m.link_late_mean_ms).sum::<f64>() / n;
@@ -59,7 +59,7 @@ const FAST_COLUMNS: [FastColumn; 5] = [
     ("together, s/GB", |m| m.sender_s_per_gb + m.receiver_s_per_gb + m.kernel_s_per_gb, 2),
 ];
 
-/// Goodput and cost over the cable, a table for each way to cross it.
+/// Returns goodput and cost over the cable, a table for each unit that crosses it.
 pub(crate) fn cable(runs: &[Fast]) -> String {
     let mut text = String::new();
     for crossing in distinct(runs.iter().map(|m| m.crossing)) {

@@ -1,27 +1,27 @@
-//! The processor time of a host: of all threads in its network namespace.
+//! Processor time of a host: of all threads in its network namespace.
 
 use crate::peer::Failure;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a namespace is known by: where `/proc/…/ns/net` leads, such as `net:[4026532281]`.
+/// Name of a namespace: the target of `/proc/…/ns/net`, such as `net:[4026532281]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name(PathBuf);
 
-/// The namespace of the calling thread.
+/// Returns the namespace of the calling thread.
 pub fn here() -> Result<Name, Failure> {
     Ok(Name(fs::read_link("/proc/thread-self/ns/net")?))
 }
 
-/// What the threads of this process that are in `namespace` have had of the processors, in user mode and in the kernel, to
-/// the nanosecond (sum_exec_runtime, the first number of `schedstat`). Threads inherit the namespace of the one that
-/// starts them. Those that have ended do not count: ask while they live.
+/// Returns the processor time of this process's threads in `namespace`, in user mode and in the kernel, with
+/// a resolution of nanoseconds (sum_exec_runtime, the first number of `schedstat`). Threads inherit the
+/// namespace of the thread that starts them. Threads that have ended do not count: call this while they live.
 pub fn time_of(namespace: &Name) -> Result<Duration, Failure> {
     let mut sum = Duration::ZERO;
     for task in fs::read_dir("/proc/self/task")? {
         let task = task?.path();
-        // A thread of somebody else may end meanwhile.
+        // Another thread may end meanwhile.
         if fs::read_link(task.join("ns/net")).is_ok_and(|is_in| is_in == namespace.0) {
             sum += time_of_thread(&task)?;
         }
@@ -29,7 +29,7 @@ pub fn time_of(namespace: &Name) -> Result<Duration, Failure> {
     Ok(sum)
 }
 
-/// What the threads of process `id` that live have had, in the same way.
+/// Returns the processor time of the living threads of process `id`, likewise.
 ///
 /// # Errors
 /// If there is no such process.
@@ -41,7 +41,7 @@ pub fn time_of_process(id: u32) -> Result<Duration, Failure> {
     Ok(sum)
 }
 
-/// Bytes of memory that process `id` has resident.
+/// Returns the resident memory of process `id`, bytes.
 ///
 /// # Errors
 /// If there is no such process.
@@ -52,8 +52,8 @@ pub fn resident(id: u32) -> Result<u64, Failure> {
     Ok(kilobytes * 1024)
 }
 
-/// The threads of the kernel that see to packets when it is too much to be done beside whatever runs (ksoftirqd of each
-/// processor), for everybody on this machine.
+/// The kernel's threads for packet processing under load (ksoftirqd of each processor), for all load of the
+/// machine.
 #[derive(Debug)]
 pub struct SoftInterrupts(Vec<PathBuf>);
 
@@ -66,7 +66,7 @@ impl SoftInterrupts {
         Ok(Self(processes.filter(is_it).collect()))
     }
 
-    /// What they have had of the processors.
+    /// Returns their processor time.
     pub fn time(&self) -> Result<Duration, Failure> {
         self.0.iter().map(|path| time_of_thread(path)).sum()
     }

@@ -1,4 +1,4 @@
-//! The kernel's TCP, its congestion control set for each socket.
+//! The kernel's TCP, with a congestion control set for each socket.
 
 use crate::peer::{Caller, Failure, LOOK, Peer, Session, Steadiness};
 use hopline_net::tcp;
@@ -17,14 +17,14 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// With this congestion control, such as `cubic`.
+    /// Creates it with this congestion control, such as `cubic`.
     #[must_use]
     pub fn new(control: &'static str) -> Self {
         Self { control, name: format!("tcp-{control}") }
     }
 }
 
-/// What this machine does unless told otherwise.
+/// Returns this machine's default congestion control.
 pub fn default_congestion_control() -> Result<String, Failure> {
     Ok(tcp::congestion_control(&Socket::new(Domain::IPV4, Type::STREAM, None)?)?)
 }
@@ -90,7 +90,7 @@ impl Kernel {
     }
 }
 
-/// The connection that comes, if one does before it is the end.
+/// Returns the incoming connection, if one arrives before the end.
 fn accept(session: &Session, is_the_end: impl Fn(&Session) -> bool) -> Result<Option<TcpStream>, Failure> {
     let listener = TcpListener::bind(session.address)?;
     listener.set_nonblocking(true)?;

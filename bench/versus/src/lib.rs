@@ -1,4 +1,4 @@
-//! What comparisons over emulated links have in common: who sends, how long, many runs at once, tables.
+//! Common parts of comparisons over emulated links: transports, sessions, concurrent runs, tables.
 
 pub mod cpu;
 pub mod kernel;

@@ -1,14 +1,14 @@
-//! Every run, as CSV and JSON.
+//! Output of all runs, as CSV and JSON.
 
 use crate::peer::Failure;
 use serde::Serialize;
 use std::fs;
 use std::path::Path;
 
-/// Writes `name.csv` and `name.json` into `folder`, which is made if it is not there.
+/// Writes `name.csv` and `name.json` into `folder`, which is created if it is missing.
 ///
 /// # Errors
-/// What cannot be written, and where.
+/// If a file cannot be written, with its place.
 pub fn write<T: Serialize>(folder: &Path, name: &str, runs: &[T]) -> Result<(), Failure> {
     let failed = |e: std::io::Error| format!("{}: {e}", folder.display());
     fs::create_dir_all(folder).map_err(failed)?;

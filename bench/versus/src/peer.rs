@@ -1,4 +1,4 @@
-//! What a transport has to do to be compared.
+//! Interface of a transport in a comparison.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -6,40 +6,40 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
-/// Why a transport could not be measured.
+/// Reason for which a transport could not be measured.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// How often the two sides look whether it is over.
+/// Interval at which the two sides check for the end.
 pub const LOOK: Duration = Duration::from_millis(50);
 
-/// A transport. Both methods run on a thread of their host, at the same time; the end that is called begins.
+/// A transport. Both methods run at the same time, each on a thread of its host; the listening end begins.
 pub trait Peer: Send + Sync {
-    /// What tables call it.
+    /// Returns its name in tables.
     fn name(&self) -> &str;
 
-    /// What it is for the number of seeds: whether single runs at high loss mean little.
+    /// Returns whether its runs are alike, which determines the number of seeds.
     fn steadiness(&self) -> Steadiness {
         Steadiness::Steady
     }
 
-    /// Bytes of application data in a full packet over an MTU of 1500.
+    /// Returns the bytes of application data in a full packet over an MTU of 1500.
     fn payload(&self) -> f64;
 
-    /// Host B: takes data and reports it by `session.received(n)` until `session.is_closed()`. If A calls, it listens at
-    /// `session.address` and says so by `session.listening()`.
+    /// Runs on host B: receives data and reports it by `session.received(n)` until `session.is_closed()`. If
+    /// A is the caller, it listens at `session.address` and reports that by `session.listening()`.
     fn receive(&self, session: &Session) -> Result<(), Failure>;
 
-    /// Host A: sends as much as it can until `session.is_over()`. If A calls, it connects to `session.address`. Gives its
-    /// smoothed round-trip time at the end, if it tells.
+    /// Runs on host A: sends as much as it can until `session.is_over()`. If A is the caller, it connects to
+    /// `session.address`. Returns the smoothed round-trip time at the end, if available.
     fn send(&self, session: &Session) -> Result<Option<Duration>, Failure>;
 }
 
-/// Whether runs of a transport are alike.
+/// Variation of a transport's runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steadiness {
-    /// They are.
+    /// Runs are alike.
     Steady,
-    /// BBR at 10 % loss and more: some runs reach a multiple of others.
+    /// Runs vary: BBR at 10 % loss and more reaches a multiple in some runs.
     Erratic,
 }
 
@@ -49,19 +49,20 @@ pub enum Caller {
     /// The sender of the data.
     #[default]
     A,
-    /// Their receiver, as behind a router that translates addresses. Only [`Kernel`](crate::Kernel) can.
+    /// The receiver of the data, as behind a router that translates addresses. Only [`Kernel`](crate::Kernel)
+    /// supports it.
     B,
 }
 
-/// What the two sides of one run share.
+/// State shared by the two sides of a run.
 pub struct Session {
-    /// Address at which the end that is called listens.
+    /// Address at which the listening end listens.
     pub address: SocketAddr,
-    /// The other end.
+    /// Host that opens the connection.
     pub caller: Caller,
-    /// Of the link, in bits per second: for transports that must be told.
+    /// Rate of the link, bit/s, for transports that need it.
     pub rate: u64,
-    /// Of the link without queueing: for transports that must be told.
+    /// Round-trip time of the link without queueing, for transports that need it.
     pub round_trip: Duration,
     received: AtomicU64,
     over: AtomicBool,
@@ -70,7 +71,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session, and where it is told that an end listens.
+    /// Creates a session, and the channel that reports that an end listens.
     pub fn new(
         address: SocketAddr,
         caller: Caller,
@@ -82,23 +83,23 @@ impl Session {
         (Self { address, caller, rate, round_trip, received, over, closed, listening }, told)
     }
 
-    /// Says that the other end may connect. Time counts from now.
+    /// Reports that the other end may connect. Time counts from now.
     pub fn listening(&self) {
-        // Nobody listens if the run was given up.
+        // The receiver is gone if the run was given up.
         let _ = self.listening.try_send(());
     }
 
-    /// B got `n` more bytes, in order.
+    /// Reports that B received `n` more bytes, in order.
     pub fn received(&self, n: usize) {
         self.received.fetch_add(n as u64, Ordering::Relaxed);
     }
 
-    /// Whether A is to stop.
+    /// Returns whether A must stop.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Whether A has stopped, and B is to.
+    /// Returns whether A has stopped, so that B must stop.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
@@ -108,7 +109,7 @@ impl Session {
         self.closed.store(true, Ordering::Relaxed);
     }
 
-    /// Stops A; gives the bytes received until now.
+    /// Stops A. Returns the bytes received until now.
     pub fn end(&self) -> u64 {
         self.over.store(true, Ordering::Relaxed);
         self.received.load(Ordering::Relaxed)

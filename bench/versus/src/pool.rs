@@ -1,16 +1,16 @@
-//! Many runs at once.
+//! Concurrent runs.
 
 use crate::peer::Failure;
 use std::sync::Mutex;
 use std::thread;
 
-/// How often a run is tried when its link was late.
+/// Maximum number of attempts of a run with a late link.
 const TRIES: u32 = 3;
 
-/// Does all `jobs`, `parallel` at once; what came of each, in their order.
+/// Does all `jobs`, `parallel` at once. Returns their results, in order.
 ///
 /// # Errors
-/// The first of a worker's.
+/// The first error of a worker.
 pub fn all<J: Sync, T: Send>(
     jobs: &[J],
     parallel: usize,
@@ -36,10 +36,10 @@ pub fn all<J: Sync, T: Send>(
     Ok(results.into_inner().expect("no worker panicked").into_iter().flatten().collect())
 }
 
-/// Tries again if the link was late.
+/// Repeats a run if the link was late.
 ///
 /// # Errors
-/// Those of `run`.
+/// Errors of `run`.
 pub fn on_time<T>(run: impl Fn() -> Result<T, Failure>, is_late: impl Fn(&T) -> bool) -> Result<T, Failure> {
     let mut result = run()?;
     for _ in 1..TRIES {

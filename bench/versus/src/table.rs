@@ -1,11 +1,11 @@
-//! Tables of medians in Markdown, which also reads well in a terminal.
+//! Tables of medians in Markdown, also legible in a terminal.
 
 use std::fmt::Write;
 
-/// Spread, as a share of the median, from which it is shown.
+/// Spread, as a share of the median, from which on it is shown.
 const SHOWN: f64 = 0.1;
 
-/// The median, and lowest and highest where they differ.
+/// Returns the median, with lowest and highest value if they differ.
 #[must_use]
 pub fn cell(mut values: Vec<f64>, digits: usize) -> String {
     values.sort_by(f64::total_cmp);
@@ -20,7 +20,7 @@ pub fn cell(mut values: Vec<f64>, digits: usize) -> String {
     }
 }
 
-/// The one in the middle, or between both; not a number if there is none.
+/// Returns the median; NaN without values.
 #[must_use]
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -28,7 +28,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     if n == 0 { f64::NAN } else { (values[(n - 1) / 2] + values[n / 2]) / 2.0 }
 }
 
-/// Rows as a table in Markdown; the first is the heading.
+/// Returns rows as a table in Markdown; the first is the heading.
 #[must_use]
 pub fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
@@ -52,7 +52,7 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// Each once, in the order of first appearance.
+/// Returns the distinct values, in the order of first appearance.
 #[must_use]
 pub fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     values.fold(Vec::new(), |mut seen, value| {

@@ -1,4 +1,5 @@
-//! One run of one transport over any link: one end listens, the other calls, and A sends until its time is over.
+//! One run of a transport over any link: one end listens, the other connects, and A sends until its time is
+//! over.
 
 use crate::peer::{Caller, Failure, Peer, Session};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -7,18 +8,18 @@ use std::thread;
 use std::time::Duration;
 
 const PORT: u16 = 5201;
-/// Longest wait until an end listens.
+/// Maximum time until an end listens.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Two hosts and what joins them.
+/// Two hosts and the link between them.
 pub trait Hosts: Sync {
-    /// What is read of the link at the beginning and at the end.
+    /// Counters of the link at the beginning and at the end.
     type Reading;
 
-    /// The address of the end that is called.
+    /// Returns the address of the listening end.
     fn address_called(&self) -> Ipv4Addr;
 
-    /// The end that calls.
+    /// Returns the connecting end.
     fn caller(&self) -> Caller {
         Caller::A
     }
@@ -32,22 +33,22 @@ pub trait Hosts: Sync {
     fn read(&self) -> Self::Reading;
 }
 
-/// What a transport may be told of the link.
+/// Properties of the link for transports that need them.
 #[derive(Clone, Copy, Debug)]
 pub struct Nature {
-    /// Bits per second.
+    /// Rate, bit/s.
     pub rate: u64,
-    /// Without queueing.
+    /// Round-trip time without queueing.
     pub round_trip: Duration,
 }
 
-/// What came of it.
+/// Result of a run.
 pub struct Talk<R> {
-    /// What B's application got in the time.
+    /// Bytes received by B's application in the time.
     pub bytes: u64,
-    /// What A says its smoothed round-trip time was at the end.
+    /// Smoothed round-trip time at the end, as reported by A.
     pub srtt: Option<Duration>,
-    /// Of the link, when connecting began and when A's time was over.
+    /// Counters of the link, when connecting began and when A's time was over.
     pub readings: [R; 2],
 }
 
@@ -83,7 +84,7 @@ pub fn talk<H: Hosts>(
             }
             thread::sleep(left.min(Duration::from_millis(100)));
         }
-        // Read while everybody is still there.
+        // Read before any end closes.
         let after = hosts.read();
         let bytes = session.end();
         let sent = sender.join();

@@ -1,14 +1,15 @@
-//! A scenario run in WebAssembly: its text goes in byte by byte, and what comes out is the fingerprint, or what is wrong.
+//! A scenario run in WebAssembly: its text goes in byte by byte, and the result is the fingerprint, or an
+//! error message.
 //!
-//! No pointers are exchanged: a test of what is computed needs no fast way in. `#[unsafe(no_mangle)]` is the only unsafe thing, and there
-//! is no other way to name an export.
+//! No pointers are exchanged: a test of results needs no fast input. `#[unsafe(no_mangle)]` is the only
+//! unsafe part, and there is no other way to name an export.
 
 use hopline_scenario::Scenario;
 use hopline_config::source::Source;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What has come in, and what is to be said of it.
+/// Input received so far, and the result.
 static STATE: Mutex<State> = Mutex::new(State { text: Vec::new(), answer: Vec::new() });
 
 struct State {
@@ -20,13 +21,13 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// One more byte of the scenario's text.
+/// Appends a byte to the scenario's text.
 #[unsafe(no_mangle)]
 pub extern "C" fn push(byte: u8) {
     state().text.push(byte);
 }
 
-/// Runs the scenario whose text has come in, as run number `run`, and forgets the text. Returns the length of the answer.
+/// Runs the received scenario as run number `run`, and clears the text. Returns the length of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn run(run: u64) -> usize {
     let text = core::mem::take(&mut state().text);
@@ -39,7 +40,7 @@ pub extern "C" fn run(run: u64) -> usize {
     state.answer.len()
 }
 
-/// Byte number `at` of the answer; 0 behind its end.
+/// Returns byte number `at` of the answer; 0 beyond its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer(at: usize) -> u8 {
     state().answer.get(at).copied().unwrap_or(0)

@@ -1,5 +1,5 @@
-//! KCP as its authors recommend it for speed: no delay, ticks of 10 ms, resend after two ACKs beyond, no congestion
-//! control, and a window set by hand.
+//! KCP as its authors recommend it for speed: no delay, ticks of 10 ms, retransmission after two later ACKs,
+//! no congestion control, and a window set by hand.
 
 use super::block_on;
 use crate::peer::{Failure, LOOK, Peer, Session};
@@ -8,11 +8,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_kcp::{KcpConfig, KcpListener, KcpNoDelayConfig, KcpStream};
 
-/// Of KCP's packets, without IP and UDP headers: its default.
+/// MTU of KCP's packets, without IP and UDP headers: its default.
 const MTU: usize = 1400;
-/// Its header.
+/// Length of its header, bytes.
 const OVERHEAD: usize = 24;
-/// In ticks of this, KCP answers and sends: it adds to the round trip.
+/// Tick in which KCP answers and sends: it adds to the round-trip time.
 const TICK: Duration = Duration::from_millis(10);
 
 pub(crate) struct Fast;
@@ -58,12 +58,12 @@ impl Fast {
                 written?;
             }
         }
-        // It has one, and tells nobody.
+        // KCP has a round-trip time, but does not expose it.
         Ok(None)
     }
 }
 
-/// Twice what is under way when the link is full: bandwidth times round trip and tick, in packets.
+/// Returns twice the bandwidth-delay product, of round trip and tick, packets.
 fn window(rate: u64, round_trip: Duration) -> u16 {
     let bytes = rate as f64 / 8.0 * (round_trip + TICK).as_secs_f64();
     (2.0 * bytes / MTU as f64).ceil() as u16

@@ -1,4 +1,4 @@
-//! The transports that are compared. One more: a file here and a line below.
+//! The compared transports. To add one, add a file here and a line below.
 
 mod kcp;
 mod quic;
@@ -8,7 +8,7 @@ use crate::peer::{Failure, Peer};
 use std::future::Future;
 use versus::Kernel;
 
-/// All of them, in the order of the tables.
+/// Returns all transports, in the order of the tables.
 pub(crate) fn all() -> Vec<Box<dyn Peer>> {
     vec![
         Box::new(Kernel::new("reno")),
@@ -26,7 +26,7 @@ pub(crate) fn all() -> Vec<Box<dyn Peer>> {
 
 pub(crate) use versus::kernel::default_congestion_control;
 
-/// Sockets belong to the namespace of the thread that makes them, so everything asynchronous stays on one thread.
+/// Runs a future on this thread: sockets belong to the namespace of the thread that opens them.
 fn block_on<T>(what: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(what)
 }

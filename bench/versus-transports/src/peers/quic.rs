@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// The certificate's, which the client checks.
+/// Name in the certificate, which the client checks.
 const SERVER: &str = "versus";
 const WINDOW: u32 = 8 << 20;
 /// MTU − IP and UDP headers − short header (flags, 8 bytes of connection identifier, packet number of 2) − tag − stream
@@ -89,7 +89,7 @@ impl Quinn {
         let mut stream = connection.open_uni().await?;
         let data = vec![0x5a; 1 << 14];
         while !session.is_over() {
-            // A write that is given up has written nothing.
+            // A write that timed out has written nothing.
             if let Ok(written) = timeout(LOOK, stream.write(&data)).await {
                 written?;
             }

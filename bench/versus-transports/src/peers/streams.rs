@@ -15,7 +15,7 @@ pub(crate) struct Over<P: Protocol> {
 }
 
 impl Over<Tpa> {
-    /// With a largest window of so many segments.
+    /// Creates TPA with this maximum window, segments.
     pub(crate) fn tpa(window: u8) -> Self {
         Self {
             name: format!("tpa-{window}"),
@@ -28,7 +28,7 @@ impl Over<Tpa> {
 }
 
 impl Over<Wide> {
-    /// With a key that both ends know, as `hopline send` has it by `--psk`.
+    /// Creates TPA-wide with a pre-shared key, as with `hopline send --psk`.
     pub(crate) fn wide() -> Self {
         let config = wide::config(Credentials::Shared(PreSharedKey::new([7; 32])));
         let payload = config.transport.mss.into();
@@ -60,12 +60,12 @@ where
                 Ok(0) => return Ok(()),
                 Ok(n) => session.received(n),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {}
-                // How the sender stops.
+                // The sender ends with a reset.
                 Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(()),
                 Err(e) => return Err(e.into()),
             }
         }
-        // Closed in order it would go on by itself, over a link that is gone.
+        // An orderly close would continue in the background, over a link that is gone.
         stream.abort();
         Ok(())
     }
