@@ -1,5 +1,6 @@
-//! TPA announced in TCP's handshake (TPA §6): "a TCP SYN segment announcing TPA availability (e.g. by using a reserved bit in the TCP
-//! header). If the other endpoint does not implement TPA, the sender will revert to a standard TCP connection."
+//! TPA announced in TCP's handshake (TPA §6): "a TCP SYN segment announcing TPA availability (e.g. by using a
+//! reserved bit in the TCP header). If the other endpoint does not implement TPA, the sender will revert to a
+//! standard TCP connection."
 //!
 //! The kernel's TCP cannot be told to set such a bit, nor does it show one. An [`Announcer`] therefore sits
 //! in the path of its packets, at both ends. That of the client marks outgoing SYNs and reads the reply; that

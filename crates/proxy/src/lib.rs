@@ -10,14 +10,14 @@
 //! | [`ack_pacing`] | spreads out bursts of ACKs | a question of Murray, Koziniec, Dixon 2009, §II-A.2 |
 //! | [`announce`] | detects by TCP's handshake which hosts support TPA | Anastasi, Ancillotti, Conti, Passarella 2009, §6 |
 //! | [`arq`] | repairs losses of a link by retransmission and FEC | link-level retransmission and FEC |
-//! | [`dproxy`] | repairs losses of a link for TCP or any packets, with a middlebox at both ends | D-Proxy: Murray, Koziniec, Dixon 2009 |
+//! | [`dproxy`] | repairs losses of a link for TCP or any packets, from both ends | D-Proxy: Murray, Koziniec, Dixon 2009 |
 //! | [`fast_retransmit`] | triggers fast retransmission after a handoff | Caceres, Iftode 1995 |
 //! | [`handoff`] | routes packets for a mobile host to its current base station | Balakrishnan, Seshan, Katz 1995 |
 //! | [`hop_window`] | keeps the queue of the last hop where a middlebox sees its drops | BBR: Cardwell and others 2016 |
 //! | [`mtcp`] | makes the sender wait while the mobile host is unreachable | M-TCP: Brown, Singh 1997 |
 //! | [`nack`] | requests data of a mobile host that the last hop has lost | Balakrishnan, Seshan, Katz 1995, §3 |
-//! | [`split`] | terminates the connection at the border and opens a second one beyond, over any transport that suits the last hop | I-TCP: Bakre, Badrinath 1995 |
-//! | [`snoop`] | caches packets to the mobile host, retransmits those that the last hop has lost, suppresses duplicate ACKs | Balakrishnan, Seshan, Katz 1995 |
+//! | [`split`] | terminates the connection, and continues it over another transport | I-TCP: Bakre, Badrinath 1995 |
+//! | [`snoop`] | caches packets, retransmits lost ones locally, suppresses duplicate ACKs | Balakrishnan, Seshan, Katz 1995 |
 
 pub mod ack_pacing;
 pub mod announce;

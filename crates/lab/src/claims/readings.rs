@@ -153,7 +153,8 @@ impl Reading {
 }
 
 impl Register {
-    /// Returns the runs of figures with the reading closest to the paper's words, as [`read_otherwise`](Self::read_otherwise) takes them.
+    /// Returns the runs of figures with the reading closest to the paper's words, as
+    /// [`read_otherwise`](Self::read_otherwise) takes them.
     #[must_use]
     pub fn as_written<'a>(&self, made: &[(usize, &'a Comparison)]) -> Vec<(usize, Reading, &'a Comparison)> {
         let first = |number: usize| self.readings(&self.figures[number]).swap_remove(0);

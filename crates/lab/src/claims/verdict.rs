@@ -128,14 +128,14 @@ const REACHES_IN: &str = "the estimate misses what is claimed, and its interval 
 /// to say.
 ///
 /// 1. Above, below, within: *agrees* if the whole interval is, *differs* if none of it is, else it *cannot be
-///   judged*. "No difference" is thus shown by an interval within the margin, never by one that is too wide
-///   to show a difference.
+///    judged*. "No difference" is thus shown by an interval within the margin, never by one that is too wide
+///    to show a difference.
 /// 2. A value with its tolerance is a range. An interval that misses the range, however wide: *direction
-///   only* if the claim is a gain or a loss and all of the interval lies on its side of zero, else it
-///   *differs*.
+///    only* if the claim is a gain or a loss and all of the interval lies on its side of zero, else it
+///    *differs*.
 /// 3. An interval that meets the range and is too wide (`Scale::widest`) *cannot be judged*.
 /// 4. If it is not too wide, the estimate decides. Within the range it *agrees*. Outside of it: *direction
-///   only* as in 2, else it *cannot be judged*.
+///    only* as in 2, else it *cannot be judged*.
 #[must_use]
 pub fn judge(
     claimed: Claimed,

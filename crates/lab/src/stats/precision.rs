@@ -47,7 +47,7 @@ impl Precision {
     /// 1. below [`LEAST_RUNS`] runs: that many;
     /// 2. half-width h ≤ precision · |mean|: reached (also if all runs are equal);
     /// 3. else n · (h / (precision · |mean|))², rounded up, as the width falls with √n; at least one run
-    ///   more, at most [`MOST_GROWTH`] times as many.
+    ///    more, at most [`MOST_GROWTH`] times as many.
     ///
     /// # Errors
     ///

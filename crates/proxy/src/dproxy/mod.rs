@@ -1,5 +1,6 @@
-//! D-Proxy: both ends of a lossy link repair what it loses of TCP (Murray, Koziniec, Dixon, "Solving Ack Inefficiencies in 802.11
-//! Networks", IMSAA 2009, §III-C), so that the link itself need not acknowledge every frame.
+//! D-Proxy: both ends of a lossy link repair its losses of TCP segments (Murray, Koziniec, Dixon, "Solving
+//! Ack Inefficiencies in 802.11 Networks", IMSAA 2009, §III-C), so that the link itself need not acknowledge
+//! every frame.
 //!
 //! Each end of the link has one [`DProxy`], which is both sides of the paper's pair. It caches the data that
 //! go out over the link, and detects by sequence numbers which incoming data are missing. It requests missing

@@ -269,7 +269,8 @@ impl<K> Filter<K> for Nacks<K> {
         let (left, right) = (segment.seq, segment.seq_end());
         let place = match known {
             Some(place) if self.table.at(place).may_send(left, right) => place,
-            // RFC 9293 §3.10.7.4: nothing beyond its window is of use to the fixed host. A forged number must not move the edge.
+            // RFC 9293 §3.10.7.4: data beyond the window are of no use to the fixed host. A forged number
+            // must not move the edge.
             Some(place) => {
                 self.stats.beyond += 1;
                 self.table.at(place).note_elsewhere(left, right);
