@@ -28,7 +28,7 @@ pub(super) struct Host<K> {
     shortest: Shortest,
     bursts: Bursts,
     rtt: Rtt,
-    /// Number of packets given up since the host was last heard.
+    /// Number of times that packets were given up since the host was last heard.
     silences: u32,
 }
 
@@ -62,8 +62,7 @@ const HARDLY: u64 = 6_000;
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Maximum number of packets that may be late.
 const MISSING: usize = 64;
-/// Number of packets given up without a sign of the host after which all packets pass: its ACKs may take
-/// another path.
+/// Value of [`Host::silences`] from which on all packets pass: the ACKs of the host may take another path.
 const DEAF: u32 = 10;
 
 impl<K> Host<K> {

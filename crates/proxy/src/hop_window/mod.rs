@@ -36,7 +36,7 @@ pub struct Config {
     /// arrive in bursts, and radios send in bursts. Default 4 ms.
     pub slack: Duration,
     /// Rate above which a hop has no window and all packets pass, bytes per second. Default 50,000,000, 400
-    /// Mb/s: above it, queueing costs the middlebox more time than a queue further on costs the packets.
+    /// Mb/s: above it, holding packets here costs more than a queue further on does.
     pub fastest: u32,
     /// Queue of waiting packets, one for each connection, and its dropping. Default FQ-CoDel with 64 queues,
     /// a target of 100 ms and an interval of 200 ms.
