@@ -345,7 +345,7 @@ fn times(raw: Option<f64>, corrected: Option<f64>, compared: usize) -> f64 {
     }
 }
 
-/// The relative difference; an infinite end of its interval is null.
+/// Returns the relative difference as JSON; an infinite end of its interval is null.
 fn percent_json(gain: &Gain) -> Option<Json> {
     let percent = gain.versus.percent?;
     let interval = percent.interval(gain.confidence).map(|i| [i.low, i.high]);

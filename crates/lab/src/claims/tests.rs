@@ -79,7 +79,7 @@ fn assert_is(measured: &Measurement, expected: Estimate) {
     assert_eq!(measured.interval, expected.interval(crate::stats::CONFIDENCE));
 }
 
-/// A measured gain is a relative difference with Fieller's interval.
+/// Asserts that a measured gain is a relative difference with Fieller's interval.
 fn assert_is_gain(measured: &Measurement, expected: RelativeDifference) {
     assert_eq!((measured.value, measured.n), (expected.mean, expected.n));
     assert_eq!(measured.interval, expected.interval(crate::stats::CONFIDENCE));

@@ -6,9 +6,9 @@ use super::{Confidence, Interval};
 
 /// Difference of two means in per cent of the second one, the baseline, which has an error of its own.
 ///
-/// Its interval is Fieller's (E. C. Fieller, "Some Problems in Interval Estimation", Journal of the Royal Statistical
-/// Society B 16(2), 1954): every ratio that a t test at that confidence does not reject. So it excludes zero exactly where
-/// the t test of the difference does, and is not symmetric.
+/// Its interval is Fieller's (E. C. Fieller, "Some Problems in Interval Estimation", Journal of the Royal
+/// Statistical Society B 16(2), 1954): all ratios that a t test at that confidence does not reject. It
+/// excludes zero exactly if the t test of the difference rejects, and is not symmetric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RelativeDifference {
     /// Number of pairs, or of values of the shorter list.
@@ -28,8 +28,8 @@ struct Errors {
 }
 
 impl RelativeDifference {
-    /// Returns the relative difference of pairs: runs that met the same world. `None` if the baseline's mean is not above
-    /// zero, or a value is not finite. Values beyond the shorter list are not used.
+    /// Returns the relative difference of pairs: runs with common random numbers. `None` if the baseline's
+    /// mean is not positive, or a value is not finite. Values beyond the shorter list are not used.
     #[must_use]
     pub fn of_pairs(values: &[f64], baseline: &[f64]) -> Option<Self> {
         let n = values.len().min(baseline.len());
@@ -45,8 +45,8 @@ impl RelativeDifference {
         Some(Self { n, mean: mean(&difference) * 100.0, errors })
     }
 
-    /// Returns the relative difference of means whose values do not pair: Welch's variance, and the degrees of freedom of
-    /// the shorter list, which is the cautious choice. `None` as for [pairs](Self::of_pairs).
+    /// Returns the relative difference of means of independent samples: Welch's variance, and the degrees of
+    /// freedom of the shorter list, which is conservative. `None` as for [pairs](Self::of_pairs).
     #[must_use]
     pub fn of_independent(values: &[f64], baseline: &[f64]) -> Option<Self> {
         let over = mean_above_zero(values, baseline)?;
@@ -60,14 +60,15 @@ impl RelativeDifference {
         Some(Self { n, mean: (mean(&values) - 1.0) * 100.0, errors })
     }
 
-    /// Standard deviation of the differences over the baseline's mean, in per cent. `None` below two values.
+    /// Returns the standard deviation of the differences over the baseline's mean, in per cent. `None` below
+    /// two values.
     #[must_use]
     pub fn deviation(&self) -> Option<f64> {
         self.errors.map(|errors| libm::sqrt(errors.difference * self.n as f64) * 100.0)
     }
 
-    /// Fieller's interval, in per cent. An end is infinite if the baseline cannot be told from zero on that side. `None`
-    /// below two values, and if nothing can be excluded.
+    /// Returns Fieller's interval, in per cent. An end is infinite if the baseline is not distinguishable
+    /// from zero on that side. `None` below two values, and if nothing can be excluded.
     #[must_use]
     pub fn interval(&self, confidence: Confidence) -> Option<Interval> {
         let ends = self.errors?.ends(self.mean / 100.0, t_quantile(self.n - 1, confidence))?;
@@ -100,7 +101,8 @@ impl Errors {
     }
 }
 
-/// Roots of `square · x² − 2 · half_linear · x + constant`, in their order; one is infinite if `square` is zero.
+/// Returns the roots of `square · x² − 2 · half_linear · x + constant`, in ascending order; one is infinite
+/// if `square` is zero.
 fn roots(square: f64, half_linear: f64, constant: f64, discriminant: f64) -> [f64; 2] {
     let sum = half_linear + libm::copysign(libm::sqrt(discriminant), half_linear);
     if sum == 0.0 {
@@ -110,13 +112,13 @@ fn roots(square: f64, half_linear: f64, constant: f64, discriminant: f64) -> [f6
     [far.min(near), far.max(near)]
 }
 
-/// Mean of the baseline. `None` if it is not above zero, or a value of either list is not finite.
+/// Returns the mean of the baseline. `None` if it is not positive, or a value of either list is not finite.
 fn mean_above_zero(values: &[f64], baseline: &[f64]) -> Option<f64> {
     let all_finite = finite(values).is_ok() && finite(baseline).is_ok();
     Some(mean(baseline)).filter(|mean| all_finite && !values.is_empty() && *mean > 0.0)
 }
 
-/// Covariance of the means of two lists of two or more values of equal length.
+/// Returns the covariance of the means of two lists of two or more values of equal length.
 fn covariance_of_means(a: &[f64], b: &[f64]) -> f64 {
     let (mean_a, mean_b) = (mean(a), mean(b));
     let products: f64 = a.iter().zip(b).map(|(x, y)| (x - mean_a) * (y - mean_b)).sum();
