@@ -1,4 +1,4 @@
-//! The client's part: it calls, says what is to be measured, and brings the data streams.
+//! //! Client side of a test: connects, sends the test parameters and opens the data streams.
 
 use super::control::{Control, LOOK, Side};
 use super::course::Course;
@@ -19,31 +19,32 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-/// How long the server may take for one step before the test: one that waits for another test to end is longest.
+/// Timeout for each step before the test. The longest step is a server that waits for another test to end.
 const SET_UP: Duration = Duration::from_secs(30);
-/// How long a server may show results.
+/// Time that a server may spend on displaying the results.
 const DISPLAY: Duration = Duration::from_secs(10);
-/// How long it is tried whether somebody takes TCP where nobody takes TPA.
+/// Timeout of the TCP connection attempt to a server that does not answer over TPA.
 const INSTEAD: Duration = Duration::from_secs(2);
-/// Characters of a cookie: 32 of them, so that each is five random bits.
+/// Characters of a cookie. There are 32, so that each carries five random bits.
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// Whom a client calls.
+/// Addresses and timeout of a client's connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
-    /// Addresses of the server; the first that answers has it.
+    /// Addresses of the server, tried in order. The first that answers carries out the test.
     pub peers: Vec<SocketAddr>,
-    /// Address to call from; `None`: the system's choice.
+    /// Local address to connect from. `None`: the system's choice.
     pub from: Option<IpAddr>,
-    /// Time to connect, with all of `peers`; each has its share of what is left. `None`: 10 s. Later connections of the test have as much each.
+    /// Timeout for connecting, over all `peers`; each gets an equal share of the time that is left. `None`: 10 s. Each
+    /// later connection of the test has the same timeout.
     pub patience: Option<Duration>,
 }
 
-/// Carries out `plan` with the server at the first of `call.peers` that answers. `period`: of intervals, above zero; `None`:
-/// none.
+/// Carries out `plan` with the server at the first of `call.peers` that answers. `period`: length of an interval, above
+/// zero; `None`: no intervals.
 ///
 /// # Errors
-/// Why there is no result. What was told to `watch` until then is all there is.
+/// The reason that there is no result. The only results until then are those passed to `watch`.
 pub fn measure(
     plan: &Plan,
     call: &Call,
@@ -65,12 +66,12 @@ pub fn measure(
     }
 }
 
-/// The first of the peers that answers, and a connection to it.
+/// Connects to the first of the peers that answers.
 fn dial(plan: &Plan, call: &Call) -> Result<(Dialer, SocketAddr, Stream), Error> {
     let mut failure = Error::Plan(Bound::Peer);
     let until = now() + call.patience.unwrap_or(CONNECT);
     for (number, &peer) in call.peers.iter().enumerate() {
-        // An address that is silent leaves time for the others.
+        // Leave time for the remaining addresses if this one does not answer.
         let share = until.saturating_duration_since(now()) / (call.peers.len() - number) as u32;
         let attempt = Dialer::new(plan, peer, call.from, call.patience)
             .and_then(|dialer| Ok((dialer.dial_within(peer, share)?, dialer)));
@@ -135,13 +136,13 @@ fn converse(
         }
         drop(stop);
         report.latency = probing.and_then(|probing| probing.join().ok()).filter(Latency::was_answered);
-        // A server that has everything and left is none the worse for it.
+        // The server has all results; an error here does not affect it.
         let _ = control.say(State::IperfDone);
         Ok(report)
     })
 }
 
-/// Ends the probes, however the test ended.
+/// Guard that stops the probes when the test ends, also by an error.
 struct StopProbes<'a>(Option<&'a Prober>);
 
 impl Drop for StopProbes<'_> {
@@ -150,7 +151,7 @@ impl Drop for StopProbes<'_> {
     }
 }
 
-/// Looks at latency while nothing is sent.
+/// Measures the latency of the idle path.
 fn linger(plan: &Plan, prober: Option<&Prober>, watch: &dyn Watch) {
     let (Some(_), Some(time)) = (prober, plan.probes) else { return };
     let until = now() + time;
@@ -176,7 +177,7 @@ fn cookie() -> Result<Cookie, Error> {
     Ok(cookie)
 }
 
-/// What is handed over at once: of UDP, where nothing is said, what fits into a segment of the path.
+/// Returns the bytes of one write. Without `length` in the plan, a datagram of UDP takes one segment of the path.
 fn length(plan: &Plan, control: &Stream) -> u32 {
     let segment = || control.telemetry().ok().flatten().map(|telemetry| telemetry.mss);
     plan.length.unwrap_or_else(|| match plan.transport {
@@ -185,7 +186,7 @@ fn length(plan: &Plan, control: &Stream) -> u32 {
     })
 }
 
-/// What this side does on each stream, in the order in which they are made.
+/// Returns the role of this side on each stream, in the order of their creation.
 pub(super) fn roles(plan: &Plan, side: Side) -> Vec<Role> {
     let first = match (plan.direction, side) {
         (Direction::Forward | Direction::Both, Side::Client) | (Direction::Reverse, Side::Server) => {
@@ -201,7 +202,7 @@ pub(super) fn roles(plan: &Plan, side: Side) -> Vec<Role> {
     roles
 }
 
-/// The data streams of the test that has `cookie`.
+/// Opens the data streams of the test that `cookie` names.
 fn join(
     plan: &Plan,
     dialer: &Dialer,
@@ -210,7 +211,7 @@ fn join(
     key: Option<PublicKey>,
 ) -> Result<Vec<Stream>, Error> {
     let wide = match (&plan.transport, key) {
-        // A server of ours has told one by now.
+        // A hopline server has sent its key by now.
         (Transport::TpaWide, None) => {
             return Err(Error::NotServed { peer, protocol: plan.transport.protocol() });
         }
@@ -242,14 +243,14 @@ fn join(
 }
 
 fn greet(mut stream: &Stream, cookie: &Cookie) -> io::Result<()> {
-    // The first bytes of a connection always find room.
+    // The send buffer of a new connection always has room for the cookie.
     match io::Write::write(&mut stream, cookie)? {
         COOKIE => io::Write::flush(&mut stream),
         _ => Err(ErrorKind::WriteZero.into()),
     }
 }
 
-/// What is known once the streams are there.
+/// Returns the settings of the test, once the streams are connected.
 pub(super) fn settled(
     cookie: &Cookie,
     length: u32,

@@ -20,17 +20,17 @@ use std::sync::Arc;
 use std::task::Wake;
 use std::time::Duration;
 
-/// How long a message may take once it has begun, and how long it may take to hand one over: longer than an outage of 10 s
-/// with what TCP's and TPA's timers add.
+/// Timeout of sending a message, and of receiving the rest of one that has begun. It is longer than an outage of 10 s
+/// plus the back-off of the timers of TCP and TPA.
 const SILENCE: Duration = Duration::from_secs(30);
-/// How long one call to the transport may take.
+/// Timeout of one call to the transport.
 const CALL: Duration = Duration::from_millis(100);
-/// How long the last words may take.
+/// Timeout of closing the connection.
 const FAREWELL: Duration = Duration::from_secs(3);
-/// How often an interruption is looked for.
+/// Interval between checks for an interruption.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
-/// Wakes who waits at a control connection.
+/// Wakes the thread that waits at a control connection.
 #[derive(Debug)]
 pub(super) struct Bell(OwnedFd);
 
@@ -40,12 +40,12 @@ impl Bell {
     }
 
     pub(super) fn ring(&self) {
-        // A counter that cannot be added to is above zero.
+        // The write fails only if the counter is at its maximum; then it is above zero, which is enough.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
     fn silence(&self) {
-        // It may not have rung.
+        // The read fails if the bell has not rung.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
 }
@@ -56,23 +56,23 @@ impl Wake for Bell {
     }
 }
 
-/// Whose end it is.
+/// Side of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Client,
     Server,
 }
 
-/// States and JSON over a stream.
+/// Control connection: states and JSON over a stream.
 #[derive(Debug)]
 pub(super) struct Control {
     side: Side,
     stream: Stream,
-    /// What the other side speaks, as far as is known.
+    /// Dialect of the peer, as far as it is known.
     pub(super) speaks: Speaks,
-    /// Where a server of hopline sends datagrams back.
+    /// UDP port at which a hopline server echoes datagrams.
     pub(super) echo_port: Option<u16>,
-    /// A server's for data over TPA-wide.
+    /// Public key of the server for data over TPA-wide.
     pub(super) key: Option<PublicKey>,
 }
 
@@ -86,14 +86,15 @@ impl Control {
         self.send(&[state as i8 as u8])
     }
 
-    /// Length and text.
+    /// Sends a value as JSON, with its length before it.
     pub(super) fn tell(&mut self, value: &impl Serialize) -> Result<(), Error> {
         let text = serde_json::to_vec(value).expect("numbers and words");
         let len = u32::try_from(text.len()).expect("far below 4 GiB");
         self.send(&[&len.to_be_bytes()[..], &text].concat())
     }
 
-    /// A state, if one comes within `wait` and before `bell` rings. What ends a test is an error here.
+    /// Returns the next state, if one arrives within `wait` and before `bell` rings. A state that ends the test is an
+    /// error.
     pub(super) fn hear(&mut self, wait: Duration, bell: &Bell) -> Result<Option<State>, Error> {
         let woken = wait_for(&self.stream, bell, wait)?;
         bell.silence();
@@ -139,7 +140,8 @@ impl Control {
         }
     }
 
-    /// `wanted`, which must come before `limit` is over. `doing`: what the peer has to do for it.
+    /// Waits at most `limit` for the state `wanted`. `doing`: the step that the peer has to take for it, for the error
+    /// message.
     pub(super) fn expect(
         &mut self,
         wanted: State,
@@ -162,7 +164,7 @@ impl Control {
         Err(Error::Late(doing))
     }
 
-    /// What the peer tells at length.
+    /// Receives a JSON message.
     pub(super) fn json<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
         let header = self.receive(4)?;
         let len = header.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes)) as usize;
@@ -177,7 +179,7 @@ impl Control {
         serde_json::from_slice(&text).map_err(|e| Error::Protocol(format!("a message that is none: {e}")))
     }
 
-    /// So many bytes. Nothing behind them is read, as that may belong to somebody else.
+    /// Receives exactly `len` bytes. Nothing behind them is read, since it may be the data of a stream.
     pub(super) fn receive(&mut self, len: usize) -> Result<Vec<u8>, Error> {
         let until = now() + SILENCE;
         let mut bytes = Vec::new();
@@ -195,7 +197,7 @@ impl Control {
         Ok(bytes)
     }
 
-    /// Tells the peer that this side cannot go on, if it can be told.
+    /// Tells the peer that this side cannot go on, if the connection still works.
     pub(super) fn fail(mut self, error: &Error) {
         if !error.is_told() {
             return self.stream.abort();
@@ -220,7 +222,8 @@ impl Control {
         self.send(&[error.code() as u32, error.errno()].map(u32::to_be_bytes).concat())
     }
 
-    /// Ends it once the peer has everything. The client hangs up first: it may leave then, and nobody waits for its answer.
+    /// Closes the connection once the peer has everything. The client closes first: it need not wait for the server's
+    /// answer.
     pub(super) fn close(self) {
         match self.side {
             Side::Client => self.stream.close(FAREWELL),
@@ -245,7 +248,7 @@ impl Control {
         &self.stream
     }
 
-    /// The stream alone; nothing was read of what follows the messages.
+    /// Returns the stream. No byte behind the messages has been read.
     pub(super) fn into_stream(self) -> Stream {
         self.stream
     }
@@ -270,7 +273,7 @@ impl Control {
     }
 }
 
-/// Whether `stream` became readable within `wait`, or before `bell` rang.
+/// Returns whether `stream` became readable within `wait` and before `bell` rang.
 pub(super) fn wait_for(stream: &Stream, bell: &Bell, wait: Duration) -> Result<bool, Error> {
     let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: wait.subsec_nanos().into() };
     let mut both = [PollFd::new(stream, PollFlags::IN), PollFd::new(&bell.0, PollFlags::IN)];
@@ -280,7 +283,7 @@ pub(super) fn wait_for(stream: &Stream, bell: &Bell, wait: Duration) -> Result<b
     }
 }
 
-/// A state that has no place here.
+/// Returns the error for a state that is not allowed here.
 pub(super) fn out_of_turn(state: State) -> Error {
     Error::Protocol(format!("{state:?} came out of turn"))
 }

@@ -1,4 +1,4 @@
-//! A test from its beginning to its end: nearly the same on both sides.
+//! //! Run of a test from its start to its end, nearly the same on both sides.
 
 use super::control::{Bell, Control, LOOK, Side, out_of_turn};
 use super::cpu::CpuClock;
@@ -18,22 +18,24 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long the other side's results are awaited.
+/// Timeout of the exchange of results.
 const RESULTS: Duration = Duration::from_secs(30);
-/// The same, if somebody wants to go.
+/// Timeout of the exchange of results after the user has stopped the test.
 const RESULTS_IF_STOPPED: Duration = Duration::from_secs(2);
-/// How long a server waits for the end of a test whose time is over.
+/// Time that a server waits, after the end of the test, for the client to end it.
 const GRACE: Duration = Duration::from_secs(30);
-/// How long nothing may move where as much moves as can: longer than an outage of 10 s with what timers add.
+/// Time without progress after which a test without a rate limit fails. It is longer than an outage of 10 s plus the
+/// back-off of the timers.
 const STALL: Duration = Duration::from_secs(30);
-/// How long what was sent may still be coming while nothing comes.
+/// Time without arrivals after which no sent data are expected any more.
 const TAIL: Duration = Duration::from_secs(3);
-/// The same after an omission. The omissions of both sides end at different moments, so that all there is may be less than what was asked for.
+/// `TAIL` after an omission. The omissions of the two sides end at different moments, so that fewer bytes may arrive than
+/// the limit asks for.
 const TAIL_AFTER_OMISSION: Duration = Duration::from_millis(500);
-/// A test that ends so much before its time was stopped.
+/// Margin before the planned end: a test that ends earlier than that was stopped.
 const EARLY: Duration = Duration::from_millis(500);
 
-/// A test, all set.
+/// A test whose streams are connected.
 pub(super) struct Course<'a> {
     pub(super) plan: &'a Plan,
     pub(super) length: u32,
@@ -41,19 +43,19 @@ pub(super) struct Course<'a> {
     pub(super) streams: &'a [Stream],
     pub(super) roles: &'a [Role],
     pub(super) control: &'a mut Control,
-    /// Of intervals; `None`: none.
+    /// Length of an interval. `None`: no intervals.
     pub(super) period: Option<Duration>,
     pub(super) watch: &'a mut dyn Watch,
 }
 
 impl Course<'_> {
-    /// Carries it out. The streams are as they were left.
+    /// Carries out the test. The streams are left open.
     pub(super) fn run(mut self) -> Result<Report, Error> {
         let bell = Bell::new().map_err(Error::Control)?;
         let data = self.data()?;
         let pump = self.pump(&bell, &data)?;
         let meters: Vec<Meter> = self.roles.iter().map(|&role| Meter::new(role)).collect();
-        // What moves as soon as there are threads counts.
+        // The threads may move data as soon as they exist, so the counters start before them.
         let ledger = Ledger::new(now(), self.period, self.plan.omit, self.standing(&meters)?);
         thread::scope(|scope| {
             let streams = self.streams;
@@ -84,8 +86,8 @@ impl Course<'_> {
             ),
             Copying::Zero | Copying::Plain => None,
         };
-        // A server sends until it is told that enough have arrived, where it cannot know: datagrams are lost, and its omission is
-        // over before the client's.
+        // A server whose own byte limit is not reliable sends until the client ends the test: datagrams are lost, and the
+        // server's omission ends before the client's.
         let cannot_know = self.plan.transport == Transport::Udp || !self.plan.omit.is_zero();
         let endless = cannot_know && self.control.side() == Side::Server;
         Ok(Pump {
@@ -105,7 +107,7 @@ impl Course<'_> {
         })
     }
 
-    /// Data that no link can compress.
+    /// Returns random data, which no link can compress.
     fn data(&self) -> Result<Vec<u8>, Error> {
         let sends = self.roles.contains(&Role::Sends);
         let mut random = vec![0; if sends { self.length as usize } else { 0 }];
@@ -124,9 +126,9 @@ impl Course<'_> {
                 break end;
             }
             let rested = progress.rested(at, meters);
-            // What is over may still be coming.
+            // Data may still arrive after the end.
             let tail = told.map(|_| self.tail()).or_else(|| self.may_fall_short(&ledger).then_some(TAIL));
-            // The time in which nothing comes any more belongs to no interval.
+            // The time after the last arrival belongs to no interval.
             let due = ledger.due().filter(|_| tail.is_none() || rested < 2 * LOOK);
             if due.is_some_and(|due| due <= at) {
                 let interval = ledger.tick(at, &self.standing(meters)?);
@@ -175,13 +177,13 @@ impl Course<'_> {
         }
     }
 
-    /// Time without arrivals after which nothing is still coming.
+    /// Returns the time without arrivals after which no more data are expected.
     fn tail(&self) -> Duration {
         if self.plan.omit.is_zero() { TAIL } else { TAIL_AFTER_OMISSION }
     }
 
-    /// Whether less may arrive than was asked for: an iperf3 server sends as much from the end of its own omission on, which is before that
-    /// of the client.
+    /// Returns whether fewer bytes may arrive than the limit asks for. An iperf3 server counts its bytes from the end of
+    /// its own omission, which is before the end of the client's.
     fn may_fall_short(&self, ledger: &Ledger) -> bool {
         self.control.side() == Side::Client
             && self.control.speaks == Speaks::Iperf3
@@ -192,7 +194,7 @@ impl Course<'_> {
             && ledger.counts_since().is_some()
     }
 
-    /// Whether it is over by this side's own judgement, since when, and how.
+    /// Returns the time and the kind of the end, if this side considers the test to be over.
     fn end(
         &self,
         ledger: &Ledger,
@@ -214,7 +216,7 @@ impl Course<'_> {
             let broken = |source| Error::Data { stream: number, source };
             match (meter.end(), meter.role) {
                 (Some(End::Broken(error)), _) => return Err(broken(same(error))),
-                // Who sends hangs up when the test is over: that it is will be said.
+                // A sender closes its streams when the test is over; the state on the control connection follows.
                 (Some(End::Done(_)), Role::Receives) if self.control.side() == Side::Server => {}
                 (Some(End::Done(_)), Role::Receives) if pump.reached.get().is_some() => {}
                 (Some(End::Done(_)), Role::Receives) => {
@@ -230,12 +232,12 @@ impl Course<'_> {
             (false, _) => ledger.counts_since(),
             (true, reached) => reached.copied(),
         };
-        // The server's sending alone ends nothing: the client knows when all has come.
+        // The end of the server's sending does not end the test: the client knows when everything has arrived.
         let may = self.control.side() == Side::Client || !self.roles.contains(&Role::Sends);
         Ok(sent.zip(came).filter(|_| may).map(|(sent, came)| (sent.max(came), Ending::Complete)))
     }
 
-    /// Server: what it makes of the client's end.
+    /// Server: returns the end of the test after the client has ended it.
     fn end_as_told(&self, ledger: &Ledger, pump: &Pump<'_>) -> Option<(Instant, Ending)> {
         let at = now();
         match self.plan.limit {
@@ -243,13 +245,14 @@ impl Course<'_> {
                 let early = ledger.counts_since().is_none_or(|began| at - began + EARLY < time);
                 Some((at, if early { Ending::Stopped } else { Ending::Complete }))
             }
-            // It waits for what has been sent.
+            // Data that the client has sent are still to arrive.
             Limit::Bytes(_) if pump.reached.get().is_none() && self.roles.contains(&Role::Receives) => None,
             Limit::Bytes(_) => Some((at, Ending::Complete)),
         }
     }
 
-    /// When this side's time is over. Of datagrams the client decides, so that none on the way is taken for lost.
+    /// Returns the time of this side's end of the test. With UDP the client decides, so that no datagram in flight counts
+    /// as lost.
     fn time_up(&self, ledger: &Ledger) -> Option<Instant> {
         let Limit::Time(time) = self.plan.limit else { return None };
         let end = ledger.counts_since().map(|began| began + time);
@@ -275,8 +278,8 @@ impl Course<'_> {
             .collect()
     }
 
-    /// Both sides know that it is over, and nobody sends any more. A server sends until the client has had enough: its time
-    /// is over at another moment than the client's.
+    /// Brings both sides to the end of the test, after which neither sends. A server sends until the client ends the
+    /// test, since the test time of the two sides ends at different moments.
     fn agree_on_the_end(&mut self, told: bool, pump: &Pump<'_>, ending: Ending) -> Result<(), Error> {
         let patience = match ending {
             Ending::Complete => RESULTS,
@@ -304,14 +307,14 @@ impl Course<'_> {
         }
     }
 
-    /// Server: ends what it sends. iperf3 reads whole blocks and looks at nothing else meanwhile: where one came in part, it
-    /// waits for more data or for their end.
+    /// Server: ends its sending streams. iperf3 reads whole blocks and checks nothing else meanwhile: after part of a
+    /// block it waits for more data or for the end of the stream.
     fn hang_up(&self) {
         let sending = self.streams.iter().zip(self.roles).filter(|(_, role)| **role == Role::Sends);
         sending.for_each(|(stream, _)| stream.end_data());
     }
 
-    /// Gives the other side our results for theirs: the client first. `omitted`: datagrams of ours that did not count.
+    /// Exchanges results with the peer; the client sends first. `omitted`: datagrams of this side that did not count.
     fn exchange(&mut self, report: &mut Report, omitted: &[Arrivals]) -> Result<(), Error> {
         match self.control.side() {
             Side::Client => {
@@ -341,7 +344,7 @@ impl Course<'_> {
     }
 }
 
-/// Detector of data that still move on streams of some roles.
+/// Detector of progress on the streams of certain roles.
 struct Progress {
     roles: &'static [Role],
     bytes: u64,
@@ -353,7 +356,7 @@ impl Progress {
         Self { roles, bytes: 0, at: now() }
     }
 
-    /// For how long nothing has moved.
+    /// Returns the time since the last progress.
     fn rested(&mut self, now: Instant, meters: &[Meter]) -> Duration {
         let counted = meters.iter().filter(|meter| self.roles.contains(&meter.role));
         let bytes = counted.map(Meter::bytes).sum();
@@ -364,7 +367,7 @@ impl Progress {
     }
 }
 
-/// An error of the system has no copies.
+/// Returns a copy of a system error, which does not implement `Clone`.
 fn same(error: &std::io::Error) -> std::io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), std::io::Error::from_raw_os_error)
 }

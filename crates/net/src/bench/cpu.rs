@@ -1,11 +1,11 @@
-//! What this process costs.
+//! //! Processor time of this process.
 
 use super::now;
 use super::report::Cpu;
 use crate::sys;
 use std::time::{Duration, Instant};
 
-/// Since when, and what had been used by then.
+/// Start of a measurement, and the processor time used before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CpuClock {
     began: Instant,
@@ -29,7 +29,7 @@ impl CpuClock {
     }
 }
 
-/// Nothing, where the system does not say.
+/// Returns the user and the system time of this process; zero if the system reports none.
 fn used() -> (Duration, Duration) {
     let span = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
     sys::resource_usage()

@@ -1,31 +1,31 @@
-//! The header of iperf3's datagrams, and what a receiver makes of it.
+//! //! Header of iperf3's datagrams, and the statistics of a receiver.
 
 use std::time::Duration;
 
-/// Seconds and microseconds of the sender's clock, then the number of the datagram from 1.
+/// Bytes of the header: seconds and microseconds of the sender's clock, then the number of the datagram, from 1.
 const WITH_32_BITS: usize = 12;
-/// The number may have 64 bits (`udp_counters_64bit`).
+/// Bytes of the header with a number of 64 bits (`udp_counters_64bit`).
 const WITH_64_BITS: usize = 16;
-/// Part of a deviation that goes into the jitter. RFC 3550 §6.4.1
+/// Gain of the jitter estimate (RFC 3550 §6.4.1).
 const GAIN: f64 = 1.0 / 16.0;
 
-/// How wide the numbers of datagrams are.
+/// Width of the sequence numbers of datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counters {
     Bits32,
     Bits64,
 }
 
-/// What is known of the datagrams of a stream: at the receiver, and at the sender `packets` only.
+/// Statistics of the datagrams of a stream. The sender knows `packets` only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrivals {
-    /// Sent, as far as is known: the highest number that has arrived.
+    /// Datagrams sent, as far as is known: the highest number that has arrived.
     pub packets: u64,
-    /// Those of them that have not arrived.
+    /// Datagrams sent that have not arrived.
     pub lost: u64,
-    /// Those that came after a later one.
+    /// Datagrams that arrived after one with a higher number.
     pub out_of_order: u64,
-    /// Smoothed deviation of the spacing at arrival from that at departure. RFC 1889 §6.3.1, RFC 3550 §6.4.1
+    /// Interarrival jitter (RFC 1889 §6.3.1, RFC 3550 §6.4.1).
     pub jitter: Duration,
 }
 
@@ -34,20 +34,20 @@ pub struct Arrivals {
 pub(super) struct Counter {
     seen: Arrivals,
     jitter: f64,
-    /// Time on the way of the one before; the clocks differ, and that cancels out.
+    /// Transit time of the previous datagram. It includes the offset of the clocks, which cancels out.
     transit: Option<f64>,
 }
 
-/// What a datagram says of itself.
+/// Header of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stamp {
     pub(super) number: u64,
-    /// Since 1970.
+    /// Departure time since 1970.
     pub(super) departure: Duration,
 }
 
 impl Stamp {
-    /// Writes it to the beginning of a datagram, which has room for it, and returns its length.
+    /// Writes the header to the beginning of a datagram, which must have room for it, and returns its length.
     pub(super) fn write(self, counters: Counters, to: &mut [u8]) -> usize {
         to[..4].copy_from_slice(&(self.departure.as_secs() as u32).to_be_bytes());
         to[4..8].copy_from_slice(&self.departure.subsec_micros().to_be_bytes());
@@ -63,7 +63,7 @@ impl Stamp {
         }
     }
 
-    /// What is too short is none.
+    /// Reads a header. Returns `None` if the datagram is too short.
     pub(super) fn read(counters: Counters, from: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_be_bytes(*from.get(at..)?.first_chunk()?));
         let number = match counters {
@@ -76,11 +76,11 @@ impl Stamp {
 }
 
 impl Counter {
-    /// `stamp` has arrived at `now`, since 1970.
+    /// Records the arrival of `stamp` at `now`, the time since 1970.
     pub(super) fn take(&mut self, stamp: Stamp, now: Duration) {
         let seen = &mut self.seen;
         if stamp.number > seen.packets {
-            // As iperf3: what was left out is lost, until it comes after all.
+            // As in iperf3, skipped numbers count as lost until they arrive.
             seen.lost = seen.lost.saturating_add(stamp.number - seen.packets - 1);
             seen.packets = stamp.number;
         } else {
@@ -100,18 +100,18 @@ impl Counter {
 }
 
 impl Arrivals {
-    /// What was added since `before`; the jitter is that of now.
+    /// Returns the counts since `before`, with the current jitter.
     pub(super) fn since(self, before: Self) -> Self {
         Self {
             packets: self.packets.saturating_sub(before.packets),
-            // Lost before, and come since.
+            // Datagrams that counted as lost before and have arrived since reduce the difference.
             lost: self.lost.saturating_sub(before.lost),
             out_of_order: self.out_of_order.saturating_sub(before.out_of_order),
             jitter: self.jitter,
         }
     }
 
-    /// Of several streams, if there are any: sums, and the mean jitter, as iperf3 has it.
+    /// Returns the sums over several streams and their mean jitter, as iperf3 does. `None` without a stream of datagrams.
     pub(super) fn sum(streams: impl Iterator<Item = Option<Self>>) -> Option<Self> {
         let streams: Vec<Self> = streams.collect::<Option<_>>()?;
         let mut sum = Self::default();
@@ -125,7 +125,7 @@ impl Arrivals {
         Some(sum)
     }
 
-    /// Of those sent, in percent.
+    /// Returns the lost datagrams in percent of those sent.
     #[must_use]
     pub fn lost_percent(&self) -> f64 {
         if self.packets == 0 { 0.0 } else { 100.0 * self.lost as f64 / self.packets as f64 }
@@ -159,7 +159,7 @@ mod tests {
         let mut counter = Counter::default();
         arrive(&mut counter, 1, 0, 100);
         assert_eq!(counter.seen().jitter, Duration::ZERO);
-        // 16 ms more on the way than the one before; where the clocks stand does not matter.
+        // The transit time grows by 16 ms; the offset of the clocks does not matter.
         arrive(&mut counter, 2, 10, 126);
         assert_eq!(counter.seen().jitter, Duration::from_millis(1));
         arrive(&mut counter, 3, 20, 136);

@@ -1,4 +1,4 @@
-//! Hears what new connections are, and brings them to where they belong.
+//! //! Reads the cookie of each new connection and passes the connection to its test.
 
 use super::control::{Bell, Control, LOOK, Side, wait_for};
 use super::now;
@@ -17,23 +17,24 @@ use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 
-/// How long a new connection may take to say what it is.
+/// Timeout for the cookie of a new connection.
 const GREETING: Duration = Duration::from_secs(10);
-/// Connections that may be about to say what they are, at the same time, beside the streams that a test waits for. One more, and one of the
+/// Limit of connections that have not sent a cookie yet, beside the streams that a test waits for. Beyond it, a
+/// connection of the prefix with the most connections is closed.
 /// heaviest prefix is closed.
 const GREETERS: usize = 32;
-/// How long a client is kept waiting before it is told that a test is going on: that one may just be over.
+/// Time that a client waits before it is told that another test is running, in case that test is about to end.
 const ENDING: Duration = Duration::from_secs(2);
-/// How often it is looked whether it is.
+/// Interval between checks whether the running test has ended.
 const POLL: Duration = Duration::from_millis(10);
-/// How often who waits for connections looks whether it is to end.
+/// Interval between checks of the accept loops whether to end.
 pub(super) const LOOK_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// Where greeters bring what they got.
+/// Destination of new connections.
 pub(super) struct Desk {
     /// The test that waits for its streams.
     open: Mutex<Option<Open>>,
-    /// Whether a test is going on, or about to.
+    /// `true` if a test is running or about to start.
     busy: AtomicBool,
     tests: SyncSender<(Control, Cookie)>,
     admission: Arc<Admission>,
@@ -50,7 +51,7 @@ struct Open {
 }
 
 impl Desk {
-    /// One that brings the control connections of tests to `tests`.
+    /// Creates a desk that sends the control connections of tests to `tests`.
     pub(super) fn new(tests: SyncSender<(Control, Cookie)>) -> Self {
         Self {
             open: Mutex::new(None),
@@ -61,7 +62,7 @@ impl Desk {
         }
     }
 
-    /// Nobody waits for new connections any more.
+    /// Marks the desk as closing: no further connections are accepted.
     pub(super) fn close(&self) {
         self.closing.store(true, Relaxed);
     }
@@ -70,26 +71,27 @@ impl Desk {
         self.closing.load(Relaxed)
     }
 
-    /// All streams are there.
+    /// Marks all streams of the test as connected.
     pub(super) fn has_all(&self) {
         self.open().take();
     }
 
-    /// Hears on a thread of its own what a new connection is.
+    /// Reads the cookie of a new connection on a thread of its own.
     pub(super) fn greet_aside<'scope>(
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
         stream: Stream,
         turn: u64,
     ) {
-        // A connection without a peer has ended.
+        // A connection without a peer address has ended.
         let Ok(place) = self.admit(&stream) else { return stream.abort() };
         let greet = move || self.greet(stream, turn, &place);
-        // Without a thread the connection is closed, and its place is free.
+        // If no thread can be started, the connection is closed and its place is freed.
         let _ = thread::Builder::new().name("greeter".into()).spawn_scoped(scope, greet);
     }
 
-    /// A place for a new connection: among those of the test that waits for streams from its address, or among the others.
+    /// Reserves a place for a new connection: with the test that waits for streams from its address, or with the other
+    /// new connections.
     fn admit(&self, stream: &Stream) -> io::Result<Place> {
         let from = stream.peer_addr()?.ip();
         let awaited = self
@@ -100,7 +102,7 @@ impl Desk {
         Ok(awaited.as_ref().unwrap_or(&self.admission).enter(from))
     }
 
-    /// Takes connections of one test.
+    /// Accepts TPA-wide connections of one test.
     pub(super) fn accept_wide<'scope>(
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
@@ -110,7 +112,7 @@ impl Desk {
         let mut turn = 0;
         while !over.load(Relaxed) {
             let mut waiting = [PollFd::new(listener, PollFlags::IN)];
-            // Woken early or late, it looks again.
+            // After an early or failed wake-up the loop checks again.
             let _ = poll(&mut waiting, Some(&LOOK_WAIT));
             while let Ok((stream, _)) = listener.accept() {
                 turn += 1;
@@ -119,7 +121,7 @@ impl Desk {
         }
     }
 
-    /// All kinds of connections begin with a cookie: that of the test that waits for streams, or a new one.
+    /// Reads the cookie of a connection: that of the test that waits for streams, or that of a new test.
     fn greet(&self, stream: Stream, turn: u64, place: &Place) {
         let transport = stream.protocol();
         let Ok(control) = Control::new(Side::Server, stream) else { return };
@@ -129,7 +131,7 @@ impl Desk {
             && open.cookie == cookie
             && open.transport == transport
         {
-            // If the test has gone, so does the stream.
+            // If the test has ended, the stream is dropped.
             let _ = open.streams.send((turn, stream));
             return;
         }
@@ -138,7 +140,8 @@ impl Desk {
         }
     }
 
-    /// 36 of the letters and digits that cookies are made of, and a zero; `None`: it is something else, or has lost its place.
+    /// Reads a cookie: 36 letters and digits of the alphabet and a zero. Returns `None` for anything else, and if the
+    /// connection has lost its place.
     fn hear_cookie(&self, control: &Control, place: &Place) -> Option<Cookie> {
         let (mut cookie, mut heard) = ([0; COOKIE], 0);
         let bell = Arc::new(Bell::new().ok()?);
@@ -176,16 +179,16 @@ impl Desk {
             }
             return;
         }
-        // There is room for one, and nobody waits once it closes.
+        // The channel has room for one test; it is disconnected once the desk closes.
         if self.tests.try_send((control, cookie)).is_err() {
             self.busy.store(false, Relaxed);
         }
     }
 
-    /// Streams with this cookie belong to a test from now on.
+    /// Registers a test: streams with its cookie are passed to it from now on.
     pub(super) fn open_test(&self, plan: &Plan, client: IpAddr, cookie: Cookie) -> Receiver<(u64, Stream)> {
         let (streams, arriving) = channel();
-        // Connections from the client's address that are none of its streams have as many.
+        // Connections from the client's address that are not its streams may be as many again.
         let admission = Admission::new(2 * plan.all_streams());
         let (transport, client) = (plan.transport.protocol(), client.to_canonical());
         *self.open() = Some(Open { cookie, transport, client, admission, streams });

@@ -1,60 +1,60 @@
-//! What goes wrong with a test.
+//! //! Errors of tests.
 
 use super::refusal::{Bound, Code, PeerError, Refusal};
 use std::io;
 use std::net::SocketAddr;
 
-/// Why there is no result, or not the whole of it.
+/// Reason for a missing or incomplete result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The name of the server has no address, or none that is wanted.
+    /// The name of the server has no address of the requested family.
     #[error("{host}: {source}")]
     Name {
-        /// The name.
+        /// Host name.
         host: String,
-        /// Error of the system.
+        /// Error of the resolver.
         source: io::Error,
     },
-    /// Nobody answers there, or nobody who would.
+    /// No server answers, or the connection is refused.
     #[error("cannot connect to {peer}: {}", unanswered(.source))]
     Connecting {
-        /// Who was called last.
+        /// Address of the last attempt.
         peer: SocketAddr,
         /// Error of the system.
         source: io::Error,
     },
-    /// The server has a test already, and two would measure each other.
+    /// The server is running another test. Two tests at once would distort each other.
     #[error("the server is busy: it carries out another test; try again later")]
     Busy,
-    /// The server answers TCP, and does not know a transport of ours.
+    /// The server answers over TCP but does not support a transport of hopline.
     #[error(
         "{peer} takes part in tests over TCP but not over {protocol}, as an iperf3 server does: use --transport tcp, or -u for UDP"
     )]
     NotServed {
-        /// Who was called.
+        /// Address of the server.
         peer: SocketAddr,
-        /// What the transport is called.
+        /// Name of the transport.
         protocol: &'static str,
     },
-    /// The peer gave up.
+    /// The peer gave up without a reason.
     #[error("the other side gave up: {0}")]
     Failed(PeerError),
-    /// The peer gave up and said why.
+    /// The peer gave up and gave a reason.
     #[error("the other side says: {0}")]
     Refused(String),
-    /// The peer's user stopped it.
+    /// The peer's user stopped the test.
     #[error("the other side was stopped by its user")]
     Stopped,
-    /// The peer says something else than one would.
+    /// The peer violated the protocol.
     #[error("the other side does not speak as iperf3 does: {0}")]
     Protocol(String),
-    /// The peer has hung up.
+    /// The peer closed the control connection.
     #[error("the other side ended the control connection before the test was over")]
     Closed,
-    /// The peer may be gone.
+    /// The peer has been silent for too long.
     #[error("nothing was heard from the other side for {0} s")]
     Silent(u64),
-    /// The peer did not do in time what was its turn.
+    /// The peer did not take its step in time.
     #[error("the other side did not {0} in time")]
     Late(&'static str),
     /// The control connection broke.
@@ -63,33 +63,34 @@ pub enum Error {
     /// A data stream broke.
     #[error("data stream {stream} broke: {source}")]
     Data {
-        /// Which, counted from 1.
+        /// Number of the stream, from 1.
         stream: u8,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// Part of a plan is out of its range.
+    /// A parameter of the plan is out of range.
     #[error("a test has {0}")]
     Plan(Bound),
     /// The peer asks for a test that this side does not run.
     #[error("this is no test: {0}")]
     Parameters(Refusal),
-    /// The peer's results are not those of the test.
+    /// The peer's results do not belong to the test.
     #[error("the other side does not speak as iperf3 does: {0}")]
     Results(String),
-    /// A socket did not take an option that the test asks for.
+    /// A socket rejected an option that the test asks for.
     #[error("{0}")]
     Option(SocketOption),
-    /// [`Watch::interrupted`](super::Watch::interrupted).
+    /// The user interrupted the test ([`Watch::interrupted`](super::Watch::interrupted)).
     #[error("interrupted")]
     Interrupted,
-    /// The system did not do what was asked.
+    /// A system call failed.
     #[error("{0}")]
     System(#[from] crate::Error),
 }
 
 impl Error {
-    /// Whether the other side is to be told: it knows of some, and is not there for others.
+    /// Returns whether to report the error to the peer. The peer knows of some errors already; after others it cannot be
+    /// reached.
     pub(super) const fn is_told(&self) -> bool {
         matches!(
             self,
@@ -105,7 +106,7 @@ impl Error {
         )
     }
 
-    /// iperf3's number of the error: what an iperf3 client shows.
+    /// Returns iperf3's number of the error, which an iperf3 client displays.
     pub(super) const fn code(&self) -> Code {
         match self {
             Self::Plan(bound) => bound.code(),
@@ -124,7 +125,7 @@ impl Error {
         }
     }
 
-    /// `errno` that belongs to it; zero for none.
+    /// Returns the `errno` of the error; zero for none.
     pub(super) fn errno(&self) -> u32 {
         let source = match self {
             Self::System(crate::Error::NoSuchCongestionControl { .. }) => return libc::ENOENT as u32,
@@ -138,7 +139,7 @@ impl Error {
     }
 }
 
-/// Option that a socket did not take.
+/// A socket option that was rejected.
 #[derive(Debug, thiserror::Error)]
 #[error("setting {name} of a data stream: {source}")]
 pub struct SocketOption {
@@ -146,18 +147,18 @@ pub struct SocketOption {
     pub name: &'static str,
     /// Error number for an iperf3 client.
     pub code: Code,
-    /// What the system said.
+    /// Error of the system.
     pub source: io::Error,
 }
 
 impl SocketOption {
-    /// The same as an error of the connection that is to be made.
+    /// Returns the error as one of connecting.
     pub(super) fn into_io(self) -> io::Error {
         io::Error::new(self.source.kind(), self)
     }
 }
 
-/// Systems say of a host that does not answer as little as it does.
+/// Returns a message for a failed connection attempt. The system's own text for a silent host says little.
 fn unanswered(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::TimedOut => "no answer".into(),

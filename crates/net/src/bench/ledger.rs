@@ -1,43 +1,44 @@
-//! What one side of a test counts, and in which parts it tells it.
+//! //! Statistics of one side of a test, in intervals and in total.
 
 use super::datagram::Arrivals;
 use super::report::{Interval, Phase, Role, RttSummary, SendingReport, StreamInterval, StreamReport};
 use super::stream::Telemetry;
 use std::time::{Duration, Instant};
 
-/// What a stream stands at.
+/// Counters of a stream at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Standing {
     pub(super) role: Role,
-    /// Handed over or received since the beginning.
+    /// Bytes sent or received since the start.
     pub(super) bytes: u64,
-    /// At the side that sends.
+    /// Transport statistics, at the sending side.
     pub(super) telemetry: Option<Telemetry>,
-    /// Of UDP.
+    /// Datagram statistics, for UDP.
     pub(super) datagrams: Option<Arrivals>,
 }
 
-/// Counts from the beginning of a test to its end. It is told the time and how all streams stand, and keeps no clock.
+/// Counts from the start of a test to its end. The caller passes the time and the counters of all streams; there is no
+/// clock inside.
 #[derive(Debug)]
 pub(super) struct Ledger {
     period: Option<Duration>,
     phase: Phase,
-    /// When this phase began.
+    /// Start of this phase.
     began: Instant,
-    /// When it is over.
+    /// End of this phase. `None`: the end of the test.
     until: Option<Instant>,
-    /// How the streams stood then.
+    /// Counters of the streams at the start of the phase.
     at_beginning: Vec<Standing>,
-    /// When the interval began.
+    /// Start of the interval.
     marked: Instant,
-    /// How the streams stood then.
+    /// Counters of the streams at the start of the interval.
     at_mark: Vec<Standing>,
-    /// When the interval is over.
+    /// End of the interval.
     due: Option<Instant>,
     seen: Vec<Seen>,
 }
 
-/// What was seen of a sending stream at the ends of intervals.
+/// Statistics of a sending stream, sampled at the ends of intervals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     max_cwnd: u64,
@@ -49,7 +50,8 @@ struct Seen {
 }
 
 impl Ledger {
-    /// Begins at `now`. `period`: of intervals, above zero; `None`: no intervals. `omit`: how long nothing counts.
+    /// Starts the first phase at `now`. `period`: length of an interval, above zero; `None`: no intervals. `omit`: time
+    /// at the start that does not count.
     pub(super) fn new(
         now: Instant,
         period: Option<Duration>,
@@ -72,17 +74,17 @@ impl Ledger {
         ledger
     }
 
-    /// Since when it counts, if it does.
+    /// Returns the start of the measured phase, once it has begun.
     pub(super) fn counts_since(&self) -> Option<Instant> {
         (self.phase == Phase::Measured).then_some(self.began)
     }
 
-    /// When an interval ends next.
+    /// Returns the end of the interval or of the phase, whichever comes first.
     pub(super) fn due(&self) -> Option<Instant> {
         [self.due, self.until].into_iter().flatten().min()
     }
 
-    /// The interval that ends now, for all that it is due.
+    /// Ends the current interval at `now` and returns it. Starts the measured phase if the omission is over.
     pub(super) fn tick(&mut self, now: Instant, standing: &[Standing]) -> Option<Interval> {
         let interval = self.close(now, standing);
         if self.until.is_some_and(|until| until <= now) {
@@ -94,22 +96,22 @@ impl Ledger {
         interval
     }
 
-    /// The last interval, if any of it is left. What ended before the last tick did not end later than that.
+    /// Returns the last, partial interval, if any time is left for it. It does not end before the last tick.
     pub(super) fn end(&mut self, now: Instant, standing: &[Standing]) -> Option<Interval> {
         self.close(now.max(self.marked), standing)
     }
 
-    /// How long it counted until the last interval's end.
+    /// Returns the time from the start of the phase to the end of the last interval.
     pub(super) fn elapsed(&self) -> Duration {
         self.marked - self.began
     }
 
-    /// Datagrams of each stream that did not count.
+    /// Returns the datagrams of each stream that did not count.
     pub(super) fn omitted(&self) -> Vec<Arrivals> {
         self.at_beginning.iter().map(|standing| standing.datagrams.unwrap_or_default()).collect()
     }
 
-    /// What counted until the last interval's end.
+    /// Returns the statistics of each stream up to the end of the last interval.
     pub(super) fn streams(&self) -> Vec<StreamReport> {
         let spans = self.at_beginning.iter().zip(&self.at_mark).zip(&self.seen);
         spans
@@ -148,7 +150,7 @@ impl Ledger {
         (self.period.is_some() && interval.end > interval.start).then_some(interval)
     }
 
-    /// On the grid that begins with the phase; what is late is not made up for.
+    /// Schedules the next interval end on the grid that starts with the phase. Missed ends are skipped.
     fn plan_next(&mut self) {
         self.due = self.period.map(|period| {
             let whole = (self.marked - self.began).as_nanos() / period.as_nanos() + 1;
@@ -161,7 +163,7 @@ fn added(after: &Standing, before: &Standing) -> Option<Arrivals> {
     Some(after.datagrams?.since(before.datagrams.unwrap_or_default()))
 }
 
-/// Segments sent again since a stream stood as it did before.
+/// Returns the retransmitted segments since `before`.
 fn since(now: Telemetry, before: &Standing) -> u64 {
     now.retransmits - before.telemetry.map_or(0, |t| t.retransmits)
 }
@@ -218,7 +220,7 @@ mod tests {
         let first = ledger.tick(start + SECOND, &[sending(10, 3, Some(40)), sending(5, 0, None)]).unwrap();
         assert_eq!((first.start, first.end, first.phase), (Duration::ZERO, SECOND, Phase::Measured));
         assert_eq!((first.bytes(Role::Sends), first.retransmits()), (15, Some(2)));
-        // Late, and the next is due when it would have been.
+        // A late tick does not shift the grid: the next end is due at its planned time.
         let late = start + Duration::from_millis(2300);
         let second = ledger.tick(late, &[sending(30, 3, Some(20)), sending(5, 4, None)]).unwrap();
         assert_eq!(

@@ -1,22 +1,23 @@
-//! Measuring throughput as iperf3 does, over TPA and over the kernel's TCP and UDP: `hopline bench`.
+//! Throughput measurement in the manner of iperf3, over TPA, TPA-wide and the kernel's TCP and UDP: `hopline bench`.
 //!
-//! [`measure`] is the client's part, [`Server`] the other. The conversation is iperf3's, so that either end may be iperf3 over
-//! TCP and UDP; over TPA it goes over streams of TPA, so that nothing else needs to get through, and beside TPA-wide over TCP. What travels is described
-//! in `docs/bench.md`. Who sends and who receives counts by its own clock, and both tell what they counted.
+//! [`measure`] is the client, [`Server`] the server. The control protocol is that of iperf3, so that over TCP and UDP
+//! either side may be iperf3. A test over TPA has its control connection over TPA too, so that only one UDP port has to
+//! be open; a test over TPA-wide has it over TCP. `docs/bench.md` describes the messages. Sender and receiver each
+//! measure by their own clock, and both report.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `plan` | what is measured |
-//! | `protocol`, `control` | what the sides say to each other, and how it gets there |
-//! | `stream`, `own` | a connection of any kind, of hopline's own protocols |
-//! | `datagram` | what is told and counted of UDP |
-//! | `pump` | the threads that write and read |
+//! | `plan` | parameters of a test |
+//! | `protocol`, `control` | control messages, and the control connection |
+//! | `stream`, `own` | connections over any transport, and over hopline's own |
+//! | `datagram` | header and statistics of UDP datagrams |
+//! | `pump` | threads that send and receive data |
 //! | `probe` | latency beside a test |
-//! | `ledger` | what is counted, and in which intervals |
-//! | `course` | a test, on either side |
-//! | `client`, `server`, `desk` | how it comes to one |
-//! | `report` | what comes of it |
-//! | `error`, `refusal` | what goes wrong, and by which number iperf3 knows it |
+//! | `ledger` | statistics, in intervals and in total |
+//! | `course` | run of a test, on either side |
+//! | `client`, `server`, `desk` | set-up of a test |
+//! | `report` | results |
+//! | `error`, `refusal` | errors, and iperf3's numbers for them |
 
 mod client;
 mod control;
@@ -61,44 +62,44 @@ pub use stream::Telemetry;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// The port that iperf3 has, for TCP and UDP.
+/// Default port of iperf3, for TCP and UDP.
 pub const PORT: u16 = 5201;
 
-/// Is told how tests go, on either side.
+/// Observer of tests, on either side.
 pub trait Watch {
-    /// Server: `client` has a test that is carried out.
+    /// Server: a test of `client` has been accepted.
     fn accepted(&mut self, client: SocketAddr, plan: &Plan) {
         let _ = (client, plan);
     }
 
-    /// All data streams are there; it begins.
+    /// All data streams are connected; the test begins.
     fn connected(&mut self, settled: &Settled) {
         let _ = settled;
     }
 
-    /// An interval is over.
+    /// An interval has ended.
     fn interval(&mut self, interval: &Interval) {
         let _ = interval;
     }
 
-    /// Server: what became of a test.
+    /// Server: a test has ended.
     fn ended(&mut self, result: &Result<Report, Error>) {
         let _ = result;
     }
 
-    /// Server: returns all that it prints of the test that ended as `report` says, for a client that asked.
+    /// Server: returns the text printed for the test of `report`, to be sent to a client that asked for it.
     fn output(&mut self, report: &Report) -> Option<String> {
         let _ = report;
         None
     }
 
-    /// Whether to stop; asked ten times a second.
+    /// Returns whether to stop. Called ten times a second.
     fn interrupted(&self) -> bool {
         false
     }
 }
 
-/// A watch that sees nothing.
+/// Observer that ignores all events.
 impl Watch for () {}
 
 #[expect(clippy::disallowed_methods, reason = "measurements are in real time")]

@@ -11,27 +11,27 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// A connection, whichever of the protocols it is of.
+/// A connection over one of hopline's own protocols.
 pub(super) trait Own: AsFd + Debug + Send + Sync {
-    /// What the protocol is called, as [`Transport::protocol`] has it.
+    /// Returns the name of the protocol, as in [`Transport::protocol`].
     fn protocol(&self) -> &'static str;
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize>;
     fn write(&self, data: &[u8]) -> io::Result<usize>;
     fn flush(&self) -> io::Result<()>;
-    /// How long a call may wait before it gives `WouldBlock`.
+    /// Sets the timeout after which a call returns `WouldBlock`.
     fn set_patience(&self, patience: Duration);
-    /// Gives it what the plan says of the side that sends.
+    /// Applies the parameters that the plan has for the sending side.
     fn prepare_to_send(&self, transport: &Transport) -> io::Result<()>;
-    /// What it knows of itself, and how many bytes were written that the peer has not confirmed.
+    /// Returns the statistics of the connection, and the bytes that were written and not yet acknowledged.
     fn told(&self) -> (Telemetry, u64);
     fn local_addr(&self) -> io::Result<SocketAddr>;
     fn peer_addr(&self) -> SocketAddr;
     fn abort(&self);
-    /// Waits for as long as `limit` for the peer to have everything.
+    /// Closes the connection, and waits at most `limit` until the peer has everything.
     fn close_within(&self, limit: Duration) -> io::Result<()>;
 }
 
-/// What is particular to a protocol.
+/// Protocol-specific part of [`Own`].
 pub(super) trait Telling: Protocol + Sized {
     const NAME: &'static str;
 
@@ -141,15 +141,15 @@ where
     }
 }
 
-/// The address that packets to `peer` bear. No packet leaves.
+/// Returns the source address of packets to `peer`. Sends none.
 fn address_towards(peer: SocketAddr) -> io::Result<IpAddr> {
     let socket = UdpSocket::bind(any_towards(peer))?;
     socket.connect(peer)?;
     Ok(socket.local_addr()?.ip())
 }
 
-/// A key for one test, and TPA-wide with it. Who calls may have any, as everybody may have a test; who is called has the one that
-/// it has told over the control connection.
+/// Creates a key pair for one test and a TPA-wide configuration with it. A client may have any key, since every client
+/// may run a test. A server has the key that it has sent over the control connection.
 pub(super) fn wide(trust: Trust) -> io::Result<(PublicKey, wide::Config)> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)?;

@@ -1,4 +1,4 @@
-//! A test, as the client tells it to the server in JSON.
+//! //! Parameters of a test, as the client sends them to the server in JSON.
 
 use super::datagram::Counters;
 use super::plan::{
@@ -10,14 +10,14 @@ use crate::printable::printable;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// iperf3 compares versions for people only.
+/// Version of this side. iperf3 only displays it.
 const VERSION: &str = concat!("hopline ", env!("CARGO_PKG_VERSION"));
-/// Where nothing is said of the length.
+/// Default bytes of one write.
 const LENGTH: u32 = 128 << 10;
-/// Payload of UDP where the path's segment is not known.
+/// Default payload of a UDP datagram, in bytes, if the segment size of the path is unknown.
 const DATAGRAM: u32 = 1460;
 
-/// A test, as the client tells it: iperf3's keys in its order, and hopline's last.
+/// Parameters of a test on the wire: iperf3's keys in its order, and hopline's last.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Parameters {
@@ -28,7 +28,7 @@ pub(super) struct Parameters {
     #[serde(skip_serializing_if = "is_false")]
     sctp: bool,
     omit: f64,
-    /// iperf3 always says it: a client that does not is none.
+    /// Version of the client. iperf3 always sends it; a client without it is rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<f64>,
     num: f64,
@@ -67,7 +67,7 @@ pub(super) struct Parameters {
     hopline: Option<Additions>,
 }
 
-/// What iperf3 has not.
+/// Hopline's additions to iperf3's parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct Additions {
@@ -75,11 +75,11 @@ struct Additions {
     tpa_cwnd_max: Option<u8>,
     #[serde(skip_serializing_if = "is_false")]
     tpa_wide: bool,
-    /// Whether datagrams that come back are wanted.
+    /// `true` if the client wants an echo of its datagrams.
     probes: bool,
 }
 
-/// A test, as both sides have understood it.
+/// Parameters of a test, after both sides have agreed on them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Agreed {
     pub(super) plan: Plan,
@@ -88,7 +88,7 @@ pub(super) struct Agreed {
     pub(super) additions: Speaks,
 }
 
-/// What the client speaks.
+/// Dialect of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Speaks {
     Iperf3,
@@ -146,12 +146,12 @@ impl Parameters {
         }
     }
 
-    /// What the client speaks.
+    /// Returns the dialect of the client.
     pub(super) const fn speaks(&self) -> Speaks {
         if self.hopline.is_some() { Speaks::Hopline } else { Speaks::Iperf3 }
     }
 
-    /// The test that they mean.
+    /// Returns the test that the parameters describe.
     pub(super) fn understood(self) -> Result<Agreed, Refusal> {
         let speaks = self.speaks();
         let additions = self.hopline.unwrap_or_default();
@@ -186,7 +186,7 @@ impl Parameters {
         let no_end = || Refusal::new(Code::Parameters, "neither a time nor a number of bytes");
         let limit = match (bytes, self.time) {
             (1.., _) => Limit::Bytes(bytes),
-            // `iperf3 -t 0`: until the client ends it.
+            // `iperf3 -t 0`: no time limit; the client ends the test.
             (0, Some(0.0)) => Limit::Time(MAX_TIME),
             (0, time) => Limit::Time(seconds(time.ok_or_else(no_end)?, Code::Duration)?),
         };
@@ -230,7 +230,8 @@ impl Parameters {
     }
 }
 
-/// iperf3 reads whole seconds only; hopline keeps fractions, for tests of less.
+/// Returns the seconds for the wire. iperf3 reads whole seconds only; hopline keeps fractions, for tests shorter than a
+/// second.
 fn whole(seconds: f64) -> f64 {
     if seconds >= 1.0 { seconds.round() } else { seconds }
 }
@@ -244,7 +245,7 @@ fn seconds(value: f64, code: Code) -> Result<Duration, Refusal> {
     Duration::try_from_secs_f64(value).map_err(|_| Refusal::new(code, format!("{value} seconds")))
 }
 
-/// A title as it is shown: iperf3 limits its length no more than its content.
+/// Returns a title in printable form. iperf3 limits neither its length nor its characters.
 fn shown(title: &str) -> String {
     let mut title = printable(title.as_bytes());
     title.truncate(title.floor_char_boundary(MAX_TITLE));

@@ -1,4 +1,4 @@
-//! What is measured.
+//! //! Parameters of a test.
 
 use super::error::Error;
 use super::refusal::Bound;
@@ -8,150 +8,150 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Most data streams of one test.
+/// Maximum number of data streams of a test.
 pub const MAX_STREAMS: u8 = 128;
-/// Most bytes handed over at once.
+/// Maximum bytes of one write.
 pub const MAX_LENGTH: u32 = 1 << 20;
-/// Fewest bytes in a datagram: what is counted by has room.
+/// Minimum bytes of a datagram: room for the header.
 pub(super) const MIN_DATAGRAM: u32 = 16;
-/// Most bytes in a datagram.
+/// Maximum bytes of a datagram.
 pub(super) const MAX_DATAGRAM: u32 = 65_507;
-/// Most blocks of a burst.
+/// Maximum blocks of a burst.
 pub(super) const MAX_BURST: u32 = 1000;
-/// Most bytes in a title.
+/// Maximum bytes of a title.
 pub(super) const MAX_TITLE: usize = 256;
-/// Longest test, as well as longest omission before it.
+/// Maximum duration of a test, and of the omission before it.
 pub const MAX_TIME: Duration = Duration::from_secs(86_400);
-/// Most bytes in the name of a congestion control: Linux's `TCP_CA_NAME_MAX`, without the zero at its end.
+/// Maximum bytes of the name of a congestion control algorithm: Linux's `TCP_CA_NAME_MAX`, without the terminating zero.
 pub(super) const MAX_NAME: usize = 15;
 
-/// One test. The client makes it, and the server is told.
+/// One test. The client defines it and sends it to the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Over what.
+    /// Transport of the data.
     pub transport: Transport,
-    /// Who sends.
+    /// Direction of the data.
     pub direction: Direction,
-    /// When it is over.
+    /// End of the test.
     pub limit: Limit,
-    /// Time at its beginning that counts neither in the sums nor towards the limit. At most [`MAX_TIME`].
+    /// Time at the start that counts neither in the totals nor towards the limit. At most [`MAX_TIME`].
     pub omit: Duration,
-    /// Data streams, at the same time. Range 1–[`MAX_STREAMS`].
+    /// Parallel data streams. Range 1–[`MAX_STREAMS`].
     pub streams: u8,
-    /// Bytes handed over at once, on both sides; of UDP the datagram. Range 1–[`MAX_LENGTH`], of UDP
-    /// 16–65507; `None`: what iperf3 takes, 128 KiB or the path's segment.
+    /// Bytes of one write, on both sides; with UDP, of one datagram. Range 1–[`MAX_LENGTH`], with UDP 16–65507. `None`:
+    /// iperf3's default, which is 128 KiB or, with UDP, the segment size of the path.
     pub length: Option<u32>,
-    /// How fast each stream is sent.
+    /// Sending rate of each stream.
     pub rate: Rate,
-    /// What its sockets are told.
+    /// Socket options of the data streams.
     pub sockets: Sockets,
-    /// How long latency is looked at before the test and after it; `None`: not at all. At most a minute.
+    /// Time of the latency probes before the test and after it, at most a minute. `None`: no probes.
     pub probes: Option<Duration>,
-    /// Whether the server is asked for what it prints.
+    /// Selects whether the client asks for the server's output.
     pub output: Output,
-    /// What begins every line of the client, and what the server is told.
+    /// Prefix of every line of the client's output, also sent to the server.
     pub title: Option<String>,
 }
 
-/// How fast a stream is sent.
+/// Sending rate of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rate {
-    /// Bits per second; 0: as fast as it goes.
+    /// Bits per second; 0: unlimited.
     pub bps: u64,
-    /// Blocks handed over at once before it is slowed down; 0 and 1 are the same. Range 0–1000.
+    /// Blocks sent back to back before pacing applies; 0 and 1 are equivalent. Range 0–1000.
     pub burst: u32,
 }
 
-/// What sockets are told; TPA has one socket for all streams, and takes none of it.
+/// Socket options of data streams. They do not apply to TPA, which has one socket for all streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sockets {
-    /// Of TCP.
+    /// Nagle's algorithm, for TCP.
     pub nagle: Nagle,
-    /// How data leave.
+    /// Method of passing data to the kernel.
     pub copy: Copying,
-    /// Buffer in bytes, of either direction; `None`: the system's.
+    /// Socket buffer in bytes, in each direction. `None`: the system's default.
     pub buffer: Option<u32>,
-    /// Data of a full segment, in bytes; TCP. `None`: the system's.
+    /// Maximum segment size in bytes, for TCP. `None`: the system's default.
     pub mss: Option<u16>,
-    /// Type of service, or traffic class; TCP and UDP.
+    /// Type of service or traffic class, for TCP and UDP.
     pub tos: u8,
 }
 
-/// Whether TCP waits for more before it sends little.
+/// State of Nagle's algorithm (RFC 896).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Nagle {
-    /// It does.
+    /// TCP delays small segments.
     #[default]
     On,
-    /// It does not (`TCP_NODELAY`).
+    /// TCP sends small segments at once (`TCP_NODELAY`).
     Off,
 }
 
-/// How data leave over TCP.
+/// Method of passing data to TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Copying {
-    /// The kernel copies what is written.
+    /// The kernel copies the data that are written.
     #[default]
     Plain,
-    /// It sends the pages of a file (sendfile(2)).
+    /// The kernel sends the pages of a file (`sendfile(2)`).
     Zero,
 }
 
-/// Whether the client shows what the server prints.
+/// Output that the client shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Output {
-    /// Its own lines only.
+    /// The client's own output only.
     #[default]
     Own,
-    /// The server's too.
+    /// The server's output too.
     Both,
 }
 
-/// What carries the data, and its parameters at the side that sends.
+/// Transport of the data, and its parameters at the sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// TPA over UDP.
     Tpa {
-        /// Most segments in flight. Range 1–12.
+        /// Maximum congestion window, in segments. Range 1–12.
         cwnd_max: u8,
     },
-    /// TPA-wide over UDP, encrypted, with a conversation over TCP beside it.
+    /// TPA-wide over UDP, encrypted, with the control connection over TCP.
     TpaWide,
     /// The kernel's TCP.
     Tcp {
-        /// `None`: the sending system's default.
+        /// Congestion control algorithm. `None`: the default of the sender's system.
         congestion_control: Option<CongestionControl>,
     },
-    /// Datagrams, with a conversation over TCP beside them.
+    /// UDP, with the control connection over TCP.
     Udp,
 }
 
-/// The name of a congestion control of the kernel; not every kernel has it.
+/// Name of a congestion control algorithm of the kernel. A kernel need not have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CongestionControl(String);
 
-/// Who sends.
+/// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// The client.
+    /// The client sends.
     Forward,
-    /// The server.
+    /// The server sends.
     Reverse,
-    /// Both, at the same time, over streams of their own.
+    /// Both send at the same time, over separate streams.
     Both,
 }
 
-/// When a test is over.
+/// End of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// After so long: above zero, at most [`MAX_TIME`].
+    /// Duration, above zero and at most [`MAX_TIME`].
     Time(Duration),
-    /// When so many bytes, at least one, have arrived, over all streams.
+    /// Bytes that arrive over all streams, at least one.
     Bytes(u64),
 }
 
 impl Plan {
-    /// As it is if nothing is said: 10 s, one stream, the client sends; UDP at 1 Mb/s.
+    /// Returns the defaults: 10 s, one stream, the client sends; UDP at 1 Mb/s.
     #[must_use]
     pub fn new(transport: Transport) -> Self {
         let bps = if transport == Transport::Udp { 1_000_000 } else { 0 };
@@ -170,10 +170,10 @@ impl Plan {
         }
     }
 
-    /// Whether everything is in its range.
+    /// Checks that every parameter is in its range.
     ///
     /// # Errors
-    /// [`Error::Plan`], with the first that is not.
+    /// [`Error::Plan`], with the first parameter that is not.
     pub fn validate(&self) -> Result<(), Error> {
         let check = |ok, bound| if ok { Ok(()) } else { Err(Error::Plan(bound)) };
         check((1..=MAX_STREAMS).contains(&self.streams), Bound::Streams)?;
@@ -196,14 +196,14 @@ impl Plan {
         }
     }
 
-    /// Streams of both directions.
+    /// Returns the number of streams, over both directions.
     pub(super) fn all_streams(&self) -> usize {
         usize::from(self.streams) * if self.direction == Direction::Both { 2 } else { 1 }
     }
 }
 
 impl Transport {
-    /// What it is called.
+    /// Returns the name of the transport.
     #[must_use]
     pub const fn protocol(&self) -> &'static str {
         match self {
@@ -216,7 +216,7 @@ impl Transport {
 }
 
 impl CongestionControl {
-    /// A name that a kernel could have: 1 to 15 of a–z, 0–9, `_` and `-`.
+    /// Returns the algorithm of that name, if a kernel could have it: 1 to 15 characters of a–z, 0–9, `_` and `-`.
     #[must_use]
     pub fn new(name: &str) -> Option<Self> {
         let fits = (1..=MAX_NAME).contains(&name.len());
@@ -224,17 +224,18 @@ impl CongestionControl {
         (fits && name.bytes().all(taken)).then(|| Self(name.to_owned()))
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0
     }
 
-    /// Whether this kernel lets this process use it.
+    /// Checks that this kernel lets this process use the algorithm.
     ///
     /// # Errors
-    /// [`NoSuchCongestionControl`](crate::Error::NoSuchCongestionControl), with what it has, and
-    /// [`ForbiddenCongestionControl`](crate::Error::ForbiddenCongestionControl), with what everybody may use.
+    /// [`NoSuchCongestionControl`](crate::Error::NoSuchCongestionControl), with the algorithms that the kernel
+    /// has, and [`ForbiddenCongestionControl`](crate::Error::ForbiddenCongestionControl), with those that every user may
+    /// use.
     pub fn check_here(&self) -> Result<(), crate::Error> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None);
         let socket = socket.map_err(|e| crate::Error::system("making a socket", e))?;
@@ -248,24 +249,24 @@ impl fmt::Display for CongestionControl {
     }
 }
 
-/// Why a text names no transport.
+/// Reason that a text is not the name of a transport.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransportProblem {
-    /// There is none of that name.
+    /// There is no transport of that name.
     #[error(
         "there are `tpa`, `tpa-wide`, `udp`, `tcp` (this system's default congestion control) and `tcp:NAME`, NAME being one of: {offered}"
     )]
     Unknown {
-        /// Congestion controls of this kernel, separated by spaces.
+        /// Congestion control algorithms of this kernel, separated by spaces.
         offered: String,
     },
-    /// The kernel has no such congestion control, or keeps it for root.
+    /// The kernel does not have the congestion control algorithm, or reserves it for root.
     #[error("{0}")]
     CongestionControl(String),
 }
 
-/// `tpa`, with the window that `hopline send` uses, `tpa-wide`, `tcp` or `tcp:NAME`. What it names is to be had here; who lets the
-/// other side send may still be told that it is not to be had there.
+/// Parses `tpa`, with the window that `hopline send` uses, `tpa-wide`, `udp`, `tcp` or `tcp:NAME`. The algorithm must be
+/// usable on this host. If the peer is the sender, the peer may still reject it.
 impl FromStr for Transport {
     type Err = TransportProblem;
 
@@ -286,7 +287,7 @@ impl FromStr for Transport {
     }
 }
 
-/// As `hopline send` has it.
+/// Default of [`Transport::Tpa::cwnd_max`], as in `hopline send`.
 pub const DEFAULT_CWND_MAX: u8 = 6;
 
 #[cfg(test)]
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!("tpa".parse(), Ok(Transport::Tpa { cwnd_max: 6 }));
         assert_eq!("tpa-wide".parse(), Ok(Transport::TpaWide));
         assert_eq!("tcp".parse(), Ok(Transport::Tcp { congestion_control: None }));
-        // Every Linux has Reno, and lets everyone use it.
+        // Every Linux kernel has Reno, and every user may use it.
         let reno = CongestionControl::new("reno");
         assert_eq!("tcp:reno".parse(), Ok(Transport::Tcp { congestion_control: reno }));
     }

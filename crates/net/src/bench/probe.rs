@@ -1,4 +1,5 @@
-//! Latency beside a test, as Flent's RRUL shows it: small datagrams that come back, before, during and after.
+//! //! Latency under load, as in Flent's RRUL test: small datagrams that the server echoes, before, during and after the
+//! test.
 
 use super::protocol::{COOKIE, Cookie};
 use super::{now, pump::CALL};
@@ -7,34 +8,34 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Between two of them.
+/// Time between two probes.
 const SPACING: Duration = Duration::from_millis(20);
-/// How long the last ones may be on their way.
+/// Timeout of the last echoes.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Cookie, phase and time since the first, in nanoseconds.
+/// Bytes of a probe: cookie, phase and nanoseconds since the first.
 const LEN: usize = COOKIE + 1 + 8;
-/// Most that are kept of a phase: a day of them.
+/// Maximum round trips stored for a phase: a day of probes.
 const MOST: usize = 5_000_000;
 
 /// Round trips before, during and after the load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latency {
-    /// Nothing was sent yet.
+    /// Before the first data are sent.
     pub before: RoundTrips,
-    /// Data were on the way.
+    /// While data are in flight.
     pub during: RoundTrips,
-    /// All had arrived.
+    /// After the last data have arrived.
     pub after: RoundTrips,
 }
 
-/// What became of the datagrams of a phase.
+/// Statistics of the probes of a phase.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RoundTrips {
-    /// How many were sent.
+    /// Probes sent.
     pub sent: u64,
-    /// How many came back.
+    /// Probes that were echoed.
     pub answered: u64,
-    /// 50th percentile of the round trips; zero if none came back, like the others.
+    /// 50th percentile of the round-trip times. It is zero, like the fields below, if no probe was echoed.
     pub p50: Duration,
     /// 95th percentile.
     pub p95: Duration,
@@ -45,13 +46,13 @@ pub struct RoundTrips {
 }
 
 impl Latency {
-    /// Whether any came back: the way to the port may be closed.
+    /// Returns whether any probe was echoed. A firewall may block the port.
     pub(super) fn was_answered(&self) -> bool {
         [&self.before, &self.during, &self.after].iter().any(|phase| phase.answered > 0)
     }
 }
 
-/// When a datagram left.
+/// Phase in which a probe was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum When {
@@ -60,7 +61,7 @@ pub(super) enum When {
     After,
 }
 
-/// Sends datagrams, and counts what comes back.
+/// Sends probes and measures their round-trip times.
 #[derive(Debug)]
 pub(super) struct Prober {
     socket: UdpSocket,
@@ -85,7 +86,7 @@ impl Prober {
         self.over.store(true, Relaxed);
     }
 
-    /// Probes until it is stopped.
+    /// Sends probes until it is stopped.
     pub(super) fn run(&self) -> Latency {
         let began = now();
         let mut phases: [Phase; 3] = Default::default();
@@ -105,7 +106,7 @@ impl Prober {
                 probe[COOKIE] = when;
                 probe[COOKIE + 1..].copy_from_slice(&((at - began).as_nanos() as u64).to_be_bytes());
                 phases[usize::from(when)].sent += 1;
-                // What does not leave does not come back.
+                // A probe that cannot be sent counts as lost.
                 let _ = self.socket.send(&probe);
             }
             let wait = due.saturating_duration_since(now()).clamp(Duration::from_millis(1), SPACING);
@@ -117,7 +118,7 @@ impl Prober {
 
     fn take(&self, began: Instant, wait: Duration, phases: &mut [Phase; 3]) {
         let mut buffer = [0; LEN + 1];
-        // If it cannot be set, it comes late.
+        // If the timeout cannot be set, the loop returns later.
         let _ = self.socket.set_read_timeout(Some(wait));
         match self.socket.recv(&mut buffer) {
             Ok(LEN) if buffer[..COOKIE] == self.cookie => {
@@ -130,7 +131,7 @@ impl Prober {
             }
             Ok(_) => {}
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            // Nobody is there, now: no reason to ask without a pause.
+            // No server listens at present; pause before the next probe.
             Err(_) => std::thread::sleep(wait),
         }
     }
@@ -148,7 +149,7 @@ impl Phase {
     }
 
     fn take(&mut self, trip: Duration) {
-        // The network may double them.
+        // The network may duplicate probes.
         if !self.is_complete() && self.trips.len() < MOST {
             self.trips.push(trip);
         }
@@ -171,12 +172,13 @@ impl Phase {
     }
 }
 
-/// Sends datagrams with the cookie of a test back to its client, each as long as it was: nothing is multiplied.
+/// Echoes datagrams that have the cookie of a test to its client. An echo is as long as the probe, so there is no
+/// amplification.
 #[derive(Debug)]
 pub(super) struct Echo(UdpSocket);
 
 impl Echo {
-    /// At any free port of `here`.
+    /// Binds to any free port of `here`.
     pub(super) fn bind(here: IpAddr) -> io::Result<Self> {
         let socket = UdpSocket::bind((here, 0))?;
         socket.set_read_timeout(Some(CALL))?;
@@ -187,7 +189,7 @@ impl Echo {
         Ok(self.0.local_addr()?.port())
     }
 
-    /// Answers until `over`.
+    /// Echoes probes until `over` is set.
     pub(super) fn run(&self, cookie: &Cookie, client: IpAddr, over: &AtomicBool) {
         let mut buffer = [0; LEN + 1];
         while !over.load(Relaxed) {

@@ -1,23 +1,24 @@
-//! What the sides say to each other, as iperf3 3.12 does: state bytes, and JSON (`parameters.rs`, `results.rs`). `docs/bench.md` has the order.
+//! //! Control messages of iperf3 3.12: state bytes, and JSON (`parameters.rs`, `results.rs`). `docs/bench.md` has their
+//! order.
 
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a cookie: 36 characters of the alphabet and a zero.
 pub(super) const COOKIE: usize = 37;
-/// Most bytes of JSON from a client.
+/// Maximum bytes of JSON from a client.
 pub(super) const MAX_FROM_CLIENT: usize = 256 << 10;
-/// Most bytes of JSON from a server, what it printed included.
+/// Maximum bytes of JSON from a server, including its output.
 pub(super) const MAX_FROM_SERVER: usize = 16 << 20;
-/// Both sides write this at the beginning of a stream over UDP; before 3.11 they wrote others.
+/// First word of a stream over UDP, in both directions. Versions before 3.11 used other words.
 pub(super) const UDP_CONNECT: u32 = 0x3637_3839;
 pub(super) const UDP_CONNECT_BEFORE: u32 = 123_456_789;
 pub(super) const UDP_REPLY: u32 = 0x3938_3736;
 pub(super) const UDP_REPLY_BEFORE: u32 = 987_654_321;
 
-/// What makes data streams part of a test: nobody else can guess it.
+/// Random token that makes a data stream part of a test. Third parties cannot guess it.
 pub(super) type Cookie = [u8; COOKIE];
 
-/// Where a test stands: one byte on the control connection.
+/// State of a test: one byte on the control connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i8)]
 pub(super) enum State {
@@ -31,10 +32,10 @@ pub(super) enum State {
     ExchangeResults = 13,
     DisplayResults = 14,
     IperfDone = 16,
-    /// Between two ends of hopline, JSON follows: [`Extra`].
+    /// Between two hopline peers, JSON follows: [`Extra`].
     Hopline = 100,
     AccessDenied = -1,
-    /// Two numbers of four bytes follow: iperf3's of the error, and the system's.
+    /// Two numbers of four bytes follow: iperf3's error number and the `errno`.
     ServerError = -2,
 }
 
@@ -60,16 +61,16 @@ impl State {
     }
 }
 
-/// What a server tells a client that speaks hopline's additions.
+/// Additional message of a hopline server to a hopline client.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Extra {
-    /// UDP port at which datagrams with the cookie come back.
+    /// UDP port that echoes datagrams with the cookie.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) echo_port: Option<u16>,
-    /// Its key for this test over TPA-wide.
+    /// Public key of the server for this test over TPA-wide.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) key: Option<[u8; 32]>,
-    /// Why it gives up, for people.
+    /// Reason for giving up, as text for the user.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) refused: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The data streams of one side: a thread each, which does nothing but write or read.
+//! //! Data streams of one side. Each has a thread that only writes or reads.
 
 use super::control::Bell;
 use super::datagram::{Arrivals, Counter, Counters, Stamp};
@@ -15,28 +15,28 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long a write or read may take before it looks whether it is over.
+/// Timeout of one write or read, after which the thread checks for the end of the test.
 pub(super) const CALL: Duration = Duration::from_millis(100);
-/// Most bytes read at once: with the most streams of a direction 16 MiB for all of them.
+/// Maximum bytes of one read. With the maximum number of streams, all buffers of a direction take 16 MiB.
 const RECEIVED: usize = 128 << 10;
-/// How often it is looked whether the peer has confirmed everything.
+/// Interval between checks whether the peer has acknowledged everything.
 const CONFIRMED: Duration = Duration::from_millis(2);
 
-/// What one stream has moved.
+/// Counters of one stream.
 #[derive(Debug)]
 pub(super) struct Meter {
     pub(super) role: Role,
     bytes: AtomicU64,
-    /// Datagrams that were sent.
+    /// Datagrams sent.
     sent: AtomicU64,
     received: Mutex<Counter>,
     end: OnceLock<End>,
 }
 
-/// How a stream ended by itself.
+/// End of a stream that was not stopped.
 #[derive(Debug)]
 pub(super) enum End {
-    /// The peer has all there was to send, or wrote no more.
+    /// The peer has acknowledged everything, or has closed its side.
     Done(Instant),
     Broken(io::Error),
 }
@@ -72,44 +72,44 @@ impl Meter {
     }
 }
 
-/// What the streams of a test have in common.
+/// State shared by the streams of a test.
 #[derive(Debug)]
 pub(super) struct Pump<'a> {
-    /// Bytes handed over at once.
+    /// Bytes of one write.
     pub(super) length: usize,
-    /// Data of senders, as much as is handed over at once.
+    /// Data of one write.
     pub(super) data: &'a [u8],
-    /// The same as a file, where TCP is to send its pages.
+    /// A file with `data`, if TCP sends the pages of a file.
     pub(super) file: Option<File>,
     pub(super) counters: Counters,
     pub(super) rate: Rate,
     /// Rings when a stream ends by itself.
     pub(super) bell: &'a Bell,
-    /// `false` while nothing counts: neither the budget nor the goal comes nearer.
+    /// `false` during the omission, when neither `budget` nor `goal` counts.
     pub(super) counting: AtomicBool,
-    /// Bytes that are left to send; `None`: no end of them.
+    /// Bytes left to send. `None`: unlimited.
     pub(super) budget: Option<AtomicU64>,
-    /// Bytes that are to arrive, and when they had.
+    /// Bytes that have to arrive. `reached` is the time at which they had.
     pub(super) goal: Option<u64>,
     pub(super) arrived: AtomicU64,
     pub(super) reached: OnceLock<Instant>,
-    /// The receiver has had enough.
+    /// `true` once the receiver has everything it needs, so that the senders stop.
     pub(super) sent: AtomicBool,
     pub(super) over: AtomicBool,
 }
 
 impl Pump<'_> {
-    /// Lets the threads end.
+    /// Makes the threads end.
     pub(super) fn stop(&self) {
         self.over.store(true, Relaxed);
     }
 
-    /// Lets the threads that send end.
+    /// Makes the sending threads end.
     pub(super) fn stop_sending(&self) {
         self.sent.store(true, Relaxed);
     }
 
-    /// The omission is over.
+    /// Ends the omission.
     pub(super) fn count_from_now(&self) {
         self.counting.store(true, Relaxed);
     }
@@ -122,7 +122,7 @@ impl Pump<'_> {
         self.is_over() || self.sent.load(Relaxed)
     }
 
-    /// Moves data until it is over or ends by itself.
+    /// Moves data until the test is over or the stream ends.
     pub(super) fn work(&self, stream: &Stream, meter: &Meter) {
         let done = match meter.role {
             Role::Sends => self.send(stream, meter),
@@ -162,7 +162,7 @@ impl Pump<'_> {
                 Err(e) => return Err(e),
             }
         }
-        // With a rate, what was handed over is to leave.
+        // With a rate, each burst leaves at once.
         if self.rate.bps > 0 { stream.flush() } else { Ok(()) }
     }
 
@@ -190,14 +190,14 @@ impl Pump<'_> {
                 meter.bytes.fetch_add(n as u64, Relaxed);
             }
             Err(e) if is_timeout(&e) => {}
-            // A queue is full, or the peer has closed before it said so.
+            // The send queue is full, or the peer has closed its socket before the end of the test.
             Err(e) if matches!(e.raw_os_error(), Some(libc::ENOBUFS | libc::ECONNREFUSED)) => {}
             Err(e) => return Err(e),
         }
         Ok(())
     }
 
-    /// Everything was handed over.
+    /// Waits until the peer has acknowledged everything.
     fn await_confirmation(&self, mut stream: &Stream) -> io::Result<Ended> {
         stream.flush()?;
         while stream.unconfirmed()? > 0 {
@@ -217,7 +217,7 @@ impl Pump<'_> {
                 Ok(0) if !udp => return Ok(Ended::Itself),
                 Ok(n) => {
                     if udp {
-                        // What is too short for a header is no datagram of the test.
+                        // A datagram that is too short for the header does not belong to the test.
                         let Some(stamp) = Stamp::read(self.counters, &buffer[..n]) else { continue };
                         meter.received().take(stamp, since_1970());
                     }
@@ -238,7 +238,7 @@ impl Pump<'_> {
         }
     }
 
-    /// Bytes that a stream may write next.
+    /// Returns the bytes that a stream may write next.
     fn turn(&self) -> usize {
         let Some(budget) = self.budget.as_ref().filter(|_| self.counting.load(Relaxed)) else {
             return self.length;
@@ -275,7 +275,7 @@ enum Ended {
     Told,
 }
 
-/// When the blocks of a stream are due.
+/// Pacing of the blocks of a stream.
 #[derive(Debug)]
 struct Pace {
     rate: Rate,
@@ -284,7 +284,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// When the next block may leave; `None`: at once.
+    /// Returns the time at which the next block may leave. `None`: at once.
     fn next(&mut self, length: usize) -> Option<Instant> {
         let burst = u64::from(self.rate.burst.max(1));
         let before = self.blocks / burst * burst;
@@ -295,7 +295,7 @@ impl Pace {
     }
 }
 
-/// A file that is on no disk.
+/// Creates a file in memory with `data`.
 pub(super) fn in_memory(data: &[u8]) -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create("bench", rustix::fs::MemfdFlags::CLOEXEC)?);
     file.write_all(data)?;

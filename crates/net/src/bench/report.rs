@@ -1,4 +1,4 @@
-//! What is measured, and told.
+//! //! Results of a test.
 
 use super::datagram::Arrivals;
 use super::plan::CongestionControl;
@@ -10,182 +10,182 @@ use std::time::Duration;
 /// A data stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connected {
-    /// Our end of it.
+    /// Local address.
     pub local: SocketAddr,
-    /// The other end.
+    /// Address of the peer.
     pub remote: SocketAddr,
-    /// Data of a full segment, in bytes; `None` for UDP.
+    /// Maximum segment size, in bytes. `None` for UDP.
     pub mss: Option<u32>,
-    /// Who sends over it.
+    /// Role of this side on the stream.
     pub role: Role,
 }
 
-/// What this side does with the data of a stream.
+/// Role of this side on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It sends.
+    /// This side sends.
     Sends,
-    /// It receives.
+    /// This side receives.
     Receives,
 }
 
-/// What is settled before anything moves.
+/// Settings of a test, before any data move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settled {
     /// The 36 characters that make streams part of the test.
     pub cookie: String,
-    /// Bytes handed over at once.
+    /// Bytes of one write.
     pub length: u32,
-    /// What the first stream's socket has to send and to receive with, in bytes; of TPA nothing.
+    /// Send and receive buffer of the first stream's socket, in bytes. `None` for TPA and TPA-wide.
     pub buffers: Option<(u32, u32)>,
-    /// The control connection's peer.
+    /// Address of the peer of the control connection.
     pub peer: SocketAddr,
-    /// The data streams, in their order; of both directions, those on which the client sends come first.
+    /// Data streams in their order. With both directions, those on which the client sends come first.
     pub streams: Vec<Connected>,
 }
 
-/// A part of the test as this side saw it.
+/// One interval of the test, as measured by this side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// When it began: since the beginning of the test or, once what is omitted is over, since that.
+    /// Start, relative to the start of the test or, after an omission, to its end.
     pub start: Duration,
-    /// When it ended, likewise.
+    /// End, relative to the same moment as `start`.
     pub end: Duration,
-    /// Whether it counts.
+    /// Phase to which the interval belongs.
     pub phase: Phase,
-    /// Each stream's share.
+    /// Statistics of each stream.
     pub streams: Vec<StreamInterval>,
 }
 
-/// Whether a part of the test counts.
+/// Phase of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It is left out of the sums.
+    /// Omission: not included in the totals.
     Omitted,
-    /// It counts.
+    /// Measured time.
     Measured,
 }
 
-/// A stream within an interval.
+/// Statistics of a stream within an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamInterval {
-    /// What this side does.
+    /// Role of this side.
     pub role: Role,
-    /// Handed over to the transport, or received from it.
+    /// Bytes passed to the transport, or received from it.
     pub bytes: u64,
-    /// Of UDP.
+    /// Datagram statistics, for UDP.
     pub datagrams: Option<Arrivals>,
-    /// At the side that sends: how the connection stood at the end of the interval; `retransmits` is that of the interval.
+    /// Transport statistics at the end of the interval, at the sender. `retransmits` counts within the interval.
     pub sending: Option<Telemetry>,
 }
 
-/// What became of a test.
+/// Results of a test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// What this side counted.
+    /// Statistics of this side.
     pub local: SideReport,
-    /// What the other side counted. `None` only if the test was stopped and it did not answer.
+    /// Statistics of the peer. `None` only if the test was stopped and the peer did not answer.
     pub remote: Option<SideReport>,
-    /// How it ended.
+    /// Kind of the end.
     pub ending: Ending,
-    /// Round trips of small datagrams beside the test; `None` if nobody answered such, as an iperf3 server does not.
+    /// Round-trip times of probes beside the test. `None` if none was echoed; iperf3 servers do not echo.
     pub latency: Option<Latency>,
 }
 
-/// How a test ended.
+/// Kind of the end of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// As planned.
+    /// The test ran as planned.
     Complete,
-    /// The client's user stopped it.
+    /// The client's user stopped the test.
     Stopped,
 }
 
-/// What one side counted, without what was omitted.
+/// Statistics of one side, without the omission.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SideReport {
-    /// How long, by this side's own clock.
+    /// Duration by this side's own clock.
     pub elapsed: Duration,
-    /// What its process used of a processor.
+    /// Processor time of its process.
     pub cpu: Cpu,
-    /// What controls congestion on this side's sockets, if it is known; of TPA `tpa`.
+    /// Congestion control algorithm of this side's sockets, if it is known; `tpa` for TPA.
     pub congestion_control: Option<CongestionControl>,
-    /// Each stream's.
+    /// Statistics of each stream.
     pub streams: Vec<StreamReport>,
-    /// What the server prints, at the client that asked for it.
+    /// Output of the server, at a client that asked for it.
     pub output: Option<ServerOutput>,
 }
 
-/// What a server printed.
+/// Output of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServerOutput {
-    /// Lines.
+    /// Text, as lines.
     Text(String),
-    /// An object, of an iperf3 server with `-J`.
+    /// JSON object, from an iperf3 server with `-J`.
     Json(serde_json::Value),
 }
 
-/// Time on processors, in parts of the time that passed; above 1 with several processors.
+/// Processor time, as a fraction of the elapsed time; above 1 if several processors were used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cpu {
-    /// In the program.
+    /// Time in user mode.
     pub user: f64,
-    /// In the kernel, on its behalf.
+    /// Time in the kernel on behalf of the process.
     pub system: f64,
 }
 
-/// What one side counted of a stream.
+/// Statistics of one side about a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamReport {
-    /// What that side does.
+    /// Role of that side.
     pub role: Role,
-    /// Handed over to the transport, or received from it.
+    /// Bytes passed to the transport, or received from it.
     pub bytes: u64,
-    /// At the side that sends, if it told.
+    /// Statistics of the sender, if that side sends and reports them.
     pub sending: Option<SendingReport>,
-    /// Of UDP.
+    /// Datagram statistics, for UDP.
     pub datagrams: Option<Arrivals>,
 }
 
-/// What the sender saw of a stream.
+/// Statistics of the sender of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendingReport {
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits: u64,
-    /// Largest congestion window seen at the end of an interval, in bytes.
+    /// Maximum of the congestion window at the ends of intervals, in bytes.
     pub max_cwnd: u64,
-    /// Largest room that the receiver had at the end of an interval, in bytes.
+    /// Maximum of the receiver's advertised window at the ends of intervals, in bytes.
     pub max_peer_window: u64,
-    /// Of the smoothed round-trip time at the end of intervals; `None` if there was none, or the other side measured it.
+    /// Smoothed round-trip time at the ends of intervals. `None` if there was no sample, or if the peer measured it.
     pub rtt: Option<RttSummary>,
 }
 
-/// Smallest, mean and largest.
+/// Minimum, mean and maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttSummary {
-    /// Smallest.
+    /// Minimum.
     pub min: Duration,
     /// Mean.
     pub mean: Duration,
-    /// Largest.
+    /// Maximum.
     pub max: Duration,
 }
 
 impl Interval {
-    /// Over all streams of `role`.
+    /// Returns the bytes over all streams of `role`.
     #[must_use]
     pub fn bytes(&self, role: Role) -> u64 {
         self.of(role).map(|s| s.bytes).sum()
     }
 
-    /// Over all streams; `None` at the side that only receives, and of UDP.
+    /// Returns the retransmissions over all streams. `None` at a side that only receives, and for UDP.
     #[must_use]
     pub fn retransmits(&self) -> Option<u64> {
         let each = self.of(Role::Sends).map(|s| s.sending.map(|t| t.retransmits));
         each.reduce(|a, b| Some(a? + b?))?
     }
 
-    /// Of UDP, over all streams of `role`.
+    /// Returns the datagram statistics over all streams of `role`. `None` for other transports.
     #[must_use]
     pub fn datagrams(&self, role: Role) -> Option<Arrivals> {
         Arrivals::sum(self.of(role).map(|s| s.datagrams))
@@ -197,20 +197,20 @@ impl Interval {
 }
 
 impl SideReport {
-    /// Over all streams of `role`.
+    /// Returns the bytes over all streams of `role`.
     #[must_use]
     pub fn bytes(&self, role: Role) -> u64 {
         self.of(role).fold(0, |sum, s| sum.saturating_add(s.bytes))
     }
 
-    /// Over all streams; `None` at the side that only receives, and of UDP.
+    /// Returns the retransmissions over all streams. `None` at a side that only receives, and for UDP.
     #[must_use]
     pub fn retransmits(&self) -> Option<u64> {
         let each = self.of(Role::Sends).map(|s| s.sending.map(|t| t.retransmits));
         each.reduce(|a, b| Some(a?.saturating_add(b?)))?
     }
 
-    /// Of UDP, over all streams of `role`.
+    /// Returns the datagram statistics over all streams of `role`. `None` for other transports.
     #[must_use]
     pub fn datagrams(&self, role: Role) -> Option<Arrivals> {
         Arrivals::sum(self.of(role).map(|s| s.datagrams))
@@ -222,7 +222,7 @@ impl SideReport {
 }
 
 impl Role {
-    /// What the other side does.
+    /// Returns the role of the peer.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {

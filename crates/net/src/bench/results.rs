@@ -1,4 +1,4 @@
-//! What a side counted, as it tells the other in JSON.
+//! //! Results of one side, as it sends them to the peer in JSON.
 
 use super::datagram::Arrivals;
 use super::parameters::Speaks;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::time::Duration;
 
-/// What a side counted: iperf3's keys in its order, and hopline's last.
+/// Results of one side on the wire: iperf3's keys in its order, and hopline's last.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Results {
     cpu_util_total: f64,
@@ -31,9 +31,9 @@ struct StreamResult {
     bytes: f64,
     retransmits: f64,
     jitter: f64,
-    /// In all, with what was omitted: iperf3 subtracts it.
+    /// Lost datagrams in total, including the omission, which iperf3 subtracts.
     errors: f64,
-    /// Absent before iperf3 3.14, as is the other.
+    /// Absent before iperf3 3.14, as is the next key.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     omitted_errors: Option<f64>,
     packets: f64,
@@ -47,36 +47,36 @@ struct StreamResult {
     hopline: Option<Seen>,
 }
 
-/// What a sender of hopline saw beside.
+/// Additional statistics of a hopline sender.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 struct Seen {
     max_snd_cwnd: u64,
     max_snd_wnd: u64,
-    /// µs; absent if there was no sample.
+    /// Minimum round-trip time in µs. Absent without a sample.
     #[serde(skip_serializing_if = "Option::is_none")]
     rtt: Option<[u32; 3]>,
     out_of_order: u64,
 }
 
-/// Knowledge of this side about the test to which the other side's results belong.
+/// This side's data about the test, needed to interpret the peer's results.
 pub(super) struct Here<'a> {
-    /// Roles of the other side.
+    /// Roles of the peer.
     pub(super) roles: &'a [Role],
     pub(super) plan: &'a Plan,
-    /// Bytes handed over at once.
+    /// Bytes of one write.
     pub(super) length: u32,
-    /// Datagrams of each stream that did not count here.
+    /// Datagrams of each stream that this side omitted.
     pub(super) omitted: &'a [Arrivals],
 }
 
-/// What iperf3 calls the streams of a test: 1, 3, 4, 5, …
+/// Returns the number that iperf3 gives to a stream: 1, 3, 4, 5, …
 fn id(index: usize) -> f64 {
     if index == 0 { 1.0 } else { index as f64 + 2.0 }
 }
 
 impl Results {
-    /// `omitted`: datagrams of each stream that are not in the report.
+    /// Returns the results for the wire. `omitted`: datagrams of each stream that are not in the report.
     pub(super) fn of(report: &SideReport, omitted: &[Arrivals], speaks: Speaks) -> Self {
         let retransmits = report.streams.iter().filter_map(|s| s.sending).map(|s| s.retransmits);
         let stream = |(index, stream): (usize, &StreamReport)| {
@@ -118,7 +118,7 @@ impl Results {
         }
     }
 
-    /// Returns the report on the streams of the test; `Err`: the reason for which it is of another test.
+    /// Returns the report on the streams of the test. `Err`: the reason that the results do not belong to the test.
     pub(super) fn understood(self, here: &Here<'_>) -> Result<SideReport, String> {
         let mut elapsed = Duration::ZERO;
         let mut streams = Vec::new();
@@ -145,17 +145,17 @@ impl Results {
 }
 
 impl StreamResult {
-    /// Datagrams that count. `here`: those that this side omitted.
+    /// Returns the datagrams that count. `here`: those that this side omitted.
     fn datagrams(&self, here: Arrivals, length: u32) -> Arrivals {
         let (all, errors) = (self.packets as u64, self.errors as u64);
         let (packets, lost) = match (self.omitted_packets, self.omitted_errors) {
             (Some(packets), Some(errors_before)) => {
                 (all.saturating_sub(packets as u64), errors.saturating_sub(errors_before as u64))
             }
-            // As iperf3 does with an older one: about as many were omitted there as here.
+            // As iperf3 does with older peers: the peer is assumed to have omitted about as many.
             _ if here.packets > 0 => {
                 let packets = all.saturating_sub(here.packets);
-                // Bytes are those that count. All datagrams have one length.
+                // The bytes exclude the omission. All datagrams have the same length.
                 let arrived = self.bytes as u64 / u64::from(length.max(1));
                 (packets, packets.saturating_sub(arrived).min(errors))
             }
@@ -175,7 +175,7 @@ impl StreamResult {
             let [min, mean, max] = rtt.map(|us| Duration::from_micros(us.into()));
             RttSummary { min, mean, max }
         });
-        // Where the system does not say, iperf3 writes −1, and without a sign.
+        // If the system reports no count, iperf3 sends −1, possibly as an unsigned number.
         let retransmits = self.retransmits.clamp(0.0, u32::MAX.into()) as u64;
         let sending = SendingReport {
             retransmits,
@@ -196,7 +196,7 @@ fn microseconds(span: Duration) -> u32 {
     u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
 }
 
-/// Several lines of a peer, without anything a terminal would obey.
+/// Returns several lines of a peer's output in printable form, without control sequences.
 fn lines(text: &str) -> String {
     text.lines().fold(String::new(), |all, line| all + &printable(line.as_bytes()) + "\n")
 }
@@ -230,7 +230,7 @@ mod tests {
         assert!(read.understood(&here(&[Role::Sends; 4])).is_err(), "a stream is missing");
     }
 
-    /// Datagrams of the only stream of a test of which this side omitted 39.
+    /// Returns the datagrams of the only stream of a test of which this side omitted 39.
     fn counted(text: &str, role: Role) -> Arrivals {
         let read: Results = serde_json::from_str(text).unwrap();
         let omitted = [Arrivals { packets: 39, ..Arrivals::default() }];

@@ -1,4 +1,4 @@
-//! The server's part: it takes connections of both kinds at one port, and carries out one test after another.
+//! //! Server side of a test: accepts TPA and TCP connections at one port, and carries out one test after another.
 
 use super::client::{roles, settled};
 use super::control::{Bell, Control, LOOK, Side, out_of_turn};
@@ -26,19 +26,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a client may take from the acceptance of its plan until all streams are there, and again until it has shown the results.
+/// Timeout for a client from the acceptance of its plan until all streams are connected, and again for its results.
 const SET_UP: Duration = Duration::from_secs(30);
-/// How long a client may look at the results.
+/// Time that a client may spend on displaying the results.
 const DISPLAY: Duration = Duration::from_secs(30);
-/// Pause after an accept that failed, for want of descriptors perhaps.
+/// Pause after a failed accept, for instance for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How often a port is looked for that is free for both transports.
+/// Attempts to find a port that is free for both transports.
 const ATTEMPTS: usize = 16;
 
 /// Listens for clients, over TPA at a UDP port and over TCP at the port of the same number.
 ///
-/// One test at a time, as two would measure each other: who comes meanwhile is told so. There is no authentication:
-/// whoever reaches the port may have a test of up to a day.
+/// It carries out one test at a time, since two would distort each other; meanwhile, other clients are told that it is
+/// busy. There is no authentication: every client that reaches the port may run a test of up to a day.
 #[derive(Debug)]
 pub struct Server {
     tcp: TcpListener,
@@ -46,23 +46,23 @@ pub struct Server {
     most_streams: u16,
 }
 
-/// Most streams of a test, of both directions together, unless [`Server::limit_streams`] says otherwise.
+/// Default limit of the streams of a test, over both directions. [`Server::limit_streams`] changes it.
 pub const SERVED_STREAMS: u16 = 128;
 
-/// How many tests a server carries out.
+/// Number of tests that a server carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tests {
-    /// Until it is interrupted.
+    /// Tests until it is interrupted.
     All,
-    /// One, whether it succeeds or not; connections that came to no test do not count.
+    /// One test, successful or not. Connections that did not lead to a test do not count.
     One,
 }
 
 impl Server {
-    /// Listens; port 0 is any that is free for both.
+    /// Binds the server. Port 0 is any port that is free for both transports.
     ///
     /// # Errors
-    /// What the system says of the address.
+    /// The error of the system for the address.
     pub fn bind(address: IpAddr, port: u16) -> io::Result<Self> {
         let attempts = if port == 0 { ATTEMPTS } else { 1 };
         let mut result = Err(ErrorKind::AddrInUse.into());
@@ -83,14 +83,14 @@ impl Server {
         Ok(Self { tcp, tpa, most_streams: SERVED_STREAMS })
     }
 
-    /// Limits the streams of a test, of both directions together. Each takes a thread and, where the server receives, up to 128 KiB.
-    /// Range 1–256; default [`SERVED_STREAMS`].
+    /// Limits the streams of a test, over both directions. Each stream takes a thread and, if the server receives, up to
+    /// 128 KiB. Range 1–256; default [`SERVED_STREAMS`].
     #[must_use]
     pub fn limit_streams(self, most: u16) -> Self {
         Self { most_streams: most, ..self }
     }
 
-    /// Where it listens, for both.
+    /// Returns the local address, which both transports share.
     ///
     /// # Errors
     /// If the system fails.
@@ -98,10 +98,10 @@ impl Server {
         self.tcp.local_addr()
     }
 
-    /// Carries out tests until `watch` interrupts. `period`: of intervals, above zero; `None`: none.
+    /// Carries out tests until `watch` interrupts. `period`: length of an interval, above zero; `None`: no intervals.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; with [`Tests::One`], why that one failed.
+    /// [`Error::Interrupted`]; with [`Tests::One`], the error of that test.
     pub fn serve(&self, tests: Tests, period: Option<Duration>, watch: &mut dyn Watch) -> Result<(), Error> {
         let (sender, receiver) = sync_channel(1);
         let desk = Desk::new(sender);
@@ -113,16 +113,16 @@ impl Server {
         })
     }
 
-    /// Takes connections until the desk closes.
+    /// Accepts connections until the desk closes.
     fn accept_all<'scope>(&'scope self, scope: &'scope thread::Scope<'scope, '_>, desk: &'scope Desk) {
         let mut turn = 0;
         while !desk.is_closing() {
             let mut both = [PollFd::new(&self.tcp, PollFlags::IN), PollFd::new(&self.tpa, PollFlags::IN)];
-            // Woken early or late, it looks again.
+            // After an early or failed wake-up the loop checks again.
             let _ = poll(&mut both, Some(&LOOK_WAIT));
             for accepted in [self.accept_tcp(), self.accept_tpa()] {
                 match accepted {
-                    // Who comes first is the first stream, even if the words of another are heard sooner.
+                    // The order of the streams is that of the connections, not of the arrival of their cookies.
                     Ok(stream) => {
                         turn += 1;
                         desk.greet_aside(scope, stream, turn);
@@ -142,7 +142,7 @@ impl Server {
         self.tpa.accept().map(|(stream, _)| Stream::own(stream))
     }
 
-    /// Carries out the tests that come to the desk.
+    /// Carries out the tests that the desk passes on.
     fn work(
         &self,
         desk: &Desk,
@@ -177,7 +177,7 @@ impl Server {
         }
     }
 
-    /// One test, from its parameters on.
+    /// Carries out one test, from its parameters on.
     fn carry_out(
         &self,
         desk: &Desk,
@@ -222,13 +222,13 @@ impl Server {
             let (length, counters) = (*length, *counters);
             let course = Course { plan, length, counters, streams, roles: &roles, control, period, watch };
             let report = course.run()?;
-            // The client has everything: whether it says so changes nothing.
+            // The client has everything; a missing answer changes nothing.
             let _ = control.expect(State::IperfDone, DISPLAY, "look at the results", &|| watch.interrupted());
             Ok(report)
         })
     }
 
-    /// The streams of a test over UDP: a socket for each, at the port of the server.
+    /// Connects the streams of a test over UDP: a socket for each, at the port of the server.
     fn gather_udp(
         &self,
         control: &mut Control,
@@ -247,7 +247,7 @@ impl Server {
             if let Some(state) = control.hear(Duration::ZERO, &bell)? {
                 return Err(out_of_turn(state));
             }
-            // An answer may have been lost: the client asks again.
+            // A reply may have been lost; the client repeats its request.
             for (socket, answer) in &streams {
                 if is_asked(socket) {
                     let _ = socket.send(answer);
@@ -261,14 +261,14 @@ impl Server {
             } else {
                 next.try_clone().map_err(failed)?
             };
-            // The client asks again if this is lost.
+            // The client repeats its request if this reply is lost.
             let _ = ready.send(&answer);
             streams.push((ready, answer));
         }
         Ok(streams.into_iter().map(|(socket, _)| Stream::Udp(socket)).collect())
     }
 
-    /// One that is at our port beside TPA's, and is first to hear of who is new.
+    /// Creates a UDP socket at the server's port, beside TPA's. It receives the first datagrams of new clients.
     fn udp_socket(&self, plan: &Plan, client: IpAddr) -> Result<UdpSocket, Error> {
         let bound = || -> io::Result<Socket> {
             let here = self.local_addr()?;
@@ -284,7 +284,8 @@ impl Server {
         Ok(socket.into())
     }
 
-    /// Who takes the streams of a test over TPA-wide, and the key by which the client knows it: for this test only.
+    /// Creates the listener for the streams of a test over TPA-wide, and the key by which the client identifies it. Both
+    /// serve this test only.
     fn wide(&self, plan: &Plan) -> Result<Option<(PublicKey, WideListener)>, Error> {
         if plan.transport != Transport::TpaWide {
             return Ok(None);
@@ -309,7 +310,7 @@ impl Server {
     }
 }
 
-/// Ends what goes on beside a test, however it ended.
+/// Guard that ends the echo beside a test, also after an error.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -318,7 +319,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// What the client wants, if it can be had.
+/// Receives the client's parameters, and accepts or rejects them.
 fn agree(control: &mut Control, most_streams: u16) -> Result<Agreed, Error> {
     control.say(State::ParamExchange)?;
     let parameters: Parameters = control.json().map_err(|error| match error {
@@ -346,7 +347,7 @@ fn agree(control: &mut Control, most_streams: u16) -> Result<Agreed, Error> {
     Ok(agreed)
 }
 
-/// Where datagrams come back, if the client knows what to make of it; it is told that, and `key`.
+/// Starts the echo of probes if the client supports it, and sends the client its port and `key`.
 fn echo(control: &mut Control, agreed: &Agreed, key: Option<PublicKey>) -> Result<Option<Echo>, Error> {
     if agreed.additions != Speaks::Hopline {
         return Ok(None);
@@ -355,7 +356,7 @@ fn echo(control: &mut Control, agreed: &Agreed, key: Option<PublicKey>) -> Resul
     if here.is_unspecified() {
         here = control.peer_addr()?.ip();
     }
-    // Without one there is a test all the same.
+    // Without an echo the test still takes place.
     let echo = agreed.plan.probes.and_then(|_| Echo::bind(here).ok());
     let echo_port = echo.as_ref().and_then(|echo| echo.port().ok());
     control.say(State::Hopline)?;
@@ -363,7 +364,7 @@ fn echo(control: &mut Control, agreed: &Agreed, key: Option<PublicKey>) -> Resul
     Ok(echo)
 }
 
-/// Who asks at `socket` to be taken note of, and the answer.
+/// Receives a request for a stream at `socket`. Returns the address of the client and the reply.
 fn asked_by(socket: &UdpSocket, client: IpAddr) -> Option<(SocketAddr, [u8; 4])> {
     let mut word = [0; 5];
     let (len, from) = socket.recv_from(&mut word).ok()?;
@@ -376,7 +377,7 @@ fn asked_by(socket: &UdpSocket, client: IpAddr) -> Option<(SocketAddr, [u8; 4])>
     (len == 4 && is_client).then_some((from, answer.to_ne_bytes()))
 }
 
-/// Whether the same is asked again at a socket that is connected.
+/// Returns whether the client has repeated its request at a connected socket.
 fn is_asked(socket: &UdpSocket) -> bool {
     let mut word = [0; 5];
     let waiting = socket.set_nonblocking(true).and_then(|()| socket.recv(&mut word));
@@ -384,7 +385,7 @@ fn is_asked(socket: &UdpSocket) -> bool {
     matches!(waiting, Ok(4))
 }
 
-/// The streams of a test over connections, in the order in which they came.
+/// Collects the streams of a test over connections, in the order of their arrival.
 fn gather(
     desk: &Desk,
     control: &mut Control,
@@ -414,7 +415,7 @@ fn gather(
     Ok(streams.into_iter().map(|(_, stream)| stream).collect())
 }
 
-/// The client may still bring data streams.
+/// Checks that the client may still open data streams.
 fn may_wait_for_streams(watch: &dyn Watch, until: Instant) -> Result<(), Error> {
     if watch.interrupted() {
         return Err(Error::Interrupted);

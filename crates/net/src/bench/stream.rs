@@ -1,4 +1,4 @@
-//! A connection of any kind, for control and for data.
+//! //! Connections over any transport, for control and for data.
 
 use super::error::SocketOption;
 use super::now;
@@ -16,11 +16,11 @@ use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// How long an attempt to connect may take.
+/// Timeout of connecting.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
-/// How often a server of UDP is asked to take note of a stream.
+/// Interval between requests to a UDP server to register a stream.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// How long a control connection is silent before TCP asks whether the peer is there.
+/// Idle time of a control connection after which TCP sends keep-alive probes.
 const ALIVE: Duration = Duration::from_secs(8);
 
 /// A connection over one of the transports.
@@ -28,11 +28,11 @@ const ALIVE: Duration = Duration::from_secs(8);
 pub(super) enum Stream {
     Own(Box<dyn Own>),
     Tcp(TcpStream),
-    /// Of data only: connected, and known to the other side.
+    /// UDP, for data only: a connected socket that the server has registered.
     Udp(UdpSocket),
 }
 
-/// Makes connections over one transport; those over TPA share a socket, and so do those over TPA-wide.
+/// Opens connections over one transport. Those over TPA share a socket, and so do those over TPA-wide.
 #[derive(Debug)]
 pub(super) struct Dialer {
     tpa: Option<(Host<Tpa>, u8)>,
@@ -41,27 +41,27 @@ pub(super) struct Dialer {
     patience: Duration,
 }
 
-/// What the sending side of a connection knows of it.
+/// Statistics of the sending side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Telemetry {
-    /// Segments sent again since the connection was made.
+    /// Segments retransmitted since the connection was established.
     pub retransmits: u64,
     /// Congestion window, in bytes.
     pub cwnd: u64,
-    /// What the receiver had room for when it was last heard, in bytes.
+    /// Last advertised window of the receiver, in bytes.
     pub peer_window: u64,
     /// Smoothed round-trip time; `None` before the first sample.
     pub rtt: Option<Duration>,
-    /// Mean deviation of the round-trip time; `None` before the first sample.
+    /// Mean deviation of the round-trip time (RFC 6298 RTTVAR); `None` before the first sample.
     pub rtt_var: Option<Duration>,
-    /// Longest packet that the path is known to take, in bytes; TPA does not ask.
+    /// Path MTU, in bytes, if known; TPA does not discover it.
     pub path_mtu: Option<u32>,
-    /// Data of a full segment, in bytes.
+    /// Maximum segment size, in bytes.
     pub mss: u32,
 }
 
 impl Dialer {
-    /// One that reaches `peer` within `patience`.
+    /// Creates a dialer that has to reach `peer` within `patience`.
     pub(super) fn new(
         plan: &Plan,
         peer: SocketAddr,
@@ -76,33 +76,33 @@ impl Dialer {
         Ok(Self { tpa, from, sockets: plan.sockets, patience: patience.unwrap_or(CONNECT) })
     }
 
-    /// A connection for control, or for data over a transport that has connections.
+    /// Opens a connection for control, or for data over a transport that has connections.
     pub(super) fn dial(&self, peer: SocketAddr) -> io::Result<Stream> {
         self.dial_within(peer, self.patience)
     }
 
-    /// Dials for at most `limit`.
+    /// Opens a connection within at most `limit`.
     pub(super) fn dial_within(&self, peer: SocketAddr, limit: Duration) -> io::Result<Stream> {
-        // A limit of zero is an error of its own.
+        // A timeout of zero is an error.
         let limit = limit.max(Duration::from_millis(1));
         if let Some((host, cwnd_max)) = &self.tpa {
             return host.connect(peer, &tpa::config(*cwnd_max), Some(limit)).map(Stream::own);
         }
         let socket = Socket::new(Domain::for_address(peer), Type::STREAM, None)?;
         socket.bind(&self.from.into())?;
-        // The other side hears of the buffer and the segment as the connection begins.
+        // The handshake announces the window and the segment size, so the options are set before.
         prepare(SockRef::from(&socket), &self.sockets, Kind::Tcp, peer).map_err(SocketOption::into_io)?;
         socket.connect_timeout(&peer.into(), limit)?;
         Ok(Stream::Tcp(socket.into()))
     }
 
-    /// What makes connections over TPA-wide to who has `key`.
+    /// Returns a dialer for TPA-wide connections to the peer that has `key`.
     pub(super) fn wide(&self, key: PublicKey) -> io::Result<WideDialer> {
         let (_, config) = own::wide(Trust::Only(vec![key]))?;
         Ok(WideDialer { host: Host::bind(self.from)?, config, patience: self.patience })
     }
 
-    /// A stream of datagrams that the server has taken note of.
+    /// Opens a UDP stream, and waits until the server has registered it.
     pub(super) fn dial_udp(&self, peer: SocketAddr) -> io::Result<Stream> {
         let socket = UdpSocket::bind(self.from)?;
         prepare(SockRef::from(&socket), &self.sockets, Kind::Udp, peer).map_err(SocketOption::into_io)?;
@@ -125,7 +125,7 @@ impl Dialer {
     }
 }
 
-/// Makes connections over TPA-wide, of one socket.
+/// Opens TPA-wide connections, all over one socket.
 #[derive(Debug)]
 pub(super) struct WideDialer {
     host: Host<Wide>,
@@ -152,7 +152,7 @@ pub(super) enum Kind {
     Udp,
 }
 
-/// Gives a socket what the plan says of it.
+/// Applies the socket options of the plan.
 pub(super) fn prepare(
     socket: SockRef<'_>,
     sockets: &Sockets,
@@ -187,7 +187,7 @@ impl Stream {
         Self::Own(Box::new(stream))
     }
 
-    /// What carries it, as [`Transport::protocol`] has it.
+    /// Returns the name of the transport, as in [`Transport::protocol`].
     pub(super) fn protocol(&self) -> &'static str {
         match self {
             Self::Own(stream) => stream.protocol(),
@@ -196,7 +196,7 @@ impl Stream {
         }
     }
 
-    /// Gives it what the plan says of the side that sends.
+    /// Applies the parameters that the plan has for the sending side.
     pub(super) fn prepare_to_send(&self, transport: &Transport) -> Result<(), crate::Error> {
         match (self, transport) {
             (Self::Own(stream), transport) => stream
@@ -209,7 +209,7 @@ impl Stream {
         }
     }
 
-    /// Gives a connection that the peer made what the plan says of sockets.
+    /// Applies the socket options of the plan to a connection that the peer opened.
     pub(super) fn prepare(&self, sockets: &Sockets, peer: SocketAddr) -> Result<(), SocketOption> {
         match self {
             Self::Own(_) => Ok(()),
@@ -218,7 +218,7 @@ impl Stream {
         }
     }
 
-    /// Bytes that were written and that the peer's system has not confirmed.
+    /// Returns the bytes that were written and that the peer has not acknowledged.
     pub(super) fn unconfirmed(&self) -> io::Result<u64> {
         Ok(match self {
             Self::Own(stream) => stream.told().1,
@@ -227,7 +227,7 @@ impl Stream {
         })
     }
 
-    /// What the socket has for sending and receiving, in bytes; of our own transports nothing.
+    /// Returns the send and receive buffer of the socket, in bytes. `None` for hopline's own transports.
     pub(super) fn buffers(&self) -> Option<(u32, u32)> {
         let socket = match self {
             Self::Own(_) => return None,
@@ -237,7 +237,7 @@ impl Stream {
         Some((socket.send_buffer_size().ok()? as u32, socket.recv_buffer_size().ok()? as u32))
     }
 
-    /// How long a call may wait before it gives `WouldBlock`.
+    /// Sets the timeout after which a call returns `WouldBlock`.
     pub(super) fn set_patience(&self, patience: Duration) -> io::Result<()> {
         match self {
             Self::Own(stream) => {
@@ -255,12 +255,12 @@ impl Stream {
         }
     }
 
-    /// Small messages leave at once.
+    /// Makes small messages leave at once.
     pub(super) fn set_prompt(&self) -> io::Result<()> {
         match self {
             Self::Own(_) => Ok(()), // it has `flush`
             Self::Tcp(stream) => {
-                // A peer that has gone without a word is missed after half a minute.
+                // A peer that has disappeared is detected after about half a minute.
                 let alive = TcpKeepalive::new().with_time(ALIVE).with_interval(ALIVE).with_retries(3);
                 SockRef::from(stream).set_tcp_keepalive(&alive)?;
                 stream.set_nodelay(true)
@@ -269,35 +269,36 @@ impl Stream {
         }
     }
 
-    /// Says that no more data will come, where the transport can while somebody may be about to write.
+    /// Closes the sending direction, if the transport can do so while another thread may be writing.
     pub(super) fn end_data(&self) {
         if let Self::Tcp(stream) = self {
-            // The peer may have left.
+            // The peer may have closed the connection.
             let _ = stream.shutdown(Shutdown::Write);
         }
     }
 
-    /// Ends it, and with it whatever is still on the way.
+    /// Aborts the connection, and discards all data in flight.
     pub(super) fn abort(self) {
         match self {
             Self::Own(stream) => stream.abort(),
-            // With a linger time of zero, closing discards and resets. If it cannot be set, it ends a little later.
+            // With a linger time of zero, closing discards and resets. If it cannot be set, the connection ends a little
+            // later.
             Self::Tcp(stream) => _ = SockRef::from(&stream).set_linger(Some(Duration::ZERO)),
             Self::Udp(_) => {}
         }
     }
 
-    /// Ends it, and waits for as long as `limit` for the peer to have everything.
+    /// Closes the connection, and waits at most `limit` until the peer has everything.
     pub(super) fn close(self, limit: Duration) {
         match self {
-            // The peer may have left.
+            // The peer may have closed the connection.
             Self::Own(stream) => _ = stream.close_within(limit),
-            // The kernel goes on by itself.
+            // The kernel delivers the rest by itself.
             Self::Tcp(_) | Self::Udp(_) => {}
         }
     }
 
-    /// `None` for UDP.
+    /// Returns the transport statistics; `None` for UDP.
     pub(super) fn telemetry(&self) -> io::Result<Option<Telemetry>> {
         match self {
             Self::Own(stream) => Ok(Some(stream.told().0)),
@@ -317,7 +318,7 @@ impl Stream {
         }
     }
 
-    /// What controls congestion here; our own transports do it themselves.
+    /// Returns the congestion control algorithm; for hopline's own transports, their name.
     pub(super) fn congestion_control(&self) -> Option<CongestionControl> {
         match self {
             Self::Own(stream) => CongestionControl::new(&stream.protocol().to_ascii_lowercase()),
@@ -383,7 +384,7 @@ impl AsFd for Stream {
     }
 }
 
-/// Whether a call only waited in vain. `TimedOut` is something else: the connection did.
+/// Returns whether the error is a timeout of one call. `TimedOut` is different: the connection has timed out.
 pub(super) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

@@ -1,4 +1,4 @@
-//! Clients that do what they should not: the server hangs up, and carries out the next test.
+//! //! Tests with clients that violate the protocol: the server hangs up, and carries out the next test.
 
 use super::protocol::UDP_CONNECT;
 use super::{Call, Error, Limit, Plan, Report, Role, Server, Tests, Transport, Watch, measure, now};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const COOKIE: &[u8; 37] = b"lkbkflypniop5vcgazn3itll7ghnvjtqjb2t\0";
 
-/// A watch that interrupts when told.
+/// Observer that interrupts once the flag is set.
 struct Until<'a>(&'a AtomicBool);
 
 impl Watch for Until<'_> {
@@ -26,17 +26,17 @@ fn small(transport: Transport, address: SocketAddr) -> Result<Report, Error> {
     measure(&plan, &Call { peers: vec![address], ..Call::default() }, None, &mut ())
 }
 
-/// Lets `what` happen to a server, and then three tests, which must succeed.
+/// Runs `what` against a server, and then three tests, which must succeed.
 fn survives(what: impl FnOnce(SocketAddr)) {
     let server = Server::bind(IpAddr::V4(Ipv4Addr::LOCALHOST), 0).unwrap();
     let address = server.local_addr().unwrap();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.serve(Tests::All, None, &mut Until(&over)));
-        // A test that fails must not leave the server waiting.
+        // A failed assertion must not leave the server waiting.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             what(address);
-            // TPA has its port back after a test over TPA-wide.
+            // After a test over TPA-wide, TPA has its port again.
             for transport in [
                 Transport::TpaWide,
                 Transport::Tpa { cwnd_max: 12 },
@@ -52,25 +52,25 @@ fn survives(what: impl FnOnce(SocketAddr)) {
     });
 }
 
-/// What the server says to `words`, until it hangs up or has nothing to say.
+/// Returns the server's answer to `words`, read until it hangs up or is silent.
 fn answer(address: SocketAddr, words: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(words).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let mut heard = Vec::new();
-    // It may reset what it has not read.
+    // The server may reset the connection if it has not read everything.
     let _ = stream.take(10).read_to_end(&mut heard);
     heard
 }
 
-/// A control connection.
+/// Opens a control connection.
 fn control_at(address: SocketAddr) -> TcpStream {
     let control = TcpStream::connect(address).unwrap();
     control.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     control
 }
 
-/// The state that the server answers with.
+/// Sends `said` and returns the state that the server answers with.
 fn state_after(control: &mut TcpStream, said: &[u8]) -> u8 {
     control.write_all(said).unwrap();
     let mut byte = [0];
@@ -103,7 +103,7 @@ fn silent_connections_of_two_addresses_keep_no_test_out() {
             stream.set_nonblocking(true).unwrap();
             matches!((&mut { *stream }).read(&mut [0]), Err(e) if e.kind() == ErrorKind::WouldBlock)
         };
-        // The rest have given way.
+        // The rest have been closed.
         until("48 are closed", || silent.iter().filter(is_open).count() == 32);
     });
 }
@@ -134,12 +134,12 @@ fn who_receives_gets_data_until_the_end_is_said_and_then_their_end() {
         data.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         data.write_all(COOKIE).unwrap();
         assert_eq!([state(&[]), state(&[])], [1, 2], "TEST_START, TEST_RUNNING");
-        // A client whose clock is behind: what the system has room for is far less than what comes now.
+        // Simulates a client with a late clock: far more data arrive now than the socket buffers hold.
         thread::sleep(Duration::from_millis(1300));
         let mut rest = vec![0; 64 << 20];
         data.read_exact(&mut rest).unwrap();
         assert_eq!(state(&[4]), 13, "TEST_END, EXCHANGE_RESULTS");
-        // Nothing else is said or done before all that was sent has been read.
+        // The server waits for the receipt of all its data before it says or does anything else.
         while data.read(&mut rest).unwrap() > 0 {}
     });
 }
