@@ -1,17 +1,17 @@
-//! D-Proxy that reads TCP, at one end of a lossy link: it sees what the kernel forwards over the link, or sends and receives there itself,
-//! by NFQUEUE, and speaks to the other end by UDP.
+//! D-Proxy for TCP, at one end of a lossy link. It receives by NFQUEUE the packets that the kernel forwards over the
+//! link, or sends and receives there itself, and communicates with the peer over UDP.
 //!
 //! ```text
 //! iptables -A FORWARD -o wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass
 //! iptables -A FORWARD -i wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass
 //! ```
 //!
-//! Where this host itself is behind the link, the same in `INPUT` (`-i`) and `OUTPUT` (`-o`, with `-m mark ! --mark 0x686f`, so that what
-//! is sent again passes). A packet that waits for what was lost before it waits in the kernel's queue, for its verdict; with this process it
-//! goes, and TCP repairs that.
+//! If this host itself is an end of the TCP connections, use the same rules in `INPUT` (`-i`) and `OUTPUT` (`-o`, with
+//! `-m mark ! --mark 0x686f`, so that retransmissions pass). A packet behind a gap waits in the kernel's queue for its
+//! verdict. If this process ends, the packet is lost, and TCP repairs that.
 //!
-//! What the queue of the interface drops is left to the sender ([`qdisc`](crate::qdisc)); what a queue further on drops is repaired as what
-//! the link has lost.
+//! A packet that the interface's queue drops is left to the sender ([`qdisc`](crate::qdisc)). A packet that a later queue
+//! drops is repaired like a loss of the link.
 
 use crate::error::Error;
 use crate::nfqueue::{self, Queue};
@@ -27,21 +27,22 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// One end of a link.
+/// Configuration of one end of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The queue; its `mobile` is the interface that leads to the other end. `length` must be above `machine.held_in_all`, or packets that
-    /// wait leave no room for others, which then pass unseen: default 8192.
+    /// The queue; its `mobile` is the interface that leads to the peer. `length` must be above `machine.held_in_all`, or
+    /// waiting packets leave no room, and further packets pass unprocessed. Default 8192.
     pub queue: nfqueue::Config,
     /// UDP port of messages at both ends. Default 1022.
     pub port: u16,
-    /// Configuration of the middlebox, with the addresses of both ends and their key. Here what is sent again goes ahead of what waits at
-    /// the interface, and the average recovery is that of recoveries with one request, and 2 ms at least: threads wake late.
+    /// Configuration of the middlebox, with the addresses of both ends and their key. Here retransmissions go ahead of
+    /// packets that wait at the interface. The average recovery time is that of recoveries with one request, and at least
+    /// 2 ms, since threads wake late.
     pub machine: machine::Config,
 }
 
 impl Config {
-    /// The defaults: queue `number`, before the interface that leads to `peer`.
+    /// Returns the defaults: queue `number`, before the interface that leads to `peer`.
     #[must_use]
     pub fn new(number: u16, interface: impl Into<String>, ends: [impl Into<IpAddr>; 2], key: Key) -> Self {
         let [local, peer] = ends;
@@ -67,19 +68,19 @@ pub struct DProxy {
     socket: PeerSocket,
     driver: PairDriver,
     peer: IpAddr,
-    /// State of the other end that was reported last.
+    /// Last reported state of the peer.
     said: Peer,
-    /// Messages that found no room, or no way.
+    /// Messages that could not be sent, for lack of room or of a route.
     unsaid: u64,
 }
 
 impl DProxy {
-    /// Takes the queue and the port, in the calling thread's namespace. Packets wait for verdicts from now on.
+    /// Binds the queue and the port, in the calling thread's namespace. Packets wait for verdicts from now on.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`, without NFQUEUE in the kernel, where there is no such interface,
-    /// or if somebody else has the queue; [`Error::System`] if the port is taken, if `local` is no address of this host, or if there is no
-    /// route to `peer`.
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`, without NFQUEUE in the kernel, if there is no
+    /// such interface, or if another process has bound the queue; [`Error::System`] if the port is in use, if `local` is
+    /// no address of this host, or if there is no route to `peer`.
     pub fn open(config: &Config) -> Result<Self, Error> {
         let machine::Config { local, peer, .. } = config.machine;
         let socket = PeerSocket::open(local, peer, config.port, Some(&config.queue.mobile))?;
@@ -88,7 +89,7 @@ impl DProxy {
         Ok(Self { queue, socket, driver, peer, said: Peer::default(), unsaid: 0 })
     }
 
-    /// Takes what has come and does what is due. Whether more may have come.
+    /// Processes received packets and expired timers. Returns whether more packets may be waiting.
     fn turn(&mut self, now: Instant) -> io::Result<bool> {
         let (driver, peer) = (&mut self.driver, self.peer);
         let more = self.socket.receive(|datagram: Bytes| driver.handle_datagram(now, peer, &datagram))?;

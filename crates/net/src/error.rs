@@ -1,10 +1,11 @@
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 
-/// Why the system did not do what was asked.
+/// Failure of a system operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// This process may not, or this kernel cannot: another user, or another machine, could.
+    /// The process lacks a privilege, or the kernel lacks support. The operation may succeed as another user or on
+    /// another host.
     #[error("needs CAP_NET_ADMIN and /dev/net/tun, and CAP_SYS_ADMIN for namespaces: {doing}: {source}")]
     Unavailable {
         /// Operation that failed.
@@ -12,7 +13,7 @@ pub enum Error {
         /// Error of the system.
         source: io::Error,
     },
-    /// This process may make neither network namespaces nor a user namespace in which it could.
+    /// The process may create neither network namespaces nor a user namespace that would let it.
     #[error(
         "an emulated link needs root, or user namespaces, and this process has neither: {doing}: {source}; run it as root (sudo), or \
          allow user namespaces: `sysctl -w user.max_user_namespaces=15000`, on Debian also kernel.unprivileged_userns_clone=1, on Ubuntu \
@@ -20,64 +21,64 @@ pub enum Error {
          /dev/net/tun"
     )]
     NoEmulation {
-        /// What was tried.
+        /// Operation that failed.
         doing: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// This kernel has no such congestion control.
+    /// The kernel does not have the congestion control algorithm.
     #[error("there is no congestion control `{name}` here; this kernel has: {offered}")]
     NoSuchCongestionControl {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
-        /// What there is, separated by spaces.
+        /// Available algorithms, separated by spaces.
         offered: String,
     },
-    /// This kernel keeps it for who has `CAP_NET_ADMIN` (`net.ipv4.tcp_allowed_congestion_control`).
+    /// The kernel reserves the algorithm for processes with `CAP_NET_ADMIN` (`net.ipv4.tcp_allowed_congestion_control`).
     #[error(
         "this process may not use the congestion control `{name}`: it needs CAP_NET_ADMIN, or `{name}` in \
          net.ipv4.tcp_allowed_congestion_control, which has: {allowed}"
     )]
     ForbiddenCongestionControl {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
-        /// What everybody may use, separated by spaces.
+        /// Algorithms that every process may use, separated by spaces.
         allowed: String,
     },
-    /// This namespace has no interface of this name, now.
+    /// The namespace has no interface of this name at present.
     #[error("there is no interface `{name}` here")]
     NoSuchInterface {
-        /// What was looked for.
+        /// Name of the interface.
         name: String,
     },
-    /// This machine has the address itself, and would answer what is for the stack.
+    /// The address belongs to this host, which would answer packets for the user-space stack.
     #[error("{address} is an address of this machine; a stack needs one of its own, such as 10.88.0.2")]
     OwnAddress {
-        /// Address that the stack was to have.
+        /// Address requested for the stack.
         address: IpAddr,
     },
-    /// No interface of this namespace has this address, now.
+    /// No interface of this namespace has this address at present.
     #[error(
         "{doing}: no interface here has the address {address} now; `ip address` lists those that are there"
     )]
     NoSuchAddress {
         /// Operation that failed.
         doing: String,
-        /// Address that is not there.
+        /// Missing address.
         address: IpAddr,
     },
     /// Anything else.
     #[error("{doing}: {source}")]
     System {
-        /// What was tried.
+        /// Operation that failed.
         doing: String,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// What stands in the way of someone who tried `doing` and got `source`.
+    /// Returns the error of the operation `doing` that failed with `source`.
     pub(crate) fn new(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
         let (doing, source) = (doing.into(), source.into());
         if lacks_privilege_or_support(&source) {
@@ -87,7 +88,7 @@ impl Error {
         }
     }
 
-    /// What stands in the way of someone who looked for the interface `name` and got `source`.
+    /// Returns the error of a lookup of the interface `name` that failed with `source`.
     pub(crate) fn of_interface(name: &str, source: impl Into<io::Error>) -> Self {
         let source = source.into();
         match source.raw_os_error() {
@@ -96,7 +97,7 @@ impl Error {
         }
     }
 
-    /// Error of `doing` with an address of this machine that gave `source`.
+    /// Returns the error of the operation `doing` with a local address that failed with `source`.
     pub(crate) fn of_address(doing: impl Into<String>, address: IpAddr, source: io::Error) -> Self {
         match source.kind() {
             ErrorKind::AddrNotAvailable => Self::NoSuchAddress { doing: doing.into(), address },
@@ -104,18 +105,18 @@ impl Error {
         }
     }
 
-    /// Returns whether an interface or address is not there, and may come.
+    /// Returns whether the error is a missing interface or address, which may appear later.
     #[must_use]
     pub const fn is_of_absence(&self) -> bool {
         matches!(self, Self::NoSuchInterface { .. } | Self::NoSuchAddress { .. })
     }
 
-    /// What stands in the way where no privilege can be missing.
+    /// Returns the error of an operation that needs no privilege.
     pub(crate) fn system(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
         Self::System { doing: doing.into(), source: source.into() }
     }
 
-    /// Whether a test that needs the system's help should be skipped rather than fail.
+    /// Returns whether a test that needs privileges or kernel support should be skipped rather than fail.
     #[must_use]
     pub const fn is_unavailable(&self) -> bool {
         matches!(self, Self::Unavailable { .. } | Self::NoEmulation { .. })
@@ -123,8 +124,8 @@ impl Error {
 }
 
 fn lacks_privilege_or_support(error: &io::Error) -> bool {
-    // ENODEV, ENXIO: there is a node, and no driver behind it. EINVAL is unshare's word for a kernel without namespaces,
-    // but also everybody's word for a mistake: not counted.
+    // ENODEV, ENXIO: a device node without a driver. EINVAL does not count: unshare(2) returns it on a kernel without
+    // namespaces, but it is also the general error for wrong arguments.
     matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound)
         || matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO))
 }

@@ -1,4 +1,4 @@
-//! Frames of an interface, whoever they are for: packet(7).
+//! //! Raw frames of an interface, in promiscuous mode too: packet(7).
 
 use crate::error::Error;
 use crate::sys;
@@ -9,24 +9,25 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Bytes of an Ethernet header: to whom, from whom, what follows.
+/// Bytes of an Ethernet header: destination, source, `EtherType`.
 pub const HEADER_LEN: usize = 14;
 /// `EtherType` of IPv4.
 pub const IPV4: u16 = 0x0800;
-/// The address of all.
+/// Broadcast address.
 pub const EVERYONE: MacAddr = MacAddr([0xff; 6]);
 
-/// Bytes of a frame that are looked at: headers with all options, and a short message.
+/// Captured bytes of a frame: headers with all options, and a short message.
 const LOOKED_AT: usize = 192;
-/// Frames received by one system call.
+/// Maximum frames received by one system call.
 const AT_ONCE: usize = 64;
-/// Receive buffer, bytes: some thousands of frames with what the kernel keeps beside them.
+/// Receive buffer in bytes: some thousands of frames with the kernel's overhead.
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h.
 const IGNORE_OUTGOING: libc::c_int = 23;
 
-/// Hears the beginnings of frames that come to an Ethernet interface, and sends frames there. Frames for others are among them where
-/// the interface lets them in (`ip link set wlan0 promisc on`, and a driver that heeds it); those that this host sends are not.
+/// Receives the beginnings of frames that arrive at an Ethernet interface, and sends frames there. It receives frames for
+/// other hosts too if the interface is in promiscuous mode (`ip link set wlan0 promisc on`, and a driver that supports
+/// it). It does not receive frames that this host sends.
 #[derive(Debug)]
 pub struct FrameSocket {
     fd: OwnedFd,
@@ -37,14 +38,14 @@ pub struct FrameSocket {
 }
 
 impl FrameSocket {
-    /// One at the interface called `name`, in the calling thread's namespace.
+    /// Opens a socket at the interface called `name`, in the calling thread's namespace.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without `CAP_NET_RAW` and `CAP_NET_ADMIN`, or where there is no such interface; if it has no IPv4 address or is none of
-    /// Ethernet.
+    /// [`Error::Unavailable`] without `CAP_NET_RAW` and `CAP_NET_ADMIN`, or if there is no such interface; an error if
+    /// the interface has no IPv4 address or is not Ethernet.
     pub fn open(name: &str) -> Result<Self, Error> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        // Of no kind of frames, so that it hears nothing before it is bound.
+        // No protocol yet, so that the socket receives nothing before it is bound.
         let fd = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
             .map_err(|e| Error::new("opening a packet socket (CAP_NET_RAW)", e))?;
         let inet = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
@@ -66,28 +67,29 @@ impl FrameSocket {
         Ok(Self { fd, interface, address: MacAddr(address), ip, buffers })
     }
 
-    /// Number of the interface.
+    /// Returns the index of the interface.
     #[must_use]
     pub const fn interface(&self) -> u32 {
         self.interface
     }
 
-    /// Its address at the link layer.
+    /// Returns the MAC address of the interface.
     #[must_use]
     pub const fn address(&self) -> MacAddr {
         self.address
     }
 
-    /// Its first IPv4 address.
+    /// Returns the first IPv4 address of the interface.
     #[must_use]
     pub const fn ip(&self) -> Ipv4Addr {
         self.ip
     }
 
-    /// Gives the first 192 bytes of each frame that has come, 64 frames at most, to `take`. Does not wait. Gives how many there were.
+    /// Passes the first 192 bytes of each received frame to `take`, for at most 64 frames, and returns the number of
+    /// frames. Does not block.
     ///
     /// # Errors
-    /// `ENETDOWN` when the interface goes down; what the system says beside.
+    /// `ENETDOWN` when the interface goes down; other errors of the system.
     pub fn receive(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<usize> {
         let received = match sys::receive_many(&self.fd, &mut self.buffers) {
             Ok(received) => received,
@@ -100,10 +102,10 @@ impl FrameSocket {
         Ok(received.len())
     }
 
-    /// Sends a frame, header and all.
+    /// Sends a frame, including its header.
     ///
     /// # Errors
-    /// If the interface is down or has no room, or the frame is longer than it takes.
+    /// If the interface is down, its queue is full, or the frame exceeds the MTU.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         send(&self.fd, frame, SendFlags::empty())?;
         Ok(())

@@ -1,4 +1,4 @@
-//! Conversations with families of generic netlink (linux/genetlink.h).
+//! //! Requests to generic netlink families (linux/genetlink.h).
 
 use crate::error::Error;
 use crate::netlink::{HEADER, Message, attribute, attributes, messages, ne16, ne32};
@@ -9,19 +9,19 @@ use rustix::net::{
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// Of what all messages of a family begin with: command, version, two bytes that are reserved.
+/// Bytes of the header of all generic messages: command, version, two reserved bytes.
 pub(crate) const GENERAL: usize = 4;
 
 /// `CTRL_ATTR_FAMILY_ID` and `CTRL_ATTR_FAMILY_NAME`.
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
-/// The family that knows all others, and the version of its messages.
+/// The controller family, which resolves names of families, and the version of its messages.
 const CONTROL: u16 = libc::GENL_ID_CTRL as u16;
 const VERSION: u8 = 1;
-/// Longest datagram: the kernel makes its parts of a dump no longer than 32 KiB.
+/// Maximum bytes of a datagram: the kernel makes parts of a dump no longer than 32 KiB.
 const LONGEST: usize = 32 << 10;
 
-/// A socket that hears the kernel and nobody else.
+/// A netlink socket that receives messages of the kernel only.
 #[derive(Debug)]
 pub(crate) struct GenericSocket {
     fd: OwnedFd,
@@ -30,7 +30,7 @@ pub(crate) struct GenericSocket {
 }
 
 impl GenericSocket {
-    /// One in the calling thread's namespace.
+    /// Opens a socket in the calling thread's namespace.
     pub(crate) fn open() -> Result<Self, Error> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::GENERIC))
@@ -40,7 +40,7 @@ impl GenericSocket {
         Ok(Self { fd, buffer: vec![0; LONGEST].into_boxed_slice(), sequence: 0 })
     }
 
-    /// The number by which the family called `name` goes here.
+    /// Returns the identifier of the family called `name`.
     pub(crate) fn family(&mut self, name: &str) -> Result<u16, Error> {
         let name_of = attribute(FAMILY_NAME, &[name.as_bytes(), &[0]].concat());
         let mut found = None;
@@ -51,7 +51,7 @@ impl GenericSocket {
         .map_err(|e| Error::new(format!("looking for {name} in this kernel"), e))
     }
 
-    /// Asks `family` for all that it has of something, and gives each message of the answer from its command on to `take`.
+    /// Dumps all objects of `family`, and passes each message of the answer, from its command on, to `take`.
     pub(crate) fn dump(
         &mut self,
         family: u16,
@@ -73,7 +73,8 @@ impl GenericSocket {
         self.sequence = self.sequence.wrapping_add(1);
         let asked = self.sequence;
         send(&self.fd, &request(family, command, flags, asked, what), SendFlags::empty())?;
-        // The kernel has answered, or written the first part of a dump, before `send` returns; what follows it writes in `recv`.
+        // The kernel has answered, or written the first part of a dump, before `send` returns; it writes the following
+        // parts in `recv`.
         loop {
             let (len, _) = recv(&self.fd, &mut self.buffer[..], RecvFlags::empty())?;
             for message in messages(&self.buffer[..len]).map_while(Result::ok) {
@@ -90,10 +91,10 @@ impl GenericSocket {
     }
 }
 
-/// What ends a conversation: 0, or what is wrong, as errno(3) has it.
+/// Returns the final status, if the message ends a request: 0, or an error number as in errno(3).
 fn conclusion(message: Message<'_>) -> Option<i32> {
     match i32::from(message.kind) {
-        // Of a dump that came to its end, older kernels say no number.
+        // Older kernels end a dump without a number.
         libc::NLMSG_ERROR | libc::NLMSG_DONE => {
             Some((ne32(message.body, 0).unwrap_or(0) as i32).saturating_neg())
         }
@@ -137,7 +138,7 @@ mod tests {
         assert_eq!(socket.family("nlctrl").unwrap(), CONTROL);
         let error = socket.family("no-such-family").unwrap_err().to_string();
         assert!(error.contains("looking for no-such-family in this kernel"), "{error}");
-        // The conversation before has left nothing behind.
+        // The previous request has left no message behind.
         assert_eq!(socket.family("nlctrl").unwrap(), CONTROL);
         let mut families = 0;
         socket

@@ -1,4 +1,4 @@
-//! A machine in the path of real packets, in real time.
+//! //! Runs a middlebox on real packets, in real time.
 
 use bytes::Bytes;
 use hopline_core::Instant;
@@ -11,13 +11,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Longest wait at a time: whoever tends the machine is asked as often.
+/// Maximum wait at a time, so that `tend` is called at least as often.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Brings `driver` what comes by `io` until `stop` can be read. Blocks.
+/// Passes packets of `io` to `driver` until `stop` becomes readable. Blocks.
 ///
 /// # Errors
-/// If the path breaks down, or the system does not wait.
+/// If packet I/O fails, or the system cannot wait.
 pub fn run<M, Io>(driver: &mut Driver<M>, io: &mut Io, stop: BorrowedFd<'_>) -> io::Result<()>
 where
     M: Filter<Bytes>,
@@ -26,16 +26,16 @@ where
     run_tended(driver, io, Fds { stop, wake: None }, |_, _| Ok(()))
 }
 
-/// What ends the waiting for packets.
+/// Descriptors that end the wait for packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fds<'a> {
-    /// It is to end when this can be read.
+    /// Ends the loop when it becomes readable.
     pub(crate) stop: BorrowedFd<'a>,
-    /// It is to be tended when this can be read.
+    /// Calls `tend` when it becomes readable.
     pub(crate) wake: Option<BorrowedFd<'a>>,
 }
 
-/// The same; `tend` is called before every wait, once a second at least, and ends it by an error.
+/// Like [`run`], but calls `tend` before every wait, at least once a second. An error of `tend` ends the loop.
 pub(crate) fn run_tended<M, Io>(
     driver: &mut Driver<M>,
     io: &mut Io,

@@ -1,9 +1,9 @@
-//! What a service of announcements says of itself.
+//! //! Metrics of the announcement service.
 
 use crate::service::Figure;
 use hopline_proxy::announce::{Done, Speaks};
 
-/// What was done to handshakes.
+/// Counters of handshake packets, by the action taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     announced: u64,
@@ -12,7 +12,7 @@ pub(super) struct Counts {
     learned_tpa: u64,
     learned_tcp: u64,
     untouched: u64,
-    /// Packets that did not cross the interface, or were not here as on the wire.
+    /// Packets that did not cross the interface, or that the kernel had altered before they reached the queue.
     pub(super) unseen: u64,
 }
 
@@ -29,7 +29,7 @@ impl Counts {
         *count += 1;
     }
 
-    /// `troubles`: messages of the kernel that were none, and verdicts that it did not take.
+    /// Returns the metrics. `troubles`: malformed messages of the kernel, and verdicts that it rejected.
     pub(super) fn figures(&self, troubles: [u64; 2]) -> Vec<Figure> {
         let [malformed, refused] = troubles;
         vec![

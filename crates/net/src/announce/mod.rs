@@ -1,15 +1,16 @@
-//! TPA announced in the handshakes of the kernel's TCP (TPA §6): the [machine](hopline_proxy::announce) behind an [NFQUEUE](crate::nfqueue).
+//! TPA announcements in the handshakes of the kernel's TCP (TPA §6): the [state machine](hopline_proxy::announce) behind
+//! an [NFQUEUE](crate::nfqueue).
 //!
-//! Rules bring what begins a connection, and nothing else: SYNs, and the SYNs with ACK that answer them. Where hosts of this machine
-//! call, or are called:
+//! Firewall rules queue only SYNs and SYN-ACKs. For connections of this host:
 //!
 //! ```text
 //! iptables -A OUTPUT -o wlan0 -p tcp --tcp-flags SYN SYN -j NFQUEUE --queue-num 7 --queue-bypass
 //! iptables -A INPUT -i wlan0 -p tcp --tcp-flags SYN SYN -j NFQUEUE --queue-num 7 --queue-bypass
 //! ```
 //!
-//! The same in `FORWARD` for hosts behind it, and with `ip6tables` for IPv6. With `--queue-bypass` handshakes pass as they are when this
-//! process has gone. Whoever opens connections asks [`Known`]: it costs a lock that handshakes alone contend for.
+//! For hosts behind this one, use the same rules in `FORWARD`; for IPv6, use `ip6tables`. With `--queue-bypass`,
+//! handshakes pass unchanged when this process does not run. Code that opens connections asks [`Known`], which costs one
+//! lock that only handshakes contend for.
 
 mod figures;
 
@@ -28,40 +29,40 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What is to stand where.
+/// Configuration of the announcement service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The interface that leads to the other end. What passes it neither in nor out, and what comes in and leaves by it, passes.
+    /// Interface that leads to the peer. Packets that do not cross it, or that come in and leave by it, pass unchanged.
     pub interface: String,
     /// Number of the NFQUEUE, as in the rules: 0 to 65,535.
     pub queue: u16,
-    /// Most handshakes that wait in it, 1 or more; what finds it full passes as it is. Default 1024.
+    /// Maximum number of handshake packets in the queue, 1 or more. Further ones pass unchanged. Default 1024.
     pub queue_length: u32,
-    /// The machine, and at which end it stands.
+    /// Configuration of the state machine, including the side on which it runs.
     pub machine: machine::Config,
 }
 
 impl Config {
-    /// The defaults at this end, before this interface, with the packets of this queue.
+    /// Returns the defaults for this side, interface and queue.
     #[must_use]
     pub fn new(role: Role, interface: impl Into<String>, queue: u16) -> Self {
         Self { interface: interface.into(), queue, queue_length: 1024, machine: machine::Config::new(role) }
     }
 }
 
-/// Marks and reads handshakes, ready to run.
+/// Service that marks and reads handshakes.
 #[derive(Debug)]
 pub struct Announcements {
     gate: Gate,
     known: Known,
-    /// The interface that leads to the other end.
+    /// The interface that leads to the peer.
     watched: Watched,
-    /// Its number, while it is there.
+    /// Index of the interface, while it exists.
     index: Option<u32>,
     counts: Counts,
 }
 
-/// What has been learned of hosts. Clones know the same.
+/// Knowledge about the protocols of hosts. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Known {
     announcer: Arc<Mutex<Announcer>>,
@@ -69,11 +70,11 @@ pub struct Known {
 }
 
 impl Announcements {
-    /// Takes the queue, in the calling thread's namespace. From now on handshakes wait for it to run.
+    /// Binds the queue, in the calling thread's namespace. From now on handshakes wait until the service runs.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without `CAP_NET_ADMIN`, without NFQUEUE in the kernel, or if somebody else has the queue;
-    /// [`Error::NoSuchInterface`].
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN`, without NFQUEUE in the kernel, or if another process has bound the
+    /// queue; [`Error::NoSuchInterface`].
     pub fn open(config: &Config) -> Result<Self, Error> {
         let Config { interface, queue, queue_length, machine } = config.clone();
         let queue = nfqueue::Config { length: queue_length, ..nfqueue::Config::new(queue, "") };
@@ -84,7 +85,7 @@ impl Announcements {
         Ok(Self { gate, known, watched, index, counts: Counts::default() })
     }
 
-    /// What it learns, for whoever opens connections.
+    /// Returns the shared knowledge, for code that opens connections.
     #[must_use]
     pub fn known(&self) -> Known {
         self.known.clone()
@@ -113,7 +114,7 @@ impl Announcements {
         }
     }
 
-    /// Where a packet goes; `None` if it does not cross the interface.
+    /// Returns the direction of a packet. `None` if it does not cross the interface.
     fn towards(&self, passing: &Passing) -> Option<Towards> {
         let is_ours = |interface: Option<u32>| interface.is_some() && interface == self.index;
         match (is_ours(passing.came_by), is_ours(passing.leaves_by)) {
@@ -123,7 +124,7 @@ impl Announcements {
         }
     }
 
-    /// Follows the interface when it vanishes and returns: the connections beside it, and what was learned, stay meanwhile.
+    /// Follows the interface when it disappears and returns. Connections and knowledge are kept meanwhile.
     fn look_for_interface(&mut self, ledger: &Ledger) {
         let index = self.watched.first_number();
         if index == self.index {
@@ -167,7 +168,7 @@ impl Service for Announcements {
 }
 
 impl Known {
-    /// What `host` speaks; `None` if that is not known, or not any more.
+    /// Returns the protocols of `host`. `None` if they are unknown, or if the knowledge has expired.
     #[must_use]
     pub fn speaks(&self, host: IpAddr) -> Option<Speaks> {
         self.lock().speaks(self.clock.now(), host)

@@ -35,7 +35,7 @@ const TAIL_AFTER_OMISSION: Duration = Duration::from_millis(500);
 /// Margin before the planned end: a test that ends earlier than that was stopped.
 const EARLY: Duration = Duration::from_millis(500);
 
-/// A test whose streams are connected.
+/// A test with connected streams.
 pub(super) struct Course<'a> {
     pub(super) plan: &'a Plan,
     pub(super) length: u32,
@@ -86,7 +86,7 @@ impl Course<'_> {
             ),
             Copying::Zero | Copying::Plain => None,
         };
-        // A server whose own byte limit is not reliable sends until the client ends the test: datagrams are lost, and the
+        // A server that cannot know when enough has arrived sends until the client ends the test: datagrams are lost, and the
         // server's omission ends before the client's.
         let cannot_know = self.plan.transport == Transport::Udp || !self.plan.omit.is_zero();
         let endless = cannot_know && self.control.side() == Side::Server;

@@ -1,15 +1,15 @@
-//! Forwarded calls that are taken by a listener of this machine once the router's firewall has let them through.
+//! Forwarded connections that a local listener accepts once the router's firewall has let them through.
 //!
-//! A rule that captures a call before it is routed takes it past the hook `forward`, and so past the firewall of the router. Here a SYN is
-//! forwarded as any other packet is. Where it would leave, behind all rules of `forward`, it waits in an NFQUEUE. A call that is taken is
-//! sent to this machine by a raw socket: with a mark by which a routing rule leads it to the loopback interface, and with a priority by which
-//! a rule of nftables knows the listener (`tproxy`). The SYN that waits is dropped. So what the firewall drops or rejects has the answer that
-//! it would have without a listener.
+//! A rule that captures a connection before routing would bypass the hook `forward`, and with it the router's firewall.
+//! Here a SYN is forwarded as any other packet is. Behind all rules of `forward` it waits in an NFQUEUE. To divert the
+//! connection, a raw socket sends the SYN to this host. Its mark makes a routing rule lead it to the loopback interface;
+//! its priority makes an nftables rule (`tproxy`) select the listener. The queued SYN is dropped. A connection that the
+//! firewall drops or rejects therefore gets the same answer as without a listener.
 //!
-//! On a router that chooses routes by more than the destination ([`policy`](crate::policy)), a call passes whose way would be another one if
-//! it ended here.
+//! On a router that selects routes by more than the destination ([`policy`](crate::policy)), a connection is not diverted
+//! if a connection from this host would take another route.
 //!
-//! The firewall sees the first packet of a connection alone, as one that accepts what is established.
+//! The firewall sees only the first packet of a connection, as does a firewall that accepts established connections.
 
 mod unaccepted;
 
@@ -29,30 +29,31 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
-/// Way of a SYN from the end of the hook `forward` to a listener of this machine.
+/// Path of a SYN from the end of the hook `forward` to a local listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Diversion {
     /// Number of the queue, as in the rule.
     pub queue: u16,
-    /// Upper half of the mark by which a routing rule leads packets to this machine.
+    /// Upper half of the mark by which a routing rule leads packets to this host.
     pub mark: u16,
     /// Port of the listener, at the loopback addresses.
     pub port: u16,
 }
 
-/// Upper half of the priority of packets that are sent to this machine: a major number of tc(8).
+/// Upper half of the priority of packets that are sent to this host: a major number of tc(8).
 pub const MAJOR: u16 = 0x686f;
-/// Meaning of a figure of calls that pass.
+/// Description of the metric for connections that pass because their routes differ.
 pub(crate) const UNFOLLOWED: &str = "calls that were forwarded, as rules of routing lead what this machine sends another way than what it forwards";
-/// SYNs that the kernel may queue beside those that are held.
+/// SYNs that the kernel may queue in addition to those that are held.
 pub(crate) const BESIDE: u32 = 1024;
-/// Longest time between two looks of a [`Diverter`] at its counters.
+/// Maximum interval between two updates of a [`Diverter`]'s counters.
 const PERIOD: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
 
 impl Diversion {
-    /// Takes the queue, in the calling thread's namespace, with room for `held` SYNs that are held. The kernel drops SYNs that find it full.
+    /// Binds the queue, in the calling thread's namespace, with room for `held` SYNs. The kernel drops SYNs when it is
+    /// full.
     pub(crate) fn open_queue(self, held: usize) -> Result<Gate, Error> {
-        // A SYN is 80 bytes and some 800 of what the kernel keeps beside it.
+        // A SYN takes 80 bytes, and about 800 more in the kernel.
         Gate::open(&nfqueue::Config {
             length: u32::try_from(held).unwrap_or(u32::MAX).saturating_add(BESIDE),
             receive_buffer: 4 << 20,
@@ -61,22 +62,22 @@ impl Diversion {
         })
     }
 
-    /// Opens what sends SYNs to the listener.
+    /// Opens the socket that sends SYNs to the listener.
     pub(crate) fn to_listener(self) -> Result<Loopback, Error> {
         self.with_code(self.port)
     }
 
-    /// Opens what sends SYNs to this machine with a code in the place of a port.
+    /// Opens the socket that sends SYNs to this host with a code in place of a port.
     pub(crate) fn with_code(self, code: u16) -> Result<Loopback, Error> {
         Loopback::open(u32::from(self.mark) << 16, u32::from(MAJOR) << 16 | u32::from(code))
     }
 }
 
-/// Sends packets that were forwarded to this machine itself.
+/// Sends forwarded packets to this host.
 #[derive(Debug)]
 pub(crate) struct Loopback {
     v4: Socket,
-    /// `None`: the kernel has no IPv6.
+    /// Raw socket for IPv6. `None` if the kernel has no IPv6.
     v6: Option<Socket>,
 }
 
@@ -92,7 +93,7 @@ impl Loopback {
         Ok(Self { v4, v6 })
     }
 
-    /// Sends a packet. Returns whether the kernel has taken it: a rule of the hook `output` may forbid it.
+    /// Sends a packet. Returns whether the kernel has accepted it: a rule of the hook `output` may reject it.
     #[must_use]
     pub(crate) fn send(&self, packet: &[u8]) -> bool {
         let Some(to) = destination(packet) else { return false };
@@ -101,14 +102,14 @@ impl Loopback {
     }
 }
 
-/// Diverts all calls that come through its queue.
+/// Diverts all connections of its queue.
 #[derive(Debug)]
 pub struct Diverter {
     gate: Gate,
     listener: Loopback,
     own_routes: OwnRoutes,
     unaccepted: Unaccepted,
-    /// Sends SYNs to a rule that resets them; `None`: they are forwarded.
+    /// Sends SYNs to a rule that resets them. `None`: they are forwarded.
     refusing: Option<Loopback>,
     diverted: u64,
     undiverted: u64,
@@ -116,17 +117,18 @@ pub struct Diverter {
     unfollowed: u64,
 }
 
-/// Treatment of a SYN that cannot go to the listener.
+/// Treatment of a SYN that cannot be passed to the listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
     /// It is forwarded, as without a listener.
     Forward,
-    /// It is reset, as where nothing may go on without the listener: see [`Refusal::Reset`].
+    /// It is reset, since no connection may bypass the listener: see [`Refusal::Reset`].
     Reset,
 }
 
 impl Diverter {
-    /// Takes the queue, in the calling thread's namespace. `unaccepted`: calls that the listener is to accept, which tells of those it has.
+    /// Binds the queue, in the calling thread's namespace. `unaccepted`: connections that the listener has yet to accept.
+    /// The listener removes those that it accepts.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`; if another program has the queue.
@@ -136,7 +138,7 @@ impl Diverter {
             Beyond::Forward => None,
             Beyond::Reset => Some(diversion.with_code(Refusal::Reset.code())?),
         };
-        // To servers the other gateway sends, or this one under its own address.
+        // Towards servers, the peer gateway or this one connects under its own address.
         let own_routes = OwnRoutes::open(diversion, Halves::Client)?;
         let (diverted, undiverted, refused, unfollowed) = (0, 0, 0, 0);
         Ok(Self {
@@ -166,14 +168,14 @@ impl Diverter {
         self.gate.flush()
     }
 
-    /// Forwards a SYN that does not go to the listener, which `forwarded` counts, or resets it.
+    /// Forwards or resets a SYN that does not go to the listener. `forwarded` selects the counter for the former.
     fn turn_away(&mut self, syn: &Passing, forwarded: fn(&mut Self) -> &mut u64) {
         let Some(refusing) = &self.refusing else {
             self.gate.conclude(syn, &PacketFate::Pass);
             *forwarded(self) += 1;
             return;
         };
-        // A client that cannot be told asks again.
+        // If the reset is lost, the client repeats its SYN.
         let _ = refusing.send(syn.packet.as_deref().unwrap_or_default());
         self.gate.conclude(syn, &PacketFate::Drop);
         self.refused += 1;
@@ -215,18 +217,18 @@ impl Service for Diverter {
     }
 }
 
-/// Fate of a SYN that waited.
+/// Result of diverting a queued SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It went to the listener.
+    /// It was sent to the listener.
     Sent,
-    /// It still waits: its network has had its share of the calls that the listener has not accepted.
+    /// It still waits: its network has used its share of connections that the listener has not accepted.
     Full,
-    /// It still waits: a rule of this machine forbids it to go to the listener.
+    /// It still waits: a firewall rule of this host rejects it.
     Forbidden,
 }
 
-/// Sends a SYN that waits to the listener, if there is room.
+/// Sends a queued SYN to the listener, if there is room.
 pub(crate) fn divert(
     gate: &mut Gate,
     listener: &Loopback,

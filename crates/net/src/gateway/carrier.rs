@@ -1,7 +1,8 @@
-//! What carries a trunk: TPA, or TPA-wide, which encrypts.
+//! Transports of a trunk: TPA, or TPA-wide, which encrypts.
 //!
-//! Both ends of a trunk of TPA-wide have a key pair that is made of the secrets they share, and take any key of the other: the proofs of
-//! hello and answer are bound to both public keys. So an attacker in between, with a key of its own towards each, has a proof that is wrong.
+//! Both gateways of a TPA-wide trunk derive a key pair from their pre-shared secrets, and accept any public key of the
+//! peer. The proofs of hello and answer are bound to both public keys. A man in the middle, with its own key towards each
+//! gateway, therefore cannot produce a valid proof.
 
 use super::config::Transport;
 use super::key::{Key, Peer};
@@ -14,43 +15,45 @@ use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;
 
-/// Most handshakes under way: an entrance has as many as applications connect at a time.
+/// Maximum number of handshakes in progress. An entrance has as many as applications connect at a time.
 const HALF_OPEN: u16 = 1024;
-/// Most handshakes that begin in a second, half of them from one entrance.
+/// Maximum number of handshakes that begin in a second, half of them from one entrance.
 const HANDSHAKES_A_SECOND: u16 = 4000;
 
-/// Memory of received data before each connection is kept to its share: 32 of them with all the room that they have.
+/// Memory for received data, in bytes, beyond which each connection is limited to its share: 32 connections with full
+/// buffers.
 const RECEIVE_MEMORY: u64 = 64 << 20;
 
-/// A protocol that carries trunks.
+/// A transport protocol that carries trunks.
 pub(super) trait Carrier: Protocol<Config: Clone + Debug + Send + Sync> {
-    /// What a gateway has of its own, for all streams.
+    /// State of a gateway that all its streams share.
     type Own: Copy + Debug + Send + Sync + 'static;
 
-    /// `key`, bound to the gateways at both ends of `stream` where it tells them; `None` once the stream is over.
+    /// Returns `key`, bound to the identities of both gateways of `stream` if the transport has them. `None` once the
+    /// stream has ended.
     fn bound(key: &Key, own: Self::Own, stream: &Stream<Self>, end: End) -> Option<Key>;
 
-    /// The gateway at the other end of `stream`; `None` once the stream is over.
+    /// Returns the identity of the peer gateway of `stream`. `None` once the stream has ended.
     fn identity(stream: &Stream<Self>) -> Option<Identity>;
 }
 
 /// Identity of a gateway before it has sent its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Identity {
-    /// Its public key, which it has proven.
+    /// Public key of the gateway, which it has proven to own.
     Key([u8; 32]),
-    /// Its UDP address, at which it has answered.
+    /// UDP address of the gateway, from which it has answered.
     Address(SocketAddr),
 }
 
-/// Whose end of a stream it is.
+/// Role of a gateway on a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Entrance,
     Exit,
 }
 
-/// How a gateway speaks over a trunk.
+/// Transport configuration and identity of a gateway.
 #[derive(Clone, Debug)]
 pub(super) struct Line<P: Carrier> {
     pub(super) config: P::Config,
@@ -58,20 +61,20 @@ pub(super) struct Line<P: Carrier> {
 }
 
 impl<P: Carrier> Line<P> {
-    /// `key`, as it is to be used on `stream`; `None` once that is over.
+    /// Returns `key` as bound to `stream`. `None` once the stream has ended.
     pub(super) fn bound(&self, key: &Key, stream: &Stream<P>, end: End) -> Option<Key> {
         P::bound(key, self.own, stream, end)
     }
 }
 
-/// A gateway's sockets, and how it speaks.
+/// Sockets of a gateway, with its transport configuration.
 #[derive(Debug)]
 pub(super) struct Ready<P: Carrier> {
     pub(super) hosts: Vec<Host<P>>,
     pub(super) line: Line<P>,
 }
 
-/// The same for whichever protocol it is.
+/// [`Line`] and sockets of a gateway, for either transport.
 #[derive(Debug)]
 pub(super) enum Opened {
     Tpa(Ready<Tpa>),
@@ -79,14 +82,15 @@ pub(super) enum Opened {
 }
 
 impl Opened {
-    /// An entrance's, which shares `key`: a socket at each of `locals` where there can be one.
+    /// Opens the sockets of an entrance that shares `key`: one at each of `locals` if possible.
     pub(super) fn of_entrance(transport: &Transport, locals: &[SocketAddr], key: &Key) -> io::Result<Self> {
         Self::open(transport, locals, || key.secret(b"entrance", []))
     }
 
-    /// An exit's for `peers`.
+    /// Opens the socket of an exit for `peers`.
     pub(super) fn of_exit(transport: &Transport, local: SocketAddr, peers: &[Peer]) -> io::Result<Self> {
-        // The same after a restart, in whatever order they are named: entrances then hear that their connections are lost.
+        // The order of the peers must not matter: after a restart the same key lets entrances detect that their
+        // connections are lost.
         let mut peers: Vec<&Peer> = peers.iter().collect();
         peers.sort_by_key(|peer| &peer.name);
         let (first, others) = peers.split_first().expect("a checked configuration has one at least");
@@ -128,13 +132,14 @@ impl Opened {
     }
 }
 
-/// Returns the key of what tells peers that their connections are lost; `random` for a port that the system chooses. That port is another
-/// after a restart, and two gateways on a machine that share their secret must not have the same key (RFC 9000 §21.11).
+/// Returns the stateless reset key, by which peers detect that their connections are lost; `random` for a port that the
+/// system chooses. Such a port changes with a restart, and two gateways of a host that share their secret must not have
+/// the same key (RFC 9000 §21.11).
 fn resets(private: &PrivateKey, local: SocketAddr, random: Option<ResetKey>) -> Option<ResetKey> {
     if local.port() == 0 { random } else { Some(wide::reset_key(private, local)) }
 }
 
-/// A host may lack a version of IP; the error is that of the first.
+/// Returns those results that succeeded, since a host may lack IPv4 or IPv6. If all failed, returns the first error.
 fn all_that_work<T>(
     locals: &[SocketAddr],
     bind: impl FnMut(SocketAddr) -> io::Result<T>,

@@ -1,4 +1,4 @@
-//! What gateways are told.
+//! //! Configuration of gateways.
 
 use super::destination::{Allowed, Destination, Rule, is_private};
 use super::embedded;
@@ -14,156 +14,162 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The UDP port of TPA unless something else is said; it is not registered.
+/// Default UDP port of TPA. It is not registered.
 const PORT: u16 = 7172;
 /// cwndmax of the trunk.
 const CWND_MAX: u8 = 12;
-/// How long a peer may be silent.
+/// Idle timeout of a peer.
 const SILENCE: Span = Span::from_secs(60);
-/// What TPA-wide keeps of each direction, bytes.
+/// Buffer of TPA-wide for each direction of a connection, in bytes.
 const WIDE_BUFFER: u64 = 2 << 20;
 
-/// Longest time that connections wait for a place.
+/// Default of `max_wait`.
 const MAX_WAIT: Duration = Duration::from_secs(10);
-/// Most streams that are kept ready; an exit takes more.
+/// Maximum of `spare_connections`. An exit accepts more.
 const MOST_SPARE: u32 = 64;
 
 const CONNECTIONS: RangeInclusive<u32> = 1..=65_535;
 const BUFFER: RangeInclusive<u32> = 4096..=1 << 20;
 
-/// What an entrance is to do. Start from [`EntranceConfig::new`].
+/// Configuration of an entrance. Start from [`EntranceConfig::new`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct EntranceConfig {
-    /// How connections come in; at least one way.
+    /// Listeners for connections; at least one.
     pub ways: Vec<Way>,
-    /// Address or name of the exit, and UDP port. A name is resolved anew whenever the trunk is opened.
+    /// Address or host name and UDP port of the exit. A host name is resolved whenever the trunk is opened.
     pub exit: Destination,
-    /// What UDP address TPA is spoken from. Default: any address, any port. With a port of its own, an entrance that was started anew
-    /// tells the exit at once that its former connections are gone.
+    /// Local UDP address of TPA. Default: any address, any port. With a fixed port, a restarted entrance tells the exit
+    /// at once that its previous connections are lost.
     pub local: Option<SocketAddr>,
-    /// By what name the exit knows this entrance.
+    /// Name under which the exit knows this entrance.
     pub name: Name,
-    /// The secret shared with the exit.
+    /// Secret shared with the exit.
     pub key: Key,
-    /// What carries the trunk, alike at both ends. Default [`Transport::tpa`].
+    /// Transport of the trunk, the same at both gateways. Default [`Transport::tpa`].
     pub transport: Transport,
     /// Treatment of connections while no exit answers. `None`, the default: [`Fallback::Tcp`] over TPA; [`Fallback::Refuse`] over a transport
-    /// that encrypts, so that no byte leaves in clear unless `Some(Fallback::Tcp)` says so.
+    /// that encrypts, so that no byte leaves unencrypted unless `Some(Fallback::Tcp)` permits it.
     pub fallback: Option<Fallback>,
-    /// Permitted destinations of connections that leave this host by TCP, and not through the exit. Empty, the default: anywhere but to this host itself and its
-    /// neighbours on a link, and, of clients of SOCKS, to private networks. The destination of [`Way::Forward`] is always allowed.
+    /// Permitted destinations of connections that leave this host by TCP instead of the exit. Empty, the default: any
+    /// destination except this host, its link-local neighbours and, for SOCKS clients, private networks. The destination
+    /// of [`Way::Forward`] is always permitted.
     pub allowed: Vec<Rule>,
-    /// Longest silence of an exit before it counts as absent, for new connections. 100 ms to 60 s, default 3 s.
+    /// Silence after which an exit counts as absent for new connections. 100 ms to 60 s, default 3 s.
     pub fallback_after: Duration,
-    /// Longest silence of an exit before connections through it are reset. 100 ms to 1 h, default 4.5 s.
+    /// Silence of an exit after which connections through it are reset. 100 ms to 1 h, default 4.5 s.
     pub reset_after: Duration,
-    /// Time from a failed attempt until an absent exit is tried again. 100 ms to 1 h, default 2 s.
+    /// Time from a failed attempt to open the trunk until the next. 100 ms to 1 h, default 2 s.
     pub retry_after: Duration,
-    /// Streams to the exit that are kept ready, so that new connections need no handshake. 0 to 64, default 4.
+    /// Idle streams to the exit that are kept open, so that new connections need no handshake. 0 to 64, default 4.
     pub spare_connections: u32,
-    /// How long a client of SOCKS may take to say where it wants to go. 100 ms to 60 s, default 10 s.
+    /// Timeout of a SOCKS negotiation. 100 ms to 60 s, default 10 s.
     pub negotiation_timeout: Duration,
-    /// How long to wait for a TCP connection when there is no exit. 100 ms to 25 s, default 10 s.
+    /// Timeout of a TCP connection attempt when there is no exit. 100 ms to 25 s, default 10 s.
     pub connect_timeout: Duration,
-    /// What the kernel's TCP is told, of clients and, where there is no exit, of destinations. Default [`LegOptions::default`].
+    /// Socket options of TCP connections with clients and, when there is no exit, with destinations. Default
+    /// [`LegOptions::default`].
     pub tcp: LegOptions,
-    /// Connections at once. 1 to 65 535, default 1024. As many again may wait for a place, or have not said where they want to go; half of these
-    /// from one address, of IPv6 one network of 64 bits. More are reset.
+    /// Maximum number of concurrent connections. 1 to 65 535, default 1024. As many again may wait for a place or be in
+    /// negotiation; half of these from one IPv4 address or one IPv6 /64 network. Further ones are reset.
     pub max_connections: u32,
-    /// Longest time that a connection waits for a place before it is reset. 100 ms to 30 s, default 10 s.
+    /// Maximum time that a connection waits for a place before it is reset. 100 ms to 30 s, default 10 s.
     pub max_wait: Duration,
-    /// Bytes kept for each direction of a connection, beside what TPA and the kernel keep. 4 KiB to 1 MiB, default 32 KiB.
+    /// Buffer for each direction of a connection, in bytes, in addition to those of TPA and of the kernel. 4 KiB to 1
+    /// MiB, default 32 KiB.
     pub buffer: u32,
-    /// Whose address is shown to the destination. Default [`Sources::Gateway`]. [`Sources::Client`] asks the exit for the same, and
-    /// needs `CAP_NET_ADMIN` when an exit is absent and connections go by TCP.
+    /// Source address that the destination sees. Default [`Sources::Gateway`]. [`Sources::Client`] asks the exit to do
+    /// the same, and needs `CAP_NET_ADMIN` for TCP connections while an exit is absent.
     pub sources: Sources,
 }
 
-/// What carries connections from gateway to gateway.
+/// Transport between gateways.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Transport {
-    /// TPA as published: at most 12 segments in flight, nothing encrypted.
+    /// TPA as published: at most 12 segments in flight, not encrypted.
     Tpa(tpa::Config),
-    /// TPA-wide, encrypted, with keys that are made of those which the gateways share.
+    /// TPA-wide, encrypted with keys derived from the pre-shared keys of the gateways.
     TpaWide(TransportConfig),
 }
 
-/// How connections come in.
+/// A listener for connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Whoever connects to `listen` is connected to `to`.
+    /// Connections to `listen` are forwarded to `to`.
     Forward {
-        /// Address and TCP port here.
+        /// Local address and TCP port.
         listen: SocketAddr,
-        /// Where all of them go.
+        /// Destination of all connections.
         to: Destination,
     },
-    /// SOCKS version 5: clients say where to.
+    /// SOCKS version 5: each client names its destination.
     Socks {
-        /// Address and TCP port here, such as 127.0.0.1:1080. Beyond the loopback interface there must be a login.
+        /// Local address and TCP port, such as 127.0.0.1:1080. Beyond the loopback interface a login is required.
         listen: SocketAddr,
-        /// What clients must show. `None`: nothing.
+        /// Credentials required of clients. `None`: no authentication.
         login: Option<Login>,
     },
-    /// Connections that rules of the system divert here (TPROXY), and that go where they would have gone.
+    /// Connections that firewall rules divert here (TPROXY), forwarded to their original destination.
     Transparent {
-        /// Address and TCP port here, as in the rule.
+        /// Local address and TCP port, as in the rule.
         listen: SocketAddr,
     },
 }
 
-/// What becomes of connections while no exit answers.
+/// Treatment of connections while no exit answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
-    /// They go by TCP from here, in clear.
+    /// They are connected by TCP from this host, unencrypted.
     Tcp,
-    /// They are accepted and reset: a client is answered before it is known what becomes of its call. Clients of SOCKS are told.
+    /// They are accepted and then reset, since a client gets its answer before the fate of its connection is known. SOCKS
+    /// clients get an error reply.
     Refuse,
 }
 
-/// Whose address a destination sees.
+/// Source address that a destination sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sources {
-    /// That of the gateway that connects.
+    /// Address of the gateway that connects.
     #[default]
     Gateway,
-    /// The client's; what is sent back to it must come by the gateway (`IP_TRANSPARENT`).
+    /// Address of the client. Packets back to it must be routed through the gateway (`IP_TRANSPARENT`).
     Client,
 }
 
-/// What an exit is to do. Start from [`ExitConfig::new`].
+/// Configuration of an exit. Start from [`ExitConfig::new`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExitConfig {
-    /// UDP address at which entrances find it. Default 0.0.0.0:7172.
+    /// UDP address of the listener for entrances. Default 0.0.0.0:7172.
     pub listen: SocketAddr,
-    /// Whom it serves; at least one, each under a name of its own.
+    /// Entrances that it serves; at least one, each under a unique name.
     pub peers: Vec<Peer>,
-    /// Where it lets connections go. Default [`Allowed::Beyond`].
+    /// Permitted destinations. Default [`Allowed::Beyond`].
     pub allowed: Allowed,
-    /// Whose address destinations see. Default [`Sources::Gateway`]. [`Sources::Client`] holds for requests that name a client, and
-    /// needs `CAP_NET_ADMIN` while it runs.
+    /// Source address that destinations see. Default [`Sources::Gateway`]. [`Sources::Client`] applies to requests that
+    /// name a client, and needs `CAP_NET_ADMIN` at run time.
     pub sources: Sources,
-    /// What carries the trunk, as in [`EntranceConfig`].
+    /// Transport of the trunk, as in [`EntranceConfig`].
     pub transport: Transport,
-    /// How long an entrance may take to say what it wants, from when it was taken. 100 ms to 60 s, default 10 s.
+    /// Timeout for a request on a new stream. 100 ms to 60 s, default 10 s.
     pub request_timeout: Duration,
-    /// How long to wait for a TCP connection onward, names included. 100 ms to 25 s, default 10 s.
+    /// Timeout of a TCP connection attempt, including name resolution. 100 ms to 25 s, default 10 s.
     pub connect_timeout: Duration,
-    /// What the kernel's TCP is told, of destinations. Default [`LegOptions::default`].
+    /// Socket options of TCP connections with destinations. Default [`LegOptions::default`].
     pub tcp: LegOptions,
-    /// Trunks that an entrance may have at once; if it opens another one, its oldest is over, with all connections of that. An entrance has
-    /// one, and more for a while when it was started anew. 1 to 1024, default 16.
+    /// Maximum number of concurrent trunks of an entrance. A further trunk closes the oldest, with all its connections.
+    /// An entrance has one trunk, and more for a while after a restart. 1 to 1024, default 16.
     pub max_trunks: u32,
-    /// Connections at once. 1 to 65 535, default 1024. As many requests again may wait for a place; an entrance that asks for more is told so.
+    /// Maximum number of concurrent connections. 1 to 65 535, default 1024. As many requests again may wait for a place;
+    /// further ones are rejected.
     pub max_connections: u32,
-    /// Longest time that a request waits for a place before the entrance is told that there is none. 100 ms to 30 s, default 10 s.
+    /// Maximum time that a request waits for a place before it is rejected. 100 ms to 30 s, default 10 s.
     pub max_wait: Duration,
-    /// As in [`EntranceConfig`].
+    /// Buffer of a connection, as in [`EntranceConfig`].
     pub buffer: u32,
 }
 
 impl EntranceConfig {
-    /// An entrance called `name` to the exit at `exit`, with one way in and the default of everything else.
+    /// Returns an entrance called `name` to the exit at `exit`, with one listener and the defaults of all other
+    /// parameters.
     #[must_use]
     pub fn new(way: Way, exit: impl Into<Destination>, name: Name, key: Key) -> Self {
         Self {
@@ -189,7 +195,7 @@ impl EntranceConfig {
         }
     }
 
-    /// Returns what becomes of connections while no exit answers.
+    /// Returns the treatment of connections while no exit answers.
     #[must_use]
     pub fn fallback(&self) -> Fallback {
         self.fallback.unwrap_or(match self.transport {
@@ -198,27 +204,28 @@ impl EntranceConfig {
         })
     }
 
-    /// Returns whether connections that the trunk would encrypt may go in clear.
+    /// Returns whether connections may leave unencrypted although the trunk would encrypt them.
     #[must_use]
     pub fn falls_back_in_clear(&self) -> bool {
         self.transport.encrypts() && self.fallback() == Fallback::Tcp
     }
 
-    /// Returns whether a connection that came in by `way` may go to `address` by TCP from here. `is_own`: whether an address is this host's.
+    /// Returns whether a connection from the listener `way` may be connected to `address` by TCP from this host.
+    /// `is_own`: whether an address belongs to this host.
     pub(super) fn permits(&self, way: &Way, address: SocketAddr, is_own: impl Fn(IpAddr) -> bool) -> bool {
         let ip = address.ip();
         let is_own = || embedded::all_of(ip).any(is_own);
         match way {
             Way::Forward { .. } => true,
             _ if !self.allowed.is_empty() => Allowed::permits_by(&self.allowed, address),
-            // The client chooses freely, and might not reach this network itself.
+            // The client chooses the destination freely, and might not reach this network itself.
             Way::Socks { .. } => Allowed::Beyond.permits(address) && !is_private(ip) && !is_own(),
-            // Its packets were on their way there.
+            // The client's packets were routed to that destination.
             Way::Transparent { .. } => Allowed::Beyond.permits(address) && !is_own(),
         }
     }
 
-    /// Checks what the types leave open.
+    /// Checks the ranges of all parameters.
     ///
     /// # Errors
     /// The first parameter that is out of its range.
@@ -250,7 +257,7 @@ impl EntranceConfig {
 }
 
 impl Way {
-    /// Returns whether any host that reaches the listener can have connections made, to wherever it likes.
+    /// Returns whether any host that reaches the listener can open connections to destinations of its choice.
     #[must_use]
     pub fn is_open_relay(&self) -> bool {
         matches!(self, Self::Socks { listen, login: None } if !listen.ip().to_canonical().is_loopback())
@@ -258,7 +265,7 @@ impl Way {
 }
 
 impl ExitConfig {
-    /// An exit for `peers` at port 7172, with the default of everything else.
+    /// Returns an exit for `peers` at port 7172, with the defaults of all other parameters.
     #[must_use]
     pub fn new(peers: Vec<Peer>) -> Self {
         Self {
@@ -277,7 +284,7 @@ impl ExitConfig {
         }
     }
 
-    /// Checks what the types leave open.
+    /// Checks the ranges of all parameters.
     ///
     /// # Errors
     /// The first parameter that is out of its range.
@@ -298,28 +305,29 @@ impl ExitConfig {
 }
 
 impl Transport {
-    /// [`tpa::config`] with a window of 12, a least RTO of 20 ms and an ACK timer of 10 ms; a peer that is silent for 60 s is lost.
+    /// Returns [`tpa::config`] with a window of 12, a minimum RTO of 20 ms, an ACK timer of 10 ms and an idle timeout of
+    /// 60 s.
     #[must_use]
     pub fn tpa() -> Self {
         let mut config = tpa::config(CWND_MAX);
         config.silence_limit = Some(SILENCE);
-        // The timers of TPA as published are for hosts far apart: over a short trunk a loss would cost many round trips.
+        // The published timers of TPA are for distant hosts. Over a short trunk, a loss would cost many round trips.
         (config.rto.min, config.ack.timer) = (Span::from_millis(20), Span::from_millis(10));
         Self::Tpa(config)
     }
 
-    /// What [`wide::config`] has, with 2 MiB kept of each direction of a connection, of which there may be many: 300 Mb/s over 50 ms. A peer
-    /// that is silent for 60 s is lost.
+    /// Returns [`wide::config`] with a buffer of 2 MiB for each direction of a connection, since there may be many: 300
+    /// Mb/s over 50 ms. The idle timeout is 60 s.
     #[must_use]
     pub fn tpa_wide() -> Self {
-        // The gateways have credentials of their own.
+        // Placeholder: the gateways have credentials of their own.
         let mut config = wide::config(Credentials::Shared(PreSharedKey::new([0; 32]))).transport;
         config.silence.limit = Some(SILENCE);
         (config.send_buffer, config.receive_buffer) = (Some(WIDE_BUFFER), WIDE_BUFFER);
         Self::TpaWide(config)
     }
 
-    /// Returns whether it encrypts.
+    /// Returns whether the transport encrypts.
     #[must_use]
     pub const fn encrypts(&self) -> bool {
         matches!(self, Self::TpaWide(_))
@@ -376,7 +384,7 @@ mod tests {
         Way::Socks { listen: at(listen), login }
     }
 
-    /// Returns whether a connection that came in by `way` may go to `address`. This host is 198.51.100.1.
+    /// Returns whether a connection from the listener `way` may go to `address`. This host is 198.51.100.1.
     fn permits(way: &Way, allowed: &[&str], address: &str) -> bool {
         let is_own = |ip: IpAddr| ip == at("198.51.100.1:1").ip();
         config(way.clone(), allowed).permits(way, at(address), is_own)

@@ -1,4 +1,4 @@
-//! Where connections go, and where an exit lets them go.
+//! //! Destinations of connections, and the rules for those that a gateway permits.
 
 use super::embedded::{self, Embedded};
 use std::fmt;
@@ -6,15 +6,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Most bytes of a host's name (RFC 1928 §5: one byte says how many).
+/// Maximum bytes of a host name (RFC 1928 §5: the length is one byte).
 pub const LONGEST_HOST: usize = 255;
 
-/// Where a connection goes.
+/// Destination of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// An address, its port above zero.
+    /// An address with a port above zero.
     Address(SocketAddr),
-    /// A name that the exit resolves.
+    /// A host name that the exit resolves.
     Named {
         /// The name.
         host: HostName,
@@ -23,59 +23,61 @@ pub enum Destination {
     },
 }
 
-/// A name to be resolved: 1 to 255 letters and digits of ASCII, hyphens, dots and underscores (RFC 1123 §2.1, and what is in use beside).
+/// A host name: 1 to 255 ASCII letters, digits, hyphens, dots and underscores (RFC 1123 §2.1, and underscores as in
+/// common use).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostName(String);
 
-/// Where an exit lets connections go.
+/// Permitted destinations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Allowed {
-    /// Everywhere but to itself and its neighbours on the link: no loopback, link-local, multicast, broadcast or unspecified
-    /// address, nor one of IPv6 that embeds such an IPv4 address (6to4, NAT64 and the like).
+    /// Every destination except this host and its neighbours on the link: no loopback, link-local, multicast, broadcast
+    /// or unspecified address, and no IPv6 address that embeds such an IPv4 address (6to4, NAT64 and the like).
     #[default]
     Beyond,
-    /// To what one of these says, and nowhere else; loopback and the like only where they are named. An address of IPv6 that embeds an IPv4
-    /// address needs a rule for that, too, or one within the prefix of its form, such as 64:ff9b::/96.
+    /// Only destinations that a rule lists; loopback and the like only if they are listed. An IPv6 address that embeds an
+    /// IPv4 address needs a rule for the latter too, or a rule within the prefix of its form, such as 64:ff9b::/96.
     Listed(Vec<Rule>),
 }
 
-/// Addresses and ports that connections may go to.
+/// Rule that permits addresses and ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     subnet: Subnet,
     ports: RangeInclusive<u16>,
 }
 
-/// Addresses that begin alike.
+/// A range of addresses with a common prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subnet {
     base: IpAddr,
     bits: u8,
 }
 
-/// What is not a destination, a subnet or a rule.
+/// Parse error of a destination, a subnet or a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// Not a destination.
+    /// Malformed destination.
     #[error("a destination is ADDRESS:PORT, [IPv6]:PORT or NAME:PORT, the port 1 to 65535")]
     Destination,
-    /// Not a subnet.
+    /// Malformed subnet.
     #[error("a subnet is ADDRESS or ADDRESS/BITS, all bits behind the first BITS zero")]
     Subnet,
-    /// Ports that are not.
+    /// Malformed port range.
     #[error("ports are PORT or FIRST-LAST, 1 to 65535")]
     Ports,
 }
 
 impl Destination {
-    /// The destination at `address`; `None` if its port is zero. An IPv4 address in IPv6's clothes is one of IPv4.
+    /// Returns the destination at `address`; `None` if its port is zero. An IPv4-mapped IPv6 address becomes an IPv4
+    /// address.
     #[must_use]
     pub fn at(address: SocketAddr) -> Option<Self> {
         let plain = SocketAddr::new(address.ip().to_canonical(), address.port());
         (address.port() > 0).then_some(Self::Address(plain))
     }
 
-    /// Its port.
+    /// Returns the port.
     #[must_use]
     pub const fn port(&self) -> u16 {
         match self {
@@ -84,8 +86,8 @@ impl Destination {
         }
     }
 
-    /// The destination behind a name, or at an address that stands as text in a name's place; `None` if it is neither or the port is
-    /// zero.
+    /// Returns the destination for a host name, or for an address in text form; `None` if `host` is neither or the port
+    /// is zero.
     #[must_use]
     pub fn named(host: &[u8], port: u16) -> Option<Self> {
         match std::str::from_utf8(host).ok()?.parse::<IpAddr>() {
@@ -96,7 +98,7 @@ impl Destination {
 }
 
 impl From<SocketAddr> for Destination {
-    /// Port 0 is kept, and nothing is reached there.
+    /// Converts an address. Port 0 is kept; no connection succeeds there.
     fn from(address: SocketAddr) -> Self {
         Self::Address(SocketAddr::new(address.ip().to_canonical(), address.port()))
     }
@@ -127,7 +129,7 @@ impl fmt::Display for Destination {
 }
 
 impl HostName {
-    /// The name as it is written.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -142,7 +144,7 @@ impl HostName {
 }
 
 impl Allowed {
-    /// Whether a connection may go to `address`.
+    /// Returns whether a connection may go to `address`.
     #[must_use]
     pub fn permits(&self, address: SocketAddr) -> bool {
         let (ip, port) = (address.ip().to_canonical(), address.port());
@@ -152,7 +154,7 @@ impl Allowed {
         }
     }
 
-    /// Returns whether `rules` list `address`, and the IPv4 addresses that are embedded in it.
+    /// Returns whether `rules` list `address` and the IPv4 addresses that are embedded in it.
     #[must_use]
     pub(super) fn permits_by(rules: &[Rule], address: SocketAddr) -> bool {
         let (ip, port) = (address.ip().to_canonical(), address.port());
@@ -165,8 +167,8 @@ impl Allowed {
     }
 }
 
-/// Returns whether `ip`, or an IPv4 address that is embedded in it, is of a network that is not reached from the whole Internet: RFC 1918,
-/// RFC 6598, RFC 4193, site-local addresses (RFC 3879).
+/// Returns whether `ip`, or an IPv4 address that is embedded in it, belongs to a private network: RFC 1918, RFC 6598, RFC
+/// 4193, site-local addresses (RFC 3879).
 #[cfg(feature = "gateway")]
 pub(super) fn is_private(ip: IpAddr) -> bool {
     embedded::all_of(ip).any(|ip| match ip {
@@ -181,7 +183,7 @@ pub(super) fn is_private(ip: IpAddr) -> bool {
     })
 }
 
-/// Whether `ip` is neither this host nor one that only means something on one of its links.
+/// Returns whether `ip` is neither an address of this host nor one that is valid on one of its links only.
 fn is_beyond(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {
@@ -202,7 +204,7 @@ fn is_beyond(ip: IpAddr) -> bool {
 }
 
 impl Rule {
-    /// Connections to `ports` of `subnet`.
+    /// Returns the rule for connections to `ports` of `subnet`.
     #[must_use]
     pub const fn new(subnet: Subnet, ports: RangeInclusive<u16>) -> Self {
         Self { subnet, ports }
@@ -212,7 +214,7 @@ impl Rule {
 impl FromStr for Rule {
     type Err = Unreadable;
 
-    /// `SUBNET`, for all ports, or `SUBNET PORTS`: `10.0.0.0/8 80-443`.
+    /// Parses `SUBNET`, for all ports, or `SUBNET PORTS`: `10.0.0.0/8 80-443`.
     fn from_str(text: &str) -> Result<Self, Unreadable> {
         let mut words = text.split_ascii_whitespace();
         let subnet = words.next().ok_or(Unreadable::Subnet)?.parse()?;
@@ -233,7 +235,7 @@ impl FromStr for Rule {
 }
 
 impl Subnet {
-    /// Whether `ip` is one of its addresses.
+    /// Returns whether the subnet contains `ip`.
     #[must_use]
     pub fn contains(&self, ip: IpAddr) -> bool {
         let alike = |a: u128, b: u128, width: u32| {

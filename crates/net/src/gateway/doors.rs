@@ -1,4 +1,4 @@
-//! Where connections come in.
+//! //! Listeners for connections.
 
 use super::config::Way;
 use super::error::Error;
@@ -14,12 +14,12 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
-/// Connections that the kernel keeps until they are taken; the system may have less.
+/// Backlog of a listener. The system may limit it further.
 const BACKLOG: i32 = 4096;
-/// How long none is taken after one could not be, for want of descriptors or memory.
+/// Pause after a failed accept, for lack of file descriptors or memory.
 const RESPITE: Duration = Duration::from_millis(50);
 
-/// A socket that listens, for one [`Way`] in.
+/// A listening socket, for one [`Way`].
 #[derive(Debug)]
 pub(crate) struct Door {
     listener: Listener,
@@ -32,15 +32,15 @@ enum Listener {
     Transparent(TransparentListener),
 }
 
-/// A connection that came in.
+/// An accepted connection.
 pub(crate) struct Call {
     pub(crate) stream: TcpStream,
     pub(crate) client: SocketAddr,
-    /// Whom the client called: us, or, where it was diverted, somebody else.
+    /// Destination of the client's connection: this host or, if it was diverted, another one.
     pub(crate) called: Called,
 }
 
-/// Whom a client called.
+/// Destination of a client's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Called {
     Us,
@@ -69,7 +69,7 @@ impl Door {
         }
     }
 
-    /// Returns the listener of connections that are diverted.
+    /// Returns the listener of diverted connections.
     pub(crate) const fn transparent(&self) -> Option<&TransparentListener> {
         match &self.listener {
             Listener::Plain(_) => None,
@@ -77,8 +77,8 @@ impl Door {
         }
     }
 
-    /// Gives each connection to `take`, and tells `unaccepted` of those that were diverted; ends only if the system has no way to wait for
-    /// them.
+    /// Passes each connection to `take`, and reports diverted ones to `unaccepted`. Returns only if the system cannot
+    /// wait for connections.
     pub(crate) async fn serve(
         self,
         unaccepted: Unaccepted,
@@ -131,7 +131,7 @@ async fn serve_diverted(
 fn listen_at(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
-    // What is accepted resets from its first moment when whoever has it dies: it has that from the listener.
+    // Accepted sockets inherit the option: if the process dies, the connection is reset.
     socket.set_linger(Some(Duration::ZERO))?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;

@@ -1,10 +1,11 @@
-//! IPv4 addresses that addresses of IPv6 stand for.
+//! IPv4 addresses embedded in IPv6 addresses.
 //!
-//! A tunnel or a translator delivers a packet for such an address to the IPv4 address within it. A destination is therefore judged by both.
+//! A tunnel or a translator delivers a packet for such an address to the embedded IPv4 address. The rules for
+//! destinations therefore check both.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Form in which an address of IPv6 has an IPv4 address in it.
+/// Form in which an IPv6 address embeds an IPv4 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// `::a.b.c.d` (RFC 4291 §2.5.5.1).
@@ -17,13 +18,14 @@ enum Form {
     Teredo,
     /// NAT64: the last 32 bits behind 64:ff9b::/96 (RFC 6052 §2.1).
     Nat64,
-    /// NAT64 behind a prefix of 48, 56, 64 or 96 bits of 64:ff9b:1::/48 (RFC 8215, RFC 6052 §2.2): which one only the network knows.
+    /// NAT64 with a prefix of 48, 56, 64 or 96 bits within 64:ff9b:1::/48 (RFC 8215, RFC 6052 §2.2). Only the network
+    /// knows the length.
     LocalNat64,
     /// ISATAP: in the interface identifier behind any prefix (RFC 5214 §6.1).
     Isatap,
 }
 
-/// IPv4 addresses in an address of IPv6, and the length of the prefix that says that they are there.
+/// An IPv6 address with an embedded IPv4 address, and the form in which it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Embedded {
     ip: Ipv6Addr,
@@ -31,7 +33,7 @@ pub(super) struct Embedded {
 }
 
 impl Embedded {
-    /// Returns the address that is embedded in `ip`, if there is one.
+    /// Returns the form in which `ip` embeds an IPv4 address, if it does.
     pub(super) fn of(ip: IpAddr) -> Option<Self> {
         let IpAddr::V6(ip) = ip.to_canonical() else { return None };
         let form = match ip.segments() {
@@ -48,7 +50,8 @@ impl Embedded {
         Some(Self { ip, form })
     }
 
-    /// The length in bits of the prefix that names the form. A rule for a network as small or smaller is meant for it.
+    /// Returns the length in bits of the form's prefix. A rule for a subnet of at least that length is specific to the
+    /// form.
     pub(super) const fn prefix_len(self) -> u8 {
         match self.form {
             Form::Compatible | Form::Translated | Form::Nat64 | Form::Isatap => 96,
@@ -58,7 +61,7 @@ impl Embedded {
         }
     }
 
-    /// Returns the addresses to which a packet may come.
+    /// Returns the addresses to which a packet may be delivered.
     pub(super) fn addresses(self) -> impl Iterator<Item = Ipv4Addr> {
         let at = |byte: usize| Ipv4Addr::from_bits((self.ip.to_bits() >> (96 - 8 * byte)) as u32);
         let [last, client] = [at(12), Ipv4Addr::from_bits(!at(12).to_bits())];
@@ -68,12 +71,13 @@ impl Embedded {
             Form::Teredo => (vec![at(4), client], vec![]),
             Form::LocalNat64 => (vec![], vec![self.around_octet_8(6), self.around_octet_8(7), at(9), last]),
         };
-        // Of several readings one is right. In the others are zeros, and nothing is delivered to "this network" (RFC 1122 §3.2.1.3).
+        // One of the possible readings is right. The others begin with a zero octet, and no packet is delivered to "this
+        // network" (RFC 1122 §3.2.1.3).
         let possible = possible.into_iter().filter(|ip| ip.octets()[0] != 0);
         certain.into_iter().chain(possible)
     }
 
-    /// The IPv4 address that begins at octet `first`, above 4, and goes around octet 8, which is zero (RFC 6052 §2.2).
+    /// Returns the IPv4 address that begins at octet `first`, above 4, and skips octet 8, which is zero (RFC 6052 §2.2).
     fn around_octet_8(self, first: usize) -> Ipv4Addr {
         let octets = self.ip.octets();
         let mut of_it = octets.into_iter().enumerate().skip(first).filter(|(at, _)| *at != 8);
@@ -81,7 +85,7 @@ impl Embedded {
     }
 }
 
-/// Returns `ip`, and all IPv4 addresses in it.
+/// Returns `ip` and all IPv4 addresses that are embedded in it.
 pub(super) fn all_of(ip: IpAddr) -> impl Iterator<Item = IpAddr> {
     let embedded = Embedded::of(ip).into_iter().flat_map(Embedded::addresses);
     std::iter::once(ip.to_canonical()).chain(embedded.map(IpAddr::V4))

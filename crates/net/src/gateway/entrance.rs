@@ -1,4 +1,4 @@
-//! Takes connections of applications.
+//! //! Entrance: accepts connections of applications.
 
 use super::carrier::{Carrier, Opened, Ready};
 use super::config::{EntranceConfig, Fallback, Sources, Way};
@@ -28,7 +28,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// Takes TCP connections and has an exit connect them onward, over TPA or TPA-wide.
+/// Accepts TCP connections and has an exit connect them onward, over TPA or TPA-wide.
 #[derive(Debug)]
 pub struct Entrance {
     config: EntranceConfig,
@@ -40,13 +40,14 @@ pub struct Entrance {
 }
 
 impl Entrance {
-    /// Listens, and takes a UDP socket for the way to the exit.
+    /// Opens the listeners and the UDP socket towards the exit.
     ///
     /// # Errors
-    /// A parameter out of its range; an address that cannot be had; [`Way::Transparent`] without `CAP_NET_ADMIN`.
+    /// A parameter out of its range; an address that cannot be bound; [`Way::Transparent`] without `CAP_NET_ADMIN`.
     pub fn open(config: &EntranceConfig) -> Result<Self, Error> {
         config.validate()?;
-        // A client, and a stream of the trunk or a connection onward; and clients that wait.
+        // Descriptors of a connection: the client, and a stream of the trunk or a TCP connection onward. A third one for
+        // waiting clients.
         descriptors::allow(config.max_connections as usize, 3)?;
         let doors: Vec<_> = config.ways.iter().map(Door::open).collect::<Result<_, _>>()?;
         let unaccepted = Unaccepted::of(doors.iter().filter_map(Door::transparent))?;
@@ -55,7 +56,7 @@ impl Entrance {
             (Some(local), _) => vec![local],
             (None, Destination::Address(SocketAddr::V4(_))) => vec![v4],
             (None, Destination::Address(SocketAddr::V6(_))) => vec![v6],
-            // Its addresses are not known yet.
+            // The addresses of a host name are not known yet.
             (None, Destination::Named { .. }) => vec![v4, v6],
         };
         let opened = Opened::of_entrance(&config.transport, &locals, &config.key)
@@ -63,21 +64,22 @@ impl Entrance {
         Ok(Self { config: config.clone(), doors, opened, known: None, routes: Routes::open()?, unaccepted })
     }
 
-    /// Returns the calls that [`Way::Transparent`] has not accepted yet, for what diverts calls to it.
+    /// Returns the connections that [`Way::Transparent`] has not accepted yet, for the code that diverts them.
     #[must_use]
     pub fn unaccepted(&self) -> Unaccepted {
         self.unaccepted.clone()
     }
 
-    /// Has it ask the exit only for hosts that are known to speak TPA. Others, and what the exit does not allow, are connected to by TCP,
-    /// whatever [`EntranceConfig::fallback`] says: their answers teach, and the next connection to them may be TPA's (TPA §6). So `known`
-    /// must be of announcements through which the connections of this entrance pass. Names are not looked up here: they go to the exit.
+    /// Restricts the exit to hosts that are known to speak TPA. Connections to other hosts, and to those that the exit
+    /// does not permit, go by TCP, regardless of [`EntranceConfig::fallback`]. From their handshakes the announcer
+    /// learns, so that the next connection may go over TPA (TPA §6). The connections of this entrance must therefore pass
+    /// the announcer behind `known`. Host names are not resolved here; they go to the exit.
     #[must_use]
     pub fn asking(self, known: Known) -> Self {
         Self { known: Some(known), ..self }
     }
 
-    /// Where it listens, in the order of [`EntranceConfig::ways`].
+    /// Returns the listening addresses, in the order of [`EntranceConfig::ways`].
     ///
     /// # Errors
     /// If the system fails.
@@ -124,7 +126,7 @@ fn run<P: Carrier>(
         }
         let opens = if shared.known.is_some() { Opens::OnDemand } else { Opens::AtOnce };
         tokio::spawn(Arc::clone(&shared.trunk).keep(opens));
-        // None ends but by an error.
+        // A listener ends only with an error.
         while let Some(ended) = serving.join_next().await {
             ended.map_err(io::Error::other)??;
         }
@@ -138,26 +140,26 @@ struct Shared<P: Carrier> {
     config: EntranceConfig,
     trunk: Arc<Trunk<P>>,
     figures: Arc<EntranceFigures>,
-    /// Places of connections.
+    /// Permits for connections.
     seats: Arc<Semaphore>,
-    /// Places of those that wait for one, or have not said where they want to go.
+    /// Places of connections that wait for a permit or are in negotiation.
     unsettled: Arc<Admission>,
-    /// Tells which addresses are this host's.
+    /// Source of the addresses of this host.
     routes: Mutex<Routes>,
-    /// What hosts speak; `None`: all are the exit's.
+    /// Protocols of hosts. `None`: all destinations go to the exit.
     known: Option<Known>,
 }
 
-/// How a connection goes on.
+/// The far side of a connection.
 enum Far<P: Carrier> {
     Trunk(Carried<P>),
     Tcp(TcpLeg),
 }
 
-/// Reason for which a connection is not made.
+/// Reason that a connection is not made.
 enum Unmade {
     Denied(Denial),
-    /// The client has gone meanwhile.
+    /// The client has closed the connection.
     Deserted,
 }
 
@@ -167,7 +169,7 @@ impl std::convert::From<Denial> for Unmade {
     }
 }
 
-/// A connection that wants to go somewhere.
+/// A connection with a destination.
 struct Wants<'a> {
     destination: &'a Destination,
     client: SocketAddr,
@@ -175,7 +177,7 @@ struct Wants<'a> {
 }
 
 impl<P: Carrier> Shared<P> {
-    /// Takes a connection. Where too many wait, another one gives way to it.
+    /// Accepts a connection. If too many wait, one of them is closed.
     fn take(self: &Arc<Self>, call: Call, way: &Way) {
         self.figures.accepted_connections.add();
         let waiting = self.unsettled.enter(call.client.ip());
@@ -214,7 +216,7 @@ impl<P: Carrier> Shared<P> {
         }
     }
 
-    /// Connects onward: by the exit, or without one.
+    /// Connects onward: by the exit, or by TCP without it.
     async fn reach(
         self: &Arc<Self>,
         wants: &Wants<'_>,
@@ -237,7 +239,7 @@ impl<P: Carrier> Shared<P> {
             Err(Unwilling::Absent(_) | Unwilling::Denied(Denial::TooMany)) => {
                 Ok(self.fall_back(wants).await?)
             }
-            // The host speaks TPA, and this port of it does not.
+            // The host speaks TPA, but not at this port.
             Err(Unwilling::Denied(Denial::NotAllowed)) if self.known.is_some() => {
                 Ok(self.go_unannounced(wants).await?)
             }
@@ -247,7 +249,7 @@ impl<P: Carrier> Shared<P> {
         }
     }
 
-    /// Returns whether the exit is to be asked for `destination`.
+    /// Returns whether connections to `destination` go to the exit.
     fn is_for_exit(&self, destination: &Destination) -> bool {
         match (&self.known, destination) {
             (Some(known), Destination::Address(address)) => {
@@ -257,9 +259,9 @@ impl<P: Carrier> Shared<P> {
         }
     }
 
-    /// Connects to a host that does not speak TPA.
+    /// Connects by TCP to a host that does not speak TPA.
     async fn go_unannounced(&self, wants: &Wants<'_>) -> Result<Far<P>, Denial> {
-        // Whatever the fallback is, unless the user expects that all is encrypted.
+        // The fallback does not matter here, unless the user expects encryption.
         if self.config.transport.encrypts() && !self.config.falls_back_in_clear() {
             return Err(Denial::NetworkUnreachable);
         }
@@ -268,7 +270,7 @@ impl<P: Carrier> Shared<P> {
         Ok(Far::Tcp(leg))
     }
 
-    /// Connects for want of an exit.
+    /// Connects by TCP while there is no exit.
     async fn fall_back(&self, wants: &Wants<'_>) -> Result<Far<P>, Denial> {
         if self.config.fallback() == Fallback::Refuse {
             return Err(Denial::NetworkUnreachable);
@@ -294,7 +296,7 @@ impl<P: Carrier> Shared<P> {
         connected
     }
 
-    /// Returns whether an address is this host's, or may be: the system does not tell.
+    /// Returns whether an address belongs to this host. Returns `true` too if the system does not tell.
     fn is_own(&self, ip: IpAddr) -> bool {
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         !matches!(routes.towards(ip), Ok(Some(Route::Beyond(_)) | None))
@@ -305,7 +307,7 @@ impl<P: Carrier> Shared<P> {
         let ended = match far {
             Far::Tcp(far) => relay(client, far, early.all(), buffer, moved).await.is_ok(),
             Far::Trunk(Carried { leg, trunk }) => {
-                // Over with the trunk, both legs are dropped, which resets them.
+                // When the trunk ends, both legs are dropped, which resets them.
                 let carried = relay(client, leg, early.rest(), buffer, moved);
                 until(carried, trunk.ended()).await.is_some_and(|ended| ended.is_ok())
             }

@@ -1,17 +1,17 @@
-//! Why a gateway cannot open.
+//! //! Errors of opening a gateway.
 
-/// Why a gateway cannot open.
+/// Error of opening a gateway.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A parameter is out of its range.
     #[error("`{field}` must be {must}")]
     Config {
-        /// Which.
+        /// Name of the parameter.
         field: &'static str,
-        /// What it must be.
+        /// Permitted range.
         must: &'static str,
     },
-    /// The system does not do what was asked.
+    /// A system operation failed.
     #[error(transparent)]
     System(#[from] crate::Error),
 }

@@ -1,4 +1,4 @@
-//! Serves entrances: connects onward by TCP what they ask for over TPA.
+//! //! Exit: connects onward by TCP for entrances.
 
 use super::carrier::{Carrier, End, Line, Opened, Ready};
 use super::config::{ExitConfig, Sources};
@@ -31,12 +31,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-/// Longest time that an entrance may take to end a stream on which it was refused.
+/// Timeout for an entrance to close a stream on which it was rejected.
 const PARTS_WITHIN: Duration = Duration::from_secs(10);
-/// TPA connections that may wait to be accepted.
+/// Backlog of TPA connections.
 const BACKLOG: usize = 1024;
 
-/// Takes requests of entrances over TPA and connects onward by TCP.
+/// Receives requests of entrances over TPA or TPA-wide, and connects onward by TCP.
 #[derive(Debug)]
 pub struct Exit {
     config: ExitConfig,
@@ -50,13 +50,13 @@ enum Listening {
 }
 
 impl Exit {
-    /// Listens for entrances.
+    /// Opens the listener for entrances.
     ///
     /// # Errors
-    /// A parameter out of its range; an address that cannot be had.
+    /// A parameter out of its range; an address that cannot be bound.
     pub fn open(config: &ExitConfig) -> Result<Self, Error> {
         config.validate()?;
-        // A stream and a connection onward; and streams that wait.
+        // Descriptors of a connection: a stream and a TCP connection onward. A third one for waiting streams.
         descriptors::allow(config.max_connections as usize, 3)?;
         let listen = || match Opened::of_exit(&config.transport, config.listen, &config.peers)? {
             Opened::Tpa(ready) => listen(ready).map(|(listener, line)| Listening::Tpa(listener, line)),
@@ -70,7 +70,7 @@ impl Exit {
         Ok(Self { config: config.clone(), listening })
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     ///
     /// # Errors
     /// If the system fails.
@@ -110,7 +110,7 @@ fn run<P: Carrier>(
         figures: ExitFigures::default(),
         seats: Semaphore::new(seats),
         waiting: Semaphore::new(seats),
-        // As many may be strangers as may be connected: they hold little, and not for long.
+        // As many unauthenticated streams as connections: they take little memory, and not for long.
         strangers: Admission::new(seats),
         sessions: Sessions::new(config.max_trunks as usize),
         remarks: Remarks::default(),
@@ -132,42 +132,43 @@ struct Shared<P: Carrier> {
     config: ExitConfig,
     line: Line<P>,
     figures: ExitFigures,
-    /// Places of connections.
+    /// Permits for connections.
     seats: Semaphore,
-    /// Places of requests that wait for one.
+    /// Permits for requests that wait for a connection's permit.
     waiting: Semaphore,
-    /// Places of streams that have not said what they want, and are of no trunk. A quarter is for hosts from which an entrance has had one.
+    /// Places of streams that have sent no request and belong to no trunk. A quarter is reserved for hosts from which an
+    /// entrance has authenticated before.
     strangers: Arc<Admission>,
-    /// The trunks that stand.
+    /// The open trunks.
     sessions: Sessions,
     remarks: Remarks,
 }
 
 /// Admission of a stream that has sent nothing yet.
 enum Pass {
-    /// It is of no trunk, and has one of the places of such streams until a newcomer needs it.
+    /// It belongs to no trunk. Its place may be given to a newer stream.
     Stranger(Place),
-    /// It is of an entrance that has a trunk.
+    /// It belongs to an entrance that has a trunk.
     Guest(Guest),
 }
 
 /// Request of an entrance.
 enum Order {
-    /// A trunk.
+    /// Opens a trunk.
     Trunk(Arc<Held>),
-    /// A connection through one.
+    /// Opens a connection through a trunk.
     Connection(Request, Arc<Held>),
 }
 
-/// Why a stream is reset.
+/// Reason that a stream is reset.
 enum Unheard {
-    /// It ended, or said nothing.
+    /// It ended or timed out without a request.
     Silent,
-    /// What it said is nothing.
+    /// Its message is malformed.
     Malformed(Malformed),
-    /// Its name is no peer's.
+    /// Its name is not that of a peer.
     Unknown,
-    /// It does not have the key of this name.
+    /// It does not prove to have the key of this name.
     Unproven(Option<Name>),
 }
 
@@ -181,7 +182,7 @@ impl std::convert::From<Malformed> for Unheard {
 }
 
 impl<P: Carrier> Shared<P> {
-    /// Takes a stream. Where too many have not said what they want, another one gives way to it.
+    /// Accepts a stream. If too many have not sent a request, one of them is closed.
     fn take(self: &Arc<Self>, stream: AsyncStream<P>, peer: SocketAddr) {
         self.figures.accepted_connections.add();
         let guest = P::identity(stream.get_ref()).and_then(|identity| self.sessions.guest(identity));
@@ -214,7 +215,7 @@ impl<P: Carrier> Shared<P> {
         }
     }
 
-    /// Counts a stream that is reset, and says why if that is news.
+    /// Counts a stream that is reset, and logs the reason if it is new.
     fn refuse(&self, unheard: Unheard, peer: SocketAddr) {
         match unheard {
             Unheard::Silent => self.figures.silent_connections.add(),
@@ -235,7 +236,7 @@ impl<P: Carrier> Shared<P> {
         }
     }
 
-    /// Challenges, and reads the hello or the request of a sender that has a key.
+    /// Sends the challenge, and reads the hello or the request of an authenticated sender.
     async fn hear(&self, stream: &mut AsyncStream<P>) -> Result<Order, Unheard> {
         let silent = |_| Unheard::Silent;
         let challenge = Challenge(Nonce::new().map_err(silent)?);
@@ -255,7 +256,7 @@ impl<P: Carrier> Shared<P> {
         }
     }
 
-    /// Reads a hello.
+    /// Handles a hello.
     fn welcome(&self, stream: &AsyncStream<P>, body: &[u8], challenge: &Challenge) -> Result<Order, Unheard> {
         let claim = Claim::<Hello>::decode(body)?;
         let name = &claim.unproven().name;
@@ -268,18 +269,18 @@ impl<P: Carrier> Shared<P> {
         Ok(Order::Trunk(self.sessions.open(hello.name, [peer.key, bound], session, identity)))
     }
 
-    /// Reads a request.
+    /// Handles a request.
     fn understand(&self, stream: &AsyncStream<P>, body: &[u8]) -> Result<Order, Unheard> {
         let claim = Claim::<Request>::decode(body)?;
         let held = self.sessions.named(claim.session()).ok_or(Unheard::Unproven(None))?;
         let bound = self.line.bound(&held.shared, stream.get_ref(), End::Exit);
         let request = claim.verify(&held.session)?;
-        // Of the gateway that has opened the trunk, and not recorded.
+        // The sender is the gateway that opened the trunk, and the request is not a replay.
         let is_good = bound == Some(held.bound) && held.takes(request.number);
         if is_good { Ok(Order::Connection(request, held)) } else { Err(Unheard::Unproven(None)) }
     }
 
-    /// Answers for signs of life, until the entrance ends the trunk or is lost.
+    /// Answers keep-alive messages until the entrance closes the trunk or times out.
     async fn hold(&self, mut near: TrunkLeg<P>, held: &Arc<Held>, peer: SocketAddr) {
         self.figures.trunks.add();
         self.figures.open_trunks.set(self.sessions.entrances() as u64);
@@ -316,7 +317,7 @@ impl<P: Carrier> Shared<P> {
         }
     }
 
-    /// A place for a connection; waits for one, if not too many do.
+    /// Returns a permit for a connection. Waits for one unless too many requests wait.
     async fn seat(&self) -> Option<SemaphorePermit<'_>> {
         if let Ok(seat) = self.seats.try_acquire() {
             return Some(seat);
@@ -327,7 +328,7 @@ impl<P: Carrier> Shared<P> {
 
     async fn connect(&self, request: &Request) -> Result<TcpLeg, Denial> {
         let from = match (self.config.sources, request.source) {
-            // In the name of hosts beyond, and of nobody who is trusted for being near.
+            // Connect under the client's address only if it is a remote one: hosts may trust nearby addresses.
             (Sources::Client, Some(client)) if Allowed::Beyond.permits(client) => From::Client(client),
             _ => From::Gateway,
         };
@@ -362,7 +363,7 @@ async fn answer<P: Carrier>(
 
 async fn answer_and_leave<P: Carrier>(mut near: TrunkLeg<P>, held: &Held, number: u64, denial: Denial) {
     if answer(near.stream(), held, number, Verdict::Refused(denial)).await.is_ok() {
-        // What the client said behind its request is still on its way, and must not reset the answer.
+        // Unread data behind the request must not cause a reset that destroys the answer.
         let _ = timeout(PARTS_WITHIN, near.part()).await;
     }
 }

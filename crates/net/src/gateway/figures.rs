@@ -1,11 +1,11 @@
-//! What gateways count.
+//! //! Metrics of gateways.
 
 use super::relay::Moved;
 use crate::service::Figure;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A number that grows.
+/// A counter that only grows.
 #[derive(Debug, Default)]
 pub(super) struct Count(AtomicU64);
 
@@ -19,11 +19,11 @@ impl Count {
     }
 }
 
-/// What comes and goes: each lasts as long as its [`Present`].
+/// A gauge that counts [`Present`] values.
 #[derive(Debug, Default)]
 pub(super) struct Level(Arc<AtomicU64>);
 
-/// A number that goes up and down.
+/// A gauge.
 #[derive(Debug, Default)]
 pub(super) struct Gauge(AtomicU64);
 
@@ -37,7 +37,7 @@ impl Gauge {
     }
 }
 
-/// One of those that a [`Level`] counts.
+/// A unit of a [`Level`], counted as long as it lives.
 #[derive(Debug)]
 pub(super) struct Present(Arc<AtomicU64>);
 
@@ -58,7 +58,7 @@ impl Drop for Present {
     }
 }
 
-/// Counts with their names in the ledger and what they say.
+/// Defines the counters and gauges of a gateway, with their names and descriptions.
 macro_rules! figures {
     ($(#[$about:meta])* $name:ident { $($count:ident: $doc:literal),+ $(,)? } $($gauge:ident: $says:literal),+ $(,)?) => {
         $(#[$about])*
@@ -68,12 +68,12 @@ macro_rules! figures {
             $(#[doc = $says] pub(super) $gauge: Gauge,)+
             /// Bytes of applications.
             pub(super) moved: Moved,
-            /// Connections now.
+            /// Open connections.
             pub(super) open: Level,
         }
 
         impl $name {
-            /// What goes into the ledger.
+            /// Returns all metrics.
             pub(super) fn figures(&self) -> Vec<Figure> {
                 vec![
                     $(Figure::counter(stringify!($count), $doc, self.$count.get()),)+
@@ -88,7 +88,7 @@ macro_rules! figures {
 }
 
 figures! {
-    /// What an entrance counts.
+    /// Metrics of an entrance.
     EntranceFigures {
         accepted_connections: "connections that came in",
         turned_away_connections: "connections reset because there were as many as may be, and as many waited, or one waited too long",
@@ -109,7 +109,7 @@ figures! {
 }
 
 figures! {
-    /// What an exit counts.
+    /// Metrics of an exit.
     ExitFigures {
         accepted_connections: "TPA connections that came in",
         turned_away_connections: "TPA connections reset for newer ones because too many had not yet said what they want",

@@ -1,7 +1,8 @@
 //! Messages between two gateways before the bytes of applications. `docs/protocols/gateway.md` has the layout.
 //!
-//! The first stream opens a trunk: the exit challenges, the entrance says hello, the exit answers. Both then have a [`Session`]. Each further
-//! stream carries one connection, and its request is proven with the session, so that no round trip is spent on a challenge.
+//! The first stream opens a trunk: the exit sends a challenge, the entrance a hello, the exit an answer. Both then have a
+//! [`Session`]. Each further stream carries one connection. The session authenticates its request, so that no round trip
+//! is spent on a challenge.
 
 use super::destination::Destination;
 use super::key::{Key, Name};
@@ -14,15 +15,15 @@ pub const VERSION: u8 = 2;
 pub const CHALLENGE_LEN: usize = START + NONCE;
 /// Bytes of a hello or a request before its body.
 pub const HEADER_LEN: usize = START + 3;
-/// Most bytes of a body.
+/// Maximum bytes of a body.
 pub const LONGEST_BODY: usize = 512;
 /// Bytes of an answer.
 pub const ANSWER_LEN: usize = START + 1 + PROOF;
-/// A sign of life, and the answer to one.
+/// Keep-alive message of the entrance, and the exit's answer to it.
 pub const SIGN_OF_LIFE: [u8; START] = start();
 
 const MAGIC: &[u8; 3] = b"hgw";
-/// Magic and version, before every message.
+/// Bytes of magic and version, at the start of every message.
 pub(super) const START: usize = 4;
 const NONCE: usize = 32;
 const PROOF: usize = 32;
@@ -55,14 +56,14 @@ pub enum Kind {
 pub struct Hello {
     /// Name of the entrance.
     pub name: Name,
-    /// Makes the session different from all others.
+    /// Random number that makes the session unique.
     pub nonce: Nonce,
 }
 
 /// Asks the exit to connect onward.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Number of the request in its session, from 1 on; the exit takes each number once.
+    /// Number of the request in its session, from 1. The exit accepts each number once.
     pub number: u64,
     /// Destination of the connection.
     pub destination: Destination,
@@ -70,34 +71,34 @@ pub struct Request {
     pub source: Option<SocketAddr>,
 }
 
-/// Secret of a trunk that stands, which both gateways derive.
+/// Secret of an open trunk, which both gateways derive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Session {
     id: u64,
     key: Key,
 }
 
-/// A message that was read and whose proof has not been verified.
+/// A parsed message with a proof that has not been verified yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim<T> {
     said: T,
-    /// Session of a request; 0 of a hello.
+    /// Session of a request; 0 for a hello.
     session: u64,
     proof: blake3::Hash,
     /// The bytes that the proof covers.
     proven: Vec<u8>,
 }
 
-/// The exit: what came of it.
+/// Answer of the exit to a hello or a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Connected; bytes follow.
+    /// Connected; data follow.
     Connected,
-    /// Not connected, and no bytes follow.
+    /// Not connected; no data follow.
     Refused(Denial),
 }
 
-/// Why the exit did not connect.
+/// Reason that the exit did not connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u8)]
 pub enum Denial {
@@ -107,48 +108,48 @@ pub enum Denial {
     /// The destination did not answer.
     #[error("the destination did not answer")]
     TimedOut = 2,
-    /// No route to the host.
+    /// There is no route to the host.
     #[error("the host is unreachable")]
     HostUnreachable = 3,
-    /// No route to its network.
+    /// There is no route to the network.
     #[error("the network is unreachable")]
     NetworkUnreachable = 4,
-    /// The exit does not let connections go there.
+    /// The exit does not permit the destination.
     #[error("the exit lets no connections go there")]
     NotAllowed = 5,
     /// The name has no address.
     #[error("the name has no address")]
     NameUnknown = 6,
-    /// The exit has as many connections as it may.
+    /// The exit has reached its maximum number of connections.
     #[error("the exit has too many connections")]
     TooMany = 7,
-    /// The exit cannot.
+    /// The exit failed.
     #[error("the exit failed")]
     Failed = 8,
 }
 
-/// What is no message.
+/// Reason that a message is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// Another protocol.
+    /// Wrong magic: another protocol.
     #[error("the peer speaks another protocol")]
     Magic,
-    /// Another version.
+    /// Unsupported version.
     #[error("the peer speaks version {0} of the protocol, not {VERSION}")]
     Version(u8),
-    /// A message of a length that none has.
+    /// Invalid length.
     #[error("a message is longer than any may be, or too short for what it says")]
     Length,
-    /// A field that says nothing that there is.
+    /// Invalid value of a field.
     #[error("a field has a value that means nothing")]
     Field,
-    /// Whoever sent it does not have the key.
+    /// The sender does not have the key.
     #[error("the proof is wrong")]
     Proof,
 }
 
 impl Nonce {
-    /// A new one.
+    /// Returns a new random nonce.
     ///
     /// # Errors
     /// If the system has no randomness.
@@ -160,7 +161,7 @@ impl Nonce {
 }
 
 impl Challenge {
-    /// Its bytes.
+    /// Returns the bytes.
     #[must_use]
     pub fn encode(&self) -> [u8; CHALLENGE_LEN] {
         let mut bytes = [0; CHALLENGE_LEN];
@@ -169,10 +170,10 @@ impl Challenge {
         bytes
     }
 
-    /// The challenge in `bytes`.
+    /// Decodes a challenge.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// A [`Malformed`] that names the fault.
     pub fn decode(bytes: &[u8; CHALLENGE_LEN]) -> Result<Self, Malformed> {
         let mut rest = after_start(bytes)?;
         Ok(Self(Nonce(rest.take_array()?)))
@@ -180,7 +181,7 @@ impl Challenge {
 }
 
 impl Session {
-    /// The session between two gateways that share `key`, of the nonces of both.
+    /// Derives the session of two gateways that share `key` from the nonces of both.
     #[must_use]
     pub fn new(key: &Key, challenge: &Challenge, nonce: &Nonce) -> Self {
         let secret = key.proof(b"session", &[&challenge.0.0, &nonce.0]);
@@ -191,7 +192,7 @@ impl Session {
         Self { id: u64::from_be_bytes(id), key }
     }
 
-    /// Returns the number by which requests name it.
+    /// Returns the session identifier that requests carry.
     #[must_use]
     pub const fn id(&self) -> u64 {
         self.id
@@ -199,7 +200,7 @@ impl Session {
 }
 
 impl Hello {
-    /// Its bytes, with the proof that the sender has `key` and has seen `challenge`.
+    /// Encodes the hello, with the proof that the sender has `key` and has seen `challenge`.
     #[must_use]
     pub fn encode(&self, key: &Key, challenge: &Challenge) -> Vec<u8> {
         let mut proven = self.nonce.0.to_vec();
@@ -209,7 +210,7 @@ impl Hello {
 }
 
 impl Request {
-    /// Its bytes, with the proof that the sender has `session`.
+    /// Encodes the request, with the proof that the sender has `session`.
     #[must_use]
     pub fn encode(&self, session: &Session) -> Vec<u8> {
         let mut proven = session.id.to_be_bytes().to_vec();
@@ -239,7 +240,7 @@ fn message(kind: Kind, proof: blake3::Hash, proven: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Checks the version that a message of whatever kind begins with.
+/// Checks magic and version, with which every message begins.
 ///
 /// # Errors
 /// Another protocol, or another version of it.
@@ -248,10 +249,10 @@ pub(super) fn version(message: &[u8]) -> Result<(), Malformed> {
     after_start(message).map(drop)
 }
 
-/// Returns the kind and the length of the body that follows.
+/// Returns the kind of the message and the length of the body that follows.
 ///
 /// # Errors
-/// What is wrong with the header.
+/// A [`Malformed`] that names the fault.
 pub fn header(header: &[u8; HEADER_LEN]) -> Result<(Kind, usize), Malformed> {
     let mut rest = after_start(header)?;
     let kind = match rest.take_byte()? {
@@ -264,7 +265,7 @@ pub fn header(header: &[u8; HEADER_LEN]) -> Result<(Kind, usize), Malformed> {
 }
 
 impl<T> Claim<T> {
-    /// The message, whose sender may be anyone.
+    /// Returns the message without verification; any host may have sent it.
     #[must_use]
     pub const fn unproven(&self) -> &T {
         &self.said
@@ -272,7 +273,7 @@ impl<T> Claim<T> {
 }
 
 impl Claim<Hello> {
-    /// Reads the body of a hello.
+    /// Decodes the body of a hello.
     ///
     /// # Errors
     /// A [`Malformed`] that names the fault.
@@ -290,17 +291,17 @@ impl Claim<Hello> {
     /// # Errors
     /// [`Malformed::Proof`] otherwise.
     pub fn verify(self, key: &Key, challenge: &Challenge) -> Result<Hello, Malformed> {
-        // Hashes are compared in constant time.
+        // Comparison of hashes takes constant time.
         let right = key.proof(b"hello", &[&challenge.0.0, &self.proven]) == self.proof;
         if right { Ok(self.said) } else { Err(Malformed::Proof) }
     }
 }
 
 impl Claim<Request> {
-    /// Reads the body of a request.
+    /// Decodes the body of a request.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A [`Malformed`] that names the fault.
     pub fn decode(body: &[u8]) -> Result<Self, Malformed> {
         let (proof, mut rest) = proof_of(body)?;
         let proven = rest.0.to_vec();
@@ -321,7 +322,7 @@ impl Claim<Request> {
         Ok(Self { said: Request { number, destination, source }, session, proof, proven })
     }
 
-    /// [`Session::id`] of the session that the sender names.
+    /// Returns the [`Session::id`] that the sender names.
     #[must_use]
     pub const fn session(&self) -> u64 {
         self.session
@@ -344,7 +345,7 @@ fn proof_of(body: &[u8]) -> Result<(blake3::Hash, Rest<'_>), Malformed> {
 }
 
 impl Verdict {
-    /// The answer's bytes, with the proof that the sender has `session`. `number`: of the request; 0 for the hello.
+    /// Encodes the answer, with the proof that the sender has `session`. `number`: that of the request; 0 for the hello.
     #[must_use]
     pub fn encode(self, session: &Session, number: u64) -> [u8; ANSWER_LEN] {
         let code = self.code();
@@ -355,7 +356,7 @@ impl Verdict {
         bytes
     }
 
-    /// The answer in `bytes` to request `number`, or to the hello (0).
+    /// Decodes the answer to request `number`, or to the hello (0).
     ///
     /// # Errors
     /// A [`Malformed`] that names the fault; [`Malformed::Proof`] if its sender does not have `session`.
@@ -449,7 +450,7 @@ fn put_address(to: &mut Vec<u8>, address: SocketAddr) {
     to.extend(address.port().to_be_bytes());
 }
 
-/// What is not yet read of a message.
+/// Unparsed rest of a message.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -473,7 +474,7 @@ impl<'a> Rest<'a> {
         self.take_array().map(u16::from_be_bytes)
     }
 
-    /// Bytes that one byte before them counts.
+    /// Takes a field with its length in the byte before it.
     fn take_counted(&mut self) -> Result<&'a [u8], Malformed> {
         let len = self.take_byte()?;
         self.take(len.into())

@@ -1,22 +1,22 @@
-//! Who is who: names and pre-shared keys.
+//! //! Identities of gateways: names and pre-shared keys.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Most bytes of a name.
+/// Maximum bytes of a name.
 pub const LONGEST_NAME: usize = 64;
 
-/// What separates our use of a secret from all others (`blake3::derive_key`).
+/// Context of the key derivation, which separates this use of a secret from all others (`blake3::derive_key`).
 const CONTEXT: &str = "hopline 2026-11-24 gateway, pre-shared key";
 
-/// A secret that an entrance and an exit share: 32 bytes, written as 64 hexadecimal digits.
+/// Pre-shared key of an entrance and an exit: 32 bytes, written as 64 hexadecimal digits.
 ///
-/// It should come from a generator of random numbers (`head -c32 /dev/urandom | xxd -p -c64`): who can record a conversation can
-/// try guesses on it.
+/// It should come from a random number generator (`head -c32 /dev/urandom | xxd -p -c64`): an attacker that records a
+/// handshake can test guesses of the key offline.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key([u8; 32]);
 
-/// By what name an entrance is known to an exit: 1 to 64 printable ASCII characters without spaces.
+/// Name under which an exit knows an entrance: 1 to 64 printable ASCII characters without spaces.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name(String);
 
@@ -25,11 +25,11 @@ pub struct Name(String);
 pub struct Peer {
     /// Its name.
     pub name: Name,
-    /// The secret that only it and the exit have.
+    /// Secret shared by this entrance and the exit only.
     pub key: Key,
 }
 
-/// What is no key, or no name.
+/// Parse error of a key or a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     /// Not 64 hexadecimal digits.
@@ -41,26 +41,27 @@ pub enum Unreadable {
 }
 
 impl Key {
-    /// The key that is made of `secret`. Nobody who sees what is done with the key learns the secret.
+    /// Derives the key from `secret`. The key does not reveal the secret.
     #[must_use]
     pub fn new(secret: &[u8; 32]) -> Self {
         Self(blake3::derive_key(CONTEXT, secret))
     }
 
-    /// This key for a channel between two ends that are known by `ends`.
+    /// Returns this key, bound to a channel between the two gateways that `ends` identifies.
     #[cfg(feature = "gateway")]
     pub(super) fn bound(&self, ends: &[&[u8; 32]; 2]) -> Self {
         Self(*self.proof(b"channel", &[ends[0], ends[1]]).as_bytes())
     }
 
-    /// A secret for `purpose`, of those who have this key, or this one and all of `others`.
+    /// Derives a secret for `purpose` from this key and `others`.
     #[cfg(feature = "gateway")]
     pub(super) fn secret<'a>(&self, purpose: &[u8], others: impl IntoIterator<Item = &'a Self>) -> [u8; 32] {
         let others: Vec<&[u8]> = others.into_iter().map(|key| &key.0[..]).collect();
         *self.proof(b"secret", &[&[purpose.len() as u8], purpose, &others.concat()]).as_bytes()
     }
 
-    /// What only who has the key can say of `parts`, which must be such that their concatenation has one meaning.
+    /// Returns the keyed hash of `parts` that proves possession of the key. The concatenation of `parts` must be
+    /// unambiguous.
     pub(super) fn proof(&self, purpose: &[u8], parts: &[&[u8]]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         hasher.update(purpose);
@@ -72,7 +73,7 @@ impl Key {
 }
 
 impl fmt::Debug for Key {
-    /// Keys do not get into logs.
+    /// Prints a placeholder, to keep keys out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }
@@ -96,7 +97,7 @@ impl FromStr for Key {
 }
 
 impl Name {
-    /// The name as it is written.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! One side of a connection through a gateway: TCP, or what carries the trunk.
+//! //! One side of a connection through a gateway: TCP, or a stream of the trunk.
 
 use super::presence::Pulse;
 use crate::streams::{AsyncStream, Protocol};
@@ -13,42 +13,42 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-/// One side of a connection. Dropping it resets the connection, whatever state it is in; only [`leave`](Self::leave) ends it well. So a
-/// stream that was cut off never looks like one that has ended.
+/// One side of a connection. Dropping it resets the connection in any state; only [`leave`](Self::leave) closes it
+/// cleanly. A truncated stream therefore never looks like a complete one.
 pub(crate) trait Leg: Send {
-    /// Bytes that came; 0 at their end.
+    /// Reads bytes. Returns 0 at the end of the stream.
     fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 
-    /// Takes bytes as far as there is room.
+    /// Writes as many bytes as there is room for.
     fn poll_write(&mut self, context: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>>;
 
-    /// Nothing more comes for now: what was taken is to leave.
+    /// Sends buffered bytes at once, as no more follow for now.
     fn push(&mut self);
 
-    /// Nothing more comes, ever.
+    /// Closes the sending direction.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Ready once the connection is broken, even if nobody reads or writes.
+    /// Becomes ready once the connection is broken, even without a read or write.
     fn poll_broken(&mut self, context: &mut Context<'_>) -> Poll<io::Error>;
 
-    /// Whether everything that it was given, and the end, has been taken care of.
+    /// Becomes ready once all data and the end of the stream need no further care: at once for TCP, on acknowledgement for TPA.
     fn poll_settled(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Ends the connection in peace.
+    /// Closes the connection cleanly.
     fn leave(self);
 }
 
-/// A connection of the kernel.
+/// A TCP connection of the kernel.
 pub(crate) struct TcpLeg {
     stream: Arc<TcpStream>,
     broken: Pin<Box<dyn Future<Output = io::Error> + Send>>,
 }
 
 impl TcpLeg {
-    /// From now on the end of the process, too, resets the connection.
+    /// Creates a leg. From now on the end of the process also resets the connection.
     pub(crate) fn new(stream: TcpStream, options: &LegOptions) -> io::Result<Self> {
         let socket = SockRef::from(&stream);
-        // The kernel answers what is left open with a reset, and not with a FIN for a stream of which something is missing.
+        // On exit, the kernel resets an open connection instead of sending a FIN for an incomplete stream.
         socket.set_linger(Some(Duration::ZERO))?;
         socket.set_out_of_band_inline(true)?;
         options.apply(&stream)?;
@@ -56,7 +56,7 @@ impl TcpLeg {
         Ok(Self { broken: Box::pin(broken(Arc::clone(&stream))), stream })
     }
 
-    /// The next bytes; 0 at their end.
+    /// Reads bytes. Returns 0 at the end of the stream.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         poll_fn(|context| self.poll_read(context, buffer)).await
     }
@@ -69,14 +69,14 @@ impl TcpLeg {
         Ok(())
     }
 
-    /// What was written last is the last word: the peer is to hear it, and no reset.
+    /// Has the kernel deliver the last bytes written instead of resetting the connection.
     pub(crate) fn is_heard(&self) {
-        // The kernel sends what it has, though nobody waits for it.
+        // The kernel sends its buffered data after the socket is closed.
         let _ = SockRef::from(&*self.stream).set_linger(None);
     }
 }
 
-/// Waits for an error of the socket, which is told whether somebody reads or not.
+/// Waits for an error of the socket, without reads or writes.
 async fn broken(stream: Arc<TcpStream>) -> io::Error {
     match stream.ready(Interest::ERROR).await {
         Ok(_) => stream.take_error().ok().flatten().unwrap_or_else(|| ErrorKind::ConnectionReset.into()),
@@ -124,11 +124,11 @@ impl Leg for TcpLeg {
     }
 }
 
-/// A connection of ours.
+/// A stream of the trunk.
 #[derive(Debug)]
 pub(crate) struct TrunkLeg<P: Protocol> {
     stream: Option<AsyncStream<P>>,
-    /// Beats with all that comes.
+    /// Records the time of every receipt.
     pulse: Option<Arc<Pulse>>,
 }
 
@@ -137,17 +137,18 @@ impl<P: Protocol> TrunkLeg<P> {
         Self { stream: Some(stream), pulse: None }
     }
 
-    /// A leg whose bytes are signs of life.
+    /// Creates a leg that records received bytes as signs of life.
     pub(super) fn that_beats(stream: AsyncStream<P>, pulse: Arc<Pulse>) -> Self {
         Self { stream: Some(stream), pulse: Some(pulse) }
     }
 
-    /// The stream, for messages of the gateways.
+    /// Returns the stream, for messages of the gateways.
     pub(crate) fn stream(&mut self) -> &mut AsyncStream<P> {
         self.stream.as_mut().expect("only `leave` takes the stream, and the leg with it")
     }
 
-    /// Ends writing, and reads until the other gateway has ended, too: so it hears what was written last, whatever it says meanwhile.
+    /// Closes the sending direction and reads until the peer gateway has closed its own, so that it receives the last
+    /// message written.
     pub(crate) async fn part(mut self) {
         if poll_fn(|context| self.poll_end(context)).await.is_err() {
             return;

@@ -1,4 +1,4 @@
-//! Connections onward by TCP.
+//! //! TCP connections to destinations.
 
 use super::destination::Destination;
 use super::greeting::Denial;
@@ -11,17 +11,17 @@ use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, timeout};
 
-/// Addresses of a name that are tried.
+/// Maximum number of addresses of a name that are tried.
 const MOST_ADDRESSES: usize = 8;
 
-/// Whose address the destination is to see.
+/// Source address that the destination sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum From {
     Gateway,
     Client(SocketAddr),
 }
 
-/// Connects to `destination`, by the first of its addresses that `permits` and that answers, within `limit` in all.
+/// Connects to the first address of `destination` that `permits` and that answers, within `limit` in total.
 pub(crate) async fn connect(
     destination: &Destination,
     from: From,
@@ -39,7 +39,8 @@ pub(crate) async fn connect(
     Err(last)
 }
 
-/// Addresses that are tried one after the other, each with its share of the time that is left: one that is silent leaves time for the others.
+/// Addresses to try in order. Each gets an equal share of the time left, so that a silent address leaves time for the
+/// rest.
 #[derive(Debug)]
 pub(crate) struct Turns {
     addresses: std::vec::IntoIter<SocketAddr>,
@@ -53,12 +54,12 @@ impl Iterator for Turns {
         let those_left = self.addresses.len();
         let address = self.addresses.next()?;
         let left = self.until.saturating_duration_since(Instant::now());
-        // At most eight.
+        // There are at most eight addresses.
         Some((address, left / those_left as u32))
     }
 }
 
-/// Returns the addresses of `destination` that `permits`. To find and to try them takes `limit` in all.
+/// Returns the addresses of `destination` that `permits`. Resolving and trying them takes at most `limit` in total.
 pub(crate) async fn turns(
     destination: &Destination,
     permits: impl Fn(SocketAddr) -> bool,
@@ -70,7 +71,7 @@ pub(crate) async fn turns(
     Ok(Turns { addresses: addresses.into_iter(), until })
 }
 
-/// The addresses of `destination`, at most eight.
+/// Returns the addresses of `destination`, at most eight.
 pub(crate) async fn resolve(destination: &Destination) -> Result<Vec<SocketAddr>, Denial> {
     match destination {
         Destination::Address(address) => Ok(vec![*address]),
@@ -85,7 +86,7 @@ pub(crate) async fn resolve(destination: &Destination) -> Result<Vec<SocketAddr>
 async fn connect_to(address: SocketAddr, from: From, options: &LegOptions) -> io::Result<TcpLeg> {
     let begun = match from {
         From::Client(client) if client.is_ipv4() == address.is_ipv4() => {
-            // The client's port may be another connection's; its address is what matters.
+            // The client's port may be in use by another connection; only its address matters.
             let another_port = SocketAddr::new(client.ip(), 0);
             match connect_from(client, address, options) {
                 Err(error) if is_taken(&error) => connect_from(another_port, address, options),
@@ -102,7 +103,7 @@ async fn connect_to(address: SocketAddr, from: From, options: &LegOptions) -> io
     }
 }
 
-/// Begins to connect to `address` as ourselves.
+/// Starts to connect to `address` under the gateway's own address.
 fn begin(address: SocketAddr, options: &LegOptions) -> io::Result<std::net::TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     options.apply(&socket)?;

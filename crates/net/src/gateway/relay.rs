@@ -1,4 +1,4 @@
-//! Two legs joined: what comes on one leaves on the other, until both directions have ended or one leg breaks.
+//! //! Relay between two legs, until both directions have ended or one leg breaks.
 
 use super::leg::Leg;
 use std::future::poll_fn;
@@ -8,15 +8,15 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 
-/// Bytes that went each way.
+/// Bytes relayed in each direction.
 #[derive(Debug, Default)]
 pub(crate) struct Moved {
     pub(crate) out: AtomicU64,
     pub(crate) back: AtomicU64,
 }
 
-/// Passes on bytes, ends and the lack of room between `near` and `far`, with `buffer` bytes for each direction. Where one leg breaks
-/// both are reset, at once. `first`: what was read from `near` before.
+/// Relays bytes, ends of streams and back-pressure between `near` and `far`, with a buffer of `buffer` bytes for each
+/// direction. If one leg breaks, both are reset at once. `first`: bytes that were read from `near` before.
 pub(crate) async fn relay(
     mut near: impl Leg,
     mut far: impl Leg,
@@ -45,7 +45,7 @@ pub(crate) async fn relay(
     Ok(())
 }
 
-/// Returns the result of `work`, unless `over` is ready before.
+/// Returns the result of `work`. `None` if `over` is ready first.
 pub(crate) async fn until<T>(work: impl Future<Output = T>, over: impl Future<Output = ()>) -> Option<T> {
     let (mut work, mut over) = (pin!(work), pin!(over));
     poll_fn(|context| match work.as_mut().poll(context) {
@@ -55,7 +55,7 @@ pub(crate) async fn until<T>(work: impl Future<Output = T>, over: impl Future<Ou
     .await
 }
 
-/// A leg of any kind.
+/// Object-safe part of [`Leg`].
 trait Polled {
     fn is_broken(&mut self, context: &mut Context<'_>) -> Poll<io::Error>;
 }
@@ -66,33 +66,33 @@ impl<L: Leg> Polled for L {
     }
 }
 
-/// One direction.
+/// One direction of the relay.
 struct Flow {
     buffer: Box<[u8]>,
-    /// What of the buffer has been read and not written.
+    /// Range of the buffer that has been read and not yet written.
     waits: Range<usize>,
     stage: Stage,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Bytes come.
+    /// The source leg is open.
     Open,
-    /// They have ended, and the other leg does not know.
+    /// The source leg has ended; the other leg is not yet closed.
     Ended,
-    /// It knows.
+    /// The other leg is closed.
     Told,
 }
 
 impl Flow {
-    /// A direction in which `first` was read already.
+    /// Creates a direction for which `first` has already been read.
     fn after(mut first: Vec<u8>, buffer: usize) -> Self {
         let waits = 0..first.len();
         first.resize(buffer.max(first.len()), 0);
         Self { buffer: first.into(), waits, stage: Stage::Open }
     }
 
-    /// Ready when the direction has ended.
+    /// Relays bytes. Becomes ready when the direction has ended.
     fn poll(
         &mut self,
         context: &mut Context<'_>,

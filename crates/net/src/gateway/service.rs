@@ -1,4 +1,4 @@
-//! One thread for all connections.
+//! //! Event loop of a gateway: one thread for all connections.
 
 use crate::sched;
 use crate::service::{Figure, Ledger, Notice};
@@ -13,17 +13,17 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::interval;
 
-/// How often the ledger is written.
+/// Interval between updates of the statistics.
 const WRITE_EVERY: Duration = Duration::from_secs(1);
-/// Names that are resolved at the same time.
+/// Maximum number of concurrent name resolutions.
 const RESOLVERS: usize = 16;
 
-/// Notices on their way to the ledger, which tasks cannot borrow.
+/// Queue of notices for the statistics ledger, which tasks cannot borrow.
 #[derive(Debug, Default)]
 pub(crate) struct Notices(Mutex<Vec<Notice>>);
 
 impl Notices {
-    /// Has the ledger say `notice`.
+    /// Queues `notice` for the ledger.
     pub(crate) fn say(&self, notice: Notice) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
     }
@@ -34,7 +34,7 @@ impl Notices {
     }
 }
 
-/// Runs `work`, and what it spawns, until `stop` can be read; then all connections are reset.
+/// Runs `work` and its tasks until `stop` becomes readable; then all connections are reset.
 pub(crate) fn run(
     work: impl Future<Output = io::Result<()>>,
     stop: BorrowedFd<'_>,
@@ -59,7 +59,7 @@ pub(crate) fn run(
         })
         .await
     });
-    // Who resolves a name may take long and is not waited for.
+    // Do not wait for name resolutions, which may take long.
     runtime.shutdown_background();
     ledger.write(figures());
     notices.pass_to(ledger);

@@ -1,4 +1,4 @@
-//! SOCKS version 5 as a server speaks it (RFC 1928, RFC 1929), without I/O: CONNECT, and nothing else.
+//! //! Server side of SOCKS version 5 (RFC 1928, RFC 1929), without I/O. CONNECT is the only command.
 
 use super::destination::Destination;
 use super::greeting::Denial;
@@ -6,9 +6,9 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 const VERSION: u8 = 5;
-/// Version of the negotiation of user name and password (RFC 1929 §2).
+/// Version of the user name and password negotiation (RFC 1929 §2).
 const LOGIN_VERSION: u8 = 1;
-/// The longest message: user name and password with their lengths.
+/// Maximum bytes of a message: user name and password with their lengths.
 const LONGEST: usize = 1 + 1 + 255 + 1 + 255;
 
 // Methods (RFC 1928 §3).
@@ -22,23 +22,23 @@ const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
-/// User name and password that clients must show (RFC 1929): 1 to 255 bytes each. They travel unencrypted.
+/// User name and password required of clients (RFC 1929): 1 to 255 bytes each. They travel unencrypted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     user: String,
     password: String,
 }
 
-/// A client's way to its connection.
+/// State of the negotiation with a client.
 #[derive(Clone, Debug)]
 pub struct Negotiation {
     login: Option<Login>,
     stage: Stage,
-    /// What has come of the present message.
+    /// Bytes of the current message received so far.
     message: Vec<u8>,
 }
 
-/// Which message comes next.
+/// Next message expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Methods,
@@ -47,50 +47,50 @@ enum Stage {
     Over,
 }
 
-/// What a client is told, and what it wants.
+/// Next step of the negotiation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The message goes on.
+    /// The message is incomplete.
     More,
-    /// Send this and go on.
+    /// Send these bytes and continue.
     Answer([u8; 2]),
     /// Connect, and send the [reply].
     Connect(Destination),
 }
 
-/// Why there will be no connection, and what is to be said about it.
+/// Reason that a client gets no connection, and the answer to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Why.
+    /// Reason.
     pub why: Why,
-    /// What to send before the end; nothing to those who speak something else.
+    /// Bytes to send before closing; empty for a client that speaks another protocol.
     pub answer: Vec<u8>,
 }
 
-/// Why there will be no connection.
+/// Reason that a client gets no connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
     /// The client speaks another protocol or version.
     #[error("the client speaks something else than SOCKS version 5")]
     Version,
-    /// The client offers no way of proving who it is that is accepted here.
+    /// The client offers no authentication method that is accepted here.
     #[error("the client offers no method that is accepted here")]
     Method,
-    /// Another user name or password.
+    /// Wrong user name or password.
     #[error("wrong user name or password")]
     Login,
-    /// BIND, UDP ASSOCIATE or nothing that there is.
+    /// BIND, UDP ASSOCIATE or an unknown command.
     #[error("the client wants something else than CONNECT")]
     Command,
-    /// Not an address of IPv4 or IPv6, or a name.
+    /// Unknown address type.
     #[error("the client names no address of a type that there is")]
     AddressType,
-    /// Port zero, or a name that cannot be one.
+    /// Port zero, or an invalid host name.
     #[error("the client names a destination that cannot be")]
     Destination,
 }
 
-/// The codes of a reply (RFC 1928 §6).
+/// Reply codes (RFC 1928 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Code {
@@ -106,7 +106,7 @@ enum Code {
 }
 
 impl Login {
-    /// User name and password; `None` if one is empty or longer than 255 bytes.
+    /// Creates credentials; `None` if user name or password is empty or longer than 255 bytes.
     #[must_use]
     pub fn new(user: &str, password: &str) -> Option<Self> {
         let fits = |text: &str| (1..=255).contains(&text.len());
@@ -114,37 +114,37 @@ impl Login {
     }
 
     fn is(&self, user: &[u8], password: &[u8]) -> bool {
-        // By their hashes, which are compared in constant time.
+        // Hashes are compared in constant time.
         let same = |ours: &str, theirs: &[u8]| blake3::hash(ours.as_bytes()) == blake3::hash(theirs);
         same(&self.user, user) & same(&self.password, password)
     }
 }
 
 impl fmt::Debug for Login {
-    /// Passwords do not get into logs.
+    /// Prints a placeholder, to keep passwords out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Login({:?}, …)", self.user)
     }
 }
 
 impl Negotiation {
-    /// With a client that must show `login`, if there is one.
+    /// Starts a negotiation. The client must present `login`, if there is one.
     #[must_use]
     pub fn new(login: Option<Login>) -> Self {
         Self { login, stage: Stage::Methods, message: Vec::new() }
     }
 
-    /// How many bytes the present message still has, as far as is known; at least one until it is over. What comes behind the last
-    /// message belongs to the connection, so nobody may read more.
+    /// Returns the number of bytes missing from the current message, as far as known; at least one until the negotiation
+    /// ends. The caller must not read more: bytes behind the last message belong to the connection.
     #[must_use]
     pub fn wants(&self) -> usize {
         self.message_len().saturating_sub(self.message.len())
     }
 
-    /// Takes bytes of the client, at most as many as it [wants](Self::wants).
+    /// Processes bytes of the client, at most as many as it [wants](Self::wants).
     ///
     /// # Errors
-    /// Why the client gets no connection. Nothing more may be taken then.
+    /// The reason that the client gets no connection. The negotiation is over then.
     pub fn take(&mut self, bytes: &[u8]) -> Result<Step, Refusal> {
         self.message.extend(&bytes[..bytes.len().min(self.wants())]);
         self.look_at_version()?;
@@ -160,7 +160,7 @@ impl Negotiation {
         }
     }
 
-    /// Length of the present message as far as what has come of it says.
+    /// Returns the length of the current message, as far as the received bytes determine it.
     fn message_len(&self) -> usize {
         let at = |index: usize| self.message.get(index).map(|&byte| usize::from(byte));
         match self.stage {
@@ -170,7 +170,7 @@ impl Negotiation {
                 Some(user) => 3 + user + at(2 + user).unwrap_or(0),
             },
             Stage::Request => match (at(3), at(4)) {
-                // The first byte of the address, for it may be a length.
+                // Up to the first byte of the address, which may be a length.
                 (Some(_), None) | (None, _) => 5,
                 (Some(kind), Some(first)) => 4 + address_len(kind as u8, first) + 2,
             },
@@ -211,7 +211,7 @@ impl Negotiation {
         self.stage = Stage::Over;
         let (address, port) = message[4..].split_at(message.len() - 6);
         let port = u16::from_be_bytes([port[0], port[1]]);
-        // A message of an unknown type ends before there is an address: RFC 1928 does not say how long one would be.
+        // A message with an unknown address type ends before the address: RFC 1928 does not define its length.
         if message[1] != CONNECT {
             return Err(refusal(Why::Command, encode(Code::CommandNotSupported)));
         }
@@ -225,7 +225,7 @@ impl Negotiation {
     }
 }
 
-/// What a client is told that wanted a connection.
+/// Returns the reply to a client's request.
 #[must_use]
 pub fn reply(outcome: Result<(), Denial>) -> [u8; 10] {
     encode(match outcome {
@@ -239,12 +239,12 @@ pub fn reply(outcome: Result<(), Denial>) -> [u8; 10] {
     })
 }
 
-/// Where the connection comes from at the other gateway is nobody's business here: an address of zeros.
+/// Encodes a reply. The bound address is all zeros, to hide the peer gateway's address.
 const fn encode(code: Code) -> [u8; 10] {
     [VERSION, code as u8, 0, IPV4, 0, 0, 0, 0, 0, 0]
 }
 
-/// Bytes of an address of this type that begins with `first`.
+/// Returns the bytes of an address of type `kind` that begins with `first`.
 const fn address_len(kind: u8, first: usize) -> usize {
     match kind {
         IPV4 => 4,
@@ -266,7 +266,7 @@ fn refusal<const N: usize>(why: Why, answer: [u8; N]) -> Refusal {
 mod tests {
     use super::*;
 
-    /// What the client hears, and what comes of it; it sends byte by byte, and nothing is read that is not wanted.
+    /// Runs a negotiation byte by byte, as far as it wants bytes. Returns what the client receives, and the outcome.
     fn talk(login: Option<Login>, client: &[u8]) -> (Vec<u8>, Result<Option<Destination>, Why>) {
         let mut negotiation = Negotiation::new(login);
         let mut heard = Vec::new();

@@ -1,4 +1,4 @@
-//! The trunk that an entrance keeps up, and the connections that go through it.
+//! //! Trunk that an entrance keeps open, and the connections through it.
 
 use super::asking::{Asking, Over};
 use super::carrier::{Carrier, End, Line, Ready};
@@ -28,12 +28,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
-/// Longest time that an exit may take to find a place, to connect onward and to say so: longer than both may take.
+/// Timeout of the exit's answer to a request: longer than its waiting for a place and its connection attempt together.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
-/// Between two calls of an exit that ended the stream before, or whose host says that nothing listens there.
+/// Pause before the next stream to an exit that has closed the previous one or refuses connections.
 const RESPITE: Duration = Duration::from_millis(250);
 
-/// The way to the exit.
+/// Trunk manager of an entrance.
 #[derive(Debug)]
 pub(super) struct Trunk<P: Carrier> {
     hosts: Vec<Host<P>>,
@@ -43,30 +43,30 @@ pub(super) struct Trunk<P: Carrier> {
     standing: watch::Sender<Standing<Arc<Open<P>>>>,
     reporter: Mutex<Reporter>,
     notices: Arc<Notices>,
-    /// A connection wants to go to the exit.
+    /// Signals a connection that needs the exit.
     wanted: Notify,
 }
 
-/// When a trunk is opened first.
+/// Time of the first opening of a trunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opens {
     AtOnce,
-    /// With the first connection that is for the exit.
+    /// With the first connection for the exit.
     OnDemand,
 }
 
-/// A trunk that stands.
+/// An open trunk.
 #[derive(Debug)]
 pub(super) struct Open<P: Carrier> {
     host: Host<P>,
     exit: SocketAddr,
     session: Session,
-    /// The shared key, as it is used on the streams of this trunk.
+    /// The shared key, bound to this trunk.
     bound: super::key::Key,
-    /// The number of the request before.
+    /// Number of the last request.
     number: AtomicU64,
     pub(super) pulse: Arc<Pulse>,
-    /// Silence after which the exit may have gone.
+    /// Silence after which the exit may be lost.
     doubtful: Duration,
     pub(super) spare: Spare<P>,
     ended: watch::Sender<bool>,
@@ -76,22 +76,22 @@ pub(super) struct Open<P: Carrier> {
 #[derive(Debug)]
 pub(super) struct Carried<P: Carrier> {
     pub(super) leg: TrunkLeg<P>,
-    /// Over with it are all its connections.
+    /// The trunk. When it ends, all its connections end.
     pub(super) trunk: Arc<Open<P>>,
 }
 
-/// Failure of an exit to carry a connection.
+/// Reason that the exit does not carry a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unwilling {
-    /// There is none.
+    /// There is no exit.
     Absent(Absence),
-    /// It says why.
+    /// The exit has denied the request.
     Denied(Denial),
-    /// Another gateway speaks in its place, or the stream broke.
+    /// The stream broke, or another gateway answered in the exit's place.
     Rejected,
-    /// The client has gone meanwhile.
+    /// The client has closed the connection.
     Deserted,
-    /// It fell silent when bytes of the client had been sent to it, or is very slow.
+    /// The exit did not answer in time after data of the client had been sent to it.
     TimedOut,
 }
 
@@ -107,7 +107,7 @@ impl<P: Carrier> Trunk<P> {
         Arc::new(Self { hosts, line, config, figures, standing, reporter, notices, wanted })
     }
 
-    /// Opens the trunk, and opens it anew whenever it is over.
+    /// Keeps the trunk open, and reopens it whenever it ends.
     pub(super) async fn keep(self: Arc<Self>, opens: Opens) {
         if self.config.falls_back_in_clear() {
             let exit = &self.config.exit;
@@ -125,7 +125,7 @@ impl<P: Carrier> Trunk<P> {
                     filling.abort();
                     open.end();
                     let standing = match said {
-                        // It may be there again at once.
+                        // The exit may be back at once.
                         Said::Restarted => Standing::Opening,
                         _ => Standing::Absent(Absence::Silent),
                     };
@@ -139,7 +139,8 @@ impl<P: Carrier> Trunk<P> {
         }
     }
 
-    /// Asks the exit to connect to `destination`, in the name of `source` if there is one; `early` has what `client` says meanwhile.
+    /// Asks the exit to connect to `destination` under the address `source`, if any. `early` buffers data of the client
+    /// meanwhile.
     pub(super) async fn connect(
         self: &Arc<Self>,
         (destination, source): (&Destination, Option<SocketAddr>),
@@ -148,7 +149,7 @@ impl<P: Carrier> Trunk<P> {
     ) -> Result<Carried<P>, Unwilling> {
         let first = self.try_connect((destination, source), client, early).await;
         match first {
-            // A stream may have broken unseen, or with a trunk that is opened anew.
+            // A stream may have broken unnoticed, or together with a trunk that is being reopened.
             Err(Unwilling::Rejected) if early.is_unsent() => {
                 self.try_connect((destination, source), client, early).await
             }
@@ -183,7 +184,7 @@ impl<P: Carrier> Trunk<P> {
         }
     }
 
-    /// Waits for the answer of the exit, as long as there is one.
+    /// Waits for the answer of the exit, as long as the trunk is open.
     async fn answer(
         &self,
         trunk: &Open<P>,
@@ -193,12 +194,12 @@ impl<P: Carrier> Trunk<P> {
         let mut absent = pin!(async move {
             match standing.wait_for(|now| !matches!(now, Standing::Present(_))).await.as_deref() {
                 Ok(Standing::Absent(absence)) => Unwilling::Absent(*absence),
-                // It is worth another attempt.
+                // The connection is worth another attempt.
                 _ => Unwilling::Rejected,
             }
         });
         poll_fn(|context| {
-            // Bytes that an exit which has gone may have passed on must not be said again.
+            // A lost exit may have passed on data of the client; they must not be sent again.
             let is_sure = trunk.pulse.now().saturating_sub(trunk.pulse.heard()) < trunk.doubtful;
             if let Poll::Ready(answer) = asking.poll(context, is_sure) {
                 return Poll::Ready(answer.map_err(|over| match over {
@@ -212,7 +213,7 @@ impl<P: Carrier> Trunk<P> {
         .await
     }
 
-    /// Returns the trunk, once it is known whether there is one.
+    /// Returns the trunk, after its opening has succeeded or failed.
     async fn present(&self) -> Result<Arc<Open<P>>, Absence> {
         self.wanted.notify_one();
         let mut standing = self.standing.subscribe();
@@ -232,15 +233,15 @@ impl<P: Carrier> Trunk<P> {
         let stream = AsyncStream::connect_from(&trunk.host, trunk.exit, &self.line.config).await?;
         let bound = self.line.bound(&self.config.key, stream.get_ref(), End::Entrance);
         let leg = TrunkLeg::that_beats(stream, Arc::clone(&trunk.pulse));
-        // A host in between would have another key than the exit of this trunk.
+        // A man in the middle would have another key than the exit of this trunk.
         if bound == Some(trunk.bound) { Ok(leg) } else { Err(ErrorKind::PermissionDenied.into()) }
     }
 
-    /// Keeps streams ready.
+    /// Keeps spare streams open.
     async fn fill(self: Arc<Self>, trunk: Arc<Open<P>>) {
         loop {
             if trunk.spare.wanted().await == Wanted::InPlace {
-                // An exit that ends them all is not to be called without a pause.
+                // Pause: the exit may close every stream at once.
                 sleep(RESPITE).await;
             }
             match timeout(self.config.fallback_after, self.stream(&trunk)).await {
@@ -250,7 +251,7 @@ impl<P: Carrier> Trunk<P> {
         }
     }
 
-    /// Opens a trunk to the first of the exit's addresses that answers.
+    /// Opens a trunk to the first address of the exit that answers.
     async fn open(&self) -> Result<(TrunkLeg<P>, Arc<Open<P>>), Absence> {
         let resolved = timeout(self.config.fallback_after, onward::resolve(&self.config.exit)).await;
         let addresses = resolved.ok().and_then(Result::ok).ok_or(Absence::Unresolved)?;
@@ -317,7 +318,7 @@ impl<P: Carrier> Trunk<P> {
         let stream = loop {
             match AsyncStream::connect_from(host, exit, &self.line.config).await {
                 Ok(stream) => break stream,
-                // Any host can forge the ICMP message that refuses: no reason to go on in clear.
+                // Any host can forge an ICMP rejection; it is no reason to continue unencrypted.
                 Err(error)
                     if error.kind() == ErrorKind::ConnectionRefused && self.config.falls_back_in_clear() =>
                 {
@@ -343,7 +344,7 @@ impl<P: Carrier> Trunk<P> {
         Limits::new(self.config.fallback_after, self.config.reset_after)
     }
 
-    /// Asks the exit for signs of life until it has ended the trunk or was silent for too long.
+    /// Sends keep-alive messages until the exit has closed the trunk or has timed out.
     async fn watch(&self, mut control: TrunkLeg<P>, trunk: &Arc<Open<P>>) -> Said {
         let mut watch = Watch::new(self.limits(), trunk.pulse.now());
         let silent = Said::Absent(Absence::Silent);
@@ -373,7 +374,7 @@ impl<P: Carrier> Trunk<P> {
         }
     }
 
-    /// Sets the state of the trunk, and logs it if it is news.
+    /// Sets the state of the trunk, and logs a change.
     fn stand(&self, now: Standing<Arc<Open<P>>>, said: Said) {
         let is_present = matches!(now, Standing::Present(_));
         let is_absent = matches!(now, Standing::Absent(_));
@@ -393,15 +394,15 @@ impl<P: Carrier> Trunk<P> {
     }
 }
 
-/// Returns whether connections then go by TCP, if they may.
+/// Returns whether connections now go by TCP, if permitted.
 fn now_falls_back<T>(standing: &Standing<T>) -> bool {
     matches!(standing, Standing::Absent(absence) if *absence != Absence::Rejected)
 }
 
 impl<P: Carrier> Open<P> {
-    /// Waits until the trunk is over.
+    /// Waits until the trunk has ended.
     pub(super) async fn ended(&self) {
-        // The sender is ours.
+        // The sender lives as long as this trunk.
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
 

@@ -1,4 +1,4 @@
-//! How connections come in, and how they are told what became of them.
+//! //! Destinations of accepted connections, and reports of the outcome to their clients.
 
 use super::config::Way;
 use super::destination::Destination;
@@ -10,17 +10,17 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How a client hears what became of its connection.
+/// Way in which a client learns the outcome of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// By the bytes that come, or a reset.
+    /// By the data that arrive, or a reset.
     Nothing,
-    /// By a reply of SOCKS before.
+    /// By a SOCKS reply before the data.
     Socks,
 }
 
 impl Way {
-    /// How clients hear what became of it.
+    /// Returns the way in which clients learn the outcome.
     pub(crate) fn told(&self) -> Told {
         match self {
             Self::Socks { .. } => Told::Socks,
@@ -28,7 +28,7 @@ impl Way {
         }
     }
 
-    /// Where `client`, which has called `called`, wants to go, if it says so within `limit`.
+    /// Returns the destination of `client`, which connected to `called`. `None` if it does not name one within `limit`.
     pub(crate) async fn destination(
         &self,
         client: &mut TcpLeg,
@@ -42,7 +42,7 @@ impl Way {
                 timeout(limit, negotiate(client, negotiation)).await.ok()?.ok()
             }
             Self::Transparent { .. } => match called {
-                // Who connects to us and not through us would be led in a circle.
+                // A direct connection to the listener would be forwarded to itself in a loop.
                 Called::Us => None,
                 Called::Another(server) => Destination::at(server),
             },
@@ -51,7 +51,7 @@ impl Way {
 }
 
 impl Told {
-    /// Says that bytes follow.
+    /// Reports success: data follow.
     pub(crate) async fn connected(self, client: &mut TcpLeg) -> io::Result<()> {
         match self {
             Self::Nothing => Ok(()),
@@ -59,10 +59,10 @@ impl Told {
         }
     }
 
-    /// Says that there is no connection.
+    /// Reports failure.
     pub(crate) async fn refused(self, mut client: TcpLeg, denial: Denial) {
         match self {
-            // A reset is what a refused connection is, once it was taken.
+            // An accepted connection that fails is reset.
             Self::Nothing => drop(client),
             Self::Socks => {
                 if client.write_all(&reply(Err(denial))).await.is_ok() {

@@ -1,31 +1,31 @@
-//! What is wrong with a file of keys.
+//! //! Errors of key files.
 
 use hopline_secure::keys::{Mistake, PRIVATE, Quote};
 use std::io;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// A file of keys that cannot be used.
+/// A key file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct Error {
-    /// The file, or the folder that it is in.
+    /// The file, or its folder.
     pub path: PathBuf,
-    /// Why.
+    /// Reason.
     pub problem: Problem,
 }
 
-/// Why a file of keys cannot be used.
+/// Reason that a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// It is not such a file, or others may do with it what they must not.
+    /// It is not such a file, or other users have too many permissions.
     #[error("{what}; {help}")]
     Unfit {
-        /// Of what kind that is.
+        /// Kind of the error, for programs.
         kind: io::ErrorKind,
-        /// What is wrong.
+        /// Description of the fault.
         what: String,
-        /// What would be right.
+        /// Description of the remedy.
         help: String,
     },
     /// It cannot be read.
@@ -34,12 +34,12 @@ pub enum Problem {
     /// It cannot be written.
     #[error("cannot be written: {0}")]
     Writing(io::Error),
-    /// What it says is wrong.
+    /// Its content is wrong.
     #[error("{}", first(mistakes, text))]
     Mistakes {
-        /// What and where; at least one.
+        /// Faults and their positions; at least one.
         mistakes: Vec<Mistake>,
-        /// All that it says.
+        /// Content of the file.
         text: Zeroizing<String>,
     },
 }
@@ -69,7 +69,7 @@ impl Error {
 }
 
 impl Error {
-    /// Returns what is wrong and where, and what would be right, if that is known.
+    /// Returns the faults with their positions, and the remedies, if known.
     #[must_use]
     pub fn parts(&self) -> (String, Option<String>) {
         let name = self.path.display();
@@ -88,7 +88,7 @@ impl Error {
 }
 
 impl Problem {
-    /// Of what kind it is, for programs.
+    /// Returns the kind of the error, for programs.
     #[must_use]
     pub fn kind(&self) -> io::ErrorKind {
         match self {
@@ -98,7 +98,8 @@ impl Problem {
         }
     }
 
-    /// What the file says, if people may be shown the lines that are wrong, with those around them: where one may hold a secret, none is.
+    /// Returns the content of the file, if users may see the faulty lines and those around them. `None` if one may hold a
+    /// secret.
     #[must_use]
     pub fn shown(&self) -> Option<&str> {
         match self {
@@ -112,7 +113,7 @@ impl Problem {
     }
 }
 
-/// Where the first mistake is, and what.
+/// Returns the first fault with its position.
 fn first(mistakes: &[Mistake], text: &str) -> String {
     let told = |mistake: &Mistake| {
         let (line, column) = mistake.line_column(text);

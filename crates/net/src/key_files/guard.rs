@@ -1,4 +1,4 @@
-//! Checks that are made before the content of a file of keys is believed: type, owner and permissions of the file and of its folder.
+//! //! Checks before the content of a key file is trusted: type, owner and permissions of the file and of its folder.
 
 use super::error::Error;
 use super::reader::{Access, Reader, word};
@@ -8,10 +8,10 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The largest file of keys: thousands of peers.
+/// Maximum bytes of a key file: room for thousands of peers.
 const LARGEST: u64 = 1 << 20;
 
-/// What must hold for a file.
+/// Required protection of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
     /// No other user may read it.
@@ -25,7 +25,7 @@ pub(super) enum Kept {
 pub(super) struct Wanted<'a> {
     pub(super) path: &'a Path,
     pub(super) kept: Kept,
-    /// Way to make a file of this kind.
+    /// Instruction for making a file of this kind.
     pub(super) made: &'a str,
 }
 
@@ -33,11 +33,11 @@ pub(super) struct Wanted<'a> {
 pub(super) fn read(wanted: Wanted<'_>) -> Result<Zeroizing<String>, Error> {
     let Wanted { path, kept, made } = wanted;
     let reader = Reader::this();
-    // The writer of a FIFO is not waited for, and no terminal becomes that of this process.
+    // Do not wait for the writer of a FIFO, and do not make a terminal the controlling one.
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let opened = File::options().read(true).custom_flags(flags).open(path);
     let file = opened.map_err(|error| not_opened(wanted, &reader, error))?;
-    // Of the file that is read, whatever its name means by then.
+    // The metadata are those of the opened file, even if its name is reused meanwhile.
     let found = file.metadata().map_err(|error| Error::reading(path, error))?;
     if !found.is_file() {
         return Err(no_file(wanted, kind(found.file_type())));
@@ -53,7 +53,7 @@ pub(super) fn read(wanted: Wanted<'_>) -> Result<Zeroizing<String>, Error> {
         .map_err(|what| Error::of(path, ErrorKind::InvalidInput, what, made))
 }
 
-/// The folder that a file is in.
+/// Returns the folder of a file.
 pub(super) fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -61,7 +61,7 @@ pub(super) fn folder(path: &Path) -> &Path {
     }
 }
 
-/// A user that may write to a folder may put another file in the place of one in it.
+/// Checks the permissions of a folder: a user that may write to it may replace the files in it.
 pub(super) fn check_folder(folder: &Path) -> Result<(), Error> {
     let found = folder.metadata().map_err(|error| Error::reading(folder, error))?;
     if let Some((writers, bits)) = writers(found.mode()) {
@@ -89,7 +89,8 @@ fn check(path: &Path, found: &Metadata, kept: Kept, reader: &Reader) -> Result<(
         let what = format!("belongs to user {owner}, which may change it");
         return refused(what, format!("if it says what it should: {}", reader.giving(path)));
     }
-    // systemd lets the user of a unit read credentials by an access control list, whose mask the mode shows as that of the group.
+    // For credentials, systemd gives the unit's user read access by an access control list, and the mode shows the list's
+    // mask as that of the group.
     if kept == Kept::Secret && !is_credential(path) && reader.too_open(access) != 0 {
         let what = format!("other users may read or write it (mode {mode:04o}), so that it is no secret");
         let help = reader.closing(path, access);
@@ -108,7 +109,7 @@ fn is_credential(path: &Path) -> bool {
     folder.is_some_and(|folder| Path::new(&folder).is_absolute() && path.starts_with(folder))
 }
 
-/// Users beside the owner that a mode lets write, and what keeps them from it.
+/// Returns users other than the owner that may write by this mode, and the change of mode that forbids it.
 const fn writers(mode: u32) -> Option<(&'static str, &'static str)> {
     match (mode & 0o020 != 0, mode & 0o002 != 0) {
         (_, true) => Some(("all users", "go-w")),
@@ -139,7 +140,7 @@ fn not_opened(wanted: Wanted<'_>, reader: &Reader, error: io::Error) -> Error {
 
 fn no_file(wanted: Wanted<'_>, kind: &str) -> Error {
     let what = format!("{kind}, and no regular file");
-    // A way to make a file would write to what is there.
+    // The instruction for making a file would overwrite the existing one.
     let help = "name the file itself, or one that is not there yet: then it is said how to make it";
     Error::of(wanted.path, ErrorKind::InvalidInput, what, help)
 }
@@ -153,10 +154,10 @@ fn kind(found: FileType) -> &'static str {
     }
 }
 
-/// A file that is no text and not longer may be a key as bytes.
+/// Maximum bytes of a file that may be a key in binary form, if it is not text.
 const LONGEST_KEY: usize = 64;
 
-/// Returns bytes as text, or what they are instead.
+/// Returns bytes as text, or a description of binary ones.
 fn text(path: &Path, bytes: Vec<u8>) -> Result<Zeroizing<String>, String> {
     String::from_utf8(bytes).map(Zeroizing::new).map_err(|error| {
         let mut bytes = error.into_bytes();

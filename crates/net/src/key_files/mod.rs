@@ -1,12 +1,13 @@
-//! Files of keys of [TPA-wide](crate::wide): where they are, who may read and write them, what is in them.
+//! Key files of [TPA-wide](crate::wide): their location, permissions and content.
 //!
-//! Before anything in a file is believed it is looked at as ssh does: whose it is, and whether others may read a secret or change anything.
+//! Before the content of a file is trusted, its owner and permissions are checked, as ssh does: no other user may read a
+//! secret or change any file.
 //!
 //! | file | idea |
 //! |---|---|
 //! | `guard` | type, owner and permissions of a file |
 //! | `reader` | the user that reads, and commands that make a file fit |
-//! | `error` | what is wrong with one |
+//! | `error` | faults of a file |
 
 mod error;
 mod guard;
@@ -33,12 +34,12 @@ use zeroize::Zeroizing;
 pub enum KeyInFile {
     /// A private key.
     Private(PrivateKey),
-    /// A secret that both ends have.
+    /// A secret that both peers share.
     Shared(PreSharedKey),
 }
 
-/// Where the user's file called `name` is, there or not: in `hopline` below `XDG_CONFIG_HOME`, else below `.config` of `HOME`. `None` if neither
-/// says where that is.
+/// Returns the path of the user's file called `name`, existing or not: in `hopline` below `XDG_CONFIG_HOME`, else below
+/// `.config` of `HOME`. `None` if neither variable is set.
 #[must_use]
 pub fn of_user(name: &str) -> Option<PathBuf> {
     let folder =
@@ -47,10 +48,10 @@ pub fn of_user(name: &str) -> Option<PathBuf> {
     Some(settings.join("hopline").join(name))
 }
 
-/// Reads a file of a private or of a shared key, which nobody else may read.
+/// Reads the file of a private or a shared key, which no other user may read.
 ///
 /// # Errors
-/// Fault of the file, or in it.
+/// A fault of the file or of its content.
 pub fn load_key(path: &Path) -> Result<KeyInFile, Error> {
     let made = "`hopline key new FILE` makes a private key";
     let text = guard::read(Wanted { path, kept: Kept::Secret, made })?;
@@ -61,11 +62,11 @@ pub fn load_key(path: &Path) -> Result<KeyInFile, Error> {
     key.map_err(|mistake| Error::mistakes(path, text, vec![mistake]))
 }
 
-/// Reads a file of a secret of `N` bytes, as hexadecimal digits, which no other user may read. `made`: the command that makes such a file; the
-/// errors repeat it.
+/// Reads a file with a secret of `N` bytes in hexadecimal digits, which no other user may read. `made`: the command that
+/// makes such a file, repeated in error messages.
 ///
 /// # Errors
-/// Fault of the file, or in it.
+/// A fault of the file or of its content.
 pub fn load_secret<const N: usize>(path: &Path, made: &str) -> Result<Zeroizing<[u8; N]>, Error> {
     let digits = 2 * N;
     let help = format!("a key is {digits} hexadecimal digits; make a key: {made}");
@@ -80,24 +81,25 @@ pub fn new_secret(path: &Path, bytes: usize) -> String {
     format!("(umask 077; head -c {bytes} /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > {path})")
 }
 
-/// Returns `command`, with its output in the file `path`, which its owner alone may read.
+/// Returns `command` with its output redirected to the file `path`, which only its owner may read.
 #[must_use]
 pub fn into_secret(command: &str, path: &Path) -> String {
     format!("(umask 077; {command} > {})", word(path))
 }
 
-/// Reads the text of a file that no other user may read. `made`: what would be right; the errors repeat it.
+/// Reads the text of a file that no other user may read. `made`: instruction for making the file, repeated in error
+/// messages.
 ///
 /// # Errors
-/// Fault of the file.
+/// A fault of the file.
 pub fn load_text(path: &Path, made: &str) -> Result<Zeroizing<String>, Error> {
     guard::read(Wanted { path, kept: Kept::Secret, made })
 }
 
-/// Reads a file of known peers, which nobody else may write.
+/// Reads a file of known peers, which no other user may write.
 ///
 /// # Errors
-/// Fault of the file, or in it.
+/// A fault of the file or of its content.
 pub fn load_peers(path: &Path) -> Result<KnownPeers, Error> {
     let text = read_peers(path)?;
     KnownPeers::parse(&text).map_err(|mistakes| Error::mistakes(path, text, mistakes))
@@ -108,10 +110,10 @@ fn read_peers(path: &Path) -> Result<Zeroizing<String>, Error> {
     guard::read(Wanted { path, kept: Kept::Unchanged, made })
 }
 
-/// Writes a new private key, and makes the folders on the way. A file that is there is left as it is.
+/// Writes a new private key, and creates missing folders. An existing file is not changed.
 ///
 /// # Errors
-/// A file that is there; a folder that anybody may write to; what the system says.
+/// The file exists; other users may write to its folder; an error of the system.
 pub fn store_key(path: &Path, key: &PrivateKey) -> Result<(), Error> {
     make_folder(path)?;
     let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
@@ -122,30 +124,31 @@ pub fn store_key(path: &Path, key: &PrivateKey) -> Result<(), Error> {
         }
         Err(error) => return Err(Error::writing(path, error)),
     };
-    // The umask may have taken more than it should.
+    // The umask may have removed more permissions than intended.
     let written = file
         .set_permissions(fs::Permissions::from_mode(0o600))
         .and_then(|()| file.write_all(private_key_file(key).as_bytes()))
         .and_then(|()| file.sync_all());
     written.map_err(|error| {
-        // Half a key is none, and the next try must not find it there.
+        // Remove an incomplete file, so that the next attempt can succeed.
         let _ = fs::remove_file(path);
         Error::writing(path, error)
     })
 }
 
-/// Makes `name` known by `key` in a file of known peers, which is made, with the folders on the way, if it is not there. Several
-/// processes may do so at the same time: each sees what the others have written, and readers see the file before or after.
+/// Adds `name` with `key` to a file of known peers, which is created with its folders if it does not exist. Several
+/// processes may do so at the same time: each sees the additions of the rest, and readers see the file before or after a
+/// change.
 ///
 /// # Errors
-/// `name` is known by another key; what is wrong with the file, or in it; a file or folder that other users may write to; what the
-/// system says.
+/// `name` has another key; a fault of the file or of its content; a file or folder that other users may write to; an
+/// error of the system.
 pub fn add_peer(path: &Path, name: &Name, key: &PublicKey) -> Result<(), Error> {
     make_folder(path)?;
-    // A link stays one.
+    // A symbolic link is kept.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let folder = guard::folder(path);
-    // As long as it is open, no other process is at it.
+    // The lock excludes other processes while the descriptor is open.
     let lock = File::open(folder).map_err(|error| Error::reading(folder, error))?;
     rustix::fs::flock(&lock, FlockOperation::LockExclusive)
         .map_err(|error| Error::writing(folder, error.into()))?;
@@ -170,14 +173,14 @@ pub fn add_peer(path: &Path, name: &Name, key: &PublicKey) -> Result<(), Error> 
     replace(path, &text).and_then(|()| lock.sync_all()).map_err(|error| Error::writing(path, error))
 }
 
-/// Writes a file anew and puts it in the place of the one that is there, with the same permissions.
+/// Replaces a file atomically, with the same permissions.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mode = fs::metadata(path).map_or(0o600, |found| found.mode() & 0o777);
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".new");
     let new = path.with_file_name(name);
-    // What a process left that was killed here.
+    // A killed process may have left a temporary file.
     let _ = fs::remove_file(&new);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
     let written = file
@@ -186,7 +189,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&new, path));
     written.inspect_err(|_| {
-        // The next try removes it otherwise.
+        // If this fails, the next attempt removes it.
         let _ = fs::remove_file(&new);
     })
 }
