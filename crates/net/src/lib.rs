@@ -1,13 +1,17 @@
-//! What the protocol machines need of Linux: network namespaces, TUN and veth interfaces, [queues of packets](nfqueue) and
-//! [paths without one](tun_pair), both ends of links that repair their losses ([reading TCP](dproxy), or [whatever crosses](opaque)),
-//! [split connections](split), [gateways](gateway), [`handoff`], [Neighborhood RED](neighborhood), scheduling, sockets;
-//! [TPA](tpa) and [TPA-wide](wide) over UDP, TPA [with TCP where the peer lacks it](fallback), and TPA [announced](announce) in TCP's handshakes.
+//! Linux support for the protocol state machines:
 //!
-//! Programs that send bytes over lossy paths begin with [`wide`]: a listener and a stream, encrypted, with keys of [`key_files`].
-//! [`transfer`] moves files over any such stream.
+//! - Emulation and scheduling: network namespaces, TUN and veth interfaces, scheduling, sockets.
+//! - Packet paths: [packet queues](nfqueue), and [paths without one](tun_pair).
+//! - Link-layer repair at both ends of a link: [for TCP](dproxy), or [for any traffic](opaque).
+//! - [Split connections](split), [gateways](gateway), [`handoff`] and [Neighborhood RED](neighborhood).
+//! - Transports over UDP: [TPA](tpa) and [TPA-wide](wide); TPA [with TCP as a fallback](fallback); TPA
+//!   [announced](announce) in TCP handshakes.
 //!
-//! The one crate that reads clocks, opens sockets and starts threads on its own account, and, beside the functions for C, the only one with
-//! `unsafe`, all of it in one private module of system calls. Empty on other systems.
+//! Programs that send data over lossy paths start with [`wide`]: a listener and a stream, encrypted, with keys of
+//! [`key_files`]. [`transfer`] moves files over any such stream.
+//!
+//! This is the only crate that reads clocks, opens sockets and starts threads by itself. Apart from the C interface it is
+//! also the only one with `unsafe`, all of it in one private module of system calls. The crate is empty on other systems.
 
 #![cfg(target_os = "linux")]
 

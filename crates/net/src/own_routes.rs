@@ -1,9 +1,9 @@
-//! Calls that could end on this machine without a change of their way.
+//! Connections that can be terminated on this host without a change of their route.
 //!
-//! Where a call ends here, this machine sends both halves: segments to the server under the client's address, and segments to the client
-//! under the server's. No rule of routing that looks at the interface by which packets come, or at a mark of the firewall, knows them
-//! ([`policy`](crate::policy)). So each call is compared: the next hops of packets that are forwarded, and those of packets that are sent
-//! here. A call for which they differ is left to pass.
+//! When this host terminates a connection, it sends both halves itself: segments to the server under the client's
+//! address, and segments to the client under the server's. Routing rules that match the incoming interface or a firewall
+//! mark do not apply to them ([`policy`](crate::policy)). Each connection is therefore checked: the next hops of
+//! forwarded packets must equal those of local ones. Otherwise the connection passes.
 
 use crate::diversion::Diversion;
 use crate::ends::ends;
@@ -15,7 +15,7 @@ use crate::transparent;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// Compares the ways of calls.
+/// Compares the routes of connections.
 #[derive(Debug)]
 pub(crate) struct OwnRoutes {
     policy: Policy,
@@ -23,28 +23,28 @@ pub(crate) struct OwnRoutes {
     halves: Halves,
 }
 
-/// The halves of a call that this machine sends under addresses of the call.
+/// The halves of a connection that this host sends under addresses of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Halves {
-    /// To the client alone.
+    /// Towards the client only.
     Client,
-    /// To the client and to the server.
+    /// Towards the client and the server.
     Both,
 }
 
-/// The loopback interface: a packet that comes by it is, for rules, one that this machine sends (ip-rule(8)).
+/// Index of the loopback interface: for routing rules, a packet that comes by it is a local one (ip-rule(8)).
 const LOOPBACK: u32 = 1;
-/// Bits of a mark that are as the firewall has set them, in a queue of calls: the others say which listener is meant.
+/// Bits of a mark that belong to the firewall, in a queue of connections; the rest select the listener.
 const OF_FIREWALL: u32 = 0xffff;
 
 impl OwnRoutes {
-    /// Opens it in the calling thread's namespace, for calls of a diversion.
+    /// Opens a checker in the calling thread's namespace, for connections of a diversion.
     pub(crate) fn open(diversion: Diversion, halves: Halves) -> Result<Self, Error> {
         let policy = Policy::open(Some(u32::from(diversion.mark) << 16))?;
         Ok(Self { policy, routes: Routes::open()?, halves })
     }
 
-    /// Returns whether what this machine sends for the call of a SYN goes where packets of the call would.
+    /// Returns whether local packets for the connection of a SYN take the route of its forwarded packets.
     pub(crate) fn are_as_forwarded(&mut self, syn: &Passing) -> bool {
         #[expect(clippy::disallowed_methods, reason = "routes are in real time")]
         if self.policy.state(Instant::now()) == State::ByDestination {
@@ -70,7 +70,8 @@ impl OwnRoutes {
 
     fn own_hop(&mut self, asked: &Asked) -> Option<Hop> {
         if self.policy.looks_at_sources() {
-            // The kernel answers nothing about a packet from a foreign source that this machine would send, but for one that comes to it.
+            // The kernel answers no query about a local packet with a foreign source, but one about a packet that comes
+            // by the loopback interface.
             return self.hop(&Asked { came_by: Some(LOOPBACK), ..*asked });
         }
         self.hop(&Asked { source: None, ..*asked })

@@ -1,4 +1,4 @@
-//! What services that drive machines in real time have in common: a clock, waiting, and how often they say what they have done.
+//! //! Shared parts of real-time services: a clock, waiting, and the interval between updates of metrics.
 
 use hopline_core::Instant;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -8,25 +8,25 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// Longest wait at a time: figures are written meanwhile.
+/// Maximum wait at a time, so that metrics are updated meanwhile.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
-/// Between two times that figures are written, at least, in nanoseconds.
+/// Minimum interval between updates of metrics, in nanoseconds.
 const WRITES: u64 = 500_000_000;
 
-/// The real clock, counted from the start of a service.
+/// Real-time clock that starts with a service.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock(std::time::Instant);
 
-/// Why a wait has ended.
+/// Reason that a wait has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Woken {
-    /// The service is to end.
+    /// The service has to end.
     ToStop,
-    /// Something has come, is due, or may be.
+    /// There may be an event to process.
     ToWork,
 }
 
-/// When figures were written last.
+/// Time of the last update of metrics.
 #[derive(Debug, Default)]
 pub(crate) struct Written(Option<Instant>);
 
@@ -40,7 +40,7 @@ impl Clock {
         Instant::from_nanos(self.0.elapsed().as_nanos() as u64)
     }
 
-    /// Waits until one of `inputs` or `stop` can be read, or it is `due`. Half a second at most.
+    /// Waits until one of `inputs` or `stop` becomes readable, or until `due`; at most half a second.
     pub(crate) fn wait(
         self,
         inputs: [BorrowedFd<'_>; 2],
@@ -61,7 +61,7 @@ impl Clock {
 }
 
 impl Written {
-    /// Whether it is time to write figures again; then they are taken for written.
+    /// Returns whether metrics are due for an update, and if so records the update.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         let is_due = self.0.is_none_or(|last| now.since(last).as_nanos() >= WRITES);
         if is_due {

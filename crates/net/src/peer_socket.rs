@@ -1,4 +1,4 @@
-//! The UDP socket between the two ends of a link.
+//! //! UDP socket between the two ends of a link.
 
 use crate::error::Error;
 use crate::sys;
@@ -11,37 +11,37 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Datagrams received by one system call.
+/// Maximum datagrams received by one system call.
 const AT_ONCE: usize = 32;
-/// Longest datagram.
+/// Maximum bytes of a datagram.
 const LONGEST: usize = 65_535;
-/// Receive buffer in bytes: some 1,700 datagrams with what the kernel keeps beside them.
+/// Receive buffer in bytes: some 1,700 datagrams with the kernel's overhead.
 const RECEIVE_BUFFER: usize = 4 << 20;
-/// Errors taken from the queue of errors at a time.
+/// Maximum errors read from the socket's error queue at a time.
 const ERRORS: usize = 64;
-/// Priority of what has its turn first: the band of interactive traffic (tc-prio(8)), which `pfifo_fast` serves before others.
+/// Priority of urgent datagrams: the band of interactive traffic (tc-prio(8)), which `pfifo_fast` serves first.
 const FIRST: u32 = 6;
 const LAST: u32 = 0;
 
-/// A socket that hears the other end alone: what has another sender the kernel turns away.
+/// A UDP socket connected to the peer: the kernel rejects datagrams from other addresses.
 #[derive(Debug)]
 pub(crate) struct PeerSocket {
     socket: Socket,
     buffers: Vec<Box<[u8]>>,
     priority: u32,
-    /// Datagrams that were longer than any can be here.
+    /// Datagrams that were longer than any valid one.
     pub(crate) cut: u64,
-    /// Times that the network said that the other end is not there.
+    /// ICMP messages that report the peer as unreachable.
     pub(crate) unreachable: u64,
 }
 
-/// What became of a datagram.
+/// Result of sending a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Sent {
-    /// It is on its way.
+    /// It was sent.
     Yes,
-    /// The queue of the interface, or of the socket, has no room; or there is no way.
+    /// The queue of the interface or of the socket is full, or there is no route.
     Refused,
 }
 
@@ -52,8 +52,8 @@ impl Sent {
 }
 
 impl PeerSocket {
-    /// A socket between two addresses, on the same port of both. `interface`: the one that leads to the other end, if it is known;
-    /// link-local addresses are on it.
+    /// Opens a socket between two addresses, with the same port on both. `interface`: the one that leads to the peer, if
+    /// it is known; link-local addresses belong to it.
     pub(crate) fn open(
         local: IpAddr,
         peer: IpAddr,
@@ -78,13 +78,13 @@ impl PeerSocket {
         Ok(Self { socket, buffers, priority: LAST, cut: 0, unreachable: 0 })
     }
 
-    /// Binds the socket to the interface of this number; `None`: datagrams leave, and come, by any.
+    /// Binds the socket to the interface with this index; `None`: datagrams use any interface.
     pub(crate) fn bind_to(&self, interface: Option<u32>) -> io::Result<()> {
         let name = interface.map(|index| index_to_name(&self.socket, index)).transpose()?;
         self.socket.bind_device(name.as_deref().map(str::as_bytes))
     }
 
-    /// Gives the payloads of the datagrams that have come, as many as one system call brings. Whether there may be more.
+    /// Passes the payloads of received datagrams to `take`, by one system call. Returns whether more may be waiting.
     pub(crate) fn receive(&mut self, mut take: impl FnMut(Bytes)) -> io::Result<bool> {
         let received = match sys::receive_many(&self.socket, &mut self.buffers) {
             Ok(received) => received,
@@ -99,16 +99,16 @@ impl PeerSocket {
         Ok(received.len() == AT_ONCE)
     }
 
-    /// Sends a datagram, ahead of others if it has its turn first.
+    /// Sends a datagram. An urgent one goes ahead of those that wait at the interface.
     pub(crate) fn send(&mut self, turn: Turn, datagram: &[u8]) -> Sent {
         let priority = if turn == Turn::First { FIRST } else { LAST };
-        // Where it cannot be changed, things have their turn as they come.
+        // If the priority cannot be changed, datagrams keep their order.
         if priority != self.priority && self.socket.set_priority(priority).is_ok() {
             self.priority = priority;
         }
         match self.socket.send(datagram) {
             Ok(_) => Sent::Yes,
-            // That was said of an earlier one.
+            // The error belongs to an earlier datagram.
             Err(error) if is_of_the_path(&error) => {
                 self.unreachable += 1;
                 if self.socket.send(datagram).is_ok() { Sent::Yes } else { Sent::Refused }
@@ -117,7 +117,7 @@ impl PeerSocket {
         }
     }
 
-    /// Makes nothing of errors that pass.
+    /// Ignores transient errors.
     fn outlive(&mut self, error: io::Error) -> io::Result<bool> {
         let mut said = [0; 128];
         for _ in 0..ERRORS {
@@ -136,7 +136,7 @@ impl PeerSocket {
     }
 }
 
-/// An address and port. The scope of a link-local address is an interface (RFC 4007 §6).
+/// Returns a socket address. The scope of a link-local address is an interface (RFC 4007 §6).
 fn on(socket: &Socket, address: IpAddr, port: u16, interface: Option<&str>) -> Result<SocketAddr, Error> {
     let IpAddr::V6(v6) = address else { return Ok(SocketAddr::new(address, port)) };
     if !v6.is_unicast_link_local() {
@@ -150,15 +150,15 @@ fn on(socket: &Socket, address: IpAddr, port: u16, interface: Option<&str>) -> R
     Ok(SocketAddrV6::new(v6, port, 0, scope).into())
 }
 
-/// A life for an end that begins: it differs from those before, whatever the clock says.
+/// Returns the incarnation number of a starting end. It differs from earlier ones, regardless of the clock.
 pub(crate) fn random_life() -> Result<u64, Error> {
     let of =
         |e: getrandom::Error| Error::system("asking for random numbers", io::Error::other(e.to_string()));
     getrandom::u64().map_err(of)
 }
 
-/// Datagrams that are too long for a part of the path are cut in pieces; what the interface's queue drops is told (ENOBUFS), which the
-/// kernel does for those that hear of errors.
+/// Lets routers fragment datagrams that are too long for a part of the path. Also makes the kernel report drops of the
+/// interface's queue (ENOBUFS), which it does for sockets that receive errors.
 fn be_told_of_drops(socket: &Socket, local: IpAddr) -> io::Result<()> {
     if local.is_ipv4() {
         sys::set_option(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT)?;
@@ -169,7 +169,7 @@ fn be_told_of_drops(socket: &Socket, local: IpAddr) -> io::Result<()> {
     }
 }
 
-/// Whether somebody on the way says that the other end is not there.
+/// Returns whether the error comes from the path: the peer is unreachable.
 fn is_of_the_path(error: &io::Error) -> bool {
     let said =
         [libc::ECONNREFUSED, libc::EHOSTUNREACH, libc::ENETUNREACH, libc::EHOSTDOWN, libc::ENOPROTOOPT];

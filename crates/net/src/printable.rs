@@ -1,10 +1,10 @@
-//! Words of a peer, for people.
+//! //! Text of a peer, made safe for display.
 
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What a peer wrote, without anything a terminal would obey or an eye be deceived by.
+/// Returns text of a peer without control sequences and without invisible characters.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     let mut text = String::new();
     for c in String::from_utf8_lossy(bytes).chars() {
@@ -18,10 +18,10 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
     text
 }
 
-/// The most characters of a path of a peer that are shown.
+/// Maximum characters displayed of a peer's path.
 const BRIEF: usize = 255;
 
-/// Returns text of a peer, printable, and cut if it is long.
+/// Returns text of a peer in printable form, shortened if it is long.
 pub(crate) fn brief(bytes: &[u8]) -> String {
     let mut text = printable(bytes);
     if let Some((end, _)) = text.char_indices().nth(BRIEF) {
@@ -31,13 +31,13 @@ pub(crate) fn brief(bytes: &[u8]) -> String {
     text
 }
 
-/// A place on this machine, for people: names here may come from strangers too.
+/// Returns a local path in printable form, since its names may also come from peers.
 pub(crate) fn shown(place: &Path) -> String {
     printable(place.as_os_str().as_bytes())
 }
 
-/// Characters without a shape that turn others round, join them or hide between them: of Unicode's class Cf, those that
-/// stand in names for no good (UTR 36 §3), and its line ends.
+/// Returns whether a character is invisible: characters of Unicode's class Cf that reverse, join or hide text and have no
+/// legitimate use in names (UTR 36 §3), and Unicode's line ends.
 pub(crate) const fn is_unseen(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -1,4 +1,4 @@
-//! What the queue in front of an interface counts: `RTM_GETQDISC` of rtnetlink(7), linux/gen_stats.h.
+//! //! Statistics of an interface's queueing discipline: `RTM_GETQDISC` of rtnetlink(7), linux/gen_stats.h.
 
 use crate::error::Error;
 use crate::netlink::{self, attributes, ne32};
@@ -11,18 +11,18 @@ use rustix::net::{
 use std::io;
 use std::os::fd::OwnedFd;
 
-/// What the root queueing discipline of an interface has counted, of itself and those below it.
+/// Statistics of an interface's root queueing discipline, including those below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Packets that wait now.
+    /// Queued packets.
     pub packets: u32,
-    /// Their bytes.
+    /// Queued bytes.
     pub bytes: u32,
-    /// Packets dropped since the discipline was set up; it wraps around.
+    /// Packets dropped since the discipline was installed; the counter wraps around.
     pub drops: u32,
 }
 
-/// Asks for what the queue of one interface counts.
+/// Requests statistics of one interface's queue.
 #[derive(Debug)]
 pub struct Qdisc {
     fd: OwnedFd,
@@ -31,24 +31,24 @@ pub struct Qdisc {
     buffer: Vec<u8>,
 }
 
-/// Longest datagram: the kernel fills what is there, up to so much.
+/// Maximum bytes of a datagram: the kernel fills the buffer up to this size.
 const LONGEST: usize = 32 << 10;
 /// `struct tcmsg` of linux/rtnetlink.h, in bytes.
 const TC_HEADER: usize = 20;
-/// The discipline that stands at the root.
+/// Parent of the root discipline.
 const ROOT: u32 = 0xffff_ffff;
 /// Attributes of linux/rtnetlink.h and linux/gen_stats.h.
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_QUEUE: u16 = 3;
 
 impl Qdisc {
-    /// Of this interface of the calling thread's namespace.
+    /// Opens a socket for this interface of the calling thread's namespace.
     ///
     /// # Errors
-    /// If there is no such interface, or no socket to be had.
+    /// If there is no such interface, or no socket can be opened.
     pub fn of(interface: &str) -> Result<Self, Error> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        // That of routing is protocol 0.
+        // `NETLINK_ROUTE` is protocol 0.
         let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)
             .map_err(|e| Error::new("opening a netlink socket of routing", e))?;
         connect(&fd, &SocketAddrNetlink::new(0, 0)).map_err(|e| Error::new("connecting to routing", e))?;
@@ -56,15 +56,15 @@ impl Qdisc {
         Ok(Self { fd, interface: index, sequence: 0, buffer: vec![0; LONGEST] })
     }
 
-    /// What has been counted so far; `None` where no queue says anything, or the interface has gone.
+    /// Returns the current statistics; `None` if no queue reports any, or the interface no longer exists.
     ///
     /// # Errors
-    /// If the socket breaks down.
+    /// If the socket fails.
     pub fn read(&mut self) -> io::Result<Option<Counted>> {
         self.sequence = self.sequence.wrapping_add(1);
         send(&self.fd, &request(self.sequence), SendFlags::empty())?;
         let mut found = None;
-        // The kernel has the answer before `send` returns, or makes it while it is received.
+        // The kernel has the answer before `send` returns, or creates it during reception.
         loop {
             let len = match recv(&self.fd, self.buffer.as_mut_slice(), RecvFlags::empty()) {
                 Ok((len, _)) => len,
@@ -81,7 +81,8 @@ impl Qdisc {
     }
 }
 
-/// For all disciplines of the namespace: asked for a single one the kernel would tell everybody who listens to changes.
+/// Returns a request for all disciplines of the namespace. For a request about one, the kernel would notify all listeners
+/// for changes.
 fn request(sequence: u32) -> Vec<u8> {
     let mut out = Vec::with_capacity(netlink::HEADER + TC_HEADER);
     out.extend(((netlink::HEADER + TC_HEADER) as u32).to_ne_bytes());
@@ -93,21 +94,22 @@ fn request(sequence: u32) -> Vec<u8> {
     out
 }
 
-/// What a datagram says in answer to a request.
+/// Content of a datagram that answers a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// Of the interface.
+    /// Statistics of the interface, if the datagram has them.
     pub counted: Option<Counted>,
-    /// Whether no other datagram follows.
+    /// `true` if no further datagram follows.
     pub is_last: bool,
 }
 
-/// Reads a datagram in answer to the request `sequence`: what the root discipline of `interface` has counted. What is none is skipped.
+/// Reads a datagram that answers the request `sequence`: the statistics of the root discipline of `interface`. Other
+/// messages are skipped.
 #[must_use]
 pub fn parse(datagram: &[u8], sequence: u32, interface: u32) -> Part {
     let mut part = Part::default();
     for message in netlink::messages(datagram) {
-        // After a message without an end nothing can be found any more.
+        // Behind a message with an invalid length nothing can be parsed.
         let Ok(message) = message else { return Part { is_last: true, ..part } };
         if message.sequence != sequence {
             continue;
@@ -123,21 +125,21 @@ pub fn parse(datagram: &[u8], sequence: u32, interface: u32) -> Part {
     part
 }
 
-/// Whether a discipline stands at the root of an interface.
+/// Returns whether a discipline is the root of an interface.
 fn is_root_of(body: &[u8], interface: u32) -> bool {
     ne32(body, 4) == Some(interface) && ne32(body, 12) == Some(ROOT)
 }
 
-/// The figures of a discipline, if it has any.
+/// Returns the statistics of a discipline, if it has any.
 fn counted(body: &[u8]) -> Option<Counted> {
     let figures = find(body.get(TC_HEADER..)?, TCA_STATS2)?;
     let queue = find(figures, TCA_STATS_QUEUE)?;
-    // `struct gnet_stats_queue`; later kernels may say more behind it.
+    // `struct gnet_stats_queue`; later kernels may append fields.
     let number = |index: usize| ne32(queue, 4 * index);
     Some(Counted { packets: number(0)?, bytes: number(1)?, drops: number(2)? })
 }
 
-/// The value of an attribute, if nothing before it is without an end.
+/// Returns the value of an attribute, unless an earlier one has an invalid length.
 fn find(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
     let found = attributes(bytes).map_while(Result::ok).find(|(kind, _)| *kind == wanted)?;
     Some(found.1)

@@ -1,4 +1,4 @@
-//! Where this machine would send a packet: the kernel's routes, asked one at a time (rtnetlink(7)).
+//! //! Route lookups in the kernel, one packet at a time (rtnetlink(7)).
 
 use crate::error::Error;
 use crate::netlink::{HEADER, attribute, attributes, messages, ne32};
@@ -7,66 +7,66 @@ use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Asks for routes, in the namespace in which it was opened.
+/// Looks up routes in the namespace in which it was opened.
 #[derive(Debug)]
 pub struct Routes {
     socket: Socket,
-    /// Of the last question.
+    /// Sequence number of the last request.
     sequence: u32,
 }
 
-/// Where packets for an address go.
+/// Destination of packets for an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// To this machine: the address is its own, or everybody's here (broadcast, multicast).
+    /// This host: its own address, or a broadcast or multicast address.
     Here,
-    /// To another one, through the interface of this number.
+    /// Another host, through the interface with this index.
     Beyond(u32),
 }
 
-/// A packet of TCP, by what rules (ip-rule(8)) and routes know of it.
+/// A TCP packet, as far as routing rules (ip-rule(8)) and routes consider it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {
-    /// `None`: the kernel chooses one of this machine.
+    /// Source address. `None`: the kernel chooses one of this host.
     pub(crate) source: Option<IpAddr>,
     pub(crate) destination: IpAddr,
-    /// Those of the source and of the destination, if rules may look at them.
+    /// Source and destination port, if rules may match them.
     pub(crate) ports: Option<[u16; 2]>,
-    /// Number of the interface by which it came; `None`: this machine sends it.
+    /// Index of the incoming interface; `None`: a local packet.
     pub(crate) came_by: Option<u32>,
-    /// Number of the interface by which it must leave, if it must.
+    /// Index of the interface by which it must leave, if any.
     pub(crate) leaves_by: Option<u32>,
     pub(crate) mark: u32,
     pub(crate) fallback: Fallback,
 }
 
-/// Rule for an interface that is named and through which no table has a route.
+/// Treatment of a required interface for which no table has a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fallback {
-    /// The kernel's guess, for IPv4, that the destination is a neighbour there.
+    /// The kernel's assumption, for IPv4, that the destination is a neighbour there.
     Neighbour,
-    /// There is no route then.
+    /// There is no route.
     Nothing,
 }
 
-/// The next hop of a route to another machine.
+/// Next hop of a route to another host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hop {
-    /// Number of the interface.
+    /// Index of the interface.
     pub(crate) interface: u32,
     /// The gateway, or the destination itself if it is a neighbour.
     pub(crate) next: IpAddr,
 }
 
-/// Bytes of `rtmsg`.
+/// Bytes of `struct rtmsg`.
 const ROUTE: usize = 12;
-/// Attributes of a route that libc does not name (linux/rtnetlink.h).
+/// Attributes of a route that libc does not define (linux/rtnetlink.h).
 const IP_PROTOCOL: u16 = 27;
 const SOURCE_PORT: u16 = 28;
 const DESTINATION_PORT: u16 = 29;
-/// `RTM_F_FIB_MATCH`: the entry of the table is asked for.
+/// `RTM_F_FIB_MATCH`: requests the entry of the table.
 const FIB_MATCH: u32 = 0x2000;
-/// `RTN_UNICAST`: the only kind of route that leads to one other host.
+/// `RTN_UNICAST`: the only type of route that leads to one other host.
 const UNICAST: u8 = 1;
 
 /// The kernel's answer.
@@ -74,7 +74,7 @@ const UNICAST: u8 = 1;
 enum Answer {
     Nowhere,
     Here,
-    /// `next`: `None` for a gateway of the other version of IP.
+    /// `next`: `None` for a gateway of the other IP version.
     Beyond {
         interface: u32,
         next: Option<IpAddr>,
@@ -82,7 +82,7 @@ enum Answer {
 }
 
 impl Asked {
-    /// A packet for `destination` that this machine sends, without a mark.
+    /// Returns a local packet for `destination`, without a mark.
     pub(crate) const fn to(destination: IpAddr) -> Self {
         Self {
             source: None,
@@ -106,7 +106,8 @@ impl Routes {
         Ok(Self { socket: socket.map_err(|e| Error::new("opening a netlink socket", e))?, sequence: 0 })
     }
 
-    /// Where packets for `address` go, by the rules for packets without marks that this machine sends itself. `None`: nowhere.
+    /// Returns the destination of local packets for `address`, by the rules for packets without marks. `None`: there is
+    /// no route.
     ///
     /// # Errors
     /// Errors of the system.
@@ -118,7 +119,8 @@ impl Routes {
         })
     }
 
-    /// Returns the next hop of a packet; `None` if it stays here, goes nowhere, or has a gateway of the other version of IP.
+    /// Returns the next hop of a packet; `None` if it is for this host, has no route, or has a gateway of the other IP
+    /// version.
     ///
     /// # Errors
     /// Errors of the system.
@@ -132,7 +134,7 @@ impl Routes {
     fn ask(&mut self, asked: &Asked) -> io::Result<Answer> {
         self.sequence = self.sequence.wrapping_add(1);
         self.socket.send(&question(self.sequence, asked))?;
-        // The kernel has answered when it has taken the question.
+        // The kernel has answered when `send` returns.
         let mut answer = [0; 4096];
         loop {
             let len = self.socket.read(&mut answer)?;
@@ -144,20 +146,20 @@ impl Routes {
         }
     }
 
-    /// The number of the interface `name`; `None`: there is none now.
+    /// Returns the index of the interface `name`; `None` if it does not exist at present.
     #[must_use]
     pub fn interface(&self, name: &str) -> Option<u32> {
         name_to_index(&self.socket, name).ok()
     }
 
-    /// The name of the interface of this number; `None`: there is none now.
+    /// Returns the name of the interface with this index; `None` if it does not exist at present.
     #[must_use]
     pub fn name_of(&self, interface: u32) -> Option<String> {
         index_to_name(&self.socket, interface).ok()
     }
 }
 
-/// `RTM_GETROUTE`.
+/// Returns an `RTM_GETROUTE` request.
 fn question(sequence: u32, asked: &Asked) -> Vec<u8> {
     let (family, bits) =
         if asked.destination.is_ipv4() { (libc::AF_INET, 32) } else { (libc::AF_INET6, 128) };
@@ -204,7 +206,7 @@ fn read(kind: u16, body: &[u8], destination: IpAddr) -> io::Result<Answer> {
         return Ok(Answer::Here);
     }
     let (mut interface, mut next) = (None, Some(destination));
-    // What is cut short has no more attributes.
+    // A truncated message has no more attributes.
     for (kind, value) in attributes(body.get(ROUTE..).unwrap_or_default()).map_while(Result::ok) {
         match kind {
             libc::RTA_OIF => interface = ne32(value, 0),

@@ -1,4 +1,4 @@
-//! Routes, and the rules that say which of them count, asked of rtnetlink(7).
+//! //! Routes and policy routing rules, set by rtnetlink(7).
 
 use crate::error::Error;
 use crate::netlink::{RouteSocket, attribute, message};
@@ -8,60 +8,60 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
-/// Routes of the namespace in which the value was made. Changing them takes `CAP_NET_ADMIN`, each time.
+/// Routes of the namespace in which the value was created. Each change needs `CAP_NET_ADMIN`.
 #[derive(Debug)]
 pub(crate) struct Routes {
     socket: RouteSocket,
-    /// Interfaces are looked for by it, in the same namespace.
+    /// Socket for looking up interfaces in the same namespace.
     any: OwnedFd,
 }
 
-/// Everything without a better route goes this way.
+/// A default route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DefaultRoute<'a> {
-    /// Where it leads.
+    /// Next hop.
     pub(crate) to: To<'a>,
-    /// The lowest wins.
+    /// Metric; the lowest wins.
     pub(crate) metric: u32,
-    /// In this table, 1 to 2³² − 1.
+    /// Routing table, 1 to 2³² − 1.
     pub(crate) table: u32,
 }
 
-/// Where a route leads.
+/// Next hop of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum To<'a> {
-    /// To a router at the other end of an interface, whatever the router's address.
+    /// A router on the link of an interface, whatever the router's address.
     Router {
         /// The interface.
         interface: &'a str,
         /// The router.
         router: Ipv4Addr,
-        /// Source address of what is sent from here.
+        /// Source address of local packets.
         source: Ipv4Addr,
     },
-    /// To whoever a packet is for: they are at the other end of this interface.
+    /// The destination itself, as a neighbour on this interface.
     Neighbours(&'a str),
-    /// Nowhere: packets are dropped.
+    /// No next hop: packets are dropped.
     Nowhere,
 }
 
-/// Some packets have a table of routes of their own.
+/// A rule that selects a routing table for some packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rule<'a> {
-    /// Which.
+    /// Selector of packets.
     pub(crate) concerned: Concerned<'a>,
-    /// The table.
+    /// Routing table.
     pub(crate) table: u32,
-    /// The lowest is looked at first.
+    /// Priority; the lowest number comes first.
     pub(crate) priority: u32,
 }
 
-/// Which packets a [`Rule`] is about.
+/// Selector of a [`Rule`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Concerned<'a> {
-    /// What comes by this interface, whether there is one or not.
+    /// Packets that come by this interface, which need not exist.
     ComesBy(&'a str),
-    /// What has this mark, and goes to a network of which so many bits are common.
+    /// Packets with this mark for a network, given as address and prefix length.
     Marked {
         /// The mark.
         mark: u32,
@@ -70,11 +70,11 @@ pub(crate) enum Concerned<'a> {
     },
 }
 
-/// The main table of routes (rtnetlink(7)).
+/// The main routing table (rtnetlink(7)).
 pub(crate) const MAIN: u32 = 254;
 /// `RTNH_F_ONLINK` of linux/rtnetlink.h.
 const ONLINK: u32 = 4;
-/// `RTPROT_STATIC`: an administrator's.
+/// `RTPROT_STATIC`: routes of an administrator.
 const PROTOCOL: u8 = libc::RTPROT_STATIC;
 /// `FR_ACT_TO_TBL` of linux/fib_rules.h.
 const TO_TABLE: u8 = 1;
@@ -96,20 +96,20 @@ impl Routes {
         Ok(Self { socket, any })
     }
 
-    /// From now on there is this route, in place of one with the same metric and table. If it is there already, nothing happens.
+    /// Sets a route, and replaces one with the same metric and table. Does nothing if it exists.
     pub(crate) fn replace(&mut self, route: &DefaultRoute<'_>) -> io::Result<()> {
         let request =
             route.message(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &self.any)?;
         self.socket.ask(&request)
     }
 
-    /// The route is no more.
+    /// Removes a route.
     pub(crate) fn remove(&mut self, route: &DefaultRoute<'_>) -> io::Result<()> {
         let request = route.message(libc::RTM_DELROUTE, 0, &self.any)?;
         self.socket.ask(&request)
     }
 
-    /// From now on there is this rule, once.
+    /// Adds a rule unless it exists.
     pub(crate) fn add_rule(&mut self, rule: &Rule<'_>) -> io::Result<()> {
         match self.socket.ask(&rule.message(libc::RTM_NEWRULE, libc::NLM_F_CREATE | libc::NLM_F_EXCL)) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -117,7 +117,7 @@ impl Routes {
         }
     }
 
-    /// The rule is no more.
+    /// Removes a rule.
     pub(crate) fn remove_rule(&mut self, rule: &Rule<'_>) -> io::Result<()> {
         self.socket.ask(&rule.message(libc::RTM_DELRULE, 0))
     }
@@ -130,7 +130,7 @@ impl DefaultRoute<'_> {
             To::Neighbours(_) => (libc::RT_SCOPE_LINK, libc::RTN_UNICAST, 0),
             To::Nowhere => (libc::RT_SCOPE_UNIVERSE, libc::RTN_BLACKHOLE, 0),
         };
-        // `rtmsg`: the table of 8 bits is of no account beside the attribute.
+        // `rtmsg`: the attribute overrides the table field of 8 bits.
         let mut body = vec![libc::AF_INET as u8, 0, 0, 0, 0, PROTOCOL, scope, of_route];
         body.extend(onlink.to_ne_bytes());
         body.extend(attribute(libc::RTA_PRIORITY, &self.metric.to_ne_bytes()));

@@ -86,8 +86,8 @@ impl Course<'_> {
             ),
             Copying::Zero | Copying::Plain => None,
         };
-        // A server that cannot know when enough has arrived sends until the client ends the test: datagrams are lost, and the
-        // server's omission ends before the client's.
+        // A server that cannot know when enough has arrived sends until the client ends the test: datagrams are lost,
+        // and the server's omission ends before the client's.
         let cannot_know = self.plan.transport == Transport::Udp || !self.plan.omit.is_zero();
         let endless = cannot_know && self.control.side() == Side::Server;
         Ok(Pump {

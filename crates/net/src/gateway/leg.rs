@@ -31,7 +31,8 @@ pub(crate) trait Leg: Send {
     /// Becomes ready once the connection is broken, even without a read or write.
     fn poll_broken(&mut self, context: &mut Context<'_>) -> Poll<io::Error>;
 
-    /// Becomes ready once all data and the end of the stream need no further care: at once for TCP, on acknowledgement for TPA.
+    /// Becomes ready once all data and the end of the stream need no further care: at once for TCP, on acknowledgement
+    /// for TPA.
     fn poll_settled(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
     /// Closes the connection cleanly.

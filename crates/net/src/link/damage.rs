@@ -3,14 +3,14 @@
 use hopline_core::Stream;
 use hopline_wire::ipv4;
 
-/// What corruption does to a packet.
+/// Effect of corruption on a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Damage {
-    /// Flips a bit behind the IP header. The kernel's UDP and TCP checksums notice, and it drops the packet.
+    /// Flips a bit behind the IP header. The kernel's UDP and TCP checksums detect it, and the kernel drops the packet.
     #[default]
     Noticed,
-    /// Flips a bit of what UDP or TCP carries and makes their checksum right again: only the application can notice.
-    /// Packets that carry nothing stay as they are.
+    /// Flips a bit of the UDP or TCP payload and corrects the checksum: only the application can detect it. Packets
+    /// without payload are not changed.
     Hidden,
 }
 
@@ -37,7 +37,7 @@ impl Damage {
     }
 }
 
-/// Length of the IP header: of IPv4 as hosts send it, without options.
+/// Returns the length of the IP header. IPv4 headers have no options here, as hosts send them.
 fn header_len(packet: &[u8]) -> usize {
     match packet.first().map(|first| first >> 4) {
         Some(6) => V6_HEADER_LEN,
@@ -61,7 +61,8 @@ pub(super) const UDP: u8 = 17;
 const TCP: u8 = 6;
 
 impl Transport {
-    /// `None`: neither UDP nor TCP, a later fragment, behind extension headers, or cut short.
+    /// Returns the offsets. `None` if the packet is neither UDP nor TCP, is a later fragment, has extension headers, or
+    /// is truncated.
     pub(super) fn of(packet: &[u8]) -> Option<Self> {
         let (header, fragment, protocol) = match packet.first()? >> 4 {
             6 => (V6_HEADER_LEN, 0, *packet.get(6)?),
@@ -84,7 +85,8 @@ impl Transport {
     }
 }
 
-/// Replaces the byte at `at`, behind the IP header, so that the checksum of UDP or TCP is as right as before.
+/// Replaces the byte at `at`, behind the IP header, and updates the UDP or TCP checksum, so that it is as valid as
+/// before.
 pub(super) fn write_checked(packet: &mut [u8], at: usize, byte: u8) {
     let Some(transport) = Transport::of(packet) else { return };
     let high = (at - transport.header).is_multiple_of(2);
@@ -93,7 +95,7 @@ pub(super) fn write_checked(packet: &mut [u8], at: usize, byte: u8) {
     packet[at] = byte;
     let sum = &mut packet[transport.checksum..transport.checksum + 2];
     let before = u16::from_be_bytes([sum[0], sum[1]]);
-    // RFC 768: zero stands for "no checksum".
+    // RFC 768: zero means "no checksum".
     if transport.protocol == UDP && before == 0 {
         return;
     }
@@ -104,7 +106,7 @@ pub(super) fn write_checked(packet: &mut [u8], at: usize, byte: u8) {
     sum.copy_from_slice(&after.to_be_bytes());
 }
 
-/// The checksum after a word changed (RFC 1624 §3, equation 3).
+/// Returns the checksum after the change of one word (RFC 1624 §3, equation 3).
 fn updated(checksum: u16, old: u16, new: u16) -> u16 {
     let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     while sum > 0xffff {
@@ -120,7 +122,7 @@ pub(super) mod tests {
     use hopline_wire::checksum::Sum;
     use std::net::Ipv4Addr;
 
-    /// A packet over IPv4 with a right transport checksum.
+    /// Returns an IPv4 packet with a valid transport checksum.
     pub(in super::super) fn packet(protocol: u8, ports: [u16; 2], payload: &[u8]) -> Vec<u8> {
         let header_len = if protocol == UDP { 8 } else { 20 };
         let mut packet = vec![0; ipv4::HEADER_LEN + header_len];
@@ -141,7 +143,7 @@ pub(super) mod tests {
         packet
     }
 
-    /// Zero where the transport checksum is right.
+    /// Returns zero if the transport checksum is valid.
     pub(in super::super) fn sum(packet: &[u8]) -> u16 {
         let header = ipv4::Header {
             src: Ipv4Addr::from_octets(packet[12..16].try_into().unwrap()),

@@ -1,4 +1,4 @@
-//! The thread that is the link.
+//! //! Forwarding thread of the link.
 
 use super::damage::Damage;
 use super::lateness::Recorder;
@@ -17,28 +17,28 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::{io, iter};
 
-/// Packets taken from one side before those that are due are delivered.
+/// Packets read from one side before due packets are delivered.
 const BATCH: usize = 64;
-/// Longest IP packet there is.
+/// Maximum bytes of an IP packet.
 const LONGEST: usize = 65_535;
 
-/// Holds the thread; stops it when dropped.
+/// Handle of the thread; stops it when dropped.
 #[derive(Debug)]
 pub(super) struct Forwarder {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread and its holder both see.
+/// State shared by the thread and its handle.
 #[derive(Debug)]
 struct Shared {
     clock: Clock,
-    /// Readable: end.
+    /// Becomes readable when the thread has to end.
     stop: OwnedFd,
     link: Mutex<Link>,
 }
 
-/// Everything but the packets under way.
+/// Shared state other than the packets in flight.
 #[derive(Debug)]
 struct Link {
     directions: [Direction; 2],
@@ -46,7 +46,7 @@ struct Link {
     nats: [Nat; 2],
     lateness: Recorder,
     priority: sched::Priority,
-    /// Of each direction, without those of the interface.
+    /// Drops in each direction, without those of the interface.
     drops: [Drops; 2],
     path_mtu: u16,
 }
@@ -91,10 +91,10 @@ fn system(doing: &str, source: io::Error) -> Error {
 
 impl Drop for Forwarder {
     fn drop(&mut self) {
-        // A counter that was never written takes eight bytes at once.
+        // The write cannot fail: the counter was never written.
         let written = rustix::io::write(&self.shared.stop, &1u64.to_ne_bytes());
         if let (Some(thread), Ok(_)) = (self.thread.take(), written) {
-            // A link that panicked has said so on stderr, and the test without a link fails by itself.
+            // A thread that panicked has reported so on stderr, and a test without a link fails by itself.
             let _ = thread.join();
         }
     }
@@ -121,7 +121,7 @@ impl Link {
     }
 }
 
-/// The real clock, counted from the making of the link.
+/// Real-time clock that starts with the link.
 #[derive(Clone, Copy, Debug)]
 struct Clock(std::time::Instant);
 
@@ -138,10 +138,10 @@ impl Clock {
 
 struct Carrier {
     ends: [Tun; 2],
-    /// `true` once the interface was deleted: it is always ready then, and has no packet.
+    /// `true` once the interface was deleted: it is always readable then, but has no packet.
     is_gone: [bool; 2],
     shared: Arc<Shared>,
-    /// Packets by time of arrival and order of sending, with whom they are for.
+    /// Packets in flight with their destination, by time of arrival and order of sending.
     under_way: BTreeMap<(Instant, u64), (Side, Vec<u8>)>,
     taken: u64,
 }
@@ -158,7 +158,7 @@ impl Carrier {
         }
     }
 
-    /// Waits until a packet comes or is due. False: the end.
+    /// Waits until a packet arrives or is due. Returns `false` at the end.
     fn wait(&self) -> bool {
         let timeout = self.under_way.keys().next().map(|&(due, _)| {
             let left = due.since(self.shared.clock.now()).as_nanos();
@@ -180,7 +180,7 @@ impl Carrier {
             let len = match self.ends[from as usize].receive(buffer) {
                 Ok(Some(len)) => len,
                 Ok(None) => return,
-                // Its host sees a dead link.
+                // The host sees a dead link.
                 Err(error) => {
                     self.is_gone[from as usize] |= Errno::from_io_error(&error) == Some(Errno::BADFD);
                     return;
@@ -239,16 +239,16 @@ impl Carrier {
     }
 }
 
-/// Reason for which the link does not carry a packet.
+/// Reason that the link does not carry a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aside {
-    /// Report of group memberships, which kernels send on their own account (RFC 3376 §4, RFC 3810 §5).
+    /// Membership report, which kernels send by themselves (RFC 3376 §4, RFC 3810 §5).
     Membership,
     /// Neither IPv4 nor IPv6.
     NotIp,
 }
 
-/// Returns why `packet` is not carried; `None` if it is.
+/// Returns the reason that `packet` is not carried; `None` if it is.
 fn aside(packet: &[u8]) -> Option<Aside> {
     const IGMP: u8 = 2;
     match packet.first().map(|first| first >> 4) {
@@ -259,7 +259,7 @@ fn aside(packet: &[u8]) -> Option<Aside> {
     }
 }
 
-/// Returns whether `packet`, of IPv6, is a report of MLD: ICMPv6 behind a header with the option Router Alert (RFC 3810 §5).
+/// Returns whether an IPv6 `packet` is an MLD report: ICMPv6 behind a header with the option Router Alert (RFC 3810 §5).
 fn is_listener_report(packet: &[u8]) -> bool {
     const HEADER: usize = 40;
     const HOP_BY_HOP: u8 = 0;

@@ -2,30 +2,30 @@ use hdrhistogram::Histogram;
 use hopline_core::Duration;
 use std::fmt;
 
-/// Later than this is late: as much as a packet of 250 bytes takes at 2 Mb/s.
+/// Lateness beyond which a packet counts as late: the transmission time of 250 bytes at 2 Mb/s.
 const BOUND: Duration = Duration::from_millis(1);
-/// Share of packets that may be late.
+/// Tolerated share of late packets.
 const TOLERATED: f64 = 0.02;
 
-/// How late packets were delivered, against their schedule.
+/// Delay of deliveries relative to their schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Lateness {
     /// Packets delivered.
     pub packets: u64,
-    /// Mean.
+    /// Mean lateness.
     pub mean: Duration,
-    /// Half of them were later.
+    /// Median lateness.
     pub p50: Duration,
-    /// Of 100 packets the second latest.
+    /// 99th percentile of the lateness.
     pub p99: Duration,
-    /// The latest.
+    /// Maximum lateness.
     pub max: Duration,
-    /// Share of packets that were more than 1 ms late, 0 to 1.
+    /// Share of packets that were more than 1 ms late. Range 0–1.
     pub over_1_ms: f64,
 }
 
 impl Lateness {
-    /// Whether the machine was too busy for what was measured to mean anything: more than 2 % of packets were more than
+    /// Returns whether the host was too busy for the measurement to be valid: more than 2 % of the packets were more than
     /// 1 ms late.
     #[must_use]
     pub fn is_late(&self) -> bool {
@@ -50,7 +50,7 @@ impl fmt::Display for Lateness {
     }
 }
 
-/// Collects lateness.
+/// Collector of lateness samples.
 #[derive(Debug)]
 pub(super) struct Recorder {
     nanos: Histogram<u64>,

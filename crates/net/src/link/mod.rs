@@ -1,5 +1,5 @@
-//! The emulated link in real time: two network namespaces, joined by one thread that carries packets from one TUN
-//! interface to the other and does to them what an [`Emulation`] says. Kernel TCP and UDP run over it unchanged.
+//! Emulated link in real time. One thread connects two network namespaces: it carries packets from one TUN interface to
+//! the other, and applies an [`Emulation`] to them. Kernel TCP and UDP run over it unchanged.
 
 mod damage;
 mod forwarder;
@@ -20,21 +20,22 @@ use hosts::{End, Versions};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::thread;
 
-/// What a [`NamespaceLink`] is to be.
+/// Parameters of a [`NamespaceLink`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// What happens to packets from A to B. Its instants count from the making of the link.
+    /// Emulation of the direction from A to B. Its times count from the creation of the link.
     pub forth: Emulation,
-    /// What happens to packets from B to A.
+    /// Emulation of the direction from B to A.
     pub back: Emulation,
-    /// Same seed and same packets at the same times: same fates. (Real hosts do not send at the same times twice.)
+    /// Random seed. The same seed and the same packets at the same times give the same results, but real hosts never
+    /// repeat their times exactly.
     pub seed: u64,
-    /// Longest IP packet, in bytes. At least 68 (RFC 791); default 1500.
+    /// MTU of the link: maximum bytes of an IP packet. At least 68 (RFC 791); default 1500.
     pub mtu: u16,
-    /// Longest IP packet that passes a router on the path, in bytes: longer ones it cuts into fragments, or drops in silence
-    /// where it may not. At least 68; default `None`, as many as `mtu`.
+    /// Path MTU, in bytes, if a router on the path has a smaller one. It fragments longer packets, or drops them silently
+    /// if they must not be fragmented. At least 68; default `None`, which means `mtu`.
     pub path_mtu: Option<u16>,
-    /// What corruption does. Default: what the kernel's checksums notice.
+    /// Effect of corruption. Default: errors that the kernel's checksums detect.
     pub damage: Damage,
     /// Hosts or routers at A and at B. Default: a host at each.
     pub ends: [Ends; 2],
@@ -43,9 +44,9 @@ pub struct Setup {
 /// Host or router at one end of a link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
-    /// Host or router.
+    /// Role of the end.
     pub stands: Stands,
-    /// Networks behind this end, beside those that the link makes: the other end has routes to them, and this end forwards.
+    /// Further networks behind this end. The other end has routes to them, and this end forwards.
     pub networks: Vec<Network>,
 }
 
@@ -55,12 +56,12 @@ pub enum Stands {
     /// A host.
     #[default]
     Host,
-    /// A router, by cable to a host behind it.
+    /// A router, connected to the host behind it.
     Router,
 }
 
 impl Setup {
-    /// The usual MTU and damage.
+    /// Returns parameters with the default MTU and damage.
     #[must_use]
     pub fn new(forth: Emulation, back: Emulation, seed: u64) -> Self {
         Self {
@@ -75,41 +76,42 @@ impl Setup {
     }
 }
 
-/// What a link has done so far.
+/// Statistics of a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkStats {
-    /// To packets from A to B.
+    /// Packets from A to B.
     pub forth: Counts,
-    /// To packets from B to A.
+    /// Packets from B to A.
     pub back: Counts,
-    /// How late packets were, against their schedule. What the link did is worth nothing without it.
+    /// Delay of deliveries relative to their schedule. Measurements are only valid if it is small.
     pub lateness: Lateness,
-    /// How the carrying thread is scheduled.
+    /// Scheduling priority of the forwarding thread.
     pub priority: Priority,
-    /// Packets that were lost beside what was emulated: from A to B, from B to A.
+    /// Packets lost apart from the emulation: from A to B, from B to A.
     pub drops: [Drops; 2],
 }
 
-/// Packets of one direction that the emulated link did not lose, and that did not arrive all the same.
+/// Packets of one direction that were lost although the emulation did not drop them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
-    /// Packets that the sending host's interface dropped: its queue of 500 was full, since the link's thread was late or packets came
-    /// faster than it can carry them.
+    /// Packets dropped by the sending host's interface: its queue of 500 was full, since the forwarding thread was late,
+    /// or packets came faster than it can carry them.
     pub interface: u64,
-    /// Packets that were too long for the path and must not be cut.
+    /// Packets that exceed the path MTU and must not be fragmented.
     pub too_long: u64,
     /// Packets that are neither IPv4 nor IPv6.
     pub not_ip: u64,
-    /// Reports of group memberships, which kernels send on their own account.
+    /// Membership reports, which kernels send by themselves.
     pub memberships: u64,
-    /// Packets for a port that an address translator no longer, or not yet, knew. They count as delivered by the emulation.
+    /// Packets for a port that the address translator does not know, or no longer. They count as delivered by the
+    /// emulation.
     pub unknown_port: u64,
-    /// Packets that the kernel would not take at the far end. They count as delivered by the emulation.
+    /// Packets that the receiving kernel rejected. They count as delivered by the emulation.
     pub refused: u64,
 }
 
 impl LinkStats {
-    /// Drops of both directions together.
+    /// Returns the sums over both directions.
     #[must_use]
     pub const fn all_drops(&self) -> Drops {
         let [forth, back] = self.drops;
@@ -125,20 +127,20 @@ impl LinkStats {
 }
 
 impl Drops {
-    /// Packets that were dropped before the emulation.
+    /// Returns the packets that were dropped before the emulation.
     #[must_use]
     pub const fn before(&self) -> u64 {
         self.interface + self.too_long + self.not_ip
     }
 
-    /// Packets that were dropped behind the emulation.
+    /// Returns the packets that were dropped after the emulation.
     #[must_use]
     pub const fn behind(&self) -> u64 {
         self.unknown_port + self.refused
     }
 }
 
-/// Two hosts, A and B, and a link between them. Everything goes when the value does.
+/// Two hosts, A and B, and a link between them. Dropping the value removes all of it.
 #[derive(Debug)]
 pub struct NamespaceLink {
     // Dropped in this order: the thread and its interfaces, then the namespaces.
@@ -152,18 +154,18 @@ const INTERFACE: &str = "link0";
 const CABLE: &str = "lan0";
 
 impl NamespaceLink {
-    /// A link with the usual MTU.
+    /// Creates a link with the default MTU.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if this process may not: it needs root and `/dev/net/tun`.
+    /// [`Error::Unavailable`] without privileges: it needs root and `/dev/net/tun`.
     pub fn new(forth: Emulation, back: Emulation, seed: u64) -> Result<Self, Error> {
         Self::with(Setup::new(forth, back, seed))
     }
 
-    /// A link as `setup` says.
+    /// Creates a link with the parameters `setup`.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if this process may not: it needs root and `/dev/net/tun`.
+    /// [`Error::Unavailable`] without privileges: it needs root and `/dev/net/tun`.
     pub fn with(setup: Setup) -> Result<Self, Error> {
         let (a, tun_a) = End::new(Side::A, &setup)?;
         let (b, tun_b) = End::new(Side::B, &setup)?;
@@ -174,7 +176,7 @@ impl NamespaceLink {
     /// Runs `what` in a thread on host A and waits for it.
     ///
     /// # Panics
-    /// If `what` does, or the system has no thread for it.
+    /// If `what` panics, or the system cannot start a thread.
     pub fn run_in_a<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
         self.run_in(Side::A, what)
     }
@@ -182,7 +184,7 @@ impl NamespaceLink {
     /// Runs `what` in a thread on host B and waits for it.
     ///
     /// # Panics
-    /// If `what` does, or the system has no thread for it.
+    /// If `what` panics, or the system cannot start a thread.
     pub fn run_in_b<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
         self.run_in(Side::B, what)
     }
@@ -190,7 +192,7 @@ impl NamespaceLink {
     /// Runs `a` on host A and `b` on host B at the same time, and waits for both.
     ///
     /// # Panics
-    /// If `a` or `b` does, or the system has no thread for them.
+    /// If `a` or `b` panics, or the system cannot start a thread.
     pub fn run_both<A: Send, B: Send>(
         &self,
         a: impl FnOnce() -> A + Send,
@@ -207,26 +209,26 @@ impl NamespaceLink {
         self.host(side).run(what).expect("what could be entered when it was made can be entered again")
     }
 
-    /// The host on `side`: the one behind the router, where a router stands there.
+    /// Returns the host on `side`. If that end is a router, this is the host behind it.
     #[must_use]
     pub fn host(&self, side: Side) -> &Namespace {
         self.ends[side as usize].host()
     }
 
-    /// The router on `side`, if one stands there.
+    /// Returns the router on `side`, if that end is one.
     #[must_use]
     pub fn router(&self, side: Side) -> Option<&Namespace> {
         let End { end, behind, .. } = &self.ends[side as usize];
         behind.as_ref().map(|_| end)
     }
 
-    /// Address of an end: of the host that stands there, or of the router.
+    /// Returns the address of an end: that of the host or of the router.
     #[must_use]
     pub const fn address(side: Side) -> Ipv4Addr {
         hosts::end_v4(side)
     }
 
-    /// IPv4 address of the host on `side`.
+    /// Returns the IPv4 address of the host on `side`.
     #[must_use]
     pub fn host_v4(&self, side: Side) -> Ipv4Addr {
         match self.router(side) {
@@ -235,7 +237,8 @@ impl NamespaceLink {
         }
     }
 
-    /// IPv6 address of the host on `side`; `None` if this kernel or the link, by its MTU, has no IPv6.
+    /// Returns the IPv6 address of the host on `side`; `None` if the kernel has no IPv6, or the MTU of the link is too
+    /// small for it.
     #[must_use]
     pub fn host_v6(&self, side: Side) -> Option<Ipv6Addr> {
         let address = match self.router(side) {
@@ -245,38 +248,39 @@ impl NamespaceLink {
         (self.ends[side as usize].versions == Versions::Both).then_some(address)
     }
 
-    /// The address of host A.
+    /// Returns the address of host A.
     #[must_use]
     pub const fn address_a(&self) -> Ipv4Addr {
         Self::address(Side::A)
     }
 
-    /// The address of host B.
+    /// Returns the address of host B.
     #[must_use]
     pub const fn address_b(&self) -> Ipv4Addr {
         Self::address(Side::B)
     }
 
-    /// The time on the link's clock, which began when it was made: what blackouts are given in.
+    /// Returns the time on the link's clock, which starts with the link. Blackouts are given in this time.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.forwarder.now()
     }
 
-    /// What the link has done so far.
+    /// Returns the statistics of the link so far.
     #[must_use]
     pub fn stats(&self) -> LinkStats {
         let mut stats = self.forwarder.stats();
         for (drops, end) in stats.drops.iter_mut().zip(&self.ends) {
-            // Without a thread for the host, its interface has told nothing.
+            // Without a thread on the host, the counter of its interface cannot be read.
             drops.interface = end.end.run(hosts::dropped_by_interface).unwrap_or(0);
         }
         stats
     }
 
-    /// Each host stands behind an address translator. At first each UDP port can be reached by its own number. From now on
-    /// the packets of the host on `side` come from other ports, and what is sent to a new port arrives once that host has
-    /// sent from it; `old` says what becomes of the ports that the other host knows. TCP is left alone.
+    /// Rebinds the host on `side`, which is behind an address translator, as each host is. At first, each UDP port is
+    /// reachable under its own number. From now on, packets of the host come from other ports, and packets to a new port
+    /// arrive once that host has sent from it. `old` selects the treatment of the ports that the other host knows. TCP is
+    /// not translated.
     pub fn rebind(&self, side: Side, old: OldPorts) {
         self.forwarder.rebind(side, old);
     }

@@ -1,15 +1,16 @@
-//! A router on the path whose next link has a smaller MTU, and that tells nobody.
+//! //! Router on the path with a smaller MTU, and without ICMP messages about it.
 
 use hopline_wire::checksum::Sum;
 
 const HEADER: usize = 20;
-/// Flags and fragment offset of IPv4: DF, MF, and where the offset ends.
+/// Flags and fragment offset of IPv4: DF, MF, and the mask of the offset.
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE: u16 = 0x2000;
 const OFFSET: u16 = 0x1fff;
 
-/// Returns what such a router makes of a packet: itself where it fits, fragments (RFC 791 §3.2) where it may be cut, and nothing
-/// where it may not: the word of it (RFC 1191) is lost behind some firewall. Routers do not cut IPv6 (RFC 8200 §5).
+/// Returns the output of the router for a packet: the packet itself if it fits, fragments (RFC 791 §3.2) if it may be
+/// fragmented, and nothing otherwise. A firewall drops the ICMP message (RFC 1191). Routers do not fragment IPv6 (RFC
+/// 8200 §5).
 pub(super) fn through(packet: &[u8], mtu: u16) -> Vec<Vec<u8>> {
     if packet.len() <= mtu.into() {
         return vec![packet.to_vec()];
@@ -17,7 +18,7 @@ pub(super) fn through(packet: &[u8], mtu: u16) -> Vec<Vec<u8>> {
     let word = |at: usize| packet.get(at..at + 2).map_or(0, |bytes| u16::from_be_bytes([bytes[0], bytes[1]]));
     let header = usize::from(packet[0] & 15) * 4;
     let flags = word(6);
-    // Options would have to be copied or left out one by one; nobody sends any here.
+    // Options would have to be copied or omitted one by one; no host sends any here.
     if packet[0] >> 4 != 4 || flags & DONT_FRAGMENT != 0 || header != HEADER {
         return Vec::new();
     }
@@ -40,7 +41,7 @@ pub(super) fn through(packet: &[u8], mtu: u16) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The checksum that the header should have, or zero where it has it.
+/// Returns the correct checksum of the header, or zero if the header has it.
 fn header_sum(packet: &[u8]) -> u16 {
     let mut sum = Sum::default();
     sum.add(&packet[..HEADER]);

@@ -1,29 +1,29 @@
-//! The address translator before a host, for UDP ports.
+//! //! Address translator in front of a host, for UDP ports.
 
 use super::damage::{Transport, UDP, write_checked};
 use hopline_link::OldPorts;
 use std::collections::BTreeMap;
 
-/// Whether a packet may pass.
+/// Verdict on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Passage {
     Open,
     Closed,
 }
 
-/// Ports below are not rewritten: they are those of services.
+/// Lowest port that is rewritten; ports below belong to services.
 const FIRST: u16 = 1024;
-/// How far ports move with each rebinding. Odd, so that they come round only after all others.
+/// Shift of the ports with each rebinding. It is odd, so that a port recurs only after all the rest.
 const STEP: u16 = 20_011;
 
-/// Ports of the host, rotated among those from [`FIRST`] on.
+/// Port mapping of the host: a rotation of the ports from [`FIRST`] on.
 #[derive(Debug, Default)]
 pub(super) struct Nat {
-    /// How often the host was rebound.
+    /// Number of rebindings.
     rebound: u16,
-    /// What the old ports are worth; `None` before the first rebinding.
+    /// Treatment of the old ports; `None` before the first rebinding.
     old: Option<OldPorts>,
-    /// Public ports that the host has sent from since, with its own.
+    /// Public ports from which the host has sent since the last rebinding, with its own ports.
     known: BTreeMap<u16, u16>,
 }
 
@@ -56,7 +56,7 @@ impl Nat {
         Passage::Open
     }
 
-    /// Where the port that concerns us is, if one does.
+    /// Returns the offset of the port to be rewritten. `None` if the packet is not translated.
     fn port_at(&self, packet: &[u8], offset: usize) -> Option<usize> {
         self.old?;
         let transport = Transport::of(packet).filter(|t| t.protocol == UDP)?;

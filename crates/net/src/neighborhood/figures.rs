@@ -1,23 +1,23 @@
-//! What a service of Neighborhood RED says of itself.
+//! //! Metrics of the Neighborhood RED service.
 
 use super::member::Member;
 use crate::service::Figure;
 use hopline_core::Instant;
 
-/// What was counted at the sockets.
+/// Counters of the sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Traffic {
-    /// Notices that left.
+    /// Notices sent.
     pub(super) notices: u64,
-    /// Notices that the interface did not take.
+    /// Notices that the interface rejected.
     pub(super) unsent: u64,
-    /// Packets that were not here as on the wire, or did not pass the radio: they passed.
+    /// Packets that the kernel had altered before they reached the queue, or that did not cross the radio. They passed.
     pub(super) not_ours: u64,
-    /// Messages of the kernel that were none, and verdicts that it did not take.
+    /// Malformed messages of the kernel, and verdicts that it rejected.
     pub(super) troubles: [u64; 2],
 }
 
-/// All figures at `now`.
+/// Returns all metrics at `now`.
 pub(super) fn figures(now: Instant, member: &Member, traffic: &Traffic) -> Vec<Figure> {
     let (machine, counts) = (member.machine(), member.counts());
     let stats = machine.stats();
@@ -103,7 +103,7 @@ pub(super) fn figures(now: Instant, member: &Member, traffic: &Traffic) -> Vec<F
     ]
 }
 
-/// Algorithm 5.2's pb for both ways, millionths.
+/// Returns pb of Algorithm 5.2 for both directions, in millionths.
 fn probabilities_ppm(now: Instant, member: &Member) -> [u64; 2] {
     let machine = member.machine();
     let share = machine.normalized_pb(now).get();

@@ -1,4 +1,4 @@
-//! Frames of neighbours: who sends them, under which address, and notices.
+//! //! Frames of neighbours: their sender, its IP address, and notices.
 
 use crate::frames::{EVERYONE, HEADER_LEN, IPV4};
 use bytes::Bytes;
@@ -9,36 +9,36 @@ use hopline_wire::ncn::Notice;
 use hopline_wire::{arp, udp};
 use std::net::Ipv4Addr;
 
-/// A frame.
+/// A received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Who sent it over this hop.
+    /// Transmitter of the frame on this hop.
     pub from: MacAddr,
-    /// What it says.
+    /// Relevant content of the frame.
     pub says: Says,
 }
 
-/// What a frame says, as far as it is of interest here.
+/// Relevant content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Says {
-    /// Nothing.
+    /// No relevant content.
     Nothing,
-    /// The IPv4 address of its sender, by ARP.
+    /// IPv4 address of the transmitter, from an ARP message.
     Address(Ipv4Addr),
     /// A notice.
     Notice {
-        /// Under this address.
+        /// IPv4 source address.
         from: Ipv4Addr,
-        /// It.
+        /// The notice.
         notice: Notice,
     },
-    /// Something to the port of notices that is none, or has come over more than this hop.
+    /// A malformed packet to the port of notices, or one that was forwarded.
     NoNotice,
 }
 
 impl Frame {
-    /// Looks into the beginning of an Ethernet frame; notices go from and to UDP port `port`. `None`: it has no header, or a group for a
-    /// sender.
+    /// Parses the beginning of an Ethernet frame. Notices have UDP source and destination port `port`. `None` if the
+    /// frame is truncated or its source is a group address.
     #[must_use]
     pub fn of(frame: &[u8], port: u16) -> Option<Self> {
         let (header, rest) = frame.split_first_chunk::<HEADER_LEN>()?;
@@ -53,10 +53,10 @@ impl Frame {
     }
 }
 
-/// The bit of a group's address.
+/// Group bit of a MAC address.
 const GROUP: u8 = 1;
 
-/// Who asks, or answers, for itself.
+/// Returns the sender's IP address of an ARP request or reply, if the sender is the transmitter of the frame.
 fn address(from: MacAddr, message: &[u8]) -> Says {
     match arp::Message::parse(message) {
         Ok(arp::Message { sender: (mac, ip), .. }) if mac == from => Says::Address(ip),
@@ -64,7 +64,7 @@ fn address(from: MacAddr, message: &[u8]) -> Says {
     }
 }
 
-/// Whether that is worth a closer look: most of what is heard is not.
+/// Returns whether a packet is addressed to `port`. This quick check precedes full parsing.
 fn is_for_port(packet: &[u8], port: u16) -> bool {
     let header_len = packet.first().map_or(0, |&first| 4 * usize::from(first & 0xf));
     let to = packet.get(header_len + 2..header_len + 4);
@@ -78,10 +78,10 @@ fn notice(packet: &[u8], port: u16) -> Option<Says> {
     (ip.ttl == ONE_HOP && datagram.src_port == port).then_some(Says::Notice { from: ip.src, notice })
 }
 
-/// Notices are not forwarded.
+/// TTL of notices, which are not forwarded.
 const ONE_HOP: u8 = 1;
 
-/// The frame that brings a notice from here. Its packet has the bytes that the simulator writes.
+/// Returns the frame with a notice of this node. The packet has the format of the simulator.
 pub(super) fn with_notice(
     from: (MacAddr, Ipv4Addr),
     to: (MacAddr, To),
@@ -104,7 +104,7 @@ pub(super) fn with_notice(
     frame
 }
 
-/// The link-layer address of all, for a notice to everyone.
+/// Broadcast destination for a notice.
 pub(super) const ALL: (MacAddr, To) = (EVERYONE, To::Everyone);
 
 #[cfg(test)]
@@ -151,7 +151,7 @@ mod tests {
     fn a_notice_that_was_sent_is_read() {
         let says = Says::Notice { from: HERE.1, notice: notice() };
         assert_eq!(Frame::of(&frame(), PORT), Some(Frame { from: HERE.0, says }));
-        // Short frames are filled up on Ethernet.
+        // Ethernet pads short frames.
         let filled = [&frame()[..], &[0; 10]].concat();
         assert_eq!(Frame::of(&filled, PORT).unwrap().says, says);
         assert_eq!(Frame::of(&frame(), 4000).unwrap().says, Says::Nothing, "notices have another port there");

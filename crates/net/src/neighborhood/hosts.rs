@@ -1,18 +1,18 @@
-//! Which neighbour has which address: frames say who sent them by that of the link layer alone.
+//! //! IP addresses of neighbours. Frames identify their transmitter by its MAC address only.
 
 use hopline_core::{Duration, Instant};
 use hopline_wire::dot11::MacAddr;
 use std::net::Ipv4Addr;
 
-/// How long a neighbour has the address that it last said. A forger with one radio is one neighbour so.
+/// Time for which a claimed address belongs to a neighbour. An attacker with one radio therefore counts as one neighbour.
 const HOLDS: Duration = Duration::from_secs(60);
 
-/// Neighbours by their address at the link layer, a bounded number.
+/// Neighbours by MAC address, bounded in number.
 #[derive(Clone, Debug)]
 pub(super) struct Hosts {
     entries: Vec<Host>,
     limit: usize,
-    /// Who was silent for so long makes room.
+    /// Silence after which an entry may be replaced.
     memory: Duration,
 }
 
@@ -29,7 +29,8 @@ impl Hosts {
         Self { entries: Vec::new(), limit, memory }
     }
 
-    /// A frame of `mac` says that it has the address `ip`. Another one than before counts when that has not been said for a minute.
+    /// Records the claim of the IP address `ip` by `mac`. A claim by another neighbour counts once the previous one has
+    /// been silent for a minute.
     pub(super) fn claim(&mut self, now: Instant, mac: MacAddr, ip: Ipv4Addr) {
         match self.entries.iter_mut().find(|host| host.mac == mac) {
             Some(host) if host.ip != ip && now.since(host.said) < HOLDS => {}
@@ -42,19 +43,19 @@ impl Hosts {
         }
     }
 
-    /// A frame of `mac` was heard: its address, if it has said one.
+    /// Records a frame of `mac`, and returns its IP address if it is known.
     pub(super) fn hear(&mut self, now: Instant, mac: MacAddr) -> Option<Ipv4Addr> {
         let host = self.entries.iter_mut().find(|host| host.mac == mac)?;
         host.heard = now;
         Some(host.ip)
     }
 
-    /// Who has the address.
+    /// Returns the MAC address of the neighbour with the IP address `ip`.
     pub(super) fn mac_of(&self, ip: Ipv4Addr) -> Option<MacAddr> {
         self.entries.iter().find(|host| host.ip == ip).map(|host| host.mac)
     }
 
-    /// Forgets who has been silent for the longest time, unless that one is active.
+    /// Removes the neighbour that has been silent for longest, unless it is active. Returns whether there is room now.
     fn make_room(&mut self, now: Instant) -> bool {
         let oldest = self.entries.iter().enumerate().min_by_key(|(_, host)| host.heard);
         match oldest {
@@ -90,7 +91,7 @@ mod tests {
         hosts.claim(at(0), mac(1), ip(1));
         hosts.claim(at(1), mac(1), ip(9));
         assert_eq!((hosts.hear(at(1), mac(1)), hosts.mac_of(ip(9))), (Some(ip(1)), None));
-        // Said again, it holds for longer; not said for a minute, another one does.
+        // A repeated claim holds for longer; without one for a minute, another claim succeeds.
         hosts.claim(at(50), mac(1), ip(1));
         hosts.claim(at(100), mac(1), ip(9));
         assert_eq!(hosts.mac_of(ip(1)), Some(mac(1)));

@@ -1,4 +1,5 @@
-//! A node with Neighborhood RED: what it reads, hears and carries goes to its machine, and what the machine says comes of it.
+//! //! Node with Neighborhood RED: passes channel times, frames and packets to the state machine, and executes its
+//! actions.
 
 use super::frame::{ALL, Frame, Says, with_notice};
 use super::hosts::Hosts;
@@ -13,7 +14,7 @@ use hopline_queue::red::Verdict;
 use hopline_wire::dot11::MacAddr;
 use std::net::Ipv4Addr;
 
-/// The machine of a node, and what is counted around it.
+/// State machine of a node, with counters.
 #[derive(Debug)]
 pub(super) struct Member {
     machine: NeighborhoodRed,
@@ -26,16 +27,16 @@ pub(super) struct Member {
     counts: Counts,
 }
 
-/// Which way a packet passes the radio.
+/// Direction of a packet across the radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// It leaves by it.
+    /// It is sent over the radio.
     Down,
-    /// It came by it.
+    /// It was received over the radio.
     Up,
 }
 
-/// What was counted around the machine.
+/// Counters around the state machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) samples: u64,
@@ -67,21 +68,21 @@ impl Member {
         &self.counts
     }
 
-    /// Whether the source has said nothing for so long that the channel counts as idle.
+    /// Returns whether the source has been silent for so long that the channel counts as idle.
     pub(super) const fn is_silent(&self) -> bool {
         self.silent
     }
 
-    /// Busy share of the latest interval, thousandths.
+    /// Returns the busy share of the latest interval, in thousandths.
     pub(super) const fn busy_permille(&self) -> u64 {
         self.busy_permille
     }
 
-    /// Takes the beginning of a frame that was heard, whoever it was for.
+    /// Processes the beginning of a received frame, with any destination.
     pub(super) fn hear(&mut self, now: Instant, frame: &[u8]) {
         let Some(Frame { from, says }) = Frame::of(frame, self.port) else { return };
         if from == self.here.0 {
-            // Somebody repeats what this node has sent.
+            // Another station repeats frames of this node.
             self.counts.own += 1;
             return;
         }
@@ -98,7 +99,7 @@ impl Member {
         }
     }
 
-    /// What becomes of a packet that passes the radio.
+    /// Returns the verdict on a packet that crosses the radio.
     pub(super) fn judge(&mut self, now: Instant, packet: &[u8], way: Way) -> Fate {
         self.counts.packets += 1;
         let Some(capability) = packet::capability(packet) else {
@@ -106,7 +107,7 @@ impl Member {
             return Fate::Pass;
         };
         let coming = match way {
-            // Which neighbour it is for matters to notices that were passed on alone, and they are not heeded here.
+            // The next hop only matters for relayed notices, which are not supported here.
             Way::Down => Coming::Down { next_hop: Ipv4Addr::UNSPECIFIED },
             Way::Up => Coming::Up,
         };
@@ -123,12 +124,12 @@ impl Member {
         }
     }
 
-    /// When the machine wants to be woken.
+    /// Returns the next wake-up time of the state machine.
     pub(super) fn due(&self) -> Option<Instant> {
         self.machine.poll_timeout().map(|(at, _)| at)
     }
 
-    /// Wakes it, and reads what it asks for.
+    /// Wakes the state machine, and reads the channel times if it asks for them.
     pub(super) fn wake(&mut self, now: Instant, mut read: impl FnMut() -> Result<Reading, NoReading>) {
         self.machine.handle_timeout(now);
         while let Some(Event::Sample) = self.machine.poll_event() {
@@ -162,7 +163,8 @@ impl Member {
         total
     }
 
-    /// A frame with a notice that is to be sent. Where a neighbour's address at the link layer is not known, it goes to all.
+    /// Returns the next frame with a notice to send. If the MAC address of the neighbour is unknown, the frame is
+    /// broadcast.
     pub(super) fn poll_transmit(&mut self, now: Instant) -> Option<Vec<u8>> {
         let Outgoing { to, notice } = self.machine.poll_transmit(now)?;
         let to = match to {

@@ -1,16 +1,21 @@
 //! [Neighborhood RED](hopline_queue::neighborhood_red) at a wireless interface of this host.
 //!
-//! Three things come together: times of the radio from its driver or from any other [`Source`], frames heard at the interface, among
-//! them notices, and packets that wait in an [NFQUEUE](crate::nfqueue), which are dropped or marked when a neighbour suffers. Rules bring
-//! what came by the radio before it is routed, and what leaves by it last, so that a packet that comes and leaves is offered twice, as in
-//! the simulator:
+//! The node has three inputs:
+//!
+//! - channel times of the radio, from its driver or from any other [`Source`];
+//! - frames received at the interface, including notices;
+//! - packets that wait in an [NFQUEUE](crate::nfqueue), and are dropped or marked when a neighbour is congested.
+//!
+//! The firewall rules queue packets from the radio before routing, and packets to the radio last. A forwarded packet is
+//! therefore offered twice, as in the simulator:
 //!
 //! ```text
 //! iptables -t mangle -A PREROUTING -i wlan0 -j NFQUEUE --queue-num 9 --queue-bypass
 //! iptables -t mangle -A POSTROUTING -o wlan0 -j NFQUEUE --queue-num 9 --queue-bypass
 //! ```
 //!
-//! The same with `ip6tables`. Nobody is answered: a notice goes out when the machine's clock says so, and not when something comes.
+//! Use the same rules with `ip6tables`. No input is answered at once: notices are sent at times set by the state
+//! machine's clock.
 
 mod figures;
 mod frame;
@@ -43,31 +48,32 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What a node is to be.
+/// Configuration of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The wireless interface, with an IPv4 address. It looks like Ethernet, as those of 802.11 do.
+    /// The wireless interface, with an IPv4 address. It appears as an Ethernet interface, as those of 802.11 do.
     pub interface: String,
-    /// Where the times of its radio come from. Default the driver.
+    /// Source of the channel times of the radio. Default: the driver.
     pub source: Source,
-    /// How long the source may say nothing before the channel counts as idle. Above 0; default 1 s.
+    /// Silence of the source after which the channel counts as idle. Above 0; default 1 s.
     pub silence: Duration,
-    /// The machine. Default that for the channel, with notices to all and the guard: a neighbour hears what is sent to another one only
-    /// where its driver lets it, and who sends a notice may be anybody. Notices cannot be passed on here
-    /// ([`Incoming::Relayed`]): nobody says which neighbour a packet in the queue goes to.
+    /// Configuration of the state machine. The default is that for the channel, with notices to all neighbours and the
+    /// guard: a node receives unicast frames of its neighbours only if its driver lets it, and notices are not
+    /// authenticated. Notices cannot be relayed here ([`Incoming::Relayed`]), since the next hop of a packet in the queue
+    /// is unknown.
     pub machine: neighborhood_red::Config,
     /// UDP port of notices, 1 to 65,535, the same at all nodes. Default 1022.
     pub port: u16,
     /// Number of the NFQUEUE, as in the rules: 0 to 65,535.
     pub queue: u16,
-    /// Most packets that wait in it, 1 or more; what finds it full passes. Default 4096.
+    /// Maximum number of packets in the queue, 1 or more; further ones pass. Default 4096.
     pub queue_length: u32,
-    /// Of the random numbers; `None`: from the system. Default `None`.
+    /// Seed of the random numbers; `None`: from the system. Default `None`.
     pub seed: Option<u64>,
 }
 
 impl Config {
-    /// The defaults at this interface, on a channel of so many bits per second, not 0, with the packets of this queue.
+    /// Returns the defaults for this interface, queue and channel bit rate, which must not be 0.
     #[must_use]
     pub fn new(interface: impl Into<String>, bandwidth_bps: u64, queue: u16) -> Self {
         Self {
@@ -86,10 +92,10 @@ impl Config {
         }
     }
 
-    /// Checks what the types leave open.
+    /// Checks the ranges of all fields.
     ///
     /// # Errors
-    /// What must be, of the first field that is not.
+    /// The requirement of the first field that violates it.
     pub fn validate(&self) -> Result<(), &'static str> {
         self.machine.validate()?;
         let rules = [
@@ -104,30 +110,31 @@ impl Config {
     }
 }
 
-/// A node with Neighborhood RED, ready to run.
+/// A node with Neighborhood RED, as a service.
 #[derive(Debug)]
 pub struct Neighborhood {
     member: Member,
     source: Opened,
     frames: FrameSocket,
     gate: Gate,
-    /// Has the port of notices, so that the kernel does not tell who sends one that nobody listens. Never read.
+    /// Holds the port of notices, so that the kernel does not answer a notice with "port unreachable". Never read.
     _port: Socket,
     traffic: Traffic,
     watched: Watched,
     start: std::time::Instant,
 }
 
-/// How often figures are written while it runs, and the interface is looked for.
+/// Interval between updates of the metrics and checks of the interface.
 const FIGURES_EVERY: Duration = Duration::from_millis(250);
 
 impl Neighborhood {
-    /// Takes the queue, the sockets and the source, in the calling thread's namespace. From now on packets wait for it to run.
+    /// Binds the queue, the sockets and the source, in the calling thread's namespace. Packets wait until the service
+    /// runs.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without `CAP_NET_ADMIN`, `CAP_NET_RAW` and, for a port below 1024, `CAP_NET_BIND_SERVICE`, without NFQUEUE or
-    /// nl80211 in the kernel, or where there is no such interface; if somebody else has the queue or the port; what is wrong with the
-    /// configuration.
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN`, `CAP_NET_RAW` and, for a port below 1024, `CAP_NET_BIND_SERVICE`;
+    /// without NFQUEUE or nl80211 in the kernel; if there is no such interface. An error if another process has bound the
+    /// queue or the port, or if the configuration is invalid.
     pub fn open(config: &Config) -> Result<Self, Error> {
         config.validate().map_err(|must| {
             let wrong = io::Error::new(io::ErrorKind::InvalidInput, format!("it must have {must}"));
@@ -137,7 +144,7 @@ impl Neighborhood {
         let source = Opened::new(&config.source, frames.interface())?;
         let port = hold_port(config)?;
         let seed = config.seed.map_or_else(system_seed, Ok)?;
-        // Neighbours with one seed must not look at the same moments.
+        // Neighbours with the same seed must not draw the same random times.
         let stream = Stream::keyed(seed, 0, frames.ip().to_bits().into(), Purpose::Neighborhood);
         let machine = NeighborhoodRed::new(config.machine, frames.ip(), Instant::ZERO, stream);
         let meter = Meter::new(Instant::ZERO, config.silence);
@@ -154,7 +161,7 @@ impl Neighborhood {
         Instant::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// Does what there is to do now.
+    /// Processes all pending events.
     fn work(&mut self) -> io::Result<()> {
         let now = self.now();
         self.hear(now)?;
@@ -179,7 +186,7 @@ impl Neighborhood {
         let member = &mut self.member;
         match self.frames.receive(|frame| member.hear(now, frame)) {
             Ok(_) => Ok(()),
-            // It is down, and may come up again; or it is about to go, and `Watched` finds that.
+            // The interface is down and may come up again, or it is about to be deleted, which `Watched` detects.
             Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
             Err(error) => Err(error),
@@ -202,7 +209,7 @@ impl Neighborhood {
         }
     }
 
-    /// Waits until there is something to do, `until` at the latest. Gives whether it is to stop.
+    /// Waits for an event, until `until` at the latest. Returns whether the service has to stop.
     fn wait(&self, stop: BorrowedFd<'_>, until: Instant) -> io::Result<Woken> {
         let wait = until.since(self.now());
         let mut waited = [self.gate.as_fd(), self.frames.as_fd(), stop]
@@ -260,7 +267,7 @@ fn hold_port(config: &Config) -> Result<Socket, Error> {
     let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, config.port);
     let set_up = || {
         socket.bind_device(Some(config.interface.as_bytes()))?;
-        // The kernel makes it as small as it goes: what does not fit is dropped.
+        // The kernel applies its minimum; datagrams that do not fit are dropped.
         socket.set_recv_buffer_size(0)?;
         socket.bind(&any.into())
     };

@@ -1,19 +1,19 @@
-//! Which packets are of flows, and marks on them.
+//! //! Classification of packets, and ECN marks.
 
 use hopline_queue::Capability;
 use hopline_wire::ncn;
 
-/// Protocols that keep the network running (IANA's numbers): they are never dropped. ICMP, IGMP, ICMPv6, EIGRP, OSPF, PIM, VRRP, MANET
-/// (RFC 5498), DSR.
+/// IP protocols of network control (IANA's numbers), which are never dropped: ICMP, IGMP, ICMPv6, EIGRP, OSPF, PIM, VRRP,
+/// MANET (RFC 5498), DSR.
 const CONTROL_PROTOCOLS: [u8; 9] = [1, 2, 58, 88, 89, 103, 112, 138, DSR];
 const DSR: u8 = 48;
-/// The same by UDP: DHCP, MANET (RFC 5498), RIP, DHCPv6, AODV, OLSR, B.A.T.M.A.N., Babel.
+/// UDP ports of network control: DHCP, MANET (RFC 5498), RIP, DHCPv6, AODV, OLSR, B.A.T.M.A.N., Babel.
 const CONTROL_PORTS: [u16; 12] = [67, 68, 269, 520, 521, 546, 547, 654, 698, 4305, 6696, ncn::PORT];
 
 const UDP: u8 = 17;
 
-/// Whether a packet of a flow may be marked; `None` for what is none: routing messages and other control, what goes to a group, what is
-/// no IP packet.
+/// Returns the ECN capability of a packet. `None` if it belongs to no flow: routing messages and other control,
+/// multicast, and packets that are not IP.
 pub(super) fn capability(packet: &[u8]) -> Option<Capability> {
     let headers = Headers::of(packet)?;
     if headers.group || CONTROL_PROTOCOLS.contains(&headers.protocol) || is_control(headers) {
@@ -23,7 +23,7 @@ pub(super) fn capability(packet: &[u8]) -> Option<Capability> {
     Some(if headers.ecn == 0 { Capability::NotCapable } else { Capability::Capable })
 }
 
-/// The packet with congestion experienced (RFC 3168 §5). It must be capable.
+/// Returns the packet with the mark CE (RFC 3168 §5). It must be ECN-capable.
 pub(super) fn marked(packet: &[u8]) -> Vec<u8> {
     let mut packet = packet.to_vec();
     match packet[..] {
@@ -33,10 +33,10 @@ pub(super) fn marked(packet: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Congestion experienced.
+/// ECN field "congestion experienced" (CE).
 const CONGESTION: u8 = 0b11;
 
-/// RFC 1624 §3: HC' = ~(~HC + ~m + m'). A checksum that was wrong stays so.
+/// Updates the checksum by RFC 1624 §3: HC' = ~(~HC + ~m + m'). An invalid checksum stays invalid.
 fn mark_v4(packet: &mut [u8]) {
     let word = |packet: &[u8], at: usize| u32::from(u16::from_be_bytes([packet[at], packet[at + 1]]));
     let before = word(packet, 0);
@@ -53,14 +53,14 @@ fn is_control(headers: Headers<'_>) -> bool {
     headers.protocol == UDP && ports.iter().any(|port| CONTROL_PORTS.contains(port))
 }
 
-/// What the headers of a packet say.
+/// Relevant header fields of a packet.
 #[derive(Clone, Copy, Debug)]
 struct Headers<'a> {
     protocol: u8,
     ecn: u8,
-    /// Whether it is for more than one host.
+    /// `true` if the destination is a group or broadcast address.
     group: bool,
-    /// What follows the IP headers; of a fragment that is not the first, nothing.
+    /// Bytes behind the IP headers; empty for a fragment that is not the first.
     payload: &'a [u8],
 }
 
@@ -81,13 +81,13 @@ impl<'a> Headers<'a> {
         Some(Self {
             protocol: header[9],
             ecn: header[1] & CONGESTION,
-            // 224.0.0.0/4, and all ones.
+            // 224.0.0.0/4 and broadcast.
             group: header[16] >= 224,
             payload: if first { &packet[header_len..] } else { &[] },
         })
     }
 
-    /// RFC 8200 §4: headers of options and routing, and of a fragment, may stand before what is carried.
+    /// Parses IPv6. Options, routing and fragment headers may precede the payload (RFC 8200 §4).
     fn v6(packet: &'a [u8]) -> Option<Self> {
         const LEN: usize = 40;
         const MOST_EXTENSIONS: usize = 8;

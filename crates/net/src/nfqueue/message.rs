@@ -1,38 +1,38 @@
-//! What is said to the kernel about a queue: messages of linux/netfilter/nfnetlink_queue.h as bytes.
+//! //! Encoder of messages to the kernel about a queue (linux/netfilter/nfnetlink_queue.h).
 
 use crate::netlink::{attribute, put_attribute};
 
-/// Of what all messages of nfnetlink begin with, in bytes.
+/// Bytes of the general header of all nfnetlink messages.
 pub(super) const GENERAL: usize = 4;
 
-/// The kind of a message about queues.
+/// Returns the netlink type of a message about queues.
 pub(super) const fn kind(message: libc::c_int) -> u16 {
     (libc::NFNL_SUBSYS_QUEUE << 8 | message) as u16
 }
 
-/// What is to be known of a packet.
+/// A setting of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Setting {
-    /// The queue is ours from now on.
+    /// Binds the queue to this process.
     Bind,
-    /// Packets come whole.
+    /// Requests whole packets.
     CopyAll,
-    /// So many packets may wait.
+    /// Maximum number of packets in the queue.
     Length(u32),
-    /// Of the flags in `mask`, those in `set` are set, and no others.
+    /// Sets the flags in `mask` to `set`, and leaves the rest.
     Flags {
-        /// Those that are changed.
+        /// Flags that change.
         mask: u32,
-        /// Those that are set.
+        /// Flags that are set.
         set: u32,
     },
 }
 
-/// Longest packet that is copied, in bytes: all of it.
+/// Maximum bytes copied of a packet: all of it.
 const COPY_RANGE: u32 = 0xffff;
 
 impl Setting {
-    /// A request that the kernel answers.
+    /// Encodes a request that the kernel acknowledges.
     pub(super) fn request(self, queue: u16, sequence: u32) -> Vec<u8> {
         let flags = libc::NLM_F_REQUEST | libc::NLM_F_ACK;
         let mut out = Vec::new();
@@ -44,7 +44,7 @@ impl Setting {
 
     fn attributes(self) -> Vec<u8> {
         match self {
-            // The command, a byte of padding, and a protocol family, which only older kernels look at.
+            // The command, a padding byte, and a protocol family that only older kernels read.
             Self::Bind => attribute(libc::NFQA_CFG_CMD as u16, &[libc::NFQNL_CFG_CMD_BIND as u8, 0, 0, 0]),
             Self::CopyAll => {
                 let [a, b, c, d] = COPY_RANGE.to_be_bytes();
@@ -61,7 +61,7 @@ impl Setting {
     }
 }
 
-/// Appends a verdict on packet `id` alone; with a payload, that goes on in its place.
+/// Appends a verdict on packet `id` alone. A payload replaces the packet.
 pub(super) fn put_verdict(
     out: &mut Vec<u8>,
     queue: u16,
@@ -77,7 +77,7 @@ pub(super) fn put_verdict(
     end(out, message);
 }
 
-/// Appends the verdict that all packets up to `id` that still wait pass.
+/// Appends a verdict that accepts all waiting packets up to `id`.
 pub(super) fn put_pass_up_to(out: &mut Vec<u8>, queue: u16, id: u32) {
     let message = begin(out, libc::NFQNL_MSG_VERDICT_BATCH, libc::NLM_F_REQUEST, (queue, 0));
     put_attribute(out, libc::NFQA_VERDICT_HDR as u16, &verdict_header(id, libc::NF_ACCEPT));
@@ -89,7 +89,7 @@ fn verdict_header(id: u32, verdict: libc::c_int) -> [u8; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// Begins a message; [`end`] wants to know where.
+/// Starts a message. Returns its offset for [`end`].
 fn begin(
     out: &mut Vec<u8>,
     message: libc::c_int,

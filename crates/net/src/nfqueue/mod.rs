@@ -1,20 +1,23 @@
-//! NFQUEUE: packets that the kernel forwards wait for a verdict of this process. A rule of iptables or nftables says which.
+//! NFQUEUE: forwarded packets wait in the kernel for a verdict of this process. Rules of iptables or nftables select
+//! them.
 //!
 //! ```text
 //! iptables -A FORWARD -o wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass
 //! iptables -A FORWARD -i wlan0 -p tcp -j NFQUEUE --queue-num 7 --queue-bypass
 //! ```
 //!
-//! With `--queue-bypass` packets pass while nobody has the queue. The facts are those of linux/netfilter/nfnetlink_queue.h; the messages
-//! are made and read here, without a library. One system call brings up to 64 packets, and one takes the verdicts on them: packets that
-//! pass in a row are one message (`NFQNL_MSG_VERDICT_BATCH`).
+//! With `--queue-bypass`, packets pass while no process has bound the queue. The message formats are those of
+//! linux/netfilter/nfnetlink_queue.h; this module encodes and decodes them without a library. One system call receives up
+//! to 64 packets, and one sends the verdicts on them. Consecutive accepted packets share one message
+//! (`NFQNL_MSG_VERDICT_BATCH`).
 //!
-//! What is sent again goes out by a raw socket, with a mark, and does not pass the rules of `FORWARD` again. What has its turn first has
-//! the priority of interactive traffic: it is first where the interface's queue knows priorities (`pfifo_fast`, `prio`), and where that
-//! queue is the one in which packets wait. What the queue of the mobile interface drops of those that have passed is read from its
-//! counters ([`qdisc`](crate::qdisc)) and told to the machine ([`Filter::note`](hopline_proxy::Filter::note)). Packets of both versions of
-//! IP come through one queue: it has those that rules of iptables, ip6tables or nftables bring. Limits: what a queue inside a card or
-//! behind the next hop drops nobody tells.
+//! Injected packets leave through a raw socket with a mark, and do not traverse the rules of `FORWARD` again. Urgent ones
+//! have the priority of interactive traffic. They go first if the interface's queue supports priorities (`pfifo_fast`,
+//! `prio`) and is the queue in which packets wait.
+//!
+//! The drops of the mobile interface's queue are read from its counters ([`qdisc`](crate::qdisc)) and reported to the
+//! middlebox ([`Filter::note`](hopline_proxy::Filter::note)). A queue may carry IPv4 and IPv6, as the rules of iptables,
+//! ip6tables or nftables select. Limitation: drops in a network card's queue or behind the next hop are not reported.
 
 mod figures;
 mod follow;
@@ -51,30 +54,32 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use verdicts::{Replaced, Verdicts};
 
-/// Mark of the packets that daemons inject, unless they are told another one.
+/// Default mark of the packets that daemons inject.
 pub const MARK: u32 = 0x686f;
 
-/// What a [`Queue`] is to be.
+/// Configuration of a [`Queue`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Its number, as in the rule: 0 to 65,535.
+    /// Number of the queue, as in the rule: 0 to 65,535.
     pub number: u16,
-    /// The interface that leads to the mobile hosts. What passes it neither in nor out, and what comes in and leaves by it, passes.
+    /// Interface that leads to the mobile hosts. Packets that do not cross it, or that come in and leave by it, pass
+    /// unchanged.
     pub mobile: String,
-    /// Mark of packets that are injected; 0: none. Default [`MARK`].
+    /// Mark of injected packets; 0: none. Default [`MARK`].
     pub mark: u32,
-    /// Most packets that wait, 1 or more. Default 4096.
+    /// Maximum number of packets in the queue, 1 or more. Default 4096.
     pub length: u32,
-    /// What becomes of packets that find it full. Default [`WhenFull::Pass`].
+    /// Treatment of packets when the queue is full. Default [`WhenFull::Pass`].
     pub when_full: WhenFull,
-    /// What comes as one packet. Default [`Trains::Never`]: a machine sees segments as they are on the wire. Those of
-    /// [`Trains::Allowed`], and packets whose checksums a card is to write, pass unseen.
+    /// Treatment of segment groups (GSO). Default [`Trains::Never`]: a middlebox sees segments as they are on the wire.
+    /// Groups under [`Trains::Allowed`], and packets with checksums that the network card is to complete, pass
+    /// unprocessed.
     pub trains: Trains,
-    /// Receive buffer of the socket, in bytes. Default 16 MB, some 10,000 packets with what the kernel keeps beside them.
+    /// Receive buffer of the socket, in bytes. Default 16 MB, some 10,000 packets with the kernel's overhead.
     pub receive_buffer: usize,
 }
 
-/// What becomes of a packet that finds the queue full.
+/// Treatment of a packet when the queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenFull {
     /// It passes (`NFQA_CFG_F_FAIL_OPEN`).
@@ -84,7 +89,7 @@ pub enum WhenFull {
 }
 
 impl Config {
-    /// The defaults, for a queue with this number before this interface.
+    /// Returns the defaults for a queue with this number before this interface.
     #[must_use]
     pub fn new(number: u16, mobile: impl Into<String>) -> Self {
         Self {
@@ -111,35 +116,37 @@ impl Config {
     }
 }
 
-/// What a [`Queue`] has met.
+/// Counters of a [`Queue`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Packets that the kernel brought.
+    /// Packets received from the kernel.
     pub packets: u64,
     /// Of those, passed because neither or both of their interfaces lead to mobile hosts.
     pub on_one_side: u64,
-    /// Of those, passed because nothing that is sent here could follow them: rules of routing lead it another way, or nowhere.
+    /// Of those, passed because packets injected here would not follow them: routing rules lead those to another route,
+    /// or to none.
     pub unfollowed: u64,
-    /// Of those, passed because their end was missing.
+    /// Of those, passed because they were truncated.
     pub cut: u64,
-    /// Of those, passed because their checksums had not been written, or they were trains.
+    /// Of those, passed because their checksums were incomplete, or they were GSO groups.
     pub unfinished: u64,
-    /// Changed packets that were too long for a message: they passed unchanged.
+    /// Changed packets that were too long for a message, and passed unchanged.
     pub too_long: u64,
-    /// Messages that were none.
+    /// Malformed messages.
     pub malformed: u64,
-    /// Verdicts that the kernel did not take: the packet was gone, with its interface for example.
+    /// Verdicts that the kernel rejected, for instance because the packet was lost with its interface.
     pub refused_verdicts: u64,
-    /// Packets that the queue of the mobile interface was seen to drop, whosoever they were.
+    /// Drops of the mobile interface's queue, over all packets.
     pub queue_drops: u64,
-    /// How often that was looked at.
+    /// Number of reads of the drop counter.
     pub looks: u64,
 }
 
-/// Bytes of verdicts after which they are sent though more packets wait: a good deal less than the kernel takes at once.
+/// Bytes of verdicts that are sent even though more packets wait; well below the kernel's limit.
 const ENOUGH: usize = 64 << 10;
 
-/// A queue that this process has. It goes with the value, and packets that wait in it are dropped then.
+/// A queue bound by this process. It is released when the value is dropped, and the kernel then drops packets that wait
+/// in it.
 #[derive(Debug)]
 pub struct Queue {
     config: Config,
@@ -155,11 +162,11 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Takes the queue, in the calling thread's namespace. Packets wait for verdicts from now on.
+    /// Binds the queue, in the calling thread's namespace. Packets wait for verdicts from now on.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`, without NFQUEUE in the kernel, or if somebody else has the queue;
-    /// [`Error::NoSuchInterface`].
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `CAP_NET_RAW`, without NFQUEUE in the kernel, or if another
+    /// process has bound the queue; [`Error::NoSuchInterface`].
     pub fn open(config: &Config) -> Result<Self, Error> {
         let Config { number, mobile, .. } = config;
         let injector = Injector::new(config.mark)?;
@@ -185,7 +192,7 @@ impl Queue {
         })
     }
 
-    /// What it has met.
+    /// Returns the counters.
     #[must_use]
     pub const fn counts(&self) -> Counts {
         let (malformed, refused_verdicts) = (self.socket.malformed, self.socket.refused);
@@ -194,10 +201,10 @@ impl Queue {
         Counts { malformed, refused_verdicts, too_long, queue_drops, looks, ..self.incoming.counts }
     }
 
-    /// Whether there still is an interface that leads to the mobile hosts.
+    /// Checks that the interface that leads to the mobile hosts still exists.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if it has gone: nothing will come any more.
+    /// [`io::ErrorKind::NotFound`] if it does not: no further packet will arrive.
     pub fn check_interface(&self) -> io::Result<()> {
         let Config { mobile, number, .. } = &self.config;
         match name_to_index(&self.injector, mobile) {
@@ -213,7 +220,7 @@ impl Queue {
         if self.verdicts.held() < ENOUGH && !self.refusals.are_possible() { Ok(()) } else { self.flush() }
     }
 
-    /// Sees what became of what has passed, if that is in doubt.
+    /// Reads the drop counter, if packets that have passed may have been dropped.
     fn look(&mut self) -> io::Result<()> {
         if self.refusals.are_possible() {
             self.looks += 1;
@@ -224,7 +231,7 @@ impl Queue {
     }
 }
 
-/// Takes a queue; packets that come meanwhile are given to `take`.
+/// Opens and binds a queue. Packets that arrive meanwhile are passed to `take`.
 fn open_socket(config: &Config, mut take: impl FnMut(Queued<'_>)) -> Result<QueueSocket, Error> {
     let number = config.number;
     let mut socket = QueueSocket::open(config.receive_buffer)?;
@@ -258,7 +265,7 @@ impl PacketIo for Queue {
                 }
                 Waiting::For(arrival, _) => {
                     self.incoming.counts.unfollowed += 1;
-                    // It came as 32 bits.
+                    // The identifier has 32 bits.
                     self.verdicts.pass(arrival.id as u32);
                 }
                 Waiting::Nothing { id } => self.verdicts.pass(id),
@@ -268,7 +275,7 @@ impl PacketIo for Queue {
     }
 
     fn conclude(&mut self, arrival: Arrival, fate: Fate) -> io::Result<()> {
-        // It came as 32 bits.
+        // The identifier has 32 bits.
         let id = arrival.id as u32;
         if arrival.from == Side::Fixed && fate == Fate::Pass {
             self.refusals.note(arrival.packet);
@@ -312,7 +319,7 @@ impl PacketIo for Queue {
 
 impl Postpones for Queue {
     fn postpone(&mut self, arrival: &Arrival) -> io::Result<()> {
-        // It came as 32 bits.
+        // The identifier has 32 bits.
         self.verdicts.postpone(arrival.id as u32);
         self.flush_if_much()
     }
@@ -324,24 +331,24 @@ impl AsFd for Queue {
     }
 }
 
-/// Packets that were received and not asked for yet.
+/// Packets received and not yet requested.
 #[derive(Debug)]
 struct Incoming {
     queue: u16,
-    /// Number of the interface that leads to the mobile hosts.
+    /// Index of the interface that leads to the mobile hosts.
     mobile: u32,
     waiting: VecDeque<Waiting>,
     counts: Counts,
 }
 
-/// What a packet waits for.
+/// State of a received packet.
 #[derive(Debug)]
 enum Waiting {
-    /// What the machine says.
+    /// Waits for a verdict of the middlebox.
     For(Arrival, Crossing),
-    /// Nothing, but that its turn comes.
+    /// Passes in its turn.
     Nothing {
-        /// What the kernel knows it by.
+        /// Identifier of the packet in the kernel.
         id: u32,
     },
 }

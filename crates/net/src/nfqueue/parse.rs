@@ -1,5 +1,5 @@
-//! What the kernel says about a queue. Nothing is believed: a length that does not fit ends the datagram, an attribute that is not as it
-//! must be spoils its message alone.
+//! Parser of the kernel's messages about a queue. It trusts no input. An invalid length ends the datagram; an invalid
+//! attribute invalidates its message only.
 
 use super::message::{GENERAL, kind};
 use crate::netlink::{self, BadLength, attributes, ne32};
@@ -7,67 +7,67 @@ use crate::netlink::{self, BadLength, attributes, ne32};
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// A packet waits.
+    /// A queued packet.
     Packet(Queued<'a>),
-    /// The answer to the request with this number, or what is wrong with a verdict, whose number is 0.
+    /// Acknowledgement of a request, or an error about a verdict, which has the number 0.
     Answer {
-        /// Of the request.
+        /// Number of the request.
         sequence: u32,
-        /// 0: done; else as errno(3) has them.
+        /// 0 for success, otherwise an error number as in errno(3).
         error: i32,
     },
-    /// Something else.
+    /// Another message.
     Other,
 }
 
-/// A packet that waits.
+/// A packet that waits for a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queued<'a> {
-    /// In this queue.
+    /// Number of the queue.
     pub queue: u16,
-    /// What the kernel knows it by.
+    /// Identifier of the packet.
     pub id: u32,
-    /// Number of the interface through which it came.
+    /// Index of the interface by which it came.
     pub came_by: Option<u32>,
-    /// Number of the interface through which it will leave.
+    /// Index of the interface by which it will leave.
     pub leaves_by: Option<u32>,
-    /// Its mark (`SO_MARK`, rules of the firewall); 0: none.
+    /// Firewall mark (`SO_MARK`); 0: none.
     pub mark: u32,
     /// The packet.
     pub packet: &'a [u8],
-    /// Whether that is all of it, and as it will be on the wire.
+    /// Completeness of the packet.
     pub shape: Shape,
 }
 
-/// How a packet stands in a message.
+/// Completeness of a packet in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// As it will be on the wire.
+    /// It is as it will be on the wire.
     Whole,
-    /// Its end is missing.
+    /// It is truncated.
     Cut,
-    /// Its checksums have not been written yet, or it will be cut up into several.
+    /// Its checksums are incomplete, or it will be segmented.
     Unfinished,
 }
 
-/// Why something is no message.
+/// Reason that a message is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// A message longer than what is left, or shorter than its header.
+    /// The message exceeds the datagram, or is shorter than its header.
     Length,
-    /// An attribute longer than what is left, or shorter than its header.
+    /// An attribute exceeds the message, or is shorter than its header.
     AttributeLength,
-    /// An attribute whose value has another length than its kind demands.
+    /// The length of an attribute's value does not match its type.
     Value,
-    /// The same attribute twice.
+    /// An attribute occurs twice.
     Twice,
-    /// Another version of nfnetlink.
+    /// Unsupported version of nfnetlink.
     Version,
-    /// A packet without a header.
+    /// A packet has no header.
     NoHeader,
 }
 
-/// The messages of a datagram, up to the first that has no end.
+/// Returns the messages of a datagram, up to the first with an invalid length.
 pub fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
     netlink::messages(datagram).map(|message| message_of(message.map_err(|BadLength| Malformed::Length)?))
 }
@@ -79,7 +79,7 @@ fn message_of(message: netlink::Message<'_>) -> Result<Message<'_>, Malformed> {
     match kind {
         ANSWER => {
             let error = ne32(body, 0).ok_or(Malformed::Length)? as i32;
-            // The kernel has them negative; the least number has no opposite.
+            // The kernel negates error numbers. The minimum has no opposite.
             Ok(Message::Answer { sequence, error: error.saturating_neg() })
         }
         PACKET => queued(body).map(Message::Packet),
@@ -117,7 +117,7 @@ fn queued(body: &[u8]) -> Result<Queued<'_>, Malformed> {
     })
 }
 
-/// The attributes of a packet that matter here.
+/// Relevant attributes of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Said<'a> {
     id: Option<u32>,
@@ -125,7 +125,7 @@ struct Said<'a> {
     leaves_by: Option<u32>,
     mark: Option<u32>,
     packet: Option<&'a [u8]>,
-    /// Only where the packet was cut.
+    /// Original length; present only if the packet was truncated.
     whole_len: Option<u32>,
     state: Option<u32>,
 }
@@ -133,7 +133,7 @@ struct Said<'a> {
 impl<'a> Said<'a> {
     fn take(&mut self, (kind, value): (u16, &'a [u8])) -> Result<(), Malformed> {
         match i32::from(kind) {
-            // The number, the protocol of the link layer (16 bits), the hook.
+            // Identifier, link-layer protocol (16 bits), hook.
             libc::NFQA_PACKET_HDR => match *value {
                 [a, b, c, d, _, _, _hook] => once(&mut self.id, u32::from_be_bytes([a, b, c, d])),
                 _ => Err(Malformed::Value),

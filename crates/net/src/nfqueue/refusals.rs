@@ -1,62 +1,63 @@
-//! Which of the packets that went on the queue of the mobile interface has dropped.
+//! Detection of the passed packets that the mobile interface's queue has dropped.
 //!
-//! A packet that passes is queued at the interface within the system call that takes the verdict: what the queue counts as dropped right
-//! after it is of those that have just passed. Where the queue may be full they pass one by one, and are known exactly; elsewhere several
-//! pass between two looks, and the last ones are taken for those that found no room.
+//! A packet that passes is queued at the interface within the system call that delivers the verdict. Drops counted right
+//! after it belong to the packets that have just passed. While the queue may be full, packets pass one by one, so that
+//! drops are attributed exactly. Otherwise several pass between two reads of the counter, and the last ones count as
+//! dropped.
 
 use crate::qdisc::Counted;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// A queue that has never been seen longer is taken for one of so many packets.
+/// Assumed length of the queue, in packets, until it has been seen longer.
 const SHORTEST: u32 = 16;
-/// Most packets between two looks.
+/// Maximum packets between two reads of the counter.
 const SUSPECTS: usize = 64;
 
-/// Packets that have passed since the last look, and what the queue said then.
+/// Packets that have passed since the last read, and the counter then.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     suspects: VecDeque<Bytes>,
-    /// Packets of our own since the last look.
+    /// Injected packets since the last read.
     injected: u32,
-    /// Of those, known to have found no room.
+    /// Of those, known to have been dropped.
     known: u32,
     last: Option<Counted>,
-    /// Most packets that were seen to wait without a drop.
+    /// Maximum length of the queue seen without a drop.
     held: u32,
     refused: VecDeque<Bytes>,
-    /// Drops that were seen.
+    /// Drops detected.
     pub(super) drops: u64,
 }
 
 impl Refusals {
-    /// A packet is about to pass to the mobile side.
+    /// Records a packet that is about to pass to the mobile side.
     pub(super) fn note(&mut self, packet: Bytes) {
         self.suspects.push_back(packet);
     }
 
-    /// One of our own has left for the mobile side.
+    /// Records an injected packet towards the mobile side.
     pub(super) fn note_injected(&mut self) {
         self.injected += 1;
     }
 
-    /// One of our own has found no room there, and that was said.
+    /// Records an injected packet that was dropped with an error.
     pub(super) fn note_no_room(&mut self) {
         self.injected += 1;
         self.known += 1;
     }
 
-    /// Whether something may have been dropped since the last look.
+    /// Returns whether drops are possible since the last read.
     pub(super) fn are_possible(&self) -> bool {
         let passed = self.suspects.len() as u32 + self.injected;
         let most = self.last.map_or(u32::MAX, |last| last.packets.saturating_add(passed));
         passed > 0 && (most > self.held.max(SHORTEST) || self.suspects.len() >= SUSPECTS)
     }
 
-    /// What the queue says now; `None`: no queue says anything.
+    /// Processes a read of the counter; `None` if the queue has none.
     pub(super) fn look(&mut self, now: Option<Counted>) {
         let dropped = match (self.last, now) {
-            // A discipline that was set up anew counts from 0.
+            // A queueing discipline that was replaced counts from 0.
             (Some(last), Some(now)) if now.drops.wrapping_sub(last.drops) < u32::MAX / 2 => {
                 now.drops.wrapping_sub(last.drops)
             }
@@ -77,7 +78,7 @@ impl Refusals {
         self.last = now;
     }
 
-    /// The next packet that was dropped.
+    /// Returns the next dropped packet.
     pub(super) fn next(&mut self) -> Option<Bytes> {
         self.refused.pop_front()
     }
@@ -95,7 +96,7 @@ mod tests {
         Some(Counted { packets, bytes: packets * 1500, drops })
     }
 
-    /// After so many have passed, and a look: what was refused.
+    /// Returns the packets detected as dropped after some have passed and the counter was read.
     fn after(
         refusals: &mut Refusals,
         numbers: impl IntoIterator<Item = u8>,

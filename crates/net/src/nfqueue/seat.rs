@@ -1,4 +1,4 @@
-//! A queue with a machine behind it, as a daemon runs it.
+//! //! Queue with a middlebox behind it, as a daemon runs it.
 
 use super::figures::Figures;
 use super::{Config, Queue, in_kernel};
@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A machine's place before an interface.
+/// A middlebox at a queue.
 #[derive(Debug)]
 pub struct Seat<M> {
     queue: Queue,
@@ -24,24 +24,24 @@ pub struct Seat<M> {
     replacement: Arc<Replacement<M>>,
 }
 
-/// Gives the machine of a [`Seat`] that runs other parameters, or the seat another machine: the queue is the same.
+/// Changes the parameters of the middlebox of a running [`Seat`], or replaces it. The queue stays the same.
 #[derive(Debug)]
 pub struct Replacer<M>(Arc<Replacement<M>>);
 
 struct Replacement<M> {
-    /// The latest; it supersedes earlier ones that the seat has not made yet.
+    /// Latest change. It supersedes earlier ones that have not been applied yet.
     change: Mutex<Option<Change<M>>>,
     there_is_one: OwnedFd,
 }
 
-/// Gives a machine other parameters, or puts another one in its place and returns the old one.
+/// A change of parameters, or the replacement of a middlebox, which returns the old one.
 type Change<M> = Box<dyn FnOnce(&mut M) -> Option<M> + Send>;
 
-/// Between two looks at the interface and two entries in the ledger.
+/// Interval between checks of the interface and updates of the ledger.
 const PERIOD: Duration = Duration::from_secs(1);
 
 impl<M> Seat<M> {
-    /// Takes the queue, in the calling thread's namespace.
+    /// Binds the queue, in the calling thread's namespace.
     ///
     /// # Errors
     /// As [`Queue::open`].
@@ -55,7 +55,7 @@ impl<M> Seat<M> {
         Ok(Self { queue: Queue::open(config)?, driver: Driver::new(machine), replacement })
     }
 
-    /// What hands it another machine while it runs.
+    /// Returns a handle that replaces the middlebox while it runs.
     #[must_use]
     pub fn replacer(&self) -> Replacer<M> {
         Replacer(Arc::clone(&self.replacement))
@@ -69,11 +69,11 @@ impl<M> Clone for Replacer<M> {
 }
 
 impl<M> Replacer<M> {
-    /// Has this machine take the seat at once. What the old one remembers of connections goes; they go on, and the new one picks them up
-    /// from what passes. What was counted stays counted.
+    /// Replaces the middlebox at once. The state of connections in the old one is lost; they continue, and the new one
+    /// learns them from passing packets. Counters are kept.
     ///
     /// # Errors
-    /// If the system does not wake whoever runs the seat.
+    /// If the thread that runs the seat cannot be woken.
     pub fn replace(&self, machine: M) -> io::Result<()>
     where
         M: Send + 'static,
@@ -81,15 +81,15 @@ impl<M> Replacer<M> {
         self.change(move |old| Some(mem::replace(old, machine)))
     }
 
-    /// Has the seat make this change to its machine at once. If the change puts another machine in its place, it returns the old one, so that
-    /// what was counted stays counted. A change that the seat has not made yet is superseded: each must say all that is to be.
+    /// Applies a change to the middlebox at once. If the change replaces the middlebox, it returns the old one, so that
+    /// counters are kept. A pending change is superseded, so each change must be complete.
     ///
     /// # Errors
-    /// If the system does not wake the thread that runs the seat.
+    /// If the thread that runs the seat cannot be woken.
     pub fn change(&self, change: impl FnOnce(&mut M) -> Option<M> + Send + 'static) -> io::Result<()> {
         *self.0.change.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(change));
         match rustix::io::write(&self.0.there_is_one, &1u64.to_ne_bytes()) {
-            // It can be read already.
+            // The descriptor is already readable.
             Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -98,7 +98,7 @@ impl<M> Replacer<M> {
 
 impl<M> Replacement<M> {
     fn take(&self) -> Option<Change<M>> {
-        // Nothing to be read is no error.
+        // An empty counter is no error.
         let _ = rustix::io::read(&self.there_is_one, &mut [0; 8]);
         self.change.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -138,7 +138,7 @@ where
     }
 }
 
-/// Everything. `retired`: what machines before this one have counted.
+/// Returns all metrics. `retired`: counters of previous middleboxes.
 fn figures<M>(queue: &Queue, driver: &Driver<M>, retired: &[Figure]) -> Vec<Figure>
 where
     M: Filter<Bytes>,
@@ -157,7 +157,7 @@ where
     figures
 }
 
-/// What has been counted by two.
+/// Returns the sums of the counters.
 fn summed(mut figures: Vec<Figure>, others: &[Figure]) -> Vec<Figure> {
     for figure in figures.iter_mut().filter(|figure| figure.kind == FigureKind::Counter) {
         let other = others.iter().find(|other| other.name == figure.name);

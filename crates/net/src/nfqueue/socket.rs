@@ -9,41 +9,41 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, connect, se
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Datagrams received by one system call.
+/// Maximum datagrams received by one system call.
 const AT_ONCE: usize = 64;
-/// Longest datagram: the longest packet and what is said about it.
+/// Maximum bytes of a datagram: the longest packet and its attributes.
 const LONGEST: usize = 65_536 + 4096;
 
-/// A socket that hears the kernel and nobody else.
+/// A netlink socket that receives messages of the kernel only.
 #[derive(Debug)]
 pub(super) struct QueueSocket {
     fd: OwnedFd,
     buffers: Vec<Box<[u8]>>,
     sequence: u32,
-    /// Datagrams that ended before their messages did, and messages that were none.
+    /// Truncated datagrams and malformed messages.
     pub(super) malformed: u64,
-    /// Verdicts that the kernel did not take: the packet was gone, with its interface for example.
+    /// Verdicts that the kernel rejected, for instance because the packet was lost with its interface.
     pub(super) refused: u64,
 }
 
 impl QueueSocket {
-    /// One with a receive buffer of so many bytes, in the calling thread's namespace.
+    /// Opens a socket with this receive buffer, in bytes, in the calling thread's namespace.
     pub(super) fn open(receive_buffer: usize) -> Result<Self, Error> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::NETFILTER))
             .map_err(|e| Error::new("opening a netlink socket of netfilter", e))?;
-        // Connected to the kernel, it takes nothing from other processes.
+        // Connected to the kernel, it receives nothing from other processes.
         connect(&fd, &SocketAddrNetlink::new(0, 0)).map_err(|e| Error::new("connecting to netfilter", e))?;
         sockopt::set_socket_recv_buffer_size_force(&fd, receive_buffer)
             .map_err(|e| Error::new("enlarging the receive buffer (SO_RCVBUFFORCE)", e))?;
-        // A packet that found the buffer full is the kernel's to count; nothing else is wrong then.
+        // The kernel counts packets lost to a full buffer; nothing else is wrong then.
         sys::set_option(&fd, libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, 1)
             .map_err(|e| Error::system("setting NETLINK_NO_ENOBUFS", e))?;
         let buffers = (0..AT_ONCE).map(|_| vec![0; LONGEST].into_boxed_slice()).collect();
         Ok(Self { fd, buffers, sequence: 0, malformed: 0, refused: 0 })
     }
 
-    /// Asks for a setting and waits for the answer. Packets that come before are given to `take`.
+    /// Requests a setting and waits for the acknowledgement. Packets that arrive before it are passed to `take`.
     pub(super) fn ask(
         &mut self,
         queue: u16,
@@ -53,7 +53,7 @@ impl QueueSocket {
         self.sequence += 1;
         let asked = self.sequence;
         self.send(&setting.request(queue, asked))?;
-        // The kernel answers before `send` returns.
+        // The kernel acknowledges before `send` returns.
         loop {
             let mut answer = None;
             let received = self.receive_all(|message| match message {
@@ -75,7 +75,7 @@ impl QueueSocket {
         Ok(())
     }
 
-    /// Takes what has come, by one system call, and counts what is no packet.
+    /// Receives packets by one system call, and counts malformed messages.
     pub(super) fn receive(&mut self, mut take: impl FnMut(Queued<'_>)) -> io::Result<()> {
         let mut refused = 0;
         self.receive_all(|message| match message {
@@ -87,7 +87,7 @@ impl QueueSocket {
         Ok(())
     }
 
-    /// Gives the number of datagrams.
+    /// Returns the number of datagrams.
     fn receive_all(&mut self, mut take: impl FnMut(Message<'_>)) -> io::Result<usize> {
         let received = match sys::receive_many(&self.fd, &mut self.buffers) {
             Ok(received) => received,
@@ -99,7 +99,7 @@ impl QueueSocket {
             for message in messages(&buffer[..datagram.len]) {
                 match message {
                     Ok(message) => take(message),
-                    // That of a datagram that was cut has been counted.
+                    // A truncated datagram has already been counted.
                     Err(Malformed::Length) if datagram.cut => {}
                     Err(_) => self.malformed += 1,
                 }
@@ -115,7 +115,7 @@ impl AsFd for QueueSocket {
     }
 }
 
-/// Whether the next time may be better.
+/// Returns whether a later call may succeed.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
         || error.raw_os_error() == Some(libc::ENOBUFS)

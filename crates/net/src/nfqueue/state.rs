@@ -1,26 +1,27 @@
-//! What the kernel counts of its queues.
+//! //! Kernel statistics of queues.
 
 use std::fs;
 
-/// A queue as the kernel sees it.
+/// Kernel statistics of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InKernel {
     /// Packets that wait for a verdict.
     pub waiting: u32,
-    /// Packets that found the queue full, and were dropped or passed.
+    /// Packets that were dropped or passed because the queue was full.
     pub found_full: u32,
-    /// Packets that found the socket's receive buffer full, and were dropped or passed.
+    /// Packets that were dropped or passed because the socket's receive buffer was full.
     pub found_no_room: u32,
 }
 
-/// The queue `number` of the calling thread's namespace; `None` if nobody has it, or the kernel does not say.
+/// Returns the statistics of the queue `number` of the calling thread's namespace; `None` if no process has bound it, or
+/// the kernel does not report it.
 #[must_use]
 pub fn in_kernel(number: u16) -> Option<InKernel> {
     let text = fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").ok()?;
     find(&text, number)
 }
 
-/// A line a queue: its number, whose it is, waiting, mode and range of copies, full, no room, last packet, 1.
+/// Finds the line of a queue: number, owner, waiting, copy mode, copy range, full, no room, last packet, 1.
 fn find(text: &str, number: u16) -> Option<InKernel> {
     text.lines().find_map(|line| {
         let fields: Vec<u32> = line.split_whitespace().filter_map(|field| field.parse().ok()).collect();

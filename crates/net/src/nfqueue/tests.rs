@@ -1,4 +1,4 @@
-//! Bytes as linux/netfilter/nfnetlink_queue.h describes them, whole and hostile.
+//! //! Messages of linux/netfilter/nfnetlink_queue.h, well-formed and malformed.
 
 use super::message::{Setting, kind};
 use super::parse::{Malformed, Message, Queued, Shape, messages};
@@ -11,7 +11,7 @@ const QUEUE: u16 = 0x0102;
 const MOBILE: u32 = 5;
 const FIXED: u32 = 3;
 
-/// A netlink message of this kind; these tests are for machines of either byte order.
+/// Returns a netlink message of this kind. The tests run on hosts of either byte order.
 fn message(kind: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::from(((16 + body.len()) as u32).to_ne_bytes());
     bytes.extend(kind.to_ne_bytes());
@@ -41,7 +41,7 @@ fn payload(bytes: &[u8]) -> Vec<u8> {
     attribute(libc::NFQA_PAYLOAD as u16, bytes)
 }
 
-/// A packet through these interfaces, as the kernel sends it, with attributes that nobody here knows.
+/// Returns a packet with these interfaces, as the kernel sends it, with attributes that the parser does not know.
 fn passing(id: u32, came_by: u32, leaves_by: u32) -> Vec<u8> {
     queued(&[
         header(id),
@@ -210,7 +210,7 @@ fn a_packet_of_another_queue_is_nobodys() {
     assert!(incoming.is_empty());
 }
 
-/// What a message says, cut up: kind, flags, queue, attributes.
+/// Fields of a message: kind, flags, queue, attributes.
 type Said = (u16, u16, u16, Vec<(u16, Vec<u8>)>);
 
 fn said(mut bytes: &[u8]) -> Vec<Said> {

@@ -1,27 +1,27 @@
-//! Verdicts, held back until they are worth a system call: those that pass in a row are one message.
+//! //! Buffer of verdicts: consecutive accepted packets share one message and system call.
 
 use super::message::{put_pass_up_to, put_verdict};
 use crate::netlink::LONGEST_VALUE;
 use std::collections::BTreeSet;
 
-/// Verdicts on packets of a queue, which come in the order of the packets, one for each; but for those that are postponed.
+/// Verdicts on packets of a queue, one for each in the order of the packets, apart from postponed ones.
 #[derive(Debug)]
 pub(super) struct Verdicts {
     queue: u16,
-    /// Packets whose verdict is to come. While there is one, others pass one by one.
+    /// Packets with a postponed verdict. While there is one, the rest are accepted one by one.
     postponed: BTreeSet<u32>,
-    /// The last one of a row that passes, not written yet.
+    /// Last of the accepted packets that have no message yet.
     passing: Option<u32>,
     messages: Vec<u8>,
 }
 
-/// Whether a packet can go on in place of another.
+/// Result of replacing a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Replaced {
-    /// It does.
+    /// The packet is replaced.
     Yes,
-    /// It is too long for a message: the other goes on.
+    /// The replacement is too long for a message; the original passes.
     TooLong,
 }
 
@@ -30,7 +30,7 @@ impl Verdicts {
         Self { queue, postponed: BTreeSet::new(), passing: None, messages: Vec::new() }
     }
 
-    /// It passes. So does what the kernel has queued before it and nobody has answered.
+    /// Accepts a packet, and with it all earlier ones without a verdict.
     pub(super) fn pass(&mut self, id: u32) {
         if self.postponed.is_empty() {
             self.passing = Some(id);
@@ -40,7 +40,7 @@ impl Verdicts {
         put_verdict(&mut self.messages, self.queue, id, libc::NF_ACCEPT, None);
     }
 
-    /// What becomes of it is said later.
+    /// Postpones the verdict on a packet.
     pub(super) fn postpone(&mut self, id: u32) {
         self.write_passing();
         self.postponed.insert(id);
@@ -52,7 +52,7 @@ impl Verdicts {
         put_verdict(&mut self.messages, self.queue, id, libc::NF_DROP, None);
     }
 
-    /// `packet` goes on in its place.
+    /// Replaces a packet by `packet`.
     pub(super) fn replace(&mut self, id: u32, packet: &[u8]) -> Replaced {
         if packet.len() > LONGEST_VALUE {
             self.pass(id);
@@ -64,12 +64,12 @@ impl Verdicts {
         Replaced::Yes
     }
 
-    /// Bytes held back.
+    /// Returns the buffered bytes.
     pub(super) const fn held(&self) -> usize {
         self.messages.len()
     }
 
-    /// The messages since the last time, in order; there may be none.
+    /// Sends the buffered messages in order, if there are any.
     pub(super) fn take(&mut self, send: impl FnOnce(&[u8]) -> std::io::Result<()>) -> std::io::Result<()> {
         self.write_passing();
         if self.messages.is_empty() {

@@ -1,4 +1,4 @@
-//! What one end of a link has done, for its ledger.
+//! //! Metrics of one end of a link.
 
 use super::Opaque;
 use crate::service::Figure;
@@ -19,7 +19,7 @@ impl Opaque {
             Figure::counter("peer_unreachable", "Times that the network said that nobody is there", gone),
             Figure::counter("sessions", "Sessions begun: one for each life of the other end", stats.sessions),
             Figure::counter("greetings_sent", "Greetings sent", stats.greetings),
-            // The other end has another key, or an attacker forges.
+            // The peer has another key, or an attacker forges messages.
             Figure::counter("greetings_forged", "Greetings without the right proof", stats.forged_greetings),
         ]
     }
@@ -47,7 +47,7 @@ impl Opaque {
             Figure::counter("datagrams_sent_bytes", "Bytes of these with IP headers", counts.bytes_sent),
             Figure::counter("datagrams_received", "Datagrams from its address", counts.datagrams_received),
             Figure::counter("datagrams_malformed", "Datagrams that are none of this link", malformed),
-            // Forged, damaged, or of a former session.
+            // Forged or damaged, or of a former session.
             Figure::counter("datagrams_forged", "Frames without the right proof", stats.forged),
             Figure::counter("datagrams_replayed", "Frames that had come before", stats.replays_refused),
         ]

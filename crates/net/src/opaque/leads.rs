@@ -1,5 +1,5 @@
-//! Routes into the interface of a tunnel. They are there only while the other end is, so that packets go the way that they would without
-//! the tunnel while it leads nowhere.
+//! Routes into the tunnel interface. They exist only while the peer is present. Otherwise packets take the routes that
+//! they would take without the tunnel.
 
 use crate::error::Error;
 use crate::netlink::{RouteSocket, attribute, message};
@@ -9,15 +9,15 @@ use rustix::net::{AddressFamily, SocketType, socket};
 use std::io;
 use std::net::IpAddr;
 
-/// A network: an address of it, and how many bits are common.
+/// A network: address and prefix length in bits.
 pub type Network = (IpAddr, u8);
 
-/// `RTPROT_STATIC`: an administrator's.
+/// `RTPROT_STATIC`: routes of an administrator.
 const PROTOCOL: u8 = libc::RTPROT_STATIC;
-/// Of routes of IPv6, whose default is 1024: another route to the same network does not go first.
+/// Metric of IPv6 routes, below the default of 1024, so that they precede another route to the same network.
 const METRIC: u32 = 1;
 
-/// Between two tries to change a route that the kernel has refused.
+/// Interval between attempts to change a route that the kernel has rejected.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// The routes of a tunnel.
@@ -28,7 +28,7 @@ pub(super) struct Leads {
 }
 
 impl Leads {
-    /// None is there yet.
+    /// Creates the routes object. No route is set yet.
     pub(super) fn new(interface: &str, networks: Vec<Network>) -> Result<Self, Error> {
         let any = socket(AddressFamily::INET, SocketType::DGRAM, None);
         let any = any.map_err(|e| Error::new("opening a socket", e))?;
@@ -37,23 +37,24 @@ impl Leads {
         Ok(Self { kernel: Kernel { socket, interface }, routes: Routes::new(networks) })
     }
 
-    /// Sets or removes the routes. Returns their condition where a try may have changed it. Call it again at [`Leads::due`].
+    /// Sets or removes the routes. Returns their condition if an attempt may have changed it. Call it again at
+    /// [`Leads::due`].
     pub(super) fn set(&mut self, now: Instant, wanted: Wanted) -> Option<Condition<'_>> {
         self.routes.set(now, wanted, |network, wanted| self.kernel.change(network, wanted))
     }
 
-    /// Time at which a route that the kernel has refused to change is tried again.
+    /// Returns the time of the next attempt after the kernel has rejected a change.
     pub(super) const fn due(&self) -> Option<Instant> {
         self.routes.due
     }
 
-    /// Returns the number of routes that are not as they are wanted.
+    /// Returns the number of routes that are not in the wanted state.
     pub(super) fn missing(&self) -> u64 {
         self.routes.missing().count() as u64
     }
 }
 
-/// State that routes are to have.
+/// Wanted state of the routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// They lead into the tunnel.
@@ -62,16 +63,16 @@ pub(super) enum Wanted {
     Away,
 }
 
-/// Condition of the routes after a try.
+/// Condition of the routes after an attempt.
 #[derive(Debug)]
 pub(super) enum Condition<'a> {
-    /// All are as they are wanted.
+    /// All are in the wanted state.
     Done(Wanted),
-    /// The kernel refuses to change this one. It is the first of perhaps several.
+    /// The kernel rejected the change of this one, the first of possibly several.
     Refused(Wanted, &'a Network, io::Error),
 }
 
-/// States of the routes, and the next try.
+/// States of the routes, and the time of the next attempt.
 #[derive(Debug)]
 struct Routes {
     wanted: Wanted,
@@ -114,7 +115,7 @@ impl Routes {
     }
 }
 
-/// The kernel's table of routes.
+/// The kernel's routing table.
 #[derive(Debug)]
 struct Kernel {
     socket: RouteSocket,
@@ -123,10 +124,10 @@ struct Kernel {
 
 impl Kernel {
     fn change(&mut self, network: Network, wanted: Wanted) -> io::Result<()> {
-        // Beside a route to the same network that is there already, and before it.
+        // Add the route beside an existing one to the same network, with precedence.
         let (kind, flags, done_before) = match wanted {
             Wanted::There => (libc::RTM_NEWROUTE, libc::NLM_F_CREATE, libc::EEXIST),
-            // The kernel takes routes away with an interface that is brought down.
+            // The kernel removes routes when their interface goes down.
             Wanted::Away => (libc::RTM_DELROUTE, 0, libc::ESRCH),
         };
         match self.socket.ask(&message(kind, flags, &self.route(network))) {
@@ -179,7 +180,7 @@ mod tests {
         Instant::from_millis(ms)
     }
 
-    /// Refuses the second network.
+    /// Rejects the second network.
     fn reluctant(tried: &mut Vec<Network>) -> impl FnMut(Network, Wanted) -> io::Result<()> {
         |network, _| {
             tried.push(network);

@@ -1,19 +1,19 @@
-//! A link that repairs its losses, between any two Linux hosts: a TUN interface at each end, and UDP between them.
+//! Link with local retransmission between any two Linux hosts: a TUN interface at each end, and UDP between them.
 //!
 //! ```text
 //! ip route add 10.82.0.0/24 dev dproxy0
 //! ```
 //!
-//! What the kernel routes into the interface crosses the link as [`hopline_proxy::tunnel`] says, and comes out of the interface at the
-//! other end: IPv4 and IPv6, whatever is in it. `docs/protocols/d-proxy.md` has the rest.
+//! Packets that the kernel routes into the interface cross the link by the protocol of [`hopline_proxy::tunnel`], and
+//! leave the interface at the other end: IPv4 and IPv6 with any payload. `docs/protocols/d-proxy.md` has the details.
 //!
-//! Without the other end the tunnel leads nowhere. So its routes ([`Config::routes`]) are there only while that end is: otherwise packets
-//! take the routes that there are besides.
+//! Without the peer the tunnel leads nowhere. Its routes ([`Config::routes`]) therefore exist only while the peer is
+//! present; otherwise packets take the remaining routes.
 //!
-//! What the interface's queue at this end drops the machine is told, and does not repair. A queue elsewhere on the way drops what is taken
-//! for lost and repaired for ever, so that a sender that looks for losses fills it and keeps it full: where the rate is known,
-//! [`Shaping`] has packets wait here, where they can be dropped in time. Marks of congestion (ECN) do not cross from one IP header to the
-//! other.
+//! Drops of the local interface's queue are reported to the state machine, which does not repair them. A drop in another
+//! queue on the path counts as a link loss and is repaired again and again, so that a loss-based sender fills that queue
+//! and keeps it full. If the rate of the link is known, use [`Shaping`]: packets then wait here, where they can be
+//! dropped in time. ECN marks are not copied between the inner and the outer IP header.
 
 mod figures;
 mod leads;
@@ -39,43 +39,44 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use underlay::Underlay;
 
-/// Packets taken from the interface before others have their turn.
+/// Packets read from the interface before other events are processed.
 const BATCH: usize = 64;
-/// Longest IP packet there is.
+/// Maximum bytes of an IP packet.
 const LONGEST: usize = 65_535;
-/// Least MTU of the interface: that of IPv6 (RFC 8200 §5).
+/// Minimum MTU of the interface: that of IPv6 (RFC 8200 §5).
 const LEAST_MTU: u16 = 1280;
 /// Length of the UDP header.
 const UDP: usize = hopline_wire::udp::HEADER_LEN;
 
-/// One end of a link.
+/// Configuration of one end of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// What the interface is to be called: 1 to 15 bytes. Default `dproxy0`.
+    /// Name of the interface: 1 to 15 bytes. Default `dproxy0`.
     pub tun: String,
     /// Lifetime of the interface. Default [`TunLifetime::Process`].
     pub lifetime: TunLifetime,
-    /// This end's own address, at which it hears.
+    /// Local address of the UDP socket.
     pub local: IpAddr,
-    /// The other end's address, of the same version of IP. Nobody else is heard.
+    /// Address of the peer, of the same IP version. Datagrams from other addresses are ignored.
     pub peer: IpAddr,
     /// UDP port at both ends. Default 1022.
     pub port: u16,
-    /// What both ends share.
+    /// Pre-shared key.
     pub key: Key,
-    /// How losses are repaired; the same at both ends. Default [`Repair::Asking`].
+    /// Repair scheme, the same at both ends. Default [`Repair::Asking`].
     pub repair: Repair,
-    /// Longest IP packet that passes between the ends uncut, in bytes. Default 1500. The interface's MTU is that without what a datagram
-    /// adds: 56 bytes over IPv4, 76 over IPv6. It must leave 1280, for IPv6.
+    /// Maximum bytes of an IP packet that passes between the ends without fragmentation. Default 1500. The interface's
+    /// MTU is this value less the overhead of a datagram: 56 bytes over IPv4, 76 over IPv6. It must be at least 1280, for
+    /// IPv6.
     pub mtu: u16,
-    /// Networks beyond the link: routed into the interface while the other end is there. Default none.
+    /// Networks behind the peer: routed into the interface while the peer is present. Default none.
     pub routes: Vec<Network>,
-    /// A queue of our own before the link, for one whose rate is known. Default none: packets go at once.
+    /// Local queue before a link with a known rate. Default none: packets are sent at once.
     pub shaping: Option<Shaping>,
 }
 
 impl Config {
-    /// The defaults, between these ends.
+    /// Returns the defaults for these addresses.
     #[must_use]
     pub fn new(local: IpAddr, peer: IpAddr, key: Key) -> Self {
         Self {
@@ -92,10 +93,10 @@ impl Config {
         }
     }
 
-    /// The MTU of the interface.
+    /// Returns the MTU of the interface.
     ///
     /// # Errors
-    /// What must be, where something cannot be.
+    /// The requirement that the configuration violates.
     pub fn tun_mtu(&self) -> Result<u16, &'static str> {
         if self.local.is_ipv4() != self.peer.is_ipv4() {
             return Err("`local` and `peer` must be addresses of the same version of IP");
@@ -123,31 +124,32 @@ pub struct Opaque {
     shaper: Option<Shaper>,
     leads: Leads,
     underlay: Option<Underlay>,
-    /// State of the other end that was reported last.
+    /// Last reported state of the peer.
     said: Peer,
-    /// Bytes that a datagram has beside its payload.
+    /// Overhead of a datagram, in bytes.
     around: usize,
     counts: Counts,
 }
 
-/// What was done beside the machine.
+/// Counters outside the state machine.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    /// Packets that the interface would not take.
+    /// Packets that the interface rejected.
     tun_refused: u64,
     datagrams_sent: u64,
     bytes_sent: u64,
     datagrams_received: u64,
-    /// Tries after which a route was not as it is wanted.
+    /// Attempts after which a route was not in the wanted state.
     unrouted: u64,
 }
 
 impl Opaque {
-    /// Makes the interface, or takes over one that persists, and brings it up, and opens the socket, in the calling thread's namespace. Addresses are for the caller.
+    /// Creates the interface, or attaches to a persistent one, brings it up, and opens the socket, in the calling
+    /// thread's namespace. The caller assigns addresses.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `/dev/net/tun`; [`Error::System`] if the name or the port is taken, if `local` is
-    /// no address of this host, if there is no route to `peer`, or of a configuration that cannot be.
+    /// [`Error::Unavailable`] without `CAP_NET_ADMIN` and `/dev/net/tun`; [`Error::System`] if the name or the port is in
+    /// use, if `local` is no address of this host, if there is no route to `peer`, or if the configuration is invalid.
     pub fn open(config: &Config) -> Result<Self, Error> {
         let mtu = config.tun_mtu().map_err(|why| {
             Error::system("setting up a link", io::Error::new(io::ErrorKind::InvalidInput, why))
@@ -176,13 +178,13 @@ impl Opaque {
         })
     }
 
-    /// What the interface is called.
+    /// Returns the name of the interface.
     #[must_use]
     pub fn interface(&self) -> &str {
         self.tun.name()
     }
 
-    /// Takes what has come and does what is due. Whether more may have come.
+    /// Processes received packets and expired timers. Returns whether more packets may be waiting.
     fn turn(&mut self, now: Instant, buffer: &mut [u8]) -> io::Result<bool> {
         let from_socket = self.take_from_socket(now)?;
         let from_tun = self.take_from_tun(now, buffer)?;
@@ -220,7 +222,7 @@ impl Opaque {
         Ok(true)
     }
 
-    /// Lets go what has its turn at the link.
+    /// Sends packets that the rate of the link allows now.
     fn release(&mut self, now: Instant) {
         while let Some(packet) = self.shaper.as_mut().and_then(|shaper| shaper.pop(now)) {
             self.tunnel.send(now, packet);
@@ -228,7 +230,7 @@ impl Opaque {
         }
     }
 
-    /// Does what the machine says.
+    /// Executes the actions of the state machine.
     fn carry_out(&mut self, now: Instant) {
         while let Some(does) = self.tunnel.poll() {
             match does {
@@ -249,7 +251,7 @@ impl Opaque {
         }
     }
 
-    /// Has the routes follow the other end, and says how that is.
+    /// Sets or removes the routes when the peer appears or disappears, and reports it.
     fn follow_peer(&mut self, now: Instant, ledger: &Ledger) {
         let peer = self.tunnel.peer();
         let wanted = if peer == Peer::Present { Wanted::There } else { Wanted::Away };
@@ -275,7 +277,8 @@ impl Opaque {
             .for_each(|notice| ledger.say(notice));
     }
 
-    /// Keeps datagrams out of the tunnel's own routes, which come next. If that fails the other end goes away, and all is tried again.
+    /// Binds the socket so that datagrams avoid the tunnel's own routes, which are set next. If that fails, the peer
+    /// counts as absent, and all is retried.
     fn keep_out(&mut self) {
         if let Some(underlay) = &mut self.underlay {
             let _ = underlay.bind(&self.socket, self.tun.name());
@@ -295,7 +298,7 @@ impl Opaque {
 }
 
 impl Service for Opaque {
-    /// The interface persists from here on, if it is to: one whose service never ran is not left behind.
+    /// A persistent interface becomes so only here: one with a service that never ran is not left behind.
     fn run(mut self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()> {
         self.tun.set_lifetime(self.lifetime)?;
         let (clock, mut written, mut buffer) = (Clock::start(), Written::default(), vec![0; LONGEST]);
@@ -307,7 +310,7 @@ impl Service for Opaque {
                 ledger.write(self.figures());
             }
             if clock.wait([self.tun.as_fd(), self.socket.as_fd()], stop, due)? == Woken::ToStop {
-                // An interface that stays leads nowhere now.
+                // A persistent interface leads nowhere from now on.
                 let _ = self.leads.set(now, Wanted::Away);
                 ledger.write(self.figures());
                 return Ok(());
@@ -319,7 +322,7 @@ impl Service for Opaque {
 /// Subject of the notice about routes.
 const ROUTES: &str = "routes";
 
-/// Returns the notice about the routes. `None` where all is well and was before.
+/// Returns the notice about the routes. `None` if all is well and was before.
 fn of_routes(condition: &Condition<'_>, tun: &str, said: &[Notice]) -> Option<Notice> {
     let (tone, text) = match condition {
         Condition::Done(_) if said.iter().all(|notice| notice.about != ROUTES) => return None,

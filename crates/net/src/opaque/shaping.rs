@@ -1,4 +1,4 @@
-//! A queue of our own, before packets are numbered, for a link whose rate is known: what waits, waits here, by flows and with CoDel.
+//! //! Local queue in front of a link with a known rate: flow queueing with CoDel, before packets get their numbers.
 
 use bytes::Bytes;
 use core::num::{NonZeroU16, NonZeroU64};
@@ -7,24 +7,25 @@ use hopline_queue::{Action, Capability, Class, CoDelConfig, Contents, Enqueued, 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 
-/// How late the queue may be served and still be on time: what a timer of the system is late by.
+/// Tolerated lateness of service, as of a system timer.
 const SLACK: Duration = Duration::from_millis(1);
 
-/// How fast packets go into the link, and where they wait.
+/// Rate of the link, and parameters of the queue before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shaping {
-    /// Bits per second of the datagrams with their IP headers. A little less than the link has, so that its own queue stays empty.
+    /// Rate in bits per second, of datagrams including IP headers. Set it a little below that of the link, so that the
+    /// link's own queue stays empty.
     pub rate: NonZeroU64,
-    /// Most packets that wait. Default 1000.
+    /// Maximum number of queued packets. Default 1000.
     pub packets: NonZeroU16,
-    /// Standing delay that is tolerated (CoDel's target). Default 5 ms (RFC 8289 §4.4).
+    /// CoDel's target: tolerated standing delay. Default 5 ms (RFC 8289 §4.4).
     pub target: Duration,
-    /// How long it may stand (CoDel's interval), at least `target`. Default 100 ms (§4.3).
+    /// CoDel's interval, at least `target`. Default 100 ms (§4.3).
     pub interval: Duration,
 }
 
 impl Shaping {
-    /// The defaults, at this rate.
+    /// Returns the defaults at this rate.
     #[must_use]
     pub const fn new(rate: NonZeroU64) -> Self {
         let CoDelConfig { target, interval, .. } = CoDelConfig::RFC8289;
@@ -36,21 +37,21 @@ impl Shaping {
     }
 }
 
-/// Packets that wait for the rate.
+/// Packets queued for the rate of the link.
 #[derive(Debug)]
 pub(super) struct Shaper {
     rate: u64,
     queue: FqCoDel<Waiting>,
     packets: Packets,
-    /// When everything that was sent has left.
+    /// Time at which the link has transmitted all bytes passed to it.
     free_at: Instant,
     next: u64,
-    /// Packets that found no room.
+    /// Packets dropped because the queue was full.
     pub(super) refused: u64,
     hasher: RandomState,
 }
 
-/// A packet that waits.
+/// A queued packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waiting {
     number: u64,
@@ -61,7 +62,7 @@ struct Waiting {
 #[derive(Debug, Default)]
 struct Packets {
     packets: BTreeMap<u64, Bytes>,
-    /// Packets dropped because packets waited too long.
+    /// Packets dropped by CoDel.
     late: u64,
 }
 
@@ -79,7 +80,7 @@ impl Shaper {
         }
     }
 
-    /// A packet waits from now on.
+    /// Queues a packet.
     pub(super) fn push(&mut self, now: Instant, packet: Bytes) {
         let flow = self.hasher.hash_one(flow_of(&packet));
         let waiting = Waiting { number: self.next, len_bytes: packet.len() as u32, flow };
@@ -94,7 +95,7 @@ impl Shaper {
         }
     }
 
-    /// The next packet, if the link is free.
+    /// Returns the next packet, if the link is idle.
     pub(super) fn pop(&mut self, now: Instant) -> Option<Bytes> {
         if self.free_at > now {
             return None;
@@ -103,23 +104,23 @@ impl Shaper {
         self.packets.packets.remove(&waiting.number)
     }
 
-    /// So many bytes go into the link.
+    /// Accounts for `bytes` sent into the link.
     pub(super) fn sent(&mut self, now: Instant, bytes: usize) {
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(SLACK.as_nanos()));
         self.free_at = self.free_at.max(earliest) + Duration::of_bits(bytes as u64 * 8, self.rate);
     }
 
-    /// When the next packet goes.
+    /// Returns the time at which the next packet may be sent.
     pub(super) fn due(&self) -> Option<Instant> {
         (!self.queue.is_empty()).then_some(self.free_at)
     }
 
-    /// Packets that wait.
+    /// Returns the number of queued packets.
     pub(super) fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Packets dropped because packets waited too long.
+    /// Returns the packets dropped by CoDel.
     pub(super) const fn late(&self) -> u64 {
         self.packets.late
     }
@@ -142,7 +143,7 @@ impl Contents<Waiting> for Packets {
         packet.flow
     }
 
-    // Packets here cannot be marked, and the action is to drop.
+    // Packets cannot be marked here; the action is to drop.
     fn mark(&mut self, _: &mut Waiting) {}
 
     fn dropped(&mut self, packet: Waiting) {
@@ -153,7 +154,7 @@ impl Contents<Waiting> for Packets {
 
 const _: () = assert!(matches!(CoDelConfig::RFC8289.action, Action::Drop));
 
-/// What packets of one flow have in common: addresses, protocol and, of TCP and UDP, ports.
+/// Returns the flow identifier of a packet: addresses, protocol and, for TCP and UDP, ports.
 fn flow_of(packet: &[u8]) -> (&[u8], u8, &[u8]) {
     let (addresses, protocol, ports) = match packet.first().map_or(0, |first| first >> 4) {
         4 => (12..20, 9, usize::from(packet[0] & 15) * 4),
@@ -171,12 +172,12 @@ mod tests {
     use super::*;
 
     fn shaper(packets: u16) -> Shaper {
-        // 1000 bytes a millisecond.
+        // 1000 bytes per millisecond.
         let shaping = Shaping::new(NonZeroU64::new(8_000_000).unwrap());
         Shaper::new(Shaping { packets: NonZeroU16::new(packets).unwrap(), ..shaping })
     }
 
-    /// A packet of UDP between hosts that end in `host`.
+    /// Returns a UDP packet between hosts that end in `host`.
     fn packet(host: u8, len: usize) -> Bytes {
         let mut packet = vec![host; len];
         (packet[0], packet[9]) = (0x45, 17);
@@ -195,7 +196,7 @@ mod tests {
                 sent.push(ms);
             }
         }
-        // One more at first, for what a timer may be late by.
+        // One more packet at first, for the tolerated lateness of timers.
         let expected: Vec<u64> = [10].into_iter().chain(10..29).collect();
         assert_eq!((sent, shaper.due()), (expected, None));
     }

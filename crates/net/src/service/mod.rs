@@ -1,4 +1,4 @@
-//! What runs until it is told to stop, and says meanwhile what it has done: what a daemon is made of.
+//! //! Services: the parts of a daemon that run until they are stopped, and report metrics and notices meanwhile.
 
 mod notice;
 mod together;
@@ -10,18 +10,19 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Something that runs: a queue with a machine behind it, a listener and its connections, an agent.
+/// A running part of a daemon: a queue with a middlebox behind it, a listener and its connections, an agent.
 ///
-/// It has been opened by whoever made it, with all privileges that this takes; running takes none. What it holds goes when it ends.
+/// Its constructor needs all privileges; `run` needs none. Its resources are released when it ends.
 pub trait Service: Send {
-    /// Runs until `stop` can be read. Blocks. Writes into `ledger` at least once a second while anything changes, and at its end.
+    /// Runs until `stop` becomes readable. Blocks. Writes to `ledger` at least once a second while anything changes, and
+    /// at its end.
     ///
     /// # Errors
-    /// Why it cannot go on: its interface has vanished, or the system refuses.
+    /// The reason that it cannot continue: its interface has disappeared, or a system call fails.
     fn run(self: Box<Self>, stop: BorrowedFd<'_>, ledger: &Ledger) -> io::Result<()>;
 }
 
-/// Counters and notices of a [`Service`], which other threads read meanwhile.
+/// Metrics and notices of a [`Service`], which other threads read meanwhile.
 #[derive(Debug, Default)]
 pub struct Ledger {
     figures: Mutex<Vec<Figure>>,
@@ -29,36 +30,36 @@ pub struct Ledger {
     listener: Option<Arc<dyn Listener>>,
 }
 
-/// One number of a [`Ledger`].
+/// A metric of a [`Ledger`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Figure {
-    /// Its name: words in lower case, joined by `_`, with the unit last, as Prometheus wants it without prefix and `_total`.
+    /// Name in Prometheus style, without prefix and `_total`: lower-case words joined by `_`, with the unit last.
     pub name: &'static str,
-    /// What it counts.
+    /// Description.
     pub doc: &'static str,
-    /// How it moves.
+    /// Kind of the metric.
     pub kind: FigureKind,
-    /// How much it is now.
+    /// Current value.
     pub value: u64,
 }
 
-/// How a [`Figure`] moves.
+/// Kind of a [`Figure`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FigureKind {
-    /// Upwards only, since the service began.
+    /// Grows only, from the start of the service.
     Counter,
-    /// Up and down.
+    /// Grows and falls.
     Gauge,
 }
 
 impl Ledger {
-    /// One whose listener is told of each notice when it changes.
+    /// Creates a ledger that passes each changed notice to the listener.
     #[must_use]
     pub fn heard_by(listener: Arc<dyn Listener>) -> Self {
         Self { listener: Some(listener), ..Self::default() }
     }
 
-    /// Says how something is. Where that is new, the listener is told.
+    /// Records a notice. If it is new, the listener is called.
     pub fn say(&self, notice: Notice) {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         let of_this = notices.iter_mut().find(|other| other.about == notice.about);
@@ -77,17 +78,17 @@ impl Ledger {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Replaces all notices, of which the listener has heard. An empty list forgets what a service has said that has ended.
+    /// Replaces all notices, without a call of the listener. An empty list clears those of a service that has ended.
     pub fn take_over(&self, notices: Vec<Notice>) {
         *self.notices.lock().unwrap_or_else(PoisonError::into_inner) = notices;
     }
 
-    /// Replaces all figures.
+    /// Replaces all metrics.
     pub fn write(&self, figures: Vec<Figure>) {
         *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = figures;
     }
 
-    /// The figures as they were written last. Empty before.
+    /// Returns the metrics as last written; empty before the first time.
     #[must_use]
     pub fn read(&self) -> Vec<Figure> {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -95,13 +96,13 @@ impl Ledger {
 }
 
 impl Figure {
-    /// A number that only grows.
+    /// Creates a counter.
     #[must_use]
     pub const fn counter(name: &'static str, doc: &'static str, value: u64) -> Self {
         Self { name, doc, kind: FigureKind::Counter, value }
     }
 
-    /// A number that comes and goes.
+    /// Creates a gauge.
     #[must_use]
     pub const fn gauge(name: &'static str, doc: &'static str, value: u64) -> Self {
         Self { name, doc, kind: FigureKind::Gauge, value }

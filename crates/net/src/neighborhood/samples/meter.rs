@@ -1,53 +1,53 @@
-//! Counters that begin anew, wrap around, change their channel or stand still, made into times that only grow.
+//! //! Converts counters that restart, wrap around, change their channel or stand still into monotonic times.
 
 use super::Reading;
 use hopline_core::{Duration, Instant};
 use hopline_queue::neighborhood_red::ChannelTime;
 
-/// What the radio has done, as far as is known.
+/// Accumulated channel times of the radio.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Meter {
     total: ChannelTime,
     last: Option<(Instant, Reading)>,
-    /// When a reading last told of time.
+    /// Time of the last reading with progress.
     told: Instant,
     looked: Instant,
     patience: Duration,
 }
 
-/// What a look has brought.
+/// Result of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Step {
-    /// An interval.
+    /// A complete interval.
     Told,
-    /// Where an interval begins: the first reading, or the first after the counters or the channel changed.
+    /// Start of an interval: the first reading, or the first after a restart of the counters or a change of the channel.
     Began,
-    /// Nothing, for a short time.
+    /// No progress yet.
     Waiting,
-    /// Nothing for so long that the channel counts as idle.
+    /// No progress for so long that the channel counts as idle.
     Silent,
 }
 
-/// Milliseconds in which a counter of 32 bits wraps around, and how near to that it is taken for one.
+/// Milliseconds after which a 32-bit counter wraps around, and the maximum growth at which a decrease counts as a wrap.
 const WRAP_MS: u64 = 1 << 32;
 const NEAR_MS: u64 = 60_000;
-/// How much longer than by this host's clock counters may have counted since they began anew: they are read in steps.
+/// Tolerance, in ms, by which counters may exceed this host's clock after a restart: they are read in steps.
 const SLACK_MS: u64 = 100;
-/// Longest interval. What counts faster than that counts no time.
+/// Maximum interval, in ms. A faster counter counts no time.
 const LONGEST_MS: u64 = 3_600_000;
 
 impl Meter {
-    /// One that has nothing to tell at `now`. A source may be silent for `patience`.
+    /// Creates a meter at `now`. A source may be silent for `patience`.
     pub(in super::super) fn new(now: Instant, patience: Duration) -> Self {
         Self { total: ChannelTime::default(), last: None, told: now, looked: now, patience }
     }
 
-    /// What the radio has done.
+    /// Returns the accumulated times.
     pub(in super::super) const fn total(&self) -> ChannelTime {
         self.total
     }
 
-    /// Takes what there is to read at `now`.
+    /// Processes the reading at `now`, if there is one.
     pub(in super::super) fn take(&mut self, now: Instant, reading: Option<Reading>) -> Step {
         let passed = now.since(self.looked);
         self.looked = now;
@@ -60,7 +60,7 @@ impl Meter {
         };
         match step {
             None => Step::Began,
-            // A radio that stands still has not been asked anew.
+            // Unchanged counters are no new reading.
             Some(step) if step.elapsed.is_zero() => self.miss(now, passed),
             Some(step) => {
                 self.add(step);
@@ -87,7 +87,7 @@ impl Meter {
     }
 }
 
-/// What was counted from one reading to the next, `passed_ms` later; `None` if they cannot be compared.
+/// Returns the growth between two readings that are `passed_ms` apart; `None` if they cannot be compared.
 fn interval(last: Reading, reading: Reading, passed_ms: u64) -> Option<ChannelTime> {
     let grown = |then: u64, now: u64| match now.checked_sub(then) {
         Some(grown) => Some(grown),
@@ -105,7 +105,7 @@ fn interval(last: Reading, reading: Reading, passed_ms: u64) -> Option<ChannelTi
         (time_ms <= passed_ms + SLACK_MS).then_some([time_ms, busy_ms, receiving_ms, transmitting_ms])
     };
     let [time, busy, receiving, transmitting] = parts().or_else(since_anew)?;
-    // No part is longer than the whole.
+    // No part exceeds the whole.
     let of_time = |ms: u64| Duration::from_millis(ms.min(time));
     (time <= LONGEST_MS).then(|| ChannelTime {
         elapsed: of_time(time),
@@ -202,7 +202,7 @@ mod tests {
             assert_eq!(meter.take(at(now), None), step, "{now}");
         }
         assert_eq!(total_ms(&meter)[..2], [300, 100]);
-        // Nor does one speak who says the same again.
+        // A repeated reading does not end the silence.
         assert_eq!(meter.take(at(1500), Some(reading(1100, 200))), Step::Silent);
         assert_eq!(meter.take(at(1600), Some(reading(2500, 1600))), Step::Told);
     }

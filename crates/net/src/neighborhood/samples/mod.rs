@@ -1,4 +1,4 @@
-//! Where the times of the radio come from.
+//! //! Sources of the radio's channel times.
 
 pub mod survey;
 
@@ -16,41 +16,41 @@ use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use survey::SurveySocket;
 
-/// Where the times of the radio come from.
+/// Source of the radio's channel times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The driver, by nl80211: `NL80211_CMD_GET_SURVEY`. It must count what it receives and transmits, too.
+    /// The driver, by nl80211: `NL80211_CMD_GET_SURVEY`. It must count receive and transmit times too.
     Survey,
-    /// The last whole line of a file, which may grow or be replaced. `time busy received transmitted` in milliseconds, since any
-    /// moment that stays the same, and the channel if there are several: decimal numbers with blanks between them.
+    /// The last complete line of a file, which may grow or be replaced: `time busy received transmitted` in milliseconds
+    /// since an arbitrary but fixed moment, and the channel if there are several. Decimal numbers separated by blanks.
     File(PathBuf),
-    /// A Unix socket, made here, readable and writable for its owner alone, to which each datagram brings such a line.
+    /// A Unix socket, created here with access for its owner only. Each datagram carries such a line.
     Socket(PathBuf),
 }
 
-/// Counters of a radio, in milliseconds, since any moment. They may begin anew at any time.
+/// Counters of a radio, in milliseconds since an arbitrary moment. They may restart at any time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Which channel they are of, by any number.
+    /// Arbitrary identifier of the channel.
     pub channel: Option<u32>,
-    /// How long it was on the channel.
+    /// Time on the channel.
     pub time_ms: u64,
-    /// Of that, not idle.
+    /// Time that the channel was busy.
     pub busy_ms: u64,
-    /// Of that, receiving, what is for this host if it can tell.
+    /// Time spent receiving; only frames for this host, if the source distinguishes them.
     pub receiving_ms: u64,
-    /// Of that, transmitting.
+    /// Time spent transmitting.
     pub transmitting_ms: u64,
 }
 
-/// Why there is no reading now.
+/// Reason that there is no reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoReading {
-    /// Nothing has come, or the source is not there, or does not answer.
+    /// No data: the source is absent or does not answer.
     Nothing,
-    /// It does not say how long the radio received and transmitted.
+    /// The receive and transmit times are missing.
     Incomplete,
-    /// It is none.
+    /// The data are malformed.
     Malformed,
 }
 
@@ -63,7 +63,7 @@ pub(super) enum Opened {
 }
 
 impl Opened {
-    /// Opens the source of readings about the interface with this number. A file need not be there yet.
+    /// Opens the source for the interface with this index. A file need not exist yet.
     pub(super) fn new(source: &Source, interface: u32) -> Result<Self, Error> {
         Ok(match source {
             Source::Survey => Self::Survey(SurveySocket::open(interface)?),
@@ -72,7 +72,7 @@ impl Opened {
         })
     }
 
-    /// The latest reading.
+    /// Returns the latest reading.
     pub(super) fn read(&mut self) -> Result<Reading, NoReading> {
         match self {
             Self::Survey(socket) => socket.read(),
@@ -84,7 +84,7 @@ impl Opened {
     }
 }
 
-/// A socket in the file system, which goes with the value.
+/// A socket in the file system, removed when the value is dropped.
 #[derive(Debug)]
 pub(super) struct Listening {
     socket: UnixDatagram,
@@ -94,7 +94,7 @@ pub(super) struct Listening {
 impl Listening {
     fn new(path: &Path) -> Result<Self, Error> {
         let making = |e: io::Error| Error::new(format!("making the socket {}", path.display()), e);
-        // What another process has left there; anything but a socket stays.
+        // Remove the socket that another process has left; other files stay.
         if fs::symlink_metadata(path).is_ok_and(|there| there.file_type().is_socket()) {
             fs::remove_file(path).map_err(making)?;
         }
@@ -104,11 +104,11 @@ impl Listening {
         Ok(listening)
     }
 
-    /// The latest of what has come.
+    /// Returns the latest reading received.
     fn read(&self) -> Result<Reading, NoReading> {
         let mut read = Err(NoReading::Nothing);
         let mut datagram = [0; text::LONGEST];
-        // No more than the system keeps for a socket, whoever goes on writing.
+        // Bounded by the system's queue length, even if the sender continues to write.
         for _ in 0..MOST_WAITING {
             let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
             let Ok((_, len)) = recv(&self.socket, &mut datagram[..], flags) else { break };
@@ -118,19 +118,20 @@ impl Listening {
     }
 }
 
-/// `net.unix.max_dgram_qlen` is 10 or 512 where nobody has changed it.
+/// Upper bound of `net.unix.max_dgram_qlen`, whose default is 10 or 512.
 const MOST_WAITING: u32 = 512;
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // Who cannot remove it any more leaves it: the next one does.
+        // If the removal fails, the next process removes it.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// The end of a file, long enough for its last line. Opened anew each time, as it may have been replaced.
+/// Returns the end of a file, long enough for its last line. The file is opened anew each time, since it may have been
+/// replaced.
 fn last_line(path: &Path) -> io::Result<Vec<u8>> {
-    // A pipe without a writer would keep this thread.
+    // Opening a pipe without a writer would block this thread.
     let mut file: File = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let len = file.metadata()?.len();
     file.seek(SeekFrom::Start(len.saturating_sub(2 * text::LONGEST as u64)))?;

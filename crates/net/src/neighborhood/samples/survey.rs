@@ -1,11 +1,11 @@
-//! What a driver says of a channel: `NL80211_CMD_GET_SURVEY` of linux/nl80211.h.
+//! //! Channel survey of a driver: `NL80211_CMD_GET_SURVEY` of linux/nl80211.h.
 
 use super::{NoReading, Reading};
 use crate::error::Error;
 use crate::generic_netlink::{GENERAL, GenericSocket};
 use crate::netlink::{BadLength, attribute, attributes};
 
-/// Of linux/nl80211.h: commands, and attributes of a message.
+/// Commands and attributes of linux/nl80211.h.
 const GET_SURVEY: u8 = 50;
 const NEW_SURVEY_RESULTS: u8 = 51;
 const ATTR_IFINDEX: u16 = 3;
@@ -25,39 +25,39 @@ mod info {
     pub(super) const TIME_BSS_RX: u16 = 11;
 }
 
-/// What is known of a channel. Times are in milliseconds since any moment; what a driver does not count is absent.
+/// Survey of a channel. Times are in milliseconds since an arbitrary moment; `None` if the driver does not count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// Its centre, MHz.
+    /// Centre frequency, in MHz.
     pub frequency_mhz: Option<u32>,
-    /// Its noise, dBm.
+    /// Noise, in dBm.
     pub noise_dbm: Option<i8>,
-    /// Whether the radio is on it now.
+    /// `true` if the radio is on the channel now.
     pub in_use: bool,
-    /// How long the radio was on it.
+    /// Time on the channel.
     pub time_ms: Option<u64>,
-    /// Of that, sensed busy, by frames or by energy.
+    /// Time that the channel was sensed busy, by frames or by energy.
     pub busy_ms: Option<u64>,
-    /// Of that, the secondary channel busy.
+    /// Time that the secondary channel was busy.
     pub secondary_busy_ms: Option<u64>,
-    /// Receiving frames, whoever they were for.
+    /// Time spent receiving frames with any destination.
     pub receiving_ms: Option<u64>,
-    /// Receiving frames for the own network.
+    /// Time spent receiving frames for the own network.
     pub receiving_own_ms: Option<u64>,
-    /// Transmitting.
+    /// Time spent transmitting.
     pub transmitting_ms: Option<u64>,
-    /// Searching for networks.
+    /// Time spent scanning.
     pub scanning_ms: Option<u64>,
 }
 
-/// Why something is no survey.
+/// Reason that a message is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// Shorter than a header, or an attribute longer than what is left.
+    /// The message is shorter than its header, or an attribute exceeds the message.
     Length,
-    /// An attribute whose value has another length than its kind demands.
+    /// The length of an attribute's value does not match its type.
     Value,
-    /// Another kind of message, or none of a channel.
+    /// The message is not a survey of a channel.
     NoSurvey,
 }
 
@@ -68,10 +68,10 @@ impl From<BadLength> for Malformed {
 }
 
 impl Survey {
-    /// Reads a message of nl80211 from its command on. Of an attribute that comes twice, the last counts, as with the kernel.
+    /// Parses a message of nl80211 from its command on. If an attribute occurs twice, the last counts, as in the kernel.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason that the message is malformed.
     pub fn parse(message: &[u8]) -> Result<Self, Malformed> {
         let (&[command, ..], rest) = message.split_first_chunk::<GENERAL>().ok_or(Malformed::Length)?;
         if command != NEW_SURVEY_RESULTS {
@@ -111,7 +111,7 @@ impl Survey {
                 info::TIME_TX => &mut survey.transmitting_ms,
                 info::TIME_SCAN => &mut survey.scanning_ms,
                 info::TIME_BSS_RX => &mut survey.receiving_own_ms,
-                // Among them padding, before times that are to stand at a multiple of eight.
+                // Unknown attributes, among them padding that aligns 64-bit times.
                 _ => continue,
             };
             *time = Some(u64::from_ne_bytes(array(value)?));
@@ -119,10 +119,11 @@ impl Survey {
         Ok(survey)
     }
 
-    /// What Neighborhood RED has to know: of what was received, what was for the own network if the driver can tell.
+    /// Returns the counters for Neighborhood RED. The receive time covers the own network only, if the driver
+    /// distinguishes it.
     ///
     /// # Errors
-    /// [`NoReading::Incomplete`] if the driver does not count all of it.
+    /// [`NoReading::Incomplete`] if the driver does not count all of them.
     pub fn reading(&self) -> Result<Reading, NoReading> {
         let parts = || {
             Some(Reading {
@@ -141,12 +142,12 @@ fn array<const LEN: usize>(value: &[u8]) -> Result<[u8; LEN], Malformed> {
     value.try_into().map_err(|_| Malformed::Value)
 }
 
-/// Asks the driver of an interface.
+/// Requests surveys from the driver of an interface.
 #[derive(Debug)]
 pub(in super::super) struct SurveySocket {
     socket: GenericSocket,
     family: u16,
-    /// Which interface.
+    /// Attribute that selects the interface.
     what: Vec<u8>,
 }
 
@@ -157,7 +158,7 @@ impl SurveySocket {
         Ok(Self { socket, family, what: attribute(ATTR_IFINDEX, &interface.to_ne_bytes()) })
     }
 
-    /// The reading of the channel in use.
+    /// Returns the reading of the channel in use.
     pub(super) fn read(&mut self) -> Result<Reading, NoReading> {
         let mut read = Err(NoReading::Nothing);
         self.socket
@@ -167,7 +168,7 @@ impl SurveySocket {
     }
 }
 
-/// The channel in use is the one that counts; of several, the first.
+/// Selects the channel in use; if several are, the first.
 fn choose(read: &mut Result<Reading, NoReading>, survey: Result<Survey, Malformed>) {
     match (&read, survey) {
         (Err(_), Ok(survey)) if survey.in_use => *read = survey.reading(),
@@ -181,7 +182,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A message as the kernel makes it: times of 64 bits, with padding before them, in a nest with its flag.
+    /// Returns a message as the kernel builds it: 64-bit times with padding before them, in a nested attribute with its
+    /// flag.
     fn message(nested: &[Vec<u8>]) -> Vec<u8> {
         const NESTED: u16 = 1 << 15;
         let index = attribute(ATTR_IFINDEX, &3u32.to_ne_bytes());
@@ -245,7 +247,7 @@ mod tests {
         }
     }
 
-    /// `part`, if it is the time `kind`; else something else.
+    /// Returns `part` if it is the time `kind`; otherwise another attribute.
     fn time_like(part: &[u8], kind: u16) -> Vec<u8> {
         if part.len() == 16 && part[6..8] == kind.to_ne_bytes() { part.to_vec() } else { Vec::new() }
     }

@@ -60,7 +60,7 @@ fn a_socket_gives_the_latest_and_is_its_owners() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("samples");
     let wanted = Source::Socket(path.clone());
-    // Left by somebody who is gone.
+    // Left by a process that has ended.
     drop(UnixDatagram::bind(&path).unwrap());
     let mut source = Opened::new(&wanted, 1).unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
