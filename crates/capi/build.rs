@@ -1,4 +1,5 @@
-//! What the library is called by who is linked with it: whoever was linked with another 0.x does not get this one.
+//! Sets the soname of the library. Minor versions before 1.0 are incompatible, so a program does not load the library of
+//! another 0.x version.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,4 +1,4 @@
-//! What goes wrong: `errno` for programs, words for people.
+//! Errors of calls: `errno` for programs, a message for people.
 
 use libc::c_int;
 use std::cell::RefCell;
@@ -6,7 +6,7 @@ use std::ffi::{CStr, CString};
 use std::fmt::Display;
 use std::io::{self, ErrorKind};
 
-/// What a call says that fails.
+/// Error of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Error {
     pub(crate) errno: c_int,
@@ -24,21 +24,22 @@ impl Error {
         Self { errno, message: message.into() }
     }
 
-    /// The same, of something.
+    /// Returns the error with `what` before its message.
     pub(crate) fn of(self, what: impl Display) -> Self {
         Self { message: format!("{what}: {}", self.message), ..self }
     }
 
-    /// The thread's last error is this one, in `function`.
+    /// Stores the error as the last error of the thread, in `function`.
     pub(crate) fn remember(&self, function: &str) {
-        // A message may have words of a peer or a path in it: nothing that a terminal would obey, and no zero, which would end it.
+        // A message may contain words of a peer or a path. Control characters, which a terminal would interpret, and NUL,
+        // which would end the text, are replaced.
         let text = format!("{function}: {}", self.message).replace(char::is_control, "\u{fffd}");
-        // While the thread ends there is nothing left to remember it in.
+        // Fails only while the thread ends, when its storage no longer exists.
         let _ = LAST.try_with(|last| last.replace(CString::new(text).unwrap_or_default()));
     }
 }
 
-/// What `look` makes of the thread's last error.
+/// Returns the result of `look` for the last error of the thread, if there was one.
 pub(crate) fn last<T>(look: impl FnOnce(&CStr) -> T) -> Option<T> {
     LAST.try_with(|last| look(&last.borrow())).ok()
 }

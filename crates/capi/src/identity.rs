@@ -1,4 +1,4 @@
-//! Who we are to a peer, and who it has to be.
+//! Own key of a socket, and authentication of the peer.
 
 use crate::error::{Error, Result};
 use crate::key_files;
@@ -7,50 +7,50 @@ use hopline_secure::keys::{KnownPeers, Name};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// What was said of keys.
+/// Key settings of a socket.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Identity {
-    /// Our own; without it, the user's.
+    /// Own key; without it, the user's private key.
     pub(crate) ours: Option<Ours>,
     pub(crate) known_peers: Option<PathBuf>,
     pub(crate) peer_name: Option<Name>,
-    /// A fingerprint, as it is written.
+    /// Expected fingerprint of the peer's key.
     pub(crate) trust: Option<Fingerprint>,
     pub(crate) strangers: Strangers,
 }
 
-/// How we prove who we are.
+/// Own key.
 #[derive(Clone, Debug)]
 pub(crate) enum Ours {
-    /// By a key that both ends have.
+    /// Pre-shared key.
     Shared(PreSharedKey),
-    /// By a key of our own.
+    /// Own private key.
     Private(PrivateKey),
 }
 
-/// What becomes of a peer that nobody knows.
+/// Policy for peers that are not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Strangers {
-    /// It is not believed.
+    /// The connection is refused.
     #[default]
     Refused,
-    /// It is believed, and known from then on.
+    /// The peer is accepted and added to the known peers (trust on first use).
     Believed,
 }
 
-/// What a peer has still to be asked once the connection is open, before anything is sent or received.
+/// Check of the peer's identity once the connection is open, before data are sent or received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
-    /// Nothing: the handshake has proved who it is.
+    /// No check is left: the handshake has authenticated the peer.
     Proved,
-    /// Whether its key has this fingerprint.
+    /// The key must have this fingerprint.
     Fingerprint(Fingerprint),
-    /// Which key it has: it is not known.
+    /// The peer is not known: the policy for unknown peers applies.
     Stranger { name: Name, file: PathBuf, strangers: Strangers },
 }
 
 impl Identity {
-    /// Returns whether any key was named, ours or a peer's.
+    /// Returns whether any key is set, an own key or one of a peer.
     pub(crate) fn names_a_key(&self) -> bool {
         let Self { ours, known_peers, peer_name, trust, strangers } = self;
         ours.is_some()
@@ -60,7 +60,7 @@ impl Identity {
             || *strangers == Strangers::Believed
     }
 
-    /// For a connection to `peer`.
+    /// Returns the configuration of a connection to `peer`, and the check of its key.
     pub(crate) fn to_connect(&self, peer: SocketAddr) -> Result<(Config, Check)> {
         let private = match self.ours()? {
             Ours::Shared(key) => return Ok((config(Credentials::Shared(key)), Check::Proved)),
@@ -70,7 +70,7 @@ impl Identity {
         Ok((config(Credentials::Keys { private, trust }), check))
     }
 
-    /// For connections from whoever may.
+    /// Returns the configuration of a listener.
     pub(crate) fn to_listen(&self) -> Result<Config> {
         if self.trust.is_some() || self.strangers == Strangers::Believed {
             let what = "TPA_TRUST and TPA_TRUST_ON_FIRST_USE are for tpa_connect; who listens takes TPA_KNOWN_PEERS or a shared key";
@@ -82,7 +82,7 @@ impl Identity {
         }))
     }
 
-    /// What people compare of our key.
+    /// Returns the fingerprint of the own key.
     pub(crate) fn fingerprint(&self) -> Result<String> {
         Ok(match self.ours()? {
             Ours::Shared(key) => key.fingerprint(),
@@ -134,7 +134,7 @@ impl Identity {
             (Some(known), _) => (Trust::Only(vec![known.key]), Check::Proved),
             (None, Some(wanted)) => (Trust::Fingerprint(*wanted), Check::Fingerprint(*wanted)),
             (None, None) => {
-                // What answers does not learn our key unless it is believed.
+                // The own public key is not revealed to an unknown responder unless unknown peers are accepted.
                 let trust = match self.strangers {
                     Strangers::Refused => Trust::Only(Vec::new()),
                     Strangers::Believed => Trust::Anyone,
@@ -146,7 +146,7 @@ impl Identity {
 }
 
 impl Check {
-    /// Makes a stranger that is believed known from now on. The handshake has proved the rest.
+    /// Applies the check to an open connection. Adds an unknown peer to the known peers if the policy accepts it.
     pub(crate) fn make(&self, info: &Info) -> Result<()> {
         match self {
             Self::Stranger { name, file, strangers: Strangers::Believed } => {

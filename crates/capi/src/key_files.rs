@@ -1,4 +1,4 @@
-//! Files of keys, with what is wrong with them as C is told of it.
+//! Key files, with errors as C reports them.
 
 use crate::error::{Error, Result};
 use hopline_net::key_files::{self, KeyInFile};
@@ -7,7 +7,7 @@ use hopline_secure::{PreSharedKey, PrivateKey};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where the user's file called `name` is.
+/// Returns the path of the user's file called `name`.
 pub(crate) fn of_user(name: &str) -> Result<PathBuf> {
     key_files::of_user(name).ok_or_else(|| {
         Error::new(libc::ENOENT, "neither XDG_CONFIG_HOME nor HOME says where the user's keys are")
@@ -40,7 +40,7 @@ pub(crate) fn load_peers(path: &Path) -> Result<KnownPeers> {
     Ok(key_files::load_peers(path)?)
 }
 
-/// Adds a line to a file of known peers, which is made if it is not there.
+/// Adds a line to a file of known peers, which is created if it does not exist.
 pub(crate) fn add_peer(path: &Path, name: &Name, key: &PublicKey) -> Result<()> {
     Ok(key_files::add_peer(path, name, key)?)
 }

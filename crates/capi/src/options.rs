@@ -1,4 +1,4 @@
-//! What is set for a socket.
+//! Socket options.
 
 use crate::abi::tpa_option::{self, *};
 use crate::abi::tpa_protocol;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::str;
 use std::time::Duration;
 
-/// All that is set.
+/// Values of all options of a socket.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) identity: Identity,
@@ -54,21 +54,21 @@ impl Default for Settings {
     }
 }
 
-/// Whether calls wait.
+/// Blocking mode of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     Yes,
     No,
 }
 
-/// What is read of an option.
+/// Value of an option.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     Number(c_int),
     Text(Vec<u8>),
 }
 
-/// The option with this number.
+/// Returns the option with this number.
 pub(crate) fn option(number: c_int) -> Result<tpa_option> {
     const ALL: [tpa_option; 18] = [
         TPA_PSK,
@@ -95,7 +95,7 @@ pub(crate) fn option(number: c_int) -> Result<tpa_option> {
 }
 
 impl Settings {
-    /// Sets an option to what these bytes mean to it. Files are read, and what is wrong with them is said at once.
+    /// Sets an option to the value in `bytes`. Files are read, and errors in them reported, at once.
     pub(crate) fn set(&mut self, option: tpa_option, bytes: &[u8]) -> Result<()> {
         let identity = &mut self.identity;
         match option {
@@ -135,7 +135,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What an option is set to. `TPA_ERROR` is the socket's own.
+    /// Returns the value of an option, except `TPA_ERROR`, which belongs to the socket.
     pub(crate) fn get(&self, option: tpa_option) -> Result<Value> {
         let identity = &self.identity;
         let text = |set: Option<&[u8]>| {
@@ -168,7 +168,7 @@ impl Settings {
         }
     }
 
-    /// For a connection to `peer`.
+    /// Returns the parameters of a connection to `peer`, and the check of its key.
     pub(crate) fn to_connect(&self, peer: SocketAddr) -> Result<(Parameters, Check)> {
         if self.protocol != Protocol::Wide {
             return Ok((self.unencrypted()?, Check::Proved));
@@ -178,7 +178,7 @@ impl Settings {
         Ok((Parameters::Wide(Box::new(config)), check))
     }
 
-    /// For connections from whoever may.
+    /// Returns the parameters of a listener.
     pub(crate) fn to_listen(&self) -> Result<Parameters> {
         if self.protocol != Protocol::Wide {
             return self.unencrypted();
@@ -188,7 +188,7 @@ impl Settings {
         Ok(Parameters::Wide(Box::new(config)))
     }
 
-    /// For TPA as published.
+    /// Returns the parameters of TPA as published, which has no keys.
     fn unencrypted(&self) -> Result<Parameters> {
         if self.identity.names_a_key() {
             let what = "TPA as published and TCP have no keys, and are not encrypted: keys are for TPA_PROTOCOL_WIDE";
@@ -209,7 +209,7 @@ impl Settings {
         self.silence.map(|limit| hopline_core::Duration::from_nanos(nanos(limit)))
     }
 
-    /// Returns the reasons for which a connection may not be opened in time.
+    /// Returns the likely reasons for a connection that was not opened in time.
     pub(crate) fn without_answer(&self) -> &'static str {
         match (self.protocol, &self.identity.ours) {
             (Protocol::Wide, Some(Ours::Shared(_))) => {
@@ -225,7 +225,7 @@ impl Settings {
         self.waiting == Waiting::No
     }
 
-    /// Has a stream wait as is set.
+    /// Applies the waiting settings to a stream.
     pub(crate) fn apply(&self, stream: &Stream) {
         stream.apply(self);
     }
@@ -243,7 +243,7 @@ fn protocol(number: c_int) -> Result<Protocol> {
     })
 }
 
-/// Segments, as the block of TPA has at most.
+/// Parses a window, 1 to 12 segments, the size of TPA's block.
 fn window(segments: c_int) -> Result<u8> {
     let fitting = u8::try_from(segments).ok().filter(|segments| (1..=12).contains(segments));
     fitting.ok_or_else(|| invalid(format!("a window has 1 to 12 segments, and not {segments}")))
@@ -271,12 +271,12 @@ fn text(bytes: &[u8]) -> Result<&str> {
     str::from_utf8(unterminated(bytes)).map_err(|_| invalid("no text: it is not UTF-8"))
 }
 
-/// Whether or not a final NUL was counted.
+/// Returns the text without its final NUL, if it has one.
 fn unterminated(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(&[0]).unwrap_or(bytes)
 }
 
-/// Eight groups of four hexadecimal digits.
+/// Parses a fingerprint: eight groups of four hexadecimal digits.
 fn fingerprint(bytes: &[u8]) -> Result<Fingerprint> {
     text(bytes)?.parse().map_err(|error: NoFingerprint| invalid(error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Waiting for many sockets.
+//! Waiting for many sockets (`tpa_poll`).
 
 use crate::abi::{TPA_POLLERR, TPA_POLLHUP, TPA_POLLIN, TPA_POLLNVAL, TPA_POLLOUT, tpa_pollfd};
 use crate::clock::{now, timespec};
@@ -15,34 +15,35 @@ use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-/// Rings when one of the streams that a thread waits for has changed.
+/// Event counter that becomes readable when a stream that a thread waits for has changed.
 #[derive(Debug)]
 struct Bell(OwnedFd);
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
-        // A counter that cannot be added to is above zero.
+        // A write fails only if the counter is at its maximum, hence above zero already.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 }
 
 thread_local! {
-    /// One for each thread: streams that have not changed know it already.
+    /// One bell for each thread. Streams that have not changed have it registered already.
     static BELL: OnceCell<Arc<Bell>> = const { OnceCell::new() };
 }
 
-/// Descriptor of the system's that a thread waits for, beside the bell.
+/// File descriptor that a thread waits for, in addition to the bell.
 enum Awaited {
-    /// A listener.
+    /// Listener.
     Listener(Arc<Socket>),
-    /// TCP rings no bell.
+    /// TCP connection, which rings no bell.
     Tcp(Arc<Stream>, PollFlags),
-    /// The choice of a protocol, of which another thread may take the news.
+    /// Selection of a protocol, of which another thread may consume the result.
     Choice(Arc<Socket>),
 }
 
 impl Awaited {
-    /// Returns the longest sleep: another thread may have taken the news of a choice, and the kernel does not tell of a silent peer.
+    /// Returns the longest sleep. Another thread may consume the result of a protocol selection, and the kernel does not
+    /// report a silent peer.
     fn next_look(&self) -> Option<Duration> {
         match self {
             Self::Listener(_) => None,
@@ -62,7 +63,7 @@ impl Awaited {
     }
 }
 
-/// Waits until something can be done with one of `entries`, for at most `limit`, and says what. Returns with how many.
+/// Waits until one of `entries` is ready, for at most `limit`, and fills in the events. Returns the number of ready entries.
 pub(crate) fn wait(entries: &mut [tpa_pollfd], limit: Option<Duration>) -> Result<usize> {
     let (bell, began) = (bell()?, now());
     let waker = Waker::from(Arc::clone(&bell));
@@ -76,7 +77,7 @@ pub(crate) fn wait(entries: &mut [tpa_pollfd], limit: Option<Duration>) -> Resul
                 None => Look::of(TPA_POLLNVAL),
                 Some(socket) => look(socket, entry.events.into(), &waker),
             };
-            // A constant of a few bits.
+            // The value is a constant of a few bits.
             entry.revents = look.found as c_short;
             all.extend(look.awaited);
             #[cfg(test)]
@@ -94,11 +95,11 @@ pub(crate) fn wait(entries: &mut [tpa_pollfd], limit: Option<Duration>) -> Resul
     }
 }
 
-/// State of a socket at one moment: the calls that it would take, and what tells of a change from that moment on. Both come of one look,
-/// since the socket may change between two.
+/// State of a socket at one moment: its events, and the source of the next change. Both come from one look, since the socket
+/// may change between two.
 struct Look {
     found: c_int,
-    /// Descriptor of a change that wakes no waker. Without one the waker is woken, or nothing changes by itself.
+    /// Descriptor of a change that wakes no waker. `None`: the waker is woken, or nothing changes by itself.
     awaited: Option<Awaited>,
 }
 
@@ -108,7 +109,7 @@ impl Look {
     }
 }
 
-/// Looks at a socket. The waker is woken when it may have changed, unless a descriptor is awaited.
+/// Returns the state of a socket. The waker is woken when it may have changed, unless a descriptor is awaited.
 fn look(socket: &Arc<Socket>, events: c_int, waker: &Waker) -> Look {
     let asked = TPA_POLLERR | TPA_POLLHUP | events;
     loop {
@@ -130,11 +131,12 @@ fn look(socket: &Arc<Socket>, events: c_int, waker: &Waker) -> Look {
         let found = look_at_stream(&stream, events, waker);
         let awaited = matches!(&*stream, Stream::Tcp(_))
             .then(|| Awaited::Tcp(Arc::clone(&stream), asked_of_tcp(events)));
-        // Whether it is open, and to whom, is looked at before anything is said of a stream, and anew after it wakes us.
+        // The state of the connection, and its check, are examined before any event of the stream is reported, and again
+        // after it wakes this thread.
         match &*socket.progressed() {
             State::Open(now) if Arc::ptr_eq(now, &stream) => return Look { found: found & asked, awaited },
             State::Calling(Begun::Stream(now), ..) if Arc::ptr_eq(now, &stream) => return Look::of(0),
-            // Another thread has changed it meanwhile.
+            // Another thread has changed the socket meanwhile.
             _ => {}
         }
     }
@@ -150,7 +152,7 @@ fn look_at_stream(stream: &Stream, events: c_int, waker: &Waker) -> c_int {
         Stream::Wide(stream) => stream.poll_ready(interest, &Context::from_waker(waker)),
         Stream::Tpa(stream) => stream.poll_ready(interest, &Context::from_waker(waker)),
         Stream::Tcp(tcp) => {
-            // One that is given up is over for the kernel, too.
+            // An aborted connection is closed in the kernel too.
             let _ = tcp.is_given_up();
             look_at_tcp(stream, events)
         }
@@ -162,7 +164,7 @@ fn look_at_stream(stream: &Stream, events: c_int, waker: &Waker) -> c_int {
 fn look_at_tcp(stream: &Stream, events: c_int) -> Ready {
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut polled = [PollFd::new(stream, asked_of_tcp(events))];
-    // A descriptor that cannot be polled has nothing to tell.
+    // A descriptor that cannot be polled has no events.
     let _ = poll(&mut polled, Some(&at_once));
     let found = polled[0].revents();
     let over = found.intersects(PollFlags::HUP | PollFlags::ERR);
@@ -194,7 +196,7 @@ fn bell() -> Result<Arc<Bell>> {
 }
 
 fn silence(bell: &Bell) {
-    // It may not have rung.
+    // Fails if the bell has not rung.
     let _ = rustix::io::read(&bell.0, &mut [0u8; 8]);
 }
 
@@ -206,15 +208,15 @@ mod tests {
     use crate::socket::End;
     use std::cell::RefCell;
 
-    /// Longer than any step of a test takes.
+    /// Longer than any step of a test.
     const LONG: Duration = Duration::from_secs(30);
 
     thread_local! {
-        /// Work of another thread that falls between the look at a socket and the sleep, once.
+        /// Work of another thread that happens once between the look at a socket and the sleep.
         static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
     }
 
-    /// Called after each look at a socket.
+    /// Runs the work that is due after a look at a socket.
     pub(super) fn interleave() {
         if let Some(work) = MEANWHILE.take() {
             work();
@@ -235,7 +237,7 @@ mod tests {
         listener
     }
 
-    /// Polls the socket while `meanwhile` happens. Returns what was found; nothing, if the poll slept to its end.
+    /// Polls the socket while `meanwhile` runs. Returns the events; 0 if the poll reached its time limit.
     fn found(handle: c_int, events: c_int, meanwhile: impl FnOnce() + 'static) -> c_int {
         MEANWHILE.set(Some(Box::new(meanwhile)));
         let mut entries = [tpa_pollfd { handle, events: events as c_short, revents: 0 }];

@@ -1,4 +1,4 @@
-//! State and counters of a connection, as C has them.
+//! State and counters of a connection, for `tpa_info`.
 
 use crate::abi::{TPA_FINGERPRINT_LEN, tpa_info, tpa_protocol, tpa_state};
 use crate::transport::Info;
@@ -6,7 +6,7 @@ use hopline_core::Duration;
 use hopline_net::{tcp, tpa, wide};
 use libc::{c_char, c_uint};
 
-/// Returns what is known of a connection, of which the caller has room for `size` bytes.
+/// Returns the state and counters of a connection, for a caller with room for `size` bytes.
 pub(crate) fn told(info: &Info, size: usize) -> tpa_info {
     let told = match info {
         Info::Wide(info) => of_wide(info),
@@ -21,7 +21,7 @@ fn of_wide(info: &wide::Info) -> tpa_info {
         state: state(info.state) as c_uint,
         mss: info.mss,
         srtt_us: info.srtt.map_or(0, micros),
-        // Far below what it could not hold.
+        // A rate is far below the maximum of the type.
         rate_bps: info.rate.unwrap_or(0.0) as u64,
         window: info.window,
         in_flight: info.in_flight,
@@ -43,7 +43,7 @@ fn of_wide(info: &wide::Info) -> tpa_info {
     }
 }
 
-/// A segment that times out is taken for lost, and each is a time-out.
+/// Converts the counters of TPA. A segment that times out is declared lost, so each counts as both.
 fn of_tpa(info: &tpa::Info) -> tpa_info {
     let stats = &info.stats;
     tpa_info {

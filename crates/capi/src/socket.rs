@@ -1,4 +1,4 @@
-//! A socket of C: what state it is in, and what calls make of it.
+//! Socket of the C interface: its state, and its calls.
 
 use crate::abi::tpa_option::{self, TPA_ERROR, TPA_PROTOCOL};
 use crate::clock::{now, timespec};
@@ -18,19 +18,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-/// Longer than any connection lives: what "as long as it takes" is to calls that want a limit.
+/// Time limit of calls without one: longer than any connection lasts.
 const NO_LIMIT: Duration = Duration::from_secs(u32::MAX as u64);
-/// Longest sleep of a call that waits for the choice of a protocol: another call may have taken the news of it.
+/// Longest sleep of a call that waits for the selection of a protocol: another call may have consumed its result.
 pub(crate) const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
-/// Locks are held for moments only: whoever waits does it without one.
+/// Socket. Its locks are held briefly: no call waits while it holds one.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    /// An epoll instance with the descriptor of the stream or listener, once there is one: a descriptor that stays the same.
+    /// Epoll instance with the descriptor of the stream or listener, once there is one. Its number stays the same.
     descriptor: OwnedFd,
-    /// Readable for ever, and in `descriptor`: the listener is gone.
+    /// Descriptor that is always readable, in `descriptor`. Set once the listener is closed.
     bell: OnceLock<OwnedFd>,
-    /// `true` if the descriptor also tells of room in TCP. Streams of TPA tell of theirs by themselves.
+    /// `true` if the descriptor also reports room in the send buffer of TCP. Streams of TPA report theirs themselves.
     waits_for_room: AtomicBool,
     settings: Mutex<Settings>,
     state: Mutex<State>,
@@ -38,23 +38,23 @@ pub(crate) struct Socket {
 
 #[derive(Debug)]
 pub(crate) enum State {
-    /// Fresh, or bound.
+    /// New, or bound.
     Idle(Option<Bound>),
-    /// A connection is being opened; nothing is sent or received before the check is made.
+    /// A connection is being opened. Nothing is sent or received before the check.
     Calling(Begun, Check, Option<Bound>),
-    /// A connection that was begun came to nothing, and no caller has been told. What was bound is bound still.
+    /// A connection failed to open, and no call has reported it yet. The binding remains.
     Failed(Option<Bound>, Error),
     Open(Arc<Stream>),
     Listening(Arc<Listener>),
     Closed,
 }
 
-/// How a socket is closed.
+/// Way to close a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// What was sent arrives.
+    /// All data sent before still arrive.
     Orderly,
-    /// The peer is told by a reset.
+    /// The peer receives a reset.
     Abort,
 }
 
@@ -69,7 +69,7 @@ impl Socket {
         })
     }
 
-    /// The number of its descriptor, which is its handle.
+    /// Returns the number of its descriptor, which is its handle.
     pub(crate) fn number(&self) -> c_int {
         self.descriptor.as_raw_fd()
     }
@@ -104,7 +104,7 @@ impl Socket {
         self.settings().clone().get(option)
     }
 
-    /// What came of a connection that was begun. An error is told once.
+    /// Returns the result of a connection that was begun, as an `errno`. Clears an error.
     fn take_error(&self) -> c_int {
         let mut state = self.progressed();
         match std::mem::replace(&mut *state, State::Closed) {
@@ -194,7 +194,7 @@ impl Socket {
     /// Waits until the connection that is being opened is open.
     fn await_open(&self, begun: &Begun, limit: Option<Duration>) -> Result<Arc<Stream>> {
         match begun {
-            // The reason of a failure is told below.
+            // The reason of a failure is reported below.
             Begun::Stream(stream) => _ = stream.await_open(limit),
             Begun::TpaOrTcp(_) => self.await_choice(limit)?,
         }
@@ -202,7 +202,7 @@ impl Socket {
         match &*state {
             State::Open(stream) => Ok(Arc::clone(stream)),
             State::Calling(begun, _, bound) => {
-                // The limit was over: it would go on for as long as the protocol likes.
+                // The time limit is reached. Without this the attempt would continue until the limit of the protocol.
                 let (begun, bound) = (begun.clone(), bound.clone());
                 *state = State::Idle(bound);
                 self.unwatch(&begun);
@@ -220,7 +220,7 @@ impl Socket {
         }
     }
 
-    /// Waits until it is known which protocol a connection has, or that it has none.
+    /// Waits until the protocol of a connection is selected, or all attempts have failed.
     fn await_choice(&self, limit: Option<Duration>) -> Result<()> {
         let began = now();
         while matches!(&*self.progressed(), State::Calling(..)) {
@@ -255,7 +255,7 @@ impl Socket {
         }
     }
 
-    /// Returns the socket of an accepted connection. Its peer may be silent for `silence`, as the listener has it.
+    /// Returns the socket of an accepted connection, with the silence limit of the listener.
     fn of(stream: Stream, silence: Option<Duration>) -> Result<Self> {
         let socket = Self::new()?;
         let settings = Settings { silence, ..Settings::default() };
@@ -268,7 +268,7 @@ impl Socket {
 
     // ---- with a connection ----
 
-    /// Takes all of `data` if it may wait, or what there is room for.
+    /// Sends all of `data` if the socket may wait, else as much as there is room for.
     pub(crate) fn send(&self, data: &[u8]) -> Result<usize> {
         let stream = self.stream(|settings| settings.send)?;
         if self.waits_for_room.swap(false, Relaxed) {
@@ -282,7 +282,7 @@ impl Socket {
                     self.waits_for_room.store(true, Relaxed);
                     self.watch_also(&stream, EventFlags::OUT);
                 }
-                // The call returns the bytes that were taken, and the next one the error.
+                // The call returns the number of accepted bytes, and the next call the error.
                 if sent > 0 { Ok(sent) } else { Err(why(error, "no room")) }
             }
         }
@@ -328,7 +328,7 @@ impl Socket {
         }
     }
 
-    /// The socket has no handle any more.
+    /// Closes a socket that no longer has a handle.
     pub(crate) fn end(&self, end: End) -> Result<()> {
         let Settings { waiting, close, .. } = *self.settings();
         let state = std::mem::replace(&mut *self.state(), State::Closed);
@@ -357,14 +357,14 @@ impl Socket {
                 self.wake_for_ever();
                 Ok(())
             }
-            // Attempts are given up when they are dropped.
+            // Attempts are abandoned when they are dropped.
             State::Calling(Begun::TpaOrTcp(_), ..) | State::Idle(_) | State::Failed(..) | State::Closed => {
                 Ok(())
             }
         }
     }
 
-    /// The stream, once it is open: waited for by those who wait, for as long as is set.
+    /// Returns the stream once it is open. Waits for it if the socket may wait, up to its limit.
     fn stream(&self, limit: impl FnOnce(&Settings) -> Option<Duration>) -> Result<Arc<Stream>> {
         let calling = match &*self.progressed() {
             State::Open(stream) => return Ok(Arc::clone(stream)),
@@ -384,7 +384,7 @@ impl Socket {
 
     // ---- state ----
 
-    /// The state, after what is known by now of a connection that is being opened.
+    /// Returns the state, updated by the progress of a connection that is being opened.
     pub(crate) fn progressed(&self) -> MutexGuard<'_, State> {
         let mut state = self.state();
         if let State::Calling(begun, check, bound) = &*state {
@@ -410,7 +410,7 @@ impl Socket {
         state
     }
 
-    /// Takes the connection that an opening has come to.
+    /// Returns the connection that an opening has resulted in.
     fn chosen(&self, opening: &Begun, chosen: io::Result<fallback::Stream>) -> Result<Arc<Stream>> {
         let stream = Stream::of(chosen?)?;
         self.unwatch(opening);
@@ -434,18 +434,18 @@ impl Socket {
     }
 
     fn unwatch(&self, begun: &Begun) {
-        // It goes anyway, as soon as the connection is forgotten.
+        // If it fails, closing the connection removes the descriptor anyway.
         let _ = epoll::delete(&self.descriptor, begun.as_fd());
     }
 
-    /// Watches for data and for these events.
+    /// Watches for readability and for `events`.
     fn watch_also(&self, stream: &Stream, events: EventFlags) {
-        // It is watched for as long as it is there.
+        // Fails only once the descriptor is closed.
         let _ =
             epoll::modify(&self.descriptor, stream.as_fd(), EventData::new_u64(0), EventFlags::IN | events);
     }
 
-    /// Whoever sleeps until there is something, or will, wakes up.
+    /// Makes the descriptor readable for ever, so that each call that waits for it wakes up.
     fn wake_for_ever(&self) {
         if let Ok(bell) = eventfd(1, EventfdFlags::CLOEXEC) {
             let _ = self.watch(self.bell.get_or_init(|| bell).as_fd());
@@ -467,7 +467,7 @@ impl AsFd for Socket {
     }
 }
 
-/// Writes all of `data`, or what is taken before an error, and has what was taken leave. Returns the number of bytes that were taken.
+/// Writes all of `data`, or as much as is accepted before an error, and flushes. Returns the number of bytes accepted.
 fn write_all(
     data: &[u8],
     mut write: impl FnMut(&[u8]) -> io::Result<usize>,
@@ -513,7 +513,7 @@ fn gone() -> Error {
 mod tests {
     use super::*;
 
-    /// Room for so many bytes in all.
+    /// Writer that accepts `left` bytes in total.
     fn room(mut left: usize) -> impl FnMut(&[u8]) -> io::Result<usize> {
         move |data| {
             let taken = data.len().min(left).min(3);

@@ -1,4 +1,4 @@
-//! Handles: numbers for C, which are descriptors of the system's.
+//! Table of handles: file descriptors of the system, as numbers for C.
 
 use crate::error::{Error, Result};
 use crate::socket::{End, Socket};
@@ -8,26 +8,27 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 static SOCKETS: RwLock<BTreeMap<c_int, Arc<Socket>>> = RwLock::new(BTreeMap::new());
 
-/// The handle of `socket` from now on. The number is free: it is the socket's open descriptor.
+/// Inserts `socket` and returns its handle. The number is free: it is the socket's open descriptor.
 pub(crate) fn insert(socket: Socket) -> c_int {
     let handle = socket.number();
     let mut sockets = SOCKETS.write().unwrap_or_else(PoisonError::into_inner);
     if let Some(lost) = sockets.insert(handle, Arc::new(socket)) {
         drop(sockets);
         let _ = lost.end(End::Abort);
-        // Somebody has closed its descriptor behind our back. It must not close what has the number now.
+        // The program has closed the descriptor of an older socket directly. Dropping that socket would close the descriptor
+        // that has the number now.
         std::mem::forget(lost);
     }
     handle
 }
 
-/// The socket with this handle.
+/// Returns the socket with this handle.
 pub(crate) fn get(handle: c_int) -> Result<Arc<Socket>> {
     let sockets = SOCKETS.read().unwrap_or_else(PoisonError::into_inner);
     sockets.get(&handle).cloned().ok_or_else(|| unknown(handle))
 }
 
-/// The same, which is no handle any more.
+/// Removes the handle and returns its socket.
 pub(crate) fn remove(handle: c_int) -> Result<Arc<Socket>> {
     let removed = SOCKETS.write().unwrap_or_else(PoisonError::into_inner).remove(&handle);
     removed.ok_or_else(|| unknown(handle))

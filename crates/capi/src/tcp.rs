@@ -11,10 +11,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Parts of the time that a peer may be silent: the kernel sends the first probe after one, and three unanswered ones take the rest.
+/// Parts of the silence limit: the kernel sends the first probe after one part, and three unanswered ones take the rest.
 const PARTS: u32 = 4;
 
-/// TCP connection that waits as streams of TPA do. Its descriptor never blocks.
+/// TCP connection that waits as TPA streams do. Its descriptor never blocks.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     stream: TcpStream,
@@ -22,7 +22,7 @@ pub(crate) struct Tcp {
     watch: Mutex<Watch>,
 }
 
-/// Watch over a peer that may fall silent.
+/// Detection of a silent peer.
 #[derive(Clone, Copy, Debug)]
 struct Watch {
     silence: Silence,
@@ -30,7 +30,7 @@ struct Watch {
     next_look: Option<Instant>,
 }
 
-/// Time for which calls wait.
+/// Time limits of calls.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     waiting: Waiting,
@@ -39,20 +39,20 @@ struct Limits {
     silence: Option<Duration>,
 }
 
-/// Silence of the peer, as it is seen from time to time.
+/// Silence of the peer, as observed from time to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Silence {
-    /// Nothing is unanswered.
+    /// All data are acknowledged.
     None,
-    /// Something is, at least since then.
+    /// Data are unacknowledged, at least since this time.
     Since(Instant),
-    /// The connection was given up.
+    /// The connection was aborted.
     TooLong,
 }
 
 impl Silence {
-    /// Returns the silence at `now` if the last segment came `unanswered` ago, and something is unanswered. It counts from the first time
-    /// that it was seen: the connection may have been idle before.
+    /// Returns the silence at `now` if the last segment arrived `unanswered` ago and data are unacknowledged. It counts from
+    /// the first observation: the connection may have been idle before.
     fn after(self, now: Instant, unanswered: Option<Duration>, limit: Duration) -> Self {
         match (self, unanswered) {
             (Self::TooLong, _) => Self::TooLong,
@@ -64,7 +64,7 @@ impl Silence {
                     self
                 }
             }
-            // The first time, or the peer has said something meanwhile.
+            // First observation, or a segment of the peer arrived in between.
             (_, Some(_)) => Self::Since(now),
         }
     }
@@ -83,7 +83,7 @@ impl Tcp {
         *self.limits.lock().unwrap_or_else(PoisonError::into_inner) =
             Limits { waiting, receive, send, silence };
         let socket = SockRef::from(&self.stream);
-        // A connection that is over takes no options, and needs none.
+        // An ended connection rejects the option, and does not need it.
         let _ = self.stream.set_nodelay(no_delay);
         // Not TCP_USER_TIMEOUT: it also ends a connection if the peer answers with a closed window.
         let _ = match silence {
@@ -96,18 +96,18 @@ impl Tcp {
         };
     }
 
-    /// Returns the time after which the silence of the peer is to be looked at again; `None` if it may last.
+    /// Returns the interval between checks for a silent peer; `None` if there is no limit.
     pub(crate) fn next_look(&self) -> Option<Duration> {
         self.limits().silence.map(|silence| silence / PARTS)
     }
 
-    /// Gives the connection up if the peer was silent for too long. Returns whether it was given up. The kernel probes idle connections; those
-    /// with data under way it keeps for a quarter of an hour.
+    /// Aborts the connection if the peer was silent for too long. Returns whether it was aborted. The kernel probes idle
+    /// connections, but keeps those with data in flight for a quarter of an hour.
     pub(crate) fn is_given_up(&self) -> bool {
         let Some(limit) = self.limits().silence else { return false };
         let now = now();
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
-        // A look takes the lock of the socket in the kernel, and this is called for each piece of data.
+        // A check takes the lock of the socket in the kernel, and this is called for each piece of data.
         if watch.next_look.is_some_and(|at| now < at) {
             return watch.silence == Silence::TooLong;
         }
@@ -151,7 +151,7 @@ impl Tcp {
 
     /// Resets the connection, and ends calls that wait.
     pub(crate) fn abort(&self) {
-        // The kernel's way to abort without closing (connect(2)). A connection that is over needs no reset.
+        // The kernel's way to abort without closing (connect(2)). An ended connection needs no reset.
         let _ = rustix::net::connect_unspec(&self.stream);
     }
 

@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-/// Memory of peers that do not answer TPA, of the whole program.
+/// Cache of peers that do not answer TPA, for the whole program.
 static CONNECTOR: LazyLock<Connector> = LazyLock::new(Connector::default);
 
 /// Protocol that a socket is set to.
@@ -38,7 +38,7 @@ pub(crate) enum Parameters {
     TpaOrTcp(fallback::Config),
 }
 
-/// Bound socket, or two.
+/// Bound sockets of the protocol.
 #[derive(Clone, Debug)]
 pub(crate) enum Bound {
     Wide(wide::Host),
@@ -70,18 +70,18 @@ pub(crate) enum Info {
     Tcp(hopline_net::tcp::Info),
 }
 
-/// Connection that was begun.
+/// Connection that is being opened.
 #[derive(Clone, Debug)]
 pub(crate) enum Begun {
-    /// The protocol is known.
+    /// The protocol is selected.
     Stream(Arc<Stream>),
-    /// It is not.
+    /// The protocol is not selected yet.
     TpaOrTcp(Arc<Opening>),
 }
 
 impl Bound {
     pub(crate) fn new(address: SocketAddr, protocol: Protocol) -> Result<Self> {
-        // Its thread is ours: signals are for those of the program.
+        // The host starts a thread of the library. Signals are for threads of the program.
         let bound = ffi::without_signals(|| match protocol {
             Protocol::Wide => wide::Host::bind(address).map(Self::Wide),
             Protocol::Tpa => tpa::Host::bind(address).map(Self::Tpa),
@@ -120,7 +120,7 @@ impl Bound {
     }
 }
 
-/// Begins a connection to `peer` from a bound socket. Only TPA with TCP does without one.
+/// Begins a connection to `peer` from a bound socket. Only TPA with TCP needs none.
 pub(crate) fn begin(bound: Option<&Bound>, peer: SocketAddr, parameters: &Parameters) -> io::Result<Begun> {
     let stream = match (bound, parameters) {
         (Some(Bound::Wide(host)), Parameters::Wide(config)) => {
@@ -139,7 +139,7 @@ fn both(port: Option<&Port>, peer: SocketAddr, config: &fallback::Config) -> io:
     Ok(Begun::TpaOrTcp(Arc::new(opening)))
 }
 
-/// A socket cannot change its protocol once it is bound.
+/// Error of a socket that is bound to another protocol.
 fn another_protocol() -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, "it is bound to another protocol")
 }
@@ -163,7 +163,7 @@ impl AsFd for Begun {
 }
 
 impl Listener {
-    /// Does not wait.
+    /// Accepts a connection. Does not wait.
     pub(crate) fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
         match self {
             Self::Wide(listener) => listener.accept().map(|(stream, peer)| (Stream::Wide(stream), peer)),
@@ -211,7 +211,7 @@ impl Stream {
         }
     }
 
-    /// Returns the connection, if it is open and its peer may be its peer.
+    /// Returns the connection, if it is open and the check of its peer succeeds.
     pub(crate) fn checked(self: &Arc<Self>, check: &Check) -> Result<Option<Arc<Self>>> {
         match self.is_open() {
             Ok(false) => Ok(None),
@@ -233,7 +233,7 @@ impl Stream {
         }
     }
 
-    /// Has it wait as is set.
+    /// Applies the settings for waiting.
     pub(crate) fn apply(&self, settings: &Settings) {
         let does_not_wait = settings.does_not_wait();
         match self {
@@ -244,7 +244,7 @@ impl Stream {
             }
             Self::Tpa(stream) => {
                 if let Some(cwnd_max) = settings.cwnd_max {
-                    // In its range since it was set.
+                    // The value was checked when it was set.
                     let _ = stream.set_cwnd_max(cwnd_max);
                 }
                 stream.set_nonblocking(does_not_wait);
@@ -271,7 +271,7 @@ impl Stream {
         }
     }
 
-    /// Has what was written leave. TCP is told once, by its own option.
+    /// Sends buffered data. TCP needs no flush: its socket option is set once.
     pub(crate) fn flush(&self) -> io::Result<()> {
         match self {
             Self::Wide(_) | Self::Tcp(_) => Ok(()),
@@ -311,7 +311,7 @@ impl Stream {
         }
     }
 
-    /// Returns the UDP socket that connections of a port share; TCP has one for each connection.
+    /// Returns the UDP socket that connections of a port share. TCP has one for each connection.
     pub(crate) fn bound(&self) -> Option<Bound> {
         match self {
             Self::Wide(stream) => Some(Bound::Wide(stream.host().clone())),
@@ -344,7 +344,8 @@ impl Stream {
         })
     }
 
-    /// Returns whether the peer has all data and wants no more: it may have left already, so that nothing would acknowledge our end.
+    /// Returns whether the peer has received all data and has ended its direction. It may be gone already, so that an end of
+    /// this direction would not be acknowledged.
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::Wide(stream) => {

@@ -1,4 +1,4 @@
-//! Programs in C against the installed library: the examples, and those of `tests/c`, which look at their own results.
+//! C programs against the installed library: the examples, and those of `tests/c`, which check their own results.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, though without `#[test]`")]
 
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Everything that the compiler has to say is an error.
+/// Compiler flags: every warning is an error.
 const STRICT: [&str; 5] = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"];
 
 fn main() -> ExitCode {
@@ -55,7 +55,7 @@ fn a_file_arrives_whole_through_a_program_without_the_shared_library() {
     transfer(&to.display().to_string(), "recv", 100_000);
 }
 
-/// Sends so many bytes, and compares what arrived.
+/// Sends `len` bytes, and compares the result.
 fn transfer(sender: &str, receiver: &str, len: usize) {
     let folder = folder();
     let [key, source, target] = ["key", "source", "target"].map(|name| folder.path().join(name));
@@ -71,13 +71,13 @@ fn transfer(sender: &str, receiver: &str, len: usize) {
     assert!(fs::read(&target).unwrap() == pattern(len), "not what was sent");
 }
 
-/// The sender cannot read on: the receiver must not take what came for all.
+/// The sender cannot read on: the receiver must not take the part that arrived for the whole file.
 fn a_file_of_which_half_came_is_no_file() {
     let folder = folder();
     let [key, target] = ["key", "target"].map(|name| folder.path().join(name));
     shared_key(&key);
     let (receiver, port, _) = serving(program("recv").arg("127.0.0.1").arg("0").args([&key, &target]));
-    // A folder can be opened, and not be read: that fails when the connection is there.
+    // A folder can be opened but not read: this fails after the connection is open.
     let ended =
         program("send").args(["127.0.0.1", &port]).args([&key, &folder.path().to_owned()]).output().unwrap();
     assert!(!ended.status.success());
@@ -131,14 +131,14 @@ fn connections_that_are_over_leave_nothing() {
     done(program("leaves_nothing").output().unwrap());
 }
 
-/// A program must not find other functions in it than those of the header.
+/// The library must not export other functions than those of the header.
 fn the_library_has_the_functions_of_the_header_and_no_others() {
     let library = installed().join("lib/libhopline.so");
     let names =
         done(Command::new("nm").args(["--dynamic", "--defined-only"]).arg(&library).output().unwrap());
     let exported: BTreeSet<&str> = names.lines().filter_map(|line| line.split_whitespace().last()).collect();
     let header = fs::read_to_string(installed().join("include/hopline.h")).unwrap();
-    // Before the last word of a declaration is its type.
+    // The type stands before the last word of a declaration.
     let declared = header.lines().filter(|line| line.ends_with(");") && !line.starts_with(' '));
     let declared: BTreeSet<&str> =
         declared.filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next()).collect();
@@ -148,7 +148,7 @@ fn the_library_has_the_functions_of_the_header_and_no_others() {
 
 // ---- the programs ----
 
-/// The folder with the library, the header and the programs in it.
+/// Returns the folder with the library, the header and the programs.
 fn installed() -> &'static Path {
     static INSTALLED: OnceLock<TempDir> = OnceLock::new();
     INSTALLED.get_or_init(install).path()
@@ -156,7 +156,7 @@ fn installed() -> &'static Path {
 
 fn install() -> TempDir {
     let folder = folder();
-    // Cargo leaves the libraries of the crate under test where it puts the tests.
+    // Cargo leaves the libraries of the crate under test in the folder of the tests.
     let tests = std::env::current_exe().unwrap();
     let built = tests.parent().unwrap();
     done(
@@ -179,7 +179,7 @@ fn install() -> TempDir {
     folder
 }
 
-/// What pkg-config says, where there is one.
+/// Returns the compiler flags that pkg-config prints, or equivalents if there is none.
 fn flags(installed: &Path) -> Vec<String> {
     let mut pkg_config = Command::new("pkg-config");
     pkg_config.args(["--cflags", "--libs", "hopline"]);
@@ -192,16 +192,16 @@ fn flags(installed: &Path) -> Vec<String> {
     }
 }
 
-/// One of them, or one by its path.
+/// Returns a command that runs one of the programs, by its name or path.
 fn program(name: &str) -> Command {
     let mut command = Command::new(installed().join(name));
     command.env("LD_LIBRARY_PATH", installed().join("lib"));
-    // Whoever forgot to name a key must not find that of a user.
+    // A program without a key setting must not find a key of a user.
     command.env("XDG_CONFIG_HOME", installed().join("nobody"));
     command
 }
 
-/// A program that serves, ended with the test if it fails.
+/// Program that listens; killed when the test fails.
 struct Running(Option<Child>);
 
 impl Running {
@@ -219,7 +219,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts a program that says where it listens; what it says afterwards can be read.
+/// Starts a program that prints its address; its later output can be read.
 fn serving(command: &mut Command) -> (Running, String, BufReader<ChildStdout>) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stdout.take().unwrap());
@@ -230,7 +230,7 @@ fn serving(command: &mut Command) -> (Running, String, BufReader<ChildStdout>) {
     (Running(Some(child)), port, said)
 }
 
-/// What a program that ended well printed.
+/// Returns the output of a program that succeeded.
 fn done(ended: Output) -> String {
     assert!(ended.status.success(), "{}: {}{}", ended.status, text(&ended.stdout), text(&ended.stderr));
     text(&ended.stdout)

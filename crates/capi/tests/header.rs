@@ -1,8 +1,8 @@
-//! The header is what the Rust functions say.
+//! Test that the header agrees with the Rust functions.
 
 use std::path::Path;
 
-/// To bring it up to date: `UPDATE_REFERENCE=1 cargo test -p hopline-capi --test header`.
+/// `UPDATE_REFERENCE=1 cargo test -p hopline-capi --test header` updates it.
 #[test]
 fn the_header_is_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

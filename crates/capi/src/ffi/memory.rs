@@ -1,67 +1,67 @@
-//! Memory of callers.
+//! Access to memory of the caller.
 
 use crate::error::{Error, Result};
 use libc::{c_void, sa_family_t, sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::{mem, ptr, slice};
 
-/// An address as C has it.
+/// Socket address in the representation of C.
 pub(super) enum Address {
     V4(sockaddr_in),
     V6(sockaddr_in6),
 }
 
-/// The number at `place`.
+/// Reads the number at `place`.
 ///
 /// # Safety
-/// Unless it is null, `place` points to one.
+/// Unless it is null, `place` points to a number.
 pub(super) unsafe fn read<T: Copy>(place: *const T) -> Result<T> {
     not_null(place)?;
-    // SAFETY: as the caller says; that it may lie anywhere is allowed for.
+    // SAFETY: the caller guarantees it; the read allows any alignment.
     Ok(unsafe { ptr::read_unaligned(place) })
 }
 
 /// Writes a number to `place`.
 ///
 /// # Safety
-/// Unless it is null, `place` points to one.
+/// Unless it is null, `place` points to a number.
 pub(super) unsafe fn write<T: Copy>(place: *mut T, value: T) -> Result<()> {
     not_null(place)?;
-    // SAFETY: as the caller says; that it may lie anywhere is allowed for.
+    // SAFETY: the caller guarantees it; the write allows any alignment.
     unsafe { ptr::write_unaligned(place, value) };
     Ok(())
 }
 
-/// `len` bytes at `place`, which is not looked at if there are none.
+/// Returns the `len` bytes at `place`, which is not accessed if `len` is 0.
 ///
 /// # Safety
-/// Unless it is null, `place` points to so many, and nobody changes them meanwhile.
+/// Unless it is null, `place` points to `len` bytes, and they do not change meanwhile.
 pub(super) unsafe fn bytes<'a>(place: *const c_void, len: usize) -> Result<&'a [u8]> {
     if len == 0 {
         return Ok(&[]);
     }
     check(place, len)?;
-    // SAFETY: as the caller says; it is not null, and not longer than a slice may be.
+    // SAFETY: the caller guarantees it; `place` is not null, and `len` is not longer than a slice may be.
     Ok(unsafe { slice::from_raw_parts(place.cast(), len) })
 }
 
-/// Room for `len` bytes at `place`, which is not looked at if there is none.
+/// Returns the buffer of `len` bytes at `place`, which is not accessed if `len` is 0.
 ///
 /// # Safety
-/// Unless it is null, `place` points to so many, and nobody else uses them meanwhile. They are written before they are read.
+/// Unless it is null, `place` points to `len` bytes that only this call accesses. They are written before they are read.
 pub(super) unsafe fn bytes_mut<'a>(place: *mut c_void, len: usize) -> Result<&'a mut [u8]> {
     if len == 0 {
         return Ok(&mut []);
     }
     check(place, len)?;
-    // SAFETY: as the caller says; it is not null, and not longer than a slice may be.
+    // SAFETY: the caller guarantees it; `place` is not null, and `len` is not longer than a slice may be.
     Ok(unsafe { slice::from_raw_parts_mut(place.cast(), len) })
 }
 
-/// `count` structures at `place`.
+/// Returns the `count` structures at `place`.
 ///
 /// # Safety
-/// Unless it is null, `place` points to so many, and nobody else uses them meanwhile.
+/// Unless it is null, `place` points to `count` structures that only this call accesses.
 pub(super) unsafe fn array_mut<'a, T>(place: *mut T, count: usize) -> Result<&'a mut [T]> {
     if count == 0 {
         return Ok(&mut []);
@@ -70,31 +70,31 @@ pub(super) unsafe fn array_mut<'a, T>(place: *mut T, count: usize) -> Result<&'a
     if !place.is_aligned() {
         return Err(Error::new(libc::EFAULT, "a pointer is not aligned"));
     }
-    // SAFETY: as the caller says; it is not null, aligned, and not longer than a slice may be.
+    // SAFETY: the caller guarantees it; `place` is not null and aligned, and the array is not longer than a slice may be.
     Ok(unsafe { slice::from_raw_parts_mut(place, count) })
 }
 
-/// The address in the `len` bytes at `place`.
+/// Reads the address in the `len` bytes at `place`.
 ///
 /// # Safety
-/// Unless it is null, `place` points to so many.
+/// Unless it is null, `place` points to `len` bytes.
 pub(super) unsafe fn address(place: *const sockaddr, len: socklen_t) -> Result<SocketAddr> {
     not_null(place)?;
     let len = len as usize;
     if len < size_of::<sa_family_t>() {
         return Err(too_short(len));
     }
-    // SAFETY: there are as many bytes as a family has.
+    // SAFETY: there are enough bytes for a family.
     let family = unsafe { ptr::read_unaligned(place.cast::<sa_family_t>()) };
     match i32::from(family) {
         libc::AF_INET if len >= size_of::<sockaddr_in>() => {
-            // SAFETY: there are as many bytes, and any are such a structure.
+            // SAFETY: there are enough bytes, and any bytes are a valid structure.
             let found = unsafe { ptr::read_unaligned(place.cast::<sockaddr_in>()) };
             let ip = Ipv4Addr::from(u32::from_be(found.sin_addr.s_addr));
             Ok(SocketAddrV4::new(ip, u16::from_be(found.sin_port)).into())
         }
         libc::AF_INET6 if len >= size_of::<sockaddr_in6>() => {
-            // SAFETY: there are as many bytes, and any are such a structure.
+            // SAFETY: there are enough bytes, and any bytes are a valid structure.
             let found = unsafe { ptr::read_unaligned(place.cast::<sockaddr_in6>()) };
             let (ip, port) = (Ipv6Addr::from(found.sin6_addr.s6_addr), u16::from_be(found.sin6_port));
             Ok(SocketAddrV6::new(ip, port, found.sin6_flowinfo, found.sin6_scope_id).into())
@@ -107,10 +107,10 @@ pub(super) unsafe fn address(place: *const sockaddr, len: socklen_t) -> Result<S
     }
 }
 
-/// Writes an address to `place`, cut off where there is no more room, and its whole length to `len`.
+/// Writes an address to `place`, truncated to the room there, and its whole length to `len`.
 ///
 /// # Safety
-/// Unless they are null, `len` points to a number, and `place` to as many bytes.
+/// Unless they are null, `len` points to a number, and `place` to that many bytes.
 pub(super) unsafe fn store_address(
     address: &Address,
     place: *mut sockaddr,
@@ -120,12 +120,12 @@ pub(super) unsafe fn store_address(
         Address::V4(address) => (ptr::from_ref(address).cast::<u8>(), size_of::<sockaddr_in>()),
         Address::V6(address) => (ptr::from_ref(address).cast::<u8>(), size_of::<sockaddr_in6>()),
     };
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees it.
     let room = unsafe { read(len) }? as usize;
     not_null(place)?;
-    // SAFETY: there are `whole` bytes of the address, and room for `room` as the caller says.
+    // SAFETY: there are `whole` bytes of the address; the caller guarantees room for `room` bytes.
     unsafe { ptr::copy_nonoverlapping(from, place.cast::<u8>(), whole.min(room)) };
-    // SAFETY: as the caller says.
+    // SAFETY: the caller guarantees it.
     unsafe { write(len, whole as socklen_t) }
 }
 

@@ -1,7 +1,7 @@
-//! The functions that C calls, and all the `unsafe` there is.
+//! Functions of the C interface, and all `unsafe` code of the crate.
 //!
-//! None unwinds: a panic is caught here and becomes `EIO`. Every pointer is looked at before it is used; that it points to as many bytes as
-//! were said, and that nobody else uses them meanwhile, is the caller's word.
+//! No function unwinds: a panic is caught here and becomes `EIO`. Every pointer is checked before it is used. The caller
+//! guarantees that it points to as many bytes as it says, and that no other thread accesses them during the call.
 
 #![allow(unsafe_code, reason = "callers are C")]
 #![allow(
@@ -26,25 +26,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::time::Duration;
 
-/// The oldest structure that tpa_info fills in: its first three fields.
+/// Size of the oldest structure that tpa_info fills in: its first three fields, bytes.
 const LEAST_INFO: usize = 16;
 
-/// Makes a socket for one connection, or for listening: of TPA-wide, unless TPA_PROTOCOL is set. Returns its handle, or -1.
+/// Creates a socket for one connection, or for listening. Its protocol is TPA-wide unless TPA_PROTOCOL is set. Returns its
+/// handle, or -1.
 ///
-/// The handle is a descriptor of the system's, for poll, select or epoll, for reading only; nothing else may be done with it, and only
+/// The handle is a file descriptor that poll, select or epoll can wait for, for reading only. No other use is allowed; only
 /// tpa_close and tpa_abort close it. It is readable
-/// - for as long as there is something to receive: data, the end of the stream, an error; or a connection to accept;
-/// - once a connection that tpa_connect has begun is open, or came to nothing, until any call has told so;
-/// - once there is room after a tpa_send that took less than it was given, until tpa_send is tried again.
+/// - while there is something to receive: data, the end of the stream, an error, or a connection to accept;
+/// - once a connection that tpa_connect has begun is open or has failed, until a call has reported it;
+/// - once there is room after a tpa_send that accepted less than it was given, until tpa_send is tried again.
 ///
-/// Handles are for all threads: one may receive while another sends. They do not outlive a fork in the child.
+/// Handles are for all threads: one may receive while another sends. They are not valid in the child after a fork.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_socket() -> c_int {
     guarded("tpa_socket", -1, || Socket::new().map(table::insert))
 }
 
-/// Sets an option, an enum tpa_option, to the `len` bytes at `value`. Files are read at once. Returns 0, or -1: EINVAL for a value that makes
-/// no sense, ENOPROTOOPT for an option that there is not, what the system says of a file.
+/// Sets an option, an enum tpa_option, to the `len` bytes at `value`. Files are read at once. Returns 0, or -1: EINVAL for
+/// an invalid value, ENOPROTOOPT for an unknown option, or the error of reading a file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_setsockopt(
     handle: c_int,
@@ -60,8 +61,8 @@ pub unsafe extern "C" fn tpa_setsockopt(
     })
 }
 
-/// Reads an option into `value`, which has room for `*len` bytes; `*len` is then how many were written. Texts have a final NUL. Returns 0,
-/// or -1: ENOENT for a text that is not set, EINVAL where there is not enough room.
+/// Reads an option into `value`, which has room for `*len` bytes, and sets `*len` to the number of bytes written. Texts have
+/// a final NUL. Returns 0, or -1: ENOENT for a text that is not set, EINVAL if there is not enough room.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_getsockopt(
     handle: c_int,
@@ -90,7 +91,7 @@ pub unsafe extern "C" fn tpa_getsockopt(
     })
 }
 
-/// Binds to an address of IPv4 or IPv6; port 0 is any free one. Returns 0, or -1.
+/// Binds to an IPv4 or IPv6 address; with port 0 the system selects a free port. Returns 0, or -1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_bind(handle: c_int, local: *const sockaddr, len: socklen_t) -> c_int {
     guarded("tpa_bind", -1, || {
@@ -101,8 +102,8 @@ pub unsafe extern "C" fn tpa_bind(handle: c_int, local: *const sockaddr, len: so
     })
 }
 
-/// Lets peers connect; `backlog` of them, at least 1, may wait for tpa_accept, and who comes then is not answered and tries again. Returns 0,
-/// or -1: EACCES or ENOENT for keys that cannot be used.
+/// Accepts connections. At most `backlog` of them, at least 1, wait for tpa_accept; further peers get no answer and try
+/// again. Returns 0, or -1: EACCES or ENOENT for keys that cannot be used.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_listen(handle: c_int, backlog: c_int) -> c_int {
     guarded("tpa_listen", -1, || {
@@ -111,14 +112,15 @@ pub extern "C" fn tpa_listen(handle: c_int, backlog: c_int) -> c_int {
     })
 }
 
-/// Waits for the next connection, over TPA or TCP with TPA_PROTOCOL_TPA_OR_TCP. Returns its handle, with nothing set, or -1. Where the peer is goes to `peer`, which has room for `*len`
-/// bytes; `*len` is then how long the address is. Both may be NULL. Who the peer is says tpa_info.
+/// Waits for the next connection, over TPA or TCP with TPA_PROTOCOL_TPA_OR_TCP. Returns its handle, with default options, or
+/// -1. Writes the address of the peer to `peer`, which has room for `*len` bytes, and its length to `*len`. Both may be
+/// NULL. tpa_info has the fingerprint of the peer's key.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_accept(handle: c_int, peer: *mut sockaddr, len: *mut socklen_t) -> c_int {
     guarded("tpa_accept", -1, || {
         let socket = table::get(handle)?;
         if !peer.is_null() {
-            // Before somebody is accepted whose address then cannot be told.
+            // Checked before a connection is accepted, because afterwards its address could not be reported.
             // SAFETY: the caller says that `len` points to a number.
             unsafe { memory::read(len) }?;
         }
@@ -131,19 +133,21 @@ pub unsafe extern "C" fn tpa_accept(handle: c_int, peer: *mut sockaddr, len: *mu
     })
 }
 
-/// Connects to a peer, and waits until it has proved who it is. Returns 0, or -1:
-/// - EINPROGRESS, if nothing is to wait: the handle becomes readable when it is known what came of it, which TPA_ERROR says;
-/// - ECONNREFUSED: nothing has that port, or one end has a shared key and the other a key of its own; or the peer does not know our key,
-///   which may be known only to the first tpa_recv or tpa_send after it;
-/// - ETIMEDOUT: no answer: no program is there, or, over TPA-wide, the shared keys differ;
-/// - EACCES: who answers is not whom it has to be, or is not known; tpa_last_error() has its fingerprint;
-/// - EISCONN, EALREADY, EINVAL: the socket is connected, is being connected, listens;
-/// - EAFNOSUPPORT: an address of neither family, or not of the one that the socket is bound to.
+/// Connects to a peer, and waits until the peer is authenticated. Returns 0, or -1:
+/// - EINPROGRESS: TPA_NONBLOCK is set. The handle becomes readable once the connection is open or has failed; TPA_ERROR has
+///   the result;
+/// - ECONNREFUSED: no socket has that port; or one end has a shared key and the other a private key; or the peer does not
+///   know our key, which may be reported only by the first tpa_recv or tpa_send afterwards;
+/// - ETIMEDOUT: no answer. No program listens, or, over TPA-wide, the shared keys differ;
+/// - EACCES: the peer is unknown, or its key is not the expected one; tpa_last_error() has its fingerprint;
+/// - EISCONN, EALREADY, EINVAL: the socket is connected, is being connected, or listens;
+/// - EAFNOSUPPORT: the address is of neither family, or not of the family that the socket is bound to.
 ///
-/// With TPA_PROTOCOL_TPA_OR_TCP it calls by TPA and by TCP at once, and returns with TPA if the peer answers it within a round trip after
-/// TCP, else with TCP: tpa_info says which. The call that is given up never shows at the peer. TCP's error is told if both fail.
+/// With TPA_PROTOCOL_TPA_OR_TCP it tries TPA and TCP at the same time. It selects TPA if the peer answers TPA within one
+/// round trip after TCP, else TCP; tpa_info has the selected protocol. The program of the peer never sees the other attempt.
+/// If both fail, the error of TCP is reported.
 ///
-/// After an error it can be tried again.
+/// It can be tried again after an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_connect(handle: c_int, peer: *const sockaddr, len: socklen_t) -> c_int {
     guarded("tpa_connect", -1, || {
@@ -154,8 +158,9 @@ pub unsafe extern "C" fn tpa_connect(handle: c_int, peer: *const sockaddr, len: 
     })
 }
 
-/// Sends: returns how many of the `len` bytes were taken, or -1. All are, unless nothing is to wait, the time was over, or the connection
-/// broke after some. EPIPE after TPA_SHUT_WR; there is no SIGPIPE. Signals do not interrupt it.
+/// Sends data. Returns how many of the `len` bytes were accepted, or -1. All are, unless TPA_NONBLOCK is set, the time limit
+/// is reached, or the connection fails after some. EPIPE after TPA_SHUT_WR; there is no SIGPIPE. Signals do not interrupt
+/// it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_send(handle: c_int, data: *const c_void, len: usize, flags: c_int) -> ssize_t {
     guarded("tpa_send", -1, || {
@@ -168,8 +173,8 @@ pub unsafe extern "C" fn tpa_send(handle: c_int, data: *const c_void, len: usize
     })
 }
 
-/// Receives: returns how many bytes were written to `buffer`, at most `len`; 0 at the end of the stream; or -1. It waits until there is at least
-/// one. Signals do not interrupt it.
+/// Receives data; waits until there is at least one byte. Returns the number of bytes written to `buffer`, at most `len`; 0
+/// at the end of the stream; or -1. Signals do not interrupt it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_recv(handle: c_int, buffer: *mut c_void, len: usize, flags: c_int) -> ssize_t {
     guarded("tpa_recv", -1, || {
@@ -181,8 +186,8 @@ pub unsafe extern "C" fn tpa_recv(handle: c_int, buffer: *mut c_void, len: usize
     })
 }
 
-/// Ends sending (TPA_SHUT_WR), receiving (TPA_SHUT_RD), or both (TPA_SHUT_RDWR). Does not wait. A thread that waits in tpa_recv comes to the
-/// end of the stream by TPA_SHUT_RD. Returns 0, or -1.
+/// Ends sending (TPA_SHUT_WR), receiving (TPA_SHUT_RD), or both (TPA_SHUT_RDWR). Does not wait. After TPA_SHUT_RD a thread
+/// that waits in tpa_recv receives the end of the stream. Returns 0, or -1.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_shutdown(handle: c_int, how: c_int) -> c_int {
     guarded("tpa_shutdown", -1, || {
@@ -197,24 +202,24 @@ pub extern "C" fn tpa_shutdown(handle: c_int, how: c_int) -> c_int {
     })
 }
 
-/// Ends sending, waits until the peer has everything, and closes. The handle is gone in any case. Returns 0, or -1 if the peer may lack
-/// something: ETIMEDOUT after TPA_CLOSE_TIMEOUT, or what the connection failed of.
+/// Ends sending, waits until the peer has received everything, and closes. The handle is invalid in any case. Returns 0, or
+/// -1 if the peer may lack data: ETIMEDOUT after TPA_CLOSE_TIMEOUT, or the error of the connection.
 ///
-/// It does not wait with TPA_NONBLOCK, nor once the peer has everything and has ended its direction. What was sent then still arrives, if the
-/// program lives on; a program that ends at once should wait.
+/// It does not wait with TPA_NONBLOCK, nor if the peer has received everything and has ended its direction. Data sent before
+/// still arrive if the program keeps running; a program that ends at once should wait.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_close(handle: c_int) -> c_int {
     guarded("tpa_close", -1, || table::remove(handle)?.end(End::Orderly).map(|()| 0))
 }
 
-/// Closes at once: the peer is told by a reset, and what it has not received is lost. Returns 0, or -1 with EBADF.
+/// Closes at once: sends a reset to the peer; data that it has not received are lost. Returns 0, or -1 with EBADF.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_abort(handle: c_int) -> c_int {
     guarded("tpa_abort", -1, || table::remove(handle)?.end(End::Abort).map(|()| 0))
 }
 
-/// Where the socket is bound: to `local`, which has room for `*len` bytes; `*len` is then how long the address is. Returns 0, or -1: EINVAL
-/// before it is bound.
+/// Writes the address that the socket is bound to to `local`, which has room for `*len` bytes, and its length to `*len`.
+/// Returns 0, or -1: EINVAL before it is bound.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_getsockname(handle: c_int, local: *mut sockaddr, len: *mut socklen_t) -> c_int {
     guarded("tpa_getsockname", -1, || {
@@ -224,7 +229,8 @@ pub unsafe extern "C" fn tpa_getsockname(handle: c_int, local: *mut sockaddr, le
     })
 }
 
-/// Where the peer has shown to be, which can change where an address translator lies between; as tpa_getsockname. Returns 0, or -1: ENOTCONN.
+/// Writes the validated address of the peer to `peer`, as tpa_getsockname. It can change if a NAT lies between. Returns 0,
+/// or -1: ENOTCONN.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_getpeername(handle: c_int, peer: *mut sockaddr, len: *mut socklen_t) -> c_int {
     guarded("tpa_getpeername", -1, || {
@@ -234,8 +240,8 @@ pub unsafe extern "C" fn tpa_getpeername(handle: c_int, peer: *mut sockaddr, len
     })
 }
 
-/// How the connection stands, and who is at the other end. `info->size` says before the call how much there is room for. Returns 0, or -1:
-/// ENOTCONN, EINVAL.
+/// Fills in the state and counters of the connection, and the fingerprint of the peer. `info->size` is the room before the
+/// call. Returns 0, or -1: ENOTCONN, EINVAL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_info(handle: c_int, info: *mut tpa_info) -> c_int {
     guarded("tpa_info", -1, || {
@@ -254,8 +260,9 @@ pub unsafe extern "C" fn tpa_info(handle: c_int, info: *mut tpa_info) -> c_int {
     })
 }
 
-/// Waits until something can be done with one of `count` handles, for at most `timeout_ms`; -1: as long as it takes, 0: not at all. Returns with
-/// how many, 0 when the time is over, or -1: EINTR by a signal. A connection of which nothing but its end is left has TPA_POLLHUP.
+/// Waits until one of `count` handles is ready, for at most `timeout_ms`; -1: without limit, 0: does not wait. Returns the
+/// number of ready handles, 0 at the time limit, or -1: EINTR by a signal. A connection that has ended and has nothing left
+/// to receive has TPA_POLLHUP.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tpa_poll(handles: *mut tpa_pollfd, count: usize, timeout_ms: c_int) -> c_int {
     guarded("tpa_poll", -1, || {
@@ -267,15 +274,15 @@ pub unsafe extern "C" fn tpa_poll(handles: *mut tpa_pollfd, count: usize, timeou
     })
 }
 
-/// What went wrong with the last call of this thread that failed, in words, with what would be right: "tpa_connect: …". Empty if none failed.
-/// It stays until the next call of this thread that fails.
+/// Returns the message of the last failed call of this thread, with what would be right: "tpa_connect: …". Empty if none
+/// failed. The text is valid until the next call of this thread that fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_last_error() -> *const c_char {
     const NOTHING: &CStr = c"";
     error::last(CStr::as_ptr).unwrap_or(NOTHING.as_ptr())
 }
 
-/// The version of the library, such as "0.1.0".
+/// Returns the version of the library, such as "0.1.0".
 #[unsafe(no_mangle)]
 pub extern "C" fn tpa_version() -> *const c_char {
     const VERSION: &CStr =
@@ -286,9 +293,10 @@ pub extern "C" fn tpa_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Makes a thread for which signals are not: what `make` starts has them all blocked.
+/// Calls `make` with all signals blocked. Threads that it starts inherit the mask, so that signals go to threads of the
+/// program.
 pub(crate) fn without_signals<T>(make: impl FnOnce() -> T) -> T {
-    /// Gives the thread back the signals that it had, also after a panic.
+    /// Restores the signal mask of the thread, also after a panic.
     struct Restore(libc::sigset_t);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -306,9 +314,9 @@ pub(crate) fn without_signals<T>(make: impl FnOnce() -> T) -> T {
     make()
 }
 
-/// What `body` returns, or `failed` with `errno` set and words left for `tpa_last_error`.
+/// Returns the result of `body`; on an error or panic sets `errno` and the last error, and returns `failed`.
 fn guarded<T>(function: &'static str, failed: T, body: impl FnOnce() -> Result<T>) -> T {
-    // Whatever was half done is behind locks whose poison is seen.
+    // State left half-changed by a panic is behind locks, and their poison is checked.
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
         Err(Error::new(
             libc::EIO,
@@ -323,9 +331,9 @@ fn guarded<T>(function: &'static str, failed: T, body: impl FnOnce() -> Result<T
 }
 
 fn set_errno(errno: c_int) {
-    // SAFETY: it gives the address of the thread's own number.
+    // SAFETY: it returns the address of the thread's own `errno`.
     let place = unsafe { libc::__errno_location() };
-    // SAFETY: nobody else uses it.
+    // SAFETY: `errno` belongs to this thread alone.
     unsafe { *place = errno };
 }
 
