@@ -1,10 +1,10 @@
-//! A second opinion on captures: what tshark, the decoder of Wireshark, makes of them.
+//! Decoding of captures by tshark, the command-line decoder of Wireshark, as an independent check.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-/// What tshark is asked about every packet, in this order.
+/// Fields that tshark prints of every packet, in this order.
 const FIELDS: [&str; 6] = [
     "frame.protocols",
     "_ws.malformed",
@@ -13,8 +13,8 @@ const FIELDS: [&str; 6] = [
     "tcp.checksum.status",
     "udp.checksum.status",
 ];
-/// Have the checks done that are off by default; frames of interface type 105 end in a frame check sequence. Judge every
-/// packet by itself: a capture holds a segment once for every node that sent or heard it.
+/// Enables the checks that are off by default; frames of interface type 105 end in a frame check sequence. Each packet is
+/// judged by itself: a capture holds a segment once for every node that sent or heard it.
 const PREFERENCES: [&str; 7] = [
     "wlan.check_fcs:TRUE",
     "wlan.check_checksum:TRUE",
@@ -24,29 +24,29 @@ const PREFERENCES: [&str; 7] = [
     "tcp.analyze_sequence_numbers:FALSE",
     "tcp.desegment_tcp_streams:FALSE",
 ];
-/// How tshark prints the status of a checksum that is right.
+/// Status that tshark prints for a correct checksum.
 const GOOD: &str = "1";
 
-/// A packet as tshark decoded it, without complaint.
+/// Packet that tshark decoded without complaint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// The protocols from the outside in, as in `wlan:llc:ip:tcp`.
+    /// Protocols from the outside in, as in `wlan:llc:ip:tcp`.
     pub protocols: String,
 }
 
-/// What tests that ask it need.
+/// Requirement of tests that use tshark.
 pub const NEEDED: crate::Need = crate::Need::Program("tshark");
 
-/// Has tshark decode every packet of `capture` and gives what it found, in order.
+/// Decodes every packet of `capture` with tshark and returns the results, in order.
 ///
 /// # Panics
-/// If tshark cannot be run, fails, finds a packet malformed, or finds a checksum or frame check sequence that is not right.
+/// If tshark cannot be run, fails, finds a packet malformed, or finds a wrong checksum or frame check sequence.
 pub fn assert_well_formed(capture: &Path) -> Vec<Decoded> {
     let lines = fields(capture, &FIELDS);
     lines.iter().enumerate().map(|(index, line)| judged(index + 1, line)).collect()
 }
 
-/// What tshark prints for `names`, as [`Reading::fields`] has it.
+/// Returns the values of the fields `names`, as [`Reading::fields`].
 ///
 /// # Panics
 /// If tshark cannot be run, or fails.
@@ -55,7 +55,7 @@ pub fn fields(capture: &Path, names: &[&str]) -> Vec<Vec<String>> {
     Reading::of(capture).fields(names)
 }
 
-/// A capture, and how tshark is to read it.
+/// Capture, with the options of tshark to read it.
 #[derive(Clone, Debug)]
 pub struct Reading<'a> {
     capture: &'a Path,
@@ -70,8 +70,8 @@ impl<'a> Reading<'a> {
         Self { capture, arguments: preferences.collect() }
     }
 
-    /// With a script in Lua, such as a dissector. Where tshark runs as root, it runs scripts if
-    /// `run_user_scripts_when_superuser` is true in its `init.lua`, as it is unless a distribution changed it.
+    /// Adds a script in Lua, such as a dissector. If tshark runs as root, it runs scripts only if
+    /// `run_user_scripts_when_superuser` is true in its `init.lua`, which is the default.
     #[must_use]
     pub fn with_script(self, script: &Path) -> Self {
         let mut value = OsString::from("lua_script:");
@@ -79,13 +79,13 @@ impl<'a> Reading<'a> {
         self.with("-X", value)
     }
 
-    /// With a preference, as in `tpa.udp_port:9000`.
+    /// Adds a preference, as in `tpa.udp_port:9000`.
     #[must_use]
     pub fn with_preference(self, preference: &str) -> Self {
         self.with("-o", preference)
     }
 
-    /// With a protocol chosen by hand, as in `udp.port==9000,tpa`.
+    /// Adds a rule that selects a protocol, as in `udp.port==9000,tpa`.
     #[must_use]
     pub fn decoding_as(self, rule: &str) -> Self {
         self.with("-d", rule)
@@ -96,8 +96,8 @@ impl<'a> Reading<'a> {
         self
     }
 
-    /// What tshark prints for `names` (see `tshark -G fields`), a row a packet. Of a field that occurs in a packet
-    /// several times, all values separated by commas.
+    /// Returns the values of the fields `names` (see `tshark -G fields`), one row for each packet. Several values of a field
+    /// in a packet are separated by commas.
     ///
     /// # Panics
     /// If tshark cannot be run, or fails, or has something to say about a script.
@@ -117,7 +117,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The packet with this 1-based number, if nothing is wrong with it.
+/// Returns the packet with this 1-based number, if nothing is wrong with it.
 fn judged(number: usize, values: &[String]) -> Decoded {
     assert_eq!(values.len(), FIELDS.len(), "packet {number}: {values:?}");
     let protocols = &values[0];
