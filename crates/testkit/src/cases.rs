@@ -1,5 +1,5 @@
-//! What must hold for a reliable transport, written once and run on several grounds: in virtual time on two machines
-//! ([`InVirtualTime`]), and in real time on real sockets (`namespace::OverSockets`).
+//! Acceptance tests of reliable transports. Each is written once and runs on several grounds: in virtual time on two
+//! machines ([`InVirtualTime`]), and in real time on real sockets (`namespace::OverSockets`).
 
 use crate::oracle::InOrder;
 use crate::packet::Packet;
@@ -9,38 +9,38 @@ use hopline_core::{Duration, Instant, Machine};
 use hopline_link::{Counts, Emulation, Extra, OldPorts, Side};
 use hopline_transport::connection::{CloseError, Connection, SendError, State};
 
-/// A transfer from A to B over a bad link.
+/// Transfer from A to B over an impaired link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// What is special about it.
+    /// Name of the impairment.
     pub name: &'static str,
-    /// What happens to A's data.
+    /// Emulation from A to B, for the data.
     pub forth: Emulation,
-    /// What happens to B's acknowledgments.
+    /// Emulation from B to A, for the acknowledgments.
     pub back: Emulation,
-    /// A change of ports. Only sockets have some.
+    /// Change of ports. Only sockets have ports.
     pub rebind: Option<Rebind>,
     /// Bytes of the reference stream ([`InOrder`]) to carry.
     pub bytes: u64,
-    /// Of the link.
+    /// Random seed of the link.
     pub seed: u64,
-    /// By when B must have everything, counted from the making of the link.
+    /// Time limit of the transfer, since the creation of the link.
     pub deadline: Instant,
 }
 
-/// The address translator of a host gives it other ports.
+/// Change of the external ports of a host by its NAT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rebind {
-    /// When.
+    /// Time of the change.
     pub at: Instant,
-    /// Whose: A sends the data, B the acknowledgments.
+    /// Host behind the NAT: A sends the data, B the acknowledgments.
     pub side: Side,
-    /// What becomes of those that it had.
+    /// Fate of the old ports.
     pub old: OldPorts,
 }
 
-/// 10 MB over 2 Mb/s, 25 ms each way, a queue of 50 packets, with one thing wrong at a time, and that on the way of
-/// the data, as in measurements of kernels. The deadline is 4 hours.
+/// Returns the acceptance tests: 10 MB over 2 Mb/s, 25 ms each way, a queue of 50 packets, with one impairment at a time in
+/// the direction of the data, as in measurements of kernels. The deadline is 4 hours.
 #[must_use]
 pub fn must_hold() -> Vec<Case> {
     let lossy = |name, loss, burst| case(name, Emulation { loss, burst, ..base() });
@@ -73,19 +73,19 @@ pub fn must_hold() -> Vec<Case> {
 }
 
 impl Case {
-    /// The same with less, or more, to carry.
+    /// Sets the number of bytes to carry.
     #[must_use]
     pub fn with_bytes(self, bytes: u64) -> Self {
         Self { bytes, ..self }
     }
 
-    /// The same for the acknowledgments as for the data, under another name.
+    /// Applies the impairment of the data to the acknowledgments too, under another name.
     #[must_use]
     pub fn both_ways(self, name: &'static str) -> Self {
         Self { name, back: self.forth.clone(), ..self }
     }
 
-    /// Whether only sockets can do it.
+    /// Returns whether the case needs sockets.
     #[must_use]
     pub const fn needs_sockets(&self) -> bool {
         self.rebind.is_some()
@@ -107,30 +107,30 @@ fn case(name: &'static str, forth: Emulation) -> Case {
     Case { name, forth, back: base(), rebind: None, bytes: 10_000_000, seed: 1, deadline }
 }
 
-/// How a transfer went.
+/// Result of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Bytes that B got, each of them right and in its place.
+    /// Bytes that B received, each of them correct and in its place.
     pub received: u64,
-    /// Whether B was told that this is all.
+    /// `true` if B received the end of the stream.
     pub ended: bool,
-    /// When B had it, or gave up.
+    /// Time at which B had received everything, or gave up.
     pub at: Instant,
-    /// What the link did, from A to B and back.
+    /// Counters of the link, from A to B and from B to A.
     pub counts: [Counts; 2],
 }
 
-/// Something a case can be run on.
+/// Environment in which a case runs.
 pub trait Ground {
-    /// Carries `case.bytes` of the reference stream from A to B, and ends the stream. Panics at the first byte that is
-    /// wrong; gives up at the deadline.
+    /// Carries `case.bytes` of the reference stream from A to B, and ends the stream. Panics at the first wrong byte; gives
+    /// up at the deadline.
     fn transfer(&self, case: &Case) -> Outcome;
 }
 
-/// The body of tests: everything arrives, byte-exact and once, and ends, in time.
+/// Checks that all bytes arrive in time, exactly once, and that the stream ends.
 ///
 /// # Panics
-/// If it does not.
+/// If the check fails.
 pub fn arrives_byte_exact(ground: &dyn Ground, case: &Case) -> Outcome {
     let outcome = ground.transfer(case);
     let said = format!("{} (seed {}): {outcome:?}", case.name, case.seed);
@@ -140,24 +140,24 @@ pub fn arrives_byte_exact(ground: &dyn Ground, case: &Case) -> Outcome {
     outcome
 }
 
-/// The endpoint of a connection that carries bytes, in order, as an application sees it.
+/// Endpoint of a connection that carries bytes in order, as an application uses it.
 pub trait StreamEndpoint: Machine {
-    /// Takes all of `data`, or refuses.
+    /// Accepts all of `data`, or none.
     ///
     /// # Errors
     /// If there is no room, or no connection.
     fn send(&mut self, now: Instant, data: Bytes) -> Result<(), SendError>;
 
-    /// The next bytes, if some have arrived.
+    /// Returns the next bytes, if some have arrived.
     fn recv(&mut self) -> Option<Bytes>;
 
-    /// No more data will be sent.
+    /// Ends the sending direction.
     ///
     /// # Errors
     /// If there is no connection.
     fn close(&mut self, now: Instant) -> Result<(), CloseError>;
 
-    /// The state.
+    /// Returns the state of the connection.
     fn state(&self) -> State;
 }
 
@@ -179,11 +179,11 @@ impl<M: Connection<Bytes>> StreamEndpoint for M {
     }
 }
 
-/// Two machines in virtual time. The function makes them: A connecting, B listening.
+/// Two machines in virtual time. The function creates them: A connects, B listens.
 #[derive(Clone, Copy, Debug)]
 pub struct InVirtualTime<F>(pub F);
 
-/// What the application hands over at once.
+/// Bytes that the application passes at once.
 const CHUNK: u64 = 1 << 14;
 
 impl<M, F> Ground for InVirtualTime<F>
@@ -223,7 +223,7 @@ fn hand_over<M: StreamEndpoint>(end: &mut M, now: Instant, total: u64, handed: &
     }
 }
 
-/// Whether the peer has said that there is no more.
+/// Returns whether the peer has ended its direction.
 fn has_ended(state: State) -> bool {
     matches!(state, State::Closed | State::CloseWait | State::LastAck | State::Closing | State::TimeWait)
 }

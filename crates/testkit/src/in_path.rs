@@ -1,5 +1,5 @@
-//! What whatever brings packets to a machine in the path must do, by the example of Snoop: the same bodies for a fake, for real queues of
-//! the kernel and pairs of TUN interfaces, and, those that need no bytes, for the simulator's seat.
+//! Tests of packet sources and sinks of a middlebox, with Snoop as example. The same bodies run for a fake, for queues of
+//! the kernel and pairs of TUN interfaces. Those that need no bytes also run in the simulator.
 
 mod fake;
 
@@ -15,50 +15,50 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub use fake::{Broken, Fake, FakePlace};
 
-/// Snoop `modern` on a path between a fixed and a mobile host, in a time that the test makes.
+/// Path between a fixed and a mobile host with Snoop `modern`; the test sets the time.
 pub trait Place {
-    /// The hosts, as packets name them.
+    /// Returns the addresses and ports of the hosts.
     fn hosts(&self) -> Connection {
         HOSTS
     }
 
-    /// Packets come from a side, and whatever follows from it at `now` happens. `arrivals` packets are then expected at the two hosts
-    /// together: who is in real time waits for as many.
+    /// Handles packets from a side, and everything that follows from them at `now`. `arrivals` packets are then expected at
+    /// the two hosts together: an implementation in real time waits for them.
     fn take(&mut self, now: Instant, from: Side, packets: &[Vec<u8>], arrivals: usize) -> Arrived;
 
-    /// What was done with packets.
+    /// Returns the counters of packets.
     fn counts(&self) -> Counts;
 
-    /// What Snoop did.
+    /// Returns the counters of Snoop.
     fn stats(&self) -> Stats;
 }
 
-/// Packets that have come to the two hosts, in order.
+/// Packets that have arrived at the two hosts, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
-    /// At the fixed one.
+    /// Packets at the fixed host.
     pub fixed: Vec<Vec<u8>>,
-    /// At the mobile one.
+    /// Packets at the mobile host.
     pub mobile: Vec<Vec<u8>>,
 }
 
 /// IPv4 addresses of the fixed and the mobile host.
 pub const IPV4: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 81, 0, 1), Ipv4Addr::new(10, 82, 0, 2)];
 
-/// The hosts, as packets over IPv4 name them.
+/// Addresses and ports of the hosts over IPv4.
 pub const HOSTS: Connection =
     Connection { fixed: (IpAddr::V4(IPV4[0]), 80), mobile: (IpAddr::V4(IPV4[1]), 9) };
 
-/// The hosts, as packets over IPv6 name them.
+/// Addresses and ports of the hosts over IPv6.
 pub const HOSTS_V6: Connection = Connection {
     fixed: (IpAddr::V6(Ipv6Addr::new(0xfd00, 0x81, 0, 0, 0, 0, 0, 1)), 80),
     mobile: (IpAddr::V6(Ipv6Addr::new(0xfd00, 0x82, 0, 0, 0, 0, 0, 2)), 9),
 };
 
-/// A body, with its name.
+/// Test body, with its name.
 pub type Case = (&'static str, fn(&mut dyn Place));
 
-/// All of them; each wants a place where nothing has happened yet.
+/// All test bodies. Each needs a place that has handled no packet yet.
 pub const CASES: [Case; 5] = [
     ("what_the_mobile_host_lacks_is_sent_again_here", what_the_mobile_host_lacks_is_sent_again_here),
     ("what_is_repaired_here_is_not_shown", what_is_repaired_here_is_not_shown),
@@ -67,9 +67,9 @@ pub const CASES: [Case; 5] = [
     ("order_is_kept", order_is_kept),
 ];
 
-/// Data of a packet, in bytes.
+/// Data of a packet, bytes.
 const LEN: u32 = 1000;
-/// Before packet 0. The numbers wrap around with packet 2.
+/// Sequence number before packet 0. The numbers wrap around within packet 2.
 const START: Seq32 = Seq32(u32::MAX - 2 * LEN);
 
 fn at(ms: u64) -> Instant {
@@ -83,7 +83,7 @@ fn what_the_mobile_host_lacks_is_sent_again_here(place: &mut dyn Place) {
     let arrived = place.take(at(10), Side::Fixed, &sent, 4);
     assert_eq!(segments(&arrived.mobile), segments(&sent));
     place.take(at(14), Side::Mobile, &[ack_between(hosts, 1, &[])], 1);
-    // Packet 1 is lost; 2 and 3 came.
+    // Packet 1 is lost; 2 and 3 arrived.
     let arrived = place.take(at(15), Side::Mobile, &[ack_between(hosts, 1, &[(2, 4)])], 1);
     let (again, shown) = (segments(&arrived.mobile), parsed(&arrived.fixed));
     assert_eq!(again, segments(&sent[1..2]), "the same bytes");
@@ -101,7 +101,7 @@ fn what_is_repaired_here_is_not_shown(place: &mut dyn Place) {
     let sent: Vec<Vec<u8>> = (0..6).map(|n| data_between(hosts, n)).collect();
     place.take(at(10), Side::Fixed, &sent, 6);
     place.take(at(14), Side::Mobile, &[ack_between(hosts, 1, &[])], 1);
-    // Something new, and a hole behind it.
+    // New data are acknowledged, with a hole after them.
     let arrived = place.take(at(15), Side::Mobile, &[ack_between(hosts, 2, &[(3, 6)])], 2);
     assert_eq!(segments(&arrived.mobile), segments(&sent[2..3]));
     assert_eq!(parsed(&arrived.fixed).iter().map(|shown| shown.ack).collect::<Vec<_>>(), [seq(2)]);
@@ -148,12 +148,12 @@ fn what_is_no_whole_segment_passes_untouched(place: &mut dyn Place) {
 fn order_is_kept(place: &mut dyn Place) {
     let hosts = place.hosts();
     connect(place);
-    // More than are taken at once.
+    // More packets than are handled in one batch.
     let sent: Vec<Vec<u8>> = (0..200).map(|n| data_between(hosts, n)).collect();
     let arrived = place.take(at(10), Side::Fixed, &sent, sent.len());
     assert_eq!(segments(&arrived.mobile), segments(&sent));
     place.take(at(14), Side::Mobile, &[ack_between(hosts, 1, &[])], 1);
-    // ACKs that pass, then absorbed ones about packet 10, then again some that pass.
+    // ACKs that pass, then ACKs about packet 10 that are absorbed, then ACKs that pass again.
     let about_10 = (12..20).map(|n| ack_between(hosts, 10, &[(11, n)]));
     let acks: Vec<Vec<u8>> = (2..=10)
         .map(|n| ack_between(hosts, n, &[]))
@@ -167,7 +167,7 @@ fn order_is_kept(place: &mut dyn Place) {
     assert_eq!(place.counts().absorbed, 8);
 }
 
-/// The handshake, a packet after the other.
+/// Performs the handshake, one packet after the other.
 fn connect(place: &mut dyn Place) {
     for (now, (side, packet)) in [at(1), at(5)].into_iter().zip(connecting_between(place.hosts())) {
         let arrived = place.take(now, side, std::slice::from_ref(&packet), 1);
@@ -176,13 +176,13 @@ fn connect(place: &mut dyn Place) {
     }
 }
 
-/// The handshake over IPv4, with SACK.
+/// Returns the packets of a handshake over IPv4, with SACK.
 #[must_use]
 pub fn connecting() -> [(Side, Vec<u8>); 2] {
     connecting_between(HOSTS)
 }
 
-/// The handshake of two hosts, with SACK.
+/// Returns the packets of a handshake of two hosts, with SACK.
 #[must_use]
 pub fn connecting_between(hosts: Connection) -> [(Side, Vec<u8>); 2] {
     let options = Options { mss: Some(1460), sack_permitted: true, ..Options::default() };
@@ -192,18 +192,18 @@ pub fn connecting_between(hosts: Connection) -> [(Side, Vec<u8>); 2] {
     [(Side::Fixed, packet(hosts, Side::Fixed, &fixed)), (Side::Mobile, packet(hosts, Side::Mobile, &mobile))]
 }
 
-/// The first byte of packet `n`.
+/// Returns the sequence number of the first byte of packet `n`.
 fn seq(n: u32) -> Seq32 {
     START + n * LEN
 }
 
-/// Packet `n` with 1000 bytes of data over IPv4, for the mobile host.
+/// Returns packet `n`, with 1000 bytes of data over IPv4, for the mobile host.
 #[must_use]
 pub fn data(n: u32) -> Vec<u8> {
     data_between(HOSTS, n)
 }
 
-/// Makes the same packet between two hosts.
+/// Returns packet `n`, with 1000 bytes of data for the mobile host, between two hosts.
 #[must_use]
 pub fn data_between(hosts: Connection, n: u32) -> Vec<u8> {
     let payload: Vec<u8> = (0..LEN).map(|i| (i + n) as u8).collect();
@@ -215,7 +215,8 @@ pub fn data_between(hosts: Connection, n: u32) -> Vec<u8> {
     )
 }
 
-/// The mobile host has all before packet `n`, and these: from one up to, not including, another. It says so over IPv4.
+/// Returns the ACK over IPv4 of a mobile host that has received all packets before packet `n`, and the ranges `has`, ends
+/// excluded.
 ///
 /// # Panics
 /// If there are more than four ranges.
@@ -224,7 +225,7 @@ pub fn ack(n: u32, has: &[(u32, u32)]) -> Vec<u8> {
     ack_between(HOSTS, n, has)
 }
 
-/// Makes the same packet between two hosts.
+/// Returns the ACK as [`ack`] does, between two hosts.
 ///
 /// # Panics
 /// If there are more than four ranges.
@@ -242,7 +243,7 @@ pub fn ack_between(hosts: Connection, n: u32, has: &[(u32, u32)]) -> Vec<u8> {
     )
 }
 
-/// A segment from a side, that says nothing yet.
+/// Returns a segment from a side, without flags, data or options.
 fn from(hosts: Connection, side: Side) -> Segment<Bytes> {
     let (src_port, dst_port) = match side {
         Side::Fixed => (hosts.fixed.1, hosts.mobile.1),
@@ -266,10 +267,10 @@ fn packet(hosts: Connection, from: Side, segment: &Segment<Bytes>) -> Vec<u8> {
     packet
 }
 
-/// The packet as a fragment.
+/// Returns the packet as a fragment.
 fn fragment_of(mut packet: Vec<u8>) -> Vec<u8> {
     if is_ipv6(&packet) {
-        // The first eight bytes of the segment are the fragment header then.
+        // The first eight bytes of the segment become the fragment header.
         packet[6] = 44;
     } else {
         packet[6..8].copy_from_slice(&[0x20, 0]);
@@ -278,7 +279,7 @@ fn fragment_of(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
-/// The packet as one of UDP.
+/// Returns the packet as one of UDP.
 fn of_udp(mut packet: Vec<u8>) -> Vec<u8> {
     if is_ipv6(&packet) {
         packet[6] = 17;
@@ -289,7 +290,7 @@ fn of_udp(mut packet: Vec<u8>) -> Vec<u8> {
     packet
 }
 
-/// The packet, cut to less than the header of its segment.
+/// Returns the packet, truncated within the header of its segment.
 fn cut_of(mut packet: Vec<u8>) -> Vec<u8> {
     const LEFT: u8 = 24;
     let header = header_len(&packet);
@@ -312,14 +313,14 @@ fn header_len(packet: &[u8]) -> usize {
     if is_ipv6(packet) { ipv6::HEADER_LEN } else { ipv4::HEADER_LEN }
 }
 
-/// Makes the checksum of the IPv4 header right.
+/// Corrects the checksum of the IPv4 header.
 fn check_header(packet: &mut [u8]) {
     packet[10..12].fill(0);
     let sum = hopline_wire::checksum::internet(&packet[..ipv4::HEADER_LEN]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// What stands behind the IP headers, in which routers count down.
+/// Returns the packets without their IP headers, in which routers change the TTL.
 fn segments(packets: &[Vec<u8>]) -> Vec<&[u8]> {
     packets.iter().map(|packet| &packet[header_len(packet)..]).collect()
 }

@@ -1,8 +1,10 @@
-//! What tests of several crates share.
+//! Shared code of the tests of several crates.
 //!
-//! [`Pair`] drives two machines of any kind in virtual time over an emulated link; [`oracle`] says what must hold
-//! whatever the link does; [`cases`] over `NamespaceLink` (feature `namespaces`) are the same in real time, for
-//! real sockets; [`cases`] are test bodies for both. [`in_path`] has those for whatever brings packets to a machine in the path.
+//! - [`Pair`] drives two machines of any kind in virtual time over an emulated link.
+//! - [`oracle`] checks that a stream arrives in order and complete.
+//! - [`cases`] are test bodies for machines in virtual time, and for real sockets in real time over a `NamespaceLink`
+//!   (feature `namespaces`).
+//! - [`in_path`] has test bodies for packet sources and sinks of a middlebox.
 
 pub mod cases;
 pub mod in_path;

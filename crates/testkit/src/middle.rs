@@ -1,4 +1,4 @@
-//! Two machines in virtual time with a station between them: two emulated links, and what stands in the path of packets.
+//! Two machines in virtual time with a station between them: two emulated links, and a middlebox in the path.
 
 use crate::packet::Packet;
 use crate::transfer::Course;
@@ -6,49 +6,49 @@ use hopline_core::{Instant, LinkId, Machine};
 use hopline_link::{Direction, Emulation, Fate, Side};
 use std::collections::BTreeMap;
 
-/// What stands between the two links.
+/// Station between the two links.
 pub trait Station<P> {
-    /// A packet has come from this side.
+    /// Handles a packet from this side.
     fn take(&mut self, now: Instant, from: Side, packet: P);
 
-    /// Does what is due.
+    /// Processes the timers that are due.
     fn handle_timeout(&mut self, now: Instant);
 
-    /// The next packet to send, and from which side's point of view it goes: `Side::A` for what goes to B.
+    /// Returns the next packet to send, and the side that it travels from: `Side::A` for packets to B.
     fn poll(&mut self, now: Instant) -> Option<(Side, P)>;
 
-    /// When to be woken.
+    /// Returns the time of the next timer.
     fn next_wake(&self) -> Option<Instant>;
 }
 
-/// The two machines, the station, and a clock. Side A is the fixed host, side B the mobile one.
+/// Two machines, the station, and a clock. Side A is the fixed host, side B the mobile host.
 #[derive(Debug)]
 pub struct Middle<M: Machine, S> {
-    /// The machine behind the first link.
+    /// Machine behind the first link.
     pub a: M,
-    /// What is between the links.
+    /// Station between the links.
     pub station: S,
-    /// The machine behind the second link.
+    /// Machine behind the second link.
     pub b: M,
     now: Instant,
-    /// Between A and the station: what A sends, what the station sends there. Then between the station and B.
+    /// Links between A and the station, and between the station and B. Each has a direction from A to B and one from B to A.
     links: [[Direction; 2]; 2],
     under_way: BTreeMap<(Instant, u64), (Leg, M::Packet)>,
     sent: u64,
     events: Vec<(Instant, Side, M::Event)>,
 }
 
-/// Where a packet is.
+/// Position of a packet.
 #[derive(Clone, Copy, Debug)]
 enum Leg {
-    /// On its way to the station, from this side.
+    /// On the way to the station, from this side.
     In(Side),
-    /// On its way from the station, away from this side.
+    /// On the way from the station, away from this side.
     Out(Side),
 }
 
 impl Leg {
-    /// The link, and the direction on it.
+    /// Returns the index of the link, and of the direction on it.
     const fn place(self) -> (usize, usize) {
         match self {
             Self::In(Side::A) => (0, 0),
@@ -65,7 +65,7 @@ where
     M::Packet: Packet,
     S: Station<M::Packet>,
 {
-    /// Two machines with a station between a `wired` and a `wireless` link, each given from A to B and from B to A.
+    /// Creates two machines with a station between a `wired` and a `wireless` link, each given from A to B and from B to A.
     #[must_use]
     pub fn new(a: M, station: S, b: M, wired: [Emulation; 2], wireless: [Emulation; 2], seed: u64) -> Self {
         let mut owner = 0;
@@ -87,7 +87,7 @@ where
         }
     }
 
-    /// Takes what all have to say, now.
+    /// Sends the packets that the machines and the station have ready at the present time.
     pub fn settle(&mut self) {
         let now = self.now;
         for side in [Side::A, Side::B] {

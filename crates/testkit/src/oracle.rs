@@ -1,27 +1,27 @@
-//! What must hold whatever the network does.
+//! Invariants that hold for any behaviour of the network.
 
 use bytes::Bytes;
 
-/// Checks that what arrives is what was sent: every byte once, in order.
+/// Checks that a received stream is the reference stream: every byte once, in order.
 #[derive(Clone, Debug, Default)]
 pub struct InOrder {
     received: u64,
 }
 
 impl InOrder {
-    /// The byte at `position` of the reference stream: a pattern with a long period, so that a slip shows.
+    /// Returns the byte at `position` of the reference stream: a pattern with a long period, so that a shift shows.
     #[must_use]
     pub fn byte(position: u64) -> u8 {
         (position.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
     }
 
-    /// Bytes `from..from + len` of the reference stream.
+    /// Returns the bytes `from..from + len` of the reference stream.
     #[must_use]
     pub fn bytes(from: u64, len: usize) -> Bytes {
         (from..from + len as u64).map(Self::byte).collect::<Vec<u8>>().into()
     }
 
-    /// Takes the next bytes received. Panics at the first that is not the next of the reference stream.
+    /// Checks the next bytes received. Panics at the first that differs from the reference stream.
     pub fn take(&mut self, data: &Bytes) {
         for &byte in data {
             assert_eq!(byte, Self::byte(self.received), "byte {} of the stream is wrong", self.received);
@@ -29,7 +29,7 @@ impl InOrder {
         }
     }
 
-    /// Bytes received.
+    /// Returns the number of bytes received.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.received

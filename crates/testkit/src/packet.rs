@@ -1,4 +1,4 @@
-//! What the kit must know about a packet to carry, damage and print it.
+//! Operations on packets to carry, damage and print them.
 
 use bytes::Bytes;
 use hopline_core::{Length, Payload, Stream};
@@ -9,31 +9,31 @@ use hopline_wire::{tcp, tpa, udp, wide};
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 
-/// A packet that the emulated link can carry.
+/// Packet that the emulated link can carry.
 pub trait Packet: Clone {
-    /// Length on the link, in bytes.
+    /// Returns the length on the link, bytes.
     fn link_len(&self) -> usize;
 
-    /// The packet as the far end would parse it from bytes. Panics if it is not the same.
+    /// Returns the packet as the far end parses it from bytes. Panics if it differs.
     #[must_use]
     fn through_bytes(self) -> Self;
 
-    /// The packet with a bit flipped, if the far end would still accept it.
+    /// Returns the packet with a bit flipped, if the far end would still accept it.
     #[must_use]
     fn corrupted(&self, random: &mut Stream) -> Option<Self>;
 
-    /// The packet as it arrives after a queue that marks; itself if it cannot be marked.
+    /// Returns the packet with an ECN mark; unchanged if it cannot be marked.
     #[must_use]
     fn marked(self) -> Self {
         self
     }
 
-    /// One line for people.
+    /// Returns a description of one line.
     fn describe(&self) -> String;
 }
 
-/// A packet of which only the length is known: the same after the wire, and not worth damaging, since without bytes there is
-/// no checksum to fool.
+/// Implements `Packet` for a packet of which only the length is known. It does not change on the wire, and is never damaged:
+/// without bytes there is no checksum that could fail to detect it.
 macro_rules! length_only {
     ($segment:ty, $link_len:expr) => {
         impl Packet for $segment {
@@ -98,7 +98,7 @@ impl Packet for tcp::Segment<Bytes> {
     }
 }
 
-/// Over UDP, whose checksum tells of damage.
+/// Segment of TPA over UDP. The UDP checksum detects damage.
 impl Packet for tpa::Segment<Bytes> {
     fn link_len(&self) -> usize {
         ipv4::HEADER_LEN + udp::HEADER_LEN + self.udp_len()
@@ -129,7 +129,7 @@ impl Packet for tpa::Segment<Bytes> {
     }
 }
 
-/// Sealed on the wire: what is damaged is not accepted.
+/// Packet of TPA-wide, which is sealed: a damaged packet is not accepted.
 impl Packet for wide::Packet<Bytes> {
     fn link_len(&self) -> usize {
         ipv4::HEADER_LEN + udp::HEADER_LEN + self.sealed_len()
@@ -167,7 +167,7 @@ fn with_flipped_bit(mut bytes: Vec<u8>, random: &mut Stream) -> Bytes {
     Bytes::from(bytes)
 }
 
-/// A segment in one line.
+/// Description of a segment in one line.
 trait Line {
     fn to_line(&self) -> String;
 }
@@ -201,7 +201,7 @@ fn header(protocol: Protocol) -> ipv4::Header {
     }
 }
 
-/// A segment in one line, much like tcpdump: flags, sequence range, ACK, window, options.
+/// Describes a segment in one line, similar to tcpdump: flags, sequence range, ACK, window, options.
 #[must_use]
 pub fn describe<P: Payload>(segment: &tcp::Segment<P>) -> String {
     let mut text = flag_letters(segment.flags);
@@ -256,7 +256,7 @@ fn describe_door(text: &mut String, door: DoorOption) {
     }
 }
 
-/// `S`, `F`, `R`, `P` as set, or `.`.
+/// Returns `S`, `F`, `R`, `P` as set, or `.`.
 #[must_use]
 pub fn flag_letters(flags: Flags) -> String {
     let all = [
@@ -272,8 +272,9 @@ pub fn flag_letters(flags: Flags) -> String {
     if letters.is_empty() { ".".into() } else { letters }
 }
 
-/// A segment in one line: `S`, `F` or `R`, or the place in its block; transmission; what it acknowledges. As in `131:9 (1460) tx
-/// 12 ack 7:[0-3 5] tx 4`; `!` marks a congested sender, `.` after a position the end of the block.
+/// Describes a segment in one line: `S`, `F` or `R`, or the position in its block; transmission number; acknowledgment.
+/// Example: `131:9 (1460) tx 12 ack 7:[0-3 5] tx 4`. `!` marks a congested sender, `.` after a position the end of the
+/// block.
 #[must_use]
 pub fn describe_tpa<P: Payload>(segment: &tpa::Segment<P>) -> String {
     let mut text = match segment.control {
@@ -300,8 +301,8 @@ pub fn describe_tpa<P: Payload>(segment: &tpa::Segment<P>) -> String {
     text
 }
 
-/// A packet in one line: its number, what it is, data as `offset(length)`, what it acknowledges, the highest first. As in
-/// `#17 2874(1437) ack 9-12 4-7 upto 5748`; `.` after a length is the end of the stream.
+/// Describes a packet in one line: its number, its kind, data as `offset(length)`, acknowledged ranges, the highest first.
+/// Example: `#17 2874(1437) ack 9-12 4-7 upto 5748`. `.` after a length is the end of the stream.
 #[must_use]
 pub fn describe_wide<P: Payload>(packet: &wide::Packet<P>) -> String {
     let mut text = format!("#{}", packet.number);
@@ -329,7 +330,7 @@ pub fn describe_wide<P: Payload>(packet: &wide::Packet<P>) -> String {
     text
 }
 
-/// `[0-3 5]`.
+/// Returns positions as ranges, such as `[0-3 5]`.
 fn ranges(bitmap: Bitmap) -> String {
     let mut runs: Vec<(u8, u8)> = Vec::new();
     for position in bitmap.positions() {

@@ -5,7 +5,7 @@ use hopline_core::{Instant, LinkId, Machine};
 use hopline_link::{Counts, Direction, Emulation, Fate, Side};
 use std::collections::BTreeMap;
 
-/// What happened to a packet.
+/// Event in the life of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Happened {
     /// Sent.
@@ -19,35 +19,35 @@ pub enum Happened {
 /// One line of the record.
 #[derive(Clone, Debug)]
 pub struct Entry<T> {
-    /// When.
+    /// Time of the event.
     pub at: Instant,
-    /// Who sent it.
+    /// Sender of the packet.
     pub from: Side,
-    /// What happened to it.
+    /// Event.
     pub happened: Happened,
     /// The packet.
     pub packet: T,
 }
 
-/// Whether packets and their fate are kept.
+/// Recording of packets and their fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recording {
-    /// They are.
+    /// Events are recorded.
     On,
-    /// They are not.
+    /// Events are not recorded.
     Off,
 }
 
-/// Two machines of a kind, a link, and a clock. Same machines, emulation and seed: same run.
+/// Two machines of a kind, a link, and a clock. The same machines, emulation and seed give the same run.
 #[derive(Debug)]
 pub struct Pair<M: Machine> {
-    /// The first machine. Call it freely, then [`settle`](Self::settle) or run on.
+    /// First machine. After a direct call, call [`settle`](Self::settle) or run on.
     pub a: M,
-    /// The second machine.
+    /// Second machine.
     pub b: M,
     now: Instant,
     directions: [Direction; 2],
-    /// Packets under way, by time of arrival and order of sending.
+    /// Packets in flight, by time of arrival and order of sending.
     under_way: BTreeMap<(Instant, u64), (Side, M::Packet)>,
     sent: u64,
     events: Vec<(Instant, Side, M::Event)>,
@@ -60,13 +60,13 @@ where
     M: Machine<Transmit = <M as Machine>::Packet>,
     M::Packet: Packet,
 {
-    /// Two machines over a link that does the same in both directions.
+    /// Creates two machines over a link with the same emulation in both directions.
     #[must_use]
     pub fn new(a: M, b: M, emulation: &Emulation, seed: u64) -> Self {
         Self::asymmetric(a, b, [emulation.clone(), emulation.clone()], seed)
     }
 
-    /// Two machines over a link with its own emulation from A to B and from B to A.
+    /// Creates two machines over a link with its own emulation from A to B and from B to A.
     #[must_use]
     pub fn asymmetric(a: M, b: M, emulation: [Emulation; 2], seed: u64) -> Self {
         let [forth, back] = emulation;
@@ -83,25 +83,25 @@ where
         }
     }
 
-    /// From now on the link does this to what A and to what B sends. What is under way arrives as it would have.
+    /// Changes the emulation from A to B and from B to A. Packets in flight arrive as before.
     pub fn change_link(&mut self, emulation: [Emulation; 2]) {
         for (direction, emulation) in self.directions.iter_mut().zip(emulation) {
             direction.change(emulation);
         }
     }
 
-    /// Keeps packets and their fate from now on, or stops.
+    /// Starts or stops the recording of packets and their fate.
     pub fn record(&mut self, recording: Recording) {
         self.recording = recording;
     }
 
-    /// The time.
+    /// Returns the time.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// One of the machines.
+    /// Returns one of the machines.
     pub fn side(&mut self, side: Side) -> &mut M {
         match side {
             Side::A => &mut self.a,
@@ -109,19 +109,19 @@ where
         }
     }
 
-    /// What the link did to what `from` sent.
+    /// Returns the counters of the link for packets from `from`.
     #[must_use]
     pub fn counts(&self, from: Side) -> Counts {
         self.directions[from as usize].counts()
     }
 
-    /// What the record holds.
+    /// Returns the recorded events.
     #[must_use]
     pub fn entries(&self) -> &[Entry<M::Packet>] {
         &self.record
     }
 
-    /// The record as a dialogue, a line for each packet that was sent or lost.
+    /// Returns the record as a dialogue, a line for each packet that was sent or lost.
     #[must_use]
     pub fn dialogue(&self) -> String {
         let mut text = String::new();
@@ -137,12 +137,12 @@ where
         text
     }
 
-    /// Takes the events so far, with time and machine.
+    /// Takes the events so far, with their time and machine.
     pub fn take_events(&mut self) -> Vec<(Instant, Side, M::Event)> {
         std::mem::take(&mut self.events)
     }
 
-    /// Takes what the machines have to say, now.
+    /// Sends the packets and takes the events that the machines have ready at the present time.
     pub fn settle(&mut self) {
         for side in [Side::A, Side::B] {
             let now = self.now;
@@ -184,7 +184,7 @@ where
         }
     }
 
-    /// When something happens next: an arrival or a timer.
+    /// Returns the time of the next event: an arrival or a timer.
     #[must_use]
     pub fn next_time(&self) -> Option<Instant> {
         let timer = |m: &M| m.poll_timeout().map(|(at, _)| at);
@@ -192,8 +192,8 @@ where
         [arrival, timer(&self.a), timer(&self.b)].into_iter().flatten().min()
     }
 
-    /// Moves on to what happens next, if it happens by `limit`, and does it: one arrival, or the timers due. Returns
-    /// whether there was anything; if not, the clock stands at `limit`.
+    /// Advances to the next event, if it is not after `limit`, and processes it: one arrival, or the timers due. Returns
+    /// whether there was an event; if not, the clock stands at `limit`.
     pub fn step(&mut self, limit: Instant) -> bool {
         self.settle();
         let Some(at) = self.next_time().filter(|&at| at <= limit) else {
@@ -222,7 +222,8 @@ where
         while self.step(limit) {}
     }
 
-    /// Runs while `busy` says so, asking before each step, at most until `limit`. Returns whether it stopped in time.
+    /// Runs while `busy` returns `true`, at most until `limit`. `busy` is called before each step. Returns whether it
+    /// stopped in time.
     pub fn run_while(&mut self, limit: Instant, mut busy: impl FnMut(&mut Self) -> bool) -> bool {
         self.settle();
         while busy(self) {

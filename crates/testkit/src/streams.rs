@@ -1,4 +1,4 @@
-//! What tests of streams share, whichever protocol carries them.
+//! Shared code of tests of streams, for any protocol.
 
 use hopline_net::streams::{Protocol, Stream};
 use std::io::{Read, Write};
@@ -9,13 +9,13 @@ use std::time::Duration;
 /// Number of times that [`until`] checks, 5 ms apart.
 const LOOKS: u32 = 6000;
 
-/// Bytes that tell where they belong, and of which stream they are.
+/// Returns bytes that depend on their position and on the stream.
 #[must_use]
 pub fn pattern(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| ((i * 31 + i / 251) ^ seed.wrapping_mul(97)) as u8).collect()
 }
 
-/// Sends back what it receives, to the end.
+/// Echoes all data, to the end of the stream.
 pub fn echo<P: Protocol>(mut stream: &Stream<P>) {
     let mut buffer = vec![0; 10_000];
     loop {
@@ -28,7 +28,7 @@ pub fn echo<P: Protocol>(mut stream: &Stream<P>) {
     stream.shutdown(Shutdown::Write).expect("it is open");
 }
 
-/// Writes `data`, ends the stream, and gives what comes back.
+/// Writes `data`, ends the stream, and returns the echoed data.
 pub fn through_echo<P: Protocol>(stream: &Stream<P>, data: &[u8]) -> Vec<u8> {
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -41,7 +41,7 @@ pub fn through_echo<P: Protocol>(stream: &Stream<P>, data: &[u8]) -> Vec<u8> {
     })
 }
 
-/// Waits for what must come about sooner or later: half a minute at most.
+/// Waits until `holds` returns `true`, half a minute at most.
 ///
 /// # Panics
 /// If it never does.

@@ -8,15 +8,15 @@ use std::marker::PhantomData;
 
 use crate::oracle::InOrder;
 
-/// Most bytes a user hands over at once: no divisor or multiple of usual segment sizes.
+/// Most bytes that a user writes at once. Neither a divisor nor a multiple of usual segment sizes.
 const PIECE: u64 = 1777;
 
-/// Two endpoints with something between them, in virtual time.
+/// Two endpoints with a path between them, in virtual time.
 pub trait Course<C: Machine> {
-    /// The time.
+    /// Returns the time.
     fn now(&self) -> Instant;
 
-    /// One of the endpoints.
+    /// Returns one of the endpoints.
     fn side(&mut self, side: Side) -> &mut C;
 
     /// As [`Pair::step`].
@@ -48,16 +48,16 @@ where
     }
 }
 
-/// A transfer in both directions.
+/// Transfer in both directions.
 pub struct Transfer<C: Connection<Bytes>, P = Pair<C>> {
-    /// The endpoints and what is between them.
+    /// Endpoints, and the path between them.
     pub pair: P,
     flows: [Flow; 2],
     invariant: fn(&C),
     endpoints: PhantomData<C>,
 }
 
-/// One direction: what is still to be handed over, what has arrived.
+/// One direction: data that are still to be written, and data that have arrived.
 struct Flow {
     total: u64,
     handed: u64,
@@ -69,8 +69,8 @@ where
     C: Connection<Bytes> + Machine<Transmit = <C as Machine>::Packet>,
     C::Packet: Packet,
 {
-    /// `a` connects to `b`, which listens; `totals` bytes go from `a` to `b` and from `b` to `a`. `invariant` is checked
-    /// of both after each step.
+    /// Creates a transfer: `a` connects to `b`, which listens. `totals` bytes go from `a` to `b` and from `b` to `a`.
+    /// `invariant` is checked of both after each step.
     pub fn new(mut a: C, mut b: C, totals: [u64; 2], link: &Emulation, seed: u64, invariant: fn(&C)) -> Self {
         b.listen().expect("a new endpoint can listen");
         a.connect(Instant::ZERO).expect("a new endpoint can connect");
@@ -83,13 +83,13 @@ where
     C: Connection<Bytes> + Machine<Transmit = <C as Machine>::Packet>,
     P: Course<C>,
 {
-    /// The same over endpoints that are open or opening.
+    /// Creates a transfer over endpoints that are open or opening.
     pub fn of(pair: P, totals: [u64; 2], invariant: fn(&C)) -> Self {
         let flow = |total| Flow { total, handed: 0, oracle: InOrder::default() };
         Self { pair, flows: totals.map(flow), invariant, endpoints: PhantomData }
     }
 
-    /// Runs until nothing happens any more, at most until `limit`.
+    /// Runs until no event is left, at most until `limit`.
     pub fn run(&mut self, limit: Instant) {
         self.act();
         while self.pair.step(limit) {
@@ -97,7 +97,7 @@ where
         }
     }
 
-    /// What the two users do after each step.
+    /// Performs the actions of the two users after a step.
     pub fn act(&mut self) {
         for (i, side) in [Side::A, Side::B].into_iter().enumerate() {
             self.write(i, side);
@@ -124,13 +124,14 @@ where
         }
     }
 
-    /// Bytes that arrived, from A to B and from B to A.
+    /// Returns the bytes that arrived, from A to B and from B to A.
     #[must_use]
     pub fn received(&self) -> [u64; 2] {
         [self.flows[0].oracle.received(), self.flows[1].oracle.received()]
     }
 
-    /// Panics unless all has arrived, both ends are closed and at rest, and each was told once of opening and of the other's end.
+    /// Panics unless all data have arrived, both ends are closed and idle, and each received one event for the opening and
+    /// one for the end of the peer's stream.
     pub fn assert_complete(&mut self) {
         for flow in &self.flows {
             assert_eq!(flow.oracle.received(), flow.total, "everything arrives");

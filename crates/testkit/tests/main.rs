@@ -1,4 +1,4 @@
-//! Transports in virtual time, through everything that a reliable transport must stand.
+//! Acceptance tests of transports in virtual time.
 
 mod virtual_tcp;
 mod virtual_tpa;

@@ -1,5 +1,5 @@
-//! All of what must hold, over the real link, by TPA and by TPA-wide: 10 MB through each case, and many connections at once. It takes
-//! minutes: `make must-hold`, which prints a table of how long.
+//! All acceptance tests over the real link, for TPA and TPA-wide: 10 MB through each case, and many connections at once.
+//! They take minutes: `make must-hold`, which prints a table of durations.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -18,21 +18,21 @@ use std::io::{Read, Write};
 use std::sync::Mutex;
 use std::thread;
 
-/// What the connections at once carry together, bytes.
+/// Bytes that the simultaneous connections carry in total.
 const TOGETHER: u64 = 10_000_000;
 const CONNECTIONS: u64 = 200;
 const AT_ONCE: &str = "200 connections on one listener";
 
-/// A transport that must stand all of it.
+/// Transport under test.
 trait Stands: Protocol<Config: Sync> {
     const COLUMN: Column;
     /// Data of a full packet, bytes.
     const FULL: u64;
 
-    /// For one connection.
+    /// Returns the parameters for a single connection.
     fn alone() -> OverUdp<Self>;
 
-    /// For many.
+    /// Returns the parameters for many connections.
     fn among_many() -> OverUdp<Self>;
 }
 
@@ -40,7 +40,7 @@ impl Stands for Tpa {
     const COLUMN: Column = Column::Tpa;
     const FULL: u64 = 1448;
 
-    /// All of a block: the paper's 2 and 3 take three times as long.
+    /// A window of a whole block: the paper's 2 and 3 take three times as long.
     fn alone() -> OverUdp<Self> {
         OverUdp { caller: tpa::config(12), answerer: tpa::config(12) }
     }
@@ -67,19 +67,19 @@ impl Stands for Wide {
     }
 }
 
-/// Where the table has a transport.
+/// Column of a transport in the table.
 #[derive(Clone, Copy, Debug)]
 enum Column {
     Tpa,
     TpaWide,
 }
 
-/// Rows of the table by their places, each with a name and what is measured of each transport.
+/// Rows of the table by position, each with a name and the measured value of each transport.
 static ROWS: Mutex<BTreeMap<usize, Row>> = Mutex::new(BTreeMap::new());
 
 type Row = (&'static str, [Option<String>; 2]);
 
-/// All of TPA-wide, then all of TPA: the fewer links at a time, the less likely is one late.
+/// Returns all tests of TPA-wide, then all of TPA. With fewer links at a time, a late link is less likely.
 pub(crate) fn tests() -> Vec<Test> {
     tests_of::<Wide>().chain(tests_of::<Tpa>()).collect()
 }
@@ -110,7 +110,7 @@ fn many_at_once<P: Stands>() {
     let client = link.run_in_a(|| Host::<P>::bind((link.address_a(), 0)).unwrap());
     let each = TOGETHER / CONNECTIONS;
     let to = server.local_addr().unwrap();
-    // All are open before the first sends: what a link is full of lets no SYN through.
+    // All connections are open before the first sends, because a SYN does not get through a full link.
     let near: Vec<_> = thread::scope(|scope| {
         let connect = || client.connect(to, &caller, None).unwrap();
         let calls: Vec<_> = (0..CONNECTIONS).map(|_| scope.spawn(connect)).collect();
@@ -136,7 +136,7 @@ fn send<P: Protocol>(mut stream: Stream<P>, bytes: u64) {
     stream.close().unwrap();
 }
 
-/// Bytes received to the end, each of them right.
+/// Receives to the end, and returns the number of bytes. Each is checked.
 fn receive<P: Protocol>(mut stream: &Stream<P>) -> u64 {
     let mut oracle = InOrder::default();
     let mut buffer = vec![0; 1 << 14];
@@ -172,7 +172,7 @@ fn note<P: Stands>(place: usize, name: &'static str, bytes: u64, outcome: &Outco
     rows.entry(place).or_insert((name, [None, None])).1[P::COLUMN as usize] = Some(cells);
 }
 
-/// Prints what was measured, if anything was.
+/// Prints the table, if there are results.
 pub(crate) fn print_table() {
     let rows = ROWS.lock().unwrap();
     if !rows.is_empty() {

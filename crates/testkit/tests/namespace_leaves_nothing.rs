@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-/// The process is its own, so that nothing else in it is counted.
+/// The process is its own, so that only the link is counted.
 pub(crate) fn tests() -> Vec<Test> {
     hopline_harness::tests!([LINK]; a_link_goes_without_a_trace).map(|test| test.in_own_process(&[])).into()
 }
@@ -31,7 +31,7 @@ fn a_link_goes_without_a_trace() {
         let b = link.run_in_b(|| UdpSocket::bind((link.address_b(), 9)).unwrap());
         a.send_to(b"hello", b.local_addr().unwrap()).unwrap();
         assert_eq!(b.recv(&mut [0; 9]).unwrap(), 5);
-        // What is under way when a link ends goes with it.
+        // Packets in flight disappear with the link.
         a.send_to(b"never", b.local_addr().unwrap()).unwrap();
     }
     // A thread that has been joined is listed for a moment longer.
@@ -44,13 +44,13 @@ fn a_link_goes_without_a_trace() {
     assert_eq!(own_namespace(), home);
 }
 
-/// Open descriptors and threads of this process. A namespace lives while one of them is in it.
+/// Returns the numbers of open descriptors and threads of this process. A namespace exists while one of them is in it.
 fn traces() -> (usize, usize) {
     let entries = |path: &str| fs::read_dir(path).unwrap().count();
     (entries("/proc/self/fd"), entries("/proc/self/task"))
 }
 
-/// The network namespace this thread is in.
+/// Returns the network namespace of this thread.
 fn own_namespace() -> PathBuf {
     fs::read_link("/proc/thread-self/ns/net").unwrap()
 }

@@ -1,4 +1,4 @@
-//! Kernel sockets over the emulated link between two namespaces: it does what it was told, and counts it.
+//! Kernel sockets over the emulated link between two namespaces. It behaves as configured, and counts it.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -33,7 +33,7 @@ pub(crate) fn tests() -> Vec<Test> {
     .into()
 }
 
-/// IP and UDP headers.
+/// Length of the IP and UDP headers, bytes.
 const HEADERS: usize = 28;
 
 struct Datagrams {
@@ -50,7 +50,7 @@ impl Datagrams {
 
     fn with(setup: Setup) -> Self {
         let link = NamespaceLink::with(setup).unwrap();
-        // A socket stays in the namespace where it was made, whoever uses it.
+        // A socket stays in the namespace in which it was created, whichever thread uses it.
         let bound = |address: Ipv4Addr| UdpSocket::bind((address, 0)).unwrap();
         let a = link.run_in_a(|| bound(link.address_a()));
         let b = link.run_in_b(|| bound(link.address_b()));
@@ -59,7 +59,7 @@ impl Datagrams {
         Self { link, a, b, to_b }
     }
 
-    /// Sends `n` numbered datagrams of `len` bytes, a few at a time so that no socket's buffer is too small; gives those
+    /// Sends `n` numbered datagrams of `len` bytes, a few at a time so that no socket buffer is too small. Returns those
     /// that arrived, in order of arrival.
     fn send(&self, n: u64, len: usize) -> Vec<Vec<u8>> {
         let mut arrived = Vec::new();
@@ -85,7 +85,7 @@ impl Datagrams {
         }
     }
 
-    /// Waits for what is under way. The back direction must be unused.
+    /// Waits until no packet is in flight. The direction back must be unused.
     fn wait_until_idle(&self) {
         loop {
             let stats = self.link.stats();
@@ -96,7 +96,7 @@ impl Datagrams {
         }
     }
 
-    /// What B's socket holds.
+    /// Returns the datagrams in B's socket buffer.
     fn take(&self) -> Vec<Vec<u8>> {
         let mut buffer = vec![0; 65_536];
         let mut all = Vec::new();
@@ -136,7 +136,7 @@ fn assert_share(n: u64, of: u64, p: f64) {
 fn packets_take_the_rate() {
     let rate = 8_000_000;
     let d = Datagrams::over(Emulation { rate: Some(rate), ..Emulation::default() });
-    // As many as B's socket holds.
+    // As many datagrams as B's socket buffer holds.
     let (n, len) = (60, 1000);
     let took = |_| {
         let (begin, before) = (d.link.now(), d.counts().sent);
@@ -169,7 +169,7 @@ fn a_round_trip_takes_both_latencies() {
         assert_eq!(a.recv(&mut buffer).unwrap(), 4);
         link.now() - begin
     });
-    // The link may be on time and this test's own threads not: the best of them counts.
+    // The link may be on time while this test's own threads are late: the best of them counts.
     let best = times.min().unwrap();
     assert!(best >= ms(25), "{best}");
     if_on_time(&link, "delay", || assert!(best < ms(27), "{best}"));
@@ -200,7 +200,7 @@ fn bursts_of_losses_have_their_length() {
 }
 
 fn the_full_queue_drops() {
-    // 1 s a packet: only what waits and what is being sent is ever taken.
+    // 1 s for each packet: only waiting packets, and the one being sent, are ever accepted.
     let d = Datagrams::over(Emulation { rate: Some(8_000), queue: Some(10), ..Emulation::default() });
     for number in 0..100 {
         d.a.send_to(&datagram(number, 1000 - HEADERS), d.to_b).unwrap();
@@ -260,7 +260,7 @@ fn nothing_passes_a_blackout() {
     let end = Instant::from_secs(2);
     let d = Datagrams::over(Emulation { blackouts: vec![(Instant::ZERO, end)], ..Emulation::default() });
     let arrived = d.send(10, 100);
-    // Later it would have passed, and rightly so.
+    // A later packet would have passed, and rightly so.
     if_on_time(&d.link, "blackout", || assert_eq!((arrived.len(), d.counts().blacked_out), (0, 10)));
     while d.link.now() < end {
         thread::sleep(std::time::Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! TPA over UDP, in real time, over paths that do to datagrams what no emulated loss does.
+//! TPA over UDP, in real time, over paths that treat datagrams in ways that emulated loss does not.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -33,7 +33,7 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.map(|(name, body)| Test::new(name, [LINK], body)).into_iter().chain(alone).collect()
 }
 
-/// Sends from A to B, and gives how the sender's end stood.
+/// Sends from A to B, and returns the state of the sender's end.
 fn carry(link: &NamespaceLink, bytes: usize) -> hopline_net::tpa::Info {
     let listener = link.run_in_b(|| TpaListener::bind((link.address_b(), 7172), &config(12)).unwrap());
     let mut near = link.run_in_a(|| TpaStream::connect((link.address_b(), 7172), &config(12)).unwrap());
@@ -79,7 +79,7 @@ fn cut_or_vanished() {
 
 fn small_mtu() {
     let link = narrow(0.0);
-    // Ten seconds, in which the search ends.
+    // Ten seconds, in which path MTU discovery ends.
     let info = carry(&link, 20_000_000);
     assert!((1300..=1348).contains(&info.mss), "{} bytes in a segment", info.mss);
     // Three lengths that do not pass, each three times.
@@ -98,7 +98,7 @@ fn translated() {
     let rule = ["-t", "nat", "-A", "POSTROUTING", "-p", "udp", "-j", "SNAT", "--to-source", &source];
     let translated = link.run_in_a(|| Command::new("iptables").args(rule).output());
     assert!(translated.is_ok_and(|done| done.status.success()), "iptables cannot translate here");
-    // Three trains of eleven, where the kernel breaks them; with every train it would be some 600.
+    // At most three GSO bursts of eleven segments, if the kernel breaks them; if each burst were lost, it would be some 600.
     let info = carry(&link, 1_000_000);
     assert!(info.stats.timeouts <= 40, "{info:?}");
 }
@@ -112,11 +112,11 @@ fn deleted() {
     let before = used_by_link();
     thread::sleep(watched);
     assert!(used_by_link() - before < watched / 10);
-    // It can still be ended.
+    // The link can still be ended.
     drop(link);
 }
 
-/// Processor time of the link's thread.
+/// Returns the processor time of the link's thread.
 fn used_by_link() -> Duration {
     let of_link = |task: &Path| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "link");
     let task = fs::read_dir("/proc/self/task")

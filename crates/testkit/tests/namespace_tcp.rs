@@ -1,4 +1,4 @@
-//! The kernel's TCP, in real time, through what a reliable transport must stand: the same bodies as in virtual time.
+//! Acceptance tests of the kernel's TCP in real time: the same bodies as in virtual time.
 
 use hopline_core::Instant;
 use hopline_harness::Test;
@@ -23,7 +23,7 @@ pub(crate) fn tests() -> Vec<Test> {
 
 fn holds(name: &str) {
     let case = must_hold().into_iter().find(|case| case.name == name).expect("it is one of them");
-    // Little enough to be done in a few seconds; the full length is for virtual time.
+    // Few enough bytes to take only a few seconds; virtual time tests the full length.
     let case = Case { deadline: Instant::from_secs(120), ..case.with_bytes(200_000) };
     let outcome = arrives_byte_exact(&OverSockets(Kernel), &case);
     assert!(outcome.counts[0].sent >= 138, "{name}: {outcome:?}");
@@ -31,7 +31,7 @@ fn holds(name: &str) {
 
 struct Kernel;
 
-/// Longer than the link is ever silent in these cases.
+/// Longer than any silence of the link in these cases.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Sockets for Kernel {

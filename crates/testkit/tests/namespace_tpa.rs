@@ -1,4 +1,4 @@
-//! TPA over UDP, in real time, through what a reliable transport must stand: the same bodies as in virtual time.
+//! Acceptance tests of TPA over UDP in real time: the same bodies as in virtual time.
 
 use crate::over_udp::OverUdp;
 use hopline_core::Instant;
@@ -16,7 +16,7 @@ pub(crate) fn tests() -> Vec<Test> {
         ("reordering", "5 % reordered by 30 ms", 200_000),
         ("duplication", "1 % duplicated", 200_000),
         ("corruption", "0.1 % corrupted", 200_000),
-        // Enough to be under way after 5 s.
+        // Enough bytes for the transfer to last longer than 5 s.
         ("rebound_and_the_old_port_kept", "rebound, the old port kept", 1_500_000),
         ("rebound_and_the_old_port_forgotten", "rebound, the old port forgotten", 1_500_000),
         ("sender_rebound", "the sender rebound, the old port forgotten", 1_500_000),

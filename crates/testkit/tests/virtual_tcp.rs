@@ -1,4 +1,4 @@
-//! Our TCP, in virtual time, through everything a reliable transport must stand.
+//! Acceptance tests of the project's TCP in virtual time.
 
 use bytes::Bytes;
 use hopline_core::{Instant, Seq32};
@@ -15,8 +15,8 @@ fn ends(_: &Case) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
     (a, b)
 }
 
-/// A retransmission that is alone on the link meets the same burst again, three times in four, and time-outs double: half a
-/// megabyte takes 16 to 364 s with the first four seeds, and the fifth ends in 15 retransmissions for nothing.
+/// A retransmission that is alone on the link meets the same burst again, three times in four, and timeouts double. Half a
+/// megabyte takes 16 to 364 s with the first four seeds; with the fifth, the connection ends after 15 retransmissions.
 const TOO_MUCH_FOR_TCP: &str = "20 % lost in bursts of 4";
 
 #[test]

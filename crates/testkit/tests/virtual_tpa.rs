@@ -1,4 +1,4 @@
-//! Our TPA, in virtual time, through everything a reliable transport must stand.
+//! Acceptance tests of the project's TPA in virtual time.
 
 use bytes::Bytes;
 use hopline_core::{Duration, Instant};
@@ -6,7 +6,7 @@ use hopline_testkit::cases::{Case, InVirtualTime, arrives_byte_exact, must_hold}
 use hopline_transport::tpa::{Config, Endpoint};
 
 fn ends(_: &Case) -> (Endpoint<Bytes>, Endpoint<Bytes>) {
-    // As `hopline_net::tpa::config` has it: by the paper's 60 s a burst that is met again and again would outlast the
+    // As in `hopline_net::tpa::config`. With the paper's maximum of 60 s, a burst that is met repeatedly would outlast the
     // silence limit.
     let mut config = Config::tpa(3);
     config.rto.max = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! What must hold, for TPA-wide in virtual time.
+//! Acceptance tests of TPA-wide in virtual time.
 
 use bytes::Bytes;
 use hopline_core::Instant;

@@ -1,4 +1,4 @@
-//! A path without a kernel: lists of packets.
+//! Path without a kernel: lists of packets.
 
 use super::{Arrived, Place};
 use bytes::Bytes;
@@ -8,43 +8,43 @@ use hopline_proxy::snoop::{Config, Snoop, Stats};
 use hopline_proxy::{Arrival, Connection, Fate, Filter, Injected, PacketIo, Postpones, Side, Turn};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Packets that wait, and what became of others. What is concluded takes effect when it is flushed, as in the kernel.
+/// Packets that wait, and the results of earlier ones. A verdict takes effect when it is flushed, as in the kernel.
 #[derive(Debug, Default)]
 pub struct Fake {
     waiting: VecDeque<Arrival>,
     received: u64,
     concluded: u64,
-    /// What was postponed, by number.
+    /// Numbers of the postponed packets.
     postponed: BTreeSet<u64>,
     held: Vec<(Side, Vec<u8>)>,
-    /// What has come to the two hosts.
+    /// Packets that have arrived at the two hosts.
     pub arrived: Arrived,
-    /// What becomes of packets that are injected.
+    /// Fate of injected packets.
     pub injected: Option<Injected>,
-    /// Packets that the queue to the mobile side has dropped, not told yet.
+    /// Packets that the queue to the mobile side has dropped, not reported yet.
     pub dropped: VecDeque<Bytes>,
-    /// Whether it is broken: everything fails.
+    /// Set if the path is broken: every call fails.
     pub broken: Option<Broken>,
 }
 
-/// Why a [`Fake`] does nothing any more.
+/// Error of a broken [`Fake`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken;
 
 impl Fake {
-    /// A packet comes from a side.
+    /// Adds a packet from a side.
     pub fn offer(&mut self, from: Side, packet: impl Into<Bytes>) {
         let id = self.received + self.waiting.len() as u64;
         self.waiting.push_back(Arrival { id, from, packet: packet.into() });
     }
 
-    /// Packets that were postponed and not concluded yet.
+    /// Returns the number of packets that were postponed and have no verdict yet.
     #[must_use]
     pub fn postponed(&self) -> usize {
         self.postponed.len()
     }
 
-    /// Packets that wait.
+    /// Returns the number of packets that wait.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting.len()
@@ -115,7 +115,7 @@ impl Postpones for Fake {
     }
 }
 
-/// Snoop at a [`Fake`].
+/// Snoop on a [`Fake`].
 #[derive(Debug)]
 pub struct FakePlace {
     hosts: Connection,
@@ -124,7 +124,7 @@ pub struct FakePlace {
 }
 
 impl FakePlace {
-    /// Makes a packet source between these hosts.
+    /// Creates a place between these hosts.
     #[must_use]
     pub fn between(hosts: Connection) -> Self {
         Self { hosts, io: Fake::default(), driver: Driver::new(Snoop::new(Config::modern())) }

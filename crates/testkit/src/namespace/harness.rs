@@ -1,4 +1,4 @@
-//! Tests over real links; where there can be none they are reported as ignored.
+//! Tests over real links. They are reported as ignored on machines that cannot have links.
 
 use super::NamespaceLink;
 use crate::Emulation;
@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 use std::thread::available_parallelism;
 
 /// Tests over real links that run at the same time for each core. They wait for links most of the time: four at once take a
-/// quarter of two cores. Eight at once take longer than some of them wait, on a machine that does other work beside.
+/// quarter of two cores. On a machine with other work, eight at once take longer than some of them wait.
 const PER_CORE: usize = 2;
 
-/// Returns how many tests over real links run at the same time, unless the command line says otherwise.
+/// Returns the number of tests over real links that run at the same time, unless the command line says otherwise.
 #[must_use]
 pub fn at_once() -> usize {
     PER_CORE * available_parallelism().map_or(1, NonZero::get)
@@ -21,7 +21,7 @@ pub fn at_once() -> usize {
 /// Requirement of tests over a real link.
 pub const LINK: Need = Need::Of(why_no_link);
 
-/// Why there can be no [`NamespaceLink`] here; tried once.
+/// Returns the reason why there can be no [`NamespaceLink`] here, if there is one; tried once.
 fn why_no_link() -> Option<String> {
     static WHY: OnceLock<Option<String>> = OnceLock::new();
     let tried = || NamespaceLink::new(Emulation::default(), Emulation::default(), 0);
@@ -36,9 +36,9 @@ pub fn if_on_time(link: &NamespaceLink, what: &str, check: impl FnOnce()) {
     hopline_harness::if_on_time(late, check);
 }
 
-/// Writes past the capture of tests' output.
+/// Writes to standard error, past the capture of tests' output.
 pub(super) fn say(line: &str) {
     let mut stderr = std::io::stderr();
-    // A closed stream has no reader to tell.
+    // Fails if the stream is closed: then there is no reader.
     let _ = writeln!(stderr, "{line}");
 }

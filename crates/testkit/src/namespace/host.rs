@@ -1,4 +1,4 @@
-//! What tests ask of a host.
+//! Commands of tests on a host.
 
 use hopline_net::{Interface, Namespace};
 use std::fmt::Display;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Runs a program with these words on a host.
+/// Runs a program with these arguments on a host.
 ///
 /// # Panics
 /// If it does not succeed.
@@ -20,26 +20,26 @@ pub fn succeed(host: &Namespace, program: &str, arguments: &str) {
     assert!(ended.success(), "{program} {arguments}: {ended}");
 }
 
-/// Asks ip(8) for something on a host.
+/// Runs ip(8) on a host.
 ///
 /// # Panics
-/// If it does not do it.
+/// If it fails.
 pub fn ip(host: &Namespace, what: &str) {
     succeed(host, "ip", what);
 }
 
-/// Asks tc(8) for something on a host.
+/// Runs tc(8) on a host.
 ///
 /// # Panics
-/// If it does not do it.
+/// If it fails.
 pub fn tc(host: &Namespace, what: &str) {
     succeed(host, "tc", what);
 }
 
-/// Has a host forward packets of IPv4.
+/// Enables IPv4 forwarding on a host.
 ///
 /// # Panics
-/// If it may not.
+/// If it is not permitted.
 pub fn forward(router: &Namespace) {
     let written = router.run(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1"));
     written.expect("a thread for the host").expect("this process may set it");
@@ -55,12 +55,12 @@ pub fn address(interface: &str, address: Ipv4Addr, prefix: u8) {
     interface.up().expect("the interface is there");
 }
 
-/// How often something is opened, and the time between.
+/// Number of attempts to open something, and the interval between them.
 const TRIES: u32 = 200;
 const BETWEEN: Duration = Duration::from_millis(10);
 
-/// Opens what may have been open a moment ago. A program that another test starts holds all that this process has open, ports and queues
-/// too, until it has become that program.
+/// Opens something that may still be open elsewhere. A program that another test starts inherits all descriptors of this
+/// process, ports and queues too, until it has executed.
 ///
 /// # Panics
 /// If it does not open within two seconds.

@@ -14,21 +14,21 @@ use std::net::{Ipv4Addr, Ipv6Addr, TcpStream};
 use std::thread;
 use std::time::Instant;
 
-/// The sender: host A of the wired link.
+/// Address of the sender: host A of the wired link.
 pub const SENDER: Ipv4Addr = Ipv4Addr::new(10, 81, 0, 1);
-/// What both links call their interfaces.
+/// Name of the interfaces of both links.
 pub const LINK: &str = "link0";
 
-/// Where the wired link ends, and the router's end of the cable from there.
+/// Addresses of the cable between the far end of the wired link and the router.
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 1);
 const ROUTER: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 2);
 const CABLE: &str = "cable";
 
-/// Joins two links that carry packets for whoever is beyond: host B of the wired one and host A of the wireless one forward. `networks`:
-/// those behind the router beside that of the wireless link.
+/// Joins two links into one path: host B of the wired link and host A of the wireless link forward packets. `networks`:
+/// networks behind the router other than that of the wireless link.
 ///
 /// # Panics
-/// If the system does not do what is asked.
+/// If the system rejects a command.
 pub fn join(wired: &NamespaceLink, wireless: &NamespaceLink, networks: &[&str]) {
     let (far, router) = (wired.host(Side::B), wireless.host(Side::A));
     // Both links have the same addresses at first.
@@ -47,15 +47,15 @@ pub fn join(wired: &NamespaceLink, wireless: &NamespaceLink, networks: &[&str]) 
     [far, router].into_iter().for_each(forward);
 }
 
-/// The sender in IPv6, once [`speak_ipv6`] was called.
+/// IPv6 address of the sender, after [`speak_ipv6`].
 pub const SENDER_V6: Ipv6Addr = Ipv6Addr::new(0xfd81, 0, 0, 0, 0, 0, 0, 1);
-/// The mobile host in IPv6: host B of the wireless link.
+/// IPv6 address of the mobile host: host B of the wireless link.
 pub const MOBILE_V6: Ipv6Addr = Ipv6Addr::new(0xfd80, 0, 0, 0, 0, 0, 0, 2);
 
-/// Gives two joined links IPv6 addresses and routes too.
+/// Adds IPv6 addresses and routes to two joined links.
 ///
 /// # Panics
-/// If the system does not do what is asked.
+/// If the system rejects a command.
 pub fn speak_ipv6(wired: &NamespaceLink, wireless: &NamespaceLink) {
     let (far, router) = (wired.host(Side::B), wireless.host(Side::A));
     // Both links have the same addresses at first.
@@ -63,7 +63,8 @@ pub fn speak_ipv6(wired: &NamespaceLink, wireless: &NamespaceLink) {
         ip(host, &format!("-6 addr del fd80::{before}/64 dev {LINK}"));
         ip(host, &format!("-6 addr add {own}/64 dev {LINK} nodad"));
     }
-    // A router looks for its neighbours from a link-local address, and the kernel's own needs two seconds to be one (RFC 4862 §5.4).
+    // A router solicits its neighbours from a link-local address. The kernel's own takes two seconds to become valid (RFC
+    // 4862 §5.4).
     for (host, number) in [(far, 1), (router, 2)] {
         for network in ["fe80", "fd83"] {
             ip(host, &format!("-6 addr add {network}::{number}/64 dev {CABLE} nodad"));
@@ -80,10 +81,10 @@ pub fn speak_ipv6(wired: &NamespaceLink, wireless: &NamespaceLink) {
     }
 }
 
-/// Sends so many bytes over a connection and compares what arrives; `meanwhile` is told how many have.
+/// Sends `bytes` bytes over a connection and compares the result. `meanwhile` is called with the number received so far.
 ///
 /// # Panics
-/// If others arrive, or not all.
+/// If the bytes that arrive differ, or are not complete.
 pub fn carry([mut sender, mut receiver]: [TcpStream; 2], bytes: usize, mut meanwhile: impl FnMut(usize)) {
     let content: Vec<u8> = (0..bytes).map(|i| (i * i / 251) as u8).collect();
     let sent = blake3::hash(&content);
@@ -104,16 +105,17 @@ pub fn carry([mut sender, mut receiver]: [TcpStream; 2], bytes: usize, mut meanw
     });
 }
 
-/// Bytes that arrive over a connection until then, of as many as its sender can send. The receiver times out often.
+/// Returns the number of bytes that arrive over a connection until this time, from a sender without limit. The receiver
+/// times out often.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "goodput is measured in real time")]
 pub fn received_until([mut sender, mut receiver]: [TcpStream; 2], until: Instant) -> usize {
     thread::scope(|scope| {
-        // It ends when the receiver is gone.
+        // The thread ends when the receiver is closed.
         scope.spawn(move || while sender.write_all(&[7; 65_536]).is_ok() {});
         let (mut buffer, mut received) = (vec![0; 65_536], 0);
         while Instant::now() < until {
-            // Nothing came for a while: there may come more.
+            // No data within the time limit of the read: more may follow.
             received += receiver.read(&mut buffer).unwrap_or(0);
         }
         drop(receiver);

@@ -10,10 +10,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 const STEP: Duration = Duration::from_millis(10);
-/// Looks before a test is not slow but wrong: a minute.
+/// Number of checks, at intervals of 10 ms, before a test fails: one minute.
 const LOOKS: u32 = 6000;
 
-/// A [`Service`] on a thread of its own, in the network namespace of the caller. It is ended when this is dropped.
+/// [`Service`] on a thread of its own, in the network namespace of the caller. Dropping it ends the service.
 #[derive(Debug)]
 pub struct Running {
     ledger: Arc<Ledger>,
@@ -22,7 +22,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// One that shares the processors as other threads do.
+    /// Starts a service with normal priority.
     ///
     /// # Panics
     /// If the system has no thread or socket left.
@@ -31,7 +31,7 @@ impl Running {
         Self::on_thread(service, || {})
     }
 
-    /// One that runs before other threads, as a daemon does, so that a busy machine does not make it late.
+    /// Starts a service that has priority over other threads, as a daemon does, so that a busy machine does not delay it.
     ///
     /// # Panics
     /// As [`Running::new`].
@@ -54,10 +54,10 @@ impl Running {
         Self { ledger, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// A figure as it was written last; 0 before the first are written, as a thread may begin late.
+    /// Returns the last written value of a counter; 0 before the first are written, because a thread may begin late.
     ///
     /// # Panics
-    /// If there are figures, and none has this name.
+    /// If there are counters, and none has this name.
     #[must_use]
     pub fn figure(&self, name: &str) -> u64 {
         let figures = self.ledger.read();
@@ -66,23 +66,23 @@ impl Running {
         found.map_or(0, |figure| figure.value)
     }
 
-    /// All figures as they were written last.
+    /// Returns the last written values of all counters.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         self.ledger.read()
     }
 
-    /// Figures that are not 0, in one line.
+    /// Returns the counters that are not 0, in one line.
     #[must_use]
     pub fn show(&self) -> String {
         let figures = self.ledger.read();
         figures.iter().filter(|f| f.value > 0).map(|f| format!("{}={} ", f.name, f.value)).collect()
     }
 
-    /// Waits until a figure is as it should be, and returns it.
+    /// Waits until a counter has the right value, and returns it.
     ///
     /// # Panics
-    /// If it is not within a minute.
+    /// If it does not within a minute.
     pub fn await_figure(&self, name: &str, is_right: impl Fn(u64) -> bool) -> u64 {
         for _ in 0..LOOKS {
             let value = self.figure(name);
@@ -94,24 +94,24 @@ impl Running {
         panic!("{name} is {}: {}", self.figure(name), self.show())
     }
 
-    /// Returns whether these words are among its notices.
+    /// Returns whether a notice contains these words.
     #[must_use]
     pub fn says(&self, words: &str) -> bool {
         self.ledger.notices().iter().any(|notice| notice.text.contains(words))
     }
 
-    /// Ends it, which brings its figures up to date. Ended before, it stays so.
+    /// Ends the service, which brings its counters up to date. Has no effect on a service that has ended.
     ///
     /// # Panics
-    /// If it failed.
+    /// If the service failed.
     pub fn end(&mut self) {
         self.try_end().expect("the service runs until it is ended");
     }
 
-    /// Ends it, and returns how it ended.
+    /// Ends the service, and returns its result.
     ///
     /// # Errors
-    /// That of the service.
+    /// Error of the service.
     ///
     /// # Panics
     /// If the service panicked.
@@ -120,10 +120,10 @@ impl Running {
         self.wait()
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the service has ended by itself.
     ///
     /// # Errors
-    /// That of the service.
+    /// Error of the service.
     ///
     /// # Panics
     /// If the service panicked.
@@ -148,7 +148,7 @@ mod tests {
     use std::os::fd::BorrowedFd;
     use std::os::unix::net::UnixStream;
 
-    /// Writes figures at its end alone.
+    /// Service that writes its counters only when it ends.
     struct Late;
 
     impl Service for Late {

@@ -1,4 +1,4 @@
-//! Cases in real time, on whatever has sockets.
+//! Cases in real time, on any transport with sockets.
 
 use super::NamespaceLink;
 use crate::cases::{Case, Ground, Outcome, Rebind};
@@ -11,50 +11,50 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// How often one looks whether it is time.
+/// Interval between checks of the time.
 const LOOK: Duration = Duration::from_millis(5);
 const PORT: u16 = 5201;
 const CHUNK: u64 = 1 << 14;
 
-/// A transport over sockets of the calling thread's namespace, as applications use it.
+/// Transport over sockets of the calling thread's namespace, as applications use it.
 pub trait Sockets: Sync {
-    /// What accepts connections.
+    /// Listener of the transport.
     type Listener;
-    /// A connection.
+    /// Connection of the transport.
     type Stream: Read + Write;
 
-    /// A listener that does not wait for connections.
+    /// Creates a listener that does not wait for connections.
     ///
     /// # Errors
-    /// If there can be none.
+    /// If the address cannot be bound.
     fn listen(&self, address: SocketAddr) -> io::Result<Self::Listener>;
 
-    /// The next connection; reading from it times out after [`READ_TIMEOUT`].
+    /// Returns the next connection. Reading from it times out after [`READ_TIMEOUT`].
     ///
     /// # Errors
     /// [`ErrorKind::WouldBlock`] if there is none yet, or if the listener failed.
     fn accept(&self, listener: &Self::Listener) -> io::Result<Self::Stream>;
 
-    /// A connection to `address`, which gives up in the end if nothing gets through.
+    /// Connects to `address`. Gives up in the end if nothing gets through.
     ///
     /// # Errors
-    /// If there can be none.
+    /// If the connection cannot be opened.
     fn connect(&self, address: SocketAddr) -> io::Result<Self::Stream>;
 
-    /// Ends our direction of `stream`.
+    /// Ends the sending direction of `stream`.
     ///
     /// # Errors
     /// If the connection failed.
     fn shutdown(&self, stream: &Self::Stream) -> io::Result<()>;
 }
 
-/// How long a read of an accepted connection may take, before one looks whether to give up.
+/// Time limit of a read of an accepted connection. The deadline is checked after each read.
 pub const READ_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// What both sides of a transfer know.
+/// State that both sides of a transfer share.
 #[derive(Debug)]
 struct Talk<'a> {
-    /// Where B listens.
+    /// Address on which B listens.
     address: SocketAddr,
     link: &'a NamespaceLink,
     deadline: Instant,
@@ -62,10 +62,10 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    /// Accepts one connection and gives what arrives to `take`, until the peer has ended its stream.
+    /// Accepts one connection and passes the received data to `take`, until the peer has ended its stream.
     fn receive(&self, sockets: &impl Sockets, take: &mut dyn FnMut(&Bytes)) -> io::Result<()> {
         let listener = sockets.listen(self.address)?;
-        // Nobody waits any more if A gave up.
+        // Fails if A has given up and waits no longer.
         let _ = self.ready.send(());
         let mut stream = self.accept(sockets, &listener)?;
         let mut buffer = vec![0; 1 << 16];
@@ -90,8 +90,8 @@ impl Talk<'_> {
         Err(ErrorKind::TimedOut.into())
     }
 
-    /// Sends what `next` gives until it gives nothing, ends the stream, and waits until the peer has ended its own: it has
-    /// all of it then.
+    /// Sends the data that `next` returns, ends the stream, and waits until the peer has ended its own: the peer has
+    /// received all data then.
     fn send(&self, sockets: &impl Sockets, next: &mut dyn FnMut() -> Option<Bytes>) -> io::Result<()> {
         let mut stream = sockets.connect(self.address)?;
         while let Some(data) = next() {
@@ -104,18 +104,18 @@ impl Talk<'_> {
         }
     }
 
-    /// Whether to give up.
+    /// Returns whether the deadline has passed.
     fn is_too_late(&self) -> bool {
         self.link.now() > self.deadline
     }
 }
 
-/// The kernel's sockets, or ours, over a [`NamespaceLink`].
+/// Sockets of the kernel, or of this project, over a [`NamespaceLink`].
 #[derive(Clone, Copy, Debug)]
 pub struct OverSockets<S>(pub S);
 
 impl<S: Sockets> Ground for OverSockets<S> {
-    /// Panics where there can be no link: only tests that need [`LINK`](super::LINK) use it.
+    /// Panics if there can be no link: only tests that need [`LINK`](super::LINK) use it.
     fn transfer(&self, case: &Case) -> Outcome {
         let link = NamespaceLink::new(case.forth.clone(), case.back.clone(), case.seed)
             .unwrap_or_else(|error| panic!("{}: {error}", case.name));

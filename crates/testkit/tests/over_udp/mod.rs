@@ -5,7 +5,7 @@ use hopline_testkit::namespace::{READ_TIMEOUT, Sockets};
 use std::io;
 use std::net::{Shutdown, SocketAddr};
 
-/// A protocol, with what is to be known of who calls and who answers.
+/// Protocol, with the configurations of initiator and responder.
 pub(crate) struct OverUdp<P: Protocol> {
     pub(crate) caller: P::Config,
     pub(crate) answerer: P::Config,
