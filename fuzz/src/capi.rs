@@ -1,5 +1,5 @@
-//! The functions for C, called with any handles, options, addresses and lengths. Under AddressSanitizer a byte beyond what a caller
-//! said is a failure; without it what is written there is looked for.
+//! Functions of the C interface, called with any handles, options, addresses and lengths. AddressSanitizer detects access
+//! beyond the memory of the caller; without it, the bytes behind that memory are compared.
 #![allow(unsafe_code, reason = "callers of C functions say themselves that their pointers are right")]
 
 use crate::machines::Choices;
@@ -12,14 +12,14 @@ use std::ptr;
 const MOST_SOCKETS: usize = 3;
 /// Most calls of a script: sockets cost more than steps of other scripts.
 const MOST_CALLS: usize = 24;
-/// What stands behind the memory that callees may use.
+/// Value of the bytes behind the memory that callees may use.
 const CANARY: u8 = 0xa5;
 /// Protocols of sockets.
 const PROTOCOLS: [tpa_protocol; 2] = [tpa_protocol::TPA_PROTOCOL_WIDE, tpa_protocol::TPA_PROTOCOL_TPA];
-/// Keys of sockets of TPA-wide, so that none looks for the user's.
+/// Key of sockets of TPA-wide, so that none reads the user's key.
 const KEY: [u8; 32] = [7; 32];
 
-/// Script of calls. Each returns −1 with a reason, or what it says it returns; it writes nothing where it may not.
+/// Script of calls. Each returns −1 with a reason, or a valid result; it writes only to memory that it may use.
 pub fn capi(data: &[u8]) {
     let mut choices = Choices(data);
     let mut script = Script { handles: Vec::new() };
@@ -71,7 +71,7 @@ impl Script {
         check_result(returned);
     }
 
-    /// One of the script's, or any number.
+    /// Returns a handle of the script, or any number.
     fn handle(&self, choices: &mut Choices<'_>) -> c_int {
         let at = choices.byte();
         let known = self.handles.get(usize::from(at) % MOST_SOCKETS).copied();
@@ -82,7 +82,7 @@ impl Script {
         }
     }
 
-    /// TPA-wide has a key, and TPA as published none.
+    /// Creates a socket. TPA-wide gets a key; TPA as published has none.
     fn socket(&mut self, protocol: tpa_protocol) -> c_int {
         if self.handles.len() >= MOST_SOCKETS {
             return 0;
@@ -135,24 +135,24 @@ impl Script {
     }
 }
 
-/// Calls that wait would end no script.
+/// Sets TPA_NONBLOCK: a script would not end with calls that wait.
 fn do_not_wait(handle: c_int) {
     let one = (1 as c_int).to_ne_bytes();
     // SAFETY: the number has that many bytes.
     unsafe { ffi::tpa_setsockopt(handle, tpa_option::TPA_NONBLOCK as c_int, one.as_ptr().cast(), 4) };
 }
 
-/// A failure has a reason.
+/// Checks that a failure has a reason.
 fn check_result(returned: c_int) {
     assert!(returned >= -1);
-    // SAFETY: it is a text that ends, until the next call of this thread.
+    // SAFETY: it is a text with a final NUL, valid until the next call of this thread.
     let words = unsafe { CStr::from_ptr(ffi::tpa_last_error()) };
     assert!(returned != -1 || !words.is_empty());
     assert!(!words.to_bytes().iter().any(u8::is_ascii_control), "{words:?}");
     assert!(!words.to_string_lossy().contains("a mistake in hopline"), "{words:?}");
 }
 
-/// Up to 40 bytes.
+/// Returns up to 40 bytes.
 fn bytes(choices: &mut Choices<'_>) -> Vec<u8> {
     (0..choices.byte() % 41).map(|_| choices.byte()).collect()
 }
@@ -169,7 +169,7 @@ fn set(handle: c_int, choices: &mut Choices<'_>) -> c_int {
     if names_a_file {
         value.splice(0..0, *b"/nonexistent/");
     }
-    // A call by TCP would send what it likes to other programs of this machine.
+    // A TCP connection would send arbitrary data to other programs of this machine.
     let calls_by_tcp = (tpa_protocol::TPA_PROTOCOL_TPA_OR_TCP as c_int).to_ne_bytes();
     if option == tpa_option::TPA_PROTOCOL as c_int && value == calls_by_tcp {
         value.pop();
@@ -186,9 +186,9 @@ fn get(handle: c_int, choices: &mut Choices<'_>) -> c_int {
     let mut memory = Memory::new(usize::from(choices.byte() % 64));
     let mut len = memory.len as u32;
     let returned = match choices.byte() {
-        // SAFETY: null pointers are refused.
+        // SAFETY: null pointers are rejected.
         0 => unsafe { ffi::tpa_getsockopt(handle, option, ptr::null_mut(), &raw mut len) },
-        // SAFETY: the same.
+        // SAFETY: null pointers are rejected.
         1 => unsafe { ffi::tpa_getsockopt(handle, option, memory.pointer(), ptr::null_mut()) },
         // SAFETY: the memory has as many bytes as `len` says.
         _ => unsafe { ffi::tpa_getsockopt(handle, option, memory.pointer(), &raw mut len) },
@@ -227,7 +227,7 @@ fn info(handle: c_int, choices: &mut Choices<'_>) -> c_int {
     returned
 }
 
-/// An address of this host, or of no family that there is; with a length that may be wrong.
+/// Calls with an address of this host, or of an unknown family, and a length that may be wrong.
 fn with_address(choices: &mut Choices<'_>, call: impl FnOnce(*const libc::sockaddr, u32) -> c_int) -> c_int {
     let mut memory = bytes(choices);
     let family = choices.pick(&[libc::AF_INET, libc::AF_INET6, libc::AF_UNIX, 99]);
@@ -245,7 +245,7 @@ fn with_address(choices: &mut Choices<'_>, call: impl FnOnce(*const libc::sockad
     call(pointer, memory.len() as u32)
 }
 
-/// A call that tells an address.
+/// Calls a function that returns an address.
 fn named(choices: &mut Choices<'_>, call: impl FnOnce(*mut libc::sockaddr, *mut u32) -> c_int) -> c_int {
     let mut memory = Memory::new(usize::from(choices.byte() % 40));
     let mut len = memory.len as u32;
@@ -259,14 +259,14 @@ fn named(choices: &mut Choices<'_>, call: impl FnOnce(*mut libc::sockaddr, *mut 
     returned
 }
 
-/// Memory that a callee may use. Behind it are bytes that it may not.
+/// Memory that a callee may use. The bytes behind it must not change.
 struct Memory {
     bytes: Box<[u8]>,
     len: usize,
 }
 
 impl Memory {
-    /// Under AddressSanitizer nothing is behind it, so that it sees what is written there.
+    /// With AddressSanitizer no bytes follow, so that it detects a write there.
     fn new(len: usize) -> Self {
         let behind = if cfg!(feature = "libfuzzer") { 0 } else { 16 };
         Self { bytes: vec![CANARY; len + behind].into_boxed_slice(), len }

@@ -1,4 +1,4 @@
-//! A daemon of proxies: its file, the journal of its rules, and its figures over HTTP.
+//! Daemon of proxies: its configuration file, the journal of its rules, and its metrics over HTTP.
 
 use crate::files::{check_problems, source};
 use crate::machines::Choices;
@@ -9,11 +9,11 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// Longest request that is answered.
+/// Longest request that is answered, bytes.
 const LONGEST_REQUEST: usize = 4096;
 
-/// Text of a daemon's file: errors have their place; what is taken has rules that can be written. The word KEY stands for a file with a
-/// key of 32 bytes, and KEY16 for one of 16: the target opens no other.
+/// Text of a daemon's configuration file. Errors have a position; accepted files have rules that can be written. The word
+/// KEY stands for a file with a key of 32 bytes, and KEY16 for one of 16. The target opens no other file.
 pub fn daemon_file(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let names_files = |line: &&str| ["_file", "peers", "\\"].iter().any(|key| line.contains(key));
@@ -32,7 +32,7 @@ pub fn daemon_file(data: &[u8]) {
     }
 }
 
-/// Where a key of so many bytes is.
+/// Returns the path of a file with a key of `len` bytes.
 fn key_file(len: usize) -> String {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {
@@ -46,12 +46,12 @@ fn key_file(len: usize) -> String {
     folder.join(format!("key{len}")).display().to_string()
 }
 
-/// Bytes of a journal of rules: what undoing takes of it names what daemons make and nothing else, is listed again when it is written
-/// again, and does not get lost behind a line that was not finished.
+/// Bytes of a journal of rules. The rules to undo are of kinds that daemons make, are listed again when they are written
+/// again, and do not get lost behind an unfinished line.
 pub fn daemon_journal(data: &[u8]) {
     let before = listed(data);
     for made in &before {
-        // Interfaces may be called almost anything; their names are arguments of their own, and no shell reads them.
+        // Interfaces may have almost any name. The names are separate arguments, and no shell reads them.
         let is_of_an_interface = made.starts_with("{\"Queue\"");
         let is_plain = |c: char| !c.is_control() && (is_of_an_interface || !";|&`$<>'".contains(c));
         assert!(made.chars().all(is_plain), "{made}");
@@ -64,8 +64,8 @@ pub fn daemon_journal(data: &[u8]) {
     }
 }
 
-/// A client of the page of figures, byte by byte or not: it has one answer whose head says how long it is, or none. Names and figures are
-/// any as well; each sample stands on one line.
+/// Client of the metrics page, with any size of its writes. It gets one answer with the right length in its head, or none.
+/// Names and values of metrics are arbitrary too; each sample is one line.
 pub fn metrics_http(data: &[u8]) {
     let mut choices = Choices(data);
     let status = status(&mut choices);
@@ -76,7 +76,7 @@ pub fn metrics_http(data: &[u8]) {
     let (head, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
     assert!(head.contains(&format!("Content-Length: {}", body.len())));
     if head.starts_with("HTTP/1.1 200 ") {
-        // An empty proxy of this daemon: two samples of its own, and what each proxy adds.
+        // Two samples of the daemon, and those of each proxy.
         let samples = body.lines().filter(|line| !line.starts_with('#')).count();
         let of_proxies = status.proxies.iter().map(|proxy| 2 + proxy.figures.len());
         assert_eq!(samples, 2 + of_proxies.sum::<usize>());
@@ -84,7 +84,7 @@ pub fn metrics_http(data: &[u8]) {
     }
 }
 
-/// Writes a few bytes at a time, and hangs up.
+/// Writes a few bytes at a time, and closes.
 struct Client<'a> {
     rest: &'a [u8],
     step: usize,
@@ -101,7 +101,7 @@ impl Read for Client<'_> {
     }
 }
 
-/// A daemon with up to two proxies, whose names and figures are any.
+/// Returns the status of a daemon with up to two proxies, with any names and metrics.
 fn status(choices: &mut Choices<'_>) -> Status {
     let word = |choices: &mut Choices<'_>| {
         let len = usize::from(choices.byte() % 16);

@@ -1,4 +1,4 @@
-//! Files that users write: any text is taken without a panic, and what is wrong is found at a place in the text.
+//! Files that users write. Any text is parsed without a panic, and errors have a position in the text.
 
 use hopline_config::source::{Problems, Source};
 use hopline_core::Instant;
@@ -8,7 +8,7 @@ use hopline_scenario::{csv, keys, recorded};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// ns-2 movement files: what is understood is finite, and written and read again moves the same way.
+/// ns-2 movement files. Accepted values are finite, and movements are the same after writing and reading again.
 pub fn ns_movements(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let movements = match Movements::parse(&text) {
@@ -43,8 +43,8 @@ pub fn csv_movements(data: &[u8]) {
     recording(MovementFormat::Csv, data);
 }
 
-/// A movement file of sampled positions: names are unique and where they first occur; paths are finite, and written for
-/// ns-2 and read again they are the same.
+/// Movement file of sampled positions. Names are unique, at their first occurrence. Paths are finite, and the same after
+/// writing for ns-2 and reading again.
 fn recording(format: MovementFormat, data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let file = match Recording::parse(format, &text) {
@@ -64,7 +64,7 @@ fn written_and_read(paths: &[Trajectory]) -> Vec<Trajectory> {
     Movements::parse(&to_ns_movements(paths)).expect("what is written can be read").trajectories()
 }
 
-/// The error says something, and where.
+/// Checks that the error has a message and a position.
 fn check_error(text: &str, error: MovementError) {
     assert!(!error.message.is_empty() && !error.help.is_empty());
     assert_eq!((error.line, error.column), line_column(text, error.span.start));
@@ -86,12 +86,12 @@ pub fn csv(data: &[u8]) {
     }
 }
 
-/// `data` as the text of a file called `name`.
+/// Returns `data` as the text of a file called `name`.
 pub(crate) fn source(name: &str, data: &[u8]) -> Arc<Source> {
     Arc::new(Source { name: name.to_owned(), text: String::from_utf8_lossy(data).into_owned() })
 }
 
-/// Every problem says something, and its place is in its text.
+/// Checks that every problem has a message, and a position in its text.
 pub(crate) fn check_problems(problems: &Problems) {
     assert!(!problems.0.is_empty());
     for problem in &problems.0 {
@@ -104,7 +104,7 @@ pub(crate) fn check_problems(problems: &Problems) {
     assert!(!problems.to_string().is_empty());
 }
 
-/// Line and column of a byte, counted from 1 in characters; a byte order mark is none.
+/// Returns line and column of a byte, counted from 1 in characters, without a byte order mark.
 fn line_column(text: &str, byte: usize) -> (usize, usize) {
     let before = &text[..byte];
     let before = before.strip_prefix('\u{feff}').unwrap_or(before);
@@ -112,7 +112,8 @@ fn line_column(text: &str, byte: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// Asserts that two paths are the same but for rounding; `speed_mps` is what an error in time costs.
+/// Asserts that two paths are equal up to rounding; `speed_mps` is the highest speed, which turns an error in time into one
+/// in space.
 fn same_path(before: &Trajectory, after: &Trajectory, speed_mps: f64) {
     let corners: Vec<_> = before.corners().chain(after.corners()).collect();
     let (latest, _) = corners.iter().max_by_key(|(at, _)| *at).expect("a path has a corner");

@@ -1,4 +1,4 @@
-//! Gateways between TCP and TPA: what strangers say to them.
+//! Gateways between TCP and TPA: input from unauthenticated senders.
 
 use hopline_net::gateway::Key;
 use hopline_net::gateway::greeting::{
@@ -6,8 +6,8 @@ use hopline_net::gateway::greeting::{
 };
 use hopline_net::gateway::socks::{Login, Negotiation, Step};
 
-/// Bytes of a message of either gateway: what is understood survives encoding and decoding again, and nothing is believed of senders that
-/// do not have the key.
+/// Bytes of a message of either gateway. Decoded messages survive encoding and decoding again, and none is accepted from a
+/// sender without the key.
 pub fn gateway_messages(data: &[u8]) {
     let (key, challenge, nonce) = (Key::new(&[1; 32]), Challenge(Nonce([2; 32])), Nonce([3; 32]));
     let session = Session::new(&key, &challenge, &nonce);
@@ -48,15 +48,15 @@ fn body_of(message: &[u8], kind: Kind) -> &[u8] {
     body
 }
 
-/// Whether a login is asked for (first byte, even: no), and bytes of a client of SOCKS: a message is never longer than the longest
-/// there is, and three of them are the end.
+/// First byte: login required if odd. Then bytes of a SOCKS client. A message is never longer than the longest of the
+/// protocol, and the negotiation ends after three.
 pub fn socks(data: &[u8]) {
     let Some((login, mut rest)) = data.split_first() else { return };
     let login = if login.is_multiple_of(2) { None } else { Login::new("user", "secret") };
     let mut negotiation = Negotiation::new(login);
     let mut taken = 0;
     while negotiation.wants() > 0 && !rest.is_empty() {
-        // In pieces of one byte and of all that is wanted, by turns.
+        // Alternates between one byte and all bytes that are wanted.
         let piece = if taken % 2 == 0 { negotiation.wants().min(rest.len()) } else { 1 };
         let (bytes, behind) = rest.split_at(piece);
         rest = behind;

@@ -1,5 +1,5 @@
-//! What the fuzz targets do with their input, as plain functions: libFuzzer calls them under `targets/`, and
-//! `tests/replay.rs` calls them on stable with the committed seeds and with seeded random inputs.
+//! Bodies of the fuzz targets, as plain functions. libFuzzer calls them under `targets/`; `tests/replay.rs` calls them on
+//! stable Rust with the committed seeds and with seeded random inputs.
 #![deny(unsafe_code)]
 
 pub mod bench;
@@ -16,16 +16,16 @@ pub mod secure;
 pub mod transfer;
 pub mod wire;
 
-/// A fuzz target.
+/// Fuzz target.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// Name of the target, of its file under `targets/` and of its folder under `seeds/`.
     pub name: &'static str,
-    /// Takes any bytes; panics if a promise is broken.
+    /// Body: accepts any bytes, and panics if an invariant is violated.
     pub run: fn(&[u8]),
 }
 
-/// Every target.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "ipv4", run: wire::ipv4 },
     Target { name: "ipv6", run: wire::ipv6 },

@@ -1,10 +1,10 @@
-//! What a node with Neighborhood RED hears: its driver, and frames of anybody.
+//! Input of a node with Neighborhood RED: messages of its driver, and frames of any sender.
 
 use hopline_net::neighborhood::survey::Survey;
 use hopline_net::neighborhood::{Frame, NoReading, Says};
 use hopline_wire::ncn::{Notice, PORT};
 
-/// A message of nl80211 from its command on: a reading has what the driver counts, and is none where it does not count all.
+/// Message of nl80211, from its command on. A survey has the counters of the driver, and is rejected if one is missing.
 pub fn survey(data: &[u8]) {
     let Ok(survey) = Survey::parse(data) else { return };
     assert_eq!(Survey::parse(data), Ok(survey));
@@ -19,7 +19,7 @@ pub fn survey(data: &[u8]) {
     }
 }
 
-/// The beginning of an Ethernet frame: who sent it is no group, and a notice in it is one.
+/// Beginning of an Ethernet frame. The source is never a group address, and a notice in it can be encoded again.
 pub fn notice_frame(data: &[u8]) {
     let Some(Frame { from, says }) = Frame::of(data, PORT) else { return };
     assert_eq!((&from.0[..], from.0[0] & 1), (&data[6..12], 0));

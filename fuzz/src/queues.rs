@@ -1,15 +1,15 @@
-//! What the kernel says of queues: packets that wait for a verdict, and what disciplines have counted.
+//! Kernel messages about queues: packets that wait for a verdict, and counters of disciplines.
 
 use hopline_net::nfqueue::parse::{Message, messages};
 use hopline_net::qdisc::{self, Part};
 
-/// Shortest message of netlink, in bytes.
+/// Shortest message of netlink, bytes.
 const HEADER: usize = 16;
-/// What is asked for, as the seeds have it: the request's number, and the interface.
+/// Request that the seeds answer: its sequence number, and the interface.
 const SEQUENCE: u32 = 7;
 const INTERFACE: u32 = 5;
 
-/// A datagram of NFQUEUE: packets lie within it and have room beside each other, and there are no more messages than it has room for.
+/// Datagram of NFQUEUE. Packets lie within it without overlap, and there are no more messages than fit.
 pub fn nfqueue(data: &[u8]) {
     let (mut found, mut held) = (0, 0);
     for message in messages(data) {
@@ -21,11 +21,11 @@ pub fn nfqueue(data: &[u8]) {
         }
     }
     assert!(held <= data.len());
-    // The last one may have no end.
+    // The last message may have no end.
     assert!(found <= data.len() / HEADER + 1);
 }
 
-/// A datagram about disciplines: what was counted stands in it, and an answer to something else says nothing.
+/// Datagram about disciplines. Counters are read from it, and an answer to another request has none.
 pub fn qdisc(data: &[u8]) {
     let Part { counted, .. } = qdisc::parse(data, SEQUENCE, INTERFACE);
     if let Some(counted) = counted {

@@ -1,4 +1,4 @@
-//! Scenario files: any text is taken without a panic; what is wrong has a place; what is taken can be simulated.
+//! Scenario files. Any text is parsed without a panic, errors have a position, and accepted scenarios can be simulated.
 
 use crate::files::{check_problems, source};
 use hopline_config::document::{self, Node, Setting, Value};
@@ -10,19 +10,19 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Most nodes, and most random flows, that a scenario may ask for; more is well-formed, and only costs time.
+/// Most nodes, and most random flows, of a scenario. More would be valid, and only cost time.
 const MOST: u64 = 64;
 /// Most trips of random waypoint, of all nodes together.
 const MOST_TRIPS: f64 = 1e4;
 /// Settings of `[sweep]` that are tried.
 const MOST_SETTINGS: usize = 4;
-/// How long a network is run, and in which steps.
+/// Virtual time of a run, and its steps.
 const LONGEST_RUN: Duration = Duration::from_millis(50);
 const STEP: Duration = Duration::from_micros(100);
-/// Events after which it has been run long enough.
+/// Most events of a run.
 const ENOUGH_EVENTS: u64 = 3000;
 
-/// A scenario, resolved for two runs, and with each value of its sweep.
+/// Scenario, resolved for two runs, and with each value of its sweep.
 pub fn scenario(data: &[u8]) {
     let Some(scenario) = parse(&source("scenario.toml", data)) else { return };
     for run in [1, 2] {
@@ -36,7 +36,7 @@ pub fn scenario(data: &[u8]) {
     }
 }
 
-/// A scenario, run for a moment.
+/// Scenario, run for a moment.
 pub fn world(data: &[u8]) {
     let Some(scenario) = parse(&source("scenario.toml", data)) else { return };
     let spec = scenario.spec(1).expect("checked when it was parsed");
@@ -51,7 +51,7 @@ pub fn world(data: &[u8]) {
     assert_eq!((outcome.flows.len(), outcome.nodes.len()), (spec.flows.len(), spec.nodes.len()));
 }
 
-/// The scenario, if it is one, and small.
+/// Returns the scenario, if it is valid and small.
 fn parse(source: &Arc<Source>) -> Option<Scenario> {
     let document = match document::parse(source) {
         Ok(document) => document,
@@ -68,7 +68,7 @@ fn parse(source: &Arc<Source>) -> Option<Scenario> {
     Scenario::parse(source.clone(), folder, &[]).inspect_err(check_problems).ok()
 }
 
-/// Puts a value of the sweep over the scenario.
+/// Applies a value of the sweep to the scenario.
 fn set(scenario: &Scenario, setting: &Setting) {
     let source =
         Arc::new(Source { name: scenario.source().name.clone(), text: scenario.source().text.clone() });
@@ -99,7 +99,7 @@ fn check_spec(spec: &Spec) {
     }
 }
 
-/// Whether resolving it takes little time and memory, and opens no file.
+/// Returns whether resolving it takes little time and memory, and opens no file.
 fn is_small(document: &Node) -> bool {
     let number = |path: &str| number(document, path);
     let count = number("nodes.count").unwrap_or(1.0);

@@ -1,4 +1,4 @@
-//! All encrypted connections of a port: two hosts with a network between them that does as the script says.
+//! All encrypted connections of a port: two hosts, with a network between them that follows a script.
 
 use crate::machines::Choices;
 use hopline_core::{Duration, Instant};
@@ -10,25 +10,25 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 const MOST_STEPS: usize = 96;
-/// What each end sends.
+/// Bytes that each end sends.
 const BYTES: usize = 6000;
-/// Datagrams that are kept, to be repeated.
+/// Datagrams that are kept for repetition.
 const KEPT: usize = 16;
 
 struct End {
     host: Host,
     address: SocketAddr,
-    /// What is under way to it, and what has been.
+    /// Datagrams in flight to this end, and earlier ones.
     coming: VecDeque<(SocketAddr, Vec<u8>)>,
     been: VecDeque<(SocketAddr, Vec<u8>)>,
     key: Option<ConnectionKey>,
-    /// All that it ever had.
+    /// Keys of all its connections so far.
     keys: Vec<ConnectionKey>,
     received: usize,
 }
 
-/// Script of what becomes of the datagrams of two hosts: delivered, lost, repeated, damaged, from elsewhere; anything else; time; an end that begins anew.
-/// What arrives is a prefix of what was sent; all that is kept is bounded, and gone after a while.
+/// Script of the fate of the datagrams of two hosts: delivered, lost, repeated, damaged, from another address, or arbitrary;
+/// of time; and of restarts. The received data are a prefix of the sent data. All state is bounded, and expires.
 pub fn sealed_host(data: &[u8]) {
     let mut choices = Choices(data);
     let mut now = Instant::ZERO;
@@ -90,7 +90,7 @@ fn step(ends: &mut [End; 2], at: usize, now: &mut Instant, choices: &mut Choices
             end.host = host(at as u8, choices.byte().max(1));
             (end.key, end.received) = (None, 0);
             end.keys.clear();
-            // Its peer's connection is another one from now on.
+            // The peer's connection is a new one from now on.
             ends[1 - at].key = None;
         }
         _ => {
@@ -106,7 +106,7 @@ impl End {
     }
 }
 
-/// The applications do what they can, and what the hosts have to say is under way.
+/// Lets the applications act, and puts the datagrams of the hosts in flight.
 fn talk(ends: &mut [End; 2], now: Instant) {
     for at in [0, 1] {
         while let Some(event) = ends[at].host.poll_event() {
@@ -148,7 +148,7 @@ const fn at_place(place: usize) -> u8 {
     (place % 251) as u8
 }
 
-/// Nobody uses it, nobody answers: it is at rest, and has kept nothing.
+/// Checks that an end without user and peer comes to rest and keeps no state.
 fn ends_some_time(mut end: End, now: Instant) {
     let limit = now + Duration::from_secs(300);
     let mut buffer = Vec::new();

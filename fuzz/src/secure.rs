@@ -1,4 +1,4 @@
-//! The encryption layer: handshakes at both ends, sealed datagrams, files of keys.
+//! Encryption layer: handshakes at both ends, sealed datagrams, key files.
 
 use crate::machines::Choices;
 use bytes::Bytes;
@@ -13,15 +13,15 @@ use hopline_wire::secure::{Control, FIRST_LEN, HEADER_LEN, Header, Message};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
-/// Handshakes cost far more than other steps of a script.
+/// Most steps of a script: handshakes cost far more than steps of other scripts.
 const MOST_STEPS: usize = 24;
-/// Handshakes that the answerer takes at a time.
+/// Most simultaneous handshakes of the responder.
 const HALF_OPEN: u16 = 4;
 
-/// The first number of a script: with the one before the connection was accepted.
+/// First packet number of a script; the connection was accepted with the one before.
 const FIRST: u64 = 1;
 
-/// Bytes of a datagram: what is understood as a message, a header or a control frame survives emitting and parsing again.
+/// Bytes of a datagram. A parsed message, header or control frame survives emitting and parsing again.
 pub fn secure_message(data: &[u8]) {
     let bytes = Bytes::copy_from_slice(data);
     if let Ok(message) = Message::parse(&bytes) {
@@ -37,8 +37,8 @@ pub fn secure_message(data: &[u8]) {
     }
 }
 
-/// Script for an opener: messages of its answerer, genuine or damaged, any others, and time. It has keys of nobody but its answerer; it sends no more
-/// than its tries and a few cookies; it comes to an end.
+/// Script for an initiator: messages of its responder, genuine or damaged, any others, and time. It shares keys only with
+/// its responder, sends no more messages than its tries and a few cookies, and ends.
 pub fn secure_opener(data: &[u8]) {
     let mut choices = Choices(data);
     let method = choices.pick(&[Method::SharedKey, Method::PublicKeys]);
@@ -82,12 +82,12 @@ pub fn secure_opener(data: &[u8]) {
     }
 }
 
-/// The longest that a first message waits: as long as its opener does.
+/// Longest time that a first message is deferred: as long as its initiator waits.
 const MOST_DEFERRED: Duration = Duration::from_millis(400);
 
-/// Script for an answerer: first messages from several addresses, what follows on its answers, all of it repeated and damaged, anything else, and time.
-/// A connection comes of who has the keys, once; each datagram is answered once at most, by three times its length at most; what is under way is bounded,
-/// and gone after a while.
+/// Script for a responder: first messages from several addresses, replies to its answers, all of them repeated and damaged,
+/// any others, and time. A connection is opened only with an initiator that has the keys, once. Each datagram gets at most
+/// one answer, of at most three times its length. State is bounded, and expires.
 pub fn secure_answerer(data: &[u8]) {
     let mut choices = Choices(data);
     let method = choices.pick(&[Method::SharedKey, Method::PublicKeys]);
@@ -142,8 +142,9 @@ pub fn secure_answerer(data: &[u8]) {
     assert_eq!(answerer.half_open(), 0);
 }
 
-/// Script for two ends that have keys: datagrams are sealed, and come in any order, again, damaged, from anywhere, or are anything. Each is opened once,
-/// as it was sealed, and nothing else is; only what was opened moves a connection, and little is sent to where the peer has not shown to be.
+/// Script for two ends with keys: datagrams are sealed, and arrive in any order, repeated, damaged, from any address, or are
+/// arbitrary. Each is opened once, with the sealed content, and no other is. Only an opened datagram migrates a connection,
+/// and little is sent to an address that is not validated.
 pub fn secure_datagram(data: &[u8]) {
     let mut choices = Choices(data);
     let [mut ours, mut theirs] = sessions(choices.pick(&[Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305]));
@@ -194,7 +195,8 @@ pub fn secure_datagram(data: &[u8]) {
     assert_eq!(paths.active(), address(0), "nobody has answered a challenge");
 }
 
-/// Text of a file of a key, or of known peers: mistakes have their place; what is taken survives writing and reading again.
+/// Text of a key file, or of a file of known peers. Errors have a position; accepted files survive writing and reading
+/// again.
 pub fn secure_files(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let placed = |mistake: &Mistake| {
@@ -267,7 +269,7 @@ fn answerer(method: Method, config: AnswererConfig) -> Answerer {
     made.expect("the settings are right")
 }
 
-/// The answer, within the limits.
+/// Returns the answer, and checks its limits.
 fn answer(answerer: &mut Answerer, now: Instant, from: SocketAddr, datagram: &Bytes) -> Option<Bytes> {
     assert_eq!(answer_deferred(answerer, now).len(), 0, "what waited was answered at its time");
     answerer.handle(now, from, &mut datagram.to_vec());
@@ -277,7 +279,7 @@ fn answer(answerer: &mut Answerer, now: Instant, from: SocketAddr, datagram: &By
     Some(answer)
 }
 
-/// Answers to first messages that waited, each at the address that it came from.
+/// Returns the answers to deferred first messages, and checks that each goes to the address it came from.
 fn answer_deferred(answerer: &mut Answerer, now: Instant) -> Vec<Bytes> {
     let waiting: Vec<_> = (0..=u8::MAX).map(address).filter(|&at| answerer.defers(at)).collect();
     answerer.handle_timeout(now);
@@ -286,7 +288,7 @@ fn answer_deferred(answerer: &mut Answerer, now: Instant) -> Vec<Bytes> {
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
-/// All callers receive an answer; what they send next takes the place of what they sent last.
+/// Passes an answer to all initiators. Their next message replaces their last.
 fn hear(callers: &mut [(Opener, Bytes)], now: Instant, answer: &Bytes) {
     for (opener, last) in callers {
         opener.handle(now, answer);
@@ -296,7 +298,8 @@ fn hear(callers: &mut [(Opener, Bytes)], now: Instant, answer: &Bytes) {
     }
 }
 
-/// What an opener sends next: a first message with a cookie, a third one, or under a shared key its first sealed datagram.
+/// Returns the next message of an initiator: a first message with a cookie, a third one, or its first sealed datagram under
+/// a shared key.
 fn follow(opener: &mut Opener) -> Option<Bytes> {
     let next = opener.poll_transmit();
     match opener.poll_event() {
@@ -333,7 +336,7 @@ fn sessions(cipher: Cipher) -> [Session; 2] {
     [ours, theirs]
 }
 
-/// Control frames that are to be sent, within the limits, and events.
+/// Takes the control frames to send, and events, and checks the limits.
 fn drain(paths: &mut Paths, now: Instant, flows: &mut [(u64, u64); 6]) {
     while let Some((to, control)) = paths.poll_control(now) {
         let len = Sealer::OVERHEAD + control.bytes().len();
@@ -353,7 +356,7 @@ fn pick<'a, T>(choices: &mut Choices<'_>, of: &'a [T]) -> Option<&'a T> {
     of.get(usize::from(choices.byte()).checked_rem(of.len())?)
 }
 
-/// The datagram after an accident.
+/// Returns the datagram with one random change.
 fn damaged(datagram: &Bytes, choices: &mut Choices<'_>) -> Bytes {
     let mut bytes = datagram.to_vec();
     let at = usize::from(choices.u16()) % bytes.len().max(1);
@@ -365,7 +368,7 @@ fn damaged(datagram: &Bytes, choices: &mut Choices<'_>) -> Bytes {
     bytes.into()
 }
 
-/// A message with a right head, or anything else.
+/// Returns a message with a valid header, or any bytes.
 fn anything(choices: &mut Choices<'_>, id: ConnectionId) -> Bytes {
     let len = usize::from(choices.byte());
     let content = Bytes::from_iter((0..len).map(|_| choices.byte()));

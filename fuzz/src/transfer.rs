@@ -1,16 +1,16 @@
-//! The receiver of files, and its frames.
+//! Receiver of files, and its frames.
 
 use hopline_net::transfer::{Directory, Existing, Frame, HEADER, Permitted, Receiver};
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// What a conversation may write, in bytes, so that much more would be noticed.
+/// Most bytes that a transfer may write: few, so that an excess is noticed.
 const MAY_WRITE: u64 = 4096;
-/// Files and directories it may make.
+/// Most files and directories that a transfer may create.
 const MAY_MAKE: u64 = 16;
 
-/// Bytes of a stream of frames: what is understood survives encoding and decoding again.
+/// Bytes of a stream of frames. A decoded frame survives encoding and decoding again.
 pub fn transfer_frame(data: &[u8]) {
     let Ok(Some((frame, len))) = Frame::decode(data) else { return };
     assert!((HEADER..=data.len()).contains(&len));
@@ -18,8 +18,8 @@ pub fn transfer_frame(data: &[u8]) {
     assert_eq!(Frame::decode(&again), Ok(Some((frame, again.len()))));
 }
 
-/// Script for a receiver of files: kind, length and body of frames, which get their checks here. Nothing is written, made
-/// or removed outside of its directory, through links in it or otherwise, and no more than is permitted.
+/// Script for a receiver of files: kind, length and body of frames; checksums are added here. Nothing is written, created or
+/// removed outside of its directory, through links in it or otherwise, and no more than is permitted.
 pub fn transfer_receiver(data: &[u8]) {
     let place = folder();
     let (inside, outside) = (place.path().join("inside"), place.path().join("outside"));
@@ -39,13 +39,13 @@ pub fn transfer_receiver(data: &[u8]) {
         if receiver.handle(frame, &mut ()).is_err() || receiver.is_over() {
             break;
         }
-        // Now and then nothing more is there to be handled at once.
+        // Sometimes all pending work is done at once.
         if data.len().is_multiple_of(3) && receiver.settle(&mut ()).is_err() {
             break;
         }
         while receiver.poll().is_some() {}
     }
-    // What is complete is stored, or was refused.
+    // Complete files are stored, or were rejected.
     let _ = receiver.settle(&mut ());
     let summary = receiver.summary();
     drop(receiver);
@@ -56,7 +56,7 @@ pub fn transfer_receiver(data: &[u8]) {
     assert!(written(&inside) <= MAY_WRITE);
 }
 
-/// The frames of a script; what is none is left out.
+/// Returns the frames of a script; invalid ones are skipped.
 fn frames(mut data: &[u8]) -> impl Iterator<Item = Frame> {
     std::iter::from_fn(move || {
         let (&[kind, len], rest) = data.split_first_chunk()?;
@@ -69,7 +69,7 @@ fn frames(mut data: &[u8]) -> impl Iterator<Item = Frame> {
     .filter_map(|bytes| Frame::decode(&bytes).ok().flatten().map(|(frame, _)| frame))
 }
 
-/// A directory that costs no disk where there is one.
+/// Creates a temporary directory, in memory if possible.
 fn folder() -> TempDir {
     TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).expect("there is a directory for temporary files")
 }
@@ -82,7 +82,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Bytes of all files below `folder`; links count nothing.
+/// Returns the bytes of all files below `folder`, without links.
 fn written(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).expect("it is there");
     entries

@@ -1,7 +1,7 @@
-//! Parsers: any bytes are taken without a panic, and what was understood survives emitting and parsing again.
+//! Parsers. Any bytes are parsed without a panic, and a parsed value survives emitting and parsing again.
 //!
-//! Checksums stop nearly all random bytes, so every format that has one is tried twice: as it came, and with the
-//! checksum made right.
+//! Checksums reject nearly all random bytes. Every format with a checksum is tried twice: unchanged, and with the correct
+//! checksum.
 
 use bytes::Bytes;
 use hopline_wire::checksum::{self, Sum};
@@ -36,7 +36,7 @@ pub fn ipv4(data: &[u8]) {
     }
 }
 
-/// IPv6 headers with their extension headers, which are not written again.
+/// IPv6 headers with their extension headers, which are not emitted again.
 pub fn ipv6(data: &[u8]) {
     let parse = |packet: &Bytes| {
         let (header, payload) = ipv6_wire::Header::parse(packet)?;
@@ -78,8 +78,8 @@ pub fn udp(data: &[u8]) {
     }
 }
 
-/// ICMP reports that a packet did not get there. What was understood is as long as every report, and can be said of the packet
-/// that it quotes.
+/// ICMP destination-unreachable messages. A parsed one has the length of every such message, and can be generated for the
+/// packet that it quotes.
 pub fn icmp(data: &[u8]) {
     let emit = |report: &Unreachable, out: &mut Vec<u8>| {
         report.emit(out);
@@ -92,7 +92,7 @@ pub fn icmp(data: &[u8]) {
     }
 }
 
-/// TPA segments, over UDP and native. Over UDP what was understood is also written as the bytes that it came from.
+/// TPA segments, over UDP and native. Over UDP a parsed segment is also emitted as the same bytes.
 pub fn tpa(data: &[u8]) {
     let parse = |bytes: &Bytes| tpa_wire::Segment::parse_udp(bytes);
     let emit = |segment: &tpa_wire::Segment<Bytes>, out: &mut Vec<u8>| {
@@ -117,7 +117,7 @@ pub fn tpa(data: &[u8]) {
     }
 }
 
-/// The bytes of a TPA segment over UDP, with zeros for what its parser does not look at.
+/// Returns the bytes of a TPA segment over UDP, with zeros in the fields that its parser ignores.
 fn without_ignored(data: &[u8], segment: &tpa_wire::Segment<Bytes>) -> Vec<u8> {
     let mut bytes = data.to_vec();
     if segment.ack.is_none() {
@@ -149,7 +149,7 @@ pub fn aodv(data: &[u8]) {
     round_trip(data.to_vec(), |bytes| routing::Message::parse(bytes), emit);
 }
 
-/// OLSR packets; as they came, and with the length of the packet made right.
+/// OLSR packets: unchanged, and with the correct packet length.
 pub fn olsr(data: &[u8]) {
     let emit = |packet: &link_state::Packet, out: &mut Vec<u8>| {
         packet.emit(out);
@@ -162,13 +162,13 @@ pub fn olsr(data: &[u8]) {
     }
 }
 
-/// DSR Options headers; as they came, and with the length of the options made right.
+/// DSR Options headers: unchanged, and with the correct options length.
 pub fn dsr(data: &[u8]) {
     let emit = |(header, _): &(source_routing::Header, usize), out: &mut Vec<u8>| {
         header.emit(out);
         assert_eq!(out.len(), header.wire_len());
     };
-    // Padding is not kept, so that what is emitted may be shorter, or longer where less was needed.
+    // Padding is not kept, so the emitted header may be shorter, or longer where less was needed.
     let parse = |bytes: &Bytes| source_routing::Header::parse(bytes).map(|(header, _)| (header, 0));
     round_trip(data.to_vec(), parse, emit);
     let options = data.len().saturating_sub(source_routing::FIXED_LEN);
@@ -177,12 +177,12 @@ pub fn dsr(data: &[u8]) {
     }
 }
 
-/// Questions about link-layer addresses, and answers. Bytes that follow one are not kept.
+/// ARP requests and replies. Bytes after a message are not kept.
 pub fn arp(data: &[u8]) {
     round_trip(data.to_vec(), |bytes| arp::Message::parse(bytes), arp::Message::emit);
 }
 
-/// Notices of Neighborhood RED. Bytes that follow one, and the reserved ones, are not kept.
+/// Notices of Neighborhood RED. Bytes after a notice, and reserved bytes, are not kept.
 pub fn ncn(data: &[u8]) {
     let emit = |notice: &Notice, out: &mut Vec<u8>| {
         notice.emit(out);
@@ -196,7 +196,7 @@ pub fn ncn(data: &[u8]) {
     }
 }
 
-/// What stations, home agents and mobile hosts say. Bytes that follow a message, and reserved ones, are not kept.
+/// Messages of base stations, home agents and mobile hosts. Bytes after a message, and reserved bytes, are not kept.
 pub fn handoff(data: &[u8]) {
     let emit = |tagged: &Tagged, out: &mut Vec<u8>| {
         tagged.emit(out);
@@ -205,7 +205,7 @@ pub fn handoff(data: &[u8]) {
     round_trip(data.to_vec(), |bytes| Tagged::parse(bytes), emit);
 }
 
-/// Messages of D-Proxy. What is taken is written as it was.
+/// Messages of D-Proxy. A parsed message is emitted as the same bytes.
 pub fn dproxy(data: &[u8]) {
     if let Ok(sealed) = Sealed::parse(data) {
         let mut out = Vec::new();
@@ -214,7 +214,8 @@ pub fn dproxy(data: &[u8]) {
     }
 }
 
-/// Frames of links whose ends number the packets. What is taken is written as it was; parity makes only what it covers.
+/// Frames of links on which the ends number the packets. A parsed frame is emitted as the same bytes. Parity yields only
+/// packets that it covers.
 pub fn dproxy_frame(data: &[u8]) {
     let Ok(frame) = Frame::parse(&Bytes::copy_from_slice(data)) else { return };
     let mut out = Vec::new();
@@ -228,7 +229,7 @@ pub fn dproxy_frame(data: &[u8]) {
     }
 }
 
-/// Datagrams between the ends of a tunnel. What is taken is written as it was.
+/// Datagrams between the ends of a tunnel. A parsed datagram is emitted as the same bytes.
 pub fn dproxy_tunnel(data: &[u8]) {
     if let Ok(datagram) = tunnel::Datagram::parse(&Bytes::copy_from_slice(data)) {
         let mut out = Vec::new();
@@ -237,7 +238,7 @@ pub fn dproxy_tunnel(data: &[u8]) {
     }
 }
 
-/// Frames of links that acknowledge each. What is taken is written as it was.
+/// Frames of links with an acknowledgment of each frame. A parsed frame is emitted as the same bytes.
 pub fn arq_frame(data: &[u8]) {
     if let Ok(frame) = link_arq::Frame::parse(&Bytes::copy_from_slice(data)) {
         let mut out = Vec::new();
@@ -246,7 +247,7 @@ pub fn arq_frame(data: &[u8]) {
     }
 }
 
-/// What `parse` makes of `data`, `emit` must write such that `parse` makes the same of it.
+/// Checks that a value parsed from `data` is the same after `emit` and `parse`.
 fn round_trip<T: PartialEq + core::fmt::Debug>(
     data: Vec<u8>,
     parse: impl Fn(&Bytes) -> Result<T, ParseError>,
@@ -264,7 +265,7 @@ fn ip(protocol: Protocol) -> Header {
     Header { src, dst, ttl: 64, protocol, ecn: Ecn::NotCapable, id: 0 }
 }
 
-/// `data` with the 16-bit checksum at `at` computed over the rest.
+/// Returns `data` with the 16-bit checksum at `at` computed over the rest.
 fn with_checksum(data: &[u8], at: usize, checksum: impl Fn(&[u8]) -> u16) -> Vec<u8> {
     let mut bytes = data.to_vec();
     bytes[at..at + 2].fill(0);

@@ -1,4 +1,4 @@
-//! A journal of rules, under libFuzzer.
+//! Journal of rules, under libFuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::daemon::daemon_journal(data));

@@ -1,4 +1,4 @@
-//! ICMP reports of packets that did not get there, under libFuzzer.
+//! ICMP destination-unreachable messages, under libFuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::wire::icmp(data));

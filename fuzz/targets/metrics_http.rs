@@ -1,4 +1,4 @@
-//! A client of the page of figures, under libFuzzer.
+//! Client of the metrics page, under libFuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::daemon::metrics_http(data));

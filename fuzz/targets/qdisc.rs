@@ -1,4 +1,4 @@
-//! What the kernel says of disciplines, under libFuzzer.
+//! Kernel messages about queueing disciplines, under libFuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::queues::qdisc(data));

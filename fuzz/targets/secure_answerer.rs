@@ -1,4 +1,4 @@
-//! An answerer of the encryption layer, under libFuzzer.
+//! Responder of the encryption layer, under libFuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::secure::secure_answerer(data));

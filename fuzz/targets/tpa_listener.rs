@@ -1,4 +1,4 @@
-//! A TPA listener without state, and those who call it, under libFuzzer.
+//! Stateless TPA listener and its initiators, under libFuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| hopline_fuzz::machines::tpa_listener(data));

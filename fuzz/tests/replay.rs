@@ -1,5 +1,5 @@
-//! The fuzz targets on stable: committed seeds, seeds with random damage, and random bytes. Every run tries the same, unless
-//! `PROPTEST_RNG_SEED` says otherwise (`make explore`).
+//! Fuzz targets on stable Rust: committed seeds, seeds with random damage, and random bytes. Every run tries the same
+//! inputs, unless `PROPTEST_RNG_SEED` says otherwise (`make explore`).
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use hopline_core::{Purpose, Stream};
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 const DAMAGED_INPUTS: u64 = 5000;
 const RANDOM_INPUTS: u64 = 9000;
-/// By turns: parsers care for the short ones, machines for the long ones.
+/// Lengths of random inputs, in turn: short ones for parsers, long ones for machines.
 const LONGEST_RANDOM_INPUTS: [u32; 3] = [120, 300, 600];
 
 fn main() -> ExitCode {
@@ -64,12 +64,12 @@ fn takes_random_bytes(target: &Target) {
     }
 }
 
-/// What the inputs follow from.
+/// Returns the seed of all inputs.
 fn seed() -> u64 {
     std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
 }
 
-/// Runs the target; if it panics, says with which input.
+/// Runs the target; if it panics, prints the input.
 fn run(target: &Target, input: &[u8]) {
     if catch_unwind(AssertUnwindSafe(|| (target.run)(input))).is_err() {
         let hex: String = input.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -77,7 +77,7 @@ fn run(target: &Target, input: &[u8]) {
     }
 }
 
-/// A seed after one to eight accidents.
+/// Returns a seed with one to eight random changes.
 fn damaged(seeds: &[Vec<u8>], stream: &mut Stream) -> Vec<u8> {
     let pick = |stream: &mut Stream| seeds[stream.below(seeds.len() as u32) as usize].clone();
     let mut bytes = pick(stream);
@@ -95,7 +95,7 @@ fn damaged(seeds: &[Vec<u8>], stream: &mut Stream) -> Vec<u8> {
     bytes
 }
 
-/// The seeds of a target, by file name.
+/// Returns the seeds of a target, ordered by file name.
 fn seeds(target: &Target) -> Vec<Vec<u8>> {
     let folder = root().join("seeds").join(target.name);
     let mut files: Vec<PathBuf> =

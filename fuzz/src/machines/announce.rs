@@ -1,16 +1,16 @@
-//! TPA announced in handshakes of TCP.
+//! Announcement of TPA in TCP handshakes.
 
 use super::Choices;
 use hopline_core::{Duration, Instant};
 use hopline_proxy::announce::{Announcer, Config, Done, Role, Towards};
 
-/// Most hosts that are remembered.
+/// Most hosts in the cache.
 const MOST: usize = 3;
-/// Bits of a TCP header that may change: two reserved ones, and the checksum.
+/// Bits of a TCP header that may change: two reserved bits, and the checksum.
 const CHANGED: [(usize, u8); 3] = [(12, 0x0c), (16, 0xff), (17, 0xff)];
 
-/// Script of packets in both directions, and time. Nothing but the two bits and the checksum of a packet changes, and it keeps its
-/// checksum; nothing is learned where nothing was announced; nothing is known for longer than it holds.
+/// Script of packets in both directions, and time. Only the two bits and the checksum of a packet change, and a correct
+/// checksum stays correct. Hosts are learned only from announcements, and forgotten after the lifetime.
 pub fn announce(data: &[u8]) {
     let mut choices = Choices(data);
     let role = choices.pick(&[Role::Caller, Role::Called]);
@@ -43,7 +43,7 @@ pub fn announce(data: &[u8]) {
     assert!(learned.iter().all(|(host, _)| announcer.speaks(later, *host).is_none()));
 }
 
-/// The packet differs in what may change alone, and the sum over its 16-bit words is what it was.
+/// Checks that a packet differs only in the bits that may change, and that the sum over its 16-bit words is the same.
 fn check_change(before: &[u8], after: &[u8]) {
     assert_eq!(before.len(), after.len());
     if before == after {
@@ -57,7 +57,7 @@ fn check_change(before: &[u8], after: &[u8]) {
     assert_eq!(sum(&before[start..]), sum(&after[start..]));
 }
 
-/// Ones' complement sum, in which 0 and 0xffff are the same (RFC 1071).
+/// Returns the ones' complement sum, in which 0 and 0xffff are equal (RFC 1071).
 fn sum(bytes: &[u8]) -> u32 {
     let words = bytes.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0)));
     words.sum::<u32>() % 0xffff

@@ -1,4 +1,4 @@
-//! An AODV machine.
+//! AODV machine.
 
 use super::{Choices, Life};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq32, Stream};
@@ -12,8 +12,8 @@ use std::num::NonZeroU16;
 /// Drives an AODV machine with operations read from `data`.
 ///
 /// # Panics
-/// If the machine breaks its contract: panics itself, keeps or doubles a packet, grows beyond its limits, asks to be
-/// woken again and again without time passing, or routes to itself.
+/// If the machine violates its contract: it panics, keeps or duplicates a packet, exceeds its limits, sets timers repeatedly
+/// without progress in time, or routes to itself.
 pub fn aodv_machine(data: &[u8]) {
     let mut choices = Choices(data);
     let mut node = Node::new(config(&mut choices));
@@ -117,7 +117,7 @@ impl Node {
         assert!(self.aodv.routes(self.now).all(|route| route.destination != self.aodv.address()));
     }
 
-    /// After the longest patience of all, no packet is left inside.
+    /// Checks that no packet is left inside after the longest time limit.
     fn end(&mut self) {
         self.pass(Duration::from_secs(120));
         assert!(self.inside.is_empty(), "packets {:?} never came out", self.inside);
@@ -199,12 +199,12 @@ fn message(choices: &mut Choices<'_>) -> Message {
     }
 }
 
-/// Mostly one of sixteen nodes, the machine's own among them.
+/// Returns mostly one of sixteen nodes, the machine's own among them.
 fn address(choices: &mut Choices<'_>) -> Ipv4Addr {
     choices.address(16)
 }
 
-/// Sequence numbers near each other, around the wrap, and half a circle away.
+/// Returns a sequence number near others, around the wrap, or half the number space away.
 fn seq(choices: &mut Choices<'_>) -> Seq32 {
     let byte = choices.byte();
     Seq32(u32::from(byte >> 4 & 3) << 30) + u32::from(byte & 15) - 8

@@ -1,4 +1,4 @@
-//! Links that repair their own losses.
+//! Links with retransmission (ARQ).
 
 use super::Choices;
 use hopline_core::{Duration, Instant, Seq16};
@@ -6,8 +6,8 @@ use hopline_proxy::arq::{Arq, Config, Does, Frame, Order, WINDOW};
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
 
-/// Drives an end of a link with packets, its own frames come back, and any other frames. Checks that it never panics, holds a packet
-/// until it lets go of it, lets go of it once, sends none that it does not hold, and comes to rest.
+/// Drives an end of a link with packets, its own frames, and any other frames. Checks that it never panics, releases each
+/// packet that it holds exactly once, sends only packets that it holds, and comes to rest.
 pub fn arq(data: &[u8]) {
     let mut choices = Choices(data);
     let which = choices.byte();
@@ -48,7 +48,7 @@ pub fn arq(data: &[u8]) {
     }
 }
 
-/// Whoever hands over a frame hands over a hold on what is in it.
+/// Passes a frame, and with it one reference to each packet in it.
 fn take(end: &mut Arq<u32>, now: Instant, frame: Frame<u32>, held: &mut BTreeMap<u32, u32>) {
     frame.packets().for_each(|packet| *held.entry(*packet).or_insert(0) += 1);
     end.handle_frame(now, frame);
@@ -75,7 +75,7 @@ fn drain(end: &mut Arq<u32>, held: &mut BTreeMap<u32, u32>, sent: &mut Vec<Frame
     }
 }
 
-/// A frame with new packets, near the beginning of its numbers mostly.
+/// Returns a frame with new packets, mostly near the beginning of its numbers.
 fn any_frame(choices: &mut Choices<'_>, next: &mut u32) -> Frame<u32> {
     let epoch = u16::from(choices.byte() % 3);
     let number = |choices: &mut Choices<'_>| {

@@ -1,4 +1,4 @@
-//! D-Proxy, in both modes.
+//! D-Proxy in both modes.
 
 use super::{Choices, Life};
 use hopline_core::{Duration, Instant, Length, Seq32};
@@ -38,10 +38,9 @@ enum Way {
     In,
 }
 
-/// Drives an end of a link with any packets of several connections and any messages, with the right proof and without, while the other end
-/// comes and goes. Checks that it
-/// never panics, lets each packet that it holds go on once and in time, sends none again oftener than it may, sends messages that parse,
-/// and is bounded.
+/// Drives an end of a link with any packets of several connections and any messages, with and without valid authentication,
+/// while the other end restarts. Checks that it never panics, forwards each packet that it holds once and in time, respects
+/// the limit of retransmissions, sends messages that parse, and is bounded.
 pub fn dproxy_machine(data: &[u8]) {
     let mut choices = Choices(data);
     let config = any_config(&mut choices);
@@ -92,19 +91,19 @@ pub fn dproxy_machine(data: &[u8]) {
     assert!(end.held.is_empty(), "packets wait for ever");
 }
 
-/// A machine, and what it must let go.
+/// Machine, and the packets that it must release.
 struct End {
     machine: DProxy<u32>,
     now: Instant,
-    /// What it holds, and since when.
+    /// Packets that the machine holds, with the time since when.
     held: BTreeMap<u32, Instant>,
-    /// How often it has sent what again.
+    /// Number of retransmissions of each packet.
     replays: BTreeMap<u32, u8>,
     number: u64,
 }
 
 impl End {
-    /// It hears a message, mostly with the right proof.
+    /// Passes a message, mostly with valid authentication.
     fn hear(&mut self, choices: &mut Choices<'_>, how: u8) {
         self.number += u64::from(choices.byte() % 4);
         let goes_out = choices.byte().is_multiple_of(2);
@@ -195,7 +194,7 @@ fn port(choices: &mut Choices<'_>) -> u16 {
     u16::from(1 + choices.byte() % 4)
 }
 
-/// Mostly near the beginning of its numbers, where they wrap around.
+/// Returns a number, mostly near the beginning of the numbers, where they wrap around.
 fn number(choices: &mut Choices<'_>) -> Seq32 {
     match choices.byte() {
         255 => Seq32(choices.u32()),
@@ -203,7 +202,7 @@ fn number(choices: &mut Choices<'_>) -> Seq32 {
     }
 }
 
-/// The hosts of the connections on this port.
+/// Returns the hosts of the connections on this port.
 fn hosts(port: u16) -> [IpAddr; 2] {
     HOSTS[usize::from(port % 2)]
 }
@@ -224,8 +223,8 @@ fn any_packet(choices: &mut Choices<'_>, way: Way) -> (Header, Segment<Length>) 
     (Header::between(src, dst, Protocol::Tcp), segment)
 }
 
-/// Drives an end of a link that numbers packets with packets, its own frames come back, and any other frames. Checks that it never
-/// panics, holds a packet until it lets go of it, lets go of it once, sends none that it does not hold, comes to rest, and is bounded.
+/// Drives an end of a link that numbers packets with packets, its own frames, and any other frames. Checks that it never
+/// panics, releases each packet that it holds exactly once, sends only packets that it holds, comes to rest, and is bounded.
 pub fn dproxy_opaque(data: &[u8]) {
     let mut choices = Choices(data);
     let which = choices.byte();
@@ -285,13 +284,13 @@ pub fn dproxy_opaque(data: &[u8]) {
 struct Numbered {
     machine: Opaque<u32>,
     now: Instant,
-    /// How often it holds what.
+    /// Number of references to each packet that the machine holds.
     held: BTreeMap<u32, u32>,
     sent: Vec<Frame<u32>>,
 }
 
 impl Numbered {
-    /// Whoever hands over a frame hands over a hold on what is in it.
+    /// Passes a frame, and with it one reference to each packet in it.
     fn take(&mut self, frame: Frame<u32>) {
         frame.packets().for_each(|packet| *self.held.entry(*packet).or_insert(0) += 1);
         self.machine.handle_frame(self.now, frame);
@@ -339,7 +338,7 @@ impl Life for Numbered {
     }
 }
 
-/// A frame with new packets, near the beginning of its numbers mostly.
+/// Returns a frame with new packets, mostly near the beginning of its numbers.
 fn any_frame(choices: &mut Choices<'_>, next: &mut u32) -> Frame<u32> {
     let epoch = u16::from(choices.byte() % 4);
     let number = |choices: &mut Choices<'_>| match choices.byte() {

@@ -1,4 +1,4 @@
-//! A DSR machine.
+//! DSR machine.
 
 use super::{Choices, Life};
 use core::num::{NonZeroU8, NonZeroU16};
@@ -20,9 +20,9 @@ use std::sync::Arc;
 /// Drives a DSR machine with operations read from `data`.
 ///
 /// # Panics
-/// If the machine breaks its contract: panics itself, loses or doubles a data packet, grows beyond its limits, asks to be
-/// woken again and again without time passing, sends what cannot be read or what contradicts its own route, or keeps a
-/// packet for ever.
+/// If the machine violates its contract: it panics, loses or duplicates a data packet, exceeds its limits, sets timers
+/// repeatedly without progress in time, sends packets that do not parse or contradict their route, or keeps a packet for
+/// ever.
 pub fn dsr_machine(data: &[u8]) {
     let mut choices = Choices(data);
     let mut node = Node::new(config(&mut choices));
@@ -38,7 +38,7 @@ struct Node {
     now: Instant,
     next_packet: u32,
     inside: BTreeSet<u32>,
-    /// The latest packets that it sent, for its link layer to fail.
+    /// Latest packets that it sent; their transmission may still fail.
     sent: Vec<Transmit<u32>>,
 }
 
@@ -52,7 +52,7 @@ impl Node {
     fn step(&mut self, choices: &mut Choices<'_>) {
         match choices.byte() % 8 {
             0 => self.pass(Duration::from_millis(u64::from(choices.byte()) * 40)),
-            // Late: the machine was due, and nobody has woken it.
+            // A late timer: the machine was due, and is not called yet.
             1 => self.now += Duration::from_millis(u64::from(choices.byte()) * 40),
             2 => {
                 let packet = self.packet_in();
@@ -70,7 +70,7 @@ impl Node {
         self.next_packet
     }
 
-    /// The link layer gives up something that was sent, or something else.
+    /// The link layer reports a failed transmission, of a sent packet or of any other.
     fn fail(&mut self, choices: &mut Choices<'_>) {
         let Transmit { packet, next_hop } =
             match self.sent.pop().filter(|_| !choices.byte().is_multiple_of(4)) {
@@ -90,7 +90,7 @@ impl Node {
         };
         let carries = to == Receiver::Us && packet.header.next.is_some();
         let carried = carries.then(|| self.packet_in());
-        // Mostly from whoever the packet says, if it is a request or has come one hop.
+        // Mostly from the node that the packet names, if it is a request or has travelled one hop.
         let from = match packet.header.options.first() {
             Some(DsrOption::Request(request)) => request.path.last().copied().unwrap_or(packet.source),
             Some(DsrOption::SourceRoute(route)) => route
@@ -160,7 +160,7 @@ impl Node {
         }
     }
 
-    /// After the longest patience of all, no packet is left inside.
+    /// Checks that no packet is left inside after the longest time limit.
     fn end(&mut self) {
         self.pass(Duration::from_secs(60));
         assert!(self.inside.is_empty(), "packets {:?} never came out", self.inside);
@@ -227,7 +227,7 @@ fn config(choices: &mut Choices<'_>) -> Config {
     config
 }
 
-/// A request, or a packet with a source route of which this node is mostly the next.
+/// Returns a request, or a packet with a source route of which this node is mostly the next hop.
 fn packet(choices: &mut Choices<'_>) -> Packet<u32> {
     let kind = choices.byte();
     let first = match kind % 4 {
@@ -258,7 +258,7 @@ fn source_route(choices: &mut Choices<'_>) -> DsrOption {
     let byte = choices.byte();
     let mut segments_left = byte % 8;
     if byte < 200 && !path.is_empty() {
-        // Handed to this node.
+        // Addressed to this node.
         let at = usize::from(byte) % path.len();
         path[at] = NodeId(0).ipv4();
         segments_left = (path.len() - at) as u8;
@@ -306,12 +306,12 @@ fn option(choices: &mut Choices<'_>) -> DsrOption {
     }
 }
 
-/// Mostly one of eight nodes, the machine's own among them.
+/// Returns mostly one of eight nodes, the machine's own among them.
 fn address(choices: &mut Choices<'_>) -> Ipv4Addr {
     choices.address(8)
 }
 
-/// Mostly different ones, few or very many.
+/// Returns mostly distinct addresses, few or very many.
 fn addresses(choices: &mut Choices<'_>) -> Addresses {
     let byte = choices.byte();
     let count = if byte >= 250 { 61 } else { byte % 6 };

@@ -1,4 +1,4 @@
-//! Handoff: a station, a home agent and a mobile host.
+//! Handoff: a base station, a home agent and a mobile host.
 
 use super::Choices;
 use hopline_core::{Duration, Instant, NodeId, Purpose, Stream};
@@ -13,8 +13,8 @@ use std::net::Ipv4Addr;
 const MOBILES: u32 = 3;
 const BUFFER: u16 = 4;
 
-/// Drives all three with any messages and packets. Checks that they never panic, come to rest, and that each packet leaves the station
-/// once, or is one of the few that it keeps.
+/// Drives all three with any messages and packets. Checks that they never panic, come to rest, and that each packet leaves
+/// the base station once, or is one of the few that it buffers.
 pub fn handoff_machine(data: &[u8]) {
     let mut choices = Choices(data);
     let which = choices.byte();
@@ -77,7 +77,7 @@ fn comes_to_rest(count: usize) {
     assert!(count < 100, "it does not stop sending");
 }
 
-/// A message of anybody.
+/// Returns a message from any sender.
 fn any_message(choices: &mut Choices<'_>) -> (Ipv4Addr, Tagged) {
     let (from, mobile) = (choices.address(8), choices.address(8));
     let lifetime = Duration::from_millis(u64::from(choices.byte()) * 20);

@@ -1,4 +1,4 @@
-//! A TCP host stack.
+//! TCP host stack.
 
 use super::Choices;
 use bytes::Bytes;
@@ -14,8 +14,8 @@ const PORT: u16 = 80;
 const MOST: usize = 6;
 const MOST_HALF_OPEN: usize = 3;
 
-/// Drives a stack with any packets, times and calls. Segments are repaired so that they come through, and often fit to what the stack sent
-/// last. Checks that nothing panics, limits hold, every packet that leaves can be read, and no timer stays overdue.
+/// Drives a stack with any packets, times and calls. Checksums of segments are corrected, and segments often match the last
+/// one sent. Checks that nothing panics, limits hold, every sent packet parses, and no timer stays overdue.
 pub fn host_stack(data: &[u8]) {
     let mut choices = Choices(data);
     let tcp = match choices.byte() % 3 {
@@ -42,7 +42,7 @@ pub fn host_stack(data: &[u8]) {
 struct World {
     stack: Stack,
     now: Instant,
-    /// The segment that left last, and the peer that it is for.
+    /// Last segment sent, and its destination.
     last: Option<(IpAddr, Segment<Bytes>)>,
     ids: Vec<ConnectionId>,
 }
@@ -89,7 +89,7 @@ impl World {
         }
     }
 
-    /// A segment with right checksums; half of them answer the last one.
+    /// Passes a segment with correct checksums; half of them answer the last one.
     fn segment(&mut self, choices: &mut Choices<'_>) {
         let kind = choices.byte();
         let peer = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2 + choices.byte() % 4));
@@ -124,7 +124,7 @@ impl World {
         self.stack.handle_packet(self.now, &packet);
     }
 
-    /// An ICMP message about the last segment, or about nothing.
+    /// Passes an ICMP message about the last segment, or about none.
     fn report(&mut self, choices: &mut Choices<'_>) {
         let mut icmp = vec![[3, 8, 11][usize::from(choices.byte()) % 3], choices.byte() % 16, 0, 0];
         icmp.extend(choices.u32().to_be_bytes());

@@ -1,8 +1,13 @@
-//! One station's MAC among stations that keep no rule, on a medium that makes no sense.
+//! 802.11 MAC of one station among stations that follow no rules, on an arbitrary medium.
 //!
-//! Promised: no panic; each MSDU has one fate, in the order in which they were given; as long as there is one, the
-//! station waits for something; one frame at a time goes into the air; the radio clocks lose no time; and once the
-//! medium falls silent, the station comes to rest.
+//! Invariants:
+//!
+//! - No panic.
+//! - Each MSDU has one fate, in the order in which they were given.
+//! - As long as there is an MSDU, the station waits for an event.
+//! - One frame at a time is transmitted.
+//! - The radio clocks lose no time.
+//! - Once the medium is silent, the station comes to rest.
 
 use super::{Choices, Life};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq16, Stream};
@@ -17,11 +22,11 @@ const ME: MacAddr = MacAddr::of_node(NodeId(0));
 const PEER: MacAddr = MacAddr::of_node(NodeId(1));
 const OTHER: MacAddr = MacAddr::of_node(NodeId(2));
 
-/// Longer than the longest life of an MSDU on a silent medium: an NAV of 65 ms, then seven attempts, each of 3000 bytes
+/// Longer than the longest lifetime of an MSDU on a silent medium: an NAV of 65 ms, then seven attempts, each of 3000 bytes
 /// at 1 Mb/s after 1023 slots.
 const LONGEST_LIFE: Duration = Duration::from_secs(1);
 
-/// The MAC of one station.
+/// MAC of one station.
 pub fn mac(data: &[u8]) {
     let mut choices = Choices(data);
     let mut station = Station::new(config(&mut choices), u64::from(choices.byte()));
@@ -41,10 +46,10 @@ struct Station {
     now: Instant,
     transmit_end: Option<Instant>,
     carrier: Activity,
-    /// MSDUs given to the MAC so far, and those of them that have had their fate.
+    /// MSDUs given to the MAC so far, and those of them that are finished.
     taken: u32,
     finished: u32,
-    /// Data frames that arrived and have not been passed on.
+    /// Data frames that arrived and were not passed on yet.
     heard: u32,
 }
 
@@ -110,7 +115,7 @@ impl Station {
         self.signal(Signal::TransmitEnd);
     }
 
-    /// Lets time pass; the station is woken once, at the end.
+    /// Lets time pass without timers; calls the station once, at the end.
     fn oversleep(&mut self, time: Duration) {
         self.now += time;
         if self.transmit_end.is_some_and(|end| end <= self.now) {
@@ -226,7 +231,7 @@ fn config(choices: &mut Choices<'_>) -> Config {
 
 fn frame(choices: &mut Choices<'_>) -> Frame<u32> {
     let kind = choices.byte();
-    // Mostly short reservations, now and then any.
+    // Mostly short reservations, sometimes any.
     let duration_us = if kind & 4 == 0 { u16::from(choices.byte()) * 8 } else { choices.u16() };
     let (ra, ta) = (address(choices), address(choices));
     if kind & 0xc0 == 0xc0 {

@@ -1,6 +1,6 @@
 //! Machines, driven by any bytes.
 //!
-//! An input is read as a script: a few bytes choose what happens next, the following ones are its arguments.
+//! An input is a script: a few bytes choose the next operation, the following bytes are its arguments.
 
 mod announce;
 mod aodv;
@@ -39,40 +39,40 @@ pub use tunnel::tunnel;
 use hopline_core::{Duration, Instant, NodeId};
 use std::net::Ipv4Addr;
 
-/// Bytes as a sequence of choices; endless zeros once they are used up.
+/// Bytes as a sequence of choices; zeros without end once they are used up.
 #[derive(Clone, Copy, Debug)]
 pub struct Choices<'a>(pub &'a [u8]);
 
 impl Choices<'_> {
-    /// Whether the bytes are used up.
+    /// Returns whether the bytes are used up.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The next byte.
+    /// Returns the next byte.
     pub fn byte(&mut self) -> u8 {
         let Some((&first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
         first
     }
 
-    /// The next two bytes.
+    /// Returns the next two bytes.
     pub fn u16(&mut self) -> u16 {
         u16::from_be_bytes([self.byte(), self.byte()])
     }
 
-    /// The next four bytes.
+    /// Returns the next four bytes.
     pub fn u32(&mut self) -> u32 {
         u32::from_be_bytes([self.byte(), self.byte(), self.byte(), self.byte()])
     }
 
-    /// One of `choices`.
+    /// Returns one of `choices`.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[usize::from(self.byte()) % choices.len()]
     }
 
-    /// Mostly the address of one of the first `nodes` nodes; sometimes no host's at all.
+    /// Returns mostly the address of one of the first `nodes` nodes; sometimes an address of no host.
     fn address(&mut self, nodes: u8) -> Ipv4Addr {
         match self.byte() {
             255 => Ipv4Addr::BROADCAST,
@@ -83,24 +83,24 @@ impl Choices<'_> {
     }
 }
 
-/// How often a machine may ask to be woken at one instant before that counts as standing still.
+/// Most timers at one instant before the machine is considered stuck.
 const MOST_WAKES_AT_ONCE: u32 = 100;
 
-/// A machine with a clock of its own.
+/// Machine with a clock of its own.
 pub trait Life {
-    /// The clock.
+    /// Returns the clock.
     fn now(&mut self) -> &mut Instant;
 
-    /// When it wants to be woken.
+    /// Returns the time of the next timer.
     fn due(&self) -> Option<Instant>;
 
-    /// Wakes it.
+    /// Processes the timers that are due.
     fn wake(&mut self);
 
-    /// Lets time pass, and wakes it whenever it wants.
+    /// Lets time pass, and calls the machine at each timer.
     ///
     /// # Panics
-    /// If it asks to be woken again and again without time passing.
+    /// If it sets timers repeatedly without progress in time.
     fn pass(&mut self, time: Duration) {
         let end = *self.now() + time;
         let mut wakes = 0;

@@ -1,4 +1,4 @@
-//! A Neighborhood RED machine.
+//! Neighborhood RED machine.
 
 use super::{Choices, Life};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Stream};
@@ -11,17 +11,17 @@ use hopline_queue::red::Verdict;
 use hopline_wire::ncn::{About, NormalizedPb, Notice};
 use std::net::Ipv4Addr;
 
-/// Most neighbours that the machine is to remember.
+/// Most neighbours in the table of the machine.
 const NEIGHBOURS: u16 = 5;
-/// As long as any notice lasts.
+/// Longest lifetime of a notice.
 const LONGEST_LIFETIME: Duration = Duration::from_millis(65_535);
 
 /// Drives a Neighborhood RED machine with operations read from `data`.
 ///
 /// # Panics
-/// If the machine breaks its contract: panics itself, grows beyond its limits, asks to be woken at a time that has passed, sends
-/// what cannot be read, has averages that no channel gives, chooses packets while no notice holds, or, with a guard, drops
-/// everything for longer than a lifetime without a rest.
+/// If the machine violates its contract: it panics, exceeds its limits, sets a timer in the past, sends messages that do not
+/// parse, has averages that no channel gives, selects packets while no notice is valid, or, with a guard, drops all packets
+/// for longer than a lifetime without a pause.
 pub fn neighborhood_red_machine(data: &[u8]) {
     let mut choices = Choices(data);
     let mut node = Node::new(config(&mut choices));
@@ -34,13 +34,13 @@ pub fn neighborhood_red_machine(data: &[u8]) {
 struct Node {
     red: NeighborhoodRed,
     now: Instant,
-    /// Until when the last of all notices lasts.
+    /// End of the lifetime of the last notice.
     noticed_until: Instant,
-    /// When the present time of silence began, at the latest.
+    /// Latest start of the present period without packets.
     silent: Option<Instant>,
     total: ChannelTime,
     sampled: Instant,
-    /// Percent of the time: busy, transmitting, receiving. More than all of it, too.
+    /// Share of the time, percent: busy, transmitting, receiving. The sum may exceed 100.
     load: [u8; 3],
 }
 
@@ -64,7 +64,7 @@ impl Node {
                 self.load = [choices.byte(), choices.byte(), choices.byte()];
                 self.pass(Duration::from_millis(u64::from(choices.byte()) * 40));
             }
-            // Late: the machine was due, and nobody has woken it. It is when it hears of the next thing.
+            // A late timer: the machine was due, and is not called before the next event.
             1 => {
                 self.now += Duration::from_millis(u64::from(choices.byte()) * 40);
                 self.wake();
@@ -82,7 +82,7 @@ impl Node {
     fn notice(&mut self, choices: &mut Choices<'_>) {
         let from = address(choices);
         let notice = Notice {
-            // Often everything, or what congestion that is not total asks for.
+            // Often everything, or the largest value of partial congestion.
             normalized_pb: match choices.byte() {
                 0..=99 => NormalizedPb::ONE,
                 100..=199 => NormalizedPb::of(self.red.config().largest_partial()),
@@ -141,7 +141,7 @@ impl Node {
         assert!(stats.chosen_incoming + stats.chosen_outgoing <= stats.packets);
     }
 
-    /// When nobody has said anything for longer than anything holds, nothing is dropped.
+    /// Checks that nothing is dropped after a silence longer than any lifetime.
     fn end(&mut self) {
         self.pass(LONGEST_LIFETIME);
         for coming in [Coming::Up, Coming::Down { next_hop: NodeId(1).ipv4() }] {
@@ -180,7 +180,7 @@ fn config(choices: &mut Choices<'_>) -> Config {
     }
 }
 
-/// Mostly one of eight nodes, the machine's own among them.
+/// Returns mostly one of eight nodes, the machine's own among them.
 fn address(choices: &mut Choices<'_>) -> Ipv4Addr {
     match choices.byte() {
         255 => Ipv4Addr::BROADCAST,
@@ -190,7 +190,7 @@ fn address(choices: &mut Choices<'_>) -> Ipv4Addr {
     }
 }
 
-/// Radio times that need not fit to each other, or to those of before.
+/// Returns radio times that need not be consistent with each other or with earlier ones.
 fn nonsense(choices: &mut Choices<'_>) -> ChannelTime {
     let mut time = || Duration::from_nanos(u64::from(choices.u32()) << (choices.byte() % 24));
     ChannelTime { elapsed: time(), busy: time(), transmitting: time(), receiving: time() }

@@ -1,4 +1,4 @@
-//! An OLSR machine.
+//! OLSR machine.
 
 use super::{Choices, Life};
 use hopline_core::{Duration, Instant, LinkId, Machine, NodeId, Purpose, Seq16, Stream};
@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// Drives an OLSR machine with operations read from `data`.
 ///
 /// # Panics
-/// If the machine breaks its contract: panics itself, grows beyond its limits, asks to be woken again and again without
-/// time passing, sends what cannot be read, routes to itself or over a link that is not symmetric, reports routes that
-/// it does not have, or keeps any after long silence.
+/// If the machine violates its contract: it panics, exceeds its limits, sets timers repeatedly without progress in time,
+/// sends packets that do not parse, routes to itself or over a link that is not symmetric, reports routes that it does not
+/// have, or keeps any after a long silence.
 pub fn olsr_machine(data: &[u8]) {
     let mut choices = Choices(data);
     let mut node = Node::new(config(&mut choices));
@@ -28,7 +28,7 @@ pub fn olsr_machine(data: &[u8]) {
 struct Node {
     olsr: Olsr,
     now: Instant,
-    /// Destinations that events say there are routes to.
+    /// Destinations with a reported route.
     reported: BTreeSet<Ipv4Addr>,
 }
 
@@ -42,7 +42,7 @@ impl Node {
     fn step(&mut self, choices: &mut Choices<'_>) {
         match choices.byte() % 8 {
             0 => self.pass(Duration::from_millis(u64::from(choices.byte()) * 40)),
-            // Late: the machine was due, and nobody has woken it.
+            // A late timer: the machine was due, and is not called yet.
             1 => self.now += Duration::from_millis(u64::from(choices.byte()) * 40),
             2 => {
                 let neighbour = address(choices);
@@ -89,7 +89,7 @@ impl Node {
         }
     }
 
-    /// When nobody has said anything for longer than anything holds, nothing is known.
+    /// Checks that all state has expired after a silence longer than any lifetime.
     fn end(&mut self) {
         self.pass(Duration::from_secs(60));
         assert_eq!(self.olsr.links(self.now).count(), 0);
@@ -144,7 +144,7 @@ fn packet(choices: &mut Choices<'_>) -> Packet {
 
 fn message(choices: &mut Choices<'_>) -> Message {
     Message {
-        // 15.5 s at most, so that a minute of silence is long.
+        // 15.5 s at most, so that a minute of silence is longer.
         validity: CodedTime::from_bits(choices.byte() & 0xf7),
         originator: address(choices),
         ttl: choices.byte(),
@@ -161,7 +161,7 @@ fn message(choices: &mut Choices<'_>) -> Message {
 fn hello(choices: &mut Choices<'_>) -> Hello {
     let count = choices.byte() % 4;
     let link = |choices: &mut Choices<'_>| {
-        // Mostly codes that mean something.
+        // Mostly codes with a meaning.
         let code = match choices.byte() {
             bits @ 200.. => LinkCode::from_bits(bits),
             bits => LinkCode::from_bits(bits % 12),
@@ -175,7 +175,7 @@ fn hello(choices: &mut Choices<'_>) -> Hello {
     }
 }
 
-/// Mostly one of eight nodes, the machine's own among them.
+/// Returns mostly one of eight nodes, the machine's own among them.
 fn address(choices: &mut Choices<'_>) -> Ipv4Addr {
     choices.address(8)
 }
@@ -185,7 +185,7 @@ fn addresses(choices: &mut Choices<'_>) -> Vec<Ipv4Addr> {
     (0..count).map(|_| address(choices)).collect()
 }
 
-/// Sequence numbers near each other, around the wrap, and half a circle away.
+/// Returns a sequence number near others, around the wrap, or half the number space away.
 fn seq(choices: &mut Choices<'_>) -> Seq16 {
     let byte = choices.byte();
     Seq16(u16::from(byte >> 4 & 3) << 14) + u16::from(byte & 15) - 8

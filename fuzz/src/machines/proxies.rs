@@ -1,4 +1,4 @@
-//! Machines in the path of TCP.
+//! Middleboxes in the path of TCP.
 
 use super::Choices;
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use hopline_wire::tcp::{Flags, Options, SackBlock, Segment, Timestamps};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The fixed and the mobile host, by the version of IP of a connection.
+/// Fixed and mobile host, by the IP version of a connection.
 const HOSTS: [[IpAddr; 2]; 2] = [
     [IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2))],
     [
@@ -24,12 +24,12 @@ const HOSTS: [[IpAddr; 2]; 2] = [
         IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)),
     ],
 ];
-/// Most connections that the machines may remember.
+/// Most connections in the tables of the machines.
 const CONNECTIONS: u32 = 3;
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Drives Snoop with any packets of several connections, in both directions. Checks that it never panics, that no ACK goes to the fixed
-/// host for what the mobile one has not acknowledged, that data are not absorbed unless they are old, and that memory is bounded.
+/// Drives Snoop with any packets of several connections, in both directions. Checks that it never panics, sends the fixed
+/// host no ACK that the mobile host has not sent, absorbs only old data, and has bounded memory.
 pub fn snoop(data: &[u8]) {
     let mut choices = Choices(data);
     let which = choices.byte();
@@ -49,7 +49,7 @@ pub fn snoop(data: &[u8]) {
     }
     let holds = if config.hop_window.is_some() { Holds::New } else { Holds::Nothing };
     let (mut machine, mut now) = pass(choices, snoop::windowed(config), holds);
-    // What waits goes on, whether anybody says anything or not.
+    // Waiting packets are forwarded without further packets.
     while let Some(due) = machine.poll_timeout().filter(|_| machine.waiting_bytes() > 0) {
         now = now.max(due);
         machine.handle_timeout(now);
@@ -57,13 +57,13 @@ pub fn snoop(data: &[u8]) {
     assert_eq!(machine.waiting_bytes(), 0, "it waits for ever");
 }
 
-/// Drives M-TCP's supervisor host in the same way, with the same promises; nor does it absorb anything at all.
+/// Drives M-TCP's supervisor host in the same way. The same invariants hold, and it absorbs no data at all.
 pub fn mtcp(data: &[u8]) {
     let config = mtcp::Config { bounds: bounds(), ..mtcp::Config::default() };
     pass(Choices(data), Mtcp::new(config), Holds::Nothing);
 }
 
-/// Drives what asks mobile hosts for what they have sent, in the same way, with the same promises.
+/// Drives the machine that requests lost data of mobile hosts (NACK) in the same way. The same invariants hold.
 pub fn nack(data: &[u8]) {
     let mut choices = Choices(data);
     let attempts = choices.byte();
@@ -72,15 +72,15 @@ pub fn nack(data: &[u8]) {
     pass(choices, Nacks::new(config), Holds::Nothing);
 }
 
-/// What a machine takes out, to have it go on later.
+/// Packets that a machine may hold, to forward them later.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holds {
     Nothing,
-    /// New data.
+    /// Packets with new data.
     New,
 }
 
-/// Packets of both directions pass a machine. Gives it back, and the time.
+/// Passes packets of both directions through a machine. Returns the machine and the time.
 fn pass<M: Filter<Segment<Length>>>(mut choices: Choices<'_>, mut machine: M, holds: Holds) -> (M, Instant) {
     let mut told: BTreeMap<u16, Vec<Seq32>> = BTreeMap::new();
     let mut now = Instant::ZERO;
@@ -118,11 +118,11 @@ fn pass<M: Filter<Segment<Length>>>(mut choices: Choices<'_>, mut machine: M, ho
     (machine, now)
 }
 
-/// What the mobile host has acknowledged, in whatever order, by the port of the fixed one.
+/// Records the ACKs of the mobile host, by the port of the fixed one.
 fn note(told: &mut BTreeMap<u16, Vec<Seq32>>, segment: &Segment<Length>) {
     let begins = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
     if begins || segment.flags.contains(Flags::RST) {
-        // Who begins anew may count from anywhere.
+        // A new connection may begin with any number.
         told.remove(&segment.dst_port);
     } else if segment.flags.contains(Flags::ACK) {
         told.entry(segment.dst_port).or_default().push(segment.ack);
@@ -141,8 +141,8 @@ fn drain(machine: &mut impl Filter<Segment<Length>>, told: &BTreeMap<u16, Vec<Se
     }
 }
 
-/// Drives split connections with any packets of both hosts. Checks that they never panic, come to rest after each packet, and are
-/// bounded.
+/// Drives split connections with any packets of both hosts. Checks that they never panic, come to rest after each packet,
+/// and are bounded.
 pub fn split(data: &[u8]) {
     let mut choices = Choices(data);
     let tcp = match choices.byte() % 3 {
@@ -192,7 +192,7 @@ fn bounds() -> Bounds {
     Bounds { connections: CONNECTIONS, idle: IDLE, ..Bounds::default() }
 }
 
-/// A packet of one of four connections, mostly near the beginning of its numbers.
+/// Returns a packet of one of four connections, mostly near the beginning of its numbers.
 fn any_packet(choices: &mut Choices<'_>, from: Side) -> (Header, Segment<Length>) {
     let number = |choices: &mut Choices<'_>| match choices.byte() {
         255 => Seq32(choices.u32()),

@@ -1,7 +1,13 @@
-//! A radio's receiver under any signals that begin and end around it, and own transmissions in between.
+//! Receiver of a radio with arbitrary signals that begin and end, and own transmissions in between.
 //!
-//! Promised: no panic; probabilities are probabilities; what is decoded was strong enough, began and ended while the
-//! station listened, and met nothing that capture forbids; a frame alone is decoded; when all is over the medium is quiet.
+//! Invariants:
+//!
+//! - No panic.
+//! - Probabilities are between 0 and 1.
+//! - A decoded frame was strong enough, began and ended while the station listened, and had no interference that capture
+//!   forbids.
+//! - A frame without interference is decoded.
+//! - After the last signal the medium is idle.
 
 use super::{Choices, Life};
 use hopline_core::{Duration, Instant};
@@ -10,10 +16,10 @@ use hopline_radio::phy::propagation::RadioParams;
 use hopline_radio::phy::reception::{Arrival, Receiver, ReceptionModel, Thresholds, Verdict};
 use hopline_radio::rate::Rate;
 
-/// As many signals in the air as one input may have at a time.
+/// Most simultaneous signals of an input.
 const MOST_SIGNALS: usize = 32;
 
-/// One receiver.
+/// Receiver of one radio.
 pub fn receiver(data: &[u8]) {
     let mut choices = Choices(data);
     let models =
@@ -30,15 +36,15 @@ pub fn receiver(data: &[u8]) {
     assert_eq!(radio.receiver.activity(), Activity::Quiet);
 }
 
-/// A signal in the air.
+/// Signal on the medium.
 #[derive(Clone, Copy, Debug)]
 struct Signal {
     id: u32,
     power_w: f64,
     end: Instant,
-    /// Strong enough, and nothing has happened since its begin that forbids decoding it.
+    /// `true` if the signal is strong enough, and nothing since its begin forbids decoding it.
     clean: bool,
-    /// Nothing else was in the air since its begin.
+    /// `true` if no other signal was on the medium since its begin.
     alone: bool,
 }
 
@@ -101,7 +107,7 @@ impl Radio {
             && self.air.iter().any(|other| power_w < ratio * other.power_w);
         for other in &mut self.air {
             other.alone = false;
-            // Cumulative interference leaves it to the error rate.
+            // With cumulative interference the error rate decides.
             other.clean &= self.model == ReceptionModel::CumulativeSinr || other.power_w >= ratio * power_w;
         }
         let clean = power_w >= self.params.rx_threshold_w && self.listening && !drowned;
@@ -137,7 +143,7 @@ impl Radio {
         let activity = self.receiver.activity();
         match activity {
             Activity::Quiet => {
-                // ns-2 forgets a masked frame: only its end is known, to the MAC.
+                // ns-2 forgets a masked frame: the MAC learns only its end.
                 assert!(self.air.is_empty() || self.model == ReceptionModel::LockOnSensed);
             }
             Activity::Sensing => assert!(!self.air.is_empty()),
@@ -147,7 +153,7 @@ impl Radio {
     }
 }
 
-/// Signals end.
+/// Timers are the ends of signals.
 impl Life for Radio {
     fn now(&mut self) -> &mut Instant {
         &mut self.now

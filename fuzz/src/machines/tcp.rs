@@ -1,4 +1,4 @@
-//! A TCP endpoint.
+//! TCP endpoint.
 
 use super::Choices;
 use bytes::Bytes;
@@ -17,8 +17,8 @@ use hopline_wire::tcp::{
 const PORTS: Ports = Ports { local: 7, remote: 9 };
 const RECEIVE_BUFFER: u32 = 20_000;
 
-/// Drives a TCP endpoint with any sequence of segments, timeouts and calls. Checks that it never panics, keeps its
-/// memory within its buffers, and has a timer set while data is in flight.
+/// Drives a TCP endpoint with any sequence of segments, timeouts and calls. Checks that it never panics, keeps its memory
+/// within its buffers, and has a timer set while data are in flight.
 pub fn tcp_endpoint(data: &[u8]) {
     let mut choices = Choices(data);
     let which = choices.byte();
@@ -58,7 +58,7 @@ pub fn tcp_endpoint(data: &[u8]) {
     }
 }
 
-/// None from 0, which is what inputs without TCP-DOOR have; then each kind of detection and response.
+/// Returns `None` for 0, as for inputs without TCP-DOOR; else each kind of detection and response.
 fn any_door(which: u8) -> Option<DoorConfig> {
     let choices = which.checked_sub(1)?;
     let mut door = DoorConfig::studied().nth(usize::from(choices) * 7 % 56)?;
@@ -67,7 +67,7 @@ fn any_door(which: u8) -> Option<DoorConfig> {
     Some(door)
 }
 
-/// None from 0, too; with signals of the network layer.
+/// Returns no feedback for 0; else feedback with signals of the network layer.
 fn any_feedback(which: u8) -> Feedback {
     let told_elfn = ElfnConfig { returns: Return::Told, in_flight: InFlight::Resent, ..ElfnConfig::PAPER };
     match which {
@@ -81,11 +81,11 @@ fn any_feedback(which: u8) -> Feedback {
     }
 }
 
-/// What a peer that wants to be believed has to know.
+/// State that a plausible peer knows.
 struct Peer {
-    /// After the highest that the endpoint sent.
+    /// Sequence number after the highest that the endpoint sent.
     endpoint_next: Seq32,
-    /// What the endpoint expects.
+    /// Next sequence number that the endpoint expects.
     own: Seq32,
 }
 
@@ -129,7 +129,7 @@ fn operate(endpoint: &mut Endpoint<Bytes>, choices: &mut Choices<'_>, now: &mut 
     }
 }
 
-/// A segment near what the endpoint expects, or anywhere.
+/// Returns a segment near the one that the endpoint expects, or anywhere.
 fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
     let near = |choices: &mut Choices<'_>, base: Seq32| match choices.byte() {
         0..160 => base,

@@ -1,4 +1,4 @@
-//! A TPA endpoint.
+//! TPA endpoint.
 
 use super::Choices;
 use bytes::Bytes;
@@ -13,8 +13,8 @@ use hopline_wire::tpa::{
 };
 use std::num::NonZeroU64;
 
-/// Drives a TPA endpoint with any sequence of segments, timeouts, signals and calls. Checks that it never panics, keeps
-/// its memory within its buffer and its window within cwndmax, and has a timer set while anything is due from the peer.
+/// Drives a TPA endpoint with any sequence of segments, timeouts, signals and calls. Checks that it never panics, keeps its
+/// memory within its buffer and its window within cwndmax, and has a timer set while it expects something from the peer.
 pub fn tpa_endpoint(data: &[u8]) {
     let mut choices = Choices(data);
     let config = any_config(&mut choices);
@@ -37,13 +37,13 @@ fn tag(n: u64) -> Option<Tag> {
     NonZeroU64::new(n).map(Tag)
 }
 
-/// What a peer that wants to be believed has to know.
+/// State that a plausible peer knows.
 struct Peer {
-    /// The latest segment of the endpoint.
+    /// Latest segment of the endpoint.
     heard: Segment<Bytes>,
-    /// The endpoint's tag.
+    /// Tag of the endpoint.
     tag: Option<Tag>,
-    /// Nonces of the positions of the block heard last.
+    /// Nonces of the positions of the latest block.
     nonces: [u16; POSITIONS as usize],
 }
 
@@ -125,7 +125,7 @@ fn operate(endpoint: &mut Endpoint<Bytes>, choices: &mut Choices<'_>, now: &mut 
     }
 }
 
-/// A segment near what the endpoint expects, or anywhere.
+/// Returns a segment near the one that the endpoint expects, or anywhere.
 fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
     let near = |choices: &mut Choices<'_>, base: u16| match choices.byte() {
         0..160 => base,
@@ -144,7 +144,7 @@ fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
         Control::Stray,
         Control::Echo(Token(0)),
     ]);
-    // As the parser has it: only data and FIN have a place, and a FIN always.
+    // As the parser has it: only data and FIN have a position, and a FIN always has one.
     let place = match control {
         Control::Syn | Control::Rst | Control::Challenge(_) | Control::Echo(_) | Control::Stray => None,
         Control::Fin => Some(any_place(choices, received)),
@@ -173,7 +173,7 @@ fn any_segment(choices: &mut Choices<'_>, peer: &Peer) -> Segment<Bytes> {
     }
 }
 
-/// The next position that is missing, or any.
+/// Returns the next missing position, or any.
 fn any_place(choices: &mut Choices<'_>, received: Ack) -> Place {
     let missing = (!received.bitmap.bits()).trailing_zeros() as u8 % 12;
     let position = if choices.byte() < 160 { missing } else { choices.byte() % 12 };
@@ -204,7 +204,7 @@ fn any_opening(choices: &mut Choices<'_>) -> Opening {
 fn drain(endpoint: &mut Endpoint<Bytes>, now: Instant, peer: &mut Peer) {
     let mut sent = 0;
     while let Some(segment) = endpoint.poll_transmit(now) {
-        // Of data the latest, of acknowledgments too.
+        // The latest segment with data, and the latest acknowledgment.
         let data = if segment.place.is_some() { segment.clone() } else { peer.heard.clone() };
         peer.hear(Segment { ack: segment.ack.or(peer.heard.ack), ..data });
         sent += 1;
@@ -213,7 +213,7 @@ fn drain(endpoint: &mut Endpoint<Bytes>, now: Instant, peer: &mut Peer) {
     while endpoint.poll_event().is_some() {}
 }
 
-/// What holds of every TPA endpoint whenever it is at rest.
+/// Checks the invariants of a TPA endpoint at rest.
 pub(super) fn check(endpoint: &Endpoint<Bytes>) {
     let config = endpoint.config();
     assert!(
@@ -224,7 +224,7 @@ pub(super) fn check(endpoint: &Endpoint<Bytes>) {
     assert!(endpoint.unacknowledged() <= config.send_buffer.unwrap_or(u64::MAX));
     let timer = endpoint.poll_timeout().is_some();
     assert!(timer || endpoint.in_flight() == 0, "data in flight and no timer set");
-    // Whoever was told that there is no route may wait in silence for word of one.
+    // An endpoint that was notified of a route failure may wait silently for a notification of the route.
     let open = !matches!(endpoint.state(), State::Closed | State::Listen | State::SynReceived);
     assert!(
         timer || !open || endpoint.cwnd() == 0 || endpoint.unacknowledged() == 0,

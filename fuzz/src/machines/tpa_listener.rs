@@ -1,4 +1,4 @@
-//! Opening TPA connections through a listener without state.
+//! Handshake of TPA connections with a stateless listener.
 
 use super::Choices;
 use super::tpa::check;
@@ -8,10 +8,10 @@ use hopline_transport::tpa::{Config, Endpoint, Listener, Secret, State, Verdict}
 use hopline_wire::tpa::{Ack, Control, Opening, Place, Segment, Tag};
 use std::num::NonZeroU64;
 
-/// How many seconds a tag can be redeemed at least, and half of how many at most.
+/// Shortest lifetime of a tag, seconds; the longest is twice this.
 const LIFETIME: u64 = 30;
 
-/// What the listener gave: the tag, to which address, for which parameters, and when.
+/// Tag from the listener, with its address, parameters and time.
 struct Given {
     tag: Tag,
     address: u8,
@@ -19,8 +19,8 @@ struct Given {
     at: Instant,
 }
 
-/// Sends a listener SYNs and what may complete a handshake, from several addresses. Checks that a connection comes of
-/// exactly what the listener asked for, from where it asked, in time; and that the connection works.
+/// Sends a listener SYNs and second handshake messages, from several addresses. Checks that a connection is opened only from
+/// a challenge of the listener, from the challenged address and in time, and that the connection works.
 pub fn tpa_listener(data: &[u8]) {
     let mut choices = Choices(data);
     let listener = Listener::new(Config::tpa(3), Secret([choices.byte(); 16])).expect("a preset");
@@ -59,7 +59,7 @@ fn call(listener: &Listener, choices: &mut Choices<'_>, now: Instant, given: &mu
     }
 }
 
-/// Repeats what was given, perhaps with something changed.
+/// Repeats a tag of the listener, perhaps with something changed.
 fn complete(listener: &Listener, choices: &mut Choices<'_>, now: Instant, given: &[Given]) {
     if given.is_empty() {
         return;
@@ -96,7 +96,7 @@ fn complete(listener: &Listener, choices: &mut Choices<'_>, now: Instant, given:
     }
 }
 
-/// The connection takes its first segment again without a change, and sends.
+/// Passes the first segment again, which must change nothing, and sends.
 fn try_out(mut endpoint: Endpoint<Bytes>, now: Instant, first: Segment<Bytes>) {
     assert!(matches!(endpoint.state(), State::Established | State::CloseWait));
     assert!(endpoint.poll_transmit(now).is_some(), "the peer waits for a sign");
@@ -109,7 +109,7 @@ fn try_out(mut endpoint: Endpoint<Bytes>, now: Instant, first: Segment<Bytes>) {
     check(&endpoint);
 }
 
-/// A segment that no listener asked for.
+/// Passes a segment that no challenge requested.
 fn anything(listener: &Listener, choices: &mut Choices<'_>, now: Instant) {
     let control = choices.pick(&[Control::None, Control::Syn, Control::Fin, Control::Rst]);
     let segment = Segment {

@@ -10,23 +10,24 @@ use hopline_wire::dproxy::tunnel::GREETING_LEN;
 use std::collections::{BTreeSet, VecDeque};
 
 const KEY: Key = Key::new([3; 32]);
-/// Datagrams that may be under way at a time; more are lost.
+/// Most datagrams in flight; more are lost.
 const UNDER_WAY: usize = 300;
 
-/// Both ends, what is under way to each, and all that was ever said.
+/// Both ends, the datagrams in flight to each, and all datagrams so far.
 struct Pair {
     repair: Repair,
     ends: [Tunnel; 2],
     now: Instant,
     under_way: [VecDeque<Bytes>; 2],
     said: Vec<Bytes>,
-    /// Packets that were to come to each end, and have not.
+    /// Packets that each end is expected to receive.
     expected: [BTreeSet<u32>; 2],
     lives: u64,
 }
 
-/// Drives both ends with packets, datagrams that come, are lost, come again or damaged, and lives that end. Checks that no packet comes
-/// that was not sent, or twice, that nothing that proves nothing is answered, and that the ends find each other afterwards.
+/// Drives both ends with packets, with datagrams that arrive, are lost, are repeated or damaged, and with restarts. Checks
+/// that no packet arrives that was not sent, or twice, that datagrams without authentication are not answered, and that the
+/// ends recover afterwards.
 pub fn tunnel(data: &[u8]) {
     let mut choices = Choices(data);
     let repair = if choices.byte() % 2 == 0 {
@@ -83,7 +84,7 @@ impl Pair {
         self.drain();
     }
 
-    /// Everything that is under way comes, then what is due is done.
+    /// Delivers all datagrams in flight, then processes the timers.
     fn pass(&mut self, time: Duration) {
         for to in [0, 1] {
             for datagram in core::mem::take(&mut self.under_way[to]) {
