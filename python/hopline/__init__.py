@@ -67,7 +67,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    # matplotlib is loaded by those who draw.
+    # matplotlib is loaded only when it is used.
     if name == "plot":
         import importlib
 

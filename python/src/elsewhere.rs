@@ -1,4 +1,4 @@
-//! Plans whose runs are made by others: threads, processes, or a cluster.
+//! Remote execution: plans with runs in threads, processes, or a cluster.
 
 use crate::errors;
 use crate::experiment::{kept, start_of};
@@ -17,20 +17,20 @@ use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// What a worker needs of a plan.
+/// Parts of a plan that a worker needs.
 #[pyclass(frozen, module = "hopline._hopline")]
 #[derive(Debug)]
 pub(crate) struct Bundle(remote::Bundle);
 
 #[pymethods]
 impl Bundle {
-    /// The bundle that another process made.
+    /// Decodes the bundle of another process.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
         remote::Bundle::from_bytes(bytes).map(Self).map_err(|e| errors::remote(&e))
     }
 
-    /// Makes the runs of a batch, and returns their records as a Parquet file.
+    /// Performs the runs of a batch, and returns their records as a Parquet file.
     fn perform<'py>(&self, py: Python<'py>, id: u64, runs: Vec<PointRun>) -> PyResult<Bound<'py, PyBytes>> {
         let batch = Batch { id, runs };
         let made = watched(py, None, |watch| self.0.perform(&batch, watch))?;
@@ -38,7 +38,7 @@ impl Bundle {
     }
 }
 
-/// Where records of a course go.
+/// Storage of the records of a course.
 #[derive(Debug)]
 enum Kept {
     Here(Memory),
@@ -74,7 +74,7 @@ impl Sink for Kept {
     }
 }
 
-/// Gives out batches of a plan, and takes their results.
+/// Progress of a plan: gives out batches, and takes their results.
 #[pyclass(frozen, module = "hopline._hopline")]
 #[derive(Debug)]
 pub(crate) struct Course {
@@ -85,7 +85,7 @@ pub(crate) struct Course {
 
 #[pymethods]
 impl Course {
-    /// Begins `plan`, or goes on with what is in `output`.
+    /// Begins `plan`, or resumes the results in `output`.
     #[new]
     fn new(
         py: Python<'_>,
@@ -106,13 +106,13 @@ impl Course {
         Ok(Self { course: Mutex::new(Some(course)), command })
     }
 
-    /// The bundle of its plan.
+    /// Returns the bundle of the plan.
     fn bundle<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.with(|course| Ok(PyBytes::new(py, &remote::Bundle::of(course.plan()).to_bytes())))
     }
 
-    /// The next batch for one of so many workers: its number, points and runs. `None`: wait for what is away. An empty batch: it
-    /// is all done.
+    /// Returns the next batch for one of `workers` workers: its number, points and runs. `None`: all batches are given out,
+    /// wait for results. An empty batch: all runs are done.
     fn next(&self, workers: usize) -> PyResult<Option<(u64, Vec<PointRun>)>> {
         self.with(|course| match course.next(workers).map_err(|e| errors::store(&e))? {
             Next::Batch(batch) => Ok(Some((batch.id, batch.runs))),
@@ -121,7 +121,7 @@ impl Course {
         })
     }
 
-    /// Keeps the result of batch `id`; how many runs of it are new.
+    /// Stores the result of batch `id`. Returns the number of new runs in it.
     fn take(&self, py: Python<'_>, id: u64, result: &[u8]) -> PyResult<usize> {
         py.detach(|| {
             self.with(|course| match course.take(id, result) {
@@ -132,7 +132,7 @@ impl Course {
         })
     }
 
-    /// Batch `id` was lost.
+    /// Reports that batch `id` was lost.
     fn lost(&self, id: u64) -> PyResult<()> {
         self.with(|course| {
             course.lost(id);
@@ -140,13 +140,13 @@ impl Course {
         })
     }
 
-    /// Runs that are there, and all of them as far as is known.
+    /// Returns the number of finished runs, and of all runs known so far.
     #[getter]
     fn progress(&self) -> PyResult<(u64, u64)> {
         self.with(|course| Ok((course.there(), course.runs() * course.plan().points.len() as u64)))
     }
 
-    /// The comparison, once all is done.
+    /// Returns the comparison, once all runs are done.
     fn complete(&self, py: Python<'_>) -> PyResult<Comparison> {
         let course = self.course.lock().expect("nobody panics with it").take();
         let course = course.ok_or_else(|| errors::internal("it was completed before"))?;

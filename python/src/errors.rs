@@ -1,4 +1,4 @@
-//! What goes wrong, as the exceptions of `hopline.errors`.
+//! Errors, as the exceptions of `hopline.errors`.
 
 use hopline_lab::experiment::ExperimentError;
 use hopline_lab::output::OutputError;
@@ -11,22 +11,22 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::path::Path;
 
-/// `ScenarioError`: everything that is wrong with an input, each with its place.
+/// Returns a `ScenarioError` with all problems of an input, each with its position.
 pub(crate) fn problems(problems: &Problems) -> PyErr {
     let all: PyResult<Vec<Py<PyAny>>> =
         Python::attach(|py| problems.0.iter().map(|p| problem_object(py, p)).collect());
     all.map_or_else(|error| error, |all| of_class("ScenarioError", (all,)))
 }
 
-/// The same of one problem.
+/// Returns a `ScenarioError` with one problem.
 pub(crate) fn problem(problem: Problem) -> PyErr {
     problems(&problem.into())
 }
 
-/// Why an experiment has no result.
+/// Returns the exception of an experiment without result.
 pub(crate) fn experiment(error: ExperimentError) -> PyErr {
     match error {
-        // Whoever interrupted raised an exception of their own.
+        // The signal or callback that interrupted the work raised an exception of its own.
         ExperimentError::Interrupted => interrupted(),
         ExperimentError::Problems(error) => problems(&error),
         ExperimentError::Store(error) => store(&error),
@@ -34,7 +34,7 @@ pub(crate) fn experiment(error: ExperimentError) -> PyErr {
     }
 }
 
-/// Why a run did not come to its end.
+/// Returns the exception of a run that did not finish.
 pub(crate) fn run(error: &RunError) -> PyErr {
     match error {
         RunError::Interrupted => interrupted(),
@@ -46,7 +46,7 @@ fn run_failed(why: &str) -> PyErr {
     of_class("RunError", (why.to_owned(),))
 }
 
-/// Why results could not be kept or read.
+/// Returns the exception of results that could not be stored or read.
 pub(crate) fn store(error: &StoreError) -> PyErr {
     let said = error.to_string().replace("add --force to begin anew", "pass force=True to begin anew");
     match error {
@@ -62,7 +62,7 @@ pub(crate) fn store(error: &StoreError) -> PyErr {
     }
 }
 
-/// Why a file of a result could not be written.
+/// Returns the exception of an output file that could not be written.
 pub(crate) fn output(error: &OutputError) -> PyErr {
     let said = error.to_string();
     match error {
@@ -73,7 +73,7 @@ pub(crate) fn output(error: &OutputError) -> PyErr {
     }
 }
 
-/// Why something from another machine is not taken.
+/// Returns the exception of rejected data of another machine.
 pub(crate) fn remote(error: &RemoteError) -> PyErr {
     match error {
         RemoteError::OtherVersion { theirs, ours } => version(error.to_string(), theirs, ours),
@@ -84,7 +84,7 @@ pub(crate) fn remote(error: &RemoteError) -> PyErr {
     }
 }
 
-/// A failure that no caller can do anything about.
+/// Returns the exception of an internal failure, which no caller can handle.
 pub(crate) fn internal(error: impl std::fmt::Display) -> PyErr {
     PyRuntimeError::new_err(error.to_string())
 }
@@ -97,7 +97,7 @@ fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("hopline.errors")?.getattr(name)
 }
 
-/// An exception of `hopline.errors`, made of `arguments`.
+/// Returns an exception of `hopline.errors`, created with `arguments`.
 fn of_class(name: &str, arguments: impl for<'py> pyo3::call::PyCallArgs<'py>) -> PyErr {
     Python::attach(|py| match class(py, name).and_then(|class| class.call1(arguments)) {
         Ok(error) => PyErr::from_value(error),

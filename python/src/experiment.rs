@@ -1,4 +1,4 @@
-//! Plans, run here.
+//! Plans, run in this process.
 
 use crate::errors;
 use crate::plan::{Plan, question};
@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// Runs `plan` on `jobs` threads, in memory or in the directory `output`, `anew` or going on with what is there.
+/// Runs `plan` on `jobs` threads, in memory or in the directory `output`. `anew` replaces the results there; otherwise they
+/// are resumed.
 #[pyfunction]
 pub(crate) fn compare(
     py: Python<'_>,
@@ -39,7 +40,7 @@ pub(crate) fn compare(
     made.map_err(errors::experiment)
 }
 
-/// The comparison of what is stored in `path`, and its page anew.
+/// Returns the comparison of the results stored in `path`, and writes its page again.
 #[pyfunction]
 pub(crate) fn stored(
     py: Python<'_>,
@@ -56,7 +57,7 @@ pub(crate) fn stored(
     made.map_err(errors::experiment)
 }
 
-/// The comparison of what is kept in `path`, whose page is put beside the tables.
+/// Returns the comparison of the results stored in `path`, and writes its page beside the tables.
 pub(crate) fn kept(
     comparison: hopline_lab::Comparison,
     store: &Store,
@@ -66,7 +67,7 @@ pub(crate) fn kept(
     Ok(Comparison { comparison, records: Records::Kept(path.to_owned()) })
 }
 
-/// Whether what is there is gone on with.
+/// Returns the treatment of existing results.
 pub(crate) fn start_of(word: &str) -> Start {
     if word == "anew" { Start::Anew } else { Start::Resume }
 }

@@ -1,7 +1,7 @@
 //! hopline for Python: the lab behind `import hopline`.
 //!
-//! What is here is as little as can be: documents, plans and results cross as JSON text, tables as Arrow. What users meet,
-//! names, defaults and docstrings, is written in Python beside it.
+//! The extension is as small as possible: documents, plans and results cross the boundary as JSON text, tables as Arrow. The
+//! public interface with its names, defaults and docstrings is written in Python.
 
 mod elsewhere;
 mod errors;
@@ -17,7 +17,7 @@ mod watched;
 
 use pyo3::prelude::*;
 
-/// What is written in Rust of the package `hopline`.
+/// Part of the package `hopline` that is written in Rust.
 #[pymodule]
 mod _hopline {
     use super::*;

@@ -1,4 +1,4 @@
-//! Papers, reproduced.
+//! Reproduction of papers.
 
 use crate::errors;
 use crate::plan::effort_of;
@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// What became of a paper's claims.
+/// Results of the reproduction of a paper.
 #[pyclass(frozen, module = "hopline._hopline")]
 #[derive(Debug)]
 pub(crate) struct Reproduction {
@@ -28,7 +28,7 @@ pub(crate) struct Reproduction {
 /// Name of a paper, its title, and names and titles of its figures.
 type Listed = (String, String, Vec<(String, String)>);
 
-/// Every paper, and the figures of it that can be reproduced: names and titles.
+/// Returns every paper, with names and titles of the figures that can be reproduced.
 #[pyfunction]
 pub(crate) fn papers(folder: Option<PathBuf>) -> PyResult<Vec<Listed>> {
     let papers = Papers::open(folder.as_deref()).map_err(errors::problem)?;
@@ -41,7 +41,7 @@ pub(crate) fn papers(folder: Option<PathBuf>) -> PyResult<Vec<Listed>> {
     papers.names().map_err(errors::problem)?.into_iter().map(of).collect()
 }
 
-/// Runs the plans of a paper, of one figure or of all, and judges its claims.
+/// Runs the plans of a paper, of one figure or of all, and evaluates its claims.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "one a part of what Python passes on")]
 pub(crate) fn reproduce(
@@ -61,7 +61,7 @@ pub(crate) fn reproduce(
         let papers = Papers::open(folder.as_deref()).map_err(Problems::from)?;
         let register = Register::load(&papers.folder(paper).map_err(Problems::from)?)?;
         let chosen = register.chosen(figure).map_err(Problems::from)?;
-        // Every plan is read before the first is run: a mistake in the last one shows at once.
+        // Every plan is read before the first is run, so that an error in the last one is reported at once.
         let plan = |number: &usize| register.plan(&register.figures[*number], &over, effort);
         let plans: Vec<Plan> = chosen.iter().map(plan).collect::<Result<_, _>>()?;
         let how = How { jobs, command: &command, watch };
@@ -84,7 +84,7 @@ fn one(plan: &Plan, how: How<'_>, folder: Option<&Path>) -> Result<hopline_lab::
 
 #[pymethods]
 impl Reproduction {
-    /// As `hopline reproduce --json` prints it.
+    /// Returns the output of `hopline reproduce --json`.
     #[getter]
     fn json(&self) -> PyResult<String> {
         let made = self.made();
@@ -92,7 +92,7 @@ impl Reproduction {
         Ok(claims::json(&self.register, &made, &evidence, self.effort).to_string())
     }
 
-    /// As `hopline reproduce` prints it.
+    /// Returns the output of `hopline reproduce`.
     #[getter]
     fn text(&self) -> PyResult<String> {
         let made = self.made();
@@ -100,7 +100,7 @@ impl Reproduction {
         Ok(text::reproduction::describe(&self.register, &made, &evidence, self.effort))
     }
 
-    /// The figures: names, and what was compared.
+    /// Returns the figures: names and comparisons.
     #[getter]
     fn figures(&self) -> Vec<(String, Comparison)> {
         let figure = |(number, comparison): &(usize, hopline_lab::Comparison)| {
@@ -110,12 +110,12 @@ impl Reproduction {
         self.made.iter().map(figure).collect()
     }
 
-    /// The claims, the answers and the charts, for a notebook.
+    /// Returns the claims, the conclusions and the charts, for a notebook.
     fn html(&self) -> PyResult<String> {
         Ok(report::notebook(&self.view()?))
     }
 
-    /// Writes the page.
+    /// Writes the report.
     fn report(&self, path: PathBuf) -> PyResult<()> {
         let file = ReportFile::new(path);
         let page = report::html(&self.view()?);

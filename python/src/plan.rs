@@ -1,4 +1,4 @@
-//! What is to be run.
+//! Plans of runs.
 
 use crate::errors;
 use crate::scenario::{Scenario, settings};
@@ -10,14 +10,15 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Points, and how often to run each.
+/// Points, and the number of runs of each.
 #[pyclass(frozen, module = "hopline._hopline")]
 #[derive(Debug)]
 pub(crate) struct Plan(pub(crate) hopline_lab::Plan);
 
 #[pymethods]
 impl Plan {
-    /// The product of `vary`, keys with lists of values in JSON, over `scenario`; `None`: what its `[sweep]` says.
+    /// Returns the product of `vary`, keys with lists of values in JSON, over `scenario`. `None`: the `[sweep]` of the
+    /// scenario.
     #[staticmethod]
     fn product(
         py: Python<'_>,
@@ -35,7 +36,7 @@ impl Plan {
         plan.map(Self).map_err(|e| errors::problems(&e))
     }
 
-    /// The plan in the file `path`, with settings over every point.
+    /// Reads the plan in the file `path`, with settings for every point.
     #[staticmethod]
     fn load(
         py: Python<'_>,
@@ -51,7 +52,7 @@ impl Plan {
         plan.map(Self).map_err(|e| errors::problems(&e))
     }
 
-    /// The plan that `text` describes, called `name`; it names its scenario relative to `folder`.
+    /// Parses a plan called `name`. The path of its scenario is relative to `folder`.
     #[staticmethod]
     fn parse(
         py: Python<'_>,
@@ -72,20 +73,20 @@ impl Plan {
         plan.map(Self).map_err(|e| errors::problems(&e))
     }
 
-    /// Its name.
+    /// Returns its name.
     #[getter]
     fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Labels of its points.
+    /// Returns the labels of its points.
     #[getter]
     fn labels(&self) -> Vec<&str> {
         self.0.points.iter().map(|point| point.label.as_str()).collect()
     }
 }
 
-/// One key and its values.
+/// Parses one key and its values.
 fn axis((key, values): &(String, Vec<String>)) -> PyResult<Axis> {
     let setting = |json: &String| {
         Setting::of_value("vary", key, &crate::scenario::value(json)?).map_err(errors::problem)
@@ -93,12 +94,12 @@ fn axis((key, values): &(String, Vec<String>)) -> PyResult<Axis> {
     values.iter().map(setting).collect()
 }
 
-/// How much of a plan is run.
+/// Returns the share of a plan that is run.
 pub(crate) fn effort_of(word: &str) -> Effort {
     if word == "quick" { Effort::Quick } else { Effort::Full }
 }
 
-/// What is asked, in words.
+/// Returns the selection of a metric and a constraint.
 pub(crate) fn question(metric: Option<&str>, bound: Option<&str>) -> Question {
     let part = |name: &str, text: Option<&str>| {
         let text = text?;

@@ -1,4 +1,4 @@
-//! A comparison, and the records behind it.
+//! Comparison, and its records.
 
 use crate::errors;
 use crate::plan::question;
@@ -13,7 +13,7 @@ use hopline_lab::{report, text, view};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// What the runs of an experiment say.
+/// Results of the runs of an experiment.
 #[pyclass(frozen, module = "hopline._hopline")]
 #[derive(Debug)]
 pub(crate) struct Comparison {
@@ -21,19 +21,19 @@ pub(crate) struct Comparison {
     pub(crate) records: Records,
 }
 
-/// Where the records are.
+/// Place of the records.
 #[derive(Debug)]
 pub(crate) enum Records {
     /// In memory, by point and run.
     Here(Vec<Record>),
     /// In this directory.
     Kept(PathBuf),
-    /// Nowhere: they were let go.
+    /// The records were discarded.
     None,
 }
 
 impl Records {
-    /// Hands each of the first `runs` runs of all points to `each`.
+    /// Calls `each` with the first `runs` runs of all points.
     fn each(&self, runs: u64, mut each: impl FnMut(Record)) -> Result<(), StoreError> {
         match self {
             Self::None => Ok(()),
@@ -51,7 +51,7 @@ impl Records {
 
 #[pymethods]
 impl Comparison {
-    /// The comparison as `hopline compare --json` prints it; without every run, as `hopline sweep --json` does.
+    /// Returns the output of `hopline compare --json`; without every run, that of `hopline sweep --json`.
     fn json(&self, py: Python<'_>, with_runs: bool) -> PyResult<String> {
         py.detach(|| {
             if !with_runs {
@@ -64,7 +64,7 @@ impl Comparison {
         .map_err(|e| errors::store(&e))
     }
 
-    /// The table and the answer as the command prints them.
+    /// Returns the table and the conclusion as the command prints them.
     #[getter]
     fn text(&self, py: Python<'_>) -> String {
         py.detach(|| {
@@ -72,7 +72,7 @@ impl Comparison {
         })
     }
 
-    /// The answer alone, a paragraph for each group of variants that are compared with each other.
+    /// Returns the conclusion, a paragraph for each group of variants that are compared with each other.
     #[getter]
     fn answer(&self, py: Python<'_>) -> String {
         py.detach(|| {
@@ -82,7 +82,7 @@ impl Comparison {
         })
     }
 
-    /// A table by name: `runs`, `metrics`, `flows`, `series`, `neighborhoods`.
+    /// Returns a table by name: `runs`, `metrics`, `flows`, `series`, `neighborhoods`.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         let table = table_named(name)?;
         let heads = Heads::of(&self.comparison.description);
@@ -94,22 +94,22 @@ impl Comparison {
         Table::of(table.whole(&heads, batch))
     }
 
-    /// Means and gains with their intervals.
+    /// Returns means and gains with their confidence intervals.
     fn estimates(&self, py: Python<'_>) -> PyResult<Table> {
         Table::of(py.detach(|| tables::estimates(&self.comparison)))
     }
 
-    /// The answer, the table and the charts, for a notebook.
+    /// Returns the conclusion, the table and the charts, for a notebook.
     fn html(&self, py: Python<'_>) -> String {
         py.detach(|| report::notebook(&view::report(&self.comparison)))
     }
 
-    /// Writes the page.
+    /// Writes the report.
     fn report(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         write_report(py, path, &self.comparison)
     }
 
-    /// The same runs, asked something else.
+    /// Returns the comparison of the same runs by another metric or constraint.
     fn asking(&self, metric: Option<&str>, bound: Option<&str>) -> PyResult<Self> {
         let asked = self.comparison.clone().asking(&question(metric, bound)).map_err(errors::problem)?;
         let records = match &self.records {
@@ -120,7 +120,8 @@ impl Comparison {
         Ok(Self { comparison: asked, records })
     }
 
-    /// Values that the question's metric has in the runs of each variant, with those of its baseline: what the report draws.
+    /// Returns the values of the selected metric in the runs of each variant, with those of its baseline, as the report
+    /// draws them.
     #[getter]
     fn asked(&self) -> PyResult<Vec<(String, Vec<f64>)>> {
         let Asked { .. } = &self.comparison.question.asked;
@@ -129,7 +130,7 @@ impl Comparison {
         Ok(points.map(|(point, d)| (d.label.clone(), point.all(key).unwrap_or_default().to_vec())).collect())
     }
 
-    /// How delays and response times are distributed in run 1 of each variant, in JSON.
+    /// Returns the distributions of delays and response times in run 1 of each variant, in JSON.
     #[getter]
     fn distributions(&self) -> PyResult<String> {
         let points = self.comparison.points.iter().zip(&self.comparison.description.points);
@@ -137,13 +138,13 @@ impl Comparison {
         serde_json::to_string(&all).map_err(errors::internal)
     }
 
-    /// The network of run 1 of the first variant, in JSON.
+    /// Returns the network of run 1 of the first variant, in JSON.
     #[getter]
     fn map(&self) -> PyResult<String> {
         serde_json::to_string(&self.comparison.description.map).map_err(errors::internal)
     }
 
-    /// Runs that failed: variant, number and why.
+    /// Returns the failed runs: variant, number and reason.
     #[getter]
     fn failed(&self) -> Vec<(String, u64, String)> {
         let points = self.comparison.points.iter().zip(&self.comparison.description.points);
@@ -159,7 +160,7 @@ impl Comparison {
         points.flat_map(of_point).collect()
     }
 
-    /// Directory in which the records are kept, if they are.
+    /// Returns the directory in which the records are stored, if there is one.
     #[getter]
     fn directory(&self) -> Option<PathBuf> {
         match &self.records {

@@ -13,7 +13,7 @@ use hopline_lab::{Comparison, Problems, Work, report, run::untraced, text, view}
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// What came of a run.
+/// Result of a run.
 #[pyclass(frozen, module = "hopline._hopline")]
 #[derive(Debug)]
 pub(crate) struct Single {
@@ -22,7 +22,7 @@ pub(crate) struct Single {
     text: String,
 }
 
-/// Run number `number` of `scenario`.
+/// Performs run number `number` of `scenario`.
 #[pyfunction]
 pub(crate) fn run(
     py: Python<'_>,
@@ -34,7 +34,7 @@ pub(crate) fn run(
     const KEEP: Keep = Keep { series: KeepSeries::All, nodes: KeepNodes::Keep, pairs: KeepPairs::Drop };
     let scenario = &scenario.0;
     let made = watched(py, progress, |watch| {
-        // What is wrong with its question is said before anything is run.
+        // Errors in the selected metric are reported before a run begins.
         let plan = Plan::new(scenario, &[])?;
         let spec = scenario.spec(number)?;
         let total_s = scenario.duration().as_secs_f64();
@@ -55,47 +55,47 @@ pub(crate) fn run(
 
 #[pymethods]
 impl Single {
-    /// The run as `hopline run --json` prints it.
+    /// Returns the output of `hopline run --json`.
     #[getter]
     fn json(&self) -> String {
         self.record.json().to_string()
     }
 
-    /// The run as `hopline run` prints it.
+    /// Returns the output of `hopline run`.
     #[getter]
     fn text(&self) -> &str {
         &self.text
     }
 
-    /// Table number `table`, by name.
+    /// Returns a table by name.
     fn table(&self, name: &str) -> PyResult<Table> {
         Table::of(table_named(name)?.batch(&Heads::none(), [&self.record]))
     }
 
-    /// The page of `hopline run --report`, for a notebook.
+    /// Returns the page of `hopline run --report`, for a notebook.
     fn html(&self) -> String {
         report::notebook(&view::report(&self.comparison))
     }
 
-    /// How delays and response times are distributed, in JSON.
+    /// Returns the distributions of delays and response times, in JSON.
     #[getter]
     fn distributions(&self) -> PyResult<String> {
         serde_json::to_string(&self.comparison.points[0].distributions).map_err(errors::internal)
     }
 
-    /// The network, in JSON.
+    /// Returns the network, in JSON.
     #[getter]
     fn map(&self) -> PyResult<String> {
         serde_json::to_string(&self.comparison.description.map).map_err(errors::internal)
     }
 
-    /// Writes the page.
+    /// Writes the report.
     fn report(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         write_report(py, path, &self.comparison)
     }
 }
 
-/// Writes the page of `comparison` to `path`: whole, or not at all.
+/// Writes the report of `comparison` to `path`: complete, or not at all.
 pub(crate) fn write_report(py: Python<'_>, path: PathBuf, comparison: &Comparison) -> PyResult<()> {
     py.detach(|| {
         let file = ReportFile::new(path);
@@ -105,7 +105,7 @@ pub(crate) fn write_report(py: Python<'_>, path: PathBuf, comparison: &Compariso
     .map_err(|e| errors::output(&e))
 }
 
-/// The table called `name`.
+/// Returns the table called `name`.
 pub(crate) fn table_named(name: &str) -> PyResult<tables::Table> {
     match name {
         "runs" => Ok(tables::Table::Runs),

@@ -1,4 +1,4 @@
-//! Tables for whoever takes Arrow: by the PyCapsule interface, without pyarrow.
+//! Tables in Arrow format, by the PyCapsule interface, without pyarrow.
 
 use crate::errors;
 use arrow_array::cast::AsArray;
@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
-/// Rows and columns. Anything that takes Arrow takes it: `polars.DataFrame(table)`.
+/// Table of rows and columns, for any library that reads Arrow: `polars.DataFrame(table)`.
 #[pyclass(frozen, sequence, module = "hopline._hopline")]
 #[derive(Debug)]
 pub(crate) struct Table(RecordBatch);
@@ -23,21 +23,21 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// The table as an Arrow stream.
+    /// Returns the table as an Arrow stream.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The columns are of the plainest types there are: whoever wants others casts them.
+        // The types of the columns are the simplest possible; the caller casts them to other types.
         let _ = requested_schema;
         let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
-    /// The columns as an Arrow schema.
+    /// Returns the columns as an Arrow schema.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.0.schema().as_ref()).map_err(errors::internal)?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
@@ -49,13 +49,13 @@ impl Table {
         self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// How many rows and columns there are.
+    /// Number of rows and columns.
     #[getter]
     fn shape(&self) -> (usize, usize) {
         (self.0.num_rows(), self.0.num_columns())
     }
 
-    /// Goes through the rows, each a dict.
+    /// Iterates over the rows, each a dict.
     fn __iter__(table: PyRef<'_, Self>) -> Rows {
         Rows { table: table.into(), next: 0 }
     }
@@ -64,7 +64,7 @@ impl Table {
         self.0.num_rows()
     }
 
-    /// Column `key` as a list if `key` is a name, row number `key` as a dict if it is a number.
+    /// Returns column `key` as a list if `key` is a name, row number `key` as a dict if it is a number.
     fn __getitem__<'py>(&self, py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         if let Ok(name) = key.extract::<String>() {
             return Ok(self.column(py, &name)?.into_any());
@@ -76,7 +76,7 @@ impl Table {
         Ok(self.row(py, row)?.into_any())
     }
 
-    /// A dict of columns, each a list.
+    /// Returns a dict of columns, each a list.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         for name in self.columns() {
@@ -86,7 +86,7 @@ impl Table {
     }
 }
 
-/// The rows of a table, one after the other.
+/// Iterator over the rows of a table.
 #[pyclass(module = "hopline._hopline")]
 #[derive(Debug)]
 pub(crate) struct Rows {
@@ -129,7 +129,7 @@ impl Table {
     }
 }
 
-/// A cell: text, a number, or `None`.
+/// Returns a cell: text, a number, or `None`.
 fn cell<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
     if column.is_null(row) {
         return Ok(py.None().into_bound(py));

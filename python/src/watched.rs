@@ -1,4 +1,4 @@
-//! Work that takes long, with the interpreter free meanwhile, Ctrl-C heard, and progress told.
+//! Long work with the interpreter free meanwhile. Ctrl-C interrupts it, and progress is reported.
 
 use crate::errors;
 use hopline_lab::run::Watch;
@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// How often signals are looked for: Ctrl-C is answered within a tenth of a second.
+/// Interval between checks for signals: Ctrl-C is handled within a tenth of a second.
 const TICK: Duration = Duration::from_millis(20);
-/// Progress is told every so many of these.
+/// Number of such intervals between reports of progress.
 const TOLD_EVERY: u32 = 5;
 
-/// What is known of the work.
+/// State of the work.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     interrupted: AtomicBool,
@@ -43,7 +43,8 @@ impl Watch for Known {
 }
 
 impl Known {
-    /// Virtual seconds that were simulated or there already, all of them, runs that ended or were there already, all of them.
+    /// Returns the progress: virtual seconds done and in all, runs done and in all. Finished parts of earlier runs count as
+    /// done.
     fn progress(&self) -> (f64, f64, u64, u64) {
         let work = self.work.lock().expect("nobody panics with it");
         let done_s = self.nanos.load(Ordering::Relaxed) as f64 * 1e-9;
@@ -52,12 +53,12 @@ impl Known {
     }
 }
 
-/// Does `work` on another thread. `progress` is called now and then with four numbers: virtual seconds done and in all, runs
-/// done and in all.
+/// Does `work` on another thread. `progress` is called from time to time with four numbers: virtual seconds done and in all,
+/// runs done and in all.
 ///
 /// # Errors
 ///
-/// What a signal or `progress` raised; the work has ended by then.
+/// The exception of a signal or of `progress`; the work has ended by then.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -69,10 +70,10 @@ pub(crate) fn watched<T: Send>(
             let (sender, receiver) = mpsc::channel();
             let known = &known;
             scope.spawn(move || {
-                // The thread keeps its state in the interpreter, for machines that are written in Python.
+                // The thread keeps its state in the interpreter, for user-defined algorithms in Python.
                 let attached = || Python::attach(|py| py.detach(|| work(known)));
                 let result = catch_unwind(AssertUnwindSafe(attached));
-                // The receiver waits for nothing else.
+                // Fails only if the receiver is gone, which then waits for no result.
                 let _ = sender.send(result);
             });
             let mut raised = None;

@@ -11,45 +11,45 @@ use pyo3::prelude::*;
 #[pyclass(frozen, get_all, module = "hopline.own")]
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
-    /// Its length, bytes.
+    /// Length, bytes.
     len_bytes: u32,
-    /// A number that packets of one flow and direction share, and those of others hardly ever.
+    /// Number of the flow and direction. Packets of other flows hardly ever have the same.
     flow: u64,
-    /// Whether it is a message of the routing protocol.
+    /// True if it is a message of the routing protocol.
     is_routing: bool,
-    /// Whether it can be marked: its flow has tcp.ecn.
+    /// True if it can be marked: its flow has tcp.ecn.
     markable: bool,
 }
 
-/// The packet that is next.
+/// Packet at the head of the queue.
 #[pyclass(frozen, get_all, module = "hopline.own")]
 #[derive(Clone, Debug)]
 pub(crate) struct Head {
-    /// Its length, bytes.
+    /// Length, bytes.
     len_bytes: u32,
-    /// A number that packets of one flow and direction share, and those of others hardly ever.
+    /// Number of the flow and direction. Packets of other flows hardly ever have the same.
     flow: u64,
-    /// Whether it is a message of the routing protocol.
+    /// True if it is a message of the routing protocol.
     is_routing: bool,
-    /// Whether it can be marked: its flow has tcp.ecn.
+    /// True if it can be marked: its flow has tcp.ecn.
     markable: bool,
-    /// How long it has waited, s.
+    /// Queueing delay so far, s.
     waited_s: f64,
-    /// The rank with which it entered.
+    /// Rank with which it was enqueued.
     rank: f64,
 }
 
-/// The queue, without the packet in question.
+/// State of the queue, without the packet in question.
 #[pyclass(frozen, get_all, module = "hopline.own")]
 #[derive(Clone, Debug)]
 pub(crate) struct Queue {
     /// Virtual time, s.
     now_s: f64,
-    /// Packets in it.
+    /// Number of packets.
     packets: usize,
-    /// Bytes in it.
+    /// Number of bytes.
     bytes: u64,
-    /// Most packets that fit.
+    /// Capacity, packets.
     capacity_packets: u16,
 }
 
@@ -100,7 +100,7 @@ impl Queue {
     }
 }
 
-/// An instance of a discipline.
+/// Creates an instance of a discipline.
 pub(super) fn instance(class: &Class, seed: u64) -> Result<Box<dyn OwnDiscipline>, String> {
     attached(|py| {
         let instance = class.make(py, seed)?;

@@ -1,9 +1,9 @@
-//! What laws and disciplines have in common: a class, its instances, and what they raise.
+//! Common parts of algorithms and disciplines: a class, its instances, and their exceptions.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// A class, or what makes instances like one.
+/// A class, or any callable that creates instances.
 #[derive(Debug)]
 pub(super) struct Class {
     class: Py<PyAny>,
@@ -15,7 +15,7 @@ impl Class {
         Self { class, takes_seed }
     }
 
-    /// An instance.
+    /// Creates an instance.
     pub(super) fn make<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<Bound<'py, PyAny>> {
         let class = self.class.bind(py);
         if !self.takes_seed {
@@ -27,7 +27,7 @@ impl Class {
     }
 }
 
-/// A bound method of an instance.
+/// Bound method of an instance.
 #[derive(Debug)]
 pub(super) struct Method(Py<PyAny>);
 
@@ -36,7 +36,7 @@ impl Method {
         Ok(Self(instance.getattr(name)?.unbind()))
     }
 
-    /// The same of one that may be left out.
+    /// Returns a bound method, if the instance has it.
     pub(super) fn optional(instance: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Self>> {
         Ok(instance.getattr_opt(name)?.map(|method| Self(method.unbind())))
     }
@@ -46,18 +46,18 @@ impl Method {
     }
 }
 
-/// Calls Python, and has what it raises as text.
+/// Calls Python, and returns an exception as text.
 pub(super) fn attached<R>(call: impl FnOnce(Python<'_>) -> PyResult<R>) -> Result<R, String> {
     Python::attach(|py| call(py).map_err(|error| traceback(py, &error)))
 }
 
-/// An exception as Python prints it.
+/// Returns an exception as Python prints it.
 fn traceback(py: Python<'_>, error: &PyErr) -> String {
     let formatted = || -> PyResult<String> {
         let raised = (error.get_type(py), error.value(py), error.traceback(py));
         let lines = py.import("traceback")?.call_method1("format_exception", raised)?;
         Ok(lines.extract::<Vec<String>>()?.concat())
     };
-    // Formatting may fail in ways of its own: then at least what was raised.
+    // Formatting may fail too: then the message alone.
     formatted().map_or_else(|_| error.to_string(), |text| text.trim_end().to_owned())
 }

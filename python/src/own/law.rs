@@ -1,11 +1,11 @@
-//! Congestion laws.
+//! Congestion control algorithms.
 
 use super::instance::{Class, Method, attached};
 use hopline_lab::own::{LawAck, LawLoss, LawState, LawTimeout, LossSign, OwnLaw, TimeoutAnswer};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-/// The window as it stands. All sizes in bytes, all times in seconds of virtual time.
+/// Present state of the window. All sizes in bytes, all times in seconds of virtual time.
 #[pyclass(frozen, get_all, module = "hopline.own")]
 #[derive(Clone, Debug)]
 pub(crate) struct WindowState {
@@ -25,7 +25,7 @@ pub(crate) struct WindowState {
     srtt_s: Option<f64>,
 }
 
-/// An acknowledgment of new data.
+/// Acknowledgment of new data.
 #[pyclass(frozen, get_all, module = "hopline.own")]
 #[derive(Clone, Debug)]
 pub(crate) struct Ack {
@@ -39,23 +39,24 @@ pub(crate) struct Ack {
     mss_bytes: u32,
     /// Largest window, bytes.
     max_cwnd_bytes: u32,
-    /// Data in flight after it, bytes.
+    /// Data in flight after this acknowledgment, bytes.
     flight_bytes: u64,
     /// Smoothed round-trip time, s; None before the first sample.
     srtt_s: Option<f64>,
-    /// Data newly acknowledged, bytes.
+    /// Newly acknowledged data, bytes.
     acked_bytes: u64,
-    /// The round trip that it ends, s, in whole milliseconds where timestamps tell it; None if it cannot be told.
+    /// Round-trip time sample of this acknowledgment, s, in whole milliseconds if it is from timestamps; None without a
+    /// sample.
     rtt_s: Option<f64>,
-    /// What slow start makes of the window with this acknowledgment, bytes.
+    /// Window after slow start's reaction to this acknowledgment, bytes.
     slow_start_bytes: f64,
-    /// Whether the window was what kept the sender from sending more.
+    /// True if the window limited the sender.
     window_was_full: bool,
-    /// Whether it reports a mark of the network: the window then does not grow, whatever the answer.
+    /// True if it reports an ECN mark: the window then does not grow, whatever the method returns.
     marked: bool,
 }
 
-/// Something was lost or marked.
+/// Loss or ECN mark.
 #[pyclass(frozen, get_all, module = "hopline.own")]
 #[derive(Clone, Debug)]
 pub(crate) struct Loss {
@@ -73,13 +74,13 @@ pub(crate) struct Loss {
     flight_bytes: u64,
     /// Smoothed round-trip time, s; None before the first sample.
     srtt_s: Option<f64>,
-    /// What a reduction is taken of, bytes: data in flight, or the window with presets of ns-2.
+    /// Base of a reduction, bytes: data in flight, or the window with presets of ns-2.
     reduced_bytes: u32,
-    /// What shows it: "loss" or "mark".
+    /// Signal of congestion: "loss" or "mark".
     sign: &'static str,
 }
 
-/// The retransmission timer expired. As things stood before.
+/// Retransmission timeout, with the state before it.
 #[pyclass(frozen, get_all, module = "hopline.own")]
 #[derive(Clone, Debug)]
 pub(crate) struct Timeout {
@@ -97,13 +98,13 @@ pub(crate) struct Timeout {
     flight_bytes: u64,
     /// Smoothed round-trip time, s; None before the first sample.
     srtt_s: Option<f64>,
-    /// What a reduction is taken of, bytes: data in flight, or the window with presets of ns-2.
+    /// Base of a reduction, bytes: data in flight, or the window with presets of ns-2.
     reduced_bytes: u32,
-    /// Whether the answer counts: not if ssthresh was reduced for this before.
+    /// True if the returned value is used: not if ssthresh was reduced for this loss before.
     answer_counts: bool,
 }
 
-/// Fills in what all of them have.
+/// Creates an object of a class with the common fields and its own.
 macro_rules! with_state {
     ($class:ident, $state:expr, { $($field:ident: $value:expr),* $(,)? }) => {{
         let LawState { now, cwnd_bytes, ssthresh_bytes, mss_bytes, max_cwnd_bytes, flight_bytes, srtt } = $state;
@@ -120,7 +121,7 @@ macro_rules! with_state {
     }};
 }
 
-/// Which text shows an object of Python.
+/// Implements `__repr__` of Python objects.
 macro_rules! shown {
     ($($class:ident),*) => {$(
         #[pymethods]
@@ -134,7 +135,7 @@ macro_rules! shown {
 
 shown!(WindowState, Ack, Loss, Timeout);
 
-/// An instance of a law.
+/// Creates an instance of an algorithm.
 pub(super) fn instance(class: &Class, seed: u64) -> Result<Box<dyn OwnLaw>, String> {
     attached(|py| {
         let instance = class.make(py, seed)?;
@@ -191,7 +192,7 @@ impl OwnLaw for Law {
     }
 }
 
-/// The window that a method returned.
+/// Returns the window that a method returned.
 fn window(answer: &Bound<'_, PyAny>, method: &str) -> PyResult<f64> {
     answer.extract().map_err(|_| {
         let got = answer.repr().map_or_else(|_| "something else".to_owned(), |repr| repr.to_string());

@@ -1,6 +1,7 @@
-//! Classes of Python as machines in the simulator. What a class must have is checked in `hopline/own.py`.
+//! User-defined algorithms: Python classes in the simulator. `hopline/own.py` checks the methods of a class.
 //!
-//! Instances are called with the interpreter attached, a call at a time: runs on several threads take turns in Python, and only there.
+//! Instances are called with the interpreter attached, one call at a time. Runs on several threads take turns only in Python
+//! code.
 
 mod discipline;
 mod instance;
@@ -14,13 +15,13 @@ use instance::Class;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// The machines that `classes` make, by name.
+/// Returns the algorithms and disciplines of `classes`, by name.
 ///
 /// # Errors
-/// A `TypeError` that says which class lacks what.
+/// A `TypeError` that says which method a class lacks.
 pub(crate) fn machines(py: Python<'_>, classes: Vec<(String, Py<PyAny>)>) -> PyResult<Machines> {
     let described = py.import("hopline.own")?.getattr("_described")?;
-    // A thread keeps its state in the interpreter: made anew at every call, that took most of the time.
+    // A thread keeps its state in the interpreter. Creating that state at every call took most of the time.
     let mut machines = Machines::default().within(|work| Python::attach(|py| py.detach(work)));
     for (name, class) in classes {
         let (kind, takes_seed, digest): (String, bool, String) = described.call1((&class,))?.extract()?;
