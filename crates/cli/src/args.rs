@@ -1,4 +1,4 @@
-//! What the command line takes.
+//! Arguments of the command line.
 
 pub(crate) mod number;
 
@@ -136,7 +136,7 @@ pub(crate) enum Command {
     Net(net::Command),
 }
 
-/// A scenario, and what is put over it.
+/// Scenario file, and settings that override it.
 #[derive(Debug, Arguments)]
 pub(crate) struct Given {
     /// The scenario file (TOML)
@@ -150,7 +150,7 @@ pub(crate) struct Given {
     pub(crate) seed: Option<u64>,
 }
 
-/// What `run` and `compare` take.
+/// Common arguments of `run` and `compare`.
 #[derive(Debug, Arguments)]
 pub(crate) struct Common {
     #[command(flatten)]
@@ -166,19 +166,19 @@ pub(crate) struct Common {
     pub(crate) verbose: bool,
 }
 
-/// What is asked of an experiment.
+/// Selection of a metric and a constraint.
 #[derive(Debug, Arguments)]
 pub(crate) struct Asked {
     /// Compare by this metric, over what the file asks: goodput, "response_p95 of http", "delay_p95 of CLASS" …
     #[arg(long, value_name = "METRIC [of WHO]")]
     pub(crate) metric: Option<String>,
-    /// What a variant must keep besides: "delay_p95 < 50 ms"
+    /// Constraint that a variant must meet as well: "delay_p95 < 50 ms"
     #[arg(long, value_name = "METRIC < LIMIT")]
     pub(crate) bound: Option<String>,
 }
 
 impl Asked {
-    /// The question.
+    /// Returns the selection as a question of the scenario.
     pub(crate) fn question(&self) -> hopline_scenario::Question {
         hopline_scenario::Question::of_options(self.metric.as_deref(), self.bound.as_deref())
     }
@@ -255,7 +255,7 @@ pub(crate) struct Compare {
     /// Begin anew in the directory of an earlier comparison
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// Where the HTML report goes [default: hopline-NAME.html; none with --json]
+    /// File of the HTML report [default: hopline-NAME.html; none with --json]
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
     /// No HTML report
@@ -283,10 +283,11 @@ pub(crate) struct Sweep {
     pub(crate) force: bool,
 }
 
-/// What commands that run plans take.
+/// Common arguments of commands that run plans.
 #[derive(Debug, Arguments)]
 pub(crate) struct Effort {
-    /// Set a key of the scenario at every point, over the scenario and `[set]` of the plan, unless variants or axes set it; may be repeated
+    /// Set a key of the scenario at every point, over the scenario and `[set]` of the plan, unless variants or axes set it;
+    /// may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Few runs of each point, as the plan's quick_runs says
@@ -339,7 +340,7 @@ pub(crate) struct Reproduce {
     /// Begin anew in a directory that holds results of another plan or version
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// Where the HTML report goes [default: hopline-PAPER.html, or report.html in the directory]
+    /// File of the HTML report [default: hopline-PAPER.html, or report.html in the directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
     /// Folder of papers, in place of those that hopline brings along

@@ -1,4 +1,4 @@
-//! Standard output, which may go away, and Ctrl-C, which may come.
+//! Standard output, which may be closed by its reader, and Ctrl-C.
 
 use crate::problems::Failure;
 use std::io::{self, Write};
@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// From here on Ctrl-C, SIGTERM and SIGHUP set a flag that runs look at, so that half-written results are removed.
+/// Installs a handler of Ctrl-C, SIGTERM and SIGHUP. It sets a flag that runs check, so that incomplete results are removed.
 pub(crate) fn catch_interrupts() -> Result<(), Failure> {
     ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed))
         .map_err(|e| Failure::Other(format!("cannot catch Ctrl-C: {e}")))
 }
 
-/// Whether one of them came.
+/// Returns whether one of these signals arrived.
 pub(crate) fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
 
-/// Prints `text` to stdout, whole.
+/// Prints `text` to stdout, completely.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     if hopline_stdout::was_closed() {
         return Err(Failure::Stdout(io::Error::other("it is closed")));

@@ -1,21 +1,21 @@
-//! How much of an experiment is done, and what the rest takes.
+//! Progress of an experiment, and estimate of the remaining time.
 //!
-//! Virtual time alone does not tell: a second of a network of fifty nodes costs more than one of three. So each point is
-//! counted at the rate that its own runs had; one of which no run has ended yet, at the mean rate of the others.
+//! Virtual time alone is not sufficient: a second of a network of fifty nodes costs more than one of three. So each point is
+//! weighted by the rate of its own runs; a point without finished runs, by the mean rate of the other points.
 
-/// What is known of the costs of an experiment.
+/// Estimate of the costs of an experiment.
 #[derive(Debug, Default)]
 pub(crate) struct Forecast {
     points: Vec<Point>,
-    /// Virtual time that runs have come which have not ended.
+    /// Virtual time of unfinished runs so far, s.
     under_way_s: f64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Point {
-    /// Virtual time of the runs that have not ended.
+    /// Virtual time of the unfinished runs, s.
     left_s: f64,
-    /// Virtual time and CPU time of those that have.
+    /// Virtual time and CPU time of the finished runs, s.
     gone_s: f64,
     cpu_s: f64,
 }
@@ -27,7 +27,7 @@ impl Point {
 }
 
 impl Forecast {
-    /// So much virtual time is to come of each point.
+    /// Sets the remaining virtual time of each point.
     pub(crate) fn planned(&mut self, left_s: &[f64]) {
         self.points.resize(left_s.len(), Point::default());
         for (point, &left_s) in self.points.iter_mut().zip(left_s) {
@@ -35,12 +35,12 @@ impl Forecast {
         }
     }
 
-    /// Some run came so much further.
+    /// Counts the progress of a run.
     pub(crate) fn advanced(&mut self, by_s: f64) {
         self.under_way_s += by_s;
     }
 
-    /// A run of `point` ended.
+    /// Counts a finished run of `point`.
     pub(crate) fn ended(&mut self, point: usize, virtual_s: f64, cpu_s: f64) {
         self.under_way_s = (self.under_way_s - virtual_s).max(0.0);
         let Some(point) = self.points.get_mut(point) else { return };
@@ -49,18 +49,18 @@ impl Forecast {
         point.cpu_s += cpu_s;
     }
 
-    /// Whether a run has ended of every point of which more is to come.
+    /// Returns whether each point with remaining runs has a finished run.
     pub(crate) fn knows_all(&self) -> bool {
         self.points.iter().all(|point| point.left_s == 0.0 || point.gone_s > 0.0)
     }
 
-    /// CPU time of what is to come; before any run has ended, virtual time.
+    /// Returns the remaining CPU time; before any run has finished, the remaining virtual time.
     pub(crate) fn left_s(&self) -> f64 {
         let left: f64 = self.points.iter().map(|p| p.left_s * p.rate().unwrap_or(self.mean_rate())).sum();
         (left - self.under_way_s * self.mean_rate()).max(0.0)
     }
 
-    /// How long the rest takes after `elapsed_s` of work; `None` before there is anything to judge by.
+    /// Returns the remaining time after `elapsed_s` of work; `None` before any progress.
     pub(crate) fn eta_s(&self, elapsed_s: f64) -> Option<f64> {
         let ended_s: f64 = self.points.iter().map(|point| point.cpu_s).sum();
         let done_s = ended_s + self.under_way_s * self.mean_rate();
@@ -78,7 +78,7 @@ impl Forecast {
 mod tests {
     use super::*;
 
-    /// Ten runs of 100 s of points that cost so many CPU seconds a run.
+    /// Forecast of ten runs of 100 s for each point, of `costs` CPU seconds each.
     fn forecast(costs: &[f64]) -> Forecast {
         let mut forecast = Forecast::default();
         forecast.planned(&vec![1000.0; costs.len()]);
@@ -94,7 +94,7 @@ mod tests {
     fn each_point_is_counted_at_its_own_rate() {
         let costs = [1.0, 1.0, 1.0, 17.0];
         let mut forecast = forecast(&costs);
-        // One thread: 20 s of work for each run of all, 200 s in all.
+        // One thread: 20 s of work for one run of each point, 200 s in all.
         let mut elapsed_s = 0.0;
         for run_number in 1..=10 {
             for (point, cost) in costs.into_iter().enumerate() {

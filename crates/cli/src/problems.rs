@@ -13,27 +13,27 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Why a command did not come to its end.
+/// Failure of a command.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The input is wrong.
     Input(Problems),
-    /// Results cannot be kept.
+    /// Results cannot be stored.
     Output(OutputError),
-    /// Results of an experiment cannot be kept or read.
+    /// Results of an experiment cannot be stored or read.
     Store(StoreError),
     /// Standard output cannot be written.
     Stdout(io::Error),
     /// Anything else.
     Other(String),
-    /// Ctrl-C, and the line that tells the user what was kept.
+    /// Ctrl-C, with a message about the results so far.
     Interrupted(&'static str),
-    /// Ctrl-C; what was run is kept in this directory.
+    /// Ctrl-C; finished runs are stored in this directory.
     Suspended(PathBuf),
 }
 
 impl Failure {
-    /// What became of an experiment whose results are kept in `directory`; empty: nowhere.
+    /// Converts the error of an experiment with results in `directory`; empty: in memory.
     pub(crate) fn of_experiment(error: ExperimentError, directory: &Path) -> Self {
         match error {
             ExperimentError::Interrupted if directory.as_os_str().is_empty() => {
@@ -109,7 +109,7 @@ const WRONG_INPUT: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
 impl Failure {
-    /// Says on stderr what went wrong; the exit code.
+    /// Prints the failure on stderr, and returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         match self {
             Self::Input(Problems(problems)) => {
@@ -134,7 +134,7 @@ impl Failure {
                     _ => ExitCode::from(WRONG_INPUT),
                 }
             }
-            // Who reads no further wants no more: `hopline … | head` is no failure.
+            // A reader that closes the pipe is satisfied: `hopline … | head` is no failure.
             Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Self::Stdout(error) => {
                 say(&format!("{:?}", Rendered(&Problem::new(format!("cannot write to stdout: {error}")))));
@@ -157,12 +157,12 @@ impl Failure {
     }
 }
 
-/// A line on stderr. Where even that fails there is nobody to tell.
+/// Prints a line on stderr. A failure is ignored, since it could not be reported.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{}", line.trim_end());
 }
 
-/// A problem as miette draws it. Colours follow NO_COLOR and the terminal.
+/// Problem as miette renders it. Colours follow NO_COLOR and the terminal.
 struct Rendered<'a>(&'a Problem);
 
 impl fmt::Debug for Rendered<'_> {
@@ -185,7 +185,7 @@ struct Place {
 }
 
 impl Place {
-    /// Without a byte order mark: miette would count it as a column.
+    /// The source without a byte order mark, which miette would count as a column.
     fn of(at: &Origin) -> Self {
         let mark = mark_len(&at.source.text);
         let source = NamedSource::new(&at.source.name, at.source.text[mark..].to_owned());

@@ -1,4 +1,4 @@
-//! Progress on stderr, where there is a terminal to show it.
+//! Progress on stderr, if it is a terminal.
 
 use crate::console;
 use crate::forecast::Forecast;
@@ -10,22 +10,22 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// A bar over virtual time.
+/// Progress bar over virtual time.
 pub(crate) struct Progress {
     bar: ProgressBar,
     known: Arc<Mutex<Known>>,
 }
 
-/// What has been told.
+/// State of the work.
 #[derive(Debug, Default)]
 struct Known {
     forecast: Forecast,
     events: u64,
-    /// Of a plan.
+    /// Estimate of the costs, for a plan.
     estimate: Option<Estimate>,
 }
 
-/// What a plan costs, once each of its points has been run.
+/// Estimate of the costs of a plan, once each of its points has been run.
 #[derive(Debug, Default)]
 struct Estimate {
     name: String,
@@ -36,12 +36,12 @@ struct Estimate {
 }
 
 impl Progress {
-    /// A bar; none if `quiet`.
+    /// Creates a bar; hidden if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
         Self::over(Known::default(), quiet)
     }
 
-    /// The same for a plan called `name`, with lines on stderr about how much there is to do and what it costs.
+    /// Creates a bar for a plan called `name`, with lines on stderr about its amount of work and its cost.
     pub(crate) fn of_plan(name: &str, quiet: bool) -> Self {
         let estimate = Estimate { name: name.to_owned(), ..Estimate::default() };
         Self::over(Known { estimate: (!quiet).then_some(estimate), ..Known::default() }, quiet)
@@ -54,7 +54,7 @@ impl Progress {
         let shown = known.clone();
         let words = move |state: &ProgressState, text: &mut dyn Write| {
             let known = shown.lock().expect("nobody panics with it");
-            // Where even that fails there is nobody to tell.
+            // A failure is ignored, since it could not be reported.
             let _ = write!(text, "{}", known.words(state.elapsed().as_secs_f64()));
         };
         let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {words}");
@@ -63,7 +63,7 @@ impl Progress {
         Self { bar, known }
     }
 
-    /// Changes what is known, and says what there is to say.
+    /// Changes the state, and prints a resulting line.
     fn know(&self, change: impl FnOnce(&mut Known) -> Option<String>) {
         let said = change(&mut self.known.lock().expect("nobody panics with it"));
         if let Some(line) = said {
@@ -73,7 +73,7 @@ impl Progress {
 }
 
 impl Known {
-    /// What stands behind the bar; with it, within 80 columns.
+    /// Returns the text after the bar; with the bar, within 80 columns.
     fn words(&self, elapsed_s: f64) -> String {
         let short = |seconds: f64| format!("{:#}", HumanDuration(duration(seconds)));
         let to_go = self.forecast.eta_s(elapsed_s).map_or_else(|| "?".to_owned(), short);
@@ -82,7 +82,7 @@ impl Known {
     }
 }
 
-/// As many seconds; what no clock will see is cut off.
+/// Returns a duration; values that no clock reaches are limited.
 fn duration(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(u32::MAX.into()))
 }
@@ -106,7 +106,7 @@ impl Estimate {
         })
     }
 
-    /// A run ended; `forecast` knows of it. Once every point has been run it is said what the rest takes.
+    /// Counts a finished run, which `forecast` includes. Returns the estimate of the rest once every point has been run.
     fn ended(&mut self, forecast: &Forecast, cpu_s: f64) -> Option<String> {
         self.ended += 1;
         self.cpu_s += cpu_s;
@@ -129,7 +129,7 @@ impl Estimate {
     }
 }
 
-/// The bar goes when the work is over, however it ended.
+/// Removes the bar when the work has ended, with or without success.
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
@@ -186,7 +186,7 @@ mod tests {
         (Known { forecast, estimate: Some(estimate), events: 0 }, said)
     }
 
-    /// What is said when the first runs of all points end one after the other, and some more.
+    /// Returns the output while the first runs of all points end one after the other, and some more.
     fn said(known: &mut Known, runs: usize) -> Vec<Option<String>> {
         let mut run = |number: usize| {
             known.forecast.ended(number % 57, 200.0, 0.5);
@@ -227,7 +227,7 @@ mod tests {
     fn the_line_fits_into_80_columns() {
         let before_words = 24 + " 100 %  ".len();
         for elapsed_s in [0.0, 1e-9, 59.4, 89.0 * 60.0, 47.0 * 3600.0, 99.0 * 86_400.0] {
-            // Two thousand million events a second are more than any machine makes.
+            // Two thousand million events per second are more than any machine reaches.
             let mut known = Known { events: (elapsed_s * 1_999_999_999.0) as u64, ..Known::default() };
             known.forecast.planned(&[1000.0]);
             known.forecast.advanced(500.0);

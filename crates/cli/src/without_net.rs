@@ -10,7 +10,7 @@ use std::process::ExitCode;
 /// Names of the kinds of file that only these commands read.
 pub(crate) const FILE_KINDS: [&str; 1] = ["proxy"];
 
-/// A command that uses real sockets, none of which is in this build.
+/// Command that uses real sockets. This build has none of them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Send files over a bad link (not in this build: `make build`)
@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Key(Ignored),
 }
 
-/// The arguments of an absent command, options and `--help` among them.
+/// Arguments of an absent command, options and `--help` among them.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Ignored {

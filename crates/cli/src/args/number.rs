@@ -1,12 +1,12 @@
-//! Whole numbers, in words of ours where they are none.
+//! Whole numbers, with error messages of this program.
 
 use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 
-/// Whole numbers that a scenario can hold.
+/// Largest whole number of a scenario.
 pub(crate) const MANY: u64 = i64::MAX as u64;
 
-/// Reads a whole number of `range`, which lies in that of `T`.
+/// Parses a whole number of `range`, which lies in that of `T`.
 pub(crate) fn whole<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
@@ -16,7 +16,7 @@ pub(crate) fn whole<T: TryFrom<u64>>(
     }
 }
 
-/// Reads how many of something there may be at once.
+/// Parses a maximum number of simultaneous items.
 pub(crate) fn count(text: &str) -> Result<NonZeroU16, String> {
     let range = 1..=u16::MAX.into();
     let number = whole::<u16>(range.clone())(text)?;

@@ -7,7 +7,7 @@ use crate::problems::Failure;
 use hopline_lab::text::table::{Align, render};
 use serde_json::json;
 
-/// Says what this machine offers. What is missing is no failure.
+/// Prints what this machine offers. Missing items are no failure.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let findings = findings();
     console::print(&if args.json {

@@ -1,4 +1,4 @@
-//! What compare, sweep, report and reproduce share: running a plan, and its page.
+//! Common parts of compare, sweep, report and reproduce: running a plan, and its report.
 
 use crate::problems::{Failure, say};
 use hopline_lab::Plan;
@@ -12,7 +12,7 @@ use std::path::Path;
 
 pub(crate) use hopline_lab::output::ReportFile;
 
-/// Runs `plan` in a directory, and puts the page beside its tables. It plays `window`, if there is one.
+/// Runs `plan` in a directory, and writes the report beside its tables. The report animates `window`, if there is one.
 pub(crate) fn kept(
     plan: &Plan,
     how: How<'_>,
@@ -30,32 +30,32 @@ pub(crate) fn kept(
     Ok((comparison, store))
 }
 
-/// Says once that a directory of results will hold no Parquet, if this build writes none.
+/// Prints once that a directory of results will contain no Parquet, if this build writes none.
 pub(crate) fn say_formats(directory: Option<&Path>, quiet: bool) {
     if directory.is_some() && !quiet && !cfg!(feature = "parquet") {
         say("tables are CSV only: this build writes no Parquet; `make build` makes one that does");
     }
 }
 
-/// The page of one experiment.
+/// Returns the report of one experiment.
 pub(crate) fn page(comparison: &Comparison) -> String {
     report::html(&view::report(comparison))
 }
 
-/// The file of a report: the one that was asked for, or one named after the experiment.
+/// Returns the file of a report: the requested one, or one named after the experiment.
 pub(crate) fn report_file(asked: Option<&Path>, name: &str) -> ReportFile {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let usual = || format!("hopline-{}.html", name.chars().map(plain).collect::<String>());
     ReportFile::new(asked.map_or_else(|| usual().into(), Path::to_owned))
 }
 
-/// The command as it was given.
+/// Returns the command line.
 pub(crate) fn command() -> Vec<String> {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     std::iter::once("hopline".to_owned()).chain(words).collect()
 }
 
-/// What the exit code says of runs that failed.
+/// Returns an error, hence an exit code, if runs failed.
 pub(crate) fn all_ran(comparison: &Comparison) -> Result<(), Failure> {
     match comparison.failed() {
         0 => Ok(()),

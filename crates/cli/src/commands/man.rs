@@ -9,9 +9,9 @@ use hopline_lab::output::{OutputError, check_directory};
 use std::fs;
 use std::path::Path;
 
-/// Prints the main manual page, or writes one a command.
+/// Prints the main manual page, or writes one page for each command.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
-    // The pages of `help` would say what the others say.
+    // The pages of `help` would repeat the other pages.
     let mut command = args::Args::command().disable_help_subcommand(true);
     command.build();
     match &args.output {
@@ -23,7 +23,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Writes the pages of `command` and of everything below it.
+/// Writes the pages of `command` and of all its subcommands.
 fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(|error| OutputError::Io { path: folder.to_owned(), error })?;
     let (name, text) = page(command.clone());
@@ -33,7 +33,7 @@ fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
     below.try_for_each(|command| write_all(command, folder))
 }
 
-/// Name and text of a page.
+/// Returns the name and the text of a page.
 fn page(command: Command) -> (String, String) {
     let man = Man::new(command);
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! One file a command.
+//! One file for each command.
 
 pub(crate) mod compare;
 pub(crate) mod completions;
@@ -19,7 +19,7 @@ use hopline_lab::animation::{Window, WindowError};
 use hopline_lab::plan;
 use hopline_lab::{Problem, Scenario};
 
-/// The scenario with what options say put over it: `--set`, `--seed`, then `more`.
+/// Returns the scenario with the settings of the options applied: `--set`, `--seed`, then `more`.
 fn load(given: &Given, more: &[Setting]) -> Result<Scenario, Failure> {
     let mut settings = settings(&given.set)?;
     settings.extend(given.seed.map(|seed| Setting::of_option("--seed", "seed", seed)));
@@ -27,7 +27,7 @@ fn load(given: &Given, more: &[Setting]) -> Result<Scenario, Failure> {
     Ok(Scenario::load(&given.scenario, &settings)?)
 }
 
-/// The part of a run that a report plays: what `--animate` says, or else the scenario.
+/// Returns the part of a run that a report animates: `--animate`, or else that of the scenario.
 fn window(asked: Option<Window>, scenario: &Scenario) -> Result<Option<Window>, Failure> {
     let of_file = || scenario.animation().map(|(from, to)| Window::new(from, to)).transpose();
     let problem = |option: &str, error: WindowError| Problem::new(format!("{option}: {error}"));
@@ -39,12 +39,12 @@ fn window(asked: Option<Window>, scenario: &Scenario) -> Result<Option<Window>, 
     Ok(within.map_err(|error| problem("--animate", error))?)
 }
 
-/// What `--set` gives.
+/// Parses the settings of `--set`.
 fn settings(set: &[String]) -> Result<Vec<Setting>, Failure> {
     Ok(set.iter().map(|text| Setting::parse("--set", text)).collect::<Result<_, _>>()?)
 }
 
-/// How much of a plan is run.
+/// Returns the share of a plan that is run.
 const fn effort(args: &Effort) -> plan::Effort {
     if args.quick { plan::Effort::Quick } else { plan::Effort::Full }
 }

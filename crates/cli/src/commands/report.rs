@@ -9,7 +9,7 @@ use hopline_lab::experiment::stored;
 use hopline_lab::store::{REPORT, Status};
 use hopline_lab::text;
 
-/// Rebuilds the tables and the page of stored results.
+/// Rebuilds the tables and the report of stored results.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let (comparison, store) = stored(&args.directory)?;
     let comparison = comparison.asking(&args.asked.question())?;

@@ -20,7 +20,7 @@ use std::path::Path;
 /// Name of the file of verdicts in the directory of results.
 const CLAIMS: &str = "claims.json";
 
-/// Runs the plans of a paper and judges its claims.
+/// Runs the plans of a paper and evaluates its claims.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let papers = Papers::open(args.papers.as_deref())?;
     let Some(paper) = args.paper.as_ref().filter(|_| !args.list) else {
@@ -34,7 +34,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let effort = super::effort(&args.effort);
     let over = super::settings(&args.effort.set)?;
     let plan = |number: &usize| register.plan(&register.figures[*number], &over, effort);
-    // Every plan is read before the first is run: a mistake in the last one shows at once.
+    // Every plan is read before the first is run, so that an error in the last one is reported at once.
     let plans: Vec<Plan> = chosen.iter().map(plan).collect::<Result<_, _>>()?;
     if args.readings.is_some() && register.axes.is_empty() {
         say(&format!("{paper}: its register leaves nothing open, so there are no other readings"));
@@ -84,7 +84,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     console::print(&shown)
 }
 
-/// Judges one claim, and prints what the verdict rests on.
+/// Evaluates one claim, and prints the evidence of the verdict.
 fn explain(args: &Args, register: &Register, id: &str) -> Result<(), Failure> {
     let claim = register.claim(id)?;
     if let Some(figure) = &args.figure {
@@ -117,7 +117,7 @@ fn explain(args: &Args, register: &Register, id: &str) -> Result<(), Failure> {
     console::print(&text::explanation::describe(register, &made, &evidence[0], &command))
 }
 
-/// Judges claims by other readings; `made` has the runs of the first reading, `otherwise` those of others.
+/// Evaluates claims by other readings. `made` has the runs of the first reading, `otherwise` those of others.
 fn judge_otherwise(
     register: &Register,
     evidence: &mut [Evidence<'_>],
@@ -130,7 +130,7 @@ fn judge_otherwise(
 }
 
 impl Readings {
-    /// Returns the effort of other readings, where the first is made with `first`.
+    /// Returns the effort of other readings, if that of the first is `first`.
     const fn effort(self, first: Effort) -> Effort {
         match self {
             Self::Full => first,
@@ -139,7 +139,7 @@ impl Readings {
     }
 }
 
-/// How many runs there are in all plans together, as far as is known before any is made.
+/// Returns the number of runs of all plans, as far as it is known in advance.
 fn all_runs(plans: &[Plan]) -> String {
     let least = |plan: &Plan| {
         let runs = match plan.runs {
@@ -160,7 +160,7 @@ fn report_file(args: &Args, paper: &str) -> Option<experiment::ReportFile> {
     (asked.is_some() || !args.effort.json).then(|| experiment::report_file(asked.as_deref(), paper))
 }
 
-/// A figure to be run as it is read otherwise.
+/// Figure to be run by another reading.
 struct Read {
     figure: usize,
     reading: Reading,
@@ -169,7 +169,7 @@ struct Read {
     plan: Plan,
 }
 
-/// Every reading but the first of the figures that the paper's claims are judged by.
+/// Returns every reading but the first of the figures that the paper's claims are evaluated by.
 fn read_otherwise(
     register: &Register,
     chosen: &[usize],
@@ -194,7 +194,7 @@ fn run(args: &Args, figure: &Figure, plan: &Plan) -> Result<Comparison, Failure>
     run_in(args, &figure.id, plan)
 }
 
-/// Runs a plan; its results go to `folder` in the directory of the output.
+/// Runs a plan; its results go to `folder` in the output directory.
 fn run_in(args: &Args, folder: &str, plan: &Plan) -> Result<Comparison, Failure> {
     let command = experiment::command();
     let progress = Progress::of_plan(folder, args.effort.quiet);
@@ -208,7 +208,7 @@ fn run_in(args: &Args, folder: &str, plan: &Plan) -> Result<Comparison, Failure>
     }
 }
 
-/// Papers, figures and claims.
+/// Prints papers, figures and claims.
 fn list(papers: &Papers, only: Option<&str>) -> Result<(), Failure> {
     let mut text = String::new();
     for paper in papers.names()? {

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let scenario = super::load(&args.common.given, &[])?;
     let spec = scenario.spec(args.run)?;
-    // What is wrong with its question is said before anything is run.
+    // Errors in the selected metric are reported before a run begins.
     let plan = Plan::new(&scenario, &[])?;
     let extras = extras(args, &spec)?;
     let report = args.report.as_deref().map(|path| experiment::report_file(Some(path), &scenario.name()));
@@ -68,7 +68,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     console::print(&shown)
 }
 
-/// The page of a single run.
+/// Returns the report of a single run.
 fn page(plan: &Plan, number: u64, done: Done, animation: Option<Animation>) -> Result<String, Failure> {
     let description = Description::of_run(plan, experiment::command(), number)?;
     let mut comparison = Comparison::of_run(description, number, done);
@@ -76,7 +76,7 @@ fn page(plan: &Plan, number: u64, done: Done, animation: Option<Animation>) -> R
     Ok(experiment::page(&comparison))
 }
 
-/// What the directory is to hold besides tables and manifest.
+/// Returns the contents of the directory in addition to tables and manifest.
 fn extras(args: &Args, spec: &Spec) -> Result<Vec<Extra>, Problem> {
     let capture = captured(args, spec)?.map(Extra::Capture);
     let others = [(args.ns2_trace, Extra::Ns2Trace), (args.flowmon, Extra::Flowmon)];
@@ -84,7 +84,7 @@ fn extras(args: &Args, spec: &Spec) -> Result<Vec<Extra>, Problem> {
     Ok(capture.into_iter().chain(others).collect())
 }
 
-/// Of which nodes there is to be a capture, if there is to be one.
+/// Returns the nodes with a capture, if one is requested.
 fn captured(args: &Args, spec: &Spec) -> Result<Option<Captured>, Problem> {
     if args.pcap_node.is_empty() {
         return Ok(args.pcap.then_some(Captured::All));

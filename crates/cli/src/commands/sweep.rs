@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use hopline_lab::experiment::How;
 use hopline_lab::{Plan, text};
 
-/// Runs a plan in a directory, or goes on with it.
+/// Runs a plan in a directory, or resumes it.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let plan = Plan::load(&args.plan, &super::settings(&args.effort.set)?, super::effort(&args.effort))?;
     let plan = plan.asking(args.asked.question())?;

@@ -1,4 +1,4 @@
-//! What the kernel offers to emulation and to proxies in the path.
+//! Kernel features for emulation and middleboxes.
 
 use super::program::{Answer, ask};
 use super::{Finding, Look, State, read};
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// What working on live packets needs.
+/// Returns the findings about everything that packet processing needs.
 pub(super) fn findings() -> Vec<Finding> {
     let config = config();
     vec![
@@ -108,7 +108,7 @@ pub(super) fn findings() -> Vec<Finding> {
     ]
 }
 
-/// Bits of linux/capability.h.
+/// Bit numbers of linux/capability.h.
 const CAPABILITIES: [(&str, u32); 2] = [("CAP_NET_ADMIN", 12), ("CAP_NET_RAW", 13)];
 
 fn privileges() -> Look {
@@ -118,7 +118,7 @@ fn privileges() -> Look {
     }
 }
 
-/// Who runs, and which of the capabilities are in effect.
+/// Returns the user, and which of the capabilities are in effect.
 fn of_status(text: &str) -> Option<Look> {
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let effective_uid: u32 = field("Uid")?.split_whitespace().nth(1)?.parse().ok()?;
@@ -132,7 +132,7 @@ fn of_status(text: &str) -> Option<Look> {
     })
 }
 
-/// Returns whether unshare(1) does this; `None` if it is not there.
+/// Returns whether unshare(1) succeeds with these arguments; `None` if it is not installed.
 fn works(arguments: &[&str]) -> Option<bool> {
     match ask("unshare", arguments, "") {
         Answer::Text(status, _) => Some(status.success()),
@@ -140,7 +140,7 @@ fn works(arguments: &[&str]) -> Option<bool> {
     }
 }
 
-/// The namespaces live in a process that ends at once, and go with it.
+/// Creates namespaces in a process that ends at once, and they with it.
 fn namespaces() -> Look {
     match works(&["--net", "true"]) {
         Some(true) => (State::Present, "a process can have its own".into()),
@@ -153,7 +153,7 @@ fn namespaces() -> Look {
     }
 }
 
-/// A link over which nothing is sent, in a process that ends at once.
+/// Creates a link without traffic, in a process that ends at once.
 fn link() -> Look {
     let Ok(program) = std::env::current_exe() else {
         return (State::Unknown, "this program cannot be found".into());
@@ -167,7 +167,7 @@ fn link() -> Look {
     }
 }
 
-/// Opening the node makes no interface.
+/// Opens the device node, which creates no interface.
 fn tun() -> Look {
     match File::options().read(true).write(true).open("/dev/net/tun") {
         Ok(_) => (State::Present, "/dev/net/tun opens".into()),
@@ -190,10 +190,10 @@ fn queue(config: Option<&str>) -> Look {
     target(config, "NFQUEUE")
 }
 
-/// Whether rules of iptables or nft can name a target.
+/// Returns whether rules of iptables or nft can use a target.
 fn target(config: Option<&str>, name: &str) -> Look {
     let Some(config) = config else {
-        // Tables of iptables list what they have met already; what they do not list may yet be loaded.
+        // The tables of iptables list the targets used so far; further ones can yet be loaded.
         let met =
             read("/proc/net/ip_tables_targets").is_some_and(|text| text.lines().any(|line| line == name));
         return match met {
@@ -249,7 +249,7 @@ fn unoffloaded() -> Look {
     }
 }
 
-/// Advice where packets pass unseen, or where that is not known.
+/// Returns advice if packets bypass rules, or if that is not known.
 #[cfg(feature = "net")]
 fn unoffloaded_help() -> &'static str {
     match hopline_daemon::router::flowtables() {
@@ -260,7 +260,7 @@ fn unoffloaded_help() -> &'static str {
     }
 }
 
-/// Returns whether rules of this machine translate addresses, and whether proxies can have theirs beside them.
+/// Returns whether rules of this machine translate addresses (NAT), and whether proxies can have their own beside them.
 #[cfg(feature = "net")]
 fn translation() -> Look {
     let has_nft = matches!(ask("nft", &["--version"], ""), Answer::Text(status, _) if status.success());
@@ -275,7 +275,7 @@ fn translation() -> Look {
     }
 }
 
-/// Returns whether rules of routing look at the destination alone; hopline's own, with its default mark, does not count.
+/// Returns whether policy routing depends on the destination alone. Rules of hopline with its default mark are ignored.
 #[cfg(feature = "net")]
 fn routes_by_destination() -> Look {
     let is_own = |rule: &&hopline_net::policy::Rule| rule.is_of_a_daemon(hopline_net::diversion::MAJOR);
@@ -291,7 +291,7 @@ fn routes_by_destination() -> Look {
     }
 }
 
-/// Returns whether the kernel can track connections, and whether anything has it do so.
+/// Returns whether the kernel supports connection tracking, and whether anything enables it.
 #[cfg(feature = "net")]
 fn tracking() -> Look {
     use hopline_daemon::rules::Tracking;
@@ -304,7 +304,7 @@ fn tracking() -> Look {
     }
 }
 
-/// Returns the version of Landlock, and what it leaves unrestricted.
+/// Returns the version of Landlock, and what it does not restrict.
 #[cfg(feature = "net")]
 fn landlock() -> Look {
     match hopline_daemon::landlock() {
@@ -323,7 +323,7 @@ fn congestion_control() -> Look {
     }
 }
 
-/// The configuration of the running kernel, where it shows it.
+/// Returns the configuration of the running kernel, if it is readable.
 fn config() -> Option<String> {
     let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
     read(&format!("/boot/config-{}", release.trim())).or_else(|| {
@@ -332,7 +332,7 @@ fn config() -> Option<String> {
     })
 }
 
-/// Whether an option is set, built in or as a module; `None` if the configuration does not mention it.
+/// Returns whether an option is set, built in or as a module; `None` if the configuration does not mention it.
 fn option(config: &str, key: &str) -> Option<bool> {
     config.lines().find_map(|line| {
         let unset = line.strip_prefix("# ").and_then(|rest| rest.strip_suffix(" is not set"));

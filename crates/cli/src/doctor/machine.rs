@@ -3,10 +3,10 @@
 use super::{Finding, Look, State, read};
 use std::num::NonZero;
 
-/// Space below which result directories with captures soon fill a disk.
+/// Free disk space that result directories with captures soon fill, bytes.
 const LITTLE_DISK: u64 = 1 << 30;
 
-/// What runs need.
+/// Returns the findings about resources of runs.
 pub(super) fn findings() -> Vec<Finding> {
     let version = (State::Present, env!("CARGO_PKG_VERSION").to_owned());
     vec![
@@ -49,7 +49,7 @@ fn memory() -> Look {
     }
 }
 
-/// Total and available bytes.
+/// Returns total and available bytes.
 fn of_meminfo(text: &str) -> Option<(u64, u64)> {
     let field = |name: &str| {
         let rest = text.lines().find_map(|line| line.strip_prefix(name))?.strip_prefix(':')?;
@@ -69,7 +69,7 @@ fn disk() -> Look {
     }
 }
 
-/// A size as people read it.
+/// Formats a size for people.
 fn bytes(n: u64) -> String {
     let gib = n as f64 / f64::from(1 << 30);
     if gib >= 1.0 { format!("{gib:.1} GiB") } else { format!("{:.0} MiB", gib * 1024.0) }

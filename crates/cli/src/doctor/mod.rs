@@ -1,7 +1,7 @@
-//! What this machine offers.
+//! Features of this machine.
 //!
-//! Every fact is looked at without changing anything: files are read, programs are asked for their version, and a network
-//! namespace is tried in a process of its own, with which it goes.
+//! Nothing is changed: files are read, programs print their version, and a network namespace is created in a process of its
+//! own, and disappears with it.
 
 mod kernel;
 mod machine;
@@ -9,34 +9,34 @@ mod program;
 
 use serde::Serialize;
 
-/// Something that hopline can use.
+/// Feature that hopline can use.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Finding {
-    /// What.
+    /// Name.
     pub(crate) what: &'static str,
-    /// Whether it is there.
+    /// Availability.
     pub(crate) state: State,
-    /// How much of it, which version, or why it is not known.
+    /// Amount or version, or the reason why it is not known.
     pub(crate) detail: String,
-    /// What it is for.
+    /// Purpose.
     pub(crate) purpose: &'static str,
-    /// How to get it; `null` where it is there.
+    /// Advice on how to get it; `null` if it is present.
     pub(crate) remedy: Option<&'static str>,
 }
 
-/// Whether something is there.
+/// Availability of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
-    /// It is.
+    /// The feature is available.
     Present,
-    /// It is not, or may not be used.
+    /// The feature does not exist, or may not be used.
     Missing,
-    /// It cannot be seen from here.
+    /// The availability cannot be determined.
     Unknown,
 }
 
-/// What a look at something showed.
+/// Availability, and its detail.
 type Look = (State, String);
 
 impl Finding {
@@ -46,12 +46,12 @@ impl Finding {
     }
 }
 
-/// Everything that is looked at, in the order in which people read it.
+/// Returns all findings, in the order in which they are printed.
 pub(crate) fn findings() -> Vec<Finding> {
     machine::findings().into_iter().chain(kernel::findings()).chain(program::findings()).collect()
 }
 
-/// The text of a file of the kernel; `None` if it is not there or may not be read.
+/// Returns the text of a file of the kernel; `None` if it does not exist or may not be read.
 fn read(path: &str) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }

@@ -1,4 +1,4 @@
-//! Programs that hopline and its tests work with.
+//! Programs that hopline and its tests use.
 
 use super::{Finding, Look, State};
 use std::fs::File;
@@ -6,20 +6,20 @@ use std::io::{Read, Seek, Write};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// How long a program may take to say its version.
+/// Time limit of a program that prints its version.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it is looked at.
+/// Interval between checks of whether it has ended.
 const PACE: Duration = Duration::from_millis(10);
-/// As much of its answer as is read.
+/// Most bytes that are read of its output.
 const ANSWER_BYTES: u64 = 1 << 20;
 
-/// A program and how it tells its version.
+/// Program, and how to query its version.
 struct Program {
     what: &'static str,
-    /// What it may be called.
+    /// Possible names.
     names: &'static [&'static str],
     arguments: &'static [&'static str],
-    /// What it is given to read.
+    /// Standard input of the program.
     input: &'static str,
     purpose: &'static str,
     remedy: &'static str,
@@ -76,7 +76,7 @@ const PROGRAMS: &[Program] = &[
     },
 ];
 
-/// What is installed.
+/// Returns the findings about installed programs.
 pub(super) fn findings() -> Vec<Finding> {
     let finding = |p: &Program| Finding::new(p.what, look(p), p.purpose, p.remedy);
     PROGRAMS.iter().map(finding).collect()
@@ -99,30 +99,30 @@ fn look(program: &Program) -> Look {
     }
 }
 
-/// The first line that says something.
+/// Returns the first line with a number.
 fn first_line(text: &str) -> String {
     let says = |line: &&str| line.chars().any(char::is_numeric);
     text.lines().map(str::trim).find(says).unwrap_or("there, but it does not say its version").to_owned()
 }
 
-/// What a program says when it is run.
+/// Result of running a program.
 #[derive(Debug, PartialEq)]
 pub(super) enum Answer {
-    /// How it ended and what it printed.
+    /// Exit status and output.
     Text(ExitStatus, String),
-    /// It did not end in time, and was ended.
+    /// It exceeded the time limit, and was killed.
     Silence,
     /// It cannot be run.
     None,
 }
 
-/// Runs `name`, without a terminal, and waits for a few seconds at most.
+/// Runs `name` without a terminal, and waits for a few seconds at most.
 pub(super) fn ask(name: &str, arguments: &[&str], input: &str) -> Answer {
     ask_within(PATIENCE, name, arguments, input).unwrap_or(Answer::None)
 }
 
 fn ask_within(patience: Duration, name: &str, arguments: &[&str], input: &str) -> std::io::Result<Answer> {
-    // Files, not pipes: what a program leaves running could hold a pipe open for ever.
+    // Files instead of pipes: a child that the program leaves running could hold a pipe open for ever.
     let mut given = tempfile::tempfile()?;
     given.write_all(input.as_bytes())?;
     given.rewind()?;

@@ -1,4 +1,4 @@
-//! What `send` and `recv` show of a transfer: a bar on stderr, a line for each file on stdout.
+//! Output of `send` and `recv` about a transfer: a progress bar on stderr, a line for each file on stdout.
 //!
 //! `docs/transfer.md` describes the lines of `--json`.
 
@@ -22,42 +22,42 @@ use std::time::Instant;
 pub(crate) enum Transferred {
     /// Bytes that this host sends.
     Outwards {
-        /// All of its files.
+        /// Bytes of all files.
         bytes: u64,
-        /// `true` while standard input, which is sent, is silent.
+        /// `true` while standard input, which is sent, provides no data.
         input_is_silent: Arc<AtomicBool>,
     },
-    /// Progress that a sender reports.
+    /// Files of this sender.
     From(Sender),
 }
 
-/// The one who watches a transfer and tells.
+/// Observer of a transfer that prints its progress.
 pub(crate) struct Follow {
     show: Show,
-    /// At a receiver.
+    /// Sender, at a receiver.
     from: Option<Sender>,
     bar: ProgressBar,
-    /// Whether the bar's length is that of all files, or of each in turn.
+    /// Extent of the bar: all files, or each in turn.
     spans: Spans,
     started: Instant,
-    /// Told every second, with `--json`.
+    /// State, printed every second with `--json`.
     status: Status,
     counts: Counts,
-    /// At a sender: what needs not be offered again.
+    /// Paths that need not be offered again, at a sender.
     settled: BTreeSet<RelativePath>,
-    /// At a sender: what this connection's receiver may take later.
+    /// Paths that the receiver of this connection may accept later, at a sender.
     deferred: BTreeMap<RelativePath, Refusal>,
     /// Paths that were reported and are not reported again.
     told: BTreeSet<PathBuf>,
-    /// At a receiver: refusals that were named or not.
+    /// Counters of refusals, at a receiver.
     refusals: Refusals,
-    /// A line that is said before anything else is.
+    /// Line that is printed before any other.
     preface: Option<String>,
-    /// At a sender: reason of the last retry that was said, and how far the transfer was.
+    /// Reason of the last retry that was printed, and the time of the last progress then; at a sender.
     retry: Option<(&'static str, Instant)>,
     /// `true` once an early end was reported.
     has_failed: bool,
-    /// The first failure to write to stdout.
+    /// First failure to write to stdout.
     printed: Result<(), Failure>,
 }
 
@@ -67,20 +67,20 @@ enum Spans {
     Each,
 }
 
-/// Over all connections.
+/// Counters of all connections.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     stored: u64,
     present: u64,
     refused: u64,
-    /// At a receiver: files that their sender is to offer again later, and those of which that was said before.
+    /// Files that their sender is to offer again later, and those of them that were reported before; at a receiver.
     deferred: u64,
     deferred_again: u64,
     bytes: u64,
 }
 
 impl Follow {
-    /// One that has seen nothing yet.
+    /// Creates an observer without events.
     pub(crate) fn new(show: Show, transferred: Transferred, bars: &MultiProgress) -> Self {
         let (total, from, state, input_is_silent) = match transferred {
             Transferred::Outwards { bytes, input_is_silent } => {
@@ -121,7 +121,7 @@ impl Follow {
         self.status.progressed()
     }
 
-    /// Returns the paths that were stored, were there, or will never be taken: they need not be offered again.
+    /// Returns the paths that were stored, existed already, or will never be accepted: they need not be offered again.
     pub(crate) const fn settled(&self) -> &BTreeSet<RelativePath> {
         &self.settled
     }
@@ -131,7 +131,7 @@ impl Follow {
         self.deferred.values().next()
     }
 
-    /// Another connection: of what is offered again, the receiver will say how much it has of each file.
+    /// Begins another connection. The receiver will report how much it has of each file that is offered again.
     pub(crate) fn begin_anew(&mut self, settled_bytes: u64) {
         self.bar.set_position(settled_bytes);
         self.status.begin_anew(settled_bytes);
@@ -143,7 +143,7 @@ impl Follow {
         self.status.turn(state);
     }
 
-    /// Something of the source cannot be sent.
+    /// Reports a part of the source that cannot be sent.
     pub(crate) fn unsendable(&mut self, unsendable: &Unsendable) {
         let Unsendable { place, refusal } = unsendable;
         if self.told.insert(place.clone()) {
@@ -153,14 +153,14 @@ impl Follow {
         }
     }
 
-    /// A line for people on stderr, above the bar.
+    /// Prints a line for people on stderr, above the bar.
     pub(crate) fn say(&self, line: &str) {
         if !self.show.quiet {
             self.bar.suspend(|| say(line));
         }
     }
 
-    /// Says `line` before anything else, or never if there is nothing else to say.
+    /// Prints `line` before any other line, or never if there is no other.
     pub(crate) fn preface(&mut self, line: String) {
         self.preface = Some(line);
     }
@@ -171,7 +171,7 @@ impl Follow {
         }
     }
 
-    /// Says that another attempt follows: once for a reason, unless there was progress.
+    /// Reports another attempt: once for each reason, unless there was progress.
     pub(crate) fn retrying(&mut self, code: &'static str, line: &str) {
         let now = (code, self.progressed());
         if self.retry.replace(now) != Some(now) {
@@ -184,10 +184,10 @@ impl Follow {
         self.counts.deferred
     }
 
-    /// Says what became of it all.
+    /// Prints the summary.
     ///
     /// # Errors
-    /// Something was refused, or stdout is gone.
+    /// A file was refused, or stdout is closed.
     pub(crate) fn summarise(mut self) -> Result<(), Failure> {
         self.bar.finish_and_clear();
         for (path, refusal) in std::mem::take(&mut self.deferred) {
@@ -195,7 +195,7 @@ impl Follow {
         }
         let Counts { stored, present, refused, deferred, deferred_again, bytes } = self.counts;
         if deferred > 0 && deferred == deferred_again && stored + present + refused == 0 {
-            // The same as at the try before.
+            // The same as at the attempt before.
             self.status.stop();
             return self.printed;
         }
@@ -214,7 +214,7 @@ impl Follow {
         });
         self.status.stop();
         self.line(&text, values);
-        // Of a reader that has gone, the exit code says at least this.
+        // If the reader of stdout is gone, the exit code reports at least this.
         match refused {
             0 => self.printed,
             _ if self.show.json => Err(Failure::Other(format!("{refused} refused"))),
@@ -232,13 +232,13 @@ impl Follow {
         }
     }
 
-    /// Reports `failure`, by which the transfer ended early, unless more is known of it already.
+    /// Reports `failure`, by which the transfer ended early, unless its reason was reported already.
     pub(crate) fn failed_by(&mut self, failure: &Failure) {
         match failure {
             Failure::Interrupted(why) => self.failed(Reason::Interrupted.code(), why),
             Failure::Input(problems) => self.failed("input", &problems.to_string()),
             Failure::Other(why) => self.failed(Reason::System.code(), why),
-            // There is no line for whoever does not read them; the rest is of simulations.
+            // Without a reader of stdout, a line is useless; the rest belongs to simulations.
             Failure::Stdout(_) | Failure::Output(_) | Failure::Store(_) | Failure::Suspended(_) => {}
         }
     }
@@ -251,7 +251,7 @@ impl Follow {
         }
     }
 
-    /// Returns whether a refusal is said: at a receiver, not more than so many of them.
+    /// Returns whether a refusal is printed; at a receiver their number is limited.
     fn is_named(&mut self) -> bool {
         self.from.is_none() || self.refusals.is_named()
     }
@@ -264,7 +264,7 @@ impl Follow {
         }
     }
 
-    /// A receiver may take it later.
+    /// Counts a file that this receiver may accept later.
     fn postponed(&mut self, sender: String, path: &RelativePath, refusal: &Refusal) {
         self.counts.deferred += 1;
         if refusals::defer((sender, path.whole()), refusal.reason) {
@@ -284,7 +284,7 @@ impl Follow {
         self.line(&format!("{path}: waits: {refusal}"), values);
     }
 
-    /// A receiver may take it later: told once.
+    /// Records a file that the receiver may accept later, and reports it once.
     fn defer(&mut self, path: &RelativePath, refusal: &Refusal) {
         if self.told.insert(PathBuf::from(path.whole())) {
             self.say_deferred(path, refusal);
@@ -293,7 +293,7 @@ impl Follow {
         self.deferred.insert(path.clone(), refusal.clone());
     }
 
-    /// Prints one of the two, as the user wants it.
+    /// Prints the line as text or JSON.
     fn line(&mut self, text: &str, mut values: Value) {
         self.say_preface();
         let line = if self.show.json {
@@ -312,7 +312,7 @@ impl Follow {
     }
 }
 
-/// The JSON line of what ended.
+/// Returns the JSON line of the end of a file.
 fn ended(path: Option<&str>, outcome: &str, refusal: Option<&Refusal>) -> Value {
     json!({
         "event": "ended", "path": path, "outcome": outcome,

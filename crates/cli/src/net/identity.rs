@@ -1,4 +1,4 @@
-//! Who we are to the other end of a transfer, and who it is to us.
+//! Own key of a transfer, and authentication of the peer.
 
 use crate::net::args::{Identity, Transport};
 use crate::net::keys::{self, default_place, load_key, load_peers};
@@ -11,15 +11,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// How we prove who we are.
+/// Own key.
 pub(super) enum Ours {
-    /// By a key that both ends have.
+    /// Pre-shared key.
     Shared(PreSharedKey),
-    /// By a key of our own.
+    /// Own private key.
     Own(PrivateKey),
 }
 
-/// Refuses options that mean nothing to TPA, which knows no keys.
+/// Rejects options of keys for TPA, which has none.
 pub(super) fn check(args: &Identity) -> Result<(), Failure> {
     let keys = [("--key", &args.key), ("--psk", &args.psk), ("--known-peers", &args.known_peers)];
     match keys.into_iter().find(|(_, file)| file.is_some()) {
@@ -33,7 +33,7 @@ pub(super) fn check(args: &Identity) -> Result<(), Failure> {
     }
 }
 
-/// The key that the options name, or that of the user, which is made if need be.
+/// Returns the key that the options name, or that of the user, which is created if it does not exist.
 pub(super) fn ours(args: &Identity) -> Result<Ours, Failure> {
     if let Some(path) = &args.psk {
         return match load_key(path)? {
@@ -66,7 +66,7 @@ pub(super) fn ours(args: &Identity) -> Result<Ours, Failure> {
     }
 }
 
-/// Makes a private key.
+/// Creates a private key in a file.
 pub(super) fn make(path: &Path) -> Result<(), Failure> {
     let key =
         generate().map_err(|error| Failure::Other(format!("the system gives no random numbers: {error}")))?;
@@ -75,7 +75,7 @@ pub(super) fn make(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A private key that nothing else has.
+/// Generates a private key.
 pub(super) fn generate() -> Result<PrivateKey, getrandom::Error> {
     let mut random = Zeroizing::new([0; 32]);
     getrandom::fill(&mut random[..])?;
@@ -89,7 +89,7 @@ pub(super) struct Known {
     fingerprint: Fingerprint,
 }
 
-/// Advice for a peer that answers with another key.
+/// Writes advice for a peer that answers with another key.
 impl fmt::Display for Known {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, fingerprint } = self;
@@ -102,14 +102,14 @@ impl fmt::Display for Known {
     }
 }
 
-/// Whom we know, and where that is written.
+/// Known peers, and the path of their file.
 pub(super) struct Acquaintances {
     known: KnownPeers,
     path: PathBuf,
 }
 
 impl Acquaintances {
-    /// Those of the file that the options name, or of the user's.
+    /// Loads the file that the options name, or that of the user.
     pub(super) fn load(args: &Identity) -> Result<Self, Failure> {
         let path = args.known_peers.clone().map_or_else(|| default_place("known_peers"), Ok)?;
         let known = if args.known_peers.is_some() || path.exists() {
@@ -120,21 +120,21 @@ impl Acquaintances {
         Ok(Self { known, path })
     }
 
-    /// The key by which `peer` is known, and where that is written.
+    /// Returns the key of `peer` in the file, and its place there.
     pub(super) fn known(&self, peer: &Name) -> Option<(PublicKey, Known)> {
         let peer = self.known.get(peer)?;
         let (file, fingerprint) = (self.path.clone(), peer.key.fingerprint());
         Some((peer.key, Known { file, line: peer.line, fingerprint }))
     }
 
-    /// From now on `peer` is known by `key`.
+    /// Adds `peer` with `key`.
     pub(super) fn add(&self, peer: &Name, key: &PublicKey) -> Result<(), Failure> {
         keys::add_peer(&self.path, peer, key)?;
         say(&format!("{peer} is known from now on by {}, in {}", key.fingerprint(), self.path.display()));
         Ok(())
     }
 
-    /// What to tell whoever does not know `peer`.
+    /// Returns the error for a peer that is not known.
     pub(super) fn stranger(&self, peer: &Name, key: &PublicKey) -> Failure {
         let fingerprint = key.fingerprint();
         let what = format!("{peer} is not known; who answers there has the fingerprint {fingerprint}");
@@ -146,7 +146,7 @@ impl Acquaintances {
     }
 }
 
-/// What to tell where another key answers than the one that was asked for.
+/// Returns the error for a peer with another key than the expected one.
 pub(super) fn impostor(peer: &Name, found: Fingerprint, wanted: Fingerprint) -> Failure {
     let what = format!("who answers at {peer} has the fingerprint {found}, and not {wanted}");
     let help =

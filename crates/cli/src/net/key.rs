@@ -9,7 +9,7 @@ use hopline_net::key_files::KeyInFile;
 use hopline_secure::{Fingerprint, PublicKey};
 use std::path::{Path, PathBuf};
 
-/// Makes keys, and shows what may be seen of them.
+/// Creates keys, and prints their public parts.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     match &args.command {
         KeyCommand::New(given) => make(&place(given.file.as_deref(), "key")?),

@@ -1,4 +1,4 @@
-//! Files of keys, and what is wrong with them, for people.
+//! Key files, with errors for people.
 
 use crate::problems::Failure;
 use hopline_config::source::{Origin, Problems, Source};
@@ -9,7 +9,7 @@ use hopline_secure::{PrivateKey, PublicKey};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the file called `name` is if nobody says otherwise.
+/// Returns the default path of the file called `name`.
 pub(crate) fn default_place(name: &str) -> Result<PathBuf, Failure> {
     key_files::of_user(name).ok_or_else(|| {
         let help = match name {
@@ -31,12 +31,12 @@ pub(crate) fn load_peers(path: &Path) -> Result<KnownPeers, Failure> {
     key_files::load_peers(path).map_err(failure)
 }
 
-/// Writes a new private key. A file that is there is left as it is.
+/// Writes a new private key. An existing file is not changed.
 pub(crate) fn store_key(path: &Path, key: &PrivateKey) -> Result<(), Failure> {
     key_files::store_key(path, key).map_err(failure)
 }
 
-/// Adds a line to a file of known peers, which is made if it is not there.
+/// Adds a line to a file of known peers, which is created if it does not exist.
 pub(crate) fn add_peer(path: &Path, name: &Name, key: &PublicKey) -> Result<(), Failure> {
     key_files::add_peer(path, name, key).map_err(failure)
 }
@@ -56,7 +56,7 @@ fn failure(error: Error) -> Failure {
     }
 }
 
-/// A mistake in a file: shown in its `source`, or else only its place.
+/// Returns a problem of a file: with its `source` shown, or only its position.
 fn problem(name: &str, text: &str, source: Option<&Arc<Source>>, mistake: Mistake) -> Problem {
     match source {
         Some(source) => {

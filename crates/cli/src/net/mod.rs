@@ -23,7 +23,7 @@ use hopline_config::json_schema::FileKind;
 use hopline_daemon::config::keys::PROXIES;
 use std::process::ExitCode;
 
-/// Told after Ctrl-C in a transfer.
+/// Message after Ctrl-C in a transfer.
 const TRANSFER_KEPT: &str = "interrupted; what has arrived is kept, and the same command goes on";
 
 /// Names of the kinds of file that only these commands read.

@@ -1,11 +1,11 @@
-//! Progress of a transfer over all its connections: what `--patience` is counted from.
+//! Progress of a transfer over all its connections, which `--patience` refers to.
 //!
-//! A sender only knows what it has handed to the transport. Bytes that a receiver then refuses, or that the next connection has to
-//! send again, are no progress, however often they are sent.
+//! A sender only knows what it has passed to the transport. Bytes that a receiver then refuses, or that the next connection
+//! has to send again, are no progress, however often they are sent.
 
 use std::time::Instant;
 
-/// Bytes of a transfer: of this connection, and the most of all.
+/// Bytes of a transfer: over this connection, and the maximum of all connections.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bytes {
     here: u64,
@@ -13,7 +13,7 @@ struct Bytes {
 }
 
 impl Bytes {
-    /// Adds to those of this connection, and returns whether there have never been so many.
+    /// Adds bytes to those of this connection, and returns whether the result is a new maximum.
     fn add(&mut self, bytes: u64) -> bool {
         self.here += bytes;
         let is_most = self.here > self.most;
@@ -30,17 +30,17 @@ impl Bytes {
 /// Progress of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
-    /// Bytes that the receiver confirms.
+    /// Bytes that the receiver has confirmed.
     confirmed: Bytes,
-    /// Those bytes, and bytes that were handed to the transport since.
+    /// Confirmed bytes, and those passed to the transport since.
     sent: Bytes,
-    /// Time at which the receiver last confirmed more than ever before.
+    /// Time of the last new maximum of confirmed bytes.
     proven: Instant,
     last: Instant,
 }
 
 impl Progress {
-    /// A transfer that begins.
+    /// Begins a transfer.
     pub(crate) fn new(now: Instant) -> Self {
         Self { confirmed: Bytes::default(), sent: Bytes::default(), proven: now, last: now }
     }
@@ -50,13 +50,13 @@ impl Progress {
         self.last
     }
 
-    /// Another connection. The receiver has `bytes` that it is not offered again.
+    /// Begins another connection. The receiver has `bytes` that it is not offered again.
     pub(crate) fn begin_anew(&mut self, bytes: u64) {
         self.confirmed.begin_anew(bytes);
         self.sent.begin_anew(bytes);
     }
 
-    /// The receiver has this much of a file that is about to be sent.
+    /// Counts the part of a file that the receiver has before it is sent.
     pub(crate) fn has(&mut self, now: Instant, offset: u64) {
         self.sent.add(offset);
         if self.confirmed.add(offset) {
@@ -64,19 +64,19 @@ impl Progress {
         }
     }
 
-    /// Counts bytes that were handed to the transport, or came from it.
+    /// Counts bytes passed to the transport, or received from it.
     pub(crate) fn advanced(&mut self, now: Instant, bytes: u64) {
         if self.sent.add(bytes) {
             self.last = now;
         }
     }
 
-    /// A file is in its place.
+    /// Counts a stored file.
     pub(crate) fn stored(&mut self, now: Instant) {
         (self.proven, self.last) = (now, now);
     }
 
-    /// Takes back progress since the last proof: a file was refused for now.
+    /// Discards the progress since the last confirmation: a file was deferred.
     pub(crate) fn deferred(&mut self) {
         self.last = self.proven;
     }
@@ -88,7 +88,8 @@ mod tests {
     use crate::net::clock;
     use std::time::Duration;
 
-    /// Seconds from the beginning to the last progress, after `course`, which is called with the time of a second.
+    /// Returns the seconds from the beginning to the last progress, after `course`, which is called with the time of a
+    /// second.
     fn last(course: impl FnOnce(&mut Progress, &dyn Fn(u64) -> Instant)) -> u64 {
         let begin = clock::now();
         let mut progress = Progress::new(begin);

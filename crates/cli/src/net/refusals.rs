@@ -1,4 +1,5 @@
-//! Lines of a receiver about files that it does not take: a stranger may have as many of them refused as it likes.
+//! Output of a receiver about refused files. An unknown sender may cause as many refusals as it likes, so their output is
+//! limited.
 
 use crate::net::clock;
 use hopline_net::transfer::Reason;
@@ -6,11 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Refusals of a conversation that are named; the rest is counted.
+/// Most refusals of a conversation that are named; further ones are counted.
 const MOST_NAMED: u64 = 100;
-/// The same of all conversations together, in a second.
+/// Most refusals of all conversations together that are named in a second.
 const MOST_A_SECOND: u64 = 50;
-/// Files that senders wait for, of which is known that it was told.
+/// Most deferred files that are remembered as reported.
 const MOST_DEFERRED: usize = 1024;
 const SECOND: Duration = Duration::from_secs(1);
 const UNPOISONED: &str = "no thread panics while it holds this";
@@ -18,10 +19,10 @@ const UNPOISONED: &str = "no thread panics while it holds this";
 static NAMED: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
 static DEFERRED: Mutex<BTreeMap<File, (Reason, u64)>> = Mutex::new(BTreeMap::new());
 
-/// A sender, and the path of what it offers.
+/// Sender, and path of the offered file.
 pub(crate) type File = (String, String);
 
-/// Refusals of a conversation.
+/// Counters of the refusals of a conversation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Refusals {
     named: u64,
@@ -29,7 +30,7 @@ pub(crate) struct Refusals {
 }
 
 impl Refusals {
-    /// Counts a refusal, and returns whether it is to be named.
+    /// Counts a refusal, and returns whether it is named.
     pub(crate) fn is_named(&mut self) -> bool {
         let mut in_second = NAMED.lock().expect(UNPOISONED);
         let named = self.named < MOST_NAMED && is_within(&mut in_second, clock::now());
@@ -53,7 +54,7 @@ fn is_within(second: &mut Option<(Instant, u64)>, now: Instant) -> bool {
     count < MOST_A_SECOND
 }
 
-/// Notes that the sender of a file is to wait, and returns whether that is new.
+/// Records a deferred file, and returns whether it is new.
 pub(crate) fn defer(file: File, reason: Reason) -> bool {
     let mut deferred = DEFERRED.lock().expect(UNPOISONED);
     match deferred.get_mut(&file) {
@@ -75,7 +76,7 @@ pub(crate) fn defer(file: File, reason: Reason) -> bool {
     true
 }
 
-/// Returns how many times the sender of a file had to wait, which it has to no more.
+/// Forgets a deferred file, and returns the number of its deferrals.
 pub(crate) fn settle(file: &File) -> Option<u64> {
     DEFERRED.lock().expect(UNPOISONED).remove(file).map(|(_, tries)| tries)
 }

@@ -1,4 +1,4 @@
-//! The state of a transfer, told every second with `--json`, whatever the transfer waits for.
+//! State of a transfer, printed every second with `--json`, even while the transfer waits.
 
 use crate::console;
 use crate::net::clock;
@@ -15,43 +15,43 @@ const UNPOISONED: &str = "no thread panics while it holds the state";
 /// State of a transfer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum State {
-    /// The receiver is called, for the first time.
+    /// The first connection is being opened.
     Connecting,
-    /// The receiver is called again.
+    /// Another connection is being opened.
     Reconnecting,
-    /// There is a connection.
+    /// The connection is open, and data are sent.
     Sending,
-    /// There is a connection.
+    /// The connection is open, and data are received.
     Receiving,
-    /// Until the next try.
+    /// A pause before the next attempt.
     Waiting(Cause),
 }
 
 /// Reason for which a transfer waits.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cause {
-    /// For programs.
+    /// Identifier for programs.
     pub(crate) code: &'static str,
-    /// For people.
+    /// Text for people.
     pub(crate) why: String,
-    /// When it tries again.
+    /// Time of the next attempt.
     pub(crate) until: Instant,
 }
 
-/// Position in the file that is being transferred, and in all files, bytes.
+/// Position in the present file, and in all files, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Place {
-    /// Bytes of the file that the receiver has, or has been sent; `None` between files.
+    /// Bytes of the file that the receiver has, or that were sent; `None` between files.
     offset: Option<u64>,
     /// Size of the file, if it is known.
     size: Option<u64>,
-    /// The same of all files together.
+    /// Position in all files together.
     total_offset: u64,
     /// Size of all files, at a sender of files.
     total_size: Option<u64>,
 }
 
-/// The state of a transfer, and the thread that tells it.
+/// State of a transfer, and the thread that prints it.
 pub(crate) struct Status {
     shared: Arc<Shared>,
     teller: Option<JoinHandle<()>>,
@@ -59,10 +59,10 @@ pub(crate) struct Status {
 
 struct Shared {
     now: Mutex<Now>,
-    /// At a sender of standard input: whether that says nothing.
+    /// `true` while the standard input of a sender provides no data.
     input_is_silent: Arc<AtomicBool>,
     stopped: Condvar,
-    /// At a receiver: the sender.
+    /// Sender, at a receiver.
     from: Option<Value>,
 }
 
@@ -74,12 +74,12 @@ struct Now {
     /// Time of the last event.
     active: Instant,
     is_over: bool,
-    /// Bytes and time when it was told last.
+    /// Bytes and time of the last output.
     told: (u64, Instant),
 }
 
 impl Status {
-    /// A transfer that begins; with `json` it is told every second.
+    /// Begins a transfer; with `json`, its state is printed every second.
     pub(crate) fn new(
         json: bool,
         from: Option<Value>,
@@ -95,20 +95,20 @@ impl Status {
             from,
         });
         let told = shared.clone();
-        // Without a thread the other lines are told all the same.
+        // If no thread can be started, the other lines are printed anyway.
         let teller =
             || thread::Builder::new().name("state".into()).spawn(move || told.tell_every_second()).ok();
         Self { teller: json.then(teller).flatten(), shared }
     }
 
-    /// Another connection. The receiver has `bytes` that it is not offered again.
+    /// Begins another connection. The receiver has `bytes` that it is not offered again.
     pub(crate) fn begin_anew(&self, bytes: u64) {
         let mut now = self.shared.now();
         now.progress.begin_anew(bytes);
         now.place = Place { total_offset: bytes, total_size: now.place.total_size, ..Place::default() };
     }
 
-    /// A file begins, of which the receiver has this much.
+    /// Begins a file, of which the receiver has `offset` bytes.
     pub(crate) fn begun(&self, offset: u64, size: Option<u64>) {
         self.act(|now, at| {
             now.progress.has(at, offset);
@@ -117,12 +117,12 @@ impl Status {
         });
     }
 
-    /// A file of so many bytes was there already.
+    /// Counts a file of `bytes` bytes that existed already.
     pub(crate) fn recognised(&self, bytes: u64) {
         self.act(|now, _| now.place.total_offset += bytes);
     }
 
-    /// Something was stored, was there or was refused.
+    /// Ends a file: it was stored, existed already, or was refused.
     pub(crate) fn ended(&self) {
         self.act(|now, _| {
             let place = now.place;
@@ -132,7 +132,7 @@ impl Status {
         });
     }
 
-    /// Counts bytes that were handed to the transport, or came from it.
+    /// Counts bytes passed to the transport, or received from it.
     pub(crate) fn advanced(&self, bytes: u64) {
         self.act(|now, at| {
             now.progress.advanced(at, bytes);
@@ -142,12 +142,12 @@ impl Status {
         });
     }
 
-    /// A file is in its place.
+    /// Counts a stored file.
     pub(crate) fn stored(&self) {
         self.act(|now, at| now.progress.stored(at));
     }
 
-    /// A file was refused for now.
+    /// Counts a deferred file.
     pub(crate) fn deferred(&self) {
         self.act(|now, _| now.progress.deferred());
     }
@@ -175,12 +175,12 @@ impl Status {
         }
     }
 
-    /// Nothing is told any more.
+    /// Stops the output.
     pub(crate) fn stop(&mut self) {
         self.shared.now().is_over = true;
         self.shared.stopped.notify_all();
         if let Some(teller) = self.teller.take() {
-            // It has nothing to give.
+            // The thread returns nothing.
             let _ = teller.join();
         }
     }
@@ -217,7 +217,7 @@ impl Shared {
             line["from"] = from.clone();
         }
         now.told = (now.bytes, at);
-        // A stdout that is gone is told by the summary.
+        // A closed stdout is reported by the summary.
         let _ = console::print(&format!("{line}\n"));
     }
 }

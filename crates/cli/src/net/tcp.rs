@@ -16,7 +16,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Runs a TCP host stack until it is told to end.
+/// Runs a TCP host stack until a signal.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     let config = config(args)?;
     if config.ways.is_empty() && config.accept.is_empty() {
@@ -36,7 +36,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
         std::thread::Builder::new()
             .spawn(move || {
                 std::thread::sleep(Duration::from_nanos(time.0.as_nanos()));
-                // The other end goes with the stack.
+                // Fails if the stack has ended.
                 let _ = stop.write_all(b"x");
             })
             .map_err(|e| Failure::Other(format!("starting a thread: {e}")))?;
@@ -77,7 +77,7 @@ fn config(args: &Args) -> Result<HostStackConfig, Failure> {
     })
 }
 
-/// Refuses a destination that the stack has or that is this machine's own: none of its packets would leave.
+/// Rejects a destination that belongs to the stack or to this machine: none of its packets would leave.
 fn is_beyond(to: &Destination, args: &Args) -> Result<(), Failure> {
     let Destination::Address(address) = to else { return Ok(()) };
     if !address.ip().is_loopback() && !args.address.contains(&address.ip()) {
@@ -87,14 +87,14 @@ fn is_beyond(to: &Destination, args: &Args) -> Result<(), Failure> {
     Err(Problem::new(what).help("the address of a peer; --accept leads peers to programs here").into())
 }
 
-/// Returns the keep-alive of all connections: probes come no further apart than the time before the first.
+/// Returns the keep-alive of all connections: the interval of probes is not longer than the time before the first.
 fn keep_alive(args: &Args) -> Option<KeepAlive> {
     let idle = args.keep_alive.map_or(KeepAlive::DEFAULT.idle, |time| time.0);
     let interval = idle.min(KeepAlive::DEFAULT.interval);
     (idle.as_nanos() > 0).then_some(KeepAlive { idle, interval, ..KeepAlive::DEFAULT })
 }
 
-/// Says what the stack is, and what keeps its packets here.
+/// Prints a description of the stack, and causes that keep its packets on this machine.
 fn announce(args: &Args, host: &HostStack) {
     let addresses: Vec<_> = args.address.iter().map(ToString::to_string).collect();
     say(&format!("{}: {} at {}", host.interface(), args.transport, addresses.join(", ")));
@@ -106,7 +106,7 @@ fn announce(args: &Args, host: &HostStack) {
     }
 }
 
-/// Warns of addresses that a host of a network here may have.
+/// Warns of addresses that a host of a local network may have.
 fn warn_of_neighbours(host: &HostStack) {
     for (address, interface) in host.in_networks() {
         say(&format!(
@@ -116,7 +116,7 @@ fn warn_of_neighbours(host: &HostStack) {
     }
 }
 
-/// Tells what the stack has counted.
+/// Prints the counters of the stack.
 fn report(args: &Args, figures: &[Figure]) -> Result<(), Failure> {
     if args.json {
         let all: serde_json::Map<_, _> =

@@ -53,10 +53,10 @@ pub(crate) struct Bench {
     /// Unit of bit rates: k, m, g, t bits or K, M, G, T bytes per second [default: what fits]
     #[arg(short, long, value_name = "UNIT")]
     pub(crate) format: Option<Unit>,
-    /// Write there instead of to standard output, behind what it has
+    /// Append output to this file instead of writing to standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) logfile: Option<PathBuf>,
-    /// As iperf3; every line leaves at once anyway
+    /// Accepted for compatibility with iperf3; every line is flushed anyway
     #[arg(long)]
     pub(crate) forceflush: bool,
     /// Server: leave after one test, with its result as exit code
@@ -70,10 +70,10 @@ pub(crate) struct Bench {
     pub(crate) test: Test,
 }
 
-/// What a client says of its test.
+/// Parameters of a client's test.
 #[derive(Debug, Arguments)]
 pub(crate) struct Test {
-    /// How long to measure [default: 10]
+    /// Duration of the measurement [default: 10]
     #[arg(short, long, value_name = "SECONDS", conflicts_with_all = ["bytes", "server"])]
     #[arg(value_parser = whole::<u32>(1..=DAY), allow_negative_numbers = true)]
     pub(crate) time: Option<u32>,
@@ -139,7 +139,7 @@ pub(crate) struct Test {
     /// Show what the server prints, too
     #[arg(long, conflicts_with = "server")]
     pub(crate) get_server_output: bool,
-    /// Look at latency for so long before and after the load, and during it; 0: not at all
+    /// Measure latency for this time before and after the load, and during it; 0: not at all
     #[arg(long, value_name = "SECONDS", default_value = "0.5", value_parser = latency)]
     #[arg(conflicts_with = "server")]
     pub(crate) latency: Duration,
@@ -147,13 +147,13 @@ pub(crate) struct Test {
     #[arg(long, value_name = "N", conflicts_with = "server")]
     #[arg(value_parser = whole::<u8>(1..=12), allow_negative_numbers = true)]
     pub(crate) window: Option<u8>,
-    /// Let so much pass before anything counts
+    /// Omit this time at the beginning from the results
     #[arg(short = 'O', long, value_name = "SECONDS", default_value_t = 0, conflicts_with = "server")]
     #[arg(value_parser = whole::<u32>(0..=DAY), allow_negative_numbers = true)]
     pub(crate) omit: u32,
 }
 
-/// Of reports; `None`: none.
+/// Interval between reports; `None`: no reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Period(pub(crate) Option<Duration>);
 
@@ -171,12 +171,12 @@ impl FromStr for Period {
     }
 }
 
-/// A unit of bit rates.
+/// Unit of bit rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
-    /// Bits in one.
+    /// Bits of one unit.
     pub(crate) bits: u64,
-    /// What it is called.
+    /// Name.
     pub(crate) name: &'static str,
 }
 
@@ -199,7 +199,7 @@ impl FromStr for Unit {
     }
 }
 
-/// How fast, as iperf3 reads it: K, M and G are 10^3, 10^6 and 10^9.
+/// Bit rate as iperf3 parses it: K, M and G are 10^3, 10^6 and 10^9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BitRate(pub(crate) Rate);
 
@@ -248,7 +248,7 @@ fn length(text: &str) -> Result<u32, String> {
     length.ok_or_else(|| "at most 1M".into())
 }
 
-/// `1`, `64K`, `10M`, `2G`, as iperf3 reads them.
+/// Parses a number of bytes as iperf3 does: `1`, `64K`, `10M`, `2G`.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || String::from("a whole number of bytes above 0, perhaps with K, M or G: 64K, 10M");
     let unit = match text.as_bytes().last() {

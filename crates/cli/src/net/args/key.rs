@@ -1,4 +1,4 @@
-//! What `hopline key` takes.
+//! Arguments of `hopline key`.
 
 use clap::{Args as Arguments, Subcommand};
 use std::path::PathBuf;
@@ -30,11 +30,11 @@ pub(crate) enum KeyCommand {
     New(KeyFile),
     /// Print the public half and the fingerprint of a private key, or the fingerprint of a shared one
     Show(KeyFile),
-    /// Say whether a file of known peers is right, and print their names and fingerprints
+    /// Check a file of known peers, and print their names and fingerprints
     Peers(PeersFile),
 }
 
-/// A file of a key.
+/// Key file.
 #[derive(Debug, Arguments)]
 pub(crate) struct KeyFile {
     /// The file [default: key in the folder of hopline's settings]
@@ -42,7 +42,7 @@ pub(crate) struct KeyFile {
     pub(crate) file: Option<PathBuf>,
 }
 
-/// A file of known peers.
+/// File of known peers.
 #[derive(Debug, Arguments)]
 pub(crate) struct PeersFile {
     /// The file [default: known_peers in the folder of hopline's settings]

@@ -30,7 +30,7 @@ pub(crate) struct Link {
     /// Bits a second each way: 20mbit, 500kbit [default: no limit]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<Rate>,
-    /// When packets leave, in place of a rate: a trace of mahimahi
+    /// Trace of mahimahi with the times at which packets leave, in place of a rate
     #[arg(long, value_name = "FILE", conflicts_with = "rate")]
     pub(crate) rate_trace: Option<PathBuf>,
     /// Other delays, losses and rates over time: CSV or JSON with time_s, delay_ms, loss, rate_mbps
@@ -39,7 +39,7 @@ pub(crate) struct Link {
     /// Delay each way: 25ms
     #[arg(long, value_name = "TIME", default_value = "0ms")]
     pub(crate) delay: Time,
-    /// Each packet takes up to so much longer, and keeps its place: 5ms
+    /// Random additional delay of each packet, up to this; the order is kept: 5ms
     #[arg(long, value_name = "TIME", default_value = "0ms")]
     pub(crate) jitter: Time,
     /// Let packets that --jitter or --replay delays less overtake earlier ones, as after a change of the route
@@ -48,7 +48,7 @@ pub(crate) struct Link {
     /// Packets lost each way: 5%
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub(crate) loss: Share,
-    /// Packets that a burst of losses has in the mean [default: each is lost by itself]
+    /// Mean number of packets in a burst of losses [default: losses are independent]
     #[arg(long, value_name = "N", value_parser = burst)]
     pub(crate) loss_burst: Option<f64>,
     /// Packets that are held back, and for how long: 5%:30ms [default time: 30ms]
@@ -64,16 +64,16 @@ pub(crate) struct Link {
     #[arg(long, value_name = "PACKETS", default_value_t = 100)]
     #[arg(value_parser = whole::<u32>(0..=u32::MAX.into()), allow_negative_numbers = true)]
     pub(crate) queue: u32,
-    /// A router on the path has this MTU, and nobody is told (no ICMP)
+    /// MTU of a router on the path, which sends no ICMP message about longer packets
     #[arg(long, value_name = "BYTES", value_parser = whole::<u16>(68..=65_535), allow_negative_numbers = true)]
     pub(crate) mtu: Option<u16>,
-    /// Nothing passes meanwhile; may be repeated
+    /// No packet passes in this time; may be repeated
     #[arg(long, value_name = "FROM..TO")]
     pub(crate) outage: Vec<Outage>,
     /// The rate from far to near, if it is another
     #[arg(long, value_name = "RATE")]
     pub(crate) rate_back: Option<Rate>,
-    /// When packets leave from far to near, if at other times
+    /// Trace of mahimahi from far to near, if it is another one
     #[arg(long, value_name = "FILE", conflicts_with = "rate_back")]
     pub(crate) rate_trace_back: Option<PathBuf>,
     /// Trace that is replayed from far to near, if it is another one
@@ -85,7 +85,7 @@ pub(crate) struct Link {
     /// Packets lost from far to near, if they are others
     #[arg(long, value_name = "SHARE")]
     pub(crate) loss_back: Option<Share>,
-    /// Which packets are lost is drawn from this
+    /// Seed of the random numbers that select lost packets
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = whole::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) seed: u64,
@@ -115,27 +115,27 @@ pub(crate) struct Link {
     pub(crate) command: Vec<String>,
 }
 
-/// Bits a second.
+/// Rate, bits per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rate(pub(crate) u64);
 
-/// A span of time.
+/// Span of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Time(pub(crate) Duration);
 
-/// Of packets, 0 to 1.
+/// Share of packets, 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Share(pub(crate) f64);
 
-/// Which packets are held back, and for how long.
+/// Share of packets that are held back, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Reorder(pub(crate) Share, pub(crate) Time);
 
-/// From, until; since the link was made.
+/// Begin and end of an outage, since the link was made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Outage(pub(crate) Instant, pub(crate) Instant);
 
-/// A number and its unit.
+/// Splits a number from its unit.
 fn split(text: &str) -> Option<(f64, &str)> {
     let unit = text.find(|c: char| c.is_ascii_alphabetic() || c == '%').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit);

@@ -7,11 +7,11 @@ use std::str::FromStr;
 /// Receiver of files: `192.0.2.1`, `192.0.2.1:9`, `name:9`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:9`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// As it was written, and as it stands among known peers.
+    /// Address as written by the user, and as it stands in the file of known peers.
     pub(crate) written: String,
     /// Name or address, without brackets.
     pub(crate) host: String,
-    /// UDP port, that of TPA where none is written.
+    /// UDP port; by default that of TPA.
     pub(crate) port: u16,
 }
 
@@ -57,7 +57,7 @@ fn split(written: &str) -> Result<(&str, Option<&str>), String> {
     }
 }
 
-/// `fe80::1` of `fe80::1%eth0`.
+/// Returns an address without its scope: `fe80::1` of `fe80::1%eth0`.
 fn without_scope(address: &str) -> &str {
     address.split_once('%').map_or(address, |(address, _)| address)
 }

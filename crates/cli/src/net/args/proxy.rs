@@ -1,4 +1,4 @@
-//! What `hopline proxy` takes.
+//! Arguments of `hopline proxy`.
 
 use clap::{Args as Arguments, Subcommand};
 use std::net::Ipv4Addr;
@@ -28,26 +28,26 @@ pub(crate) struct Proxy {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProxyCommand {
-    /// Say whether a file of proxies is right, and change nothing
+    /// Check a file of proxies, and change nothing
     Check(ProxyFile),
     /// Make the rules that a file needs, without running it
     Setup(ProxySetup),
-    /// Take back the rules that were made
+    /// Remove the rules that were made
     Undo(ProxyUndo),
     /// Run the proxies of a file until SIGTERM or Ctrl-C
     Run(ProxyFile),
-    /// Say how a daemon that runs is
+    /// Print the status of a running daemon
     Status(ProxyStatus),
     /// Show what each proxy of a daemon does, every second
     Top(ProxyTop),
     /// Print the key of a mobile host, made from the key of its network
     HostKey(ProxyHostKey),
-    /// Take the rules of a daemon back when standard input ends
+    /// Remove the rules of a daemon when standard input ends
     #[command(hide = true)]
     Keep(ProxyKeep),
 }
 
-/// A file of proxies.
+/// Configuration file of proxies.
 #[derive(Debug, Arguments)]
 pub(crate) struct ProxyFile {
     /// The file (TOML)
@@ -73,7 +73,7 @@ pub(crate) struct ProxyUndo {
     pub(crate) tunnels: bool,
 }
 
-/// The daemon that is asked.
+/// Daemon to query.
 #[derive(Debug, Arguments)]
 pub(crate) struct Asked {
     /// Its file, for its name and folder [default: the daemon called hopline, or the only one, in /run/hopline]
@@ -120,8 +120,8 @@ pub(crate) struct ProxyHostKey {
 
 #[derive(Debug, Arguments)]
 pub(crate) struct ProxyKeep {
-    /// What the daemon is called
+    /// Name of the daemon
     pub(crate) name: String,
-    /// Its folder
+    /// Folder of the daemon
     pub(crate) folder: PathBuf,
 }

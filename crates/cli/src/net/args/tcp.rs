@@ -27,7 +27,7 @@ pub(crate) struct Tcp {
     /// Connect programs that come to this port to HOST:PORT, by the stack; may be repeated
     #[arg(short = 'L', long = "forward", value_name = "[ADDRESS:]PORT:HOST:PORT")]
     pub(crate) forward: Vec<Forward>,
-    /// Let programs say where to, by SOCKS version 5 [default address: 127.0.0.1]
+    /// Let programs name the destination by SOCKS version 5 [default address: 127.0.0.1]
     #[arg(long, value_name = "[ADDRESS:]PORT")]
     pub(crate) socks: Vec<Listen>,
     /// Connect peers that come to this port of the stack to HOST:PORT, by the kernel; may be repeated
@@ -66,15 +66,15 @@ pub(crate) struct Tcp {
     pub(crate) json: bool,
 }
 
-/// A local address at which programs come in; on the loopback interface unless it says otherwise.
+/// Local address at which programs connect; on the loopback interface unless given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Listen(pub(crate) SocketAddr);
 
-/// A local address, and where its connections go.
+/// Local address, and the destination of its connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Forward(pub(crate) SocketAddr, pub(crate) Destination);
 
-/// A port of the stack, and where its connections go.
+/// Port of the stack, and the destination of its connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Accepts(pub(crate) u16, pub(crate) Destination);
 

@@ -34,11 +34,11 @@ outside the directory. SIGTERM and Ctrl-C stop it: senders are told, and wait fo
 Exit codes: 0 done, or stopped by SIGTERM, 1 failed or refused, 2 wrong usage, 130 stopped by Ctrl-C while something \
 arrived.";
 
-/// What TPA has, seconds.
+/// TPA's default silence limit, seconds.
 const SILENCE: u32 = 120;
 const CONVERSATIONS: NonZeroU16 = NonZeroU16::new(64).expect("it is above zero");
 
-/// How a transfer is shown.
+/// Output of a transfer.
 #[derive(Clone, Copy, Debug, Arguments)]
 pub(crate) struct Show {
     /// Print JSON lines on stdout: state every second, begun, deferred, ended, failed, summary
@@ -49,25 +49,25 @@ pub(crate) struct Show {
     pub(crate) quiet: bool,
 }
 
-/// What is spoken.
+/// Transport protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Transport {
     /// Encrypted, both ends known to each other by keys; for paths of any speed
     TpaWide,
-    /// Few packets in flight, for wireless hops; whoever is on the path may read and change everything
+    /// Few packets in flight, for wireless hops; not encrypted: an attacker on the path may read and change everything
     Tpa,
 }
 
-/// What is spoken, and who the ends are to each other.
+/// Transport protocol, and keys of both ends.
 #[derive(Debug, Arguments)]
 pub(crate) struct Identity {
-    /// What is spoken; both ends must have the same
+    /// Transport protocol; both ends must have the same
     #[arg(long, value_name = "PROTOCOL", default_value = "tpa-wide")]
     pub(crate) transport: Transport,
-    /// Our own private key [default: key in the folder of hopline's settings, made if it is not there]
+    /// Own private key [default: key in the folder of hopline's settings, made if it is not there]
     #[arg(long, value_name = "FILE", conflicts_with = "psk")]
     pub(crate) key: Option<PathBuf>,
-    /// A key that both ends share, and nobody else has
+    /// Secret key that only both ends share
     #[arg(long, value_name = "FILE")]
     pub(crate) psk: Option<PathBuf>,
     /// Peers and their public keys [default of send: known_peers in the folder of hopline's settings]
@@ -83,14 +83,14 @@ pub(crate) struct Send {
     /// Receiver
     #[arg(value_name = "HOST[:PORT]")]
     pub(crate) peer: Peer,
-    /// What it is called there
+    /// Name of the file or directory at the receiver
     #[arg(long, value_name = "NAME", required_if_eq("source", "-"))]
     pub(crate) name: Option<String>,
-    /// How long to try again after nothing more arrived
+    /// Seconds without progress after which no further attempt is made
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     #[arg(value_parser = whole::<u32>(0..=u32::MAX.into()), allow_negative_numbers = true)]
     pub(crate) patience: u32,
-    /// How long the receiver may be silent before the connection is made anew; at most half of --patience counts
+    /// Seconds of silence of the receiver before a new connection is made; at most half of --patience counts
     #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, value_parser = whole::<u32>(1..=86_400), allow_negative_numbers = true)]
     pub(crate) silence: u32,
     /// TPA's cwndmax: segments in flight; over several wireless hops more than 6 cost goodput
@@ -101,7 +101,7 @@ pub(crate) struct Send {
     /// Send if the receiver has the key with this fingerprint
     #[arg(long, value_name = "FINGERPRINT", conflicts_with_all = ["psk", "trust_on_first_use"])]
     pub(crate) trust: Option<Fingerprint>,
-    /// A receiver that is not known is believed, and known from then on
+    /// Accept a receiver that is not known, and add it to the known peers
     #[arg(long, conflicts_with = "psk")]
     pub(crate) trust_on_first_use: bool,
     #[command(flatten)]
@@ -120,27 +120,27 @@ pub(crate) struct Recv {
     /// Listen on this address only [default: all, of IPv4 and IPv6]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) bind: Option<IpAddr>,
-    /// Let any sender send; those in the file of --known-peers count as known
+    /// Accept files of any sender; those in the file of --known-peers count as known
     #[arg(long, conflicts_with = "psk")]
     pub(crate) anyone: bool,
     /// Replace files that are there
     #[arg(long)]
     pub(crate) force: bool,
-    /// Senders served at the same time, half of them at one host or with one key; others are told to try again
+    /// Senders served at the same time, half of them at one host or with one key; the rest have to try again
     #[arg(long, value_name = "N", default_value_t = CONVERSATIONS)]
     #[arg(value_parser = count, allow_negative_numbers = true)]
     pub(crate) conversations: NonZeroU16,
-    /// How long a sender may be silent before it is given up; what has arrived is kept
+    /// Seconds of silence of a sender before its connection is closed; what has arrived is kept
     #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, value_parser = whole::<u32>(1..=86_400), allow_negative_numbers = true)]
     pub(crate) silence: u32,
-    /// Keep at most so much: partial files, those that are there included, and what is stored from now on
+    /// Limit of stored bytes: existing partial files, and everything that is stored from now on
     #[arg(long, value_name = "BYTES[KMG]", value_parser = bytes)]
     pub(crate) quota: Option<u64>,
-    /// Remove partial files that nothing was written to for so long; 0: never
+    /// Remove partial files without a write for this long; 0: never
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     #[arg(value_parser = whole::<u32>(0..=u32::MAX.into()), allow_negative_numbers = true)]
     pub(crate) expire: u32,
-    /// List and remove the partial files in DIR that nobody is receiving, and leave
+    /// List and remove the partial files in DIR that are not being received, and leave
     #[arg(long)]
     pub(crate) clean: bool,
     /// Leave after one conversation, with its result as exit code

@@ -1,12 +1,13 @@
 //! Dates.
 
-/// `Sun, 22 Nov 2026 05:50:30 GMT` of so many seconds since 1970.
+/// Returns the time `seconds` after 1970 as `Sun, 22 Nov 2026 05:50:30 GMT`.
 pub(super) fn date(seconds: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [&str; 12] =
         ["Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb"];
     let (days, time) = (seconds / 86_400, seconds % 86_400);
-    // Years that begin in March have their odd day at the end; counted from 1 March of year 0, in periods of 400 years.
+    // A year that begins in March has its leap day at the end. Days are counted from 1 March of year 0, in periods of 400
+    // years.
     let since_march = days + 719_468;
     let (period, day) = (since_march / 146_097, since_march % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

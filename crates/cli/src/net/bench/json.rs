@@ -1,4 +1,4 @@
-//! A test as JSON, with iperf3's keys in iperf3's order. `docs/bench.md` says which are there.
+//! Test as JSON, with iperf3's keys in iperf3's order. `docs/bench.md` lists them.
 
 use super::date::date;
 use super::row::{Datagrams, Row, total};
@@ -11,16 +11,16 @@ use serde::Serialize;
 use serde_json::Value;
 use std::time::Duration;
 
-/// What a client set out to do.
+/// Test that a client requests.
 pub(super) struct Session<'a> {
     pub(super) host: &'a str,
     pub(super) port: u16,
     pub(super) plan: &'a Plan,
-    /// `None` if it did not come to that.
+    /// `None` if the parameters were not agreed on.
     pub(super) settled: Option<&'a Settled>,
 }
 
-/// All of it, as far as it went.
+/// Whole result, as far as the test went.
 #[derive(Serialize)]
 pub(super) struct Document {
     start: Start,
@@ -34,7 +34,7 @@ pub(super) struct Document {
     error: Option<String>,
 }
 
-/// A line of `--json-stream`.
+/// Line of `--json-stream`.
 #[derive(Serialize)]
 pub(super) struct Event<T> {
     pub(super) event: &'static str,
@@ -61,7 +61,7 @@ pub(super) fn document(
     }
 }
 
-/// What went wrong, if anything did.
+/// Returns the error of a test, if there is one.
 pub(super) fn error(result: &Result<Report, Error>) -> Option<String> {
     match result {
         Ok(Report { ending: Ending::Complete, .. }) => None,
@@ -315,7 +315,7 @@ fn has(report: &Report, role: Role) -> bool {
     report.local.streams.iter().any(|stream| stream.role == role)
 }
 
-/// Of one direction.
+/// Sums of one direction.
 struct Sums {
     all: Option<Row>,
     sent: Option<Row>,
@@ -323,8 +323,8 @@ struct Sums {
 }
 
 impl Sums {
-    /// Of the streams with which this side does `role`. As in iperf3, `sender` is `true` if this side sends, except in two sums of UDP:
-    /// there it is `true` for what was sent and `false` for what was received.
+    /// Returns the sums of the streams with which this side does `role`. As in iperf3, `sender` is `true` if this side
+    /// sends, except in two sums of UDP: there it is `true` for sent data and `false` for received data.
     fn of(report: &Report, role: Role) -> Self {
         let (local, remote) = (Some(&report.local), report.remote.as_ref());
         let (sent, received) = if role == Role::Sends { (local, remote) } else { (remote, local) };
@@ -337,7 +337,7 @@ impl Sums {
         let none_lost = dispatched.map(|sent| Arrivals { packets: sent.packets, ..Arrivals::default() });
         Self {
             all: sent.map(|side| {
-                // The receiver's time, beside the sender's rate.
+                // Time of the receiver, with the rate of the sender.
                 let rate = row(side, Role::Sends);
                 let end = received.unwrap_or(side).elapsed.as_secs_f64();
                 let row = Row { end, seconds: end, ..rate };
@@ -417,7 +417,7 @@ fn micros(span: Duration) -> u64 {
     span.as_micros() as u64
 }
 
-/// As `uname -a` has it.
+/// Returns the output of `uname -a`.
 fn system_info() -> String {
     let name = rustix::system::uname();
     let parts = [name.sysname(), name.nodename(), name.release(), name.version(), name.machine()];

@@ -19,10 +19,10 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-/// How long a test is if nothing is said.
+/// Default duration of a test, seconds.
 const SECONDS: u32 = 10;
 
-/// Serves, or measures.
+/// Runs a server or a client.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     match &args.client {
         Some(host) => run_client(args, host),
@@ -75,7 +75,7 @@ fn run_client(args: &Args, host: &str) -> Result<(), Failure> {
     }
 }
 
-/// Addresses of the server that are of a wanted version of IP, at least one.
+/// Returns the addresses of the server that are of a requested IP version, at least one.
 fn addresses(args: &Args, host: &str) -> Result<Vec<SocketAddr>, Error> {
     let unusable = |source| Error::Name { host: host.to_owned(), source };
     let resolved = (host, args.port).to_socket_addrs().map_err(unusable)?;
@@ -107,7 +107,7 @@ fn transport(test: &Test) -> Result<Transport, Failure> {
             .clone()
             .unwrap_or(Transport::Tpa { cwnd_max: hopline_net::bench::DEFAULT_CWND_MAX }));
     };
-    // The side that sends has to have it, and in reverse that is not this one.
+    // The sender needs the algorithm, and in reverse that is not this side.
     if !test.reverse {
         let named = format!("tcp:{name}").parse();
         return named.map_err(|e: TransportProblem| Problem::new(format!("--congestion {name}: {e}")).into());
@@ -160,7 +160,7 @@ fn plan(test: &Test) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// What would be asked for in vain.
+/// Rejects options that the transport does not support.
 fn check_sockets(plan: &Plan) -> Result<(), Failure> {
     let sockets = &plan.sockets;
     let tcp = matches!(plan.transport, Transport::Tcp { .. });

@@ -1,10 +1,10 @@
-//! Rows of JSON: an interval or a sum, of a stream or of several.
+//! Rows of JSON: an interval or a sum, of one stream or several.
 
 use hopline_net::bench::Arrivals;
 use serde::Serialize;
 use std::time::Duration;
 
-/// A stream's share of something, or all of it: the keys that are known.
+/// Result of one stream or of all, with the keys that are known.
 #[derive(Default, Serialize)]
 pub(super) struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub(super) struct Row {
     pub(super) sender: bool,
 }
 
-/// Side that counted datagrams.
+/// Side that counted the datagrams.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Datagrams {
     Sent,
@@ -60,7 +60,7 @@ pub(super) enum Datagrams {
 }
 
 impl Row {
-    /// A row without datagrams.
+    /// Returns a row without datagrams.
     pub(super) fn new(start: Duration, end: Duration, bytes: u64, sender: bool) -> Self {
         let seconds = end.saturating_sub(start).as_secs_f64();
         Self {
@@ -83,7 +83,7 @@ impl Row {
         }
     }
 
-    /// Losses are a share of `all`.
+    /// Adds the losses, as a share of `all`.
     pub(super) fn with_losses(self, datagrams: Option<Arrivals>, all: u64) -> Self {
         let Some(seen) = datagrams else { return self };
         Self {
@@ -96,7 +96,7 @@ impl Row {
     }
 }
 
-/// Datagrams that were sent, or those that the receiver knows of.
+/// Returns the number of sent datagrams, or that known to the receiver.
 pub(super) fn total(sent: Option<Arrivals>, arrived: Option<Arrivals>) -> u64 {
     let packets = |side: Option<Arrivals>| side.map(|seen| seen.packets).filter(|&packets| packets > 0);
     packets(sent).or(packets(arrived)).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! The one who watches tests and tells.
+//! Observer of tests that prints their progress and results.
 
 use super::{json, text};
 use crate::console;
@@ -12,33 +12,33 @@ use std::net::SocketAddr;
 pub(super) struct Show {
     style: Style,
     unit: Option<Unit>,
-    /// Before every line.
+    /// Prefix of every line.
     title: String,
-    /// Instead of stdout.
+    /// File to write to instead of stdout.
     log: Option<File>,
-    /// Of the test that is going on.
+    /// Plan of the present test.
     plan: Option<Plan>,
     settled: Option<Settled>,
-    /// Those of a test that is told at its end.
+    /// Intervals of a test that is printed at its end.
     intervals: Vec<Interval>,
-    /// What was printed of the test that is going on.
+    /// Output of the present test so far.
     said: String,
-    /// The first failure to write.
+    /// First failure to write.
     pub(super) printed: Result<(), Failure>,
 }
 
-/// How a test is told.
+/// Output format of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Style {
-    /// Line by line, as it goes.
+    /// Lines of text, during the test.
     Text,
-    /// At its end.
+    /// JSON, at the end.
     Json,
-    /// As it goes; of a test with the server at this place.
+    /// JSON lines, during a test with this server.
     JsonStream { host: String, port: u16 },
 }
 
-/// Most bytes that are kept of what was printed, for a client that asks.
+/// Most bytes of output that are kept for a client that requests them.
 const KEPT: usize = 1 << 20;
 
 impl Show {
@@ -61,12 +61,12 @@ impl Show {
         })
     }
 
-    /// Client: this is to be measured.
+    /// Begins a test, at the client.
     pub(super) fn begin(&mut self, plan: &Plan) {
         self.plan = Some(plan.clone());
     }
 
-    /// Client: what became of it.
+    /// Prints the result of a test, at the client.
     pub(super) fn conclude(&mut self, host: &str, port: u16, plan: &Plan, result: &Result<Report, Error>) {
         match &self.style {
             Style::Json => {
@@ -161,7 +161,7 @@ impl Watch for Show {
 
     fn output(&mut self, report: &Report) -> Option<String> {
         let plan = self.plan.as_ref()?;
-        // It is printed when the client has it: what follows may still fail.
+        // It is printed once the client has it: what follows may still fail.
         Some(self.said.clone() + &text::summary(plan, self.unit, report))
     }
 

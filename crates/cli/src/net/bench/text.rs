@@ -1,4 +1,4 @@
-//! A test in lines of text.
+//! Test as lines of text.
 
 use crate::net::args::Unit;
 use hopline_net::bench::{
@@ -13,7 +13,7 @@ const HEADER: &str = "[ ID]  Interval (s)        Transfer       Bitrate   Retr  
 const UDP_HEADER: &str = "[ ID]  Interval (s)        Transfer       Bitrate     Jitter   Lost/Total\n";
 const RULE: &str = "- - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - -\n";
 
-/// Server: a client's test begins.
+/// Describes the start of a client's test, at the server.
 pub(super) fn accepted(client: SocketAddr, plan: &Plan) -> String {
     let sender = match plan.direction {
         Direction::Forward => "the client sends",
@@ -32,7 +32,7 @@ pub(super) fn accepted(client: SocketAddr, plan: &Plan) -> String {
     )
 }
 
-/// The streams, and the header of what follows.
+/// Lists the streams, and the header of the following lines.
 pub(super) fn connected(plan: &Plan, settled: &Settled) -> String {
     let mut text = String::new();
     for (stream, id) in settled.streams.iter().zip(1..) {
@@ -50,7 +50,7 @@ fn header(plan: &Plan) -> &'static str {
     if plan.transport == Transport::Udp { UDP_HEADER } else { HEADER }
 }
 
-/// Which way a stream goes, where there are two.
+/// Returns the direction of a stream, if there are two directions.
 fn way(plan: &Plan, role: Role) -> &'static str {
     match (plan.direction, role) {
         (Direction::Both, Role::Sends) => " TX",
@@ -59,7 +59,7 @@ fn way(plan: &Plan, role: Role) -> &'static str {
     }
 }
 
-/// A line for each stream, and one for all of a direction if there are several.
+/// Returns a line for each stream, and one for all of a direction if there are several.
 pub(super) fn interval(plan: &Plan, unit: Option<Unit>, interval: &Interval) -> String {
     let mut text = String::new();
     let omitted = if interval.phase == Phase::Omitted { "  omitted" } else { "" };
@@ -80,13 +80,13 @@ pub(super) fn interval(plan: &Plan, unit: Option<Unit>, interval: &Interval) -> 
     text
 }
 
-/// Those that several streams have.
+/// Returns the roles of more than one stream.
 fn several(roles: &[Role]) -> Vec<Role> {
     let count = |wanted| roles.iter().filter(|&&role| role == wanted).count();
     [Role::Sends, Role::Receives].into_iter().filter(|&role| count(role) > 1).collect()
 }
 
-/// What both sides counted.
+/// Describes the counters of both sides.
 pub(super) fn summary(plan: &Plan, unit: Option<Unit>, report: &Report) -> String {
     let mut text = String::from(RULE);
     text.push_str(header(plan));
@@ -120,7 +120,7 @@ pub(super) fn summary(plan: &Plan, unit: Option<Unit>, report: &Report) -> Strin
     text
 }
 
-/// What it took, for the client.
+/// Describes the processor time of both sides, at the client.
 pub(super) fn costs(plan: &Plan, report: &Report) -> String {
     let cpu = |Cpu { user, system }: Cpu| {
         let [all, user, system] = [user + system, user, system].map(|share| share * 100.0);
@@ -142,7 +142,7 @@ pub(super) fn costs(plan: &Plan, report: &Report) -> String {
     text + "\n"
 }
 
-/// Round trips beside the test, for the client that looked at them.
+/// Describes the round-trip times beside the test, at the client that measured them.
 pub(super) fn latency(plan: &Plan, latency: Option<&Latency>) -> String {
     let Some(latency) = latency else {
         let text = match plan.probes {
@@ -165,7 +165,7 @@ pub(super) fn latency(plan: &Plan, latency: Option<&Latency>) -> String {
     text
 }
 
-/// What the server printed, for the client that asked.
+/// Returns the output of the server, at the client that requested it.
 pub(super) fn output(report: &Report) -> String {
     match report.remote.as_ref().and_then(|remote| remote.output.as_ref()) {
         None => String::new(),
@@ -180,7 +180,7 @@ fn moved(id: &str, start: Duration, end: Duration, bytes: u64, unit: Option<Unit
     format!("[{id:>3}]  {span:<15}  {:>10}  {rate:>12}", amount(bytes))
 }
 
-/// Jitter and losses at the side that receives, and how many there were.
+/// Returns jitter and losses at the receiver, and the number of datagrams.
 fn datagrams(seen: Arrivals, role: Role) -> String {
     let jitter = format!("{:.3} ms", seen.jitter.as_secs_f64() * 1e3);
     match role {
@@ -191,18 +191,18 @@ fn datagrams(seen: Arrivals, role: Role) -> String {
     }
 }
 
-/// Retransmissions, window and round-trip time at the end of an interval.
+/// Returns retransmissions, window and round-trip time at the end of an interval.
 fn standing(telemetry: &Telemetry) -> String {
     format!("{:>7}  {:>9}  {:>9}", telemetry.retransmits, amount(telemetry.cwnd), rtt(telemetry.rtt))
 }
 
-/// Retransmissions, largest window and mean round-trip time of a test; of datagrams what became of them.
+/// Returns retransmissions, largest window and mean round-trip time of a test; for datagrams, their counters.
 fn seen(stream: &StreamReport) -> String {
     if let Some(seen) = stream.datagrams {
         return datagrams(seen, stream.role);
     }
     let told = |SendingReport { retransmits, max_cwnd, rtt: trips, .. }: SendingReport| match max_cwnd {
-        // iperf3 tells of its side no more than that.
+        // iperf3 reports no more than that of its side.
         0 => format!("{retransmits:>7}"),
         cwnd => format!("{retransmits:>7}  {:>9}  {:>9}", amount(cwnd), rtt(trips.map(|rtt| rtt.mean))),
     };
@@ -223,12 +223,12 @@ fn transport(transport: &Transport) -> String {
     }
 }
 
-/// With a binary prefix and three digits.
+/// Formats a size with a binary prefix and three digits.
 fn amount(bytes: u64) -> String {
     scaled(bytes as f64, 1024.0, ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
 }
 
-/// In `unit`, else with a decimal prefix and three digits.
+/// Formats a rate in `unit`, else with a decimal prefix and three digits.
 fn rate(bytes: u64, span: Duration, unit: Option<Unit>) -> String {
     let seconds = span.as_secs_f64();
     let bps = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };

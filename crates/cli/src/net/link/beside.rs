@@ -7,9 +7,9 @@ use hopline_net::Namespace;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 
-/// One command that runs while the near one does.
+/// Command that runs at the same time as the near one.
 pub(super) struct Beside {
-    /// Option that names it, without dashes.
+    /// Option that gives it, without dashes.
     name: &'static str,
     words: String,
     child: Child,
@@ -33,14 +33,14 @@ impl Beside {
         start: impl FnOnce(&Namespace, Command) -> Result<Child, Failure>,
     ) -> Result<Self, Failure> {
         let mut shell = Command::new("sh");
-        // Ctrl-C is not for it: it is stopped when the near command has ended.
+        // Ctrl-C does not reach it: it is stopped when the near command has ended.
         shell.args(["-c", words]).process_group(0);
         let voice = Voice::of(name, &mut shell)?;
         let child = start(host, shell)?;
         Ok(Self { name, words: words.to_owned(), child, voice, course: Course::Running })
     }
 
-    /// Returns whether it has ended by itself and not with exit code 0, which is told once.
+    /// Returns whether it has ended by itself with another exit code than 0, and reports that once.
     pub(super) fn has_failed(&mut self) -> bool {
         if self.course == Course::Running
             && let Ok(Some(status)) = self.child.try_wait()
@@ -59,18 +59,18 @@ impl Beside {
         Course::Failed
     }
 
-    /// Waits until everything that it has said is passed on, once it has been made to end.
+    /// Waits until all its output is passed on, after it was stopped.
     pub(super) fn end(self) {
         self.voice.end();
     }
 }
 
-/// Returns whether one of them has failed. Each is looked at, so that each is told of.
+/// Returns whether one of them has failed. Each is checked, so that each failure is reported.
 pub(super) fn any_has_failed(beside: &mut [Beside]) -> bool {
     beside.iter_mut().filter_map(|one| one.has_failed().then_some(())).count() > 0
 }
 
-/// Waits so long for them to begin, unless one fails.
+/// Waits for `head_start`, so that they can begin, unless one fails.
 pub(super) fn begin(beside: &mut [Beside], head_start: std::time::Duration) {
     for _ in 0..head_start.as_millis() / LOOK.as_millis() {
         if beside.is_empty() || any_has_failed(beside) {

@@ -1,28 +1,28 @@
-//! What the commands started, and what those started.
+//! Processes that the commands started, and their descendants.
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, wait};
 use std::fs;
 use std::thread;
 use std::time::Duration;
 
-/// How long who is told to end may take.
+/// Time between SIGTERM and SIGKILL.
 pub(super) const GRACE: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// All processes below this one, whoever started them.
+/// All descendants of this process.
 pub(super) struct Children(());
 
 impl Children {
-    /// From now on those whose parents end become ours, so that none is forgotten.
+    /// Makes this process adopt descendants when their parents end, so that none is missed.
     pub(super) fn adopt() -> Self {
-        // Where it cannot be, only our own children are ended.
+        // Without it, only direct children are ended.
         let _ = set_child_subreaper(Some(rustix::process::getpid()));
         Self(())
     }
 
     fn end(&self) {
         for signal in [Signal::TERM, Signal::KILL] {
-            // Many take a second SIGTERM for impatience.
+            // One SIGTERM for each: many programs take a second one for impatience.
             let mut told = Vec::new();
             for _ in 0..GRACE.as_millis() / LOOK.as_millis() {
                 reap();
@@ -42,7 +42,7 @@ impl Children {
     }
 }
 
-/// However it comes to its end, nothing is left.
+/// Ends all processes, whatever the reason of the end.
 impl Drop for Children {
     fn drop(&mut self) {
         self.end();
@@ -55,12 +55,12 @@ pub(super) fn tell_to_end(pid: u32) {
     }
 }
 
-/// All that have ended, of whichever process group: a zombie counts as alive.
+/// Reaps all ended children, of any process group: a zombie would count as alive.
 fn reap() {
     while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {}
 }
 
-/// Our children, of every thread of ours.
+/// Returns the children of all threads of this process.
 fn alive() -> Vec<Pid> {
     let Ok(threads) = fs::read_dir("/proc/self/task") else { return Vec::new() };
     let of_thread =

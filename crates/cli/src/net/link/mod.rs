@@ -25,17 +25,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 use summary::Verdict;
 
-/// Advice where namespaces can be made and interfaces cannot.
+/// Advice if namespaces can be created but interfaces cannot.
 const TUN_HELP: &str = "run it as root, or let its user open /dev/net/tun: `modprobe tun`, `chmod 666 /dev/net/tun`; a container needs \
                         --device /dev/net/tun";
-/// How long the far command has to begin to listen.
+/// Time for the far command to begin to listen.
 const HEAD_START: Duration = Duration::from_millis(300);
-/// How often it is seen whether the command has ended.
+/// Interval between checks of whether the command has ended.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a command that Ctrl-C went to has before it is told again.
+/// Time between Ctrl-C, which also reaches the command, and SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs a command on one of two hosts, and passes on how it ended.
+/// Runs a command on one of two hosts, and returns its exit code.
 pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     let setup = setup(args)?;
     netns::be_allowed_namespaces().map_err(|e| Failure::Other(e.to_string()))?;
@@ -43,7 +43,7 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
         true => Failure::Other(format!("{e}; {TUN_HELP}")),
         false => Failure::Other(e.to_string()),
     })?;
-    // Ctrl-C at a terminal goes to the command as well, which has a while to come to its end.
+    // Ctrl-C at a terminal also reaches the command, which gets time to end.
     console::catch_interrupts()?;
     let children = Children::adopt();
     let mut beside = start_beside(args, &link)?;
@@ -53,7 +53,7 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
         let mut child = start(args, &link, link.host(Side::A), near(args))?;
         Near::Ended(await_end(&mut child, &mut beside)?)
     };
-    // As seen before: a server may fail for the very reason that its client has ended.
+    // State before the other commands are stopped: a server may fail just because its client has ended.
     let has_failed = beside.iter().any(Beside::was_seen_to_fail);
     drop(children);
     beside.into_iter().for_each(Beside::end);
@@ -71,9 +71,9 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode, Failure> {
     })
 }
 
-/// The command for the near host.
+/// Command of the near host.
 enum Near {
-    /// Another command failed before it could begin.
+    /// Another command failed before it began.
     NotStarted,
     Ended(ExitStatus),
 }
@@ -122,7 +122,7 @@ fn setup(args: &Args) -> Result<Setup, Problem> {
         delay: args.delay,
         loss: args.loss,
     };
-    // A rate of its own is in place of a trace, and the other way round.
+    // An own rate replaces a trace, and an own trace replaces a rate.
     let (rate, rate_trace) = match (args.rate_back, args.rate_trace_back.as_deref()) {
         (None, None) => (there.rate, there.rate_trace),
         other => other,
@@ -143,7 +143,7 @@ fn setup(args: &Args) -> Result<Setup, Problem> {
     Ok(Setup { path_mtu: args.mtu, ends, ..Setup::new(forth, back, args.seed) })
 }
 
-/// Starts the commands of routers and of the far host, and gives them the time to begin to listen.
+/// Starts the commands of routers and of the far host, and gives them time to begin to listen.
 fn start_beside(args: &Args, link: &NamespaceLink) -> Result<Vec<Beside>, Failure> {
     let commands = [
         ("near-router", &args.near_router, link.router(Side::A)),
@@ -170,7 +170,7 @@ fn near(args: &Args) -> Command {
     }
 }
 
-/// A path that `nsenter --net=` takes.
+/// Returns a path for `nsenter --net=`.
 fn far_namespace(link: &NamespaceLink) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), link.host(Side::B).as_fd().as_raw_fd())
 }
@@ -193,18 +193,18 @@ fn start(
     started.map_err(|e| Failure::Other(format!("{program} cannot be started: {e}")))
 }
 
-/// What a command that we wait for has been told.
+/// Signals that the awaited command has received.
 #[derive(Clone, Copy)]
 enum Told {
     Nothing,
-    /// Ctrl-C, by the terminal, at this time.
+    /// SIGINT from the terminal by Ctrl-C, at this time.
     Interrupted(Instant),
-    /// SIGTERM, by us; interrupted at this time.
+    /// SIGTERM from this process; SIGINT at this time.
     ToEnd(Instant),
 }
 
-/// Waits for the command, and tells at once of those beside it that fail. One that has been interrupted and goes on is told to end,
-/// and then made to.
+/// Waits for the command, and reports failures of the other commands at once. A command that continues after Ctrl-C receives
+/// SIGTERM, and then SIGKILL.
 fn await_end(child: &mut std::process::Child, beside: &mut [Beside]) -> Result<ExitStatus, Failure> {
     let failed = |e: std::io::Error| Failure::Other(format!("waiting for the command: {e}"));
     let mut told = Told::Nothing;
@@ -226,7 +226,7 @@ fn await_end(child: &mut std::process::Child, beside: &mut [Beside]) -> Result<E
     }
 }
 
-/// As shells have it, unless the command succeeded and the run has failed all the same.
+/// Returns the exit code as shells do, or failure if the command succeeded and the run has failed.
 fn exit_code(status: ExitStatus, has_failed: bool) -> ExitCode {
     match (status.code(), status.signal()) {
         (Some(0), _) if has_failed => ExitCode::FAILURE,

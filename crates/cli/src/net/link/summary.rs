@@ -1,4 +1,4 @@
-//! What the link did.
+//! Summary of a link's counters.
 
 use hopline_link::Counts;
 use hopline_net::link::{Drops, LinkStats};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     OnTime,
-    /// The figures are to be doubted.
+    /// The results are doubtful.
     Doubtful,
     /// The run has failed (`--strict`).
     Failed,
@@ -43,7 +43,8 @@ pub(super) fn text(stats: &LinkStats, verdict: Verdict) -> String {
     )
 }
 
-/// Packets of one direction, and each cause of losses; causes that only some links have are told where there are such.
+/// Describes the packets of one direction and each cause of losses. Causes that only some links have are listed if they
+/// occurred.
 fn way(counts: &Counts, drops: &Drops) -> String {
     let (all, lost) = (counts.sent + drops.before(), lost(counts, drops));
     let share = 100.0 * lost as f64 / all.max(1) as f64;
@@ -68,12 +69,12 @@ fn way(counts: &Counts, drops: &Drops) -> String {
     text
 }
 
-/// Packets that did not arrive, whatever became of them.
+/// Returns the number of packets that did not arrive, for any cause.
 fn lost(counts: &Counts, drops: &Drops) -> u64 {
     counts.lost + counts.blacked_out + counts.queue_drops + drops.before() + drops.behind()
 }
 
-/// Copies that the receiver's kernel did not take count as packets.
+/// Returns the number of delivered packets. Duplicates that the receiver's kernel dropped count as packets.
 fn delivered(counts: &Counts, drops: &Drops) -> u64 {
     counts.delivered.saturating_sub(drops.behind())
 }

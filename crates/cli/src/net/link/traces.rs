@@ -1,4 +1,4 @@
-//! Files of links that change with time: rates in mahimahi's format; delays, losses and rates as CSV or JSON.
+//! Files of links that change over time: rates in mahimahi's format; delays, losses and rates as CSV or JSON.
 
 use hopline_config::separated::{Separator, mark_len, rows};
 use hopline_config::source::{Origin, Problem, Source, nearest};
@@ -11,13 +11,13 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A day, in seconds: longer than any recording that is replayed in real time.
+/// Longest recording: a day, in seconds. No recording that is replayed in real time is longer.
 const LONGEST_S: f64 = 86_400.0;
-/// 1000 Gb/s, as `--rate`.
+/// Highest rate: 1000 Gb/s, as for `--rate`.
 const FASTEST_MBPS: f64 = 1e6;
 
-/// Reads a trace of mahimahi: in each line the millisecond at which up to 1500 bytes may leave, and in the last one the length of the
-/// trace, after which it begins anew.
+/// Reads a trace of mahimahi. Each line is the millisecond at which up to 1500 bytes may leave; the last one is also the
+/// length of the trace, after which it repeats.
 pub(super) fn rate_trace(path: &Path) -> Result<Opportunities, Problem> {
     opportunities(&Source::read(path)?)
 }
@@ -57,7 +57,7 @@ fn opportunities(source: &Arc<Source>) -> Result<Opportunities, Problem> {
 /// Columns of CSV and keys of JSON.
 const COLUMNS: [&str; 4] = ["time_s", "delay_ms", "loss", "rate_mbps"];
 
-/// Values of one row; a value that is not there stays what it was.
+/// Values of one row; a missing value does not change.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -70,7 +70,7 @@ struct Row {
     rate_mbps: Option<Rate>,
 }
 
-/// Declares a quantity of a range, which is read from a number.
+/// Declares a quantity with a range, parsed from a number.
 macro_rules! quantity {
     ($name:ident, $range:expr, $words:expr) => {
         #[derive(Clone, Copy, Debug, Default)]
@@ -98,7 +98,7 @@ quantity!(Milliseconds, 0.0..=LONGEST_S * 1e3, "`delay_ms` is from 0 to 86400000
 quantity!(Loss, 0.0..=1.0, "`loss` is a share from 0 to 1");
 quantity!(Rate, 1e-6..=FASTEST_MBPS, "`rate_mbps` is from 0.000001 to 1000000 Mb/s");
 
-/// Conditions that follow each other in time.
+/// Conditions in order of time.
 #[derive(Debug, Default)]
 struct Course(Vec<Condition>);
 
@@ -161,10 +161,10 @@ fn of_json(source: &Arc<Source>, text: &str) -> Result<Course, Problem> {
     serde_json::from_str(text).map_err(|error| {
         let mark = source.text.len() - text.len();
         let line: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
-        // Columns count from 1, and may point behind the end.
+        // Columns count from 1, and may point beyond the end.
         let offset = (mark + line + error.column().saturating_sub(1)).min(source.text.len());
         let words = error.to_string();
-        // The place is told by the origin.
+        // The position is reported by the origin.
         let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
         let origin = Origin { source: source.clone(), span: offset..offset };
         let help = "JSON is a list of objects: [{\"time_s\": 0, \"delay_ms\": 20, \"loss\": 0.01, \"rate_mbps\": 5}]";

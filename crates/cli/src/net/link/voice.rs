@@ -1,4 +1,4 @@
-//! Output of the commands beside the near one.
+//! Output of the commands that run with the near one.
 
 use super::children::GRACE;
 use crate::problems::{Failure, say};
@@ -7,15 +7,16 @@ use std::process::{Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Longer lines are cut.
+/// Longest line, bytes; longer ones are cut.
 const LINE: u64 = 64 * 1024;
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Passes on to stderr what a command says, so that stdout is the near command's alone.
+/// Thread that passes the output of a command to stderr, so that only the near command writes to stdout.
 pub(super) struct Voice(JoinHandle<()>);
 
 impl Voice {
-    /// That of `command`, from its start on, behind `name`. It reads nothing: stdin is the near command's as well.
+    /// Starts to pass on the output of `command`, with the prefix `name`. The command has no input: stdin belongs to the
+    /// near command.
     pub(super) fn of(name: &'static str, command: &mut Command) -> Result<Self, Failure> {
         let failed = |e: std::io::Error| Failure::Other(format!("listening to the {name} command: {e}"));
         let (heard, said) = std::io::pipe().map_err(failed)?;
@@ -24,9 +25,9 @@ impl Voice {
         Ok(Self(listening.map_err(failed)?))
     }
 
-    /// Waits until everything has been passed on, once nobody is left who could say more.
+    /// Waits until all output has been passed on, once no process is left that could write.
     pub(super) fn end(self) {
-        // Who cannot even be killed keeps nobody waiting.
+        // A process that cannot even be killed is not waited for.
         for _ in 0..GRACE.as_millis() / LOOK.as_millis() {
             if self.0.is_finished() {
                 return;

@@ -1,4 +1,4 @@
-//! The daemon that `status` and `top` ask.
+//! Daemon that `status` and `top` query.
 
 use crate::net::args::Asked;
 use crate::problems::Failure;
@@ -9,9 +9,9 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use std::path::Path;
 
-/// Folder of daemons that have no other one.
+/// Default folder of daemons.
 const FOLDER: &str = "/run/hopline";
-/// Name of a daemon that has no other one.
+/// Default name of a daemon.
 const NAME: &str = "hopline";
 
 /// Returns the name and folder of the daemon that the options name.
@@ -29,7 +29,7 @@ pub(super) fn place(asked: &Asked) -> Result<Place, Failure> {
     Ok(Place { name, state_dir: FOLDER.into() })
 }
 
-/// The one of these names that is meant if none is given.
+/// Returns the name of the daemon to query if none is given: the only one, or the default.
 fn only(mut names: Vec<String>) -> String {
     match names.len() {
         1 => names.remove(0),
@@ -37,7 +37,7 @@ fn only(mut names: Vec<String>) -> String {
     }
 }
 
-/// Asks it for its status.
+/// Queries the status of a daemon.
 pub(super) fn ask(place: &Place) -> Result<Status, Failure> {
     hopline_daemon::ask(&place.state_dir, &place.name).map_err(|error| Failure::Other(error.to_string()))
 }

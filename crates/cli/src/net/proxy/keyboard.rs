@@ -1,4 +1,4 @@
-//! Single keys of a terminal, while a table is shown.
+//! Single keys of a terminal while a table is shown.
 
 use crate::console;
 use crate::net::clock;
@@ -10,35 +10,35 @@ use std::time::Duration;
 /// Interval at which Ctrl-C is polled.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Standard input without lines and echo. The terminal is as before when dropped.
+/// Standard input without line editing and echo. Dropping it restores the terminal.
 pub(super) struct Keyboard {
     before: Option<Termios>,
 }
 
-/// End of a pause.
+/// Result of a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paused {
-    /// Its time has passed.
+    /// The time is over.
     Over,
     /// The key q, or Ctrl-C.
     Quit,
 }
 
 impl Keyboard {
-    /// Takes the keys of standard input, if that is a terminal.
+    /// Switches standard input to single keys, if it is a terminal.
     pub(super) fn new() -> Self {
         let stdin = io::stdin();
         let before = stdin.is_terminal().then(|| tcgetattr(&stdin).ok()).flatten();
         if let Some(before) = &before {
             let mut keys = before.clone();
             keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
-            // Without it q needs the Enter key.
+            // If it fails, q needs the Enter key.
             let _ = tcsetattr(&stdin, OptionalActions::Now, &keys);
         }
         Self { before }
     }
 
-    /// Waits, until the time has passed or the user wants to end.
+    /// Waits until the time is over or the user wants to quit.
     pub(super) fn pause(&mut self, time: Duration) -> io::Result<Paused> {
         let until = clock::now() + time;
         loop {
@@ -59,7 +59,7 @@ impl Keyboard {
                     let mut keys = [0; 64];
                     match rustix::io::read(&stdin, &mut keys) {
                         Ok(len) if keys[..len].contains(&b'q') => return Ok(Paused::Quit),
-                        // The terminal has gone.
+                        // The terminal is closed.
                         Ok(0) | Err(_) => return Ok(Paused::Quit),
                         Ok(_) => {}
                     }

@@ -14,7 +14,7 @@ use hopline_daemon::{Config, RunError, router};
 use hopline_lab::Problem;
 use std::path::Path;
 
-/// Does what is asked of a daemon or its file.
+/// Executes a subcommand for a daemon or its file.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     match &args.command {
         ProxyCommand::Check(given) => check(&given.file),
@@ -45,7 +45,7 @@ fn check(file: &Path) -> Result<(), Failure> {
     console::print(&format!("{}: right; proxies: {}\n{tracking}", file.display(), list.join(", ")))
 }
 
-/// Warns of interfaces and addresses that are not there now: they may come, or be mistyped.
+/// Warns of interfaces and addresses that do not exist now: they may appear later, or be mistyped.
 fn warn_of_needs(config: &Config) {
     config.needs.iter().filter(|need| !need.is_met()).for_each(|need| say(&format!("warning: {need}")));
 }
@@ -75,12 +75,12 @@ fn undo(given: &ProxyUndo) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How this program is called as a daemon's keeper.
+/// Returns the arguments with which this program runs as a daemon's keeper.
 fn keeper(config: &Config) -> Vec<std::ffi::OsString> {
     vec!["proxy".into(), "keep".into(), config.name.clone().into(), config.state_dir.clone().into()]
 }
 
-/// Unless rules could not be taken back, nothing was set up: what is wrong is the input, or the machine that it is given to.
+/// Converts an error. Unless rules could not be removed, nothing was set up, and the cause is the input or the machine.
 fn failure(error: RunError) -> Failure {
     match error {
         RunError::Config(problems) => problems.into(),

@@ -1,30 +1,30 @@
-//! Rates of a proxy between two answers of its daemon, in the same units for every kind.
+//! Rates of a proxy between two status answers of its daemon, in the same units for every kind.
 
 use hopline_daemon::status::{Condition, ProxyStatus, Status};
 use serde::Serialize;
 use std::time::Duration;
 
-/// Figures of a proxy per second. `None`: its kind does not count that.
+/// Counters of a proxy per second. `None`: its kind has no such counter.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Rates {
     pub(super) name: String,
     pub(super) kind: String,
     pub(super) state: Condition,
-    /// Why it does not run.
+    /// Reason why the proxy does not run.
     pub(super) why: Option<String>,
-    /// Towards mobile hosts, the other end of the link, or servers.
+    /// Rate towards mobile hosts, the other end of the link, or servers.
     pub(super) out_packets_per_s: Option<f64>,
     pub(super) in_packets_per_s: Option<f64>,
     pub(super) out_bytes_per_s: Option<f64>,
     pub(super) in_bytes_per_s: Option<f64>,
-    /// Packets that it sent or made again.
+    /// Packets that it retransmitted or restored.
     pub(super) repairs_per_s: Option<f64>,
     pub(super) drops_per_s: Option<f64>,
     pub(super) connections: Option<u64>,
     pub(super) notices: Vec<String>,
 }
 
-/// Names of figures by what they count.
+/// Names of counters, by their meaning.
 struct Names {
     out_packets: &'static [&'static str],
     in_packets: &'static [&'static str],
@@ -45,7 +45,7 @@ const NONE: Names = Names {
     connections: &[],
 };
 
-/// Machines in the path of TCP.
+/// Counters of middleboxes in the path of TCP.
 const IN_PATH: Names = Names {
     out_packets: &["segments_to_mobile"],
     in_packets: &["segments_from_mobile"],
@@ -61,7 +61,7 @@ const IN_PATH: Names = Names {
     ..NONE
 };
 
-/// Returns the figures of a kind that are shown.
+/// Returns the counters of a kind that are shown.
 fn names(kind: &str) -> Names {
     match kind {
         "snoop" => Names { repairs: &["local_retransmissions"], ..IN_PATH },
@@ -119,7 +119,7 @@ fn names(kind: &str) -> Names {
     }
 }
 
-/// Returns what each proxy of `now` did since `before`, which was answered `time` earlier.
+/// Returns the rates of each proxy of `now` since `before`, which was received `time` earlier.
 pub(super) fn between(before: &Status, now: &Status, time: Duration) -> Vec<Rates> {
     now.proxies
         .iter()
@@ -135,7 +135,7 @@ fn rates(before: Option<&ProxyStatus>, now: &ProxyStatus, time: Duration) -> Rat
     let rate = |names: &[&str]| {
         let count = sum(now, names)?;
         let earlier = before.and_then(|before| sum(before, names)).unwrap_or(0);
-        // One that has been started again counts from 0.
+        // A restarted proxy counts from 0.
         let more = count.checked_sub(earlier).unwrap_or(count);
         Some(more as f64 / time.as_secs_f64().max(f64::MIN_POSITIVE))
     };
@@ -155,7 +155,7 @@ fn rates(before: Option<&ProxyStatus>, now: &ProxyStatus, time: Duration) -> Rat
     }
 }
 
-/// The sum of those of these figures that the proxy has; `None` if it has none.
+/// Returns the sum of those of the counters `names` that the proxy has; `None` if it has none.
 fn sum(proxy: &ProxyStatus, names: &[&str]) -> Option<u64> {
     let values = proxy.figures.iter().filter(|figure| names.contains(&figure.name.as_str()));
     values.map(|figure| figure.value).reduce(u64::saturating_add)

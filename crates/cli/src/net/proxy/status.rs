@@ -10,9 +10,9 @@ use std::fmt::Write;
 use std::thread;
 use std::time::Duration;
 
-/// How often `--follow` looks.
+/// Interval of `--follow`.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Clears a terminal and goes to its upper left corner.
+/// Clears a terminal and moves to its upper left corner.
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
@@ -37,7 +37,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A table for each proxy; with what there was a second ago, how much more it is now.
+/// Returns a table for each proxy; with the status of a second ago, also the increase of each value.
 fn text(status: &Status, before: Option<&Status>) -> String {
     let Status { name, version, process, running_s, reloads, sandbox, connection_tracking, proxies } = status;
     let mut text = format!(

@@ -15,9 +15,9 @@ use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-/// Interval at which the daemon is asked.
+/// Interval between queries of the daemon.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Goes to the upper left corner of a terminal, erases the rest of a line, and the rest of the screen.
+/// Moves to the upper left corner of a terminal, erases the rest of a line, and the rest of the screen.
 const HOME: &str = "\x1b[H";
 const REST_OF_LINE: &str = "\x1b[K";
 const REST_OF_SCREEN: &str = "\x1b[J";
@@ -47,7 +47,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// A status, and when it came.
+/// Status, and the time of its arrival.
 struct Answer {
     status: Status,
     at: Instant,
@@ -59,7 +59,7 @@ impl Answer {
     }
 }
 
-/// A line of JSON.
+/// Returns a line of JSON.
 fn line(status: &Status, rates: &[Rates]) -> String {
     let object = json!({
         "time_s": clock::time_of_day().as_secs_f64(),
@@ -70,13 +70,13 @@ fn line(status: &Status, rates: &[Rates]) -> String {
     format!("{object}\n")
 }
 
-/// A text in the place of the one before.
+/// Returns a text that overwrites the one before.
 fn screen(text: &str) -> String {
     let lines: String = text.lines().map(|line| format!("{line}{REST_OF_LINE}\n")).collect();
     format!("{HOME}{lines}q: end{REST_OF_LINE}\n{REST_OF_SCREEN}")
 }
 
-/// A row for each proxy, and what there is to notice below.
+/// Returns a row for each proxy, and remarks below.
 fn text(status: &Status, rates: &[Rates]) -> String {
     let Status { name, version, process, running_s, .. } = status;
     let running = status::time(*running_s);
@@ -122,7 +122,7 @@ fn row(proxy: &Rates) -> Vec<String> {
     ]
 }
 
-/// A rate; small ones with a digit behind the point.
+/// Formats a rate; small ones with one decimal.
 fn number(rate: Option<f64>) -> String {
     match rate {
         None => absent(),
@@ -135,7 +135,7 @@ fn absent() -> String {
     "-".to_owned()
 }
 
-/// A text without what would move a terminal's cursor.
+/// Returns a text without control characters, which could move a terminal's cursor.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! Senders that may send, and what is known of them.
+//! Admission of senders, and their identity.
 
 use super::super::identity::{self, Ours};
 use super::super::keys::load_peers;
@@ -14,33 +14,33 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::net::SocketAddr;
 
-/// Which senders may send.
+/// Senders that may send.
 #[derive(Debug)]
 pub(super) enum Admission {
-    /// All (`--anyone`). Those in the file of `--known-peers` are no strangers.
+    /// All senders (`--anyone`). Those in the file of `--known-peers` count as known.
     Anyone(KnownPeers),
-    /// Those in the file of `--known-peers`.
+    /// Senders in the file of `--known-peers`.
     Known(KnownPeers),
-    /// Those that have the key of `--psk`.
+    /// Senders with the key of `--psk`.
     Shared,
 }
 
-/// The sender of a conversation, as far as it is known.
+/// Sender of a conversation, as far as it is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     address: SocketAddr,
     fingerprint: Option<Fingerprint>,
-    /// Its name in the file of known peers.
+    /// Name in the file of known peers.
     name: Option<String>,
     /// Origin: known by a key, or not.
     pub(super) origin: Origin,
 }
 
 impl Admission {
-    /// Returns what the options say.
+    /// Returns the admission that the options describe.
     ///
     /// # Errors
-    /// They do not say which senders may send.
+    /// The options do not say which senders may send.
     pub(super) fn of(args: &Args) -> Result<Self, Failure> {
         let file = args.identity.known_peers.as_deref();
         let known = file.map(load_peers).transpose()?;
@@ -52,7 +52,7 @@ impl Admission {
         })
     }
 
-    /// Returns what proves who is there, and which keys are let in.
+    /// Returns the own key, and the keys of peers that are accepted.
     pub(super) fn credentials(&self, args: &Args) -> Result<Credentials, Failure> {
         Ok(match identity::ours(&args.identity)? {
             Ours::Shared(key) => Credentials::Shared(key),
@@ -67,7 +67,7 @@ impl Admission {
         }
     }
 
-    /// Returns how many of all seats are for known senders alone: a quarter, if there may be strangers beside them.
+    /// Returns the number of conversations that are reserved for known senders: a quarter, if unknown senders may send too.
     pub(super) fn seats_for_known(&self, in_all: usize) -> usize {
         match self {
             Self::Anyone(known) if !known.peers().is_empty() => in_all / 4,
@@ -75,7 +75,7 @@ impl Admission {
         }
     }
 
-    /// Returns what is known of the sender at `address` that has proved to have `key`.
+    /// Returns the sender at `address` with the authenticated `key`.
     pub(super) fn sender(&self, address: SocketAddr, key: Option<PublicKey>) -> Sender {
         let name = match self {
             Self::Anyone(known) | Self::Known(known) => {
@@ -89,7 +89,7 @@ impl Admission {
     }
 }
 
-/// Which senders may send, for people.
+/// Describes the admission for people.
 impl fmt::Display for Admission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -103,12 +103,12 @@ impl fmt::Display for Admission {
 }
 
 impl Sender {
-    /// Returns its identity as far as it is the same in all of its conversations.
+    /// Returns its identity, which is the same in all of its conversations.
     pub(crate) fn party(&self) -> String {
         self.fingerprint.map_or_else(|| self.address.ip().to_string(), |fingerprint| fingerprint.to_string())
     }
 
-    /// The members of a JSON line about it.
+    /// Returns the members of a JSON line about it.
     pub(crate) fn json(&self) -> Value {
         json!({
             "address": self.address.to_string(),
@@ -118,7 +118,7 @@ impl Sender {
     }
 }
 
-/// Its name or fingerprint, and its address.
+/// Writes its name or fingerprint, and its address.
 impl fmt::Display for Sender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, fingerprint, name, .. } = self;
@@ -130,9 +130,9 @@ impl fmt::Display for Sender {
     }
 }
 
-/// A protocol as far as it proves to have a peer's key.
+/// Protocol that may authenticate a peer's key.
 pub(super) trait Proves: Protocol {
-    /// Returns the key that the peer has proved to have.
+    /// Returns the authenticated key of the peer.
     fn key(info: &Self::Info) -> Option<PublicKey>;
 }
 

@@ -33,25 +33,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-/// Descriptors of a conversation: its own, and those of files that are complete or have begun.
+/// File descriptors of a conversation: its own, and those of its complete and incomplete files.
 const EACH: u64 = 128;
-/// Descriptors for the rest of the process.
+/// File descriptors of the rest of the process.
 const BESIDE: u64 = 256;
 /// Error of a kernel without IPv6.
 const EAFNOSUPPORT: i32 = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
-/// How often a blocked read looks for Ctrl-C.
+/// Interval at which a blocked read checks for Ctrl-C.
 const LOOK_UP: Duration = Duration::from_millis(200);
-/// How long the last acknowledgment of a sender that may have left is awaited.
+/// Time to wait for the last acknowledgment of a sender that may be gone.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// One who has said hello.
+/// Sender that has sent its hello.
 struct Guest<P: Protocol> {
     caller: Caller<Shared<Stream<P>>>,
     peer: SocketAddr,
     seat: Seat,
 }
 
-/// Takes what senders send, until Ctrl-C, or one conversation with `--once`.
+/// Receives files, until Ctrl-C, or of one conversation with `--once`.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     hopline_lab::output::check_directory(&args.output)?;
     let open = || Directory::open(&args.output).map_err(|e| Failure::Other(e.to_string()));
@@ -84,7 +84,7 @@ pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Says where it waits, and by which fingerprint it is known, and serves.
+/// Prints the address and the fingerprint, and serves.
 fn serve<P: Proves>(
     args: &Args,
     admission: &Admission,
@@ -131,9 +131,9 @@ fn serve<P: Proves>(
             running.retain(|thread: &thread::ScopedJoinHandle<'_, _>| !thread.is_finished());
             running.extend(host(scope, guest, work));
         }
-        // Each tells its sender. What had not come to its end goes on another time.
+        // Each thread tells its sender. Unfinished transfers are resumed another time.
         let suspended = running.into_iter().any(|thread| thread.join().is_ok_and(|cut_short| cut_short));
-        // To be stopped is how a service ends.
+        // SIGTERM is the regular end of a service.
         if suspended && !terminated.load(Ordering::Relaxed) {
             Err(Failure::Interrupted(TRANSFER_KEPT))
         } else {
@@ -142,19 +142,19 @@ fn serve<P: Proves>(
     })
 }
 
-/// Lets the process have as many descriptors as its conversations may take, as far as it may. A sender for which none is left
-/// tries again.
+/// Raises the limit of file descriptors to the need of all conversations, as far as it is permitted. A sender without a
+/// descriptor tries again.
 fn allow_descriptors(conversations: usize) {
     let limit = getrlimit(Resource::Nofile);
     let wanted = EACH * conversations as u64 + BESIDE;
     let wanted = limit.maximum.map_or(wanted, |maximum| maximum.min(wanted));
     if limit.current.is_some_and(|current| current < wanted) {
-        // With fewer it goes on, too.
+        // If it fails, the service continues with fewer descriptors.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit });
     }
 }
 
-/// Listens on the address that was named, or on all of IPv4 and IPv6.
+/// Listens on the given address, or on all of IPv4 and IPv6.
 fn listen<P: Proves>(args: &Args, config: &P::Config) -> Result<Listener<P>, Failure> {
     let at = |address: IpAddr| {
         let place = SocketAddr::new(address, args.port);
@@ -172,8 +172,8 @@ fn listen<P: Proves>(args: &Args, config: &P::Config) -> Result<Listener<P>, Fai
     listening.map_err(|(place, error)| Failure::Other(format!("cannot listen on {place}: {error}")))
 }
 
-/// Has a thread converse with a guest; if there is no thread to be had, the guest may try again. The thread gives whether it
-/// was interrupted.
+/// Starts a thread for the conversation with a sender. If no thread can be started, the sender may try again. The thread
+/// returns whether it was interrupted.
 fn host<'scope, 'env, P: Protocol>(
     scope: &'scope Scope<'scope, 'env>,
     guest: Guest<P>,
@@ -195,7 +195,7 @@ fn host<'scope, 'env, P: Protocol>(
     thread.ok()
 }
 
-/// One conversation, to its end.
+/// Handles one conversation, to its end.
 fn converse<P: Proves>(
     args: &Args,
     admission: &Admission,
@@ -236,7 +236,8 @@ fn converse<P: Proves>(
     }
 }
 
-/// The sender has our last word, or has gone without it; and knows that we have its end, which it waits for.
+/// Waits until the sender has received the last message, or is gone, and acknowledges the end of its stream, which it waits
+/// for.
 fn part<P: Protocol>(mut stream: &Stream<P>) {
     let until = clock::now() + FAREWELL;
     let _ = stream.shutdown(Shutdown::Write);

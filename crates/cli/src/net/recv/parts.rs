@@ -1,4 +1,4 @@
-//! Partial files that nobody comes back for.
+//! Abandoned partial files.
 
 use crate::console;
 use crate::net::args::Recv as Args;
@@ -8,13 +8,13 @@ use hopline_net::transfer::{Directory, FoundPart};
 use indicatif::HumanBytes;
 use std::time::{Duration, Instant};
 
-/// How often it is looked for old ones.
+/// Interval between searches for old files.
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: u64 = 86_400;
 
-/// Removes what has become too old.
+/// Removal of old partial files.
 pub(super) struct Expiry {
-    /// `None`: nothing ever does.
+    /// Age of removal; `None`: never.
     age: Option<Duration>,
     looked: Option<Instant>,
     quiet: bool,
@@ -26,14 +26,14 @@ impl Expiry {
         Self { age, looked: None, quiet: args.show.quiet }
     }
 
-    /// Looks, if it has not for an hour.
+    /// Searches, if the last search was an hour ago.
     pub(super) fn look(&mut self, directory: &Directory) {
         let Some(age) = self.age else { return };
         if self.looked.is_some_and(|at| at.elapsed() < HOUR) {
             return;
         }
         self.looked = Some(clock::now());
-        // What cannot be read now can be in an hour, or is nobody's concern.
+        // An unreadable directory is tried again in an hour.
         for part in directory.remove_parts(age).unwrap_or_default() {
             if !self.quiet {
                 say(&format!("removed {}: nobody came back for it", describe(&part)));
@@ -42,7 +42,7 @@ impl Expiry {
     }
 }
 
-/// Lists and removes all that nobody is receiving.
+/// Lists and removes all partial files that are not being received.
 pub(super) fn clean(args: &Args, directory: &Directory) -> Result<(), Failure> {
     let failed = |e: hopline_net::transfer::Error| Failure::Other(e.to_string());
     let removed = directory.remove_parts(Duration::ZERO).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Those who have called and not yet said what they want: they cost no thread, and who is silent does not stay.
+//! Connections that have not sent a hello yet. They need no thread, and silent ones are closed.
 
 use super::Guest;
 use super::admission::{Admission, Proves};
@@ -14,18 +14,18 @@ use std::io::ErrorKind;
 use std::net::{Shutdown, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// How long who has called may take to say hello: a few times over, on a bad path.
+/// Time limit of the hello: enough for a few attempts on a bad path.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
-/// Most callers that wait; one more, and the one of the heaviest prefix that has waited longest goes.
+/// Most waiting connections. Beyond, the oldest one of the prefix with most connections is closed.
 const MOST_WAITING: usize = 128;
-/// How often Ctrl-C is looked for.
+/// Interval between checks for Ctrl-C.
 const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 
 pub(super) struct Reception<'a, P: Proves> {
     listener: Listener<P>,
     conversations: Conversations,
     admission: &'a Admission,
-    /// By number: the one that has waited longest first.
+    /// Waiting connections by number: the oldest first.
     waiting: BTreeMap<u64, Waiting<P>>,
     limit: PreAuthLimit,
 }
@@ -49,8 +49,8 @@ impl<'a, P: Proves> Reception<'a, P> {
         Self { listener, conversations, admission, waiting: BTreeMap::new(), limit }
     }
 
-    /// The next who has said hello, and for whom there is a seat; `None`: somebody wants us to stop. Does `meanwhile` now and
-    /// then.
+    /// Returns the next sender that has sent its hello and can be served; `None` after a signal to stop. Calls `meanwhile`
+    /// from time to time.
     pub(super) fn next(&mut self, mut meanwhile: impl FnMut()) -> Result<Option<Guest<P>>, Failure> {
         loop {
             if console::interrupted() {
@@ -66,11 +66,11 @@ impl<'a, P: Proves> Reception<'a, P> {
         }
     }
 
-    /// Until somebody comes or says something.
+    /// Waits for a new connection or for data.
     fn wait(&self) {
         let streams = self.waiting.values().map(|waiting| PollFd::new(waiting.stream(), PollFlags::IN));
         let mut fds: Vec<_> = streams.chain([PollFd::new(&self.listener, PollFlags::IN)]).collect();
-        // Woken early or late, the caller looks again.
+        // The caller checks again, whether this returned early or late.
         let _ = poll(&mut fds, Some(&LOOK_UP));
     }
 
@@ -78,7 +78,7 @@ impl<'a, P: Proves> Reception<'a, P> {
         loop {
             match self.listener.accept() {
                 Ok((stream, peer)) => {
-                    // A socket of IPv6 shows addresses of IPv4 as those of IPv6.
+                    // An IPv6 socket reports IPv4 addresses as mapped ones.
                     let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
                     stream.set_nonblocking(true);
                     let until = clock::now() + HELLO_WITHIN;
@@ -100,7 +100,7 @@ impl<'a, P: Proves> Reception<'a, P> {
         self.waiting.remove(&number)
     }
 
-    /// Hears what those who wait have to say.
+    /// Reads the hellos of waiting connections.
     fn greet(&mut self) -> Option<Guest<P>> {
         let now = clock::now();
         let numbers: Vec<u64> = self.waiting.keys().rev().copied().collect();
@@ -117,7 +117,7 @@ impl<'a, P: Proves> Reception<'a, P> {
                         None => turn_away(caller.reader()),
                     }
                 }
-                // Silent for too long, gone, or somebody who wants something else.
+                // Silent for too long, closed, or of another protocol.
                 Ok(false) | Err(_) => {
                     if let Some(waiting) = self.remove(number) {
                         waiting.stream().abort();
@@ -129,10 +129,10 @@ impl<'a, P: Proves> Reception<'a, P> {
     }
 }
 
-/// There is no room: who is honest tries again.
+/// Rejects a connection for which there is no room. An honest sender tries again.
 pub(super) fn turn_away<P: Protocol>(stream: &Shared<Stream<P>>) {
-    // What does not leave now is as good as lost, and the sender tries again all the same. What it says after its hello
-    // must not reset the connection before it has heard.
+    // Data that cannot be sent at once are dropped; the sender tries again anyway. Data after its hello must not cause a
+    // reset before it has received the reply.
     let _ = transfer::turn_away(stream.get());
     let _ = stream.get().shutdown(Shutdown::Both);
 }

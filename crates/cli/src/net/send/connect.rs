@@ -1,4 +1,4 @@
-//! Names, and connections to what has them.
+//! Resolution of names, and connections to their addresses.
 
 use super::super::identity;
 use super::LOOK_UP;
@@ -16,10 +16,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Interval at which the key of a called receiver is polled.
+/// Interval between checks for the key of a receiver.
 const KEY_LOOK_UP: Duration = Duration::from_millis(5);
 
-/// Connects to what has the name `peer` now.
+/// Connects to the present address of `peer`.
 pub(super) fn connect<P: Protocol>(
     peer: &Peer,
     config: &P::Config,
@@ -32,7 +32,8 @@ where
     at_an_address(peer, limit, move |address, limit| Stream::<P>::connect_timeout(address, &config, limit))
 }
 
-/// Returns the key that the receiver proves to have. It learns none of ours: it is called with a key that is made for this.
+/// Returns the authenticated key of the receiver. The receiver does not learn the own key: the connection uses a temporary
+/// one.
 pub(super) fn key_of(peer: &Peer, limit: Duration) -> Result<PublicKey, Setback> {
     let private = identity::generate().map_err(|e| Setback::Error(Error::Connection(io::Error::other(e))))?;
     let config = wide::config(Credentials::Keys { private, trust: Trust::Anyone });
@@ -43,7 +44,7 @@ pub(super) fn key_of(peer: &Peer, limit: Duration) -> Result<PublicKey, Setback>
         };
         let stream = Host::<Wide>::bind((any, 0))?.begin_connect(address, &config)?;
         let until = now() + limit;
-        // The receiver may not let this key in. Its own is known before it hears which one this is.
+        // The receiver may reject this key. Its own key is known before it learns this one.
         let key = loop {
             if let Some(key) = stream.info().peer.key {
                 break Ok(key);
@@ -59,9 +60,9 @@ pub(super) fn key_of(peer: &Peer, limit: Duration) -> Result<PublicKey, Setback>
     })
 }
 
-/// Does `work` with the addresses of the peer, one after the other until one succeeds, each with its part of the time. It
-/// does so on a thread of its own, which is not waited for after Ctrl-C. The name is resolved anew each time: it may have got
-/// an address, or another one.
+/// Calls `work` with the addresses of the peer, one after the other until one succeeds, each with its share of the time. It
+/// runs on a thread of its own, which is not waited for after Ctrl-C. The name is resolved each time, since its addresses
+/// may have changed.
 fn at_an_address<T: Send + 'static>(
     peer: &Peer,
     limit: Duration,
@@ -90,7 +91,7 @@ fn at_an_address<T: Send + 'static>(
             }
             last.map_err(|error| Setback::Error(Error::Connection(error)))
         });
-        // After Ctrl-C it is wanted no more.
+        // After Ctrl-C no receiver waits for it.
         let _ = give.send(result);
     };
     let spawned = thread::Builder::new().name("connect".into()).spawn(body);

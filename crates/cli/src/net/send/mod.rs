@@ -36,12 +36,12 @@ const LOOK_UP: Duration = Duration::from_millis(200);
 const LOOK_UP_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// Longest time of one attempt to connect.
 const CONNECT: Duration = Duration::from_secs(20);
-/// Less than this is no attempt.
+/// Shortest time limit of an attempt.
 const LEAST_PATIENCE: Duration = Duration::from_millis(200);
-/// Longest time that the receiver may take to hear the last word.
+/// Longest time to wait until the receiver has the last message.
 const LAST_WORD: Duration = Duration::from_secs(2);
 
-/// Sends a file, a directory or standard input, over as many connections as it takes.
+/// Sends a file, a directory or standard input, over as many connections as necessary.
 pub(crate) fn execute(args: &Args) -> Result<(), Failure> {
     console::catch_interrupts()?;
     let input_is_silent = Arc::default();
@@ -90,7 +90,7 @@ fn spoken(args: &Args, follow: &mut Follow) -> Result<Spoken, Failure> {
     })
 }
 
-/// Returns the sender's credentials, and the receiver that is trusted.
+/// Returns the sender's credentials, and the trusted receiver.
 fn credentials(args: &Args, follow: &mut Follow) -> Result<(Credentials, Option<Known>), Failure> {
     Ok(match identity::ours(&args.identity)? {
         Ours::Shared(key) => (Credentials::Shared(key), None),
@@ -116,23 +116,23 @@ fn source(args: &Args, input_is_silent: &Arc<AtomicBool>) -> Result<Source, Fail
     })
 }
 
-/// Longest silence of the receiver. Half of the patience is left for another connection.
+/// Returns the longest silence of the receiver. Half of the patience is left for another connection.
 fn silence(args: &Args) -> Duration {
     Duration::from_secs(args.silence.min(args.patience / 2).max(1).into())
 }
 
-/// Longest time of a call if `left` is left for all of them. A call that is not answered within the limit of `--silence` ends, so
-/// that the name is resolved anew.
+/// Returns the time limit of a connection attempt if `left` is left for all of them. An attempt without answer ends after
+/// the limit of `--silence`, so that the name is resolved again.
 fn call_limit(silence_s: u32, left: Duration) -> Duration {
     CONNECT.min(Duration::from_secs(silence_s.into())).min(left).max(LEAST_PATIENCE)
 }
 
-/// Time that may pass without progress.
+/// Returns the time that may pass without progress.
 fn patience(args: &Args) -> Duration {
     Duration::from_secs(args.patience.into()).max(LEAST_PATIENCE)
 }
 
-/// Tries until it is done, until something else than the connection goes wrong, or until patience is over.
+/// Tries until the transfer is complete, an error other than one of the connection occurs, or the patience is over.
 fn send(args: &Args, spoken: &Spoken, first: Source, follow: &mut Follow) -> Result<(), Failure> {
     let repeatable = first.is_repeatable();
     let mut next = Some(first);
@@ -140,7 +140,7 @@ fn send(args: &Args, spoken: &Spoken, first: Source, follow: &mut Follow) -> Res
     loop {
         let mut source = match next.take() {
             Some(source) => source,
-            // Standard input is read but once.
+            // Standard input can be read only once.
             None => source(args, &Arc::default())?,
         };
         for unsendable in source.refused() {
@@ -175,7 +175,7 @@ fn send(args: &Args, spoken: &Spoken, first: Source, follow: &mut Follow) -> Res
     }
 }
 
-/// Reports an attempt that was the last.
+/// Reports the failure of the last attempt.
 fn fail(args: &Args, spoken: &Spoken, setback: &Setback, follow: &mut Follow) -> Failure {
     let known = match spoken {
         Spoken::Wide(_, known) => known.as_ref(),
@@ -211,7 +211,7 @@ fn pause(args: &Args, setback: &Setback, left: Duration, follow: &mut Follow) ->
     wait_or_interrupt(pause)
 }
 
-/// One connection. `source` is taken once there is one.
+/// Makes one attempt over one connection. Takes `source` once it is open.
 fn attempt(
     args: &Args,
     spoken: &Spoken,
@@ -241,15 +241,16 @@ fn converse<P: Protocol>(
     stream.set_write_timeout(Some(LOOK_UP));
     let stream = Shared::new(stream);
     let sent = transfer::send(stream.clone(), stream.clone(), source, Some(silence), follow);
-    // All has been answered by now, or the last word says why not: what fails here is no loss. The thread that reads replies
-    // may still have the stream; it ends with it.
+    // All replies have arrived, or the last message has the reason: a failure here loses nothing. The thread that reads
+    // replies may still have the stream; it ends with it.
     if stream.get().close_within(LAST_WORD).is_err() {
         stream.get().abort();
     }
     sent.map(drop)
 }
 
-/// Standard input that gives `WouldBlock` now and then while nothing comes, so that Ctrl-C and the receiver are heard.
+/// Standard input that returns `WouldBlock` from time to time while no data arrive, so that Ctrl-C and the receiver are
+/// handled.
 struct Piped {
     input: File,
     is_silent: Arc<AtomicBool>,
@@ -257,7 +258,7 @@ struct Piped {
 
 impl Piped {
     fn new(is_silent: Arc<AtomicBool>) -> io::Result<Self> {
-        // Not by way of `Stdin`, whose buffer would hide what has come from `poll`.
+        // Not by `Stdin`: `poll` does not see data in its buffer.
         Ok(Self { input: io::stdin().as_fd().try_clone_to_owned()?.into(), is_silent })
     }
 }

@@ -1,4 +1,4 @@
-//! Which key the receiver must have.
+//! Key that the receiver must have.
 
 use super::super::identity::{self, Acquaintances, Known};
 use super::connect::key_of;
@@ -13,8 +13,8 @@ use hopline_net::transfer::Error;
 use hopline_net::wide::PublicKey;
 use hopline_secure::keys::{Name, UnusableName};
 
-/// The key that the receiver must have, and where that is written. If it is not known, the receiver is asked, and nothing is
-/// sent before its key is trusted.
+/// Returns the key that the receiver must have, and its place in a file. If it is not known, it is requested from the
+/// receiver, and nothing is sent before its key is trusted.
 pub(super) fn find(args: &Args, follow: &mut Follow) -> Result<(PublicKey, Option<Known>), Failure> {
     let name: Name = args.peer.written.parse().map_err(|error: UnusableName| {
         Problem::new(format!("{}: this cannot be the name of a peer", args.peer)).help(error.to_string())
@@ -39,7 +39,7 @@ pub(super) fn find(args: &Args, follow: &mut Follow) -> Result<(PublicKey, Optio
     }
 }
 
-/// Which key the receiver shows that it has.
+/// Requests the key of the receiver, with retries.
 fn ask(args: &Args, follow: &mut Follow) -> Result<PublicKey, Failure> {
     loop {
         let left = patience(args).saturating_sub(follow.progressed().elapsed());

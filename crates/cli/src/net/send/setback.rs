@@ -1,4 +1,4 @@
-//! Reason for another attempt.
+//! Reasons for another attempt.
 
 use hopline_net::transfer::{Error, Refusal};
 use std::fmt;
@@ -7,15 +7,15 @@ use std::time::Duration;
 
 /// Pause before the next attempt.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The same where the receiver has to get rid of something first: another sender of the same, or what fills its disk. It grows with
-/// the time without progress, of which it is an eighth.
+/// Pause before the next attempt if the receiver has to free something first: another sender of the same file, or disk
+/// space. It grows to an eighth of the time without progress.
 const PAUSE_IF_DEFERRED: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Reasons for another attempt.
+/// Reason for another attempt.
 #[derive(Debug)]
 pub(super) enum Setback {
-    /// The receiver may take some of the files later.
+    /// The receiver may accept some of the files later.
     Deferred(Refusal),
     /// The name has no address.
     Name(io::Error),
@@ -31,17 +31,17 @@ impl Setback {
         }
     }
 
-    /// Another key answers than the receiver's.
+    /// Returns whether another key answered than the receiver's.
     pub(super) fn is_wrong_key(&self) -> bool {
         matches!(self, Self::Error(Error::Connection(error)) if error.kind() == ErrorKind::PermissionDenied)
     }
 
-    /// Nothing answers.
+    /// Returns whether there was no answer.
     pub(super) fn is_silence(&self) -> bool {
         matches!(self, Self::Error(Error::Connection(error)) if error.kind() == ErrorKind::TimedOut && error.get_ref().is_none())
     }
 
-    /// Its identifier for programs.
+    /// Returns the identifier for programs.
     pub(super) fn code(&self) -> &'static str {
         match self {
             Self::Deferred(refusal) => refusal.reason.code(),
@@ -50,7 +50,7 @@ impl Setback {
         }
     }
 
-    /// Pause before the next attempt, after `idle` without progress.
+    /// Returns the pause before the next attempt, after `idle` without progress.
     pub(super) fn pause(&self, idle: Duration) -> Duration {
         match self {
             Self::Deferred(_) => (idle / 8).clamp(PAUSE_IF_DEFERRED, LONGEST_PAUSE),
