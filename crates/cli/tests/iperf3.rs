@@ -1,5 +1,5 @@
-//! `hopline bench` with iperf3 at the other end, in both roles, over TCP and UDP. Where there is no iperf3 the tests are
-//! reported as ignored.
+//! `hopline bench` with iperf3 at the other end, in both roles, over TCP and UDP. Tests are reported as ignored if iperf3 is
+//! not installed.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 #![allow(clippy::disallowed_methods, reason = "what servers print is read on the side")]
@@ -14,7 +14,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 const HOPLINE: &str = env!("CARGO_BIN_EXE_hopline");
-/// What a test asks for, with the options of either.
+/// Options of the tests, which both programs have.
 const TESTS: [&[&str]; 9] = [
     &[],
     &["-R"],
@@ -96,7 +96,7 @@ pub(crate) fn tests() -> Vec<Test> {
         first.wait().unwrap();
         let said = String::from_utf8(second.stderr).unwrap();
         assert!(said.contains("the server is busy"), "{said}");
-        // Killed in the midst: the next has its test.
+        // Killed in the midst; the next client has its test anyway.
         check(&[], run("iperf3", &[], &server, &[]));
     }));
     trials.push(trial("noise on its port does not keep a hopline server from a test".into(), || {
@@ -122,13 +122,13 @@ fn trial(name: String, body: impl Fn() + Send + 'static) -> Test {
 struct Server {
     child: Child,
     port: u16,
-    /// A message each time that an iperf3 server listens: it closes its port after every test and opens it again.
+    /// Message each time an iperf3 server listens: it closes its port after every test and opens it again.
     listening: Option<Receiver<()>>,
 }
 
 impl Server {
     fn iperf3() -> Self {
-        // Free a moment ago.
+        // The port was free a moment ago.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = Command::new("iperf3");
         command.args(["-s", "-B", "127.0.0.1", "-p", &port.to_string(), "--forceflush"]);
@@ -137,7 +137,7 @@ impl Server {
         let (listens, listening) = channel();
         std::thread::spawn(move || {
             for _ in lines.map_while(Result::ok).filter(|line| line.contains("listening")) {
-                // A server of one test is not asked a second time.
+                // A server of one test is not used a second time.
                 let _ = listens.send(());
             }
         });
@@ -194,7 +194,7 @@ fn run_for(program: &str, first: &[&str], server: &Server, options: &[&str], lim
     document
 }
 
-/// Both sides have counted about the same.
+/// Checks that both sides have counted about the same.
 fn check(options: &[&str], document: Json) {
     let end = &document["end"];
     let bytes = |sum: &str| end[sum]["bytes"].as_f64().unwrap_or_else(|| panic!("{sum}: {document:#}"));
@@ -210,12 +210,12 @@ fn check(options: &[&str], document: Json) {
     }
     if options.contains(&"--get-server-output") {
         let text = document["server_output_text"].as_str().unwrap();
-        // To the last line: the sum of the side that is the server at least.
+        // To the last line: at least the sum of the server's side.
         assert!(text.contains("127.0.0.1") && text.contains("sender"), "{text}");
     }
 }
 
-/// Every sum has the datagrams of one second: 38 of the length that the loopback interface suggests.
+/// Checks that every sum has the datagrams of one second: 38 of the length that the loopback interface suggests.
 fn check_packets(document: &Json) {
     let end = document["end"].as_object().unwrap();
     let sums: Vec<_> = end.iter().filter(|(key, _)| key.starts_with("sum")).collect();
@@ -244,18 +244,18 @@ fn json_is_iperf3s() {
     }
 }
 
-/// Places of a document with what is there, except where docs/bench.md names a difference.
+/// Lists the places of a document with their types, except where docs/bench.md names a difference.
 fn shape(place: &str, value: &Json, lines: &mut Vec<String>) {
     let kind = match value {
         // iperf3 has `bidir` from 3.13 on.
         _ if place == "/start/test_start/bidir" => return,
-        // What an iperf3 server does not tell is zero there, `null` here.
+        // Values that an iperf3 server does not report are zero there, `null` here.
         Json::Null if place.ends_with("_rtt") => "number".into(),
         Json::Null => "null".into(),
         Json::Bool(value) => value.to_string(),
         Json::Number(_) => "number".into(),
         Json::String(_) => "text".into(),
-        // How many there are depends on how long the test took.
+        // Their number depends on the duration of the test.
         Json::Array(values) if place == "/intervals" => {
             return values.iter().take(1).for_each(|value| shape("/intervals/0", value, lines));
         }

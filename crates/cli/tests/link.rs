@@ -13,15 +13,15 @@ use std::process::{Command, Output, Stdio, exit};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What this program does instead of testing, where a test starts it on one of the hosts.
+/// Variable with the role of this program, if a test starts it on one of the hosts.
 const ROLE: &str = "LINK_TEST_ROLE";
 
-/// Address that the asking host asks; that of the far host otherwise.
+/// Variable with the address to query; by default that of the far host.
 const PEER: &str = "LINK_TEST_PEER";
 /// Datagrams of a flood.
 const FLOOD: u64 = 2000;
 
-/// Plays a part and ends the process, if this is the copy of the program that a test starts on one of the hosts.
+/// Plays the role and ends the process, if this is the copy of the program that a test starts on one of the hosts.
 pub(crate) fn play() {
     match std::env::var(ROLE).as_deref() {
         Ok("answer") => answer(),
@@ -65,14 +65,14 @@ pub(crate) fn tests() -> Vec<Test> {
     tests.into_iter().chain(without).chain(beside).collect()
 }
 
-/// User namespaces, for processes that are not root.
+/// Requirement of user namespaces, for processes that are not root.
 const USER_NAMESPACES: Need = Need::Of(|| {
     let tried = Command::new("unshare").args(["--user", "--map-root-user", "true"]).output();
     let made = tried.is_ok_and(|tried| tried.status.success());
     (!made).then(|| "there are no user namespaces here".into())
 });
 
-/// Sends every datagram back, over IPv4 and IPv6.
+/// Echoes every datagram, over IPv4 and IPv6.
 fn answer() -> ! {
     let socket = UdpSocket::bind("[::]:7").unwrap();
     let mut buffer = [0; 16];
@@ -82,7 +82,7 @@ fn answer() -> ! {
     }
 }
 
-/// Asks the far host until ten datagrams came back, and prints the shortest time that one took, in milliseconds.
+/// Queries the far host until ten datagrams are returned, and prints the shortest round-trip time, in milliseconds.
 fn ask() -> ! {
     let peer = std::env::var(PEER).or_else(|_| std::env::var("HOPLINE_FAR"));
     let peer = SocketAddr::new(peer.unwrap().parse().unwrap(), 7);
@@ -107,7 +107,7 @@ fn flood() -> ! {
 fn round_trip(socket: &UdpSocket, number: u64) -> Option<Duration> {
     #[expect(clippy::disallowed_methods, reason = "this link is in real time")]
     let began = Instant::now();
-    // Before the other end listens, ICMP says so.
+    // Fails by ICMP before the other end listens.
     let _ = socket.send(&number.to_be_bytes());
     let mut got = [0; 8];
     while socket.recv(&mut got).ok()? == got.len() {
@@ -129,7 +129,7 @@ fn done(arguments: &[&str]) -> Output {
     link(arguments).output().unwrap()
 }
 
-/// What the link said it did, and what the asking host said, with one that answers on the other.
+/// Returns the report of the link, and the output of the querying host, with an echo server on the other.
 fn asked(arguments: &[&str]) -> (Value, String) {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("link.json");
@@ -141,7 +141,7 @@ fn asked(arguments: &[&str]) -> (Value, String) {
     (serde_json::from_slice(&fs::read(place).unwrap()).unwrap(), stdout(&output))
 }
 
-/// The command did what it should. That the machine was too busy for the link is not its fault.
+/// Checks that the command succeeded. A busy machine, too slow for the link, is not its fault.
 fn assert_well(output: &Output) {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
 }
@@ -154,7 +154,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Whether a process with this command line is there.
+/// Returns whether a process with this command line exists.
 fn runs(mark: &str) -> bool {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let mut lines = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
@@ -181,7 +181,7 @@ fn the_commands_end_is_passed_on() {
     assert_eq!(done(&["--rate", "20", "--", "true"]).status.code(), Some(2));
 }
 
-/// The words of a command without the capabilities that a link needs.
+/// Command prefix that drops the capabilities that a link needs.
 const UNPRIVILEGED: &str = "setpriv --inh-caps=-sys_admin,-net_admin --bounding-set=-sys_admin,-net_admin";
 
 fn without_root_it_works_in_a_user_namespace() {
@@ -257,7 +257,7 @@ fn the_far_command_ends_with_the_near_one() {
     let began = Instant::now();
     let output = done(&["--far", "setsid sleep 71001 & exec sleep 71002", "--", "true"]);
     assert_eq!(output.status.code(), Some(0));
-    // A command that ends when it is told to is not waited for: that took 6 s.
+    // A command that ends by SIGTERM is not waited for: that took 6 s.
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     assert!(!runs("sleep 71001") && !runs("sleep 71002"), "what they left behind is ended too");
 }
@@ -300,7 +300,7 @@ fn no_namespace_and_no_interface_is_left() {
     assert!(!fs::read_to_string("/proc/net/dev").unwrap().contains("link0:"));
 }
 
-/// What a link did while these commands ran.
+/// Returns the report of a link while these commands ran.
 fn did(arguments: &[&str]) -> (Value, Output) {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("link.json");
@@ -337,7 +337,7 @@ fn packets_of_both_versions_pass_between_hosts_behind_routers() {
 }
 
 fn addresses_behind_both_ends_are_reached() {
-    // A host behind an end, by a cable: `$1` is its network, `$2` what it does.
+    // A host behind an end, on a cable: `$1` is its network, `$2` its command.
     let behind = "unshare --net sleep 60 & host=$!
         until ! [ /proc/$host/ns/net -ef /proc/self/ns/net ]; do sleep 0.01; done
         ip link add up0 type veth peer name eth0 netns $host
@@ -363,7 +363,7 @@ fn each_way_delays_as_asked() {
     let (did, said) = asked(&["--delay", "70ms", "--delay-back", "20ms"]);
     let shortest: u64 = said.trim().parse().unwrap();
     assert!(shortest >= 90, "{shortest} ms");
-    // Of ten the one that met the fewest others on this machine.
+    // The shortest of ten is the one least delayed by other work of this machine.
     let late = (did["lateness"]["valid"] != true).then(|| format!("the link was late: {}", did["lateness"]));
     if_on_time(late, || assert!(shortest < 300, "{shortest} ms"));
 }
@@ -375,7 +375,8 @@ fn recorded_rates_delays_and_losses_are_replayed() {
         fs::write(&path, text).unwrap();
         path.display().to_string()
     };
-    // Everything is lost for a while; what comes then is 40 ms on its way, and leaves at the next of five times a second.
+    // Everything is lost at first. Later packets are delayed by 40 ms, and leave at the next of five opportunities per
+    // second.
     let replay = file("replay.csv", "time_s,delay_ms,loss\n0,40,1\n0.8,,0\n");
     let (did, said) = asked(&["--replay", &replay, "--replay-back", &file("none.csv", "time_s\n0\n")]);
     let shortest: u64 = said.trim().parse().unwrap();
@@ -412,7 +413,7 @@ fn an_outage_lets_nothing_through_and_ends() {
 fn packets_are_lost_as_asked() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("link.json");
-    // The kernel's TCP, through some losses.
+    // The kernel's TCP, with some losses.
     let near = "$HOPLINE bench -c $HOPLINE_FAR --transport tcp -n 300K";
     let how = ["--delay", "10ms", "--loss", "20%", "--loss-back", "0", "--rate", "5mbit", "--json"];
     let what = [place.to_str().unwrap(), "--far", "$HOPLINE bench -s -1", "--", "sh", "-c", near];

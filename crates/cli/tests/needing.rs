@@ -1,5 +1,4 @@
-//! The command with other programs, and on small disks. Where the machine has none of these the tests are reported as
-//! ignored.
+//! The command with other programs, and on small disks. Tests are reported as ignored if the machine has none of these.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -23,7 +22,7 @@ pub(crate) fn tests() -> Vec<Test> {
     of_bash.into_iter().chain(of_groff).chain(of_disks).collect()
 }
 
-/// What `program` says of `input`.
+/// Returns the result of `program` with `input`.
 fn pipe(program: &str, args: &[&str], input: &str) -> Output {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -54,7 +53,7 @@ fn groff_sets_every_page_without_complaint() {
     }
 }
 
-/// Runs a shell script in a mount namespace of its own, where a small file system can be mounted at `small`.
+/// Runs a shell script in a mount namespace of its own, in which a small file system can be mounted at `small`.
 fn in_namespace(folder: &Path, script: &str) -> Output {
     fs::create_dir(folder.join("small")).unwrap();
     let mut shell = Command::new("unshare");
@@ -72,7 +71,7 @@ fn a_full_disk_gives_one_error_and_leaves_what_was_stored() {
     let said = stderr(&output);
     assert_eq!(said.matches('×').count(), 1, "{said}");
     assert!(said.contains("No space left on device"), "{said}");
-    // What was stored is whole: a sweep elsewhere goes on from it.
+    // Stored records are complete: a sweep elsewhere resumes them.
     fs::create_dir(folder.path().join("out")).unwrap();
     for name in ["records.jsonl", "manifest.json"] {
         fs::rename(folder.path().join(name), folder.path().join("out").join(name)).unwrap();

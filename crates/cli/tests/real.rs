@@ -1,4 +1,5 @@
-//! The command beside other programs, over emulated links and in the documentation. A test that cannot run here is reported as ignored.
+//! The command with other programs, over emulated links and in the documentation. A test that cannot run here is reported as
+//! ignored.
 
 mod docs;
 mod drills;

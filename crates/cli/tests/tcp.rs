@@ -1,4 +1,4 @@
-//! `hopline tcp`: the program as a TCP host, a program before it, and the kernel behind a link; told to end, and killed.
+//! `hopline tcp`: the program as a TCP host, a client program, and the kernel behind a link; ended by a signal, and killed.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -32,7 +32,7 @@ fn link() -> NamespaceLink {
     NamespaceLink::with(Setup { ends: [near, Ends::default()], ..Setup::new(way.clone(), way, 7) }).unwrap()
 }
 
-/// The program at host A, once it is ready.
+/// Starts the program at host A, and waits until it is ready.
 fn start(link: &NamespaceLink, to: SocketAddr) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hopline"));
     command.args([
@@ -97,7 +97,7 @@ fn a_file_crosses_and_the_end_is_counted() {
     let mut answer = String::new();
     client.read_to_string(&mut answer).unwrap();
     assert_eq!(answer, "done");
-    // Connections that were closed in order are over; open ones are reset.
+    // Connections that were closed in order have ended; open ones are reset.
     let open = connect(&link);
     let other = patient(listener.accept().unwrap().0);
     tell_to_end(&child);
@@ -111,7 +111,7 @@ fn a_file_crosses_and_the_end_is_counted() {
     assert_eq!(counted["sent_bytes"], 1_000_000);
 }
 
-/// The kernel resets the program at once. The peer hears nothing until the address answers again, by a reset.
+/// The kernel resets the program at once. The peer receives nothing until the address answers again, by a reset.
 fn a_stack_that_is_killed_and_begins_anew_resets_everybody() {
     let link = link();
     let (listener, address) = server(&link);
@@ -126,7 +126,7 @@ fn a_stack_that_is_killed_and_begins_anew_resets_everybody() {
     peer.write_all(b"is anybody there?").unwrap();
     let again = start(&link, address);
     assert_eq!(peer.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
-    // And it serves.
+    // It serves as before.
     let mut client = connect(&link);
     client.write_all(b"hello").unwrap();
     let mut peer = patient(listener.accept().unwrap().0);

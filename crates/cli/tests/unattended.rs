@@ -1,4 +1,4 @@
-//! `hopline send` that is left to itself, with hosts and disks of its own.
+//! `hopline send` without a user, with hosts and disks of its own.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -32,7 +32,7 @@ pub(crate) fn tests() -> Vec<Test> {
     ]
 }
 
-/// A program that is ended with the test.
+/// Program that is killed with the test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -43,7 +43,7 @@ impl Drop for Running {
     }
 }
 
-/// `hopline` with these arguments, in a mount namespace after `script`.
+/// Returns a command of `hopline` with these arguments, in a mount namespace after `script`.
 fn after(script: &str, folder: &Path, arguments: &[&str]) -> Command {
     let mut unshare = Command::new("unshare");
     let script = format!("{script} && exec \"$0\" \"$@\"");
@@ -53,7 +53,7 @@ fn after(script: &str, folder: &Path, arguments: &[&str]) -> Command {
     unshare
 }
 
-/// A receiver, and its port.
+/// Starts a receiver. Returns it with its port.
 fn receiver(script: &str, folder: &Path, output: &str) -> (Running, u16) {
     let args = ["recv", "--transport", "tpa", "--anyone", "--bind", "127.0.0.1", "-p", "0", "-o", output];
     let mut receiver = Running(after(script, folder, &args).spawn().unwrap());
@@ -63,7 +63,7 @@ fn receiver(script: &str, folder: &Path, output: &str) -> (Running, u16) {
     (receiver, port.parse().unwrap())
 }
 
-/// A sender, and what it says.
+/// Starts a sender. Returns it with its output.
 fn sender(script: &str, folder: &Path, peer: &str) -> (Running, Said) {
     patient(script, folder, peer, "60")
 }
@@ -78,7 +78,7 @@ fn patient(script: &str, folder: &Path, peer: &str, patience_s: &str) -> (Runnin
 struct Said(Lines<BufReader<ChildStdout>>);
 
 impl Said {
-    /// The next line of which this holds.
+    /// Returns the next line for which `holds` is true.
     fn until(&mut self, holds: impl Fn(&Json) -> bool) -> Json {
         let lines = self.0.by_ref().map(|line| serde_json::from_str::<Json>(&line.unwrap()).unwrap());
         lines.into_iter().find(holds).expect("it says so")
@@ -98,7 +98,7 @@ fn a_name_is_resolved_anew_at_every_try() {
     let peer = format!("mobile.invalid:{port}");
     let (mut sender, mut said) = sender("mount --bind hosts /etc/hosts", folder.path(), &peer);
     said.until_it_waits_for("name");
-    // Another host, on which no receiver is.
+    // Another host, without a receiver.
     fs::write(&hosts, "127.0.0.1 localhost\n127.0.0.2 mobile.invalid\n").unwrap();
     said.until_it_waits_for("connection-refused");
     fs::write(&hosts, "127.0.0.1 localhost mobile.invalid\n").unwrap();
@@ -120,7 +120,7 @@ fn what_cannot_be_read_keeps_nothing_else_from_being_sent() {
     allow(&tree.join("locked"), 0);
     allow(&tree.join("secret"), 0);
     let (_receiver, port) = receiver("true", folder.path(), "in");
-    // A user namespace of its own takes the right to read everything from root.
+    // An own user namespace takes the right to read everything from root.
     let mut send = Command::new("unshare");
     send.args(["--user", env!("CARGO_BIN_EXE_hopline"), "send", "--transport", "tpa", "--json"]);
     let sent = send.arg(&tree).arg(format!("127.0.0.1:{port}")).output().unwrap();
@@ -152,7 +152,7 @@ fn a_full_disk_is_waited_for() {
     said.until_it_waits_for("no-space");
     said.until(|line| line["state"] == "sending");
     said.until_it_waits_for("no-space");
-    // As the receiver sees it.
+    // The path as the receiver sees it.
     let small = format!("/proc/{}/root{}/small", receiver.0.id(), folder.path().display());
     fs::remove_file(Path::new(&small).join("ballast")).unwrap();
     let summary = said.until(|line| line["event"] == "summary");
@@ -165,7 +165,7 @@ fn a_full_disk_is_waited_for() {
     assert!(told.contains("f: stored, after it had to wait "), "{told}");
 }
 
-/// A file system with room for bytes and for no file.
+/// The file system has room for bytes, but for no file.
 fn patience_ends_though_bytes_are_sent_again_and_again() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("f"), vec![7; 100_000]).unwrap();

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, ChildStdout, Output, Stdio};
 
-/// A server and the port it listens on.
+/// Server, and the port it listens on.
 struct Server {
     child: Child,
     err: BufReader<ChildStderr>,
@@ -28,7 +28,7 @@ impl Server {
         hopline(["bench", "-c", "127.0.0.1", "-p", &self.port].iter().chain(more))
     }
 
-    /// Exit code, stdout and what else it said.
+    /// Returns the exit code, stdout, and the rest of stderr.
     fn end(mut self) -> (Option<i32>, String, String) {
         let mut said = String::new();
         self.err.read_to_string(&mut said).unwrap();
@@ -50,7 +50,7 @@ fn number(value: &Json) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Each of `keys` of `object` is a number; the rest are `others`.
+/// Checks that each key in `numbers` of `object` is a number, and that the other keys are `others`.
 fn numbers(object: &Json, numbers: &[&str], others: &[&str]) {
     let mut all = [numbers, others].concat();
     all.sort_unstable();
@@ -62,7 +62,7 @@ const SPAN: [&str; 5] = ["bits_per_second", "bytes", "end", "seconds", "start"];
 const STANDING: [&str; 6] = ["retransmits", "rtt", "rttvar", "snd_cwnd", "snd_wnd", "socket"];
 const SEEN: [&str; 6] = ["max_rtt", "max_snd_cwnd", "max_snd_wnd", "mean_rtt", "min_rtt", "retransmits"];
 
-/// Keys and types as in iperf3's, of a test in which the client sent.
+/// Checks that keys and types are iperf3's, in a test in which the client sent.
 fn check_shape(document: &Json, streams: usize, more: &[&str]) {
     assert_eq!(keys(document), ["end", "intervals", "start"]);
     assert_eq!(document["start"]["cookie"].as_str().unwrap().len(), 36);
@@ -148,7 +148,7 @@ fn in_reverse_the_server_sends_and_its_retransmissions_are_told() {
     assert!(out.contains("TPA with a window of 2, 100 KiB, streams: 1, the client receives"), "{out}");
 }
 
-/// A figure of a process that runs.
+/// Returns a value of the status of a running process.
 fn of_process(pid: u32, key: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).unwrap();
@@ -179,7 +179,7 @@ fn a_test_of_the_most_streams_takes_little_memory_and_one_of_more_is_refused() {
     ]);
     assert_eq!(most.status.code(), Some(0), "{}", stderr(&most));
     let added = of_process(pid, "VmHWM") - before;
-    // Of 64 streams that are received 8 MiB, of all that are sent one.
+    // Read buffers of 8 MiB for 64 received streams, and one block for all sent streams.
     assert!(added < 32 << 10, "{added} kB");
     server.interrupt();
     assert_eq!(server.end().0, Some(130));
@@ -212,7 +212,7 @@ fn what_is_omitted_before_bytes_count_is_in_no_sum() {
     assert_eq!(server.end().0, Some(130));
 }
 
-/// In the order of iperf3's document.
+/// The order is that of iperf3's document.
 #[test]
 fn json_is_printed_for_a_server_whose_name_has_no_address_too() {
     let output = hopline(["bench", "-c", "no-such-host.invalid", "-J"]);
@@ -333,7 +333,7 @@ fn what_nobody_answers_is_an_error_in_json_too() {
     assert_eq!(hopline(["bench", "-c", "no-such-host.invalid"]).status.code(), Some(1));
 }
 
-/// A client of an endless test that has shown intervals: the process, what it will print, and what it has printed.
+/// Returns a client of an endless test that has printed intervals: the process, its further output, and its output so far.
 fn in_the_midst(server: &Server) -> (Child, BufReader<ChildStdout>, String) {
     let mut client = command();
     client.args(["bench", "-c", "127.0.0.1", "-p", &server.port, "-t", "3600", "-i", "0.1"]);
@@ -354,7 +354,7 @@ fn interrupted_tests_tell_what_there_is() {
     out.read_to_string(&mut text).unwrap();
     assert_eq!(client.wait().unwrap().code(), Some(130));
     assert!(text.contains("sender\n") && text.contains("receiver\n"), "{text}");
-    // The server has seen it end, and takes the next.
+    // The server has noticed its end, and accepts the next.
     let next = server.test(&["-n", "10K"]);
     assert_eq!(next.status.code(), Some(0), "{}", stderr(&next));
     server.interrupt();

@@ -110,7 +110,7 @@ fn verbose_lists_every_run() {
     assert_eq!(text.lines().filter(|l| l.starts_with("tcp.window=3 ")).count(), 1 + 3, "{text}");
 }
 
-/// `hopline compare` of the chain scenario for two seconds and two runs, in `folder`.
+/// Runs `hopline compare` of the chain scenario for two seconds and two runs, in `folder`.
 fn compare_in(folder: &Path, more: &[&str]) -> Output {
     let file = std::fs::canonicalize(scenario("chain")).unwrap();
     let start = ["compare", file.to_str().unwrap(), "--set", "duration_s=2", "--runs", "2"];

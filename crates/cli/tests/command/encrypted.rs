@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-/// Two users, each with settings of its own, and a file.
+/// Two users, each with own settings, and a file.
 struct World {
     folder: tempfile::TempDir,
 }
@@ -26,7 +26,7 @@ impl World {
         self.at(name).to_str().unwrap().to_owned()
     }
 
-    /// With a key of its own, which it makes if it has none.
+    /// Starts a receiver with a key of its own, which it makes if it has none.
     fn receiver(&self, more: &[&str]) -> Receiver {
         Receiver::speaking(
             "tpa-wide",
@@ -45,7 +45,7 @@ impl World {
         send.args(more).output().unwrap()
     }
 
-    /// The fingerprint of the receiver's key.
+    /// Returns the fingerprint of the receiver's key.
     fn fingerprint(&self) -> String {
         let shown = hopline(["key", "show", &self.text("there/hopline/key")]);
         let text = String::from_utf8(shown.stdout).unwrap();
@@ -133,7 +133,7 @@ fn a_receiver_that_is_not_trusted_yet_does_not_learn_which_key_asks() {
     assert_eq!(refused.status.code(), Some(2), "{}", said(&refused));
     let shown = hopline(["key", "show", &world.text("here/hopline/key")]);
     assert_eq!(shown.status.code(), Some(0), "it has a key");
-    // A receiver that lets in this key alone is asked all the same.
+    // A receiver that accepts only this key is asked anyway.
     fs::write(
         world.at("senders"),
         format!("us {}", String::from_utf8(shown.stdout).unwrap().lines().next().unwrap()),
@@ -241,7 +241,7 @@ fn a_sender_is_told_by_its_name_and_sends_programs_if_its_key_is_known() {
     }
 }
 
-/// The lines of `--json`.
+/// Parses the lines of `--json`.
 fn lines(out: &str) -> Vec<serde_json::Value> {
     out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -1,8 +1,8 @@
-//! Wrong input: exit code 2, the place, the remedy, and nothing on stdout or on disk.
+//! Invalid input: exit code 2, the position, advice, and nothing on stdout or on disk.
 
 use super::*;
 
-/// What stderr says of wrong input.
+/// Returns the error message about invalid input.
 #[track_caller]
 fn refused(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(2), "{}", stderr(output));
@@ -17,7 +17,7 @@ fn contains(text: &str, parts: &[&str]) {
     }
 }
 
-/// A file of the given text and the arguments to run it with output.
+/// Returns the error message about a scenario file with this text.
 fn refused_file(text: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("s.toml");

@@ -1,4 +1,4 @@
-//! `hopline key`: files that only their owner can read, and what is said of those that are wrong.
+//! `hopline key`: key files that only their owner can read, and error messages about others.
 
 use super::*;
 use std::fs::{self, Permissions};
@@ -16,7 +16,7 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
-/// What is said of wrong input.
+/// Checks the error message about invalid input.
 #[track_caller]
 fn refused(arguments: &[&str], folder: &Path, parts: &[&str]) {
     let output = key(arguments, folder);

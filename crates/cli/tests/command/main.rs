@@ -1,4 +1,4 @@
-//! The command as its users meet it: exit codes, what is printed where, what is written.
+//! The command as users see it: exit codes, output, and written files.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -11,7 +11,7 @@ fn spec(file: &Path, run: u64) -> Spec {
     Scenario::load(file, &[]).unwrap().spec(run).unwrap()
 }
 
-/// The scenario whose file is `text`, with `moves` beside it.
+/// Returns the scenario with the text `text`, and the movement file `moves` beside it.
 fn reading(text: &str, moves: &str) -> Spec {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("moves"), moves).unwrap();
@@ -89,7 +89,7 @@ fn wired_nodes_do_not_move() {
     assert!(stderr(&output).contains("no node is wireless"), "{}", stderr(&output));
 }
 
-/// Prints time, node, x and y of twenty nodes, as ns-2 moves them.
+/// Script that prints time, node, x and y of twenty nodes, as ns-2 moves them.
 const NS2: &str = r#"
 set ns_ [new Simulator]
 $ns_ trace-all [open /dev/null w]

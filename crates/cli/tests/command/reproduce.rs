@@ -75,7 +75,7 @@ statement = \"TPA is better still\"
 needs = \"TPA\"
 ";
 
-/// A folder of papers with one paper, `mine`.
+/// Returns a folder of papers with one paper, `mine`.
 fn papers() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mine = folder.path().join("papers/mine");
@@ -95,7 +95,7 @@ fn reproduce(folder: &Path, more: &[&str]) -> Output {
 #[test]
 fn claims_stand_beside_measurements_with_a_verdict_and_its_rule() {
     let folder = papers();
-    // One job: with more, chance decides how many runs have ended once each point has one.
+    // One job: with more, the number of finished runs when each point has one would depend on chance.
     let output = reproduce(folder.path(), &["--jobs", "1"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

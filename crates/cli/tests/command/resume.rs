@@ -1,4 +1,4 @@
-//! A transfer whose sender or receiver is killed goes on with the same commands.
+//! A transfer with a killed sender or receiver is resumed by the same commands.
 
 use crate::transfer::{Receiver, pattern};
 use crate::{command, hopline, names, stderr};
@@ -16,13 +16,13 @@ use std::time::Duration;
 
 /// Bytes of the file.
 const SIZE: usize = 2_000_000;
-/// Bytes of the sender's datagrams that pass before the gate is shut: the transfer cannot end however fast the machine is.
+/// Bytes of the sender's datagrams that pass before the gate closes, so that the transfer cannot end on any machine.
 const PASS: u64 = 600_000;
-/// Bytes that the receiver has before somebody is killed.
+/// Bytes that the receiver has before a process is killed.
 const ENOUGH: u64 = 100_000;
 const SIGKILL: i32 = 9;
 
-/// A way from a sender to a receiver that shuts when so much has passed it, until it is opened.
+/// Path from a sender to a receiver that closes after a number of bytes, until it is opened.
 struct Gate {
     port: u16,
     /// Bytes that may still pass.
@@ -41,7 +41,7 @@ impl Gate {
         back.connect(("127.0.0.1", receiver)).unwrap();
         let (left, gone) = (Arc::new(AtomicU64::new(PASS)), Arc::new(AtomicBool::new(false)));
         let port = front.local_addr().unwrap().port();
-        // The port of the sender that was heard last.
+        // Port of the sender of the last datagram.
         let sender = Arc::new(AtomicU64::new(0));
         let forth = {
             let (front, back, left, sender) = (front.clone(), back.clone(), left.clone(), sender.clone());
@@ -56,7 +56,7 @@ impl Gate {
             })
         };
         let home = pump(&gone, move |buffer| {
-            // Refused while the receiver is not there.
+            // Fails while no receiver listens.
             let Ok(len) = back.recv(buffer) else { return };
             let port = sender.load(Ordering::Relaxed) as u16;
             let _ = front.send_to(&buffer[..len], ("127.0.0.1", port));
@@ -89,14 +89,14 @@ fn pump(gone: &Arc<AtomicBool>, mut once: impl FnMut(&mut [u8]) + Send + 'static
     })
 }
 
-/// Name and size of the partial file, if there is one.
+/// Returns name and size of the partial file, if there is one.
 fn part(folder: &Path) -> Option<(String, u64)> {
     let name = names(folder).into_iter().find(|name| name.starts_with(".hopline-part-"))?;
     let size = fs::metadata(folder.join(&name)).ok()?.len();
     Some((name, size))
 }
 
-/// Waits until the receiver has enough of the file; a minute without end is a failure.
+/// Waits until the receiver has enough of the file; fails after a minute.
 fn await_enough(folder: &Path) {
     for _ in 0..6000 {
         if part(folder).is_some_and(|(_, size)| size >= ENOUGH) {
@@ -107,7 +107,7 @@ fn await_enough(folder: &Path) {
     panic!("the partial file does not grow: {:?}", names(folder));
 }
 
-/// As Ctrl-C does.
+/// Sends SIGINT, as Ctrl-C does.
 fn interrupt(child: &Child) {
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
@@ -118,7 +118,7 @@ fn killed(child: &mut Child) -> ExitStatus {
     child.wait().unwrap()
 }
 
-/// A file on its way through a gate that has shut.
+/// Transfer through a gate that has closed.
 struct Transfer {
     folders: [tempfile::TempDir; 2],
     receiver: Receiver,
@@ -144,7 +144,7 @@ impl Transfer {
         transfer
     }
 
-    /// Both ends are gone: the same commands again, and what they say and leave behind.
+    /// Runs the same commands again after both ends are gone, and checks their output and the files.
     fn goes_on(self, port: u16) {
         let [from, to] = &self.folders;
         let (name, here) = part(to.path()).expect("what has arrived is kept");
@@ -170,7 +170,7 @@ impl Transfer {
     }
 }
 
-/// Nothing is left running when a test fails.
+/// Kills both processes when a test fails.
 impl Drop for Transfer {
     fn drop(&mut self) {
         for child in [&mut self.sender, &mut self.receiver.child] {
@@ -192,7 +192,7 @@ fn send_arguments(from: &Path, gate: &Gate) -> [String; 6] {
     ]
 }
 
-/// As `systemctl restart` does.
+/// Sends SIGTERM, as `systemctl restart` does.
 fn terminate(child: &Child) {
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
@@ -210,7 +210,7 @@ fn ended(child: &mut Child, within: Duration) -> ExitStatus {
 }
 
 impl Transfer {
-    /// What a sender that is given now says until it is done, with the time from its start to its first byte.
+    /// Runs the sender again, to its end.
     fn again(&self) -> std::process::Output {
         hopline(send_arguments(self.folders[0].path(), &self.gate))
     }
@@ -244,7 +244,7 @@ fn a_sender_that_is_interrupted_says_so_and_goes_on_when_given_again() {
     transfer.gate.open();
     interrupt(&transfer.sender);
     let status = ended(&mut transfer.sender, Duration::from_secs(10));
-    // Unless it was done before.
+    // 130, unless it was done before.
     assert!(matches!(status.code(), Some(130 | 0)), "{status}");
     let sent = transfer.again();
     assert_eq!(sent.status.code(), Some(0), "{}", stderr(&sent));
@@ -254,7 +254,7 @@ fn a_sender_that_is_interrupted_says_so_and_goes_on_when_given_again() {
 #[test]
 fn of_two_senders_of_the_same_the_later_takes_over_and_the_earlier_does_not_come_back() {
     let mut transfer = Transfer::halfway_to(Receiver::that_stays);
-    // The earlier gets nothing more through, but hears what is said to it.
+    // The earlier one gets no more data through, but receives replies.
     let another = Gate::to(transfer.receiver.port);
     another.open();
     let again = hopline(send_arguments(transfer.folders[0].path(), &another));
@@ -298,7 +298,7 @@ fn silence_longer_than_the_limit_of_both_ends_is_survived() {
     let mut send = command();
     send.args(send_arguments(folders[0].path(), &gate)).args(["--silence", "2"]);
     let mut sender = send.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    // The gate has shut. Both give the connection up; the sender says so.
+    // The gate has closed. Both ends close the connection; the sender reports it.
     let mut said = std::io::BufReader::new(sender.stderr.take().unwrap()).lines().map(Result::unwrap);
     assert!(said.any(|line| line.contains("trying again")), "it gave up");
     gate.open();
@@ -312,7 +312,7 @@ fn the_state_is_told_every_second_through_an_outage() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     fs::write(folders[0].path().join("big"), pattern(SIZE)).unwrap();
     let mut receiver = Receiver::that_stays(folders[1].path(), &["--port", "0"]);
-    // It shuts in the middle.
+    // It closes in the middle.
     let gate = Gate::to(receiver.port);
     let mut send = command();
     send.args(send_arguments(folders[0].path(), &gate));
@@ -379,7 +379,7 @@ fn a_receiver_of_one_conversation_that_is_terminated_in_it_has_done_its_work() {
     killed(&mut sender);
 }
 
-/// A sender of standard input that has sent nine bytes of it, and the other end of its pipe.
+/// Returns a sender of standard input that has sent nine bytes, and the other end of its pipe.
 fn silent_sender(receiver: &Receiver, to: &Path) -> (Child, ChildStdin) {
     let mut send = command();
     send.args(["send", "--transport", "tpa", "-", &receiver.peer(), "--name", "f", "--json"]);
@@ -387,7 +387,7 @@ fn silent_sender(receiver: &Receiver, to: &Path) -> (Child, ChildStdin) {
     let mut sender = send.spawn().unwrap();
     let mut pipe = sender.stdin.take().unwrap();
     std::io::Write::write_all(&mut pipe, b"something").unwrap();
-    // What is written arrives though nothing follows.
+    // Written data arrive even if none follow.
     while part(to).is_none_or(|(_, size)| size < 9) {
         assert!(sender.try_wait().unwrap().is_none());
         thread::sleep(Duration::from_millis(10));
@@ -405,7 +405,7 @@ fn a_sender_that_nobody_answers_can_be_interrupted_at_once() {
         .arg(folder.path().join("big"))
         .arg(silent.local_addr().unwrap().to_string());
     let mut sender = send.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // It has called.
+    // It has sent its first datagram.
     silent.recv(&mut [0; 2000]).unwrap();
     interrupt(&sender);
     assert_eq!(ended(&mut sender, Duration::from_secs(5)).code(), Some(130));
@@ -416,7 +416,7 @@ fn patience_bounds_the_silence_of_a_connection_that_was_made_too() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     fs::write(folders[0].path().join("big"), pattern(SIZE)).unwrap();
     let mut receiver = Receiver::that_stays(folders[1].path(), &["--port", "0"]);
-    // It shuts, and is never opened.
+    // It closes, and is never opened.
     let gate = Gate::to(receiver.port);
     let mut send = command();
     send.args(send_arguments(folders[0].path(), &gate)).args(["--patience", "3"]);

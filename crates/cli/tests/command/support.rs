@@ -1,4 +1,4 @@
-//! What tests of the command share.
+//! Shared code of the tests of the command.
 
 #![allow(dead_code, reason = "each test target uses its own part")]
 
@@ -27,10 +27,10 @@ pub(crate) const COMMANDS: [&str; 17] = [
     "key",
 ];
 
-/// What comes behind `key`.
+/// Subcommands of `key`.
 pub(crate) const OF_KEY: [&str; 3] = ["new", "show", "peers"];
 
-/// What comes behind `proxy`.
+/// Subcommands of `proxy`.
 pub(crate) const OF_PROXY: [&str; 7] = ["check", "setup", "undo", "run", "status", "top", "host-key"];
 
 pub(crate) const PLAN: &str = "\
@@ -43,7 +43,7 @@ duration_s = 4
 \"nodes.count\" = [3, 5]
 ";
 
-/// A folder with a plan.
+/// Returns a folder with a plan.
 pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let chain = fs::read_to_string(scenario("chain")).unwrap();
@@ -60,12 +60,12 @@ pub(crate) fn sweep(folder: &Path, more: &[&str]) -> Output {
         .unwrap()
 }
 
-/// The shipped scenario `name`.
+/// Returns the path of the shipped scenario `name`.
 pub(crate) fn scenario(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(name).join("scenario.toml")
 }
 
-/// What `hopline` does with `args`; without colours, whatever the terminal.
+/// Runs `hopline` with `args`, without colours.
 pub(crate) fn hopline<I: IntoIterator<Item = S>, S: AsRef<std::ffi::OsStr>>(args: I) -> Output {
     command().args(args).output().expect("cargo built the command")
 }
@@ -76,7 +76,7 @@ pub(crate) fn command() -> Command {
     command
 }
 
-/// `hopline run` of the chain scenario for two seconds, with more arguments.
+/// Runs `hopline run` of the chain scenario for two seconds, with more arguments.
 pub(crate) fn run_chain(more: &[&str]) -> Output {
     let file = scenario("chain");
     let start = ["run", file.to_str().unwrap(), "--set", "duration_s=2"];

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// The tables that depend on the plan alone.
+/// Returns the tables that depend on the plan alone.
 fn tables(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let names = names(folder)
         .into_iter()

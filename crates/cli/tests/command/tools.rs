@@ -74,7 +74,7 @@ fn missing_programs_are_no_failure() {
     assert_eq!(stderr(&output), "");
 }
 
-/// A program that fails, says what is not text, or is none, does not take the doctor with it.
+/// A program that fails, prints binary data, or is not executable, does not make the doctor fail.
 #[test]
 #[cfg(unix)]
 fn a_broken_program_is_no_failure() {
@@ -157,7 +157,7 @@ fn pages_that_cannot_be_written_are_one_clear_error() {
 
 #[test]
 fn help_is_wrapped_once_whatever_the_width() {
-    // Wider than 110 columns nobody reads.
+    // Lines wider than 110 columns are hard to read.
     for (columns, width) in [("80", 80), ("200", 110)] {
         let main = [vec!["--help"]].into_iter();
         for args in main.chain(COMMANDS.map(|command| vec![command, "--help"])) {

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-/// A receiver and the port it listens on.
+/// Receiver, and the port it listens on.
 pub(crate) struct Receiver {
     pub(crate) child: Child,
     err: BufReader<ChildStderr>,
@@ -15,7 +15,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// One that leaves after one conversation.
+    /// Starts a receiver of one conversation.
     pub(crate) fn start(directory: &Path, more: &[&str]) -> Self {
         Self::that_stays(directory, &[more, &["--once"]].concat())
     }
@@ -27,7 +27,7 @@ impl Receiver {
         Self::of(command)
     }
 
-    /// One that speaks something else, of a user with these settings.
+    /// Starts a receiver with another transport, of a user with these settings.
     pub(crate) fn speaking(transport: &str, settings: &Path, directory: &Path, more: &[&str]) -> Self {
         let mut command = command();
         command.env("XDG_CONFIG_HOME", settings);
@@ -60,7 +60,7 @@ impl Receiver {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Exit code, stdout and what else it said.
+    /// Returns the exit code, stdout, and the rest of stderr.
     pub(crate) fn end(mut self) -> (Option<i32>, String, String) {
         let mut said = String::new();
         while self.err.read_line(&mut said).unwrap() > 0 {}
@@ -253,7 +253,7 @@ fn wrong_input_is_told_before_anything_is_sent() {
     assert!(stderr(&busy).contains("cannot listen on 127.0.0.1:"), "{}", stderr(&busy));
 }
 
-/// What the process has used so far, seconds, and its threads.
+/// Returns the processor time of the process so far, seconds, and the number of its threads.
 fn used_by(child: &Child) -> (f64, usize) {
     let place = format!("/proc/{}", child.id());
     let stat = fs::read_to_string(format!("{place}/stat")).unwrap();
@@ -273,7 +273,7 @@ fn hundreds_who_connect_and_say_nothing_keep_nobody_from_sending() {
     let address = receiver.peer().parse().unwrap();
     let mut silent = Vec::new();
     while silent.len() < 400 {
-        // Refused while the accept queue is full.
+        // Fails while the accept queue is full.
         silent.extend(host.connect(address, &config(3), None));
     }
     let sent =
@@ -284,7 +284,7 @@ fn hundreds_who_connect_and_say_nothing_keep_nobody_from_sending() {
     std::thread::sleep(std::time::Duration::from_secs(1));
     let used = used_by(&receiver.child).0 - before;
     assert!(used < 0.5, "{used} s of processor in one second, for nobody");
-    // All but those of the 128 waiting places have been told.
+    // All but the 128 waiting connections have been closed.
     let gone = silent.iter().filter(|stream| stream.info().state == hopline_net::tpa::State::Closed).count();
     assert!(gone >= 400 - 128, "{gone}");
     receiver.child.kill().unwrap();
@@ -318,7 +318,7 @@ fn patience_is_over_when_it_is_over() {
     let from = tempfile::tempdir().unwrap();
     let file = from.path().join("f");
     fs::write(&file, b"x").unwrap();
-    // Somebody is there who does not answer.
+    // A socket that receives, and does not answer.
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let peer = silent.local_addr().unwrap().to_string();
     let mut send = command();

@@ -1,4 +1,4 @@
-//! The units of systemd for `hopline recv` and `hopline send`.
+//! systemd units of `hopline recv` and `hopline send`.
 
 use crate::support::{command, hopline, names};
 use crate::transfer::{Receiver, pattern};
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A unit of this name, with the settings of its environment file; `/var/lib` and `/etc` are in `root`.
+/// Unit of this name, with the settings of its environment file. `/var/lib` and `/etc` are in `root`.
 struct Unit<'a> {
     text: String,
     root: &'a Path,
@@ -21,7 +21,7 @@ impl<'a> Unit<'a> {
         Self { text, root, settings: settings.iter().cloned().collect() }
     }
 
-    /// What is set for `key`, as systemd expands it for the instance `test`.
+    /// Returns the value of `key`, as systemd expands it for the instance `test`.
     fn set(&self, key: &str) -> String {
         let prefix = format!("{key}=");
         let line = self.text.lines().find_map(|line| line.strip_prefix(&prefix)).unwrap();
@@ -31,7 +31,7 @@ impl<'a> Unit<'a> {
             .replace("/etc/", &format!("{root}/"))
     }
 
-    /// The command of its `ExecStart`, with its environment.
+    /// Returns the command of its `ExecStart`, with its environment.
     fn command(&self) -> Command {
         let words = self.set("ExecStart");
         let mut words = words.split(' ');
@@ -42,7 +42,7 @@ impl<'a> Unit<'a> {
         command.env_remove("HOME").env(name, value);
         for word in words {
             match word.strip_prefix('$') {
-                // One word, and as many as there are.
+                // `${NAME}` is one word, `$NAME` any number of words.
                 Some(name) if name.starts_with('{') => {
                     command.arg(&self.settings[name.trim_matches(['{', '}'])]);
                 }
@@ -80,7 +80,7 @@ fn units_of_systemd_transfer_files_with_keys_of_their_own_and_end_well_when_they
     let pid = receiver.child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     assert_eq!(receiver.child.wait().unwrap().code(), Some(0));
-    // What `send` ends with when it is stopped is no failure there.
+    // The exit code of a stopped `send` is no failure there.
     let send = Unit::new("send", root, &[]);
     assert_eq!(
         (send.set("SuccessExitStatus"), send.set("StateDirectory")),

@@ -1,17 +1,17 @@
-//! The folder in which the examples of a page are run, one after the other.
+//! Folder in which the examples of a page are run, one after the other.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// What a command says.
+/// Result of a command.
 pub(crate) struct Said {
     pub(crate) succeeded: bool,
-    /// What it prints; if it fails, also what it says about that.
+    /// Standard output; if it fails, followed by standard error.
     pub(crate) text: String,
 }
 
-/// A temporary folder that looks like the root of the repository to those who read there.
+/// Temporary folder with the content of the repository's root that examples read.
 pub(crate) struct Folder(TempDir);
 
 impl Folder {
@@ -27,7 +27,7 @@ impl Folder {
         self.0.path()
     }
 
-    /// What the shell does with `command`; `hopline` is the one under test.
+    /// Runs `command` in the shell; `hopline` is the one under test.
     pub(crate) fn sh(&self, command: &str) -> Said {
         let mut shell = Command::new("sh");
         shell.args(["-euc", command]);
@@ -40,7 +40,7 @@ impl Folder {
         let paths = std::iter::once(hopline.to_owned()).chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(paths).unwrap());
         command.env("NO_COLOR", "1").env("MPLBACKEND", "Agg").env("COLUMNS", "200");
-        // Keys are made there, and not among those of whoever tests.
+        // Keys are made there, and not among those of the user.
         command.env("XDG_CONFIG_HOME", self.path().join(".config"));
         let Output { status, stdout, stderr } =
             command.current_dir(self.path()).stdin(Stdio::null()).output().unwrap();

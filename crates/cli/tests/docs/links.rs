@@ -3,11 +3,11 @@
 use crate::docs::page::Page;
 use std::path::Path;
 
-/// Whether every relative link of `page` leads somewhere, and every path from the root in its sentences.
+/// Checks that every relative link of `page`, and every path from the root in its sentences, exists.
 ///
 /// # Errors
 ///
-/// Those that do not.
+/// Those that do not exist.
 pub(crate) fn check(page: &Page) -> Result<(), Vec<String>> {
     let root = crate::docs::root();
     let broken = page.links.iter().filter_map(|(line, target)| {
@@ -48,7 +48,7 @@ fn why_broken(page: &Page, target: &str, root: &Path) -> Option<String> {
     }
 }
 
-/// The paths from the root that `code` stands for: `crates/x/{a,b}.rs` for two.
+/// Returns the paths from the root that `code` contains: two for `crates/x/{a,b}.rs`.
 fn paths(code: &str) -> Vec<String> {
     const FOLDERS: [&str; 8] =
         ["bench/", "crates/", "docs/", "fuzz/", "packaging/", "papers/", "scenarios/", "tools/"];

@@ -1,6 +1,6 @@
-//! The documentation, held to what it says: links lead somewhere, examples run and print what stands there.
+//! Tests of the documentation: links have a target, examples run, and their output is the one on the page.
 //!
-//! CONTRIBUTING.md says how a page marks its examples. `UPDATE_DOCS=1` writes what is printed now into the pages.
+//! CONTRIBUTING.md describes how a page marks its examples. `UPDATE_DOCS=1` writes the present output into the pages.
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 
@@ -29,7 +29,7 @@ pub(crate) fn is_update() -> bool {
     Mode::asked() == Mode::Update
 }
 
-/// The tests of the page at `path`.
+/// Returns the tests of the page at `path`.
 fn of_page(path: &Path) -> Vec<Test> {
     let page = Page::load(path);
     let test = |what: &str, body: fn(&Path)| {
@@ -68,12 +68,12 @@ fn complain(problems: Vec<String>) {
     panic!("{}", problems.join("\n"));
 }
 
-/// Where the repository lies.
+/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Every page of the repository.
+/// Returns every page of the repository.
 fn pages() -> Vec<PathBuf> {
     let mut pages = Vec::new();
     let mut folders = vec![root()];

@@ -1,4 +1,4 @@
-//! A page: what it links to, where one can link to in it, and its examples.
+//! Page: its links, its anchors, and its examples.
 
 use crate::docs::snippet::Language;
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
@@ -6,60 +6,60 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A page of the documentation.
+/// Page of the documentation.
 pub(crate) struct Page {
-    /// The file.
+    /// Path of the file.
     pub(crate) path: PathBuf,
-    /// The file, from the root of the repository.
+    /// Path relative to the root of the repository.
     pub(crate) name: String,
-    /// All of it.
+    /// Text of the page.
     pub(crate) text: String,
-    /// The line and the target of each link and picture.
+    /// Line and target of each link and picture.
     pub(crate) links: Vec<(usize, String)>,
-    /// The line and the text of each piece of code within a sentence.
+    /// Line and text of each code span.
     pub(crate) code: Vec<(usize, String)>,
-    /// What can stand behind `#`.
+    /// Anchors, without `#`.
     pub(crate) anchors: Vec<String>,
-    /// Code blocks, and what is done before them, in order.
+    /// Code blocks, and commands before them, in order.
     pub(crate) examples: Vec<Example>,
 }
 
-/// A code block, or something that is done before the next one.
+/// Code block, or command before the next one.
 pub(crate) struct Example {
     pub(crate) line: usize,
-    /// What stands in the block.
+    /// Content of the block.
     pub(crate) text: String,
-    /// Where that is in the page.
+    /// Position in the page.
     pub(crate) at: Range<usize>,
     pub(crate) kind: Kind,
     pub(crate) is_slow: bool,
 }
 
-/// What an example is, and so what is done with it.
+/// Kind of an example, which decides how it is tested.
 pub(crate) enum Kind {
-    /// `$ command`, and what it prints.
+    /// `$ command`, and its output.
     Console,
-    /// What this command prints.
+    /// Output of this command.
     Output(String),
-    /// Commands of hopline alone, a line each. They have to succeed; simulations are made short.
+    /// Commands of hopline, one on each line. They have to succeed; simulations are shortened.
     Commands,
-    /// A shell script, run as it stands.
+    /// Shell script, run without changes.
     Script,
-    /// A file of this name.
+    /// File of this name.
     File(FileKind, String),
     /// Lines of this file.
     Excerpt(PathBuf),
-    /// A program.
+    /// Program.
     Snippet(Language),
-    /// A command that prepares what follows, and is not shown.
+    /// Command that prepares the next block, and is not shown.
     Setup(String),
-    /// Nothing, for a reason that is given.
+    /// Not run, for a reason on the page.
     NotRun,
-    /// It says neither what it is nor why it is not run.
+    /// Neither a kind nor a reason is given.
     Unmarked,
 }
 
-/// How a file that is shown is checked.
+/// Check of a file.
 #[derive(Clone, Copy)]
 pub(crate) enum FileKind {
     Any,
@@ -69,14 +69,14 @@ pub(crate) enum FileKind {
 }
 
 impl Page {
-    /// The page at `path`.
+    /// Reads the page at `path`.
     pub(crate) fn load(path: &Path) -> Self {
         let root = crate::docs::root();
         let name = path.strip_prefix(&root).unwrap_or(path).display().to_string();
         Self::parse(path, name, std::fs::read_to_string(path).unwrap())
     }
 
-    /// The page `text`, called `name`, that would be at `path`.
+    /// Parses the page `text`, called `name`, as if it were at `path`.
     pub(crate) fn parse(path: &Path, name: String, text: String) -> Self {
         let mut reader = Reader { path, text: &text, found: Found::default() };
         reader.read();
@@ -85,7 +85,7 @@ impl Page {
     }
 }
 
-/// What has been found so far.
+/// Parts found so far.
 #[derive(Default)]
 struct Found {
     links: Vec<(usize, String)>,
@@ -93,7 +93,7 @@ struct Found {
     anchors: Vec<String>,
     headings: BTreeMap<String, usize>,
     examples: Vec<Example>,
-    /// Comments since the last block of another kind.
+    /// HTML comments since the last block of another kind.
     marks: Vec<String>,
 }
 
@@ -222,7 +222,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a heading is linked to by.
+/// Returns the anchor of a heading.
 fn anchor(title: &str) -> String {
     let kept = title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()

@@ -1,11 +1,11 @@
-//! What a page says that is printed, against what is printed.
+//! Comparison of the output on a page with the output of its command.
 
-/// How `printed` differs from what is `shown`: the first line that should be there, and what stands in its place. CPU
-/// times and the width of columns do not count, and `…` alone in a line stands for any lines.
+/// Compares `printed` with `shown`. CPU times and the width of columns are ignored, and a line of only `…` stands for any
+/// lines.
 ///
 /// # Errors
 ///
-/// The difference.
+/// The first missing line, and the line in its place.
 pub(crate) fn compare(shown: &str, printed: &str) -> Result<(), String> {
     let (shown, printed) = (masked(shown), masked(printed));
     let mut matched = 0;
@@ -16,12 +16,12 @@ pub(crate) fn compare(shown: &str, printed: &str) -> Result<(), String> {
     Err(format!("shown:   {}\nprinted: {}", line(&shown), line(&printed)))
 }
 
-/// Whether `shown` leaves lines out.
+/// Returns whether `shown` omits lines.
 pub(crate) fn is_abridged(shown: &str) -> bool {
     shown.lines().any(|line| line.trim() == "…")
 }
 
-/// `matched`: how many lines agree from the start.
+/// Returns whether the lines match. `matched`: number of lines that agree from the start.
 fn matches(shown: &[String], printed: &[String], matched: &mut usize) -> bool {
     match (shown, printed) {
         ([], []) => true,
@@ -38,7 +38,7 @@ fn matches(shown: &[String], printed: &[String], matched: &mut usize) -> bool {
 
 const UNIT: &str = "CPU s";
 
-/// The lines without what differs from machine to machine.
+/// Returns the lines without the parts that differ between machines.
 fn masked(text: &str) -> Vec<String> {
     let mut column = None;
     let lines = text.trim_matches('\n').lines().map(|line| {
@@ -63,7 +63,7 @@ fn ends_in_number(text: &str) -> bool {
     text.trim_end().ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// `line` without the number that ends in this column.
+/// Returns `line` without the number that ends in this column.
 fn mask(line: &str, column: usize) -> String {
     let before: String = line.chars().take(column).collect();
     let after: String = line.chars().skip(column).collect();

@@ -1,17 +1,17 @@
-//! Programs in other languages that pages show.
+//! Programs in other languages on pages.
 
 use crate::docs::folder::{Folder, Said};
 use hopline_harness::Need;
 use hopline_testkit::namespace::LINK;
 use std::process::Command;
 
-/// In which language a program is.
+/// Language of a program.
 #[derive(Clone, Copy)]
 pub(crate) enum Language {
     Python,
-    /// As DuckDB understands it.
+    /// SQL of DuckDB.
     Sql,
-    /// Commands between two hosts of their own.
+    /// Shell commands between two hosts in namespaces of their own.
     ShellOverLink,
 }
 
@@ -22,7 +22,7 @@ const MODULES: [&str; 7] = ["duckdb", "hopline", "matplotlib", "numpy", "pandas"
 const PROGRAMS: [&str; 3] = ["ip", "iptables", "nft"];
 
 impl Language {
-    /// What `program` needs of the machine.
+    /// Returns the requirements of `program` on the machine.
     pub(crate) fn needs(self, program: &str) -> Vec<Need> {
         if let Self::ShellOverLink = self {
             let of_proxies =

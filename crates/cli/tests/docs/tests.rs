@@ -1,4 +1,4 @@
-//! What finds mistakes in pages has to find those that are made here.
+//! Tests of the checks of pages: each finds the error that is made here.
 
 use crate::docs::links;
 use crate::docs::page::Page;
@@ -71,7 +71,7 @@ fn a_block_that_does_not_say_what_it_is_is_found() {
         assert!(said(block).contains("is not run, and does not say why"), "{block}: {}", said(block));
         let marked = format!("<!-- not run: a picture -->\n{block}");
         assert_eq!(said(&marked), "", "{marked}");
-        // A mark is for the next block alone, and not beyond a paragraph.
+        // A mark applies to the next block alone, and not beyond a paragraph.
         assert!(said(&format!("{marked}\n{block}")).contains("is not run"));
         assert!(said(&format!("<!-- not run: a picture -->\n\nText.\n\n{block}")).contains("is not run"));
     }
@@ -105,7 +105,7 @@ fn a_command_that_fails_or_prints_something_else_is_found() {
     assert!(said("<!-- prints: echo one -->\n```text\ntwo\n```\n").contains("printed: one"));
     assert!(said("<!-- setup: exit 3 -->\n").contains("exit 3: fails"));
     assert!(said("<!-- run -->\n\n    exit 3\n").contains("the script: fails"));
-    // What was prepared is there.
+    // The setup has created the file.
     assert_eq!(said("<!-- setup: echo one > file -->\n\n<!-- run -->\n\n    test -s file\n"), "");
 }
 
@@ -176,10 +176,10 @@ fn an_update_writes_what_is_printed_and_nothing_else() {
     let right =
         text(&version, "1 0.5 CPU s").replace("$ hopline -V\n```", &format!("$ hopline -V\n{version}\n```"));
     assert_eq!(update(&text("hopline 7", "2 0.5 CPU s")), (true, right.clone()));
-    // What is right but for CPU times stays as it is.
+    // A page that differs only in CPU times is not changed.
     let as_good = right.replace("0.5 CPU s\n", "0.7 CPU s\n");
     assert_eq!(update(&as_good), (true, as_good.clone()));
-    // What leaves lines out is for people to write.
+    // Abridged output is not updated: people have to write it.
     let abridged = text("…\nhopline 7", "1 0.5 CPU s");
     assert_eq!(update(&abridged), (false, abridged.clone()));
 }

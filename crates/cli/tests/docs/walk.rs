@@ -1,4 +1,4 @@
-//! Goes through a page as a reader who tries everything.
+//! Runs the examples of a page in order, as a reader would.
 
 use crate::docs::folder::{Folder, Said};
 use crate::docs::page::{Example, FileKind, Kind, Page};
@@ -8,38 +8,38 @@ use hopline_lab::{Plan, Scenario};
 use std::ops::Range;
 use std::path::Path;
 
-/// Which examples of a page are tried.
+/// Examples of a page to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// All but what is marked as slow.
+    /// All examples but slow ones.
     Quick,
-    /// All of them.
+    /// All examples.
     Slow,
-    /// The program with this number, and what prepares it.
+    /// The program with this number, and its setup.
     Snippet(usize),
 }
 
-/// What becomes of an output that is not what is shown.
+/// Treatment of output that differs from the page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// It is a problem.
+    /// It is reported.
     Compare,
-    /// It goes into the page.
+    /// It is written into the page.
     Update,
 }
 
 impl Mode {
-    /// What the user asks for.
+    /// Returns the mode that the environment selects.
     pub(crate) fn asked() -> Self {
         if std::env::var_os("UPDATE_DOCS").is_some() { Self::Update } else { Self::Compare }
     }
 }
 
-/// Tries the examples of `page`, in order, in one folder.
+/// Runs the examples of `page`, in order, in one folder.
 ///
 /// # Errors
 ///
-/// What is not as the page says.
+/// Differences from the page.
 pub(crate) fn walk(page: &Page, share: Share, mode: Mode) -> Result<(), Vec<String>> {
     let folder = Folder::new();
     let (mut problems, mut changes) = (Vec::new(), Vec::new());
@@ -64,7 +64,7 @@ pub(crate) fn walk(page: &Page, share: Share, mode: Mode) -> Result<(), Vec<Stri
 
 type Change = (Range<usize>, String);
 
-/// The changes are of other places each, in order.
+/// Returns the text with changes of distinct places, in order.
 fn with(text: &str, changes: Vec<Change>) -> String {
     let mut changed = text.to_owned();
     for (at, new) in changes.into_iter().rev() {
@@ -119,7 +119,7 @@ fn unspaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Every command of `block` against what stands below it; `anew` gets the block as it should be, if it should be changed.
+/// Compares every command of `block` with the output below it. `anew` gets the updated block, if it should change.
 fn consoles(block: &str, folder: &Folder, mode: Mode, anew: impl FnOnce(String)) -> Result<(), String> {
     let (mut whole, mut is_changed) = (String::new(), false);
     for (command, shown) in entries(block) {
@@ -134,7 +134,7 @@ fn consoles(block: &str, folder: &Folder, mode: Mode, anew: impl FnOnce(String))
     Ok(())
 }
 
-/// What should be shown of `command` in place of `shown`; `None` if that is right.
+/// Returns the new output for `command` in place of `shown`; `None` if that is right.
 fn shown_anew(command: &str, shown: &str, printed: &str, mode: Mode) -> Result<Option<String>, String> {
     match printed::compare(shown, printed) {
         Ok(()) => Ok(None),
@@ -149,7 +149,7 @@ fn shown_anew(command: &str, shown: &str, printed: &str, mode: Mode) -> Result<O
     }
 }
 
-/// The commands of a block, each with what stands below it.
+/// Returns the commands of a block, each with the output below it.
 fn entries(block: &str) -> Vec<(String, String)> {
     let mut entries: Vec<(String, String)> = Vec::new();
     let mut goes_on = false;
@@ -166,12 +166,12 @@ fn entries(block: &str) -> Vec<(String, String)> {
 }
 
 fn change(example: &Example, page: &str, new: String) -> Change {
-    // In a list the lines of a block are indented: not all of it is one piece of the page.
+    // Blocks in lists are indented, hence not contiguous in the page.
     assert_eq!(&page[example.at.clone()], example.text, "a block with outputs stands at the margin");
     (example.at.clone(), new)
 }
 
-/// Tries a command of hopline that leaves the machine as it is: whether it is right shows in short simulations too.
+/// Tests a command of hopline that does not change the machine. Short simulations are sufficient.
 fn try_briefly(line: &str, folder: &Folder) -> Result<(), String> {
     let command = line.split("  #").next().unwrap_or_default().trim();
     let words: Vec<&str> = command.split_whitespace().collect();
@@ -180,7 +180,7 @@ fn try_briefly(line: &str, folder: &Folder) -> Result<(), String> {
         [] => return Ok(()),
         ["hopline", word @ "run", ..] => with_options(command, word, short),
         ["hopline", word @ "compare", ..] => with_options(command, word, &format!("{short} --runs 2")),
-        // Some take minutes even so.
+        // Some take minutes even then.
         ["hopline", "sweep", plan, ..] => return check(FileKind::Plan, &folder.path().join(plan), folder),
         ["hopline", "movements" | "report" | "schema", ..] => command.to_owned(),
         ["hopline", "reproduce", "--list"] => command.to_owned(),
@@ -193,7 +193,7 @@ fn try_briefly(line: &str, folder: &Folder) -> Result<(), String> {
     succeeds(&folder.sh(&tried), command)
 }
 
-/// The command with options behind its first `word`, before those that it has itself.
+/// Returns the command with options after its first `word`, before its own ones.
 fn with_options(command: &str, word: &str, options: &str) -> String {
     command.replacen(word, &format!("{word} {options}"), 1)
 }

@@ -1,4 +1,4 @@
-//! Peers that speak the handshake and the sealed datagrams of TPA-wide, and then do what no honest end does.
+//! Peers that speak the handshake and the sealed datagrams of TPA-wide, and then misbehave.
 
 use crate::drills::world::KEY;
 use bytes::Bytes;
@@ -13,10 +13,10 @@ use std::thread;
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Data in a packet.
+/// Data of a packet, bytes.
 const PIECE: u64 = 1400;
 
-/// A stranger to the receiver: it has a key of its own, which is not listed.
+/// Unknown peer: the receiver's list does not contain its key.
 pub(crate) struct Attacker {
     socket: UdpSocket,
     opener: Opener,
@@ -52,7 +52,7 @@ impl Attacker {
     }
 
     pub(crate) fn say(&self, datagram: &[u8]) {
-        // What the socket has no room for is lost.
+        // Datagrams that the socket has no room for are lost.
         let _ = self.socket.send(datagram);
     }
 
@@ -62,7 +62,7 @@ impl Attacker {
         Some(Bytes::copy_from_slice(&buffer[..len]))
     }
 
-    /// Takes part in the handshake up to the session.
+    /// Performs the handshake up to the session.
     fn open(&mut self) -> Session {
         for _ in 0..20 {
             while let Some(message) = self.opener.poll_transmit() {
@@ -78,7 +78,7 @@ impl Attacker {
         panic!("no answer");
     }
 
-    /// The third message of a handshake, not sent.
+    /// Returns the third message of a handshake, not sent.
     pub(crate) fn third(&mut self) -> Vec<u8> {
         let first = self.opener.poll_transmit().unwrap();
         self.say(&first);
@@ -86,7 +86,7 @@ impl Attacker {
             let answer = self.hear().expect("an answer");
             self.opener.handle(hopline_core::Instant::ZERO, &answer);
             let next = self.opener.poll_transmit().unwrap();
-            // It is a cookie that comes first, if many handshakes are under way.
+            // With many handshakes in progress, a cookie comes first.
             if self.opener.poll_event().is_some() {
                 return next.to_vec();
             }
@@ -95,7 +95,7 @@ impl Attacker {
     }
 }
 
-/// Begins a handshake at `from`, comes again with the cookie, and leaves it at that.
+/// Begins a handshake from `from`, returns the cookie, and stops there.
 pub(crate) fn with_cookie(to: SocketAddr, from: IpAddr, number: u64) {
     let private = PrivateKey::new([0xa5; 32]);
     let mut attacker = Attacker::with(to, from, number, Credentials::Keys { private, trust: Trust::Anyone });
@@ -111,18 +111,18 @@ pub(crate) fn with_cookie(to: SocketAddr, from: IpAddr, number: u64) {
     }
 }
 
-/// A conversation of a peer that has the shared key and means no good.
+/// Conversation of a malicious peer with the shared key.
 pub(crate) struct Conversation {
     attacker: Attacker,
     session: Session,
-    /// What it says in order.
+    /// Data of the stream, in order.
     stream: Vec<u8>,
 }
 
 impl Conversation {
     /// Bytes that the receiver reads of it.
     pub(crate) const EARNED: u64 = 1 << 20;
-    /// Bytes that it sends behind a hole: more than it may.
+    /// Bytes that it sends beyond a hole: more than the window.
     const BEHIND: u64 = 5 << 20;
 
     pub(crate) fn begin(to: SocketAddr, from: Ipv4Addr, number: usize) -> Self {
@@ -149,7 +149,7 @@ impl Conversation {
         Self { attacker, session, stream }
     }
 
-    /// Sends what is right, until all of it is acknowledged; how much that is.
+    /// Sends valid data, until all are acknowledged. Returns their number.
     pub(crate) fn earn(&mut self) -> u64 {
         let mut acknowledged = 0;
         for _ in 0..2000 {
@@ -166,14 +166,14 @@ impl Conversation {
         acknowledged
     }
 
-    /// Sends all that it may, and more, but for one byte.
+    /// Sends all but one byte of the window, and more.
     pub(crate) fn fill_behind_a_hole(&mut self) {
         self.attacker.socket.set_nonblocking(true).unwrap();
         for piece in 0..Self::BEHIND / PIECE {
             let payload = Bytes::from(vec![7; PIECE as usize]);
             self.seal(Self::EARNED + 1 + piece * PIECE, payload);
             if piece.is_multiple_of(32) {
-                // So that the receiver's socket has room.
+                // Gives the receiver's socket time to make room.
                 thread::sleep(Duration::from_micros(500));
                 while self.hear().is_some() {}
             }
@@ -199,7 +199,7 @@ impl Conversation {
         self.attacker.say(&datagram);
     }
 
-    /// What the next acknowledgment says of the data in order.
+    /// Returns the cumulative acknowledgment of the next packet.
     fn hear(&mut self) -> Option<u64> {
         loop {
             let mut datagram = self.attacker.hear()?.to_vec();

@@ -1,4 +1,4 @@
-//! Pairs of daemons one of which has its clock set while it runs, and then starts again with that clock.
+//! Pairs of daemons. The clock of one is set while it runs; then it is restarted with that clock.
 
 use crate::drills::world::now;
 use crate::proxy::transfer::{Pace, Transfer};
@@ -12,7 +12,8 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 const DAY: i64 = 24 * 3600;
-/// Settings of clocks, in seconds from the true time. The last is a host without a clock that has just been switched on: 1970.
+/// Settings of clocks, seconds from the true time. The last is a host without a battery-backed clock after switching on:
+/// 1970.
 const SETTINGS: [(&str, i64); 7] = [
     ("a second ahead", 1),
     ("a second back", -1),
@@ -22,18 +23,18 @@ const SETTINGS: [(&str, i64); 7] = [
     ("ten years back", -3652 * DAY),
     ("1970", i64::MIN),
 ];
-/// Seconds of the year 1970.
+/// Seconds since the beginning of 1970.
 const JUST_SWITCHED_ON: i64 = 5;
-/// Time within which a daemon takes a silent peer for absent.
+/// Time after which a daemon considers a silent peer absent.
 const ABSENT_AFTER: Duration = Duration::from_secs(3);
-/// The wall clock of a program for which it is preloaded.
+/// Library that replaces the wall clock of a program by preloading.
 const PRELOADED: &str = include_str!("clock.c");
-/// All proxies must carry bytes again within this.
+/// Time limit within which all proxies must carry bytes again.
 const GOES_ON_WITHIN: Duration = Duration::from_secs(5);
 const BYTES: usize = 50_000;
 
 const TUNNEL: [&str; 2] = ["10.82.0.1", "10.82.0.2"];
-/// Address at which the gateway takes calls for port 80 of the mobile host.
+/// Address at which the gateway accepts connections for port 80 of the mobile host.
 const ENTRY: (&str, u16) = ("127.0.0.1", 8080);
 
 pub(crate) fn drill() {
@@ -61,13 +62,13 @@ fn wall_clock() -> i64 {
 
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// The router.
+    /// Router.
     Near,
-    /// The mobile host.
+    /// Mobile host.
     Far,
 }
 
-/// The daemons, each with a clock of its own.
+/// Two daemons, each with its own clock.
 struct Pair {
     ground: Ground,
     daemons: [Daemon; 2],
@@ -105,7 +106,7 @@ impl Pair {
         }
     }
 
-    /// Time until bytes have crossed by all three.
+    /// Returns the time until bytes have crossed all three proxies.
     fn goes_on(&mut self, what: &str) -> Duration {
         let began = now();
         self.meet();
@@ -124,7 +125,7 @@ impl Pair {
     }
 }
 
-/// Each proxy of a daemon has its peer.
+/// Returns whether each proxy of a daemon has its peer.
 fn are_together(status: &Json) -> bool {
     let is_there = |proxy: &Json| {
         let figures = proxy["figures"].as_array().unwrap();
@@ -168,7 +169,7 @@ fn compile(ground: &Ground) {
     assert!(cc.status().unwrap().success());
 }
 
-/// Writes to the file that is mapped; another in its place would not be.
+/// Writes to the mapped file; a new file in its place would not be mapped.
 fn set(clock: &Path, seconds: i64) {
     let mut file = File::options().create(true).truncate(false).write(true).open(clock).unwrap();
     file.write_all(&seconds.to_ne_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! A path that delays what comes to a router: this kernel may lack `netem`.
+//! Path with a delay towards a router, without `netem`, which this kernel may lack.
 
 use crate::drills::world::now;
 use crate::proxy::world::shell;
@@ -15,15 +15,15 @@ use std::time::Duration;
 
 const QUEUE: u16 = 99;
 
-/// Delays segments until it is dropped: they wait in a queue of the router's kernel. In one of the sender's they would count as not sent, and TCP
-/// would hold back all but two (`tcp_limit_output_bytes`).
+/// Delays segments until it is dropped. They wait in a queue of the router's kernel. In a queue of the sender's kernel they
+/// would count as not sent, and TCP would hold back all but two (`tcp_limit_output_bytes`).
 pub(crate) struct Delay {
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Delay {
-    /// Delays what comes to `router` by `interface`.
+    /// Delays packets that arrive at `router` on `interface`.
     pub(crate) fn of(router: &Namespace, interface: &str, delay: Duration) -> Self {
         for program in ["iptables", "ip6tables"] {
             shell(
@@ -44,7 +44,7 @@ impl Delay {
 impl Drop for Delay {
     fn drop(&mut self) {
         rustix::io::write(&self.stop, &1u64.to_ne_bytes()).unwrap();
-        // Its panic is on stderr already.
+        // Its panic message is on stderr already.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }

@@ -1,4 +1,4 @@
-//! A transfer through a receiver that is flooded, beside one through a receiver that is not.
+//! Transfers through a receiver under a flood, and through one without.
 
 use crate::drills::world::{BOTH, KEY, Speaks, Stops, ended, now};
 use bytes::Bytes;
@@ -18,25 +18,25 @@ use tempfile::TempDir;
 
 const PORT: u16 = 7172;
 const BYTES: usize = 20_000_000;
-/// Datagrams a second.
+/// Rate of a flood, datagrams per second.
 const RATE: u64 = 80_000;
-/// Runs of which the median counts.
+/// Number of runs for a median.
 const RUNS: usize = 5;
-/// So many times as long as without a flood it may take.
+/// Largest ratio of the durations with and without a flood.
 const BOUND: f64 = 2.0;
 
-/// What a flood consists of.
+/// Content of a flood.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Flood {
     Nothing,
-    /// Openings from addresses where nobody is, each refused by ICMP; of TPA-wide, one that was recorded.
+    /// Handshakes from unused addresses, each rejected by ICMP; for TPA-wide, a recorded first message.
     Calls,
-    /// Of connections that there are not.
+    /// Segments of connections that do not exist.
     GuessedTags,
-    /// The same with data; of TPA alone, which may say something with its opening.
+    /// Segments of connections that do not exist, with data; for TPA alone, which may send data with its first segment.
     FirstData,
     Garbage,
-    /// Real connections that say nothing, from this address.
+    /// Real connections without data, from this address.
     Handshakes,
 }
 
@@ -56,13 +56,13 @@ pub(crate) fn drill() {
     .unwrap();
 }
 
-/// How many times as long a transfer takes under the flood that is worst for it.
+/// Returns the ratio of the durations with and without the worst flood.
 fn under_floods(speaks: Speaks) -> f64 {
     println!(
         "{speaks:?}: 20 MB through a receiver that is flooded, and by turns through one that is left alone:"
     );
     let longer = floods(speaks).map(|flood| {
-        // By turns: whatever else the machine does, it does to both.
+        // In turn, so that other load of the machine affects both.
         let runs: Vec<_> = (0..RUNS).map(|_| (run(speaks, Flood::Nothing), run(speaks, flood))).collect();
         let (alone, _) = median(runs.iter().map(|(alone, _)| *alone));
         let (took, rate) = median(runs.iter().map(|(_, flooded)| *flooded));
@@ -75,7 +75,7 @@ fn under_floods(speaks: Speaks) -> f64 {
     longer.fold(0.0, f64::max)
 }
 
-/// Seconds, and what came of the flood a second.
+/// Returns the median of the seconds, and of the flood's results per second.
 fn median(runs: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
     let mut runs: Vec<_> = runs.collect();
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -123,7 +123,7 @@ fn pour(speaks: Speaks, flood: Flood, stop: &AtomicBool, sent: &AtomicU64) {
         };
     }
     let opening = recorded_opening();
-    // Raw: source addresses are as one likes.
+    // A raw socket can send from any source address.
     let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).unwrap();
     let to = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)).into();
     let began = now();
@@ -157,12 +157,12 @@ fn with_the_key() -> wide::Config {
     wide::config(Credentials::Shared(PreSharedKey::new(KEY)))
 }
 
-/// The first message of somebody who has the key.
+/// Returns the first message of an initiator with the key.
 fn recorded_opening() -> Vec<u8> {
     let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let host = Host::<Wide>::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let to = server.local_addr().unwrap();
-    // Nobody answers.
+    // No responder answers.
     let _ = host.connect(to, &with_the_key(), Some(Duration::from_millis(50)));
     let mut opening = vec![0; 2048];
     let len = server.recv(&mut opening).unwrap();
@@ -170,7 +170,7 @@ fn recorded_opening() -> Vec<u8> {
     opening
 }
 
-/// Spread over all that there are.
+/// Spreads numbers over the whole range.
 fn scattered(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -179,7 +179,7 @@ fn contents(speaks: Speaks, flood: Flood, number: u64, opening: &[u8]) -> Vec<u8
     match (speaks, flood) {
         (Speaks::Tpa, _) => of_tpa(flood, number),
         (Speaks::TpaWide, Flood::Calls) => opening.to_vec(),
-        // Connection id and number; what it says opens with no key.
+        // Connection ID and number; the content opens with no key.
         (Speaks::TpaWide, Flood::GuessedTags) => [&scattered(number).to_be_bytes()[..], &[7; 1000]].concat(),
         (Speaks::TpaWide, _) => vec![0xff; 200],
     }
@@ -205,7 +205,7 @@ fn of_tpa(flood: Flood, number: u64) -> Vec<u8> {
     out
 }
 
-/// A datagram from somewhere in 127.0.0.0/8, where nobody is.
+/// Returns a datagram from an unused address in 127.0.0.0/8.
 fn packet(number: u64, contents: &[u8]) -> Vec<u8> {
     let [.., a, b, c] = (scattered(number) >> 20).to_be_bytes();
     let port = 1024 + (number % 60_000) as u16;

@@ -1,5 +1,5 @@
-//! A gateway and its exit as daemons, over a path of 40 ms: what a new connection costs, how soon a dead exit is missed, and what
-//! crosses in clear while an attacker drops datagrams or forges ICMP.
+//! A gateway and its exit as daemons, over a path of 40 ms: the duration of a new connection, the time to detect a dead
+//! exit, and the data in clear while an attacker drops datagrams or forges ICMP.
 
 use crate::drills::world::{Stops, now};
 use crate::proxy::world::{Daemon, secret, shell, until_or};
@@ -18,17 +18,17 @@ use tempfile::TempDir;
 
 const QUESTION: &[u8; 38] = b"the secret of an application, in clear";
 const ANSWER: [u8; 9] = *b"an answer";
-/// Queries of which the median counts.
+/// Number of queries for a median.
 const QUERIES: usize = 9;
-/// A dead exit is missed within this.
+/// Time limit for detecting a dead exit.
 const MISSED_WITHIN: Duration = Duration::from_secs(5);
-/// A connection is refused within this, once the exit is absent for this long.
+/// Time limit for refusing a connection after the exit has become absent.
 const REFUSED_WITHIN: Duration = Duration::from_millis(3500);
-/// How long each attack lasts.
+/// Duration of each attack.
 const ATTACK: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One way from the gateway to its exit.
+/// One-way delay from the gateway to its exit.
 const WAY: Duration = Duration::from_millis(40);
 
 const ENTRY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
@@ -107,7 +107,7 @@ impl World {
         );
         self.exit = Some(start(&self.link, Side::B, &self.folder, &text));
         self.stands(1);
-        // Streams are ready, too.
+        // Waits until the streams are ready too.
         thread::sleep(Duration::from_secs(1));
     }
 
@@ -119,7 +119,7 @@ impl World {
         );
     }
 
-    /// Medians, directly and through the gateways, in seconds.
+    /// Returns median durations, directly and through the gateways, in seconds.
     fn queries(&self) -> (f64, f64) {
         let median = |to: SocketAddr| {
             let mut took: Vec<f64> = (0..QUERIES)
@@ -136,7 +136,7 @@ impl World {
         (median(self.server), median(ENTRY))
     }
 
-    /// How long it takes until connections through an exit that is killed are reset.
+    /// Kills the exit. Returns the time until connections through it are reset.
     fn exit_dies(&mut self) -> Duration {
         let mut open: Vec<TcpStream> = (0..3)
             .map(|_| {
@@ -159,10 +159,10 @@ impl World {
         died.elapsed()
     }
 
-    /// Bytes of applications in clear, and how long clients wait for their refusal, while an attacker does its worst.
+    /// Checks the bytes of applications in clear, and the time until clients are refused, under attacks.
     fn attacked(&mut self) {
         self.a_sniffer_sees_what_is_in_clear();
-        // A host that answers for the closed port by ICMP.
+        // The host of the closed port answers by ICMP.
         self.attack("no exit, and ICMP that says so", |_| {});
         self.start_exit();
         shell(self.link.host(Side::A), "iptables -w -A OUTPUT -p udp -j DROP");
@@ -174,7 +174,7 @@ impl World {
         self.link.run_in_a(|| ask(&mut TcpStream::connect(ENTRY).unwrap()));
     }
 
-    /// Otherwise none of the counts below would say anything.
+    /// Checks that the sniffer detects data in clear. Otherwise the counts below would show nothing.
     fn a_sniffer_sees_what_is_in_clear(&self) {
         let (stop, in_clear) = (AtomicBool::new(false), AtomicU64::new(0));
         thread::scope(|scope| {
@@ -188,7 +188,7 @@ impl World {
                 sender.send_to(QUESTION, (self.link.address_b(), 9)).unwrap();
                 thread::sleep(Duration::from_millis(20));
             }
-            // Questions that are still on their way are no gateway's.
+            // Queries that are still in flight do not belong to a gateway.
             thread::sleep(10 * WAY);
         });
     }
@@ -214,7 +214,7 @@ impl World {
                     carried += 1;
                 } else {
                     refused += 1;
-                    // The first learns that the exit has gone.
+                    // The first connection discovers that the exit is gone.
                     slowest = slowest.max(called.elapsed());
                 }
                 thread::sleep(Duration::from_millis(100));
@@ -227,7 +227,7 @@ impl World {
             slowest.as_secs_f64()
         );
         assert_eq!(in_clear, 0, "{name}");
-        // Those that had sent something when the exit vanished are reset with the others.
+        // Connections that had sent data when the exit vanished are reset with the rest.
         assert!(slowest <= REFUSED_WITHIN.max(MISSED_WITHIN), "{name}: {slowest:?}");
     }
 }
@@ -250,13 +250,13 @@ fn ask(stream: &mut TcpStream) {
     assert_eq!(answer, ANSWER);
 }
 
-/// Answers questions until the client ends.
+/// Answers queries until the client ends.
 fn answer(mut stream: TcpStream) {
     let mut question = [0; QUESTION.len()];
     while stream.read_exact(&mut question).is_ok() && stream.write_all(&ANSWER).is_ok() {}
 }
 
-/// Counts packets from `from` that have a question in clear.
+/// Counts packets from `from` with a query in clear.
 fn sniff(from: Ipv4Addr, stop: &AtomicBool, in_clear: &AtomicU64) {
     let sockets = [Protocol::TCP, Protocol::UDP].map(|protocol| {
         let socket = Socket::new(Domain::IPV4, Type::RAW, Some(protocol)).unwrap();
@@ -277,7 +277,7 @@ fn sniff(from: Ipv4Addr, stop: &AtomicBool, in_clear: &AtomicU64) {
     }
 }
 
-/// Says by ICMP, again and again, that nothing listens at the exit's port.
+/// Forges ICMP messages that nothing listens at the exit's port, repeatedly.
 fn forge(link: &NamespaceLink, stop: &AtomicBool) {
     let (a, b) = (link.address_a(), link.address_b());
     // Local ports of UDP sockets, in hexadecimal digits.
@@ -298,7 +298,8 @@ fn forge(link: &NamespaceLink, stop: &AtomicBool) {
     });
 }
 
-/// Destination unreachable, port unreachable (RFC 792), for a datagram from `from` at `port` to the exit at `to`.
+/// Returns an ICMP destination unreachable message, port unreachable (RFC 792), for a datagram from `from` at `port` to the
+/// exit at `to`.
 fn unreachable(from: Ipv4Addr, to: Ipv4Addr, port: u16) -> Vec<u8> {
     let mut message = vec![3, 3, 0, 0, 0, 0, 0, 0];
     message.extend([0x45, 0, 0, 100, 0, 0, 0, 0, 64, 17, 0, 0]);

@@ -1,21 +1,21 @@
-//! Drills of `hopline send` and `recv`, and of gateways: the real program, real sockets, and everything that goes wrong in the field. They take
-//! minutes: `make drills`. Only namespaces of their own are touched.
+//! Fault-injection tests of `hopline send` and `recv`, and of gateways, with the real program and real sockets. They take
+//! minutes: `make drills`. Only their own namespaces are changed.
 //!
-//! | file | drills |
+//! | file | tests |
 //! |---|---|
-//! | `schedules` | 200 schedules of kills, Ctrl-C, restarts, outages, rebound translators, losses, full disks |
-//! | `outages` | silence longer than any limit there is, in real time |
-//! | `floods` | a transfer through a receiver under each flood, beside one without |
-//! | `strangers` | handshakes that are never finished or finished with garbage, and data that cannot be read |
-//! | `redirection` | datagrams to a third party, as an attacker forged its address |
+//! | `schedules` | 200 schedules of kills, Ctrl-C, restarts, outages, rebound NATs, losses, full disks |
+//! | `outages` | silence longer than any time limit, in real time |
+//! | `floods` | a transfer through a receiver under each flood, compared with one without |
+//! | `strangers` | handshakes that are never finished or finished with garbage, and data beyond a hole |
+//! | `redirection` | datagrams to a third party after an attacker forged its address |
 //! | `small_files` | a tree of 20,000 files over a long path |
-//! | `clocks` | clocks that are set, while daemons run and before they start again |
-//! | `gateways` | new connections through a trunk, an exit that dies, an attacker between the gateways |
-//! | `paths` | a router with a small MTU that says nothing |
-//! | `translation` | proxies on a router with NAT, beside one without, and no proxy |
-//! | `delay` | a path that delays what comes to a router |
-//! | `recipes` | the tables of recipes for proxies |
-//! | `attacker` | a peer that speaks TPA-wide and does what no honest end does |
+//! | `clocks` | clocks that are set, while daemons run and before they restart |
+//! | `gateways` | new connections through a trunk, a dead exit, an attacker between the gateways |
+//! | `paths` | a router with a small MTU that sends no ICMP |
+//! | `translation` | proxies on a router with NAT, compared with one without, and with no proxy |
+//! | `delay` | a path with a delay towards a router |
+//! | `recipes` | the tables of the recipes for proxies |
+//! | `attacker` | a peer that speaks TPA-wide and misbehaves |
 //! | `world` | two hosts, a receiver and a sender, and the supervisor that restarts them |
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
@@ -39,7 +39,7 @@ mod world;
 use hopline_harness::{Need, Test};
 use hopline_testkit::namespace::LINK;
 
-/// Mounts go with the process that made them.
+/// Mounts disappear with the process that made them.
 const OWN_MOUNTS: &[&str] = &["unshare", "--mount", "--propagation", "private"];
 
 pub(crate) fn tests() -> Vec<Test> {
@@ -48,7 +48,7 @@ pub(crate) fn tests() -> Vec<Test> {
     let needs_of_clocks: Vec<Need> = crate::proxy::NEEDS.into_iter().chain([Need::Program("cc")]).collect();
     let recipes = recipes::DRILLS.map(|(name, body)| Test::new(name, needs.clone(), body).long().alone());
     let others = vec![
-        // Drills about speed have the machine for themselves.
+        // Tests of speed run while no other test does.
         drill("floods", floods::drill).alone(),
         Test::new("proxies_behind_translated_addresses", crate::proxy::NEEDS, translation::drill)
             .long()

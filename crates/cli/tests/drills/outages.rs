@@ -1,4 +1,4 @@
-//! Silence in real time, with the limits that users have.
+//! Outages in real time, with the default time limits.
 
 use crate::drills::world::{BOTH, LOOK, Speaks, World, now, processor};
 use hopline_core::{Duration as Span, Instant as Moment};
@@ -7,11 +7,11 @@ use hopline_net::link::Setup;
 use std::thread;
 use std::time::Duration;
 
-/// What `send` and `recv` have unless told otherwise.
+/// Default of `--silence` of `send` and `recv`.
 const SILENCE: Duration = Duration::from_secs(120);
-/// Shorter than the limit, just longer, and much longer.
+/// Shorter than the limit, just longer, and much longer; seconds.
 const OUTAGES_S: [u64; 3] = [60, 140, 200];
-/// From the end of an outage on, a transfer may take so long.
+/// Longest duration of a transfer after the end of an outage, seconds.
 const BOUND_S: u64 = 45;
 
 pub(crate) fn drill() {

@@ -1,4 +1,4 @@
-//! A path that has less room than it seems, and loses packets besides.
+//! Path with a smaller MTU than it seems, and with losses.
 
 use crate::drills::world::{BOTH, LOOK, Speaks, World, now};
 use hopline_core::Duration as Span;
@@ -7,7 +7,7 @@ use hopline_net::link::Setup;
 use std::thread;
 use std::time::Duration;
 
-/// How long a transfer of 1 MB may take that used to hang.
+/// Longest duration of a transfer of 1 MB, which once hung.
 const BOUND: Duration = Duration::from_secs(60);
 
 pub(crate) fn drill() {

@@ -1,4 +1,4 @@
-//! The tables of the recipes for proxies: each with the files of its page, beside the same link without a proxy.
+//! Tables of the recipes for proxies: each with the files of its page, compared with the same link without a proxy.
 
 use crate::docs::folder::Folder;
 use crate::docs::page::{Kind, Page};
@@ -16,11 +16,11 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-/// Runs of which the median counts, each with other losses.
+/// Number of runs for a median, each with other losses.
 const RUNS: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One drill a page.
+/// One test for each page.
 pub(crate) const DRILLS: [(&str, fn()); 5] = [
     ("recipe_bad_wifi", bad_wifi),
     ("recipe_injected_wifi", injected_wifi),
@@ -29,7 +29,7 @@ pub(crate) const DRILLS: [(&str, fn()); 5] = [
     ("recipe_long_path", long_path),
 ];
 
-/// The files of a page, ready for several daemons on one machine.
+/// Files of a page, prepared for several daemons on one machine.
 struct Recipe(Folder);
 
 impl Recipe {
@@ -54,11 +54,11 @@ impl Recipe {
         Self(folder)
     }
 
-    /// Median goodput in Mb/s of `near`, a client of `hopline bench -J`.
+    /// Returns the median goodput in Mb/s of `near`, a client of `hopline bench -J`.
     fn goodput(&self, link: &str, hosts: &str, near: &str) -> f64 {
         let mut rates: Vec<f64> = (1..=RUNS)
             .map(|seed| {
-                // Before other work of the machine, which a link's hosts would not share.
+                // With priority over other work of the machine, which hosts of a link would not share.
                 let said = self
                     .0
                     .sh(&format!("chrt -f 5 hopline link {link} --seed {seed} {hosts} -- sh -c '{near}'"));
@@ -71,7 +71,7 @@ impl Recipe {
         rates[RUNS / 2]
     }
 
-    /// The link with the daemons of `ends` on its hosts, which have the addresses of the page.
+    /// Creates the link with the daemons of `ends` on its hosts, which have the addresses of the page.
     fn between(
         &self,
         way: &Emulation,
@@ -133,13 +133,13 @@ fn bad_wifi() {
     }
 }
 
-/// A stream of datagrams, one way.
+/// Result of a stream of datagrams in one direction.
 #[derive(Default)]
 struct Datagrams {
     sent: usize,
     arrived: usize,
     overtaken: usize,
-    /// In ms, ascending.
+    /// Delays in ms, ascending.
     delays: Vec<f64>,
 }
 
@@ -172,7 +172,7 @@ fn stream(
             let mut datagram = vec![0; len];
             datagram[..8].copy_from_slice(&(number as u64).to_be_bytes());
             datagram[8..24].copy_from_slice(&began.elapsed().as_nanos().to_be_bytes());
-            // Without a route for a moment, nothing is sent.
+            // Nothing is sent while there is no route.
             let _ = sender.send_to(&datagram, to);
         }
     });
@@ -184,7 +184,7 @@ fn stream(
     arrived.join().unwrap()
 }
 
-/// Counts datagrams that arrive, until none comes for a while.
+/// Counts datagrams that arrive, until none arrives for a while.
 fn receive(receiver: &UdpSocket, began: std::time::Instant, count: usize) -> Datagrams {
     let mut result = Datagrams { sent: count, ..Datagrams::default() };
     let mut datagram = vec![0; 1 << 16];
@@ -206,7 +206,7 @@ fn receive(receiver: &UdpSocket, began: std::time::Instant, count: usize) -> Dat
     result
 }
 
-/// A socket at `to`, which may be a group: then of the interface with the tunnel's or the link's address.
+/// Creates a socket at `to`, which may be a group: then of the interface with the tunnel's or the link's address.
 fn listener(to: SocketAddr) -> UdpSocket {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
     socket.set_reuse_address(true).unwrap();
@@ -317,7 +317,7 @@ fn tunnels() {
     }
 }
 
-/// Counts answers of 92 bytes to questions of 148 bytes.
+/// Counts answers of 92 bytes to queries of 148 bytes.
 fn answered(link: &NamespaceLink, from: Ipv4Addr, to: Ipv4Addr, count: usize, every: Duration) -> usize {
     let server = link.run_in_b(|| UdpSocket::bind((to, 51821)).unwrap());
     server.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
@@ -372,7 +372,8 @@ fn announced(link: &NamespaceLink, from: Ipv4Addr, to: Ipv4Addr, count: usize) -
     arrived
 }
 
-/// Median, 95th percentile and longest of the times in ms from a message of 100 bytes to its answer, over one connection.
+/// Returns the median, 95th percentile and maximum of the times in ms from a message of 100 bytes to its answer, over one
+/// connection.
 fn messages(
     link: &NamespaceLink,
     from: Ipv4Addr,
@@ -426,7 +427,7 @@ fn long_path() {
     println!("  1 % lost: {}", through_gateways(&recipe, link, 15));
 }
 
-/// Runs a daemon, whose threads take themselves back to ordinary priority, before other work of the machine.
+/// Script that runs a daemon with real-time priority. The threads of the daemon reset theirs to ordinary priority first.
 const IN_REAL_TIME: &str = "hopline proxy run $1 & daemon=$!; sleep 1
 for thread in /proc/$daemon/task/*; do chrt -f -p 5 ${thread##*/}; done; wait";
 

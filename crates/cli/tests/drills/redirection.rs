@@ -1,4 +1,4 @@
-//! What reaches a third party when somebody would have a connection flood it.
+//! Traffic that reaches a third party when an attacker redirects a connection to it.
 
 use bytes::Bytes;
 use hopline_net::tpa::{TpaListener, config};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Segments that the attacker sends in the victim's name.
 const FORGED: u32 = 3000;
-/// What may reach the victim for each byte that the attacker sends.
+/// Most bytes that may reach the victim for each byte of the attacker.
 const BOUND: f64 = 3.0;
 
 pub(crate) fn drill() {
@@ -41,7 +41,8 @@ fn next(socket: &UdpSocket) -> Option<Segment<Bytes>> {
     Segment::parse_udp(&Bytes::copy_from_slice(&buffer[..len])).ok()
 }
 
-/// Bytes sent in the victim's name, and bytes that reached it; headers of IP and UDP counted, 28 a datagram.
+/// Returns the bytes sent in the victim's name, and the bytes that reached it. IP and UDP headers count, 28 bytes for each
+/// datagram.
 fn attack(knows_the_tag: bool) -> (usize, usize) {
     let listener = TpaListener::bind((Ipv4Addr::LOCALHOST, 0), &config(12)).unwrap();
     let server = listener.local_addr().unwrap();
@@ -61,7 +62,7 @@ fn attack(knows_the_tag: bool) -> (usize, usize) {
     peer.send_to(&emit(&first), server).unwrap();
     let (stream, _) = listener.accept().unwrap();
     stream.set_write_timeout(Some(Duration::from_millis(50)));
-    // As much as there is room for: 256 KiB wait to be sent.
+    // As much as there is room for: 256 KiB in the send buffer.
     while { &stream }.write(&[7; 65_536]).is_ok() {}
     let block = std::iter::from_fn(|| next(&peer)).find(|segment| segment.place.is_some()).unwrap().block;
 
@@ -75,7 +76,7 @@ fn attack(knows_the_tag: bool) -> (usize, usize) {
         let mut spent = 0;
         for number in 0..FORGED {
             let guessed = NonZeroU64::new(u64::from(number) * 0x9e37_79b9 + 1).map(Tag);
-            // All of this block and of those that would follow.
+            // All of this block, and of those that would follow.
             let all =
                 Ack { block: block.wrapping_add((number / 500) as u16), bitmap: Bitmap::first(12), tx: 11 };
             let forged = Segment {

@@ -1,4 +1,4 @@
-//! Seeded schedules of everything that goes wrong.
+//! Seeded schedules of faults.
 
 use crate::drills::world::{BOTH, LOOK, Speaks, World, enlarge, mount, now, signal, unmount};
 use hopline_core::{Duration as Span, Instant as Moment, Purpose, Stream};
@@ -9,28 +9,28 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-/// Schedules, each with both transports; `HOPLINE_DRILL_SCHEDULE=17` runs that one alone.
+/// Number of schedules, each with both transports; `HOPLINE_DRILL_SCHEDULE=17` runs that one alone.
 const SCHEDULES: u64 = 200;
-/// At the same time: they wait more than they work.
+/// Simultaneous schedules: they wait more than they work.
 const AT_ONCE: usize = 16;
-/// Silence after which a connection is made anew.
+/// Silence after which a new connection is made.
 const SILENCE: Duration = Duration::from_secs(4);
-/// From the last event on a transfer may take so long: twice the silence limit, what timers have backed off to, and its own
-/// time at the worst rate and losses there are.
+/// Longest duration of a transfer after the last event: twice the silence limit, the timers' backoff, and the transfer
+/// itself at the worst rate and losses.
 const BOUND: Duration = Duration::from_secs(60);
-/// A small disk is full until so long after the last event.
+/// Time after the last event at which a full disk is enlarged.
 const FULL: Span = Span::from_secs(1);
-/// How long a user takes to start again what has ended, at most.
+/// Longest time until a user restarts an ended program, ms.
 const REACTION_MS: u32 = 800;
 
-/// What happens at some time.
+/// Event of a schedule.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     KillSender,
     InterruptSender,
     KillReceiver,
     StopReceiver,
-    /// Its address translator is started anew. The receiver, to be reached, keeps its port.
+    /// The NAT of the sender restarts. The receiver keeps its port, so that it can be reached.
     RebindSender,
     Outage(Span),
 }
@@ -42,7 +42,7 @@ struct Schedule {
     rate: u64,
     latency: Span,
     loss: f64,
-    /// The disk is full at first, until the sender has been told.
+    /// `true` if the disk is full at first, until the sender has been told.
     small_disk: bool,
     events: Vec<(Moment, Event)>,
 }
@@ -148,7 +148,7 @@ pub(crate) fn drill() {
     assert_eq!(failed.load(Relaxed), 0);
 }
 
-/// Carries a schedule out; how long after its last event all was there.
+/// Runs a schedule. Returns the time from its last event to the end of the transfer.
 fn run(speaks: Speaks, schedule: &Schedule) -> Duration {
     let mut world = World::new(speaks, schedule.setup(), schedule.bytes, SILENCE);
     let place = world.place();
@@ -200,14 +200,14 @@ fn carry_out(speaks: Speaks, schedule: &Schedule, world: &mut World, mut small: 
             }
         }
         if small && now >= last + FULL {
-            // The sender, which waits for that, goes on by itself.
+            // The sender, which waits for this, continues by itself.
             enlarge(&place, 4 * schedule.bytes);
             small = false;
         }
         if let Some((status, said)) = world.sender_ended() {
             match status.code() {
                 Some(0) if events.peek().is_none() && start_receiver.is_none() => break,
-                // The rest is for another transfer: the same again finds everything there.
+                // The remainder is left to another transfer: running the same again finds everything there.
                 Some(0 | 130) | None => {}
                 code => panic!("{what}: the sender ended with {code:?}: {said}"),
             }
@@ -230,7 +230,7 @@ fn kill(child: &mut Option<std::process::Child>, name: &str) {
     {
         signal(child, name);
         if name == "KILL" {
-            // Else it might be taken for one that lives.
+            // Without this, a zombie might count as alive.
             let _ = child.wait();
         }
     }

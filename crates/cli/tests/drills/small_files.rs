@@ -11,9 +11,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 const FILES: usize = 20_000;
-/// Bytes of each.
+/// Bytes of each file.
 const SIZE: usize = 1000;
-/// One way.
+/// One-way delay.
 const DELAY: Span = Span::from_millis(25);
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -27,10 +27,10 @@ pub(crate) fn drill() {
     assert!(rates.iter().all(is_enough), "{rates:.0?}");
 }
 
-/// Files in a second that are asked for.
+/// Returns the least number of files per second.
 fn least(speaks: Speaks) -> f64 {
     match speaks {
-        // Six segments in 50 ms are all that it may have in flight: 174 kB in a second, of which names and answers take a part.
+        // It may have only six segments in flight in 50 ms: 174 kB/s, including names and answers.
         Speaks::Tpa => 120.0,
         Speaks::TpaWide => 200.0,
     }
@@ -57,7 +57,7 @@ fn files_in_a_second(speaks: Speaks) -> f64 {
     FILES as f64 / took.as_secs_f64()
 }
 
-/// Killed when it is dropped.
+/// Process that is killed when this is dropped.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -67,7 +67,7 @@ impl Drop for Killed {
     }
 }
 
-/// A hundred folders, each with its share of the files.
+/// Creates a hundred folders, each with its share of the files.
 fn make(tree: &Path) {
     for number in 0..FILES {
         let path = place(tree, number);

@@ -1,4 +1,5 @@
-//! Strangers that receive at their addresses: handshakes that they never finish or finish with garbage, and data that cannot be read.
+//! Unknown peers at addresses that receive: handshakes that are never finished or finished with garbage, and data beyond a
+//! hole.
 
 use crate::drills::attacker::{Attacker, Conversation, with_cookie};
 use crate::drills::world::{Keys, Speaks, Stops, ended, hopline, now, processor, usage};
@@ -14,31 +15,31 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 const BYTES: usize = 20_000_000;
-/// Runs of which the median counts.
+/// Number of runs for a median.
 const RUNS: usize = 5;
 
-/// Garbage third messages in a second.
+/// Third messages with garbage, per second.
 const GARBAGE: u64 = 10_000;
-/// Share of a processor that they may take.
+/// Largest share of a processor for handling them.
 const MOST_OF_A_PROCESSOR: f64 = 0.05;
-/// So many times as long as without them a transfer may take.
+/// Largest ratio of the durations of a transfer with and without them.
 const MOST_TIMES_AS_LONG: f64 = 1.3;
 
-/// Handshakes that begin in a second, to be never finished.
+/// Handshakes that begin per second, and are never finished.
 const HALF_OPEN: u64 = 1000;
-/// Threads that begin them: a handshake that is not answered keeps one waiting.
+/// Threads that begin handshakes: an unanswered one makes its thread wait.
 const BEGINNERS: usize = 16;
-/// Share of the wanted rate that a flood has at least.
+/// Least share of the requested rate that a flood has to reach.
 const LEAST_OF_A_FLOOD: f64 = 0.8;
-/// How long a known peer may take to get a file through them.
+/// Longest time for a known peer to transfer a file during the flood.
 const GETS_IN: Duration = Duration::from_secs(1);
 
-/// Conversations whose data wait behind a hole.
+/// Number of conversations with data beyond a hole.
 const HOSTILE: usize = 64;
-/// Memory that the receiver may have then.
+/// Most memory of the receiver then, bytes.
 const MEMORY: u64 = 64 << 20;
 
-/// A receiver that knows one sender.
+/// Receiver that knows one sender.
 struct Place {
     folder: TempDir,
     keys: Keys,
@@ -62,7 +63,7 @@ impl Place {
         SocketAddr::new(self.at, PORT)
     }
 
-    /// Seconds that the known sender takes to get so many bytes through, as a file of that name.
+    /// Returns the seconds that the known sender takes to transfer so many bytes, as a file of that name.
     fn send(&self, name: &str, bytes: usize) -> f64 {
         let file = self.folder.path().join(name);
         fs::write(&file, (0..bytes).map(|i| (i % 251) as u8).collect::<Vec<_>>()).unwrap();
@@ -91,8 +92,8 @@ fn timed(command: &mut Command) -> f64 {
     took
 }
 
-/// Calls `floods` over and over while `work` runs, at a total rate of `a_second`. Returns the result of `work`, and the calls in a
-/// second. A flood of less than [`LEAST_OF_A_FLOOD`] shows nothing.
+/// Calls `floods` repeatedly while `work` runs, at a total rate of `a_second`. Returns the result of `work`, and the calls
+/// per second. A flood of less than [`LEAST_OF_A_FLOOD`] shows nothing.
 fn during<T, F: FnMut(u64) + Send>(a_second: u64, floods: Vec<F>, work: impl FnOnce() -> T) -> (T, f64) {
     let (stop, next) = (AtomicBool::new(false), AtomicU64::new(0));
     let began = now();
@@ -124,7 +125,7 @@ fn median(mut all: Vec<f64>) -> f64 {
     all[all.len() / 2]
 }
 
-/// Third messages of 105 bytes that are garbage, for a handshake of the attacker's own, from its address.
+/// Third messages of 105 bytes of garbage, for a handshake of the attacker's own, from its address.
 pub(crate) fn garbage() {
     Namespace::new().unwrap().run(garbage_thirds).unwrap();
 }
@@ -133,7 +134,7 @@ fn garbage_to(to: SocketAddr) -> impl FnMut(u64) + Send {
     let mut attacker = Attacker::new(to, 0);
     let mut third = attacker.third();
     move |number: u64| {
-        // Before the handshake is given up.
+        // Before the handshake expires.
         if number > 0 && number.is_multiple_of(2 * GARBAGE) {
             attacker = Attacker::new(to, number);
             third = attacker.third();
@@ -169,7 +170,7 @@ fn garbage_thirds() {
     assert!(ratio <= MOST_TIMES_AS_LONG, "{ratio:.2} times as long");
 }
 
-/// Where handshakes come from that are never finished.
+/// Sources of handshakes that are never finished.
 type Source = (&'static str, fn(u64) -> IpAddr);
 
 const V4: [Source; 3] = [
@@ -196,7 +197,7 @@ fn half_open_floods() {
     let mut route = Command::new("ip");
     route.args(["-6", "route", "add", "local", "2001:db8::/32", "dev", "lo"]);
     assert!(route.status().unwrap().success());
-    // Addresses of a local route are nobody's, and bound all the same.
+    // The addresses of a local route belong to no interface, and can be bound anyway.
     fs::write("/proc/sys/net/ipv6/ip_nonlocal_bind", "1").unwrap();
     let mut worst: f64 = 0.0;
     for (at, sources) in [(Ipv4Addr::LOCALHOST.into(), V4), (Ipv6Addr::LOCALHOST.into(), V6)] {
@@ -220,7 +221,7 @@ fn half_open_floods() {
     assert!(worst < GETS_IN.as_secs_f64(), "{worst:.2} s");
 }
 
-/// Conversations of peers that have the shared key, each with a megabyte that is read, and as much as it may send behind a hole.
+/// Conversations of peers with the shared key, each with a megabyte that is read, and as much as it may send beyond a hole.
 pub(crate) fn memory() {
     Namespace::new().unwrap().run(hostile_conversations).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Goodput of proxies on a router that translates addresses, beside the same router without translation, and without a proxy.
+//! Goodput of proxies on a router with NAT, compared with the same router without NAT, and without a proxy.
 
 use crate::drills::delay::Delay;
 use crate::drills::world::now;
@@ -13,19 +13,20 @@ use std::time::Duration;
 
 /// Bytes of a transfer if a middlebox repairs losses: some 3 s.
 const REPAIRED: usize = 6_000_000;
-/// Bytes of a transfer if losses are left to the sender: some 8 s.
+/// Bytes of a transfer if the sender repairs losses: some 8 s.
 const UNREPAIRED: usize = 2_000_000;
-/// Router to mobile host, a twentieth of the segments is lost, and not that of the handshake, which takes a second to come again.
+/// Losses from the router to the mobile host: one in twenty segments. The handshake is spared, since its retransmission
+/// takes a second.
 const LOSSES: &str = "meta l4proto tcp numgen inc mod 20 == 7";
-/// Server to router.
+/// Delay from the server to the router.
 const DELAY: Duration = Duration::from_millis(10);
-/// Pairs of runs of which the median counts.
+/// Number of pairs of runs for a mean.
 const PAIRS: usize = 5;
-/// Runs without a proxy of which the median counts.
+/// Number of runs without a proxy for a median.
 const BARE: usize = 3;
 /// Least share of the goodput without translation.
 const BOUND: f64 = 0.95;
-/// Least number of segments that a middlebox sends again, of some 200 that are lost.
+/// Least number of segments that a middlebox retransmits, of some 200 lost ones.
 const REPAIRS: u64 = 100;
 
 /// Kind of middlebox on the router.
@@ -40,11 +41,11 @@ enum Middlebox {
 
 const MIDDLEBOXES: [Middlebox; 5] =
     [Middlebox::Snoop, Middlebox::MTcp, Middlebox::Nack, Middlebox::Split, Middlebox::DProxy];
-/// Middleboxes over IPv6, one for each way to deal with translation.
+/// Middleboxes over IPv6, one for each way to handle NAT.
 const OVER_IPV6: [Middlebox; 3] = [Middlebox::Snoop, Middlebox::Split, Middlebox::DProxy];
 
 impl Middlebox {
-    /// Returns whether it repairs what is lost towards a mobile host.
+    /// Returns whether it repairs losses towards a mobile host.
     const fn repairs_downloads(self) -> bool {
         matches!(self, Self::Snoop | Self::Split | Self::DProxy)
     }
@@ -62,7 +63,7 @@ impl Middlebox {
         }
     }
 
-    /// Checks that what repairs has sent segments again.
+    /// Checks that a repairing middlebox has retransmitted segments.
     fn has_repaired(self, ground: &Ground, daemons: &[Daemon]) {
         if !self.repairs_downloads() {
             return;
@@ -88,14 +89,15 @@ pub(crate) fn drill() {
     assert!(failures.is_empty(), "{failures:#?}");
 }
 
-/// Compares a middlebox on a router that translates with one that does not, and with the goodput without any.
+/// Compares a middlebox on a router with NAT with one without, and with the goodput without a middlebox.
 fn compared(version: Version, middlebox: Middlebox, bare: f64) -> Result<(), String> {
     let pair = |_| {
         [Ground::new(), masqueraded(version, middlebox)]
             .map(|ground| goodput(version, Some(middlebox), &ground))
     };
     let pairs: Vec<[f64; 2]> = (0..PAIRS).map(pair).collect();
-    // Means: goodput has two levels, by whether the sender's first queue ends in a time-out, and a median is one of them.
+    // Means: goodput has two levels, depending on whether the sender's first queue ends in a timeout, and a median is one of
+    // them.
     let [untranslated, translated] =
         [0, 1].map(|at| pairs.iter().map(|pair| pair[at]).sum::<f64>() / PAIRS as f64);
     let share = translated / untranslated;
@@ -113,7 +115,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The link of D-Proxy is the one whose addresses are translated.
+/// Creates a router with NAT. For D-Proxy, the addresses on its link are translated.
 fn masqueraded(version: Version, middlebox: Middlebox) -> Ground {
     match (middlebox, version) {
         (Middlebox::DProxy, _) => link_translated(version),
@@ -122,7 +124,7 @@ fn masqueraded(version: Version, middlebox: Middlebox) -> Ground {
     }
 }
 
-/// Goodput of a transfer to the mobile host, in Mb/s.
+/// Returns the goodput of a transfer to the mobile host, in Mb/s.
 fn goodput(version: Version, middlebox: Option<Middlebox>, ground: &Ground) -> f64 {
     ground.lose(LOSSES);
     shell(&ground.router, "tc qdisc add dev mobile root tbf rate 20mbit burst 5kb limit 60kb");
@@ -148,7 +150,7 @@ fn goodput(version: Version, middlebox: Option<Middlebox>, ground: &Ground) -> f
     bytes as f64 * 8e-6 / seconds
 }
 
-/// Segments that a host's TCP has sent again.
+/// Returns the number of segments that a host's TCP has retransmitted.
 fn retransmitted(host: &Namespace) -> u64 {
     tcp_count(host, "RetransSegs")
 }

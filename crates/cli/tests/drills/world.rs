@@ -14,21 +14,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How often one looks.
+/// Interval between checks.
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
-/// What the programs speak.
+/// Transport of the programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaks {
     Tpa,
-    /// Encrypted, by a key that both have.
+    /// Encrypted, with a shared key.
     TpaWide,
 }
 
 pub(crate) const BOTH: [Speaks; 2] = [Speaks::Tpa, Speaks::TpaWide];
 
 impl Speaks {
-    /// `hopline`, told to speak it; its key is in `folder`.
+    /// Returns a command of `hopline` with this transport; its key is in `folder`.
     pub(crate) fn hopline(self, folder: &Path, arguments: &[&str]) -> Command {
         let mut command = hopline(arguments);
         match self {
@@ -38,7 +38,7 @@ impl Speaks {
         command
     }
 
-    /// A receiver of whatever a sender with that key sends; over TPA, which knows no keys, any sender.
+    /// Returns a receiver for senders with that key; over TPA, which has no keys, for any sender.
     pub(crate) fn receiver(self, folder: &Path, arguments: &[&str]) -> Command {
         let mut recv = self.hopline(folder, &["recv"]);
         recv.args(arguments);
@@ -49,7 +49,7 @@ impl Speaks {
     }
 }
 
-/// The shared key, for its owner alone to read.
+/// Writes the shared key, readable only by its owner.
 fn key_in(folder: &Path) -> PathBuf {
     let path = folder.join("key");
     if !path.exists() {
@@ -64,7 +64,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Makes them in `folder`, for a receiver at `at`.
+    /// Creates them in `folder`, for a receiver at `at`.
     pub(crate) fn make(folder: &Path, at: IpAddr) -> Self {
         let own = |name: &str, key: [u8; 32]| {
             let private = PrivateKey::new(key);
@@ -100,10 +100,10 @@ fn write_secret(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-/// What all programs of the drills share.
+/// Shared key of all programs of these tests.
 pub(crate) const KEY: [u8; 32] = [0xa7; 32];
 
-/// Sender on A, receiver on B. Whoever ends is started again with the same command.
+/// Sender on A, receiver on B. A program that ends is restarted with the same command.
 pub(crate) struct World {
     pub(crate) link: NamespaceLink,
     folders: TempDir,
@@ -153,7 +153,7 @@ impl World {
         self.link.rebind(Side::A, OldPorts::Forgotten);
     }
 
-    /// How the sender ended, if it has.
+    /// Returns the exit status and output of the sender, if it has ended.
     pub(crate) fn sender_ended(&mut self) -> Option<(ExitStatus, String)> {
         let status = self.sender.as_mut()?.try_wait().unwrap()?;
         let mut said = String::new();
@@ -161,7 +161,7 @@ impl World {
         Some((status, said))
     }
 
-    /// All bytes are right, and nothing else is there.
+    /// Checks that all bytes are right, and that there are no other files.
     pub(crate) fn check(&self, what: &str) {
         let names: Vec<_> = fs::read_dir(self.place()).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(names, ["f"], "{what}");
@@ -171,7 +171,7 @@ impl World {
         );
     }
 
-    /// The receiver, idle, has kept nothing, and ends when it is told.
+    /// Checks that the idle receiver has kept nothing, and ends by a signal.
     pub(crate) fn check_receiver(&mut self, what: &str) {
         let receiver = self.receiver.as_mut().unwrap();
         let (memory, threads) = usage(receiver.id());
@@ -203,7 +203,7 @@ pub(crate) fn signal(child: &Child, name: &str) {
     assert!(kill.unwrap().success());
 }
 
-/// How it ended, if it does within that time.
+/// Returns the exit status, if the process ends within that time.
 pub(crate) fn ended(child: &mut Child, within: Duration) -> Option<ExitStatus> {
     let since = now();
     while since.elapsed() < within {
@@ -215,7 +215,7 @@ pub(crate) fn ended(child: &mut Child, within: Duration) -> Option<ExitStatus> {
     None
 }
 
-/// Bytes resident, and threads.
+/// Returns the resident bytes, and the number of threads.
 pub(crate) fn usage(pid: u32) -> (u64, u64) {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let value = |key: &str| {
@@ -225,7 +225,7 @@ pub(crate) fn usage(pid: u32) -> (u64, u64) {
     (value("VmRSS:") * 1024, value("Threads:"))
 }
 
-/// Seconds of processor that a process has used.
+/// Returns the processor time of a process, seconds.
 pub(crate) fn processor(pid: u32) -> f64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
@@ -238,7 +238,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// A disk of so many bytes, mounted at `place` for these drills alone.
+/// Mounts a disk of `bytes` bytes at `place`, for these tests alone.
 pub(crate) fn mount(place: &Path, bytes: usize) -> bool {
     let size = format!("size={bytes}");
     let mut mount = Command::new("mount");
@@ -246,7 +246,7 @@ pub(crate) fn mount(place: &Path, bytes: usize) -> bool {
     mount.status().is_ok_and(|status| status.success())
 }
 
-/// From now on it holds so many.
+/// Changes its size to `bytes`.
 pub(crate) fn enlarge(place: &Path, bytes: usize) {
     let size = format!("remount,size={bytes}");
     assert!(Command::new("mount").args(["-o", &size]).arg(place).status().unwrap().success());
@@ -256,7 +256,7 @@ pub(crate) fn unmount(place: &Path) {
     let _ = Command::new("umount").arg("-l").arg(place).status();
 }
 
-/// Sets a flag when it is dropped, also by a panic: threads of a scope that look at the flag would otherwise be waited for without end.
+/// Sets a flag when it is dropped, also by a panic. Without it, a scope would wait for ever for threads that check the flag.
 pub(crate) struct Stops<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Stops<'_> {

@@ -1,4 +1,4 @@
-//! What a daemon says of itself, and who asks badly.
+//! Status of a daemon, and malformed queries.
 
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::in_a_thread;
@@ -28,7 +28,7 @@ fn connect(ground: &Ground) -> TcpStream {
     stream
 }
 
-/// What is answered to these bytes.
+/// Returns the answer to these bytes.
 fn answer(ground: &Ground, asked: &[u8]) -> String {
     let mut stream = connect(ground);
     stream.write_all(asked).unwrap();
@@ -98,7 +98,7 @@ fn as_nobody(ground: &Ground, group: &str, words: &[&str]) -> (Option<i32>, Stri
     (output.status.code(), String::from_utf8(said).unwrap())
 }
 
-/// A ground whose folder other users may enter, and its file.
+/// Creates a ground with a folder that other users may enter, and the path of its configuration file.
 fn open_ground() -> (Ground, PathBuf) {
     let ground = Ground::new();
     fs::set_permissions(ground.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -108,7 +108,7 @@ fn open_ground() -> (Ground, PathBuf) {
 
 pub(crate) fn every_user_may_ask_and_none_but_its_own_may_change_it() {
     let (ground, file) = open_ground();
-    // Which other users may not read, and which status does not need.
+    // A file that other users may not read, and that status does not need.
     let key = ground.folder.path().join("link.key");
     secret(&key, &"07".repeat(32));
     let exit = format!("[[proxy]]\nkind = \"gateway-exit\"\npeers = [\"a = {}\"]\n", key.display());
@@ -162,7 +162,7 @@ pub(crate) fn top_shows_what_each_proxy_does_in_a_second() {
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    // Not a terminal: one table, without what a terminal obeys.
+    // Output to a file: one table, without control sequences.
     let table = top(&[]);
     assert!(!table.contains('\x1b'), "{table:?}");
     let row = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
@@ -175,7 +175,7 @@ pub(crate) fn top_shows_what_each_proxy_does_in_a_second() {
     let snoop = &line["proxies"][0];
     assert_eq!((&snoop["kind"], &snoop["state"]), (&"snoop".into(), &"running".into()));
     assert!(snoop["out_bytes_per_s"].is_null(), "{snoop}: Snoop counts no bytes");
-    // Each second a line, until it is told to end.
+    // One line each second, until a signal.
     let mut command = hopline();
     command.args(["proxy", "top", "--json"]).arg(&file).stdout(Stdio::piped());
     let mut running = ground.router.spawn(command).unwrap();
@@ -206,7 +206,7 @@ pub(crate) fn top_on_a_terminal_ends_with_q_and_leaves_it_as_it_was() {
     rustix::io::ioctl_fionbio(&terminal, true).unwrap();
     let mut terminal = fs::File::from(terminal);
     let mut shown = Vec::new();
-    // The second screen stands in the place of the first.
+    // The second screen overwrites the first.
     let is_shown = || {
         let _ = terminal.read_to_end(&mut shown);
         String::from_utf8_lossy(&shown).matches("q: end").count() == 2
@@ -285,14 +285,14 @@ pub(crate) fn who_asks_badly_gets_nothing_and_keeps_nobody_waiting() {
     assert!(answer(&ground, b"POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
     for junk in [&[0xff; 100_000][..], &[b'\n'; 9000], b"GET /metrics HTTP/1.1\r\n"] {
         let mut stream = connect(&ground);
-        // It may be reset before all is written.
+        // The connection may be reset before all is written.
         let _ = stream.write_all(junk);
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut answered = Vec::new();
         let _ = stream.read_to_end(&mut answered);
         assert!(answered.is_empty(), "{}", String::from_utf8_lossy(&answered));
     }
-    // A thousand who connect and say nothing, or never read.
+    // A thousand clients that connect and send nothing, or never read.
     let silent: Vec<TcpStream> = (0..1000)
         .map(|i| {
             let mut stream = connect(&ground);

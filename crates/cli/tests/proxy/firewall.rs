@@ -1,4 +1,4 @@
-//! Routers with a firewall of their own: what it does not forward, no proxy takes.
+//! Routers with an own firewall: proxies do not handle connections that it does not forward.
 
 use crate::proxy::nat::at_once;
 use crate::proxy::transfer::transfer;
@@ -12,15 +12,15 @@ use std::time::Duration;
 const ALLOWED: u16 = 80;
 const FORBIDDEN: u16 = 22;
 const VERSIONS: [Version; 2] = [Version::V4, Version::V6];
-/// Longer than a call takes; a call that is dropped waits so long.
+/// Longer than a connection attempt takes; a dropped one waits this long.
 const WAIT: Duration = Duration::from_millis(600);
 
-/// A firewall that forwards calls to [`ALLOWED`] alone, in both directions.
+/// Firewall that forwards connections to [`ALLOWED`] alone, in both directions.
 struct Firewall {
     name: &'static str,
     /// Commands on the router.
     rules: &'static str,
-    /// Answer to a forbidden call, over either version of IP.
+    /// Error of a forbidden connection, over either IP version.
     told: ErrorKind,
 }
 
@@ -61,13 +61,13 @@ impl Firewall {
     }
 }
 
-/// Both directions: a host that calls, one that is called, and its address.
+/// Returns both directions: calling host, called host, and the address of the latter.
 fn calls(ground: &Ground, version: Version) -> [([&Namespace; 2], &'static str); 2] {
     let Ground { mobile, server, .. } = ground;
     [([mobile, server], version.server()), ([server, mobile], version.mobile())]
 }
 
-/// Checks that nothing but what is allowed crosses, over both versions of IP and in both directions.
+/// Checks that only allowed connections cross, over both IP versions and in both directions.
 fn guards(firewall: &Firewall, ground: &Ground) {
     for version in VERSIONS {
         for (hosts, address) in calls(ground, version) {
@@ -117,7 +117,7 @@ pub(crate) fn what_the_firewall_forbids_no_gateway_takes() {
     });
 }
 
-/// Waits until a proxy has carried so many connections.
+/// Waits until a proxy has carried `expected` connections.
 fn carried(firewall: &Firewall, daemon: &Daemon, proxy: &str, figure: &str, expected: u64) {
     let carried = || daemon.figure(proxy, figure);
     until_or(|| panic!("{}: {} {figure} of {proxy}", firewall.name, carried()), || carried() == expected);

@@ -1,4 +1,4 @@
-//! Packets of connections that nobody has.
+//! Packets of connections that do not exist.
 
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::transfer;
@@ -9,7 +9,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
 const FLOWS: u32 = 100_000;
-/// Memory that a flood may take.
+/// Most memory that a flood may take, bytes.
 const GROWTH: u64 = 96 << 20;
 /// Flags of TCP.
 const SYN: u8 = 0x02;
@@ -18,13 +18,13 @@ const PSH_ACK: u8 = 0x18;
 const IP: usize = 20;
 const TCP: usize = 20;
 
-/// From where and which port, to which port.
+/// Source address and port, and destination port.
 struct Flow {
     from: (Ipv4Addr, u16),
     to_port: u16,
 }
 
-/// Has the server send packets to the mobile host in the names of its neighbours.
+/// Sends packets from the server to the mobile host in the names of the server's neighbours.
 fn flood(ground: &Ground, flags: u8, data: usize, flow: impl Fn(&mut Stream) -> Flow + Sync) {
     let send = || {
         let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(whole_packets()))).unwrap();
@@ -33,7 +33,7 @@ fn flood(ground: &Ground, flags: u8, data: usize, flow: impl Fn(&mut Stream) -> 
         let mut random = Stream::keyed(5, 0, 0, Purpose::Emulation);
         for _ in 0..FLOWS {
             let packet = packet(&flow(&mut random), to, random.below(u32::MAX), flags, data);
-            // What the queue of the interface has no room for is lost.
+            // Packets that the queue of the interface has no room for are lost.
             let _ = socket.send_to(&packet, &address);
         }
     };
@@ -53,7 +53,7 @@ pub(crate) fn syns(host: &Namespace, from: Ipv4Addr, to: Ipv4Addr, to_port: u16,
     host.run(send).unwrap();
 }
 
-/// `IPPROTO_RAW`: the header of IP is ours (raw(7)).
+/// `IPPROTO_RAW`: the program writes the IP header (raw(7)).
 const fn whole_packets() -> i32 {
     255
 }
@@ -76,7 +76,7 @@ fn packet(flow: &Flow, to: Ipv4Addr, seq: u32, flags: u8, data: usize) -> Vec<u8
     bytes
 }
 
-/// That of TCP, with the addresses, the protocol and the length before it (RFC 9293 §3.1); the header of IP is left to the kernel.
+/// Returns the TCP checksum, with the pseudo header (RFC 9293 §3.1). The kernel writes the IP header checksum.
 fn checksum(packet: &[u8]) -> u16 {
     let words =
         packet[12..].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
@@ -122,14 +122,14 @@ pub(crate) fn forged_calls_are_bounded_and_transfers_go_on() {
     assert!(daemon.ended_by("TERM").success());
 }
 
-/// Who listens for datagrams: its section but for the key, its port, and what counts datagrams that are none of its own.
+/// Receiver of datagrams: its section without the key, its port, and its counters of rejected datagrams.
 struct Listener {
     section: String,
     port: u16,
     counters: &'static [&'static str],
 }
 
-/// Everybody who does, on the router.
+/// Returns every kind of receiver of datagrams, on the router.
 fn listeners(ground: &Ground) -> Vec<Listener> {
     let folder = ground.folder.path().display();
     let [near, far] = ROUTER;
@@ -146,7 +146,7 @@ fn listeners(ground: &Ground) -> Vec<Listener> {
     vec![
         listener("opaque", 1022, link(""), &["datagrams_malformed", "datagrams_forged", "greetings_forged"]),
         listener("d-proxy", 1022, link(on_mobile), &["messages_malformed", "messages_forged"]),
-        // Datagrams that are none of TPA are counted nowhere.
+        // Datagrams that are not TPA are not counted.
         listener("gateway-exit", 7172, format!("peers = [\"drone-7 = {folder}/link.key\"]"), &[]),
         listener(
             "home-agent",
@@ -181,11 +181,11 @@ fn listeners(ground: &Ground) -> Vec<Listener> {
     ]
 }
 
-/// The other end of links, which is not there: whoever says so is a forger.
+/// Other end of links, which does not exist: datagrams from it are forged.
 const PEER: &str = "10.9.0.7";
 const STRANGER: &str = "10.9.0.66";
 
-/// Sends datagrams to the router, and says how many bytes went and how many came back.
+/// Sends datagrams to the router. Returns the bytes sent and the bytes received.
 fn datagrams(ground: &Ground, from: &str, port: u16) -> (usize, usize) {
     let socket = ground.mobile.run(|| UdpSocket::bind((from, port)).unwrap()).unwrap();
     socket.set_nonblocking(true).unwrap();
@@ -193,7 +193,7 @@ fn datagrams(ground: &Ground, from: &str, port: u16) -> (usize, usize) {
     let (mut asked, mut answered, mut buffer) = (0, 0, [0; 2048]);
     for i in 0..5_000 {
         let mut datagram: Vec<u8> = (0..random.below(200)).map(|_| random.below(256) as u8).collect();
-        // Types and versions of formats are small numbers: these are cut short behind them, or say something false.
+        // Types and versions of formats are small numbers: these datagrams are truncated after them, or have wrong content.
         if let Some(first) = datagram.first_mut().filter(|_| i % 2 == 0) {
             *first %= 16;
         }

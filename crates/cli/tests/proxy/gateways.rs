@@ -1,4 +1,4 @@
-//! A gateway on the router and an exit on the server: TPA that is announced in handshakes of TCP, and what they log.
+//! A gateway on the router and an exit on the server: announcement of TPA in TCP handshakes, and the logs of both.
 
 use crate::docs::page::{Kind, Page};
 use crate::proxy::transfer::transfer;
@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the server's daemon is told: it is an exit for itself.
+/// Returns the configuration of the server's daemon: it is an exit for itself.
 fn an_exit(server: IpAddr) -> String {
     let at = SocketAddr::new(server, 7172);
     format!(
@@ -17,7 +17,7 @@ fn an_exit(server: IpAddr) -> String {
     )
 }
 
-/// What the router's is told.
+/// Returns the configuration of the router's daemon.
 fn a_gateway(server: IpAddr) -> String {
     let at = SocketAddr::new(server, 7172);
     format!(
@@ -29,7 +29,7 @@ pub(crate) fn what_has_announced_itself_is_reached_over_tpa_from_the_second_conn
     reach(&Ground::new(), Version::V4);
 }
 
-/// Has a gateway learn of an exit and reach it.
+/// Lets a gateway learn of an exit and connect to it.
 pub(crate) fn reach(ground: &Ground, version: Version) {
     let before = ground.listing();
     let server: IpAddr = version.server().parse().unwrap();
@@ -38,10 +38,10 @@ pub(crate) fn reach(ground: &Ground, version: Version) {
     let key = ground.folder.path().join("key");
     secret(&key, &"07".repeat(32));
     let mut gateway = ground.start(&format!("{a_gateway}key_file = \"{}\"\n", key.display()));
-    // Nobody answers for the server yet.
+    // The server has no exit yet.
     carry(8000);
     has_carried(&gateway, [1, 0, 0]);
-    // What was learned is forgotten with the gateway.
+    // The cache disappears with the gateway.
     assert!(gateway.ended_by("TERM").success());
     ground.is_as_before(&before, "told to end");
     let mut exit = start_exit(ground, &format!("{an_exit}peers = [\"router = {}\"]\n", key.display()));
@@ -93,7 +93,7 @@ pub(crate) fn each_change_of_the_other_gateway_is_logged_once() {
     drop(gateway);
 }
 
-/// The file of rules that the recipe for two sites shows, for the server's network.
+/// Returns the file of rules in the recipe for two sites, for the server's network.
 fn rule_of_the_recipe() -> String {
     let page = Page::load(&crate::docs::root().join("docs/recipes/two-sites.md"));
     let is_rule = |kind: &Kind| matches!(kind, Kind::File(_, name) if name == "site-b.nft");
@@ -117,7 +117,7 @@ pub(crate) fn an_entrance_that_does_not_run_lets_nothing_cross_in_clear() {
         ground.mobile.run(call).unwrap().map_err(|error| error.kind())
     };
     let _listener = ground.server.run(|| TcpListener::bind(("0.0.0.0", 8000))).unwrap().unwrap();
-    // Without the rule a connection crosses, and is seen to cross: the counter can tell.
+    // Without the rule a connection crosses, and the counter shows it.
     assert_eq!(called(), Ok(()));
     assert!(!seen().contains("counter packets 0 "), "{}", seen());
     shell(&ground.server, &format!("nft 'delete table inet seen; {count}'"));
@@ -139,33 +139,33 @@ pub(crate) fn an_entrance_that_does_not_run_lets_nothing_cross_in_clear() {
         carry(&ground, Version::V4, 8001);
         has_carried(&entrance, [0, 1, 0]);
         entrance.ended_by(end);
-        // The keeper of a killed daemon takes its rules back.
+        // The keeper of a killed daemon removes its rules.
         until_or(|| panic!("{end}: {}", ground.listing()), || !ground.listing().contains("tproxy"));
         assert_eq!(called(), Err(ErrorKind::TimedOut), "{end}");
     }
     assert!(seen().contains("counter packets 0 "), "{}", seen());
 }
 
-/// Waits until it has logged `line` so often.
+/// Waits until it has logged `line` `times` times.
 fn says(daemon: &Daemon, line: &str, times: usize) {
     let count = || daemon.said().lines().filter(|said| said.contains(line)).count();
     until_or(|| panic!("not {times} times \"{line}\": {}", daemon.said()), || count() >= times);
     assert_eq!(count(), times, "\"{line}\": {}", daemon.said());
 }
 
-/// The mobile host sends the server something, at this port.
+/// Sends data from the mobile host to the server, at this port.
 fn carry(ground: &Ground, version: Version, port: u16) {
     transfer([&ground.mobile, &ground.server], (version.server(), port), 100_000);
 }
 
-/// Waits until it has carried so many connections by TCP for want of an announcement, by TPA, and by TCP for want of an exit.
+/// Waits for the numbers of connections: by TCP without an announcement, by TPA, and by TCP without an exit.
 fn has_carried(gateway: &Daemon, expected: [u64; 3]) {
     let names = ["unannounced_connections", "tpa_connections", "tcp_connections"];
     let carried = || names.map(|name| gateway.figure("gateway", name));
     until_or(|| panic!("{:?}, not {expected:?}: {}", carried(), gateway.said()), || carried() == expected);
 }
 
-/// The daemon of the server.
+/// Starts the daemon of the server.
 fn start_exit(ground: &Ground, text: &str) -> Daemon {
     let state: PathBuf = ground.folder.path().join("exit-state");
     let file = ground.folder.path().join("exit.toml");

@@ -1,4 +1,4 @@
-//! Proxies on a router of IPv6: routed, translated (NAT66), and behind a stateful firewall.
+//! Proxies on an IPv6 router: routed, translated (NAT66), and behind a stateful firewall.
 
 use crate::proxy::gateways::reach;
 use crate::proxy::nat::{
@@ -9,7 +9,7 @@ use crate::proxy::transfer::transfer;
 use crate::proxy::uploads::asks_and_is_answered;
 use crate::proxy::world::{Ground, Version, shell, until_or};
 
-/// IPv6 as it is mostly used.
+/// Common use of IPv6: routed, with a firewall.
 const ROUTED: Nat = Nat {
     name: "a firewall",
     version: Version::V6,
@@ -75,7 +75,7 @@ pub(crate) fn other_middleboxes_work_where_ipv6_is_translated() {
     at_once(&cases, |(middlebox, nat)| serves(middlebox, &translating(nat), nat));
 }
 
-/// The ends of the link speak either version of IP to each other.
+/// The ends of the link use either IP version between them.
 pub(crate) fn d_proxy_repairs_ipv6() {
     at_once(&[Version::V4, Version::V6], |&ends| match ends {
         Version::V4 => repairs(&Ground::new(), Version::V6, ends),

@@ -1,4 +1,5 @@
-//! However a daemon ends, nothing is left of it; what it can do without it waits for.
+//! End of a daemon in any way: nothing of it remains. Missing requirements that it can do without for a time: it waits for
+//! them.
 
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::{End, Pace, Transfer, in_a_thread, transfer};
@@ -39,7 +40,7 @@ pub(crate) fn told_to_end_it_resets_what_is_split_and_lets_go_on_what_passes() {
     assert!(sent.is_err(), "who sends is told, too");
 }
 
-/// 4 MB within two seconds or so, from a port that BOTH serves.
+/// Starts a transfer of 4 MB within two seconds or so, at a port that BOTH serves.
 fn slow(ground: &Ground, port: u16) -> Transfer {
     let hosts = [&ground.mobile, &ground.server];
     Transfer::start(hosts, (SERVER, port), 4_000_000, Pace::Chunks(Duration::from_millis(8))).unwrap()
@@ -92,7 +93,7 @@ pub(crate) fn killed_with_its_keeper_it_is_cleaned_up_after_by_the_next_start() 
     }
     daemon.process.wait().unwrap();
     assert_ne!(ground.listing(), before, "nobody is there to clean up");
-    // Nobody reads the queue, nobody listens: what crosses passes.
+    // Without a reader of the queue and without a listener, traffic passes.
     for port in [5001, 5002] {
         transfer([&ground.mobile, &ground.server], (SERVER, port), 100_000);
     }
@@ -122,7 +123,7 @@ pub(crate) fn an_interface_that_vanishes_is_waited_for() {
     assert!(daemon.ended_by("TERM").success());
 }
 
-/// A proxy of each kind on the router, before the interface that leads to the mobile host.
+/// Returns a configuration with a proxy of each kind on the router, for the interface to the mobile host.
 pub(crate) fn each_kind(ground: &Ground) -> String {
     let folder = ground.folder.path();
     secret(&folder.join("link.key"), &"07".repeat(32));
@@ -160,7 +161,7 @@ pub(crate) fn each_kind(ground: &Ground) -> String {
     .concat()
 }
 
-/// Kinds that need the interface, and end without it.
+/// Kinds that need the interface, and stop without it.
 pub(crate) const TIED: [&str; 8] =
     ["snoop", "mtcp", "nack", "nack-host", "d-proxy", "home-agent", "base-station", "neighborhood-red"];
 
@@ -189,7 +190,7 @@ pub(crate) fn each_kind_goes_on_when_its_interface_returns() {
     ground.address_mobile();
     let returned = now();
     daemon.wait_until("all run again", |status| those(status, "waiting").is_empty());
-    // They look every 3 s, and the machine is busy.
+    // They check every 3 s, and the machine is busy.
     assert!(returned.elapsed() < PATIENCE / 2, "{:?}", returned.elapsed());
     daemon.wait_until("the mobile host has its radio", |status| {
         of(status, "mobile-host")["notices"].to_string().contains("there again")
@@ -207,9 +208,9 @@ pub(crate) fn each_kind_goes_on_when_its_interface_returns() {
     assert!(daemon.ended_by("TERM").success());
 }
 
-/// Snoop before an interface whose rate it is told.
+/// Snoop at an interface with a configured rate.
 const SHAPED: &str = "[[proxy]]\nkind = \"snoop\"\ninterface = \"mobile\"\nrate_mbps = 19.5\n";
-/// What the kernel says of the interface's queue, and of how much it takes.
+/// Command that prints the interface's queueing discipline and its limit.
 const QUEUE: &str = "tc qdisc show dev mobile; ip -o link show dev mobile | grep -o 'qlen [0-9]*'";
 
 pub(crate) fn the_queue_of_a_shaped_interface_comes_with_the_daemon_and_goes_with_it() {
@@ -221,7 +222,7 @@ pub(crate) fn the_queue_of_a_shaped_interface_comes_with_the_daemon_and_goes_wit
         assert!(during.contains(part), "no {part} in\n{during}");
     }
     transfer([&ground.server, &ground.mobile], (MOBILE, 4000), 500_000);
-    // Read again with another rate, it is the same queue, and what was before is not forgotten.
+    // Reloaded with another rate, the discipline and its original one stay the same.
     ground.write(&SHAPED.replace("19.5", "39"));
     daemon.signal("HUP");
     daemon.wait_until("it has read again", |status| status["reloads"] == 1);
@@ -257,7 +258,7 @@ pub(crate) fn started_by_root_it_goes_on_as_the_user_of_its_file() {
     assert_eq!(field("Uid:"), "65534\t65534\t65534\t65534");
     assert_eq!(field("Gid:"), "65534\t65534\t65534\t65534");
     assert!(!field("Groups:").split(' ').any(|group| group == "0"), "{process}");
-    // For the programs that it starts, too.
+    // Programs that it starts have the same capabilities.
     for set in ["CapPrm:", "CapEff:", "CapAmb:", "CapBnd:"] {
         assert_eq!(field(set), format!("{:016x}", 1 << 10 | 1 << 12 | 1 << 13), "{set}");
     }
@@ -267,7 +268,7 @@ pub(crate) fn started_by_root_it_goes_on_as_the_user_of_its_file() {
     assert_eq!(fs::metadata(ground.state()).unwrap().uid(), 65534);
     transfer([&ground.server, &ground.mobile], (MOBILE, 5001), 100_000);
     transfer([&ground.server, &ground.mobile], (MOBILE, 5002), 100_000);
-    // It makes rules, and begins services.
+    // It can make rules and begin services.
     ground.write(&text.replacen("5001", "5003", 1));
     daemon.signal("HUP");
     daemon.wait_until("it has read again", |status| status["reloads"] == 1);
@@ -275,7 +276,7 @@ pub(crate) fn started_by_root_it_goes_on_as_the_user_of_its_file() {
     assert!(!daemon.said().contains("will be refused"), "{}", daemon.said());
     assert!(daemon.ended_by("TERM").success());
     ground.is_as_before(&before, "told to end");
-    // Killed, it is cleaned up after; and it says at its start what it will not be able to read.
+    // If it is killed, its rules are removed. At its start it names files that it will not be able to read.
     let file = ground.write(&text);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let mut daemon = ground.start_file(&file);
@@ -324,7 +325,7 @@ pub(crate) fn packets_are_served_in_real_time_where_that_is_permitted_and_privil
             assert!(policies.iter().all(|(name, is)| !others(name) || is == "0"), "{policies:?}");
         };
         is_so(daemon.process.id());
-        // A service that begins later is as the first.
+        // A service that begins later has the same policy as the first.
         ground.write(&BOTH.replacen("mobile", "fixed", 1));
         daemon.signal("HUP");
         daemon.wait_until("it has read again", |status| status["reloads"] == 1);

@@ -1,5 +1,5 @@
-//! What D-Proxy costs while the other end of its link is missing, and how soon it repairs again: with the kernel's TCP over 20 Mb/s of
-//! which 1 % is lost, short round trip. Measured, so that nothing else may run beside it.
+//! Cost of D-Proxy while the other end of its link is missing, and the time until it repairs again. The kernel's TCP runs
+//! over 20 Mb/s with 1 % loss and a short round trip. These are measurements: no other test may run at the same time.
 
 use crate::proxy::life::{TIED, each_kind};
 use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, now, secret, shell, until_or};
@@ -14,24 +14,24 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-/// Of a measurement, from the connection on.
+/// Duration of a measurement, from the connection on.
 const LASTS: Duration = Duration::from_secs(6);
-/// Measurements of each kind, in turn.
+/// Number of measurements of each kind, in turn.
 const ROUNDS: usize = 5;
 /// Least share of the goodput without a proxy.
 const LEAST: f64 = 0.99;
-/// In which time of its return an interface must be used again by all.
+/// Time limit after its return within which all proxies must use an interface again.
 const RETURN: Duration = Duration::from_secs(5);
 
-/// Which ends of the link have a daemon.
+/// Ends of the link that have a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ends {
     None,
     NearAlone,
     FarAlone,
-    /// Both, with other keys.
+    /// Both ends, with different keys.
     OtherKeys,
-    /// The far one is killed three seconds before.
+    /// Both ends; the far one is killed three seconds before.
     FarDied,
     Both,
 }
@@ -39,7 +39,7 @@ enum Ends {
 const ALL: [Ends; 6] =
     [Ends::None, Ends::NearAlone, Ends::FarAlone, Ends::OtherKeys, Ends::FarDied, Ends::Both];
 
-/// A daemon with D-Proxy at an end of the link.
+/// Starts a daemon with D-Proxy at an end of the link.
 fn end(ground: &Ground, is_near: bool, key: &str) -> Daemon {
     let (host, local, peer, stands) = if is_near {
         (&ground.router, ROUTER[0], MOBILE, "router")
@@ -62,7 +62,7 @@ fn end(ground: &Ground, is_near: bool, key: &str) -> Daemon {
     daemon
 }
 
-/// A link of 20 Mb/s that loses a packet in a hundred towards the mobile host.
+/// Creates a link of 20 Mb/s with 1 % loss towards the mobile host.
 fn lossy() -> Ground {
     let ground = Ground::new();
     shell(&ground.router, "tc qdisc add dev mobile root tbf rate 20mbit burst 3000 limit 150000");
@@ -98,7 +98,7 @@ fn figure(status: &Json, name: &str) -> Option<u64> {
     figures.iter().find(|figure| figure["name"] == name)?["value"].as_u64()
 }
 
-/// The server's connection to the mobile host.
+/// Opens a connection from the server to the mobile host.
 fn connection(ground: &Ground, law: &str) -> [TcpStream; 2] {
     let to: SocketAddr = format!("{MOBILE}:5005").parse().unwrap();
     let listener = ground.mobile.run(|| TcpListener::bind(to).unwrap()).unwrap();
@@ -111,7 +111,7 @@ fn connection(ground: &Ground, law: &str) -> [TcpStream; 2] {
     [sender.unwrap(), listener.accept().unwrap().0]
 }
 
-/// Mb/s that arrive.
+/// Returns the goodput, Mb/s.
 fn goodput(ground: &Ground, law: &str) -> f64 {
     let ends = connection(ground, law);
     ends[1].set_read_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -124,7 +124,7 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-/// Prints the goodput with each set of ends; with one missing it must be that of none.
+/// Prints the goodput with each set of ends. With one end missing it must equal that without ends.
 pub(crate) fn an_end_that_is_missing_costs_no_more_than_a_hundredth() {
     let mut failed = Vec::new();
     for law in ["cubic", "bbr"] {
@@ -146,7 +146,7 @@ pub(crate) fn an_end_that_is_missing_costs_no_more_than_a_hundredth() {
                 "{law:6} {ends:?}: {goodput:.2} Mb/s, {:.3} of that without; {runs:.2?}",
                 goodput / plain
             );
-            // With both ends none is missing: that is printed beside the others.
+            // With both ends none is missing; it is printed for comparison.
             if ends != Ends::Both && goodput < LEAST * plain {
                 failed.push((law, ends, goodput, plain));
             }
@@ -155,7 +155,7 @@ pub(crate) fn an_end_that_is_missing_costs_no_more_than_a_hundredth() {
     assert!(failed.is_empty(), "{failed:?}");
 }
 
-/// Restarts of an end, several within a second of the clock: numbers of a former life must not stand in the way.
+/// Restarts an end, several times within a second of the clock: packet numbers of an earlier incarnation must not matter.
 pub(crate) fn an_end_that_begins_again_and_again_repairs_each_time() {
     let ground = lossy();
     let _near = end(&ground, true, "07");
@@ -177,7 +177,7 @@ pub(crate) fn an_end_that_begins_again_and_again_repairs_each_time() {
     println!("ten restarts: {longest:?} at most from the start of the process to the session");
 }
 
-/// Prints how long each kind takes until it works again when its interface has returned.
+/// Prints the time that each kind takes until it works again after its interface has returned.
 pub(crate) fn an_interface_that_returns_is_used_within_five_seconds() {
     let ground = Ground::new();
     let mut daemon = ground.start(&each_kind(&ground));

@@ -1,26 +1,26 @@
-//! `hopline proxy`: the real program on a router between two hosts, in namespaces of its own, and everything that can go wrong with it.
-//! What takes minutes is run by `make drills`.
+//! `hopline proxy`: the real program on a router between two hosts, in namespaces of its own, and its failures. `make
+//! drills` runs the tests that take minutes.
 //!
 //! | file | tests |
 //! |---|---|
-//! | `start` | what is wrong before a daemon runs |
-//! | `firewall` | rules of the router's own for what it forwards |
-//! | `floods` | packets of connections that nobody has |
-//! | `life` | how it ends, and what is left |
+//! | `start` | errors before a daemon runs |
+//! | `firewall` | the router's own rules for forwarding |
+//! | `floods` | packets of connections that do not exist |
+//! | `life` | the end of a daemon, and its remains |
 //! | `reload` | SIGHUP |
-//! | `nat` | routers that translate addresses |
+//! | `nat` | routers with NAT |
 //! | `tracking` | connection tracking that begins while the daemon runs |
 //! | `onward` | servers that are called before the client is answered |
-//! | `policy` | routers whose routes depend on more than the destination |
-//! | `uploads` | what a mobile host sends, with daemons at both ends of the last hop |
-//! | `tunnels` | interfaces of tunnels that stay |
+//! | `policy` | routers with policy routing |
+//! | `uploads` | data of a mobile host, with daemons at both ends of the last hop |
+//! | `tunnels` | persistent interfaces of tunnels |
 //! | `ipv6` | the same and plain routers, over IPv6 |
-//! | `gateways` | TPA that is announced; what gateways log |
-//! | `asked` | status, metrics, and who asks badly |
-//! | `missing` | what D-Proxy costs while the other end is missing, and how soon interfaces are used again |
+//! | `gateways` | announcement of TPA; logs of gateways |
+//! | `asked` | status, metrics, and malformed queries |
+//! | `missing` | cost of D-Proxy while the other end is missing, and time until returning interfaces are used |
 //! | `schedules` | kills, restarts, reloads, outages and losses, drawn from seeds |
 //! | `world` | a mobile host, a router, a server, a daemon |
-//! | `transfer` | bytes that cross, and how that ends |
+//! | `transfer` | transfers between hosts, and their ends |
 
 #![allow(clippy::unwrap_used, reason = "tests, though without `#[test]`")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "they tell what they measure")]
@@ -47,7 +47,7 @@ pub(crate) mod world;
 use hopline_harness::{Need, Test, tests};
 use hopline_testkit::namespace::LINK;
 
-/// What all of them need.
+/// Requirements of all these tests.
 pub(crate) const NEEDS: [Need; 6] = [
     LINK,
     Need::Program("iptables"),
@@ -153,7 +153,7 @@ pub(crate) fn tests() -> Vec<Test> {
         ("a_hundred_kills_lose_nothing", schedules::a_hundred_kills_lose_nothing),
     ];
     let needs: Vec<Need> = NEEDS.into_iter().chain([Need::Program("tc")]).collect();
-    // They measure, and have the machine for themselves.
+    // Measurements, which run while no other test does.
     let measured = [
         (
             "an_end_that_is_missing_costs_no_more_than_a_hundredth",

@@ -1,4 +1,4 @@
-//! Routers that translate addresses and have a stateful firewall.
+//! Routers with NAT and a stateful firewall.
 
 use crate::proxy::gateways::reach;
 use crate::proxy::transfer::{End, Pace, Transfer, transfer};
@@ -11,11 +11,11 @@ use std::time::Duration;
 
 /// Bytes of a download: some 700 segments.
 const BYTES: usize = 1_000_000;
-/// Every twentieth segment to the mobile host is lost, and not that of the handshake, which takes a second to come again.
+/// Losses towards the mobile host: one in twenty segments. The handshake is spared, since its retransmission takes a second.
 const LOSSES: &str = "meta l4proto tcp numgen inc mod 20 == 7";
 const PORT: u16 = 80;
 
-/// A way to translate, and the direction of calls that it is for.
+/// Kind of NAT, and the direction of the connections that it is for.
 pub(crate) struct Nat {
     pub(crate) name: &'static str,
     pub(crate) version: Version,
@@ -26,9 +26,9 @@ pub(crate) struct Nat {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Calls {
-    /// The mobile host calls the server.
+    /// The mobile host connects to the server.
     FromMobile,
-    /// The server calls the mobile host, by the router's address.
+    /// The server connects to the mobile host, by the router's address.
     ToMobile,
 }
 
@@ -64,7 +64,7 @@ pub(crate) const NATS: [Nat; 4] = [
     },
 ];
 
-/// A middlebox, and what shows that it has done its work.
+/// Middlebox, and the counter that shows its work.
 pub(crate) struct Middlebox {
     kind: &'static str,
     figure: &'static str,
@@ -72,13 +72,13 @@ pub(crate) struct Middlebox {
 }
 
 pub(crate) const MIDDLEBOXES: [Middlebox; 3] = [
-    // Lost are 35 segments and more.
+    // 35 segments or more are lost.
     Middlebox { kind: "snoop", figure: "sent_to_mobile_packets", at_least: 20 },
     Middlebox { kind: "mtcp", figure: "withheld_acks", at_least: 1 },
     Middlebox { kind: "split", figure: "connections_accepted", at_least: 1 },
 ];
 
-/// A packet of which conntrack changes the port is answered with a reset by the mobile host.
+/// The mobile host would answer a packet of which conntrack changes the port with a reset.
 pub(crate) fn middleboxes_work_where_a_router_translates() {
     at_once(&NATS, |nat| {
         for middlebox in &MIDDLEBOXES {
@@ -87,7 +87,7 @@ pub(crate) fn middleboxes_work_where_a_router_translates() {
     });
 }
 
-/// Tries all cases at the same time: a daemon writes its figures once a second, and most of the time is spent waiting for that.
+/// Runs all cases at the same time: a daemon writes its counters once a second, and waiting for that takes most of the time.
 pub(crate) fn at_once<T: Sync>(cases: &[T], tried: impl Fn(&T) + Sync) {
     thread::scope(|scope| {
         for case in cases {
@@ -97,7 +97,7 @@ pub(crate) fn at_once<T: Sync>(cases: &[T], tried: impl Fn(&T) + Sync) {
     });
 }
 
-/// Checks that a middlebox does its work on a router with this translation.
+/// Checks that a middlebox works on a router with this NAT.
 pub(crate) fn serves(middlebox: &Middlebox, ground: &Ground, nat: &Nat) {
     let before = ground.listing();
     let mut daemon = middlebox.start(ground, "");
@@ -107,7 +107,7 @@ pub(crate) fn serves(middlebox: &Middlebox, ground: &Ground, nat: &Nat) {
 }
 
 impl Middlebox {
-    /// Starts it on the router, with more lines for its file; packets are lost if it is to repair them.
+    /// Starts it on the router, with more lines for its file. Packets are lost if it is to repair them.
     pub(crate) fn start(&self, ground: &Ground, more: &str) -> Daemon {
         if self.kind == "snoop" {
             ground.lose(LOSSES);
@@ -116,7 +116,7 @@ impl Middlebox {
     }
 }
 
-/// Checks that data cross, and that a middlebox has done its work for them.
+/// Checks that data cross, and that the middlebox has worked on them.
 pub(crate) fn does_its_work(middlebox: &Middlebox, ground: &Ground, nat: &Nat, daemon: &Daemon) {
     let Middlebox { kind, figure, at_least } = *middlebox;
     let what = format!("{kind} behind {}", nat.name);
@@ -126,7 +126,7 @@ pub(crate) fn does_its_work(middlebox: &Middlebox, ground: &Ground, nat: &Nat, d
     assert_eq!(resets_of(&ground.mobile), 0, "{what}: the mobile host did not know packets");
 }
 
-/// `nack` asks in the server's name for segments that the router has missed.
+/// `nack` requests segments that the router has missed, in the server's name.
 pub(crate) fn questions_reach_a_mobile_host_that_is_translated() {
     at_once(&[0, 1, 2], |&nat| asks_and_is_answered(&translating(&NATS[nat]), Version::V4));
 }
@@ -135,12 +135,12 @@ pub(crate) fn a_gateway_takes_calls_of_hosts_that_are_translated() {
     reach(&translating(&NATS[1]), Version::V4);
 }
 
-/// Both ends of a link know a connection by its addresses on the link.
+/// Both ends of a link identify a connection by its addresses on the link.
 pub(crate) fn d_proxy_repairs_what_a_router_translates() {
     repairs(&link_translated(Version::V4), Version::V4, Version::V4);
 }
 
-/// A router that translates the source of what it sends to the mobile host.
+/// Creates a router that translates the source of packets to the mobile host.
 pub(crate) fn link_translated(version: Version) -> Ground {
     let ground = Ground::new();
     shell(&ground.mobile, &format!("ip {} route del default", version.option()));
@@ -185,19 +185,19 @@ pub(crate) fn d_proxies(ground: &Ground, ends: Version) -> [Daemon; 2] {
     [near, far]
 }
 
-/// A router that translates. The server has no way to the network of the mobile host.
+/// Creates a router with NAT. The server has no route to the network of the mobile host.
 pub(crate) fn translating(nat: &Nat) -> Ground {
     let ground = one_way(nat);
     shell(&ground.router, nat.rules);
     ground
 }
 
-/// A router that is to translate, and does not yet.
+/// Creates a router that is to have NAT, and has none yet.
 pub(crate) fn one_way(nat: &Nat) -> Ground {
     let ground = Ground::new();
     shell(&ground.server, &format!("ip {} route del default", nat.version.option()));
     if nat.calls == Calls::ToMobile {
-        // Answers of the mobile host come from the router's address.
+        // Answers of the mobile host have the router's address.
         shell(
             &ground.router,
             &format!("{} -w -t nat -A POSTROUTING -o mobile -j ACCEPT", nat.version.iptables()),
@@ -206,7 +206,7 @@ pub(crate) fn one_way(nat: &Nat) -> Ground {
     ground
 }
 
-/// Data to the mobile host, whoever calls.
+/// Transfers data to the mobile host, in a connection of either direction.
 fn cross(ground: &Ground, nat: &Nat) {
     let (version, public) = (nat.version, nat.version.router()[1]);
     let transfer = match nat.calls {
@@ -229,7 +229,7 @@ pub(crate) fn a_server_hears_the_reset_of_a_translated_connection() {
     NATS[..2].iter().for_each(resets);
 }
 
-/// Ends a daemon that splits a connection.
+/// Ends a daemon that splits a connection, and checks the reset.
 pub(crate) fn resets(nat: &Nat) {
     let ground = translating(nat);
     let mut daemon = ground.start("[[proxy]]\nkind = \"split\"\ninterface = \"mobile\"\n");
@@ -242,12 +242,12 @@ pub(crate) fn resets(nat: &Nat) {
     assert!(matches!(transfer.ends().0, End::Broken(_)));
 }
 
-/// Resets that a host has sent.
+/// Returns the number of resets that a host has sent.
 fn resets_of(host: &Namespace) -> u64 {
     tcp_count(host, "OutRsts")
 }
 
-/// A counter of a host's TCP.
+/// Returns a counter of a host's TCP.
 pub(crate) fn tcp_count(host: &Namespace, counter: &str) -> u64 {
     let table = shell(host, "grep ^Tcp: /proc/net/snmp");
     let [names, values] = [0, 1].map(|line| table.lines().nth(line).unwrap().split(' ').collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Split connections whose server is called before the client is answered.
+//! Split connections with a call to the server before the client is answered.
 
 use crate::proxy::floods::syns;
 use crate::proxy::transfer::{in_a_thread, transfer};
@@ -9,25 +9,25 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
-/// All calls are split.
+/// Configuration that splits all connections.
 const SPLIT: &str = "[[proxy]]\nkind = \"split\"\ninterface = \"mobile\"\n";
 const PORT: u16 = 5002;
-/// A port that nothing serves.
+/// Port on which nothing listens.
 const CLOSED: u16 = 5999;
-/// The server's address of IPv6.
+/// IPv6 address of the server.
 const SERVER_V6: &str = Version::V6.server();
 
 fn split(ground: &Ground) -> Daemon {
     ground.start(SPLIT)
 }
 
-/// Calls a server from the mobile host.
+/// Connects to a server from the mobile host.
 fn call(ground: &Ground, server: &str, port: u16) -> io::Result<TcpStream> {
     let to = SocketAddr::new(server.parse().unwrap(), port);
     ground.mobile.run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap()
 }
 
-/// A call that goes on meanwhile.
+/// Connects in another thread.
 fn calling(ground: &Ground, server: &str, port: u16) -> JoinHandle<io::Result<TcpStream>> {
     let to = SocketAddr::new(server.parse().unwrap(), port);
     let (begun, begins) = std::sync::mpsc::channel();
@@ -56,10 +56,10 @@ pub(crate) fn a_closed_port_is_refused() {
     let mut daemon = split(&ground);
     for server in [SERVER, SERVER_V6] {
         assert_eq!(refused(&ground, server, CLOSED), Some(ErrorKind::ConnectionRefused), "{server}");
-        // Its port may be used again at once.
+        // The port can be reused at once.
         transfer([&ground.mobile, &ground.server], (server, PORT), 100_000);
     }
-    // Towards the mobile host, too.
+    // Towards the mobile host too.
     let to = SocketAddr::new(MOBILE.parse().unwrap(), CLOSED);
     let called = ground.server.run(|| TcpStream::connect_timeout(&to, PATIENCE)).unwrap();
     assert_eq!(called.unwrap_err().kind(), ErrorKind::ConnectionRefused);
@@ -84,7 +84,8 @@ pub(crate) fn a_network_out_of_reach_is_told() {
     ] {
         assert_eq!(refused(&ground, server, PORT), Some(says), "{server}");
     }
-    // This router said so by itself: what it cannot forward never waits. A router farther away says so.
+    // This router has answered by itself, since it never holds packets that it cannot forward. Here a router farther away
+    // answers.
     for (reject, says) in [
         ("icmp-net-unreachable", ErrorKind::NetworkUnreachable),
         ("icmp-host-unreachable", ErrorKind::HostUnreachable),
@@ -124,7 +125,7 @@ pub(crate) fn calls_to_black_holes_keep_no_other_call_waiting() {
     let daemon = ground.start(&format!("{SPLIT}max_connections = 64\n"));
     deaf(&ground, CLOSED, "-A");
     let before = daemon.resident();
-    // From the address of the host that is served, which has half of the places.
+    // From the address of the served host, which may use half of the places.
     syns(&ground.mobile, MOBILE.parse().unwrap(), SERVER.parse().unwrap(), CLOSED, FLOOD);
     until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "dropped_held_connects") > 1000);
     assert!(daemon.figure("split", "calls_held") <= 32, "{}", daemon.status());
@@ -135,11 +136,12 @@ pub(crate) fn calls_to_black_holes_keep_no_other_call_waiting() {
 }
 
 pub(crate) fn forged_calls_that_servers_answer_keep_no_other_call_waiting() {
-    /// Network of the forged addresses, and of a mobile host that calls.
+    /// Network of the forged addresses, and of a mobile host that connects.
     const FORGED: [u8; 3] = [10, 77, 0];
     const NEIGHBOUR: &str = "10.77.0.250";
     let ground = Ground::new();
-    // Of 64 calls that the listener can queue, 48 are dealt in shares. SYNs with ACK for the forged addresses vanish at the mobile host.
+    // Of the 64 connections that the listener can queue, 48 are distributed in shares. SYN-ACKs for the forged addresses
+    // vanish at the mobile host.
     let forged = format!("echo 64 > /proc/sys/net/core/somaxconn; ip route add 10.77.0.0/24 via {MOBILE}");
     shell(&ground.router, &forged);
     shell(&ground.mobile, &format!("ip addr add {NEIGHBOUR}/32 dev mobile"));
@@ -165,7 +167,7 @@ pub(crate) fn forged_calls_that_servers_answer_keep_no_other_call_waiting() {
     });
     neighbour.unwrap().unwrap();
     listener.accept().unwrap();
-    // Both are split: neither had a call that waited.
+    // Both are split: neither had a waiting call.
     until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "connections_accepted") == 2);
 }
 
@@ -181,7 +183,7 @@ pub(crate) fn killed_while_calls_wait_it_leaves_nothing_and_they_reach_the_serve
     daemon.process.wait().unwrap();
     ground.is_as_before(&before, "killed");
     deaf(&ground, PORT, "-D");
-    // The client asks again, and nothing splits.
+    // The client retransmits its SYN, and nothing splits the connection.
     let _stream = call.join().unwrap().unwrap();
     listener.accept().unwrap();
 }
@@ -190,7 +192,7 @@ pub(crate) fn told_so_it_answers_before_it_calls() {
     let ground = Ground::new();
     let daemon = ground.start(&format!("{SPLIT}onward = \"after\"\n"));
     transfer([&ground.mobile, &ground.server], (SERVER, PORT), 100_000);
-    // Reset before or after the call has come back.
+    // Reset before or after the handshake with the client.
     assert_ne!(refused(&ground, SERVER, CLOSED), Some(ErrorKind::ConnectionRefused));
     until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "failed_refused_connects") == 1);
     until_or(|| panic!("{}", daemon.status()), || daemon.figure("split", "connections_accepted") == 2);
@@ -202,7 +204,7 @@ const PAIRS: usize = 7;
 /// Bytes of a transfer.
 const BYTES: usize = 50_000_000;
 
-/// Costs of a way to call in one round: medians in microseconds, and Mb/s.
+/// Cost of a way to connect in one round: medians in microseconds, and Mb/s.
 #[derive(Clone, Copy)]
 struct Cost {
     connected: f64,
@@ -210,7 +212,7 @@ struct Cost {
     goodput: f64,
 }
 
-/// Prints what it costs to call the server first. It asserts nothing: a busy machine would decide.
+/// Prints the cost of connecting to the server first. It asserts nothing, because a busy machine would decide.
 pub(crate) fn what_it_costs_to_call_the_server_first() {
     let ground = Ground::new();
     let round = |onward: &str| {

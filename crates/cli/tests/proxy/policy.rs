@@ -1,4 +1,4 @@
-//! Routers that choose routes by more than the destination (ip-rule(8)).
+//! Routers with policy routing (ip-rule(8)).
 
 use crate::proxy::transfer::transfer;
 use crate::proxy::world::{Daemon, Ground, MOBILE, SERVER, hopline, secret, shell, until_or};
@@ -6,10 +6,10 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// The mobile host is reached from the server alone, by a table of its own.
+/// Rules: the mobile host is reached from the server alone, by a table of its own.
 const BY_INTERFACE: &str = "ip rule add pref 50 iif fixed lookup 100; ip route add 10.9.0.0/24 dev mobile table 100; \
                             ip route del 10.9.0.0/24 dev mobile";
-/// Connections of the mobile host have a table of their own, and the main one does not lead to the server.
+/// Rules: packets of the mobile host have a table of their own, and the main one has no route to the server.
 const BY_SOURCE: &str = "ip rule add pref 51 from 10.9.0.1 lookup 101; ip route add 10.8.0.0/24 dev fixed table 101; \
                          ip route del 10.8.0.0/24 dev fixed";
 
@@ -27,7 +27,8 @@ pub(crate) fn a_call_whose_way_would_be_another_one_is_not_split() {
     let ground = Ground::new();
     shell(&ground.router, BY_SOURCE);
     let daemon = ground.start("[[proxy]]\nname = \"it\"\nkind = \"split\"\ninterface = \"mobile\"\n");
-    // That rule leads what is sent under the address of the mobile host the same way, and the other way main does.
+    // By that rule, packets with the mobile host's address take the same route as its own; the other direction takes the
+    // main table.
     transfer([&ground.mobile, &ground.server], (SERVER, 80), 100_000);
     is(&daemon, ["connections_accepted", "unfollowed_connects"], [1, 0]);
     shell(&ground.router, BY_INTERFACE);
@@ -83,7 +84,7 @@ pub(crate) fn rules_that_look_beyond_the_destination_are_told() {
     let row = doctor.lines().find(|line| line.starts_with("routes by destination")).unwrap();
     assert!(row.contains("50: iif fixed lookup 100"), "{row}");
     let daemon = ground.start_file(&file);
-    // The rule that leads calls to this machine is hopline's own.
+    // The rule that diverts connections to this machine is hopline's own.
     assert!(!told().contains("lookup 26735"), "{}", told());
     assert!(daemon.said().contains("unfollowed_packets"), "{}", daemon.said());
 }

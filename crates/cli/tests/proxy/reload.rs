@@ -1,4 +1,4 @@
-//! SIGHUP, while connections are under way.
+//! SIGHUP while connections are open.
 
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::{Pace, Transfer, transfer};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const MTCP: &str = "[[proxy]]\nkind = \"mtcp\"\ninterface = \"fixed\"\nports = [5003]\n";
 
-/// Has the daemon read this text.
+/// Makes the daemon reload this text.
 fn read(ground: &Ground, daemon: &mut Daemon, text: &str, reloads: u64) {
     ground.write(text);
     daemon.signal("HUP");
@@ -43,7 +43,7 @@ pub(crate) fn connections_go_on_while_the_file_is_read_again() {
     daemon.signal("HUP");
     until_or(|| panic!("{}", daemon.said()), || daemon.said().contains("everything goes on as before"));
     assert_eq!((daemon.status()["reloads"].as_u64(), ground.listing()), (Some(3), rules));
-    // What is called may change while it is called.
+    // The ports to split may change while connections are open.
     read(&ground, &mut daemon, &tuned.replace("[5002]", "[5002, 5004]"), 4);
     assert!(snooped.arrived() < 4_000_000 && split.arrived() < 4_000_000, "they were under way all the time");
     snooped.arrives("through snoop");
@@ -80,13 +80,13 @@ pub(crate) fn rules_that_another_program_has_removed_are_made_again() {
             .filter(|line| line.to_lowercase().contains("hopline"))
             .map(str::to_owned)
             .collect();
-        // A chain that is made again stands behind the others.
+        // A chain that is made again comes after the existing ones.
         ours.sort();
         ours
     };
     let rules = ours();
     assert!(rules.len() > 2, "{rules:?}");
-    // A firewall that is loaded anew removes them like this.
+    // A firewall that is loaded again removes them like this.
     for removal in ["nft flush ruleset", "iptables -w -t security -D FORWARD 1"] {
         shell(&ground.router, removal);
         assert_ne!(ours(), rules, "{removal}");

@@ -1,5 +1,5 @@
-//! Seeded schedules of kills, restarts, reloads, outages and losses, with transfers under way. `HOPLINE_PROXY_DRILL=17` runs schedule 17
-//! alone.
+//! Seeded schedules of kills, restarts, reloads, outages and losses, during transfers. `HOPLINE_PROXY_DRILL=17` runs
+//! schedule 17 alone.
 
 use crate::proxy::start::BOTH;
 use crate::proxy::transfer::{End, Pace, Transfer, in_a_thread};
@@ -14,13 +14,13 @@ use std::time::Duration;
 
 /// Bytes of a transfer.
 const BYTES: usize = 400_000;
-/// Worlds at the same time: they wait more than they work.
+/// Simultaneous worlds: they wait more than they work.
 const WORLDS: u64 = 6;
-/// Memory beyond that of a daemon's first schedule.
+/// Most memory beyond that of a daemon's first schedule, bytes.
 const GROWTH: u64 = 16 << 20;
-/// Where the daemon of the router reaches the mobile host by its tunnel.
+/// Address of the mobile host in the tunnel.
 const TUNNELLED: &str = "10.82.0.2";
-/// Where programs of the mobile host reach the server by the gateways.
+/// Address at which programs of the mobile host reach the server by the gateways.
 const FORWARDED: (&str, u16) = ("127.0.0.1", 5006);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,9 +33,9 @@ enum Event {
 
 #[derive(Debug)]
 struct Schedule {
-    /// Of packets to the mobile host.
+    /// Loss of packets to the mobile host, percent.
     loss_percent: u32,
-    /// Each after so long from the one before.
+    /// Events, each with the time since the one before.
     events: Vec<(Duration, Event)>,
 }
 
@@ -57,7 +57,7 @@ impl Schedule {
         Self { loss_percent: below(4), events }
     }
 
-    /// One that kills the daemon at a random moment, and no more.
+    /// Returns a schedule that only kills the daemon, at a random moment.
     fn of_a_kill(number: u64) -> Self {
         let mut random = Stream::keyed(4, number, 0, Purpose::Emulation);
         let events = vec![(Duration::from_millis(u64::from(random.below(400))), Event::Kill)];
@@ -69,18 +69,18 @@ impl Schedule {
     }
 }
 
-/// A ground whose daemons come and go.
+/// Hosts with daemons that are ended and restarted.
 struct Field {
     ground: Ground,
     before: String,
     near: Daemon,
     far: Daemon,
-    /// Memory after the first schedule of the daemon that runs.
+    /// Memory of the running daemon after its first schedule.
     warm: Option<u64>,
-    /// The daemon of the last schedule has ended: the far end may not have noticed yet.
+    /// `true` if the daemon of the last schedule has ended: the far end may not have noticed yet.
     is_other: bool,
     reloads: usize,
-    /// Schedules that have gone well.
+    /// Number of successful schedules.
     done: u32,
 }
 
@@ -111,7 +111,7 @@ impl Field {
 
     fn run(&mut self, schedule: &Schedule) {
         shell(&self.ground.mobile, "iptables -w -F INPUT");
-        // A connection over the trunk of a daemon that has ended is reset: it would be the last schedule's failure.
+        // A connection over the trunk of an ended daemon is reset: that would be a failure of the last schedule.
         if std::mem::take(&mut self.is_other) {
             self.crosses_by_tpa();
         }
@@ -186,7 +186,7 @@ impl Field {
         assert!(resident < warm + GROWTH, "{resident} bytes, {warm} at first");
     }
 
-    /// Schedules may have had the gateway without its exit all the time.
+    /// Checks that connections use TPA. Schedules may have left the gateway without its exit all the time.
     fn crosses_by_tpa(&self) {
         let carried = || {
             let hosts = [&self.ground.mobile, &self.ground.server];
@@ -203,7 +203,7 @@ impl Field {
         }
         assert!(self.near.ended_by("TERM").success());
         let Self { ground, before, far, done, .. } = self;
-        // Another world may have taken all schedules. Figures are written once a second.
+        // Another world may have run all schedules. Counters are written once a second.
         let went_by = || far.figure("d-proxy", "segments_in") > 0;
         assert!(done == 0 || until(went_by), "nothing went by d-proxy: {}", far.status());
         drop(far);
@@ -213,7 +213,7 @@ impl Field {
     }
 }
 
-/// The near file: its parameters are others every time.
+/// Returns the near configuration; its parameters differ each time.
 fn text(ground: &Ground, reloads: usize) -> String {
     let law = ["cubic", "reno"][reloads % 2];
     let tunnel = tunnel(ground, ["10.9.0.254", "10.9.0.1"], "10.82.0.1");
@@ -221,7 +221,7 @@ fn text(ground: &Ground, reloads: usize) -> String {
         .replacen("ports = [5002]", &format!("ports = [5002]\nmobile_congestion = \"{law}\""), 1)
         + "[[proxy]]\nkind = \"mtcp\"\ninterface = \"mobile\"\nports = [5003]\nsubnets = [\"10.9.0.0/24\"]\n"
         + &tunnel
-        // Behind the others: it has what they leave.
+        // Last, because it handles only connections that the proxies before it leave.
         + &link(ground, ["10.9.0.254", "10.9.0.1"], "router")
         + &format!(
             "[[proxy]]\nkind = \"gateway-exit\"\npeers = [\"mobile = {}\"]\n",
@@ -229,7 +229,7 @@ fn text(ground: &Ground, reloads: usize) -> String {
         )
 }
 
-/// An end of D-Proxy.
+/// Returns the configuration of an end of D-Proxy.
 fn link(ground: &Ground, [local, peer]: [&str; 2], stands: &str) -> String {
     let key = ground.folder.path().join("link.key");
     format!(
@@ -246,7 +246,7 @@ fn tunnel(ground: &Ground, [local, peer]: [&str; 2], address: &str) -> String {
     )
 }
 
-/// Runs schedules, several worlds at a time; a world that fails one goes on with a new one.
+/// Runs schedules, several worlds at a time. A world that fails one is replaced.
 fn all(count: u64, worlds: u64, draw: fn(u64) -> Schedule) {
     let only: Option<u64> = std::env::var("HOPLINE_PROXY_DRILL").ok().map(|number| number.parse().unwrap());
     let numbers: Vec<u64> = only.map_or_else(|| (0..count).collect(), |only| vec![only]);

@@ -1,11 +1,11 @@
-//! Before a daemon runs: what is wrong is one sentence, and nothing is half set up.
+//! Start of a daemon: an error is reported in one sentence, and nothing is left half set up.
 
 use crate::proxy::world::{Ground, hopline, proxy, secret, shell, until_or};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Snoop and split connections on the router.
+/// Configuration with Snoop and split connections on the router.
 pub(crate) const BOTH: &str = "\
 [[proxy]]
 kind = \"snoop\"
@@ -21,7 +21,7 @@ fn said(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// It says one thing, of which these words are part, and ends with code 2.
+/// Checks that it prints one error, which contains these words, and ends with exit code 2.
 fn refuses(output: &Output, words: &[&str]) {
     let said = said(output);
     assert_eq!(output.status.code(), Some(2), "{said}");
@@ -32,7 +32,7 @@ fn refuses(output: &Output, words: &[&str]) {
     assert!(!said.contains("panicked"), "{said}");
 }
 
-/// The same, and leaves the machine as it was.
+/// Checks the error, and that the machine is unchanged.
 fn refuses_and_leaves(ground: &Ground, run: &Output, words: &[&str], before: &str) {
     refuses(run, words);
     ground.is_as_before(before, &words.join(" "));
@@ -49,7 +49,7 @@ pub(crate) fn a_router_that_does_not_forward_is_warned_of() {
     let daemon = ground.start_file(&file);
     assert!(daemon.said().contains("mobile does not forward IPv4"), "{}", daemon.said());
     drop(daemon);
-    // Each version of IP is warned of on its own.
+    // There is a warning for each IP version.
     shell(
         &ground.router,
         "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 0 > /proc/sys/net/ipv6/conf/all/forwarding",
@@ -64,7 +64,7 @@ pub(crate) fn a_router_that_does_not_forward_is_warned_of() {
     assert!(!both.contains("IPv4"), "{both}");
     assert_eq!(said("subnets = [\"10.9.0.0/24\"]"), "");
     assert!(said("subnets = [\"fd09::/64\"]").contains(of_ipv6));
-    // Without an address of IPv6 at the interface there is nothing to be forwarded.
+    // Without an IPv6 address at the interface there is nothing to forward.
     shell(&ground.router, "ip -6 addr flush dev mobile");
     assert_eq!(said(""), "");
 }
@@ -91,7 +91,7 @@ pub(crate) fn without_ip6tables_ipv4_is_served_and_ipv6_warned_of() {
     ground.is_as_before(&before, "undone");
 }
 
-/// A folder with these programs alone.
+/// Creates a folder with only these programs.
 fn programs(ground: &Ground, name: &str, programs: &[&str]) -> PathBuf {
     let folder = ground.folder.path().join(name);
     fs::create_dir(&folder).unwrap();
@@ -331,7 +331,7 @@ pub(crate) fn without_the_right_to_it_one_sentence_says_so() {
     };
     let no_capabilities = with(&["--bounding-set=-all", "--inh-caps=-all"]);
     refuses_and_leaves(&ground, &no_capabilities, &["CAP_NET_ADMIN"], &before);
-    // What nobody may not even write.
+    // An unprivileged user may not write there.
     let nobody = with(&["--reuid=65534", "--regid=65534", "--clear-groups"]);
     refuses_and_leaves(&ground, &nobody, &["state", "ermission denied"], &before);
 }
@@ -352,7 +352,7 @@ pub(crate) fn without_the_programs_one_sentence_says_what_to_install() {
             &before,
         );
     }
-    // With all but the last one: what was made before it goes again.
+    // With all programs but the last: what was made before the failure is removed again.
     let all_but_one = ["iptables", "iptables-restore", "ip6tables", "ip6tables-restore", "ip"];
     let mut command = proxy("run", &file);
     command.env("PATH", programs(&ground, "some", &all_but_one));
@@ -375,7 +375,7 @@ pub(crate) fn a_chain_that_somebody_else_made_is_a_conflict_and_stays() {
     let undone = ground.proxy("undo", &file);
     assert!(said(&undone).contains("nothing was there"), "{}", said(&undone));
     ground.is_as_before(&before, "undone");
-    // Nor is it taken later: by a daemon that needs the chain when it reads its file again.
+    // It is not taken later either, by a daemon that needs the chain after a reload.
     let split = &BOTH[BOTH.rfind("[[proxy]]").unwrap()..];
     let mut daemon = ground.start(split);
     ground.write(BOTH);

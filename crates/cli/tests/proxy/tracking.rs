@@ -1,4 +1,4 @@
-//! Connection tracking: the daemon does not switch it on, and has its rules for it as soon as something else does.
+//! Connection tracking: the daemon does not enable it, and makes its rules for it as soon as something else enables it.
 
 use crate::proxy::ipv6;
 use crate::proxy::nat::{MIDDLEBOXES, NATS, Nat, at_once, does_its_work, one_way};
@@ -14,12 +14,12 @@ use std::time::Duration;
 /// Table of the rules that need connection tracking.
 const TABLE: &str = "table inet hopline-hopline.nat";
 
-/// Connections that the router tracks.
+/// Returns the number of connections that the router tracks.
 fn tracked(ground: &Ground) -> u64 {
     shell(&ground.router, "cat /proc/sys/net/netfilter/nf_conntrack_count").trim().parse().unwrap()
 }
 
-/// Sends datagrams of so many flows through the router.
+/// Sends datagrams of `flows` flows through the router.
 fn datagrams(ground: &Ground, flows: usize) {
     let server = opened(&ground.server, || UdpSocket::bind((SERVER, 4000)));
     server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -38,7 +38,7 @@ fn until_its_rules_are_there(ground: &Ground, daemon: &Daemon) {
     assert_eq!(daemon.status()["connection_tracking"], "in use");
 }
 
-/// Any rule with an expression of conntrack has the whole namespace tracked.
+/// Any rule with a conntrack expression enables tracking in the whole namespace.
 pub(crate) fn a_router_that_tracks_nothing_still_does_not_while_proxies_run() {
     let ground = Ground::new();
     let before = ground.listing();
@@ -66,7 +66,7 @@ pub(crate) fn a_router_that_tracks_nothing_still_does_not_while_proxies_run() {
     ground.is_as_before(&before, "told to end");
 }
 
-/// As where Docker is installed, or a firewall is loaded, after the daemon has started.
+/// This happens if Docker is installed, or a firewall is loaded, after the daemon has started.
 pub(crate) fn a_translation_that_begins_later_finds_the_rules_for_it() {
     let cases = [(0, &NATS[0]), (0, &NATS[1]), (2, &NATS[0]), (2, &NATS[1]), (0, &ipv6::NATS[1])];
     at_once(&cases, |&(middlebox, nat)| {
@@ -89,7 +89,7 @@ pub(crate) fn a_daemon_that_is_not_root_has_the_rules_later_too_and_a_reload_kee
         middlebox.start(ground, "user = \"nobody\"")
     };
     begins(nat, start, |ground, daemon| {
-        // What is there need not be listed again.
+        // Existing rules need not be listed again.
         shell(&ground.router, "nft delete table ip router");
         daemon.signal("HUP");
         daemon.wait_until("it has read again", |status| status["reloads"] == 1);
@@ -99,7 +99,7 @@ pub(crate) fn a_daemon_that_is_not_root_has_the_rules_later_too_and_a_reload_kee
     });
 }
 
-/// Starts a daemon, begins to translate, waits for the rules, tries, and ends the daemon.
+/// Starts a daemon, enables NAT, waits for the rules, tries, and ends the daemon.
 fn begins(nat: &Nat, start: impl Fn(&Ground) -> Daemon, tries: impl Fn(&Ground, &mut Daemon)) {
     let ground = one_way(nat);
     let mut daemon = start(&ground);
@@ -112,11 +112,11 @@ fn begins(nat: &Nat, start: impl Fn(&Ground) -> Daemon, tries: impl Fn(&Ground, 
     assert!(!left.to_lowercase().contains("hopline"), "{left}");
 }
 
-/// Rules of another program that no listing shows, as those of Open vSwitch: what they track is seen.
+/// Rules of another program that no listing shows, such as those of Open vSwitch: their tracking is detected.
 pub(crate) fn connections_that_are_tracked_are_seen_where_no_rule_is() {
     let ground = Ground::new();
     let mut daemon = ground.start(BOTH);
-    // Listings of nft and iptables do not have the tables of the older iptables in common.
+    // Listings of nft and iptables do not include the tables of legacy iptables.
     shell(&ground.router, "iptables-legacy -w -A FORWARD -m conntrack --ctstate INVALID -j DROP");
     assert_eq!(daemon.status()["connection_tracking"], "not in use");
     datagrams(&ground, 1);
@@ -124,7 +124,7 @@ pub(crate) fn connections_that_are_tracked_are_seen_where_no_rule_is() {
     assert!(daemon.ended_by("TERM").success());
 }
 
-/// A firewall knows both halves of such a connection by the same addresses and ports.
+/// A firewall sees the same addresses and ports on both halves of such a connection.
 pub(crate) fn connections_split_before_go_on_when_tracking_begins() {
     let ground = Ground::new();
     let mut daemon = ground.start("[[proxy]]\nkind = \"split\"\ninterface = \"mobile\"\n");

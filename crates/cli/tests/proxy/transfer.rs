@@ -1,4 +1,4 @@
-//! Transfers of bytes that can be told from all others, and how they end.
+//! Transfers with recognisable bytes, and their results.
 
 use crate::proxy::world::{LOOK, PATIENCE, now};
 use hopline_net::Namespace;
@@ -11,26 +11,26 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How a transfer ended for who receives. A wrong byte is no end, but a panic.
+/// End of a transfer at the receiver. A wrong byte causes a panic instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// All bytes, and then the end.
+    /// All bytes, and then the end of the stream.
     Whole,
-    /// So many, and then an error.
+    /// An error after so many bytes.
     Broken(usize),
-    /// So many, and then the end, as if that were all.
+    /// The end of the stream after so many bytes, as if they were all.
     Short(usize),
 }
 
-/// How fast it is written.
+/// Pace of the sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pace {
     AtOnce,
-    /// 16 KiB in this time.
+    /// 16 KiB in each interval of this length.
     Chunks(Duration),
 }
 
-/// A transfer under way.
+/// Transfer in progress.
 pub(crate) struct Transfer {
     arrived: Arc<AtomicU64>,
     writer: JoinHandle<io::Result<()>>,
@@ -39,7 +39,7 @@ pub(crate) struct Transfer {
 
 const CHUNK: usize = 16 << 10;
 
-/// The `i`th byte of a transfer: no two of them are alike for long, and 251 is no multiple of anything.
+/// Returns byte `i` of a transfer. No two transfers have a long common part; 251 is not a multiple of any length in use.
 fn byte(seed: u64, i: usize) -> u8 {
     let mixed = (i as u64 ^ seed.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as u8 ^ (i % 251) as u8
@@ -50,12 +50,12 @@ pub(crate) fn content(seed: u64, len: usize) -> Vec<u8> {
 }
 
 impl Transfer {
-    /// Sends so many bytes from one host to another, at its address and port.
+    /// Sends `len` bytes from one host to another, at its address and port.
     pub(crate) fn start(hosts: [&Namespace; 2], to: (&str, u16), len: usize, pace: Pace) -> io::Result<Self> {
         Self::start_by(hosts, to, to, len, pace)
     }
 
-    /// The same, calling `by`, which leads there.
+    /// Sends `len` bytes in a connection to `by`, which leads to `to`.
     pub(crate) fn start_by(
         hosts: [&Namespace; 2],
         by: (&str, u16),
@@ -67,13 +67,13 @@ impl Transfer {
         Self::between(sender, receiver, len, pace)
     }
 
-    /// Has the host that is called send: a client, a server, and the server's address and port.
+    /// Lets the called host send: a client, a server, and the server's address and port.
     pub(crate) fn download(hosts: [&Namespace; 2], from: (&str, u16), len: usize) -> io::Result<Self> {
         let [receiver, sender] = connected(hosts, from, from)?;
         Self::between(sender, receiver, len, Pace::AtOnce)
     }
 
-    /// The same over a connection that is there.
+    /// Sends `len` bytes over an existing connection.
     pub(crate) fn between(
         mut sender: TcpStream,
         mut receiver: TcpStream,
@@ -92,12 +92,12 @@ impl Transfer {
         })
     }
 
-    /// How many bytes have arrived.
+    /// Returns the number of bytes that have arrived.
     pub(crate) fn arrived(&self) -> u64 {
         self.arrived.load(Relaxed)
     }
 
-    /// Waits until so many have arrived, or it has ended.
+    /// Waits until `bytes` bytes have arrived, or the transfer has ended.
     pub(crate) fn until_arrived(&self, bytes: u64) {
         let since = now();
         while self.arrived() < bytes && !self.reader.is_finished() {
@@ -106,12 +106,12 @@ impl Transfer {
         }
     }
 
-    /// How it ends for who receives, and for who sends.
+    /// Waits for the end. Returns the results of the receiver and the sender.
     pub(crate) fn ends(self) -> (End, io::Result<()>) {
         (self.reader.join().unwrap(), self.writer.join().unwrap())
     }
 
-    /// It must arrive.
+    /// Checks that all bytes arrive.
     pub(crate) fn arrives(self, what: &str) {
         let (end, sent) = self.ends();
         assert_eq!(end, End::Whole, "{what}: {sent:?}");
@@ -119,12 +119,12 @@ impl Transfer {
     }
 }
 
-/// A whole transfer.
+/// Performs a whole transfer.
 pub(crate) fn transfer(hosts: [&Namespace; 2], to: (&str, u16), len: usize) {
     Transfer::start(hosts, to, len, Pace::AtOnce).unwrap().arrives("a transfer");
 }
 
-/// A connection: the end of the host that calls, and that of the host that is called at `to`, by `by`, which leads there.
+/// Opens a connection to `by`, which leads to `to`. Returns the ends of the calling and the called host.
 pub(crate) fn connected(
     hosts: [&Namespace; 2],
     by: (&str, u16),
@@ -172,7 +172,7 @@ fn write(stream: &mut TcpStream, content: &[u8], pace: Pace) -> io::Result<()> {
         }
     }
     stream.shutdown(Shutdown::Write)?;
-    // Whether all was taken is known when the other one has ended, too.
+    // The result of the sender is known only when the other end has ended too.
     stream.set_read_timeout(Some(3 * PATIENCE))?;
     match stream.read(&mut [0])? {
         0 => Ok(()),

@@ -1,4 +1,4 @@
-//! The TUN interface of a tunnel, when its daemon is started again or reads its file again.
+//! TUN interface of a tunnel, when its daemon restarts or reloads its file.
 
 use crate::proxy::transfer::{Pace, Transfer};
 use crate::proxy::world::{Daemon, Ground, MOBILE, ROUTER, Version, shell, until_or};
@@ -11,12 +11,12 @@ use std::time::Duration;
 /// Addresses in the tunnel.
 const NEAR: &str = "10.82.0.1";
 const FAR: &str = "10.82.0.2";
-/// Address and route that an operator attaches to the interface beside those of the file.
+/// Address and route that an operator attaches to the interface in addition to those of the file.
 const ATTACHED: &str = "ip address add 10.83.0.1/32 dev dproxy0; ip route add 10.84.0.0/16 dev dproxy0";
 /// Commands that list addresses and routes of the interface, those of the file included.
 const THERE: &str = "ip -o address show dev dproxy0; ip route show dev dproxy0";
 
-/// The router's end of a tunnel to the mobile host.
+/// Returns the configuration of the router's end of a tunnel to the mobile host.
 fn end([local, peer]: [&str; 2], address: &str, ground: &Ground, more: &str) -> String {
     let key = ground.folder.path().join("link.key");
     fs::write(&key, "07".repeat(32)).unwrap();
@@ -31,7 +31,7 @@ fn near(ground: &Ground, more: &str) -> String {
     end([ROUTER[0], MOBILE], NEAR, ground, more)
 }
 
-/// The mobile host's end, which stays.
+/// Starts the mobile host's end, which stays.
 fn far(ground: &Ground) -> Daemon {
     let state = ground.folder.path().join("far");
     let file = ground.folder.path().join("far.toml");
@@ -47,7 +47,8 @@ fn is_attached(ground: &Ground) {
     }
 }
 
-/// A stream through the tunnel, and a socket that is bound to its interface, while `meanwhile` begins the daemon anew.
+/// Checks that a stream through the tunnel, and a socket bound to its interface, survive while `meanwhile` restarts the
+/// daemon.
 fn goes_on(meanwhile: impl Fn(&Ground, Daemon) -> Daemon) {
     let ground = Ground::new();
     let _far = far(&ground);
@@ -102,7 +103,8 @@ pub(crate) fn a_stream_through_a_tunnel_goes_on_when_its_parameters_change() {
     });
 }
 
-/// Two ends whose routes contain each other: the near one's network on the link, and everything by the far one's default route.
+/// Checks two ends with routes that contain each other's address: the near one has the network on the link, the far one a
+/// default route.
 fn swallowing(version: Version) {
     let ground = Ground::new();
     let before = ground.listing();
@@ -164,11 +166,11 @@ pub(crate) fn what_a_file_no_longer_names_goes_when_it_is_read_again() {
         daemon.signal("HUP");
         daemon.wait_until("it has read again", |status| status["reloads"] == count);
     };
-    // Another address takes the place of the first one.
+    // Another address replaces the first one.
     reloads(&mut daemon, &near(&ground, "").replace("10.82.0.1/30", "10.82.0.9/30"), 1);
     let there = shell(&ground.router, THERE);
     assert!(there.contains("10.82.0.9/30") && !there.contains("10.82.0.1/30"), "{there}");
-    // An interface that goes with its proxy.
+    // An interface that is removed with its proxy.
     reloads(&mut daemon, &near(&ground, "tun = \"short0\"\ntun_lifetime = \"process\"\n"), 2);
     assert!(tuns().contains("short0") && !tuns().contains("dproxy0"), "{}", tuns());
     assert!(daemon.ended_by("TERM").success());

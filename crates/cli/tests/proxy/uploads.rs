@@ -1,4 +1,5 @@
-//! Uploads of a mobile host: `nack` on the router asks for what got lost, and `nack-host` on the mobile host sends it again.
+//! Uploads of a mobile host: `nack` on the router requests lost segments, and `nack-host` on the mobile host retransmits
+//! them.
 
 use crate::proxy::nat::{NATS, tcp_count, translating};
 use crate::proxy::transfer::{Pace, Transfer, transfer};
@@ -8,18 +9,18 @@ use std::time::Duration;
 
 /// Bytes of an upload: some 700 segments.
 const BYTES: usize = 1_000_000;
-/// Every twentieth segment to the server is lost, and not that of the handshake.
+/// Losses towards the server: one in twenty segments. The handshake is spared.
 const LOSSES: &str = "meta l4proto tcp numgen inc mod 20 == 7";
 const PORT: u16 = 80;
-/// Repairs at least in an upload that loses 35 segments: of the station and the host, or of TCP where there is neither.
+/// Least number of retransmissions in an upload that loses 35 segments: of station and host, or of TCP without them.
 ///
-/// 37 on a quiet machine; on a busy one TCP's timer comes first now and then.
+/// 37 on a quiet machine; on a busy one TCP's timer is sometimes faster.
 const REPAIRS: u64 = 20;
-/// Repairs of TCP at most where station and host repair: fewer than where they do not.
+/// Most retransmissions of TCP if station and host repair: fewer than without them.
 const REPAIRS_BY_TCP: u64 = 15;
 const STATION: &str = "[[proxy]]\nkind = \"nack\"\ninterface = \"mobile\"\n";
 
-/// Loses segments that come to the router from the mobile host, before any other rule sees them.
+/// Drops segments that arrive at the router from the mobile host, before any other rule sees them.
 fn lose_uploads(ground: &Ground) {
     let drop = format!("iifname mobile {LOSSES} drop");
     let rules = format!(
@@ -45,7 +46,7 @@ fn upload(ground: &Ground, version: Version) {
     transfer([&ground.mobile, &ground.server], (version.server(), PORT), BYTES);
 }
 
-/// A figure that is at least so much, soon.
+/// Waits until a counter has at least this value.
 fn reaches(daemon: &Daemon, (proxy, figure): (&str, &str), least: u64) {
     let now = || daemon.figure(proxy, figure);
     until_or(|| panic!("{figure} of {proxy} is {}: {}", now(), daemon.status()), || now() >= least);
@@ -55,16 +56,16 @@ fn rules_of(ground: &Ground) -> String {
     shell(&ground.mobile, "iptables -w -S -t security; ip6tables -w -S -t security")
 }
 
-/// Checks that the station asks, and that the host sends again.
+/// Checks that the station requests segments, and that the host retransmits them.
 pub(crate) fn asks_and_is_answered(ground: &Ground, version: Version) {
     lose_uploads(ground);
-    // Makes the tables, which stay.
+    // Creates the tables, which stay.
     let (before, of_host) = (ground.listing(), rules_of(ground));
     let [mut station, mut host] = [ground.start(STATION), host(ground)];
     upload(ground, version);
     reaches(&station, ("nack", "repaired_ranges"), REPAIRS);
     reaches(&host, ("nack-host", "local_retransmissions"), REPAIRS);
-    // The host's TCP repairs next to nothing itself: without the mechanism it repairs all.
+    // The host's TCP retransmits next to nothing itself; without the mechanism it retransmits all.
     let by_tcp = tcp_count(&ground.mobile, "RetransSegs");
     assert!(by_tcp <= REPAIRS_BY_TCP, "{by_tcp} segments were sent again by TCP");
     assert!(station.figure("nack", "announcements") > 0);

@@ -16,10 +16,10 @@ use tempfile::TempDir;
 
 pub(crate) const MOBILE: &str = Version::V4.mobile();
 pub(crate) const SERVER: &str = Version::V4.server();
-/// The router's, towards each.
+/// Addresses of the router, towards the mobile host and towards the server.
 pub(crate) const ROUTER: [&str; 2] = Version::V4.router();
 
-/// A version of IP; the hosts have addresses of both.
+/// IP version; the hosts have addresses of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
     V4,
@@ -41,7 +41,7 @@ impl Version {
         }
     }
 
-    /// Towards the mobile host, and towards the server.
+    /// Returns the addresses of the router, towards the mobile host and towards the server.
     pub(crate) const fn router(self) -> [&'static str; 2] {
         match self {
             Self::V4 => ["10.9.0.254", "10.8.0.254"],
@@ -56,7 +56,7 @@ impl Version {
         }
     }
 
-    /// The option of ip(8).
+    /// Returns the option of ip(8).
     pub(crate) const fn option(self) -> &'static str {
         match self {
             Self::V4 => "-4",
@@ -64,7 +64,7 @@ impl Version {
         }
     }
 
-    /// Length of the networks' prefix.
+    /// Returns the length of the networks' prefix.
     const fn prefix(self) -> u8 {
         match self {
             Self::V4 => 24,
@@ -84,18 +84,18 @@ impl fmt::Display for Version {
 
 const VERSIONS: [Version; 2] = [Version::V4, Version::V6];
 
-/// Longer than anything here takes on a busy machine.
+/// Longer than any step here takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-/// How often one looks.
+/// Interval between checks.
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
 
-/// What tells how the router's kernel was told to treat packets.
+/// Commands that list the configuration of the router's kernel for packets.
 const LISTINGS: [&str; 10] = [
     "iptables -w -S -t security",
     "ip6tables -w -S -t security",
     "iptables -w -S -t mangle",
     "ip6tables -w -S -t mangle",
-    // Without what was counted.
+    // Without counters.
     "nft --stateless list ruleset",
     "ip -4 rule",
     "ip -6 rule",
@@ -123,7 +123,7 @@ impl Ground {
         ground
     }
 
-    /// Gives the two ends of a new cable to the mobile host the addresses of the former one.
+    /// Gives the two ends of a new cable to the mobile host the addresses of the old one.
     pub(crate) fn address_mobile(&self) {
         shell(&self.router, "ip addr add 10.9.0.254/24 dev mobile; ip link set mobile up");
         shell(
@@ -133,7 +133,7 @@ impl Ground {
     }
 
     fn connect(&self) {
-        // An outage takes no addresses of IPv4 either.
+        // IPv4 addresses survive an outage too.
         const SETTINGS: &str = "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /proc/sys/net/ipv6/conf/all/forwarding; \
                                 echo 1 > /proc/sys/net/ipv6/conf/all/keep_addr_on_down";
         let routers = |at: usize| VERSIONS.map(|version| version.router()[at]);
@@ -148,7 +148,7 @@ impl Ground {
             shell(host, &format!("{}; {ways}", interface(name, addresses)));
         }
         shell(&self.router, &tables());
-        // The kernel notes a while later that cables have two ends.
+        // The kernel notices a moment later that the cables have two ends.
         let routes = || {
             VERSIONS
                 .map(|version| shell(&self.router, &format!("ip {} route show table all", version.option())))
@@ -156,7 +156,7 @@ impl Ground {
         until_or(|| panic!("{:?}", routes()), || !routes().concat().contains("linkdown"));
     }
 
-    /// Takes the cable to the mobile host away for so long.
+    /// Interrupts the cable to the mobile host for `length`.
     pub(crate) fn outage(&self, length: Duration) {
         shell(&self.router, "ip link set mobile down");
         thread::sleep(length);
@@ -164,7 +164,7 @@ impl Ground {
         shell(&self.router, "ip link set mobile up; ip addr add fe80::254/64 dev mobile nodad");
     }
 
-    /// Writes a file of proxies; its state is in the same folder.
+    /// Writes a configuration file of proxies; its state is in the same folder.
     pub(crate) fn write(&self, text: &str) -> PathBuf {
         let (path, state) = (self.folder.path().join("proxy.toml"), self.state());
         fs::write(&path, format!("state_dir = \"{}\"\n{text}", state.display())).unwrap();
@@ -175,12 +175,12 @@ impl Ground {
         self.folder.path().join("state")
     }
 
-    /// What `hopline proxy` does on the router with a file, to its end.
+    /// Runs `hopline proxy` on the router with a file, to its end.
     pub(crate) fn proxy(&self, what: &str, file: &Path) -> Output {
         self.ends(proxy(what, file))
     }
 
-    /// Takes back what daemons leave: the interfaces of tunnels.
+    /// Removes the remains of daemons: the interfaces of tunnels.
     pub(crate) fn undo_tunnels(&self, file: &Path) -> Output {
         let mut undo = proxy("undo", file);
         undo.arg("--tunnels");
@@ -210,28 +210,28 @@ impl Ground {
         Daemon::begin(&self.router, file, &self.state())
     }
 
-    /// The same, started by another program, which becomes it.
+    /// Starts the daemon by another program, which executes it.
     pub(crate) fn begin_by(&self, words: &[&str], file: &Path) -> Daemon {
         Daemon::begin_by(&self.router, words, file, &self.state())
     }
 
-    /// Loses packets on their way to the mobile host that match, before any other rule sees them.
+    /// Drops matching packets to the mobile host, before any other rule sees them.
     pub(crate) fn lose(&self, matching: &str) {
         let rules = format!(
             "table inet air {{ chain to_mobile {{ type filter hook prerouting priority -400; iifname mobile {matching} drop; }}; }}"
         );
-        // Made and deleted, so that there is one to delete.
+        // Created and deleted, so that there is a table to delete.
         shell(&self.mobile, &format!("nft 'table inet air {{}}; delete table inet air; {rules}'"));
     }
 
-    /// All that the router's kernel was told.
+    /// Returns the whole packet configuration of the router's kernel.
     pub(crate) fn listing(&self) -> String {
         let script: Vec<String> =
             LISTINGS.iter().map(|listing| format!("echo '# {listing}'; {listing}")).collect();
         shell(&self.router, &script.join("; "))
     }
 
-    /// Nothing is there that was not there before, soon.
+    /// Checks that the configuration is the same as before, within the time limit.
     pub(crate) fn is_as_before(&self, before: &str, what: &str) {
         let mut now = self.listing();
         until_or(
@@ -253,7 +253,7 @@ impl Ground {
         assert_eq!(state, Vec::<String>::new(), "{what}: files are left");
     }
 
-    /// Processes that were told of our folder.
+    /// Returns the processes that have the folder in their command line.
     fn processes(&self) -> Vec<u32> {
         let of_ours = self.folder.path().to_str().unwrap();
         let mut found = Vec::new();
@@ -265,13 +265,13 @@ impl Ground {
     }
 }
 
-/// Writes a file of a secret, which its owner alone may read.
+/// Writes a file of a secret, which only its owner may read.
 pub(crate) fn secret(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-/// Processes that have `words` among theirs.
+/// Returns the processes with `words` in their command line.
 pub(crate) fn processes_told_of(words: &str) -> Vec<u32> {
     let of = |entry: io::Result<fs::DirEntry>| {
         let id = entry.ok()?.file_name().to_str()?.parse::<u32>().ok()?;
@@ -284,14 +284,14 @@ pub(crate) fn processes_told_of(words: &str) -> Vec<u32> {
 fn interface(name: &str, addresses: [&str; 2]) -> String {
     let host = addresses[1].split_once("::").map_or("", |(_, host)| host);
     let [v4, v6] = [0, 1].map(|at| format!("{}/{}", addresses[at], VERSIONS[at].prefix()));
-    // Addresses of IPv6 that come by themselves would come at any time; a router needs one of the link to ask for neighbours.
+    // Autoconfigured IPv6 addresses would appear at any time. A router needs a link-local one to solicit neighbours.
     format!(
         "ip link set {name} addrgenmode none; ip addr add {v4} dev {name}; ip addr add {v6} dev {name} nodad; \
          ip addr add fe80::{host}/64 dev {name} nodad; ip link set {name} up"
     )
 }
 
-/// Makes iptables create the tables that it creates at its first call, and keeps.
+/// Returns a script that makes iptables create the tables that it creates at its first call, and keeps.
 fn tables() -> String {
     let script = |version: Version| {
         let program = version.iptables();
@@ -311,7 +311,7 @@ fn tables() -> String {
     VERSIONS.map(script).join(" && ")
 }
 
-/// Routes change their order when an interface goes down and up.
+/// Sorts the lines: routes change their order when an interface goes down and up.
 fn sorted(listing: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = listing.lines().collect();
     lines.sort_unstable();
@@ -327,7 +327,7 @@ fn names(folder: &Path) -> Vec<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// `hopline proxy` with a file.
+/// Returns the command `hopline proxy` with a file.
 pub(crate) fn proxy(what: &str, file: &Path) -> Command {
     let mut command = hopline();
     command.arg("proxy").args(what.split(' ')).arg(file);
@@ -340,7 +340,7 @@ pub(crate) fn hopline() -> Command {
     command
 }
 
-/// What a script prints on a host. It must succeed.
+/// Returns the output of a script on a host. It must succeed.
 pub(crate) fn shell(host: &Namespace, script: &str) -> String {
     let mut command = Command::new("sh");
     command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -349,7 +349,7 @@ pub(crate) fn shell(host: &Namespace, script: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A daemon that runs. It is killed when dropped, and its keeper cleans up.
+/// Running daemon. It is killed when dropped, and its keeper cleans up.
 pub(crate) struct Daemon {
     pub(crate) process: Child,
     socket: PathBuf,
@@ -361,14 +361,14 @@ impl Daemon {
         Self::begin_by(host, &[], file, state)
     }
 
-    /// A daemon whose file gives it this name.
+    /// Starts a daemon with this name in its file.
     pub(crate) fn begin_called(name: &str, host: &Namespace, file: &Path, state: &Path) -> Self {
         let mut daemon = Self::begin(host, file, state);
         daemon.socket = state.join(name).with_extension("sock");
         daemon
     }
 
-    /// A daemon that another program starts and becomes.
+    /// Starts a daemon by another program, which executes it.
     pub(crate) fn begin_by(host: &Namespace, words: &[&str], file: &Path, state: &Path) -> Self {
         let log = file.with_extension("log");
         let mut command = Command::new(words.first().unwrap_or(&env!("CARGO_BIN_EXE_hopline")));
@@ -382,7 +382,7 @@ impl Daemon {
         Self { process: host.spawn(command).unwrap(), socket: state.join("hopline.sock"), log }
     }
 
-    /// What it says of itself, if it answers.
+    /// Returns its status, if it answers.
     pub(crate) fn asked(&self) -> Option<Json> {
         let mut stream = UnixStream::connect(&self.socket).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -395,12 +395,12 @@ impl Daemon {
         self.asked().unwrap_or_else(|| panic!("it does not answer; it said: {}", self.said()))
     }
 
-    /// Waits until its status is as wanted. Not for ever, nor if it has ended.
+    /// Waits until its status is as wanted. Fails at the time limit, and if it has ended.
     pub(crate) fn wait_until(&mut self, what: &str, wanted: impl Fn(&Json) -> bool) {
         let since = now();
         while since.elapsed() < PATIENCE {
             let id = self.process.id();
-            // One that was killed just now may have left a socket.
+            // A daemon that was killed just now may have left a socket.
             if self.asked().is_some_and(|status| status["process"] == id && wanted(&status)) {
                 return;
             }
@@ -410,7 +410,7 @@ impl Daemon {
         panic!("not: {what}: {:?}: {}", self.asked(), self.said());
     }
 
-    /// A figure of one of its proxies; 0 before there is one.
+    /// Returns a counter of one of its proxies; 0 before there is one.
     pub(crate) fn figure(&self, proxy: &str, name: &str) -> u64 {
         let status = self.status();
         let of = |list: &Json, name: &str| {
@@ -420,7 +420,7 @@ impl Daemon {
         of(&proxy["figures"], name).map_or(0, |figure| figure["value"].as_u64().unwrap())
     }
 
-    /// What it has written so far, and those before it.
+    /// Returns its log so far, and those of its predecessors.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(&self.log).unwrap()
     }
@@ -429,7 +429,7 @@ impl Daemon {
         signal(self.process.id(), name);
     }
 
-    /// Ends it as asked for, and says how it has ended.
+    /// Ends it by a signal, and returns its exit status.
     pub(crate) fn ended_by(&mut self, name: &str) -> ExitStatus {
         self.signal(name);
         self.ended()
@@ -447,7 +447,7 @@ impl Daemon {
         status.unwrap()
     }
 
-    /// Memory that it has, in bytes.
+    /// Returns its resident memory, bytes.
     pub(crate) fn resident(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -467,7 +467,7 @@ pub(crate) fn signal(process: u32, name: &str) {
     assert!(kill.unwrap().success());
 }
 
-/// Looks again and again; whether it was so at last.
+/// Checks repeatedly until `is_so` is true. Returns whether it was so at last.
 pub(crate) fn until(mut is_so: impl FnMut() -> bool) -> bool {
     let since = now();
     while since.elapsed() < PATIENCE {
@@ -479,7 +479,7 @@ pub(crate) fn until(mut is_so: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// The same, where it must be so.
+/// Checks repeatedly until `is_so` is true, and calls `not` at the time limit.
 pub(crate) fn until_or(not: impl FnOnce(), is_so: impl FnMut() -> bool) {
     if !until(is_so) {
         not();
