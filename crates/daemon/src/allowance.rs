@@ -1,15 +1,16 @@
-//! Answers that each user of this machine may have: a loop of questions by one of them takes no share of the daemon worth mentioning.
+//! Rate limit of status answers for each user of this machine, so that queries in a loop take a negligible share of the
+//! daemon's time.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// Answers a second for a user, and those at once after a silence. `top` and `--follow` ask once a second.
+/// Answers per second for a user, and burst after a silence. `top` and `--follow` query once a second.
 const RATE: f64 = 50.0;
 const BURST: f64 = 64.0;
-/// Most users that are remembered; of more, those that have all of their burst are forgotten.
+/// Most users in the table. Beyond, users with a full burst are forgotten.
 const MOST: usize = 1024;
 
-/// Answers that are left, by user.
+/// Remaining answers by user.
 #[derive(Debug, Default)]
 pub(crate) struct Allowance(BTreeMap<u32, Left>);
 

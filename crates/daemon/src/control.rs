@@ -1,5 +1,5 @@
-//! The socket at which a daemon tells its status: it writes to each client that connects, and reads nothing. So there is nothing that a client could
-//! change, and every user may ask, or the members of one group.
+//! Socket at which a daemon reports its status. It writes to each client that connects, and reads nothing: no client can
+//! change anything, so every user may query it, or the members of one group.
 
 use crate::RunError;
 use crate::config::StatusGroup;
@@ -17,12 +17,12 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest time of an answer.
+/// Time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Longest answer that is read: far more than the status of the most proxies.
+/// Longest answer that is read, bytes: far more than the status of the most proxies.
 const LONGEST: u64 = 16 << 20;
 
-/// Joins the group that may ask. The owner of a file may give it to a group of its own, with no further privilege.
+/// Joins the group that may query. The owner of a file may give it to an own group without further privilege.
 pub(crate) fn join(group: &StatusGroup) -> Result<(), RunError> {
     let gid = Gid::from_raw(group.id);
     let of_ours = getgroups().unwrap_or_default();
@@ -34,10 +34,10 @@ pub(crate) fn join(group: &StatusGroup) -> Result<(), RunError> {
         .map_err(|error| RunError::Group(geteuid().as_raw(), group.name.clone(), error.into()))
 }
 
-/// Listens for the members of a group or for all users, whatever the umask. What is left of a daemon that was killed goes first: the
+/// Listens for the members of a group or for all users, with any umask. The socket of a killed daemon is removed first: the
 /// caller holds the lock.
 pub(crate) fn listen(folder: &Folder, name: &str, group: Option<&StatusGroup>) -> io::Result<UnixListener> {
-    // To connect is to write (unix(7)).
+    // Connecting requires write permission (unix(7)).
     let mode = if group.is_some() { 0o660 } else { 0o666 };
     folder.listen(&state::of_socket(name), mode, group.map(|group| group.id))
 }
@@ -48,29 +48,29 @@ pub(crate) fn serve(listener: &UnixListener, status: impl Fn() -> Status) -> io:
     server::serve(listener, Opening::Nothing, answer)
 }
 
-/// Why a daemon does not tell its status.
+/// Error of a status query.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// There is none of this name.
+    /// There is no daemon of this name.
     #[error("no daemon called \"{name}\" answers in {}: {error}{}", folder.display(), there(names))]
     Absent {
-        /// The name that was asked for.
+        /// Name in the query.
         name: String,
-        /// The folder of its socket.
+        /// Folder of the socket.
         folder: PathBuf,
-        /// Daemons that have a socket there.
+        /// Daemons with a socket there.
         names: Vec<String>,
         /// Error of the system.
         error: io::Error,
     },
-    /// This user may not ask.
+    /// This user may not query the daemon.
     #[error("user {user} may not ask the daemon \"{name}\": {help}, or ask as root: sudo hopline proxy …")]
     Refused {
-        /// The name that was asked for.
+        /// Name in the query.
         name: String,
-        /// The user that asks.
+        /// User of the query.
         user: u32,
-        /// Remedy for its administrator.
+        /// Advice for the administrator.
         help: String,
     },
 }
@@ -79,10 +79,10 @@ fn there(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!("; there: {}", names.join(", ")) }
 }
 
-/// Asks the daemon `name` for its status.
+/// Queries the status of the daemon `name`.
 ///
 /// # Errors
-/// If there is none, it does not say, or this user may not ask.
+/// If there is no such daemon, it does not answer, or this user may not query it.
 pub fn ask(folder: &Path, name: &str) -> Result<Status, AskError> {
     let path = state::socket(folder, name);
     let asked = || {
@@ -101,7 +101,7 @@ pub fn ask(folder: &Path, name: &str) -> Result<Status, AskError> {
     })
 }
 
-/// Returns the names of daemons that have a socket in `folder`, sorted.
+/// Returns the names of daemons with a socket in `folder`, sorted.
 #[must_use]
 pub fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! The life of a daemon: it opens everything, sets up rules, runs until it is told to end, and leaves nothing behind.
+//! Daemon: opens everything, sets up rules, runs until a signal, and leaves nothing behind.
 
 use crate::config::{Config, Need, Proxy};
 use crate::keeper::Keeper;
@@ -25,19 +25,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
 
-/// Interval at which connection tracking is looked for while it is absent, and after which refused rules for it are tried again.
+/// Interval at which connection tracking is polled while it is not in use, and interval after which rejected rules for it
+/// are tried again.
 const LOOKS_FOR_TRACKING: Duration = Duration::from_secs(1);
 const TRIES_AGAIN: Duration = Duration::from_secs(60);
 
-/// Runs the daemon that the file at `path` describes until SIGTERM or SIGINT; SIGHUP has it read the file again. `keeper`: the words with
-/// which this program calls [`keep`](crate::keep) for the daemon of that name and folder.
+/// Runs the daemon that the file at `path` describes until SIGTERM or SIGINT; SIGHUP reloads the file. `keeper`: arguments
+/// with which this program calls [`keep`](crate::keep) for the daemon of that name and folder.
 ///
 /// # Errors
-/// Why it did not start; nothing is half set up then.
+/// The reason why it did not start; nothing is left half set up.
 pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result<(), RunError> {
     let config = Config::load(path)?;
     log::start(config.log);
-    // Another user than root cannot become this one, and is told by the files that it may not write.
+    // A user other than root cannot change to this one, and gets errors for files that it may not write.
     let user = config.user.as_ref().filter(|_| geteuid().is_root());
     let state = State::take_for(&config.state_dir, &config.name, user)?;
     look_at_router(&config)?;
@@ -49,7 +50,7 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     if let (Some(user), Err(problems)) = (user, Config::load(path)) {
         warn!(%problems, "the user \"{}\" cannot read the file again, so that a reload will be refused", user.name);
     }
-    // Before anything is there to be cleaned up.
+    // Before there is anything to clean up.
     let signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(RunError::Signals)?;
     let keeper = Keeper::start(&keeper(&config)).map_err(RunError::Keeper)?;
     state.share().map_err(RunError::Keeper)?;
@@ -62,7 +63,7 @@ pub fn run(path: &Path, keeper: impl FnOnce(&Config) -> Vec<OsString>) -> Result
     daemon.end()
 }
 
-/// A daemon that runs.
+/// Running daemon.
 struct Daemon {
     path: PathBuf,
     state: State,
@@ -71,11 +72,11 @@ struct Daemon {
     watch: Watch,
     next_look: Instant,
     events: Sender<Event>,
-    // Dropped last: until then it waits for our end.
+    // Dropped last: it waits for the end of this daemon.
     _keeper: Keeper,
 }
 
-/// What is seen from other threads, too.
+/// State that other threads read as well.
 struct Shared {
     name: String,
     sandbox: Sandbox,
@@ -90,12 +91,12 @@ struct Inner {
 }
 
 impl Daemon {
-    /// Opens everything, then has packets come, so that none comes for nobody.
+    /// Opens everything, then installs the rules, so that each diverted packet finds its receiver.
     fn start(
         path: &Path,
         config: Config,
         sandbox: Sandbox,
-        // In this order: if it does not start, the right goes first, and the keeper does not wait for it.
+        // In this order: if the start fails, the lock is released first, and the keeper does not wait for it.
         keeper: Keeper,
         state: State,
         events: &Sender<Event>,
@@ -130,7 +131,7 @@ impl Daemon {
         Ok(Self { path, state, shared, config, watch, next_look, events, _keeper: keeper })
     }
 
-    /// Does what happens asks for, until it is told to end.
+    /// Handles events until a signal to end.
     fn live(&mut self, incoming: &Receiver<Event>) {
         loop {
             match self.await_event(incoming) {
@@ -154,7 +155,7 @@ impl Daemon {
         }
     }
 
-    /// Looks whether connections are tracked, if that is due. Returns whether they are, and there are no rules for that yet.
+    /// Checks whether connections are tracked, if that is due. Returns whether they are, without rules for that yet.
     fn is_tracked_now(&mut self) -> bool {
         if !self.looks_for_tracking() || now() < self.next_look {
             return false;
@@ -164,23 +165,23 @@ impl Daemon {
         is_tracked
     }
 
-    /// Returns whether it is of importance when connections begin to be tracked.
+    /// Returns whether the beginning of connection tracking matters.
     fn looks_for_tracking(&self) -> bool {
         self.shared.lock().connection_tracking == Some(Tracked::NotInUse)
     }
 
-    /// The next event; `None` if a seat is to be tried again before, or tracking is looked for.
+    /// Returns the next event; `None` if a seat is due for another attempt before, or connection tracking for a check.
     fn await_event(&self, incoming: &Receiver<Event>) -> Option<Event> {
         let look = self.looks_for_tracking().then_some(self.next_look);
         let due = self.shared.lock().seats.iter().filter_map(Seat::due).chain(look).min();
-        // `self` has a sender: there is always one.
+        // `self` owns a sender, so the channel is never closed.
         match due {
             None => incoming.recv().ok(),
             Some(due) => incoming.recv_timeout(due.saturating_duration_since(now())).ok(),
         }
     }
 
-    /// Reads the file again and does what it says now. What did not change goes on; if the file is wrong everything does.
+    /// Reloads the file and applies the changes. Unchanged parts continue; if the file is invalid, everything does.
     fn reload(&mut self) {
         let _ = sd_notify::NotifyState::monotonic_usec_now()
             .map(|at| sd_notify::notify(&[NotifyState::Reloading, at]));
@@ -197,7 +198,7 @@ impl Daemon {
         let _ = sd_notify::notify(&[NotifyState::Ready]);
     }
 
-    /// Makes the rules anew: an interface that was away has come back without what belonged to it, or tracking has begun.
+    /// Makes the rules again: a missing interface has returned without them, or connection tracking has begun.
     fn renew_rules(&self) {
         if let Err(error) = self.change_rules(&self.config) {
             error!(%error, "the rules are not those of the file");
@@ -208,7 +209,7 @@ impl Daemon {
     fn change_rules(&self, config: &Config) -> Result<(), rules::RuleError> {
         let tracking = self.watch.tracking();
         rules::change(&Rules::of(config, tracking), self.state.folder())?;
-        // Behind the rules: without them conntrack would know the first packet by another zone than the second.
+        // After the rules: without them conntrack would assign the first packet to another zone than the second.
         mark_onward(tracking);
         let tracked = tracked(config, tracking);
         let before = std::mem::replace(&mut self.shared.lock().connection_tracking, tracked);
@@ -224,7 +225,7 @@ impl Daemon {
                 "name, state_dir, user, status_group, log, metrics, mark and route_table are those of the start until the next one"
             );
         }
-        // Names of rules stay those of the start.
+        // The names of rules stay those of the start.
         let Config { proxies, needs, .. } = config;
         let mut config = Config { proxies, needs, ..self.config.clone() };
         config.own();
@@ -240,12 +241,13 @@ impl Daemon {
             Err(error) => error!(%error, "the rules are not those of the file"),
         }
         self.config = config;
-        // Counted when it is done: who waits for that finds rules and proxies that belong together.
+        // Counted at the end: a client that waits for the count finds rules and proxies that belong together.
         self.shared.lock().reloads += 1;
     }
 
-    /// Ends the seats, then the rules that lead to them. Resets of split connections need the rules: without them the resets would leave with
-    /// the client's address and port, also where the router translates these. New packets pass meanwhile, as no queue or listener is there.
+    /// Ends the seats, then removes the rules that lead to them. Resets of split connections need the rules: without them
+    /// the resets would leave with the client's address and port, even if the router translates these. New packets pass
+    /// meanwhile, since there is no queue or listener.
     fn end(self) -> Result<(), RunError> {
         self.shared.change(&[], |proxy| Seat::begin(proxy, &self.events));
         let undone = rules::undo(&self.config.name, self.state.folder(), Leave::Tuns);
@@ -254,7 +256,7 @@ impl Daemon {
     }
 }
 
-/// Sets whether onward connections are marked: where rules read the mark.
+/// Sets whether onward connections are marked: if rules read the mark.
 fn mark_onward(tracking: Tracking) {
     set_onward_marking(match tracking {
         Tracking::Absent => OnwardMarking::Unmarked,
@@ -279,14 +281,14 @@ fn look_at_router(config: &Config) -> Result<(), RunError> {
     }
 }
 
-/// Outcome of opening a proxy.
+/// Result of opening a proxy.
 enum Found {
     Opened(Opened),
-    /// Something that may come is not there yet.
+    /// A requirement that may appear later is missing.
     Absent(String),
 }
 
-/// Opens all proxies. One whose interface or address is not there yet waits for it, as it does when that goes away later.
+/// Opens all proxies. A proxy with a missing interface or address waits for it, as it does if that disappears later.
 fn open_all(config: &Config) -> Result<Vec<Found>, RunError> {
     let unmet = warn_of_needs(config);
     let open = |proxy: &Proxy| match open::open(&proxy.task) {
@@ -303,7 +305,7 @@ fn open_all(config: &Config) -> Result<Vec<Found>, RunError> {
     config.proxies.iter().map(open).collect()
 }
 
-/// Warns of what proxies name and this machine has not now. Returns it.
+/// Warns of requirements of proxies that this machine does not meet now. Returns them.
 fn warn_of_needs(config: &Config) -> Vec<&Need> {
     let unmet: Vec<&Need> = config.needs.iter().filter(|need| !need.is_met()).collect();
     unmet.iter().for_each(|need| warn!("{need}"));
@@ -315,8 +317,8 @@ impl Shared {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has these proxies run and no others. What did not change goes on; the others have ended before one of them begins, and whoever asks
-    /// meanwhile is answered.
+    /// Runs these proxies and no others. Unchanged ones continue; changed ones have ended before any begins. Status queries
+    /// are answered meanwhile.
     fn change(&self, proxies: &[Proxy], begin: impl Fn(Proxy) -> Seat) {
         let (mut kept, mut endings) = (Vec::new(), Vec::new());
         for seat in &mut self.lock().seats {
@@ -331,7 +333,7 @@ impl Shared {
                 Change::Another => endings.extend(seat.tell_to_end()),
             }
         }
-        // Waits for all of them: what one had another may need.
+        // Waits for all of them: a new proxy may need what one of them has.
         drop(endings);
         let others = proxies.iter().filter(|proxy| !kept.contains(&proxy.name));
         let begun: Vec<Seat> = others.cloned().map(begin).collect();
@@ -355,7 +357,7 @@ impl Shared {
         }
     }
 
-    /// Tells whoever asks, from now on.
+    /// Starts the threads that answer status queries and serve metrics.
     fn tell(self: Arc<Self>, control: UnixListener, metrics: Option<TcpListener>) -> io::Result<()> {
         if let Some(metrics) = metrics {
             let shared = self.clone();

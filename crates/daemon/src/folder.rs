@@ -1,5 +1,5 @@
-//! The folder of a daemon's files, opened once. Root works in folders of other users, too: nothing in one is believed before it is looked
-//! at, and what is looked at is what was opened.
+//! Folder of a daemon's files, opened once. Root also works in folders of other users. So nothing in a folder is trusted
+//! before it is checked, and the check is of the opened file itself.
 
 use hopline_net::accounts::Account;
 use rustix::fs::{
@@ -16,28 +16,29 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-/// Mode of the folder: all users may look for the socket in it, and the owner alone may write, whatever the umask.
+/// Mode of the folder, with any umask: all users may find the socket in it, and only the owner may write.
 const OPEN: u32 = 0o755;
-/// Mode of files. A user that may open the lock may hold it, and keep the daemon from starting; what the journal lists is undone.
+/// Mode of files. A user that may open the lock could hold it, and keep the daemon from starting; the rules in the journal
+/// are removed.
 const PRIVATE: u32 = 0o600;
-/// Clients that wait until they are accepted.
+/// Most clients that wait for `accept`.
 const BACKLOG: i32 = 128;
-/// Of every file: no link is followed, and no fifo waited for.
+/// Flags for every file: no link is followed, and no FIFO waited for.
 const GUARDED: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-/// A folder that is open. It keeps what it is, whatever becomes of its path.
+/// Open folder. It stays the same, whatever becomes of its path.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
     handle: OwnedFd,
 }
 
-/// Purpose for which a file is opened.
+/// Purpose of opening a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// To be read and written.
+    /// Reading and writing.
     Write,
-    /// To be read, and written at its end.
+    /// Reading, and appending.
     Append,
 }
 
@@ -46,7 +47,7 @@ pub(crate) enum Access {
 pub(crate) enum Unusable {
     /// The system does not open it.
     System(io::Error),
-    /// Other users may write to it; its mode.
+    /// Other users may write to it, by this mode.
     Writable(u32),
 }
 
@@ -62,13 +63,13 @@ impl From<Unusable> for io::Error {
     }
 }
 
-/// A thing in the place of a file of a daemon.
+/// Object in the place of a daemon's file.
 #[derive(Debug, thiserror::Error)]
 #[error("it is {0}, which no daemon made: look at it, then remove it")]
 struct Foreign(String);
 
 impl Folder {
-    /// Opens the folder, which is made if it is not there.
+    /// Opens the folder, which is created if it does not exist.
     pub(crate) fn make(path: &Path) -> Result<Self, Unusable> {
         match Self::open(path) {
             Err(Unusable::System(error)) if error.kind() == ErrorKind::NotFound => {}
@@ -89,7 +90,7 @@ impl Folder {
         opened.checked()
     }
 
-    /// Opens the folder, which must be there.
+    /// Opens the folder, which must exist.
     pub(crate) fn open(path: &Path) -> Result<Self, Unusable> {
         Self::opened(path)?.checked()
     }
@@ -97,7 +98,7 @@ impl Folder {
     fn opened(path: &Path) -> Result<Self, Unusable> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let handle = openat(CWD, path, flags, Mode::empty()).map_err(|error| {
-            // The kernel says ENOTDIR of a link (open(2)).
+            // The kernel reports ENOTDIR for a link (open(2)).
             let is_link = std::fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
             Unusable::System(if is_link {
                 let why = "it is a symbolic link: state_dir must be the folder itself";
@@ -114,17 +115,17 @@ impl Folder {
         if mode & 0o022 == 0 { Ok(self) } else { Err(Unusable::Writable(mode)) }
     }
 
-    /// Path of the folder.
+    /// Returns the path of the folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder itself, wherever its path leads now.
+    /// Returns the folder itself, wherever its path leads now.
     pub(crate) const fn handle(&self) -> &OwnedFd {
         &self.handle
     }
 
-    /// Account that owns it now: root may give it away.
+    /// Returns the present owner: root may give it away.
     pub(crate) fn owner(&self) -> io::Result<Account> {
         let found = fstat(&self.handle)?;
         Ok(Account { user: found.st_uid, group: found.st_gid })
@@ -134,7 +135,7 @@ impl Folder {
         Ok(self.owner()?.user == geteuid().as_raw())
     }
 
-    /// Opens a file, if it is there, to be read.
+    /// Opens a file for reading, if it exists.
     pub(crate) fn read(&self, name: &str) -> io::Result<Option<File>> {
         match openat(&self.handle, name, OFlags::RDONLY | GUARDED, Mode::empty()) {
             Ok(file) => self.examined(file).map(Some),
@@ -143,7 +144,7 @@ impl Folder {
         }
     }
 
-    /// Opens a file, which is made if it is not there. Nothing in it is changed.
+    /// Opens a file, which is created if it does not exist. Its content is not changed.
     pub(crate) fn open_or_make(&self, name: &str, access: Access) -> io::Result<File> {
         let append = if access == Access::Append { OFlags::APPEND } else { OFlags::empty() };
         let flags = OFlags::RDWR | append | GUARDED;
@@ -154,29 +155,29 @@ impl Folder {
         }
     }
 
-    /// Makes a file in the place of one that may be there.
+    /// Creates a file, which replaces an existing one.
     pub(crate) fn make_anew(&self, name: &str) -> io::Result<File> {
         self.remove(name)?;
         self.make_file(name, OFlags::empty())
     }
 
-    /// Makes a file of the folder's owner: the daemon of that user could not open one of root.
+    /// Creates a file of the folder's owner: the daemon of that user could not open one of root.
     fn make_file(&self, name: &str, more: OFlags) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | more | GUARDED;
         let file = openat(&self.handle, name, flags, Mode::from_raw_mode(PRIVATE))?;
-        // Another user than root makes none in a folder of a third one.
+        // A user other than root creates none in a folder of another user.
         if !self.is_ours()? {
             give(&file, self.owner()?)?;
         }
         self.examined(file)
     }
 
-    /// Gives a name to a file that has another.
+    /// Renames a file.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(&self.handle, from, &self.handle, to)?)
     }
 
-    /// Removes a name; that it is not there is no error.
+    /// Removes a name; a missing name is no error.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         match unlinkat(&self.handle, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -184,7 +185,8 @@ impl Folder {
         }
     }
 
-    /// Gives itself, and those of `names` that are there, to a user. Itself last: until then no other user changes what the names are.
+    /// Gives the folder, and the existing files of `names`, to a user. The folder last: until then no other user can change
+    /// what the names are.
     pub(crate) fn give_to(&self, account: Account, names: &[String]) -> io::Result<()> {
         for name in names {
             if let Some(file) = self.read(name)? {
@@ -194,11 +196,12 @@ impl Folder {
         give(&self.handle, account)
     }
 
-    /// Listens at a socket in it, with this mode and group from the first client on. What is left of a daemon that was killed goes first.
+    /// Listens at a socket in the folder, with this mode and group from the first client on. The socket of a killed daemon
+    /// is removed first.
     pub(crate) fn listen(&self, name: &str, mode: u32, group: Option<u32>) -> io::Result<UnixListener> {
         self.remove(name)?;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        // The name has the mode of the socket, without what the umask takes: no client comes before the group is told.
+        // The name gets the mode of the socket, without the bits of the umask: no client connects before the group is set.
         fchmod(&socket, Mode::from_raw_mode(PRIVATE))?;
         bind(&socket, &SocketAddrUnix::new(through(&self.handle).join(name))?)?;
         listen(&socket, BACKLOG)?;
@@ -212,12 +215,13 @@ impl Folder {
         if let Some(group) = group {
             chownat(&bound, "", None, Some(Gid::from_raw(group)), AtFlags::EMPTY_PATH)?;
         }
-        // A handle of a name alone is changed through its name in /proc (open(2), O_PATH).
+        // An `O_PATH` handle is changed through its name in /proc (open(2)).
         chmodat(CWD, through(&bound), Mode::from_raw_mode(mode), AtFlags::empty())?;
         Ok(UnixListener::from(socket))
     }
 
-    /// Accepts what is a regular file with one name, of the folder's owner. In a folder of root no other user can have put it there.
+    /// Accepts a regular file with one name that the folder's owner owns. No other user can have put it into a folder of
+    /// root.
     fn examined(&self, file: OwnedFd) -> io::Result<File> {
         let (found, owner) = (fstat(&file)?, self.owner()?.user);
         let is_theirs = found.st_uid != owner && owner != 0;
@@ -237,12 +241,12 @@ fn give(file: &OwnedFd, Account { user, group }: Account) -> io::Result<()> {
     Ok(fchown(file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)))?)
 }
 
-/// Returns a path that leads to what is open, whatever has its name now.
+/// Returns a path to the open file, whatever has its name now.
 fn through(handle: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", handle.as_raw_fd()))
 }
 
-/// Returns the error of opening a name; the kernel has numbers of its own for what is no file.
+/// Returns the error of opening a name; the kernel has special numbers for objects that are not files.
 fn named(error: Errno) -> io::Error {
     let what = match error {
         Errno::LOOP => "a symbolic link",

@@ -1,10 +1,10 @@
-//! How messages are written.
+//! Format of log messages.
 
 use crate::config::LogFormat;
 use std::io;
 use tracing::Level;
 
-/// Writes messages to stderr from now on; whoever did so before is left in place.
+/// Writes messages to stderr from now on, unless a subscriber is set already.
 pub(crate) fn start(format: LogFormat) {
     let base =
         tracing_subscriber::fmt().with_writer(io::stderr).with_max_level(Level::INFO).with_target(false);

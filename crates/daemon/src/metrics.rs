@@ -1,4 +1,4 @@
-//! Figures as Prometheus reads them (text format 0.0.4).
+//! Metrics in the text format of Prometheus (0.0.4).
 
 use crate::server::{self, Opening};
 use crate::status::{Condition, ReadingKind, Status};
@@ -8,15 +8,15 @@ use std::fs;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 
-/// Answers whoever asks, until the listener breaks.
+/// Answers clients, until the listener fails.
 pub(crate) fn serve(listener: &TcpListener, status: impl Fn() -> Status) -> io::Result<()> {
     server::serve(listener, Opening::Request, |request| answer(request, &status))
 }
 
-/// The answer to what a client sends before it hangs up, as the server reads it: what a fuzz target calls.
+/// Returns the answer to a client's input until it closes, as the server reads it; for a fuzz target.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is no answer.
 #[doc(hidden)]
 pub fn answer_to(client: &mut impl Read, status: &Status) -> io::Result<Vec<u8>> {
     let mut request = Vec::new();
@@ -24,7 +24,7 @@ pub fn answer_to(client: &mut impl Read, status: &Status) -> io::Result<Vec<u8>>
     Ok(answer(&request, || status.clone()))
 }
 
-/// The page.
+/// Returns the page of metrics.
 pub(crate) fn page(status: &Status) -> String {
     let mut page = Page::default();
     let of_daemon = format!("daemon=\"{}\"", status.name);
@@ -52,7 +52,7 @@ pub(crate) fn page(status: &Status) -> String {
     page.text()
 }
 
-/// Samples by metric: all of one stand together.
+/// Samples by metric: those of a metric have to be contiguous.
 #[derive(Default)]
 struct Page(BTreeMap<String, String>);
 
@@ -90,13 +90,15 @@ fn answer(request: &[u8], status: impl Fn() -> Status) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Returns whether a request names this machine. A page in a browser asks by a name of its own, which its name server has lead here.
+/// Returns whether a request names this machine. A page in a browser may use its own name, which its DNS server resolves to
+/// this machine (DNS rebinding).
 fn is_for_us(request: &[u8]) -> bool {
     let hostname = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     names(&String::from_utf8_lossy(request), hostname.trim())
 }
 
-/// Returns whether all `Host` fields of a request have an address, `localhost`, or this name (RFC 9110 §7.2). Programs may send none.
+/// Returns whether all `Host` fields of a request have an address, `localhost`, or this name (RFC 9110 §7.2). Programs may
+/// send none.
 fn names(request: &str, hostname: &str) -> bool {
     let fields = request.lines().skip(1).filter_map(|line| line.split_once(':'));
     let mut hosts =

@@ -1,4 +1,4 @@
-//! From what a proxy does to what does it.
+//! Creation of services from the tasks of proxies.
 
 use crate::config::{EntranceTask, ExitTask, InPath, SplitTask, StationTask, Task, TunnelTask};
 use crate::rules::{Claim, RuleError};
@@ -20,43 +20,43 @@ use hopline_proxy::nack::{self, Nacks};
 use hopline_proxy::snoop::{self, Snoop};
 use std::mem;
 
-/// What does it, and how it is told of other parameters.
+/// Service, and the way to change its parameters.
 pub(crate) struct Opened {
     pub(crate) service: Box<dyn Service>,
     pub(crate) tuner: Tuner,
 }
 
-/// Tells a service that runs of other parameters.
+/// Changes the parameters of a running service.
 pub(crate) struct Tuner(Box<dyn Fn(&Task) -> bool + Send + Sync>);
 
 impl Tuner {
-    /// That of a service whose parameters stay as they are.
+    /// Returns the tuner of a service with constant parameters.
     pub(crate) fn never() -> Self {
         Self(Box::new(|_| false))
     }
 
-    /// Has the service do what `task` says; whether it can without ending.
+    /// Applies the parameters of `task`. Returns whether that is possible without a restart.
     pub(crate) fn tune(&self, task: &Task) -> bool {
         (self.0)(task)
     }
 }
 
-/// Why something cannot be opened.
+/// Reason why a proxy cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The system does not do what was asked.
+    /// The system has rejected an operation.
     #[error(transparent)]
     System(#[from] Error),
     /// A gateway cannot be opened.
     #[error(transparent)]
     Gateway(#[from] gateway::Error),
-    /// The interface of a tunnel is not the daemon's, or does not take its addresses.
+    /// The interface of a tunnel does not belong to the daemon, or does not accept its addresses.
     #[error(transparent)]
     Interface(#[from] RuleError),
 }
 
 impl OpenError {
-    /// Returns whether an interface or address of this machine is not there, and may come.
+    /// Returns whether an interface or address of this machine is missing, and may appear later.
     pub(crate) const fn is_of_absence(&self) -> bool {
         match self {
             Self::System(error) | Self::Gateway(gateway::Error::System(error)) => error.is_of_absence(),
@@ -65,7 +65,7 @@ impl OpenError {
     }
 }
 
-/// Opens what a task needs: queues, listeners, interfaces. Packets come from now on.
+/// Opens everything that a task needs: queues, listeners, interfaces. Packets arrive from now on.
 pub(crate) fn open(task: &Task) -> Result<Opened, OpenError> {
     Ok(match task {
         Task::Snoop(path, config) => queued(path, *config, |task| match task {
@@ -96,7 +96,7 @@ pub(crate) fn open(task: &Task) -> Result<Opened, OpenError> {
     })
 }
 
-/// A service whose parameters stay as they are.
+/// Returns a service with constant parameters.
 fn fixed(service: impl Service + 'static) -> Opened {
     Opened { service: Box::new(service), tuner: Tuner::never() }
 }
@@ -105,10 +105,10 @@ fn fixed(service: impl Service + 'static) -> Opened {
 trait Parameters: Copy + Send + 'static {
     type Middlebox: Filter<Bytes, Stats: Figures> + Send + 'static;
 
-    /// Returns a middlebox with these parameters.
+    /// Creates a middlebox with these parameters.
     fn middlebox(self) -> Self::Middlebox;
 
-    /// Gives a middlebox these parameters, and returns whether it has them: some take another middlebox.
+    /// Sets the parameters of a middlebox. Returns whether that was possible: some need a new middlebox.
     fn tune(self, middlebox: &mut Self::Middlebox) -> bool;
 }
 
@@ -150,7 +150,7 @@ impl Parameters for nack::Config {
     }
 }
 
-/// Parameters of a host that keeps what it sends: Snoop without a window on the last hop.
+/// Parameters of a host that caches its own segments: Snoop without a window on the last hop.
 #[derive(Clone, Copy, Debug)]
 struct Keeping(snoop::Config);
 
@@ -166,7 +166,7 @@ impl Parameters for Keeping {
     }
 }
 
-/// A middlebox behind a queue. `of`: the parameters in a task of the same kind, and the packets that it sees.
+/// Opens a middlebox on a queue. `of`: parameters of a task of the same kind, and its packets.
 fn queued<P: Parameters>(
     path: &InPath,
     parameters: P,
@@ -181,7 +181,7 @@ fn queued<P: Parameters>(
         }
     };
     let tune = move |task: &Task| match of(task) {
-        // Hosts and ports are a matter of rules.
+        // Hosts and ports are selected by rules.
         Some((path, parameters)) if (path.queue, &path.interface) == (opened.queue, &opened.interface) => {
             replacer.change(change(parameters)).is_ok()
         }
@@ -214,7 +214,7 @@ fn gateway(task: &EntranceTask) -> Result<Opened, OpenError> {
     let service: Box<dyn Service> = match task.diverted() {
         None => entrance,
         Some(diversion) => {
-            // What may not go by TCP at all does not go past the entrance either.
+            // Connections that may not use TCP at all do not pass the entrance by TCP either.
             let beyond = match task.config.fallback() {
                 Fallback::Tcp => Beyond::Forward,
                 Fallback::Refuse => Beyond::Reset,
@@ -223,7 +223,7 @@ fn gateway(task: &EntranceTask) -> Result<Opened, OpenError> {
         }
     };
     let opened = (task.config.clone(), task.announce.clone(), task.diverted());
-    // Which connections are diverted is a matter of rules.
+    // Diverted connections are selected by rules.
     let tune = move |task: &Task| match task {
         Task::Gateway(task) => {
             (&task.config, &task.announce, &task.diverted()) == (&opened.0, &opened.1, &opened.2)

@@ -1,4 +1,4 @@
-//! Inspection of the router around the proxies: does it show them their packets?
+//! Inspection of the router for settings that hide packets from proxies.
 
 use crate::config::{Config, Proxy, Subnet, Task};
 use crate::rules::{Family, Ipv6, Program};
@@ -13,37 +13,37 @@ use std::net::IpAddr;
 /// Obstacles to proxies, and possible ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Reasons for which proxies cannot work: one sentence each, with the remedy.
+    /// Reasons why proxies cannot work: one sentence each, with advice.
     pub obstacles: Vec<String>,
-    /// Reasons for which they may do nothing: one sentence each, with the remedy.
+    /// Reasons why proxies may have no effect: one sentence each, with advice.
     pub warnings: Vec<String>,
 }
 
-/// A flowtable of nftables: packets of its connections are forwarded past all rules.
+/// Flowtable of nftables: packets of its connections are forwarded past all rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flowtable {
-    /// Table that has it, such as `inet fw4`.
+    /// Table that contains it, such as `inet fw4`.
     pub table: String,
-    /// Its own name.
+    /// Name.
     pub name: String,
-    /// Interfaces whose packets it takes.
+    /// Interfaces of the flowtable.
     pub devices: Vec<String>,
 }
 
-/// Packets that chains of iptables show to a proxy.
+/// Packets that a proxy receives by chains of iptables.
 #[derive(Clone, Debug)]
 struct Shown {
     proxy: String,
     interface: String,
-    /// Hosts that are served; empty: all.
+    /// Served hosts; empty: all.
     subnets: Vec<Subnet>,
-    /// Versions of IP that it takes.
+    /// IP versions of the proxy.
     families: Vec<Family>,
     is_forwarded: bool,
 }
 
 impl Shown {
-    /// Returns whether there is traffic of a version of IP to be shown: a named subnet is one that has some.
+    /// Returns whether there can be traffic of an IP version: a configured subnet of that version is sufficient.
     fn has(&self, family: Family, addressed: &BTreeSet<String>) -> bool {
         let has_traffic = match family {
             Family::V4 => true,
@@ -53,7 +53,8 @@ impl Shown {
     }
 }
 
-/// Looks at the rules and settings of this machine. What cannot be read, for want of privileges or programs, is not reported.
+/// Inspects rules and settings of this machine. Those that cannot be read, for lack of privileges or programs, are not
+/// reported.
 #[must_use]
 pub fn inspect(config: &Config) -> Report {
     let (shown, ipv6) = (shown(config), Ipv6::here());
@@ -85,7 +86,8 @@ pub fn inspect(config: &Config) -> Report {
     report
 }
 
-/// Warns of tunnels whose routes contain the other end, where packets from there are dropped as their way back is the tunnel.
+/// Warns of tunnels with routes that contain the other end, if strict reverse-path filters drop packets from there because
+/// their way back is the tunnel.
 fn of_strict_filters(config: &Config) -> Vec<String> {
     let swallowing = config.proxies.iter().filter_map(|proxy| match &proxy.task {
         Task::Tunnel(task) => Some((proxy, task.config.peer)).filter(|_| task.has_route_to_peer()),
@@ -93,7 +95,7 @@ fn of_strict_filters(config: &Config) -> Vec<String> {
     });
     let strict = |(proxy, peer): (&Proxy, IpAddr)| {
         let interface = interface_towards(peer).filter(|_| peer.is_ipv4())?;
-        // The larger of both is in effect (Documentation/networking/ip-sysctl.rst); 2 is the loose one.
+        // The larger of both is in effect (Documentation/networking/ip-sysctl.rst); 2 is the loose mode.
         let of = |name: &str| {
             let text = fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{name}/rp_filter")).ok()?;
             text.trim().parse::<u8>().ok()
@@ -110,7 +112,7 @@ fn of_strict_filters(config: &Config) -> Vec<String> {
     swallowing.filter_map(strict).collect()
 }
 
-/// Warns of rules of routing that look at more than the destination: what the daemon sends has no interface by which it came.
+/// Warns of policy routing rules that depend on more than the destination: packets of the daemon have no incoming interface.
 fn of_policy(config: &Config, rules: &[Rule]) -> Vec<String> {
     let is_own = |rule: &&Rule| rule.is_of_a_daemon(config.capture.mark);
     let looking = rules.iter().filter(|rule| rule.looks_beyond_destination() && !is_own(rule));
@@ -141,14 +143,14 @@ fn of_policy(config: &Config, rules: &[Rule]) -> Vec<String> {
     config.proxies.iter().filter_map(warned).collect()
 }
 
-/// Returns the interface by which packets for an address leave now.
+/// Returns the present outgoing interface for an address.
 fn interface_towards(address: IpAddr) -> Option<String> {
     let mut routes = Routes::open().ok()?;
     let Route::Beyond(index) = routes.towards(address).ok()?? else { return None };
     routes.name_of(index)
 }
 
-/// Says that an interface does not forward.
+/// Returns a warning that an interface does not forward.
 fn of_forwarding(family: Family, interface: &str) -> String {
     match family {
         Family::V4 => format!(
@@ -160,7 +162,7 @@ fn of_forwarding(family: Family, interface: &str) -> String {
     }
 }
 
-/// Warns of IPv6 that proxies are to see and that this machine does not show.
+/// Warns if proxies are to handle IPv6 and this machine has none.
 fn of_ipv6(config: &Config, shown: &[Shown], ipv6: Ipv6, addressed: &BTreeSet<String>) -> Vec<String> {
     match ipv6 {
         Ipv6::Present => Vec::new(),
@@ -188,7 +190,7 @@ fn of_ipv6(config: &Config, shown: &[Shown], ipv6: Ipv6, addressed: &BTreeSet<St
     }
 }
 
-/// Returns a subnet of IPv6 that a proxy is told to serve.
+/// Returns an IPv6 subnet in the configuration of a proxy.
 fn subnet_of_ipv6(proxy: &Proxy) -> Option<Subnet> {
     let queued = proxy.task.queued().map(|queued| queued.subnets).unwrap_or_default();
     let captured = proxy.task.captured();
@@ -196,7 +198,7 @@ fn subnet_of_ipv6(proxy: &Proxy) -> Option<Subnet> {
     queued.iter().chain(captured).find(|subnet| Family::V6.has(subnet)).copied()
 }
 
-/// Reads /proc/net/if_inet6: interfaces with an address that is not of the link alone.
+/// Parses /proc/net/if_inet6: interfaces with an address other than a link-local one.
 fn addressed(text: &str) -> BTreeSet<String> {
     // RT_SCOPE_HOST of the loopback address, and link-local (include/net/ipv6.h).
     const LOCAL: [&str; 2] = ["10", "20"];
@@ -208,13 +210,13 @@ fn addressed(text: &str) -> BTreeSet<String> {
     text.lines().filter_map(interface).collect()
 }
 
-/// Returns the flowtables of this machine; `None` if nft does not say.
+/// Returns the flowtables of this machine; `None` if nft does not list them.
 #[must_use]
 pub fn flowtables() -> Option<Vec<Flowtable>> {
     parse(&Program::new("nft", "--json list flowtables").run().ok()?)
 }
 
-/// Packets that are shown to the proxies of `config`.
+/// Returns the packets that the proxies of `config` receive.
 fn shown(config: &Config) -> Vec<Shown> {
     const BOTH: [Family; 2] = [Family::V4, Family::V6];
     let shown = |Proxy { name, task }: &Proxy| {
@@ -258,7 +260,7 @@ fn of_flowtables(interfaces: &BTreeSet<String>, flowtables: &[Flowtable]) -> Rep
     report
 }
 
-/// Reads what `nft --json list flowtables` prints (libnftables-json(5)).
+/// Parses the output of `nft --json list flowtables` (libnftables-json(5)).
 fn parse(text: &str) -> Option<Vec<Flowtable>> {
     let listed: Json = serde_json::from_str(text).ok()?;
     let tables = listed["nftables"].as_array()?.iter().filter_map(|entry| entry.get("flowtable"));
@@ -281,13 +283,13 @@ fn offloads_by(iptables: &str) -> bool {
     rules.is_ok_and(|rules| rules.lines().any(|rule| rule.contains("-j FLOWOFFLOAD")))
 }
 
-/// Returns whether packets that come by an interface are forwarded; one that is not there yet says nothing.
+/// Returns whether packets from an interface are forwarded. A missing interface counts as forwarding.
 fn forwards(family: Family, interface: &str) -> bool {
     let is_on = |path: &str| Some(fs::read_to_string(path).ok()?.trim() != "0");
     match family {
         Family::V4 => is_on(&format!("/proc/sys/net/ipv4/conf/{interface}/forwarding")).unwrap_or(true),
-        // `forwarding` of an interface says only whether it is a router's, for neighbour discovery: that of all decides, and since Linux
-        // 6.17 `force_forwarding` of the one by which packets come (ip6_forward).
+        // `forwarding` of an interface only makes it a router's for neighbour discovery. That of `all` decides, and since
+        // Linux 6.17 `force_forwarding` of the incoming interface (ip6_forward).
         Family::V6 => {
             is_on(&format!("/proc/sys/net/ipv6/conf/{interface}/force_forwarding")).unwrap_or(false)
                 || is_on("/proc/sys/net/ipv6/conf/all/forwarding").unwrap_or(true)
@@ -301,7 +303,7 @@ mod tests {
     use hopline_config::source::Source;
     use std::sync::Arc;
 
-    /// As nft 1.0 prints it.
+    /// Output of nft 1.0.
     const LISTED: &str = r#"{"nftables": [{"metainfo": {"version": "1.0.6", "json_schema_version": 1}},
         {"flowtable": {"family": "inet", "name": "ft", "table": "fw4", "handle": 3, "hook": "ingress", "prio": 0, "dev": ["eth0", "wlan0"]}},
         {"flowtable": {"family": "ip", "name": "one", "table": "x", "handle": 4, "hook": "ingress", "prio": 0, "dev": "eth1"}}]}"#;

@@ -1,4 +1,4 @@
-//! What a daemon gives up before it meets its first packet.
+//! Privileges that a daemon drops before its first packet.
 
 use crate::config::{StatusGroup, User};
 use crate::folder::Folder;
@@ -18,23 +18,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tracing::{info, warn};
 
-/// What it needs as long as it lives: queues, raw sockets, other hosts' addresses; ports below 1024.
+/// Capabilities that it needs for ever: queues, raw sockets, addresses of other hosts; ports below 1024.
 const KEPT: [Capability; 3] =
     [Capability::CAP_NET_ADMIN, Capability::CAP_NET_RAW, Capability::CAP_NET_BIND_SERVICE];
 
-/// Newest version of Landlock whose restrictions are asked for. An older kernel enforces those that it knows.
+/// Newest requested version of Landlock. An older kernel enforces the restrictions that it knows.
 const NEWEST: ABI = ABI::V6;
 
-/// Files that are written beside those of its folders. A daemon of root must not write to other devices, which disks are among, nor to
-/// other folders of services in /run.
+/// Files that are written in addition to those of its folders. A daemon of root must not write to other devices, such as
+/// disks, nor to folders of other services in /run.
 const WRITTEN: [&str; 3] = ["/dev/net/tun", "/dev/null", LOCK];
 
-/// Lock of the iptables that keeps its rules in the kernel's older tables.
+/// Lock of legacy iptables, which keeps its rules in the kernel's older tables.
 const LOCK: &str = "/run/xtables.lock";
 
-/// Gives up every capability that is not needed, the right to gain others, and, as far as the kernel has Landlock, writing to other places
-/// than `state`, `folders` and [`WRITTEN`], and signals and abstract sockets of other processes. Threads and programs that are started later have
-/// no more. Returns, and logs, what is restricted and what could not be.
+/// Drops every capability that is not needed, and the right to gain others. If the kernel has Landlock, it also denies
+/// writing to other places than `state`, `folders` and [`WRITTEN`], and signals and abstract sockets of other processes.
+/// Threads and programs that are started later inherit the restrictions. Returns and logs the restrictions, and those that
+/// were not possible.
 pub(crate) fn enter(
     state: &Folder,
     folders: &[PathBuf],
@@ -79,8 +80,8 @@ pub(crate) fn enter(
     Sandbox { user, capabilities, landlock, unrestricted }
 }
 
-/// Becomes another user, and keeps the permitted capabilities. Of this thread alone: it is the only one, and those that it starts are as it.
-/// Of its groups `other` remains.
+/// Changes to another user, and keeps the permitted capabilities. It affects this thread alone: it is the only one, and new
+/// threads inherit from it. Of its groups `other` remains.
 fn become_account(account: Account, other: Option<&StatusGroup>) -> io::Result<()> {
     let (user, group) = (Uid::from_raw(account.user), Gid::from_raw(account.group));
     let other = other.map(|other| Gid::from_raw(other.id));
@@ -95,7 +96,7 @@ fn drop_bounds() -> Result<(), caps::errors::CapsError> {
     let kept: CapsHashSet = KEPT.into_iter().collect();
     for capability in caps::all() {
         let may_go = !kept.contains(&capability) && caps::has_cap(None, CapSet::Bounding, capability)?;
-        // Dropping it from the bounding set takes CAP_SETPCAP, which goes last.
+        // Dropping it from the bounding set needs CAP_SETPCAP, which is dropped last.
         if may_go && caps::has_cap(None, CapSet::Effective, Capability::CAP_SETPCAP)? {
             caps::drop(None, CapSet::Bounding, capability)?;
         }
@@ -109,12 +110,13 @@ fn drop_capabilities() -> Result<(), caps::errors::CapsError> {
     let left: CapsHashSet = permitted.intersection(&kept).copied().collect();
     caps::set(None, CapSet::Effective, &left)?;
     caps::set(None, CapSet::Permitted, &left)?;
-    // Programs that another user than root starts have no others (capabilities(7)).
+    // Programs that a user other than root starts have no others (capabilities(7)).
     caps::set(None, CapSet::Inheritable, &left)?;
     caps::set(None, CapSet::Ambient, &left)
 }
 
-/// Makes the lock of iptables, which it could not make itself in the sandbox. Where that fails, iptables says so if it needs the lock.
+/// Creates the lock of iptables, which iptables could not create in the sandbox. If that fails, iptables reports it when it
+/// needs the lock.
 fn make_lock() {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::File::options();
@@ -122,7 +124,7 @@ fn make_lock() {
     let _ = options.create(true).truncate(false).write(true).mode(0o600).custom_flags(flags).open(LOCK);
 }
 
-/// Returns whether the service manager is told of the daemon's state by an abstract socket, which is one of another process.
+/// Returns the scope in which the notification socket of the service manager stays reachable: it may be an abstract one.
 fn tells_by_abstract_socket() -> Scoped {
     match std::env::var_os("NOTIFY_SOCKET") {
         Some(socket) if socket.to_string_lossy().starts_with('@') => Scoped::Signals,
@@ -130,14 +132,15 @@ fn tells_by_abstract_socket() -> Scoped {
     }
 }
 
-/// Scope of Landlock: access to other processes that is denied.
+/// Scope of Landlock: denied access to other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scoped {
     Signals,
     SignalsAndSockets,
 }
 
-/// Restricts this thread, and those that it starts, by what this kernel knows of `asked`. Returns the version of Landlock that was enforced.
+/// Restricts this thread, and those that it starts, by the part of `asked` that this kernel supports. Returns the enforced
+/// version of Landlock.
 fn confine(
     state: Option<&Folder>,
     folders: &[PathBuf],
@@ -178,7 +181,7 @@ pub fn landlock() -> (Option<u32>, Vec<&'static str>) {
         let scopes = *abi < ABI::V6 || strict().scope(Scope::from_all(*abi)).is_ok();
         strict().handle_access(AccessFs::from_all(*abi)).is_ok() && scopes
     };
-    // Version 4 brings nothing that is asked for.
+    // Version 4 adds nothing that is requested.
     let abi = [ABI::V6, ABI::V5, ABI::V3, ABI::V2, ABI::V1].into_iter().find(knows);
     (abi.map(|abi| abi as i32 as u32), beyond(abi).collect())
 }
@@ -188,14 +191,14 @@ fn allow(
     place: &Path,
     access: BitFlags<AccessFs>,
 ) -> Result<RulesetCreated, landlock::RulesetError> {
-    // To a place that is not there nothing is written; whatever tries to says so.
+    // A missing place is skipped: writing there fails with an error of its own.
     match PathFd::new(place) {
         Ok(place) => rules.add_rule(PathBeneath::new(place, access)),
         Err(_) => Ok(rules),
     }
 }
 
-/// Returns what this version of Landlock does not restrict and a later one does.
+/// Returns the gaps of this version of Landlock that a later one closes.
 fn beyond(landlock: Option<ABI>) -> impl Iterator<Item = &'static str> {
     let of = [
         (ABI::V1, "files are written anywhere that the user may: the kernel has no Landlock"),
@@ -204,7 +207,7 @@ fn beyond(landlock: Option<ABI>) -> impl Iterator<Item = &'static str> {
         (ABI::V6, "other processes may be signalled: Landlock 6 (Linux 6.12) restricts that"),
     ];
     let version = landlock.map_or(0, |abi| abi as i32);
-    // Without Landlock one line says it all.
+    // Without Landlock one line is sufficient.
     let all = if landlock.is_none() { 1 } else { of.len() };
     of.into_iter().take(all).filter(move |(since, _)| (*since as i32) > version).map(|(_, what)| what)
 }
@@ -296,7 +299,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let enforced = restricted(NEWEST, folder.path(), |landlock| landlock);
         let (foretold, beyond_it) = landlock();
-        // Version 4 is as version 3 here.
+        // Version 4 is the same as version 3 here.
         let number = |abi: ABI| if abi == ABI::V4 { 3 } else { abi as i32 as u32 };
         assert_eq!(foretold, enforced.map(number));
         assert_eq!(beyond_it, beyond(enforced).collect::<Vec<_>>());

@@ -1,5 +1,5 @@
-//! Answers to clients of a listener, which need not send or read anything: a slow, hostile or silent client holds up neither another one nor the
-//! daemon. A library would bring a runtime.
+//! Server that tolerates clients which send or read slowly, or not at all: a slow, hostile or silent client delays neither
+//! another one nor the daemon. A library would bring a runtime.
 
 use crate::allowance::Allowance;
 use hopline_core::ByPrefix;
@@ -11,41 +11,41 @@ use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-/// Time that a client may take, from the connection to the last byte of the answer.
+/// Time limit of a client, from the connection to the last byte of the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest request that is read.
+/// Longest request, bytes.
 const LONGEST_REQUEST: usize = 4096;
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
-/// Most clients at once. Of more, the oldest one of the user or the network prefix that has the most goes.
+/// Most simultaneous clients. Beyond, the oldest one of the user or network prefix with most clients is closed.
 const MOST: usize = 64;
-/// Interval at which it is seen whether a user may have its next answer.
+/// Interval at which the rate limit of waiting users is checked.
 const TURN: Duration = Duration::from_millis(20);
-/// After an error of `accept`, as when no descriptor is left.
+/// Pause after an error of `accept`, such as a lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A listener and its streams.
+/// Listener and its streams.
 pub(crate) trait Listen: AsFd {
-    /// A connection.
+    /// Connection.
     type Stream: Read + Write + AsFd;
 
-    /// Sets whether `accept` waits.
+    /// Sets the listener to not wait in `accept`.
     fn set_nonblocking(&self) -> io::Result<()>;
 
-    /// Takes a connection, which does not wait either.
+    /// Accepts a connection, which does not wait either.
     fn accept(&self) -> io::Result<Self::Stream>;
 
-    /// Returns what is known of the other end.
+    /// Returns the identity of the other end.
     fn party(stream: &Self::Stream) -> Party;
 }
 
 /// Other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Party {
-    /// A user of this machine.
+    /// User of this machine.
     User(u32),
-    /// A host.
+    /// Host.
     Host(IpAddr),
-    /// The system does not tell.
+    /// Not known.
     Unknown,
 }
 
@@ -93,16 +93,16 @@ impl Listen for UnixListener {
     }
 }
 
-/// Order of question and answer.
+/// Begin of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opening {
-    /// It sends a request, up to the end of a head as HTTP has it.
+    /// The client sends a request, up to the end of an HTTP head.
     Request,
     /// The connection is the request, and nothing is read.
     Nothing,
 }
 
-/// Answers clients until the listener breaks. `answer`: the whole answer to a request.
+/// Answers clients until the listener fails. `answer`: returns the whole answer to a request.
 pub(crate) fn serve<L: Listen>(
     listener: &L,
     opening: Opening,
@@ -127,11 +127,11 @@ struct Client<S> {
 }
 
 enum Stage {
-    /// The client sends its request, of which this much has come.
+    /// The client sends its request; this part has arrived.
     Asks(Vec<u8>),
-    /// Nothing is to be read of it, and it is to be answered when its user may have an answer.
+    /// Nothing is read, and the answer waits for the rate limit of its user.
     Connected,
-    /// The client reads its answer, of which this much is written.
+    /// The client reads its answer; this many bytes are written.
     Reads(Vec<u8>, usize),
 }
 
@@ -142,7 +142,7 @@ pub(super) enum Step {
 }
 
 impl<S: Read + Write> Client<S> {
-    /// Reads or writes what can be without waiting.
+    /// Reads or writes as much as is possible without waiting.
     fn go_on(&mut self, answer: impl Fn(&[u8]) -> Vec<u8>, allowance: &mut Allowance) -> io::Result<Step> {
         if now() > self.until {
             return Ok(Step::Done);
@@ -176,7 +176,7 @@ impl Stage {
     }
 }
 
-/// Reads on, to the end of the head. What was read before is not searched again: a client may send single bytes.
+/// Reads on, to the end of the head. Earlier bytes are not searched again: a client may send single bytes.
 pub(super) fn read(stream: &mut impl Read, request: &mut Vec<u8>) -> io::Result<Step> {
     let mut buffer = [0; 512];
     loop {
@@ -213,14 +213,14 @@ fn waits(error: io::Error) -> io::Result<Step> {
     }
 }
 
-/// Waits until a client comes or can go on, or has taken too long.
+/// Waits until a client connects, can make progress, or has exceeded its time.
 fn wait<L: Listen>(listener: &L, clients: &VecDeque<Client<L::Stream>>) -> io::Result<()> {
     let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(listener, PollFlags::IN)];
-    // What waits for its turn is not looked at: it may be writable, or gone.
+    // Clients that wait for the rate limit are not polled: they may be writable, or closed.
     let (waiting, busy): (Vec<_>, Vec<_>) =
         clients.iter().partition(|client| matches!(client.stage, Stage::Connected));
     fds.extend(busy.into_iter().map(|client| PollFd::new(&client.stream, client.stage.flags())));
-    // The first one has the least patience left.
+    // The first client has the least time left.
     let left = clients
         .front()
         .map(|client| client.until.saturating_duration_since(now()) + Duration::from_millis(1));
@@ -232,7 +232,7 @@ fn wait<L: Listen>(listener: &L, clients: &VecDeque<Client<L::Stream>>) -> io::R
     }
 }
 
-/// Takes all clients that have come, up to the first that takes the place of another.
+/// Accepts all waiting clients, up to the first that replaces another.
 fn accept<L: Listen>(
     listener: &L,
     opening: Opening,
@@ -263,7 +263,7 @@ fn accept<L: Listen>(
     }
 }
 
-/// Returns the place of the oldest client of the user, or of the heaviest network prefix, that has the most.
+/// Returns the position of the oldest client of the user, or of the network prefix, with most clients.
 fn crowded_out(parties: impl Iterator<Item = Party> + Clone) -> usize {
     let mut hosts = ByPrefix::default();
     let mut counts: BTreeMap<Option<u32>, usize> = BTreeMap::new();
@@ -310,7 +310,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let listener = UnixListener::bind(&path).unwrap();
-        // More than a socket takes at once.
+        // More than a socket accepts at once.
         let answer = vec![b'x'; 4 << 20];
         let length = answer.len();
         let serve = move || serve(&listener, Opening::Nothing, |_| answer.clone());

@@ -1,4 +1,5 @@
-//! Threads that run in real time, though the daemon has given up the right to ask for that: a thread begins as the one that starts it.
+//! Real-time threads of a daemon that has dropped the right to start them: a thread inherits the priority of the one that
+//! starts it.
 
 use crate::config::Timing;
 use hopline_net::sched::{self, Priority};
@@ -8,7 +9,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{Builder, JoinHandle};
 use tracing::info;
 
-/// Who starts threads that must be on time. One for the process, as privileges are.
+/// Channel to the thread that starts real-time threads. There is one for the process, as for privileges.
 static STARTER: OnceLock<Sender<Order>> = OnceLock::new();
 
 struct Order {
@@ -17,8 +18,8 @@ struct Order {
     started: Sender<io::Result<JoinHandle<()>>>,
 }
 
-/// Prepares for threads to start on time, if that is permitted now, then calls `give_up`, which gives up privileges for good. Returns its
-/// result.
+/// Prepares for real-time threads, if they are permitted now, then calls `give_up`, which drops privileges for good. Returns
+/// its result.
 pub(crate) fn begin<T>(give_up: impl FnOnce() -> T) -> io::Result<T> {
     let priority = sched::be_on_time();
     let left = give_up();
@@ -43,7 +44,7 @@ pub(crate) fn begin<T>(give_up: impl FnOnce() -> T) -> io::Result<T> {
     Ok(left)
 }
 
-/// Starts a thread that runs when it must.
+/// Starts a thread with this timing.
 pub(crate) fn spawn(
     timing: Timing,
     name: String,

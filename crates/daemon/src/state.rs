@@ -1,4 +1,4 @@
-//! The folder where a daemon keeps what others must find: its lock, its socket, its list of rules.
+//! Folder of a daemon's shared files: its lock, its socket, its journal of rules.
 
 use crate::config::User;
 use crate::folder::{Access, Folder, Unusable};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-/// The folder, and the right to be the daemon of its name. The right goes with the process, however it ends.
+/// Folder, and lock of the daemon's name. The lock is released with the process, however it ends.
 #[derive(Debug)]
 pub(crate) struct State {
     folder: Folder,
@@ -20,23 +20,23 @@ pub(crate) struct State {
     lock: File,
 }
 
-/// How often it is seen whether who cleans up is done, and how often that is done.
+/// Interval between checks of whether the keeper is done, and their number.
 const INTERVAL: Duration = Duration::from_millis(20);
 const LOOKS: u32 = 150;
-/// Most bytes that are read of a lock: the number of a process.
+/// Most bytes that are read of a lock file: a process ID.
 const LONGEST: u64 = 32;
 
-/// Why there is no right.
+/// Reason why the lock was not acquired.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// Another process has it.
+    /// Another process holds it.
     #[error(
         "a daemon called \"{name}\" is running already, as process {process}; give this one another name = \"…\""
     )]
     Taken {
-        /// What both are called.
+        /// Name of both daemons.
         name: String,
-        /// The other one.
+        /// Process ID of the other daemon.
         process: String,
     },
     /// The folder cannot be used.
@@ -60,18 +60,18 @@ pub enum StateError {
 }
 
 impl State {
-    /// Takes the right. If the daemon that had it has gone and is being cleaned up after, waits for that.
+    /// Acquires the lock. If its daemon has ended and is being cleaned up after, waits for that.
     pub(crate) fn take(folder: &Path, name: &str) -> Result<Self, StateError> {
         Self::take_in(made(folder)?, name)
     }
 
-    /// Takes the right for a daemon, which goes on as `user`, and gives that user what is there.
+    /// Acquires the lock for a daemon that will run as `user`, and gives that user the existing files.
     pub(crate) fn take_for(folder: &Path, name: &str, user: Option<&User>) -> Result<Self, StateError> {
         let folder = made(folder)?;
         let ours = geteuid().as_raw();
         let owner = folder.owner().map_err(|e| failed(folder.path(), e))?.user;
         let is_writable = owner == ours || user.is_some_and(|user| user.account.user == owner);
-        // Another user than root is told by the files that it may not write.
+        // A user other than root gets errors for files that it may not write.
         if geteuid().is_root() && !is_writable {
             return Err(StateError::Foreign(folder.path().display().to_string(), owner));
         }
@@ -99,7 +99,7 @@ impl State {
         }
     }
 
-    /// Takes the right for a moment, to clean up: the file goes on to name the daemon that had it.
+    /// Acquires the lock for a moment, to clean up: the file still names the former daemon.
     pub(crate) fn hold(folder: &Path, name: &str) -> Result<Self, StateError> {
         let folder = Folder::open(folder).map_err(|e| unusable(folder, e))?;
         match Self::hold_in(folder, name)? {
@@ -110,7 +110,7 @@ impl State {
 
     fn hold_in(folder: Folder, name: &str) -> Result<Held, StateError> {
         let file = of_lock(name);
-        // Not cut short: until the lock is ours the file says whose it is.
+        // Not truncated: until this process holds the lock, the file names its owner.
         let opened = folder.open_or_make(&file, Access::Write);
         let mut lock = opened.map_err(|e| failed(&folder.path().join(&file), e))?;
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -123,19 +123,19 @@ impl State {
         Ok(Held::Ours(Self { folder, name: name.to_owned(), lock }))
     }
 
-    /// Has programs that are started from now on share the right until they end: whoever cleans up after us waits for one that was making
-    /// a rule when we were killed.
+    /// Lets programs that are started from now on share the lock until they end, so that the keeper waits for a program that
+    /// was making a rule when the daemon was killed.
     pub(crate) fn share(&self) -> io::Result<()> {
         Ok(fcntl_setfd(&self.lock, FdFlags::empty())?)
     }
 
-    /// Gives the folder, and what is in it of this daemon, to a user.
+    /// Gives the folder, and the files of this daemon in it, to a user.
     fn give_to(&self, account: Account) -> Result<(), StateError> {
         let files = [of_lock(&self.name), format!("{}.rules", self.name)];
         self.folder.give_to(account, &files).map_err(|e| failed(self.folder.path(), e))
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub(crate) const fn folder(&self) -> &Folder {
         &self.folder
     }
@@ -145,26 +145,27 @@ impl State {
     }
 }
 
-/// Outcome of asking for the right. The folder is opened once.
+/// Result of trying the lock. The folder is opened once.
 enum Held {
     Ours(State),
-    /// A process has it.
+    /// A process holds it.
     Taken(Folder, String),
 }
 
-/// The socket goes with the right: no daemon answers there any more. The lock's file stays, or two could have the right to two files.
+/// Removes the socket with the lock: no daemon answers there any more. The lock file stays; otherwise two daemons could lock
+/// two files.
 impl Drop for State {
     fn drop(&mut self) {
         let _ = self.folder.remove(&of_socket(&self.name));
     }
 }
 
-/// Where the daemon `name` says how it is.
+/// Returns the path of the socket at which the daemon `name` reports its status.
 pub(crate) fn socket(folder: &Path, name: &str) -> PathBuf {
     folder.join(of_socket(name))
 }
 
-/// Name of the socket in the folder.
+/// Returns the name of the socket in the folder.
 pub(crate) fn of_socket(name: &str) -> String {
     format!("{name}.sock")
 }
@@ -185,7 +186,7 @@ fn unusable(path: &Path, why: Unusable) -> StateError {
 }
 
 fn is_alive(process: &str) -> bool {
-    // What has ended and is not yet buried has a folder, and nothing that it runs. What may not be looked at is alive.
+    // A zombie has a folder in /proc, and no executable. A process that may not be examined counts as alive.
     fs::read_link(format!("/proc/{process}/exe"))
         .map_or_else(|error| error.kind() != io::ErrorKind::NotFound, |_| true)
 }
@@ -236,7 +237,7 @@ mod tests {
         }
     }
 
-    /// Things that the owner of the folder can put in the place of a file.
+    /// Puts objects in the place of a file, as the owner of the folder can.
     fn put_in_place(kind: &str, place: &Path, other: &Path) {
         match kind {
             "link" => std::os::unix::fs::symlink(other, place).unwrap(),

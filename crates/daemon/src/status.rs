@@ -1,39 +1,39 @@
-//! How a daemon is, as it says itself.
+//! Status of a daemon.
 
 use hopline_net::service::Figure;
 use hopline_net::service::FigureKind;
 use serde::{Deserialize, Serialize};
 
-/// A daemon and its proxies.
+/// Status of a daemon and its proxies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// Its version.
+    /// Version.
     pub version: String,
-    /// Its process.
+    /// Process ID.
     pub process: u32,
-    /// For how long it has run.
+    /// Time since its start, seconds.
     pub running_s: u64,
-    /// How often its file was read again.
+    /// Number of reloads of its file.
     pub reloads: u64,
-    /// Rights that it has given up; a daemon of an earlier version does not say.
+    /// Privileges; daemons of earlier versions do not report them.
     #[serde(default)]
     pub sandbox: Option<Sandbox>,
-    /// State of connection tracking on its machine; `null` if none of its rules depends on that.
+    /// Use of connection tracking on the machine; `null` if none of its rules depends on it.
     #[serde(default)]
     pub connection_tracking: Option<Tracked>,
-    /// Its proxies, in the order of its file.
+    /// Proxies, in the order of the file.
     pub proxies: Vec<ProxyStatus>,
 }
 
 /// Use of connection tracking on the machine of a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Tracked {
-    /// Nothing tracks connections, and the daemon has no rules that would.
+    /// No program enables connection tracking, and the daemon has no rules that would.
     #[serde(rename = "not in use")]
     NotInUse,
-    /// Something else tracks connections, and the daemon has its rules for that.
+    /// Another program has enabled connection tracking, and the daemon has its rules for it.
     #[serde(rename = "in use")]
     InUse,
 }
@@ -41,68 +41,68 @@ pub enum Tracked {
 /// Privileges that a daemon has kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sandbox {
-    /// The user that it runs as.
+    /// User ID of the daemon.
     pub user: u32,
-    /// Its capabilities.
+    /// Capabilities.
     pub capabilities: Vec<String>,
-    /// The version of Landlock that confines it; `null` if the kernel has none.
+    /// Enforced version of Landlock; `null` if the kernel has none.
     pub landlock: Option<u32>,
-    /// Rights that could be restricted and are not, with the reason.
+    /// Possible restrictions that are not enforced, with the reason.
     pub unrestricted: Vec<String>,
 }
 
-/// A proxy.
+/// Status of a proxy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProxyStatus {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// What it is.
+    /// Kind.
     pub kind: String,
-    /// Whether it works.
+    /// State.
     pub state: Condition,
-    /// Why it does not, in the words of the system; `null` if it does.
+    /// Reason why it does not run, as the system reports it; `null` if it runs.
     pub why: Option<String>,
     /// Further notices, such as the absence of the other end of its link.
     #[serde(default)]
     pub notices: Vec<String>,
-    /// For how long it has been in this state.
+    /// Time in this state, seconds.
     pub for_s: u64,
-    /// How often it has been started again.
+    /// Number of restarts.
     pub restarts: u64,
-    /// What it has done since it was started last.
+    /// Counters since its last start.
     pub figures: Vec<Reading>,
 }
 
-/// Whether a proxy works.
+/// State of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Condition {
-    /// It does.
+    /// The proxy runs.
     Running,
-    /// It has ended against its will, and is started again in a while.
+    /// The proxy has failed, and is to be restarted after a pause.
     Waiting,
 }
 
-/// One figure of a proxy.
+/// Counter or gauge of a proxy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reading {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it counts.
+    /// Description.
     pub doc: String,
-    /// Whether it only grows.
+    /// Counter or gauge.
     pub kind: ReadingKind,
-    /// How much it is.
+    /// Value.
     pub value: u64,
 }
 
-/// How a figure moves.
+/// Type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadingKind {
-    /// Upwards only.
+    /// Value that only increases.
     Counter,
-    /// Up and down.
+    /// Value that increases and decreases.
     Gauge,
 }
 

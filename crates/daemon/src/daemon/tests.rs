@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// Ends when it is told to, and then may.
+/// Service that ends after it is told to and the test permits it.
 struct Slow(Receiver<()>);
 
 impl Service for Slow {
@@ -49,7 +49,7 @@ fn who_asks_while_a_proxy_is_slow_to_end_is_answered() {
     let (answers, answer) = channel();
     let asked = shared.clone();
     let ask = move || {
-        // Until it is under way.
+        // Until the end is in progress.
         while asked.status().proxies.iter().all(|proxy| proxy.state == Condition::Running) {
             thread::yield_now();
         }
