@@ -1,7 +1,7 @@
 """hopline: which TCP settings work best over *your* multi-hop wireless network?
 
-A network is described in a file or a dict, simulated packet by packet, with paired runs on all cores, and answered with
-confidence intervals. The same inputs give the same fingerprint, here, by the ``hopline`` command, and on every machine.
+Describe a network in a file or a dict. hopline simulates it packet by packet, with paired runs on all cores, and reports
+with confidence intervals. The same inputs give the same fingerprint, here, by the ``hopline`` command, and on every machine.
 
 >>> import hopline as hl
 >>> scenario = hl.Scenario(

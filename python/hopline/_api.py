@@ -39,14 +39,14 @@ def run(
 
     Args:
         scenario: a scenario, a dict with its keys, or the path of its file.
-        run: number of the run, from 1: each has its own random numbers, and its own places where nodes are random.
-        set: dotted keys and values that are put over the scenario, as ``--set`` of the command.
+        run: number of the run, from 1: each has its own random numbers, and its own positions if nodes are random.
+        set: dotted keys and values that override the scenario, as ``--set`` of the command.
         seed: seed of the experiment.
-        progress: ``False``: none; a function of four numbers (virtual seconds done and in all, runs done and in all) is called
-            now and then; by default a bar by tqdm where there is a terminal or notebook.
+        progress: ``False``: none; a function of four numbers (virtual seconds done and in all, runs done and in all) is
+            called from time to time; by default a bar of tqdm, in a terminal or notebook.
 
     Raises:
-        ScenarioError: what is wrong with the scenario.
+        ScenarioError: the scenario is invalid.
     """
     scenario = _scenario(scenario, set, seed)
     command = _command("run", scenario, [f"--run={run}"] if run != 1 else [])
@@ -69,7 +69,7 @@ def compare(
     executor: Executor | None = None,
     progress: bool | Told | None = None,
 ) -> Comparison:
-    """Compares variants of a scenario over paired runs: run 3 of every variant meets the same random numbers.
+    """Compares variants of a scenario over paired runs: run 3 of every variant has the same random numbers.
 
     >>> scenario = Scenario(duration_s=10, radio={}, nodes={"layout": "chain", "count": 5, "spacing_m": 200},
     ...                     flow=[{"src": "n0", "dst": "n4"}])
@@ -79,24 +79,23 @@ def compare(
 
     Args:
         scenario: a scenario, a dict with its keys, or the path of its file.
-        vary: keys and the values that each takes; all combinations are compared, and the first is the baseline. By default what
-            ``[sweep]`` of the scenario says. A class stands for a machine of one's own (:mod:`hopline.own`), as in
-            ``{"tcp.law": ["cubic", MyLaw]}``.
+        vary: keys and their values; all combinations are compared, and the first is the baseline. By default ``[sweep]`` of
+            the scenario. A class is a user-defined algorithm (:mod:`hopline.own`), as in ``{"tcp.law": ["cubic", MyLaw]}``.
         runs: runs of each variant; by default as the scenario says.
-        metric: what variants are compared by, such as ``"response_p95 of http"``; by default goodput.
-        bound: what a variant must keep besides, such as ``"goodput of bulk > 300 kb/s"``.
-        set: dotted keys and values that are put over the scenario.
+        metric: metric of the comparison, such as ``"response_p95 of http"``; by default goodput.
+        bound: constraint that a variant must meet as well, such as ``"goodput of bulk > 300 kb/s"``.
+        set: dotted keys and values that override the scenario.
         seed: seed of the experiment.
-        output: a directory that keeps all runs, their tables and the report; a call that was interrupted goes on from there.
-        force: begin anew whatever is there.
-        jobs: threads; by default as many as there are cores.
-        executor: who makes the runs instead of threads here: any :class:`concurrent.futures.Executor`, or one of
+        output: directory for all runs, their tables and the report; an interrupted call is resumed from there.
+        force: replace existing results.
+        jobs: number of threads; by default the number of cores.
+        executor: performs the runs instead of threads here: any :class:`concurrent.futures.Executor`, or one of
             :mod:`hopline.executors`.
-        progress: as :func:`run` takes it.
+        progress: as for :func:`run`.
 
     Raises:
-        ScenarioError: what is wrong with the scenario, with what is varied, or with the question.
-        ResultsError: `output` holds something else.
+        ScenarioError: the scenario, the variation or the metric is invalid.
+        ResultsError: `output` has other content.
     """
     scenario = _scenario(scenario, set, seed, {} if runs is None else {"runs": runs})
     if vary is not None:
@@ -125,28 +124,28 @@ def sweep(
     jobs: int | None = None,
     progress: bool | Told | None = None,
 ) -> Comparison:
-    """Runs a plan: many points, many runs, killed and resumed at will.
+    """Runs a plan of many points and runs, which can be interrupted and resumed at any time.
 
-    What ``hopline sweep`` began goes on here, and the other way round. The tables in `output` are the same, byte for byte,
-    whoever makes the runs, in whatever order, and whoever dies meanwhile.
+    It resumes the results of ``hopline sweep``, and the command resumes those of this function. The tables in `output` are
+    the same, byte for byte, for any executor and order of the runs, and if workers die meanwhile.
 
     Args:
         plan: path of a plan file, or a dict with its keys.
-        output: the directory that keeps all runs; by default they are kept in memory.
-        executor: who makes the runs instead of threads here: any :class:`concurrent.futures.Executor`, or one of
+        output: directory for all runs; by default they are kept in memory.
+        executor: performs the runs instead of threads here: any :class:`concurrent.futures.Executor`, or one of
             :mod:`hopline.executors`.
         quick: only the plan's ``quick_runs`` runs of each point.
-        metric, bound: what is asked, as :func:`compare` takes it.
-        set: dotted keys and values that are put over every point.
-        force: begin anew whatever is there.
-        jobs: threads, without an executor; by default as many as there are cores.
-        progress: as :func:`run` takes it.
+        metric, bound: metric and constraint, as for :func:`compare`.
+        set: dotted keys and values that override every point.
+        force: replace existing results.
+        jobs: number of threads, without an executor; by default the number of cores.
+        progress: as for :func:`run`.
 
     Raises:
-        ScenarioError: what is wrong with the plan.
-        ResultsError: `output` holds another plan, or something else.
+        ScenarioError: the plan is invalid.
+        ResultsError: `output` has results of another plan, or other content.
         VersionError: `output` or a worker is of another version of hopline.
-        WorkersError: the executor is broken. What was run is kept, and the same call goes on.
+        WorkersError: the executor is broken. Finished runs are kept, and the same call resumes them.
     """
     effort: Literal["quick", "full"] = "quick" if quick else "full"
     given = _pairs(set)
@@ -163,11 +162,11 @@ def sweep(
 
 
 def report(directory: PathLike, *, metric: str | None = None, bound: str | None = None) -> Comparison:
-    """What is stored in a directory of :func:`sweep` or :func:`compare`, complete or not; its tables and report are made anew.
+    """Reads the results in a directory of :func:`sweep` or :func:`compare`, complete or not. Rebuilds its tables and report.
 
     Args:
-        directory: where the results are.
-        metric, bound: what is asked, as :func:`compare` takes it; by default what was asked before.
+        directory: directory of the results.
+        metric, bound: metric and constraint, as for :func:`compare`; by default those used before.
 
     Raises:
         ResultsError: there are no results.
@@ -186,17 +185,17 @@ def reproduce(
     jobs: int | None = None,
     progress: bool | Told | None = None,
 ) -> Reproduction:
-    """Runs the plans of a paper, and holds what it claims against what is measured.
+    """Runs the plans of a paper, and compares its claims with the measurements.
 
     Args:
-        paper: which one: :func:`papers` lists them.
+        paper: name of the paper; :func:`papers` lists them.
         figure: one of its figures; by default all.
         quick: fewer runs than the plans say; a verdict may change with all of them.
-        output: a directory that keeps the runs, a folder a figure.
-        papers: a folder of papers other than those that hopline brings along.
-        set: dotted keys and values that are put over every point.
-        jobs: threads; by default as many as there are cores.
-        progress: as :func:`run` takes it.
+        output: directory for the runs, with a folder for each figure.
+        papers: folder of papers, instead of those in hopline.
+        set: dotted keys and values that override every point.
+        jobs: number of threads; by default the number of cores.
+        progress: as for :func:`run`.
     """
     command = ["hopline", "reproduce", paper, *([figure] if figure else []), *(["--quick"] * quick)]
     with _Shown(progress) as shown:
@@ -207,7 +206,7 @@ def reproduce(
 
 
 def papers(folder: PathLike | None = None) -> dict[str, dict[str, str]]:
-    """The papers that can be reproduced, and the figures of each with their titles.
+    """Returns the papers that can be reproduced, and the figures of each with their titles.
 
     >>> "chain" in papers()["tpa"]
     True
@@ -216,7 +215,7 @@ def papers(folder: PathLike | None = None) -> dict[str, dict[str, str]]:
 
 
 class _Shown:
-    """Progress, shown for as long as something goes on."""
+    """Context manager that shows progress."""
 
     def __init__(self, progress: bool | Told | None) -> None:
         self._shown = _progress.chosen(progress)
@@ -273,7 +272,7 @@ def _asked(metric: str | None, bound: str | None) -> list[str]:
 
 
 def _command(name: str, scenario: Scenario, words: list[str]) -> list[str]:
-    """The command that does the same; of a scenario without a file, the program that did it."""
+    """Returns the equivalent command; for a scenario without a file, that of this program."""
     if not os.path.exists(scenario.file):
         return [shlex.quote(word) for word in (Path(sys.executable).name, *sys.argv) if word]
     settings = [word for key, value in scenario._core.settings for word in ("--set", f"{key}={value}")]

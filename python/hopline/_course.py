@@ -1,4 +1,4 @@
-"""Carries batches of a plan to an executor, and their results back."""
+"""Submission of batches of a plan to an executor, and collection of their results."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from hopline._worker import perform
 from hopline.errors import Error, WorkersError
 
 _AHEAD = 2
-"""Batches that each worker has at a time: one that it makes, and one that waits there."""
+"""Batches of each worker: one in progress, and one in its queue."""
 _PATIENCE = 20
-"""Batches that may be lost in a row, without one that comes back, before nobody believes in the workers any more."""
+"""Batches that may be lost in a row, without a result in between, before the executor is considered broken."""
 
 
 def drive(course: _hopline.Course, executor: Executor, progress: Bar | Teller | None) -> _hopline.Comparison:
-    """Has all runs of `course` made by `executor`.
+    """Performs all runs of `course` on `executor`.
 
-    A batch whose worker dies is given out again.
+    If a worker dies, its batch is submitted again.
 
     Raises:
-        WorkersError: the executor is broken, or nothing comes back from it.
+        WorkersError: the executor is broken, or returns no results.
     """
     bundle, workers = course.bundle(), workers_of(executor)
     away: dict[Future[bytes], int] = {}
@@ -38,7 +38,7 @@ def drive(course: _hopline.Course, executor: Executor, progress: Bar | Teller | 
                 if not runs:
                     return course.complete()
                 away[_submit(executor, bundle, number, runs)] = number
-            # Signals are answered within this time.
+            # Signals are handled within this time.
             done, _ = wait(away, timeout=0.05, return_when=FIRST_COMPLETED)
             for future in done:
                 number = away.pop(future)
@@ -59,7 +59,7 @@ def drive(course: _hopline.Course, executor: Executor, progress: Bar | Teller | 
 
 
 def workers_of(executor: Executor) -> int:
-    """How many workers an executor has, as far as it says."""
+    """Returns the number of workers of an executor, or of cores if it does not say."""
     for name in ("workers", "_max_workers"):
         number: Any = getattr(executor, name, None)
         if isinstance(number, int) and number > 0:
@@ -75,10 +75,10 @@ def _submit(executor: Executor, bundle: bytes, number: int, runs: list[tuple[int
 
 
 def _lost(future: Future[bytes]) -> BaseException | None:
-    """Why the batch has to be made again, if it has to.
+    """Returns the reason why a batch has to be repeated, if there is one.
 
     Raises:
-        Error: what making it again would not change.
+        Error: repeating the batch would fail again.
     """
     if future.cancelled():
         return WorkersError("a batch was cancelled")

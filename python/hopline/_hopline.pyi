@@ -1,7 +1,7 @@
-"""What is written in Rust of the package: as little as can be.
+"""Part of the package that is written in Rust, as small as possible.
 
-Documents, plans and results cross as JSON text, tables as Arrow. What users meet, names, defaults and docstrings, is in the
-modules beside; of this one they meet :class:`Table` and ``__version__`` only.
+Documents, plans and results cross the boundary as JSON text, tables as Arrow. The public interface with its names, defaults
+and docstrings is in the other modules; of this one only :class:`Table` and ``__version__`` are public.
 """
 
 import os
@@ -21,7 +21,7 @@ __version__: str
 
 @final
 class Table:
-    """Rows and columns. Anything that takes Arrow takes it: ``polars.DataFrame(table)``."""
+    """Table of rows and columns, for any library that reads Arrow: ``polars.DataFrame(table)``."""
 
     @property
     def columns(self) -> list[str]:
@@ -29,60 +29,60 @@ class Table:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and columns there are."""
+        """Number of rows and columns."""
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """A dict of columns, each a list."""
+        """Returns a dict of columns, each a list."""
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """The rows, each a dict: what ``pandas.DataFrame(table)`` reads."""
+        """Iterates over the rows, each a dict, as ``pandas.DataFrame(table)`` reads them."""
 
     @overload
     def __getitem__(self, key: str, /) -> list[Any]: ...
     @overload
     def __getitem__(self, key: int, /) -> dict[str, Any]:
-        """Column `key` as a list if `key` is a name, row number `key` as a dict if it is a number."""
+        """Returns column `key` as a list if `key` is a name, row number `key` as a dict if it is a number."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The table as an Arrow stream."""
+        """Returns the table as an Arrow stream."""
 
     def __arrow_c_schema__(self) -> object:
-        """The columns as an Arrow schema."""
+        """Returns the columns as an Arrow schema."""
 
 @final
 class Scenario:
-    """A checked scenario: an immutable value."""
+    """Checked scenario: an immutable value."""
 
     @staticmethod
     def load(path: _Path) -> Scenario:
-        """The scenario in the file `path`."""
+        """Reads the scenario in the file `path`."""
 
     @staticmethod
     def parse(text: str, name: str, folder: _Path) -> Scenario:
-        """The scenario that `text` describes, called `name` in messages; it names files relative to `folder`."""
+        """Parses a scenario, called `name` in messages. Its files are relative to `folder`."""
 
     @staticmethod
     def document(json: str, name: str, folder: _Path) -> Scenario:
-        """The same of a document in JSON."""
+        """Parses a scenario from a document in JSON."""
 
     def with_settings(self, origin: str, given: _Settings) -> Scenario:
-        """The same scenario with settings over it. `origin` names who asked."""
+        """Returns the scenario with settings applied. `origin` names their source in messages."""
 
     def with_machines(self, classes: list[tuple[str, Any]]) -> Scenario:
-        """The same scenario, which knows these classes of :mod:`hopline.own` by name."""
+        """Returns the scenario with more user-defined algorithms of :mod:`hopline.own`, classes by name."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name."""
 
     @property
     def duration_s(self) -> float:
-        """Virtual time of a run, in seconds."""
+        """Virtual time of a run, seconds."""
 
     @property
     def written(self) -> str:
-        """What was written, settings included, in JSON."""
+        """The scenario as written, settings included, in JSON."""
 
     @property
     def parameters(self) -> str:
@@ -90,32 +90,32 @@ class Scenario:
 
     @property
     def settings(self) -> list[tuple[str, str]]:
-        """What was put over the file, as the command line would have it: keys and values."""
+        """Settings applied to the file, as on the command line: keys and values."""
 
     @property
     def file(self) -> str:
-        """Path of the file, or what the text is called."""
+        """Path of the file, or name of the text."""
 
     @property
     def folder(self) -> os.PathLike[str]:
-        """Where the files lie that it names."""
+        """Folder that its paths are relative to."""
 
     def map(self, run: int) -> str:
-        """Names and places of the nodes of run `run`, in JSON, with who hears whom: as the map of a report draws it."""
+        """Returns the map of run `run` as a report draws it, in JSON: nodes, positions, and links."""
 
 @final
 class Plan:
-    """Points, and how often to run each."""
+    """Points, and the number of runs of each."""
 
     @staticmethod
     def product(
         scenario: Scenario, vary: list[tuple[str, list[str]]] | None, metric: str | None, bound: str | None
     ) -> Plan:
-        """The product of `vary`, keys with lists of values in JSON, over `scenario`; ``None``: what its ``[sweep]`` says."""
+        """Returns the product of `vary`, keys with lists of values in JSON, over `scenario`; ``None``: its ``[sweep]``."""
 
     @staticmethod
     def load(path: _Path, given: _Settings, effort: _Effort, metric: str | None, bound: str | None) -> Plan:
-        """The plan in the file `path`, with settings over every point."""
+        """Reads the plan in the file `path`, with settings for every point."""
 
     @staticmethod
     def parse(
@@ -127,11 +127,11 @@ class Plan:
         metric: str | None,
         bound: str | None,
     ) -> Plan:
-        """The plan that `json` describes, called `name`; it names its scenario relative to `folder`."""
+        """Parses a plan called `name`. The path of its scenario is relative to `folder`."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name."""
 
     @property
     def labels(self) -> list[str]:
@@ -139,70 +139,70 @@ class Plan:
 
 @final
 class Single:
-    """What came of a run."""
+    """Result of a run."""
 
     @property
     def json(self) -> str:
-        """The run as ``hopline run --json`` prints it."""
+        """Output of ``hopline run --json``."""
 
     @property
     def text(self) -> str:
-        """The run as ``hopline run`` prints it."""
+        """Output of ``hopline run``."""
 
     def table(self, name: _TableName) -> Table:
-        """A table by name."""
+        """Returns a table by name."""
 
     def html(self) -> str:
-        """The page of ``hopline run --report``, for a notebook."""
+        """Returns the page of ``hopline run --report``, for a notebook."""
 
     @property
     def distributions(self) -> str:
-        """How delays and response times are distributed, in JSON."""
+        """Distributions of delays and response times, in JSON."""
 
     @property
     def map(self) -> str:
         """The network, in JSON."""
 
     def report(self, path: _Path) -> None:
-        """Writes the page."""
+        """Writes the report."""
 
 @final
 class Comparison:
-    """What the runs of an experiment say."""
+    """Results of the runs of an experiment."""
 
     def json(self, with_runs: bool) -> str:
-        """The comparison as ``hopline compare --json`` prints it; without every run, as ``hopline sweep --json`` does."""
+        """Returns the output of ``hopline compare --json``; without every run, that of ``hopline sweep --json``."""
 
     @property
     def text(self) -> str:
-        """The table and the answer as the command prints them."""
+        """Table and conclusion as the command prints them."""
 
     @property
     def answer(self) -> str:
-        """The answer alone, a paragraph for each group of variants that are compared with each other."""
+        """Conclusion, a paragraph for each group of variants that are compared with each other."""
 
     def table(self, name: _TableName) -> Table:
-        """A table by name."""
+        """Returns a table by name."""
 
     def estimates(self) -> Table:
-        """Means and gains with their intervals."""
+        """Returns means and gains with their confidence intervals."""
 
     def html(self) -> str:
-        """The answer, the table and the charts, for a notebook."""
+        """Returns the conclusion, the table and the charts, for a notebook."""
 
     def report(self, path: _Path) -> None:
-        """Writes the page."""
+        """Writes the report."""
 
     def asking(self, metric: str | None, bound: str | None) -> Comparison:
-        """The same runs, asked something else."""
+        """Returns the comparison of the same runs by another metric or constraint."""
 
     @property
     def asked(self) -> list[tuple[str, list[float]]]:
-        """Names of the variants, and the values that the question's metric has in their runs; NaN where there is none."""
+        """Names of the variants, and values of the selected metric in their runs; NaN if there is none."""
 
     @property
     def distributions(self) -> str:
-        """How delays and response times are distributed in run 1 of each variant, in JSON."""
+        """Distributions of delays and response times in run 1 of each variant, in JSON."""
 
     @property
     def map(self) -> str:
@@ -210,77 +210,77 @@ class Comparison:
 
     @property
     def failed(self) -> list[tuple[str, int, str]]:
-        """Runs that failed: variant, number and why."""
+        """Failed runs: variant, number and reason."""
 
     @property
     def directory(self) -> os.PathLike[str] | None:
-        """Directory in which the records are kept, if they are."""
+        """Directory of the stored records, if there is one."""
 
 @final
 class Reproduction:
-    """What became of a paper's claims."""
+    """Results of the reproduction of a paper."""
 
     @property
     def json(self) -> str:
-        """As ``hopline reproduce --json`` prints it."""
+        """Output of ``hopline reproduce --json``."""
 
     @property
     def text(self) -> str:
-        """As ``hopline reproduce`` prints it."""
+        """Output of ``hopline reproduce``."""
 
     @property
     def figures(self) -> list[tuple[str, Comparison]]:
-        """The figures: names, and what was compared."""
+        """Figures: names and comparisons."""
 
     def html(self) -> str:
-        """The claims, the answers and the charts, for a notebook."""
+        """Returns the claims, the conclusions and the charts, for a notebook."""
 
     def report(self, path: _Path) -> None:
-        """Writes the page."""
+        """Writes the report."""
 
 @final
 class Bundle:
-    """What a worker needs of a plan."""
+    """Parts of a plan that a worker needs."""
 
     @staticmethod
     def from_bytes(bytes: bytes) -> Bundle:
-        """The bundle that another process made."""
+        """Decodes the bundle of another process."""
 
     def perform(self, id: int, runs: list[tuple[int, int]]) -> bytes:
-        """Makes the runs of a batch, and returns their records as a Parquet file."""
+        """Performs the runs of a batch, and returns their records as a Parquet file."""
 
 @final
 class Course:
-    """Gives out batches of a plan, and takes their results."""
+    """Progress of a plan: gives out batches, and takes their results."""
 
     def __new__(cls, plan: Plan, output: _Path | None, start: _Start, command: list[str]) -> Course:
-        """Begins `plan`, or goes on with what is in `output`."""
+        """Begins `plan`, or resumes the results in `output`."""
 
     def bundle(self) -> bytes:
-        """The bundle of its plan."""
+        """Returns the bundle of the plan."""
 
     def next(self, workers: int) -> tuple[int, list[tuple[int, int]]] | None:
-        """The next batch for one of so many workers: its number, points and runs.
+        """Returns the next batch for one of `workers` workers: its number, points and runs.
 
-        ``None``: wait for what is away. An empty batch: it is all done.
+        ``None``: all batches are given out, wait for results. An empty batch: all runs are done.
         """
 
     def take(self, id: int, result: bytes) -> int:
-        """Keeps the result of batch `id`; how many runs of it are new."""
+        """Stores the result of batch `id`. Returns the number of new runs in it."""
 
     def lost(self, id: int) -> None:
-        """Batch `id` was lost."""
+        """Reports that batch `id` was lost."""
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Runs that are there, and all of them as far as is known."""
+        """Number of finished runs, and of all runs known so far."""
 
     def complete(self) -> Comparison:
-        """The comparison, once all is done."""
+        """Returns the comparison, once all runs are done."""
 
 @final
 class WindowState:
-    """The window as it stands. All sizes in bytes, all times in seconds of virtual time."""
+    """Present state of the window. All sizes in bytes, all times in seconds of virtual time."""
 
     @property
     def now_s(self) -> float:
@@ -312,7 +312,7 @@ class WindowState:
 
 @final
 class Ack:
-    """An acknowledgment of new data."""
+    """Acknowledgment of new data."""
 
     @property
     def now_s(self) -> float:
@@ -336,7 +336,7 @@ class Ack:
 
     @property
     def flight_bytes(self) -> int:
-        """Data in flight after it, bytes."""
+        """Data in flight after this acknowledgment, bytes."""
 
     @property
     def srtt_s(self) -> float | None:
@@ -344,27 +344,27 @@ class Ack:
 
     @property
     def acked_bytes(self) -> int:
-        """Data newly acknowledged, bytes."""
+        """Newly acknowledged data, bytes."""
 
     @property
     def rtt_s(self) -> float | None:
-        """The round trip that it ends, s, in whole milliseconds where timestamps tell it; ``None`` if it cannot be told."""
+        """Round-trip time sample, s, in whole milliseconds if it is from timestamps; ``None`` without a sample."""
 
     @property
     def slow_start_bytes(self) -> float:
-        """What slow start makes of the window with this acknowledgment, bytes."""
+        """Window after slow start's reaction to this acknowledgment, bytes."""
 
     @property
     def window_was_full(self) -> bool:
-        """Whether the window was what kept the sender from sending more."""
+        """True if the window limited the sender."""
 
     @property
     def marked(self) -> bool:
-        """Whether it reports a mark of the network: the window then does not grow, whatever the answer."""
+        """True if it reports an ECN mark: the window then does not grow, whatever the method returns."""
 
 @final
 class Loss:
-    """Something was lost or marked."""
+    """Loss or ECN mark."""
 
     @property
     def now_s(self) -> float:
@@ -396,15 +396,15 @@ class Loss:
 
     @property
     def reduced_bytes(self) -> int:
-        """What a reduction is taken of, bytes: data in flight, or the window with presets of ns-2."""
+        """Base of a reduction, bytes: data in flight, or the window with presets of ns-2."""
 
     @property
     def sign(self) -> Literal["loss", "mark"]:
-        """What shows it."""
+        """Signal of congestion."""
 
 @final
 class Timeout:
-    """The retransmission timer expired. As things stood before."""
+    """Retransmission timeout, with the state before it."""
 
     @property
     def now_s(self) -> float:
@@ -436,11 +436,11 @@ class Timeout:
 
     @property
     def reduced_bytes(self) -> int:
-        """What a reduction is taken of, bytes: data in flight, or the window with presets of ns-2."""
+        """Base of a reduction, bytes: data in flight, or the window with presets of ns-2."""
 
     @property
     def answer_counts(self) -> bool:
-        """Whether the answer counts: not if ssthresh was reduced for this before."""
+        """True if the returned value is used: not if ssthresh was reduced for this loss before."""
 
 @final
 class Packet:
@@ -448,51 +448,51 @@ class Packet:
 
     @property
     def len_bytes(self) -> int:
-        """Its length, bytes."""
+        """Length, bytes."""
 
     @property
     def flow(self) -> int:
-        """A number that packets of one flow and direction share, and those of others hardly ever."""
+        """Number of the flow and direction. Packets of other flows hardly ever have the same."""
 
     @property
     def is_routing(self) -> bool:
-        """Whether it is a message of the routing protocol."""
+        """True if it is a message of the routing protocol."""
 
     @property
     def markable(self) -> bool:
-        """Whether it can be marked: its flow has tcp.ecn."""
+        """True if it can be marked: its flow has tcp.ecn."""
 
 @final
 class Head:
-    """The packet that is next."""
+    """Packet at the head of the queue."""
 
     @property
     def len_bytes(self) -> int:
-        """Its length, bytes."""
+        """Length, bytes."""
 
     @property
     def flow(self) -> int:
-        """A number that packets of one flow and direction share, and those of others hardly ever."""
+        """Number of the flow and direction. Packets of other flows hardly ever have the same."""
 
     @property
     def is_routing(self) -> bool:
-        """Whether it is a message of the routing protocol."""
+        """True if it is a message of the routing protocol."""
 
     @property
     def markable(self) -> bool:
-        """Whether it can be marked: its flow has tcp.ecn."""
+        """True if it can be marked: its flow has tcp.ecn."""
 
     @property
     def waited_s(self) -> float:
-        """How long it has waited, s."""
+        """Queueing delay so far, s."""
 
     @property
     def rank(self) -> float:
-        """The rank with which it entered."""
+        """Rank with which it was enqueued."""
 
 @final
 class Queue:
-    """The queue, without the packet in question."""
+    """State of the queue, without the packet in question."""
 
     @property
     def now_s(self) -> float:
@@ -500,18 +500,18 @@ class Queue:
 
     @property
     def packets(self) -> int:
-        """Packets in it."""
+        """Number of packets."""
 
     @property
     def bytes(self) -> int:
-        """Bytes in it."""
+        """Number of bytes."""
 
     @property
     def capacity_packets(self) -> int:
-        """Most packets that fit."""
+        """Capacity, packets."""
 
 def run(scenario: Scenario, number: int, command: list[str], progress: _Progress | None) -> Single:
-    """Run number `number` of `scenario`."""
+    """Performs run number `number` of `scenario`."""
 
 def compare(
     plan: Plan,
@@ -521,13 +521,13 @@ def compare(
     command: list[str],
     progress: _Progress | None,
 ) -> Comparison:
-    """Runs `plan` on `jobs` threads, in memory or in the directory `output`, anew or going on with what is there."""
+    """Runs `plan` on `jobs` threads, in memory or in the directory `output`, which is replaced or resumed."""
 
 def stored(path: _Path, metric: str | None, bound: str | None) -> Comparison:
-    """The comparison of what is stored in `path`, and its page anew."""
+    """Returns the comparison of the results stored in `path`, and writes its page again."""
 
 def papers(folder: _Path | None) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """Every paper, its title, and the figures of it that can be reproduced: names and titles."""
+    """Returns every paper, its title, and names and titles of the figures that can be reproduced."""
 
 def reproduce(
     paper: str,
@@ -540,7 +540,7 @@ def reproduce(
     command: list[str],
     progress: _Progress | None,
 ) -> Reproduction:
-    """Runs the plans of a paper, of one figure or of all, and judges its claims."""
+    """Runs the plans of a paper, of one figure or of all, and evaluates its claims."""
 
 def schema(kind: Literal["scenario", "plan", "claims"]) -> str:
-    """The JSON Schema of a kind of file."""
+    """Returns the JSON Schema of a kind of file."""

@@ -1,4 +1,4 @@
-"""Progress: by tqdm where it is installed and somebody looks, else quiet."""
+"""Progress: by tqdm if it is installed and there is a terminal or notebook; else none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Told = Callable[[float, float, int, int], object]
 
 
 class Bar:
-    """A bar over virtual time. Nothing is imported before there is something to show."""
+    """Bar over virtual time. Nothing is imported before there is progress to show."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -18,7 +18,7 @@ class Bar:
     def __call__(self, done_s: float, total_s: float, runs: int, all_runs: int) -> None:
         if self._bar is None:
             self._bar = _tqdm(total=round(total_s, 3), unit="s", unit_scale=True, leave=False)
-        # Precision may ask for more runs than were planned.
+        # A precision may need more runs than planned.
         self._bar.total = round(total_s, 3)
         self._bar.set_postfix_str(f"{runs} of {all_runs} runs", refresh=False)
         self._bar.update(max(0.0, round(min(done_s, total_s), 3) - self._bar.n))
@@ -29,7 +29,7 @@ class Bar:
 
 
 class Teller:
-    """Somebody's own function."""
+    """Function of the caller."""
 
     def __init__(self, told: Told) -> None:
         self._told = told
@@ -42,7 +42,7 @@ class Teller:
 
 
 def chosen(progress: bool | Told | None) -> Bar | Teller | None:
-    """What shows progress: `progress` itself if it is a function, nothing if it is ``False``, else a bar if there can be one."""
+    """Returns the display of progress: `progress` if it is a function, none if it is ``False``, else a bar if possible."""
     if callable(progress):
         return Teller(progress)
     if progress is False or (progress is None and not _seen()):

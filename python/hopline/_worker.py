@@ -1,4 +1,4 @@
-"""What workers do: make the runs of a batch. Plain data goes in, and a Parquet file comes out."""
+"""Work of a worker: the runs of a batch. The input is plain data, the result a Parquet file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _bundle(bundle: bytes) -> _hopline.Bundle:
 
 
 def perform(bundle: bytes, batch: int, runs: list[tuple[int, int]]) -> bytes:
-    """Makes `runs`, pairs of a point and a run, of the plan in `bundle`; their records.
+    """Performs `runs`, pairs of a point and a run, of the plan in `bundle`. Returns their records.
 
     Raises:
         VersionError: the bundle is from another version of hopline.

@@ -1,4 +1,4 @@
-"""What goes wrong. Every error of hopline is an :class:`Error`."""
+"""Errors. Every error of hopline is an :class:`Error`."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from dataclasses import dataclass
 
 
 class Error(Exception):
-    """Anything that hopline refuses or that fails in it."""
+    """Base class of all errors of hopline."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with an input.
+    """Problem of an input.
 
-    Line and column count from 1; they are ``None``, as `file` is, where there is no place.
+    Line and column count from 1. `file`, line and column are ``None`` if the problem has no position.
     """
 
     message: str
-    """What is wrong."""
+    """Description of the problem."""
     file: str | None = None
-    """The file; or for values that came from Python, the function that took them."""
+    """The file; for values from Python, the function that they were passed to."""
     line: int | None = None
     column: int | None = None
     text: str | None = None
     """The line of the file."""
     help: str | None = None
-    """What would be right."""
+    """Advice on what would be valid."""
 
     def __str__(self) -> str:
         lines = [self.message]
@@ -40,7 +40,7 @@ class Problem:
 
 
 class ScenarioError(Error, ValueError):
-    """A scenario, plan, setting or question that makes no sense.
+    """Invalid scenario, plan, setting or metric.
 
     `message`, `file`, `line`, `column` and `help` are those of the first of its `problems`.
     """
@@ -55,27 +55,27 @@ class ScenarioError(Error, ValueError):
 
     @property
     def message(self) -> str:
-        """What is wrong."""
+        """Description of the first problem."""
         return self._first.message
 
     @property
     def file(self) -> str | None:
-        """Where: the file, or the function that took the value."""
+        """File of the first problem, or the function that the value was passed to."""
         return self._first.file
 
     @property
     def line(self) -> int | None:
-        """Where: the line, from 1."""
+        """Line of the first problem, from 1."""
         return self._first.line
 
     @property
     def column(self) -> int | None:
-        """Where: the column, from 1."""
+        """Column of the first problem, from 1."""
         return self._first.column
 
     @property
     def help(self) -> str | None:
-        """What would be right."""
+        """Advice on what would be valid."""
         return self._first.help
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class ScenarioError(Error, ValueError):
 
 
 class ResultsError(Error):
-    """A directory that holds something else, or that somebody else writes."""
+    """Directory with other content, or one that another process writes."""
 
     def __init__(self, message: str, path: str | os.PathLike[str]) -> None:
         super().__init__(message, path)
@@ -111,19 +111,19 @@ class VersionError(Error):
 
 
 class RunError(Error, RuntimeError):
-    """A run that did not come to its end: a machine of your own raised, or was not repeatable."""
+    """Run that did not finish: a user-defined algorithm raised an exception, or was not repeatable."""
 
 
 class RemoteError(Error):
-    """What came from another process is not what it should be."""
+    """Invalid data from another process."""
 
 
 class WorkersError(Error):
-    """Workers that die whatever they are given, or an executor that broke.
+    """Workers that always die, or a broken executor.
 
-    What was run is kept if there is an `output`: the same call goes on.
+    Finished runs are kept if there is an `output`: the same call resumes them.
     """
 
 
 class FailedRunsWarning(UserWarning):
-    """Some runs failed, and are not counted in. `result.failed` has them."""
+    """Some runs failed, and are not included in the result. `result.failed` lists them."""

@@ -1,6 +1,6 @@
-"""Executors for clusters: what :func:`hopline.sweep` takes besides those of :mod:`concurrent.futures`.
+"""Executors for clusters, for :func:`hopline.sweep`, in addition to those of :mod:`concurrent.futures`.
 
-Workers need nothing but the wheel of hopline, of the same version.
+Workers need only the wheel of hopline, of the same version.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ class DaskExecutor(Executor):
     """Runs on a Dask cluster: ``pip install hopline[dask]``.
 
     Args:
-        client: a ``distributed.Client``, the address of a scheduler, or nothing for a cluster of processes on this machine.
-        workers: how many of those; by default as many as there are cores.
+        client: a ``distributed.Client``, the address of a scheduler, or ``None`` for a cluster of processes on this machine.
+        workers: number of those processes; by default the number of cores.
 
     >>> with DaskExecutor("tcp://head:8786") as executor:  # doctest: +SKIP
     ...     hopline.sweep("plan.toml", "results", executor=executor)
@@ -37,7 +37,7 @@ class DaskExecutor(Executor):
 
     @property
     def workers(self) -> int:
-        """Threads of all workers that are there now."""
+        """Number of threads of all present workers."""
         threads: int = sum(self.client.nthreads().values())
         return max(1, threads)
 
@@ -55,8 +55,8 @@ class RayExecutor(Executor):
     """Runs on a Ray cluster: ``pip install hopline[ray]``.
 
     Args:
-        address: of the cluster, as ``ray.init`` takes it; by default the one that is connected, or one on this machine.
-        workers: cores that a cluster on this machine has; by default all.
+        address: address of the cluster, as for ``ray.init``; by default the connected one, or one on this machine.
+        workers: cores of a cluster on this machine; by default all.
 
     >>> with RayExecutor("auto") as executor:  # doctest: +SKIP
     ...     hopline.sweep("plan.toml", "results", executor=executor)
@@ -74,7 +74,7 @@ class RayExecutor(Executor):
 
     @property
     def workers(self) -> int:
-        """Cores of the cluster."""
+        """Number of cores of the cluster."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:

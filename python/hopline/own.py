@@ -1,9 +1,9 @@
-"""A machine of your own in the simulator: a law of TCP's congestion window, or a queue discipline, as a Python class.
+"""User-defined algorithms in the simulator: TCP congestion control, or a queue discipline, as a Python class.
 
-Each instance governs one end of one flow, or one queue. It is told what happens, and says what is to be done. Runs have to be
-repeatable: every run with such a machine is made twice, and fails if the two differ. So take random numbers from ``self.random``,
-which is seeded from the scenario's seed, the run, and the place of the instance; keep everything on ``self``; do not look at
-the clock. An exception ends its run, with the traceback as the reason, and no other run.
+Each instance controls one end of one flow, or one queue. Its methods are called for each event, and return the reaction.
+Runs have to be repeatable: every run with such a class is made twice, and fails if the two differ. So take random numbers
+from ``self.random``, which is seeded from the scenario's seed, the run, and the place of the instance; keep all state on
+``self``; do not read the clock. An exception ends its run, with the traceback as the reason, and no other run.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = ["Ack", "CongestionLaw", "Head", "Loss", "Packet", "Queue", "QueueDisc
 
 
 class CongestionLaw:
-    """How TCP's congestion window grows, and what a loss leaves of it. All windows are bytes.
+    """TCP congestion control algorithm: growth of the congestion window, and reduction after a loss, in bytes.
 
-    What is lost and when it is sent again stays hopline's, as :class:`hopline.Scenario` says with ``transport``. Go by the window that
-    you are told: hopline changes it too, as after a time-out, or when a reduction turns out to have been wrong.
+    hopline detects losses and retransmits, as the ``transport`` of :class:`hopline.Scenario` says. Use the window of each
+    call: hopline changes it too, for instance after a timeout, or when it undoes a spurious reduction.
 
-    Additive increase, multiplicative decrease, a segment more each round trip:
+    Additive increase, multiplicative decrease, with one segment for each round trip:
 
     >>> class AIMD(CongestionLaw):
     ...     def on_ack(self, ack):
@@ -53,30 +53,31 @@ class CongestionLaw:
     def __init__(self, *, seed: int = 0) -> None:
         """
         Args:
-            seed: 64 bits, another one for every instance and run. A class may do without this argument.
+            seed: 64 bits, different for every instance and run. A class may omit this argument.
         """
         self.random = random.Random(seed)
 
     def on_ack(self, ack: Ack) -> float:
-        """New data was acknowledged, outside fast recovery. Returns the congestion window from now on."""
+        """Handles an acknowledgment of new data, outside fast recovery. Returns the new congestion window."""
         raise NotImplementedError(f"{type(self).__name__} has no on_ack")
 
     def on_loss(self, loss: Loss) -> float:
-        """A segment was lost or marked, for the first time in this window. Returns what is left of the window (``ssthresh``)."""
+        """Handles the first loss or ECN mark in a window. Returns the new ``ssthresh``."""
         raise NotImplementedError(f"{type(self).__name__} has no on_loss")
 
     def on_timeout(self, timeout: Timeout) -> float:
-        """The retransmission timer expired; the window is one segment. Returns ``ssthresh``."""
+        """Handles a retransmission timeout; the window is one segment. Returns the new ``ssthresh``."""
         raise NotImplementedError(f"{type(self).__name__} has no on_timeout")
 
     def on_undo(self, state: WindowState) -> None:
-        """The last reductions were wrong and are undone. May be left out."""
+        """Handles the undoing of spurious reductions. Optional."""
 
 
 class QueueDiscipline:
-    """Which packets enter a queue, in which order they are served, and which are dropped on the way.
+    """Queue discipline: admission, order and dropping of packets.
 
-    What waits is hopline's, and so is the bound: a full queue takes nothing, unless its last packet has a higher rank.
+    hopline stores the packets and enforces the capacity: a full queue accepts a packet only if its last one has a higher
+    rank.
 
     Random early detection (Floyd and Jacobson 1993):
 
@@ -103,27 +104,37 @@ class QueueDiscipline:
     def __init__(self, *, seed: int = 0) -> None:
         """
         Args:
-            seed: 64 bits, another one for every instance and run. A class may do without this argument.
+            seed: 64 bits, different for every instance and run. A class may omit this argument.
         """
         self.random = random.Random(seed)
 
     def enqueue(self, packet: Packet, queue: Queue) -> str | tuple[str, float]:
-        """A packet has come: ``"accept"``, ``"mark"`` (accept, and tell of congestion; dropped if it cannot be marked) or ``"drop"``.
+        """Handles an arriving packet. Returns ``"accept"``, ``"mark"`` or ``"drop"``.
 
-        With a rank, ``("accept", rank)``, packets of lower rank go first; without, the rank is 0.
+        ``"mark"`` sets an ECN mark, and drops a packet that cannot be marked.
+        With a rank, ``("accept", rank)``, packets of lower rank are served first. The default rank is 0.
         """
         raise NotImplementedError(f"{type(self).__name__} has no enqueue")
 
     def dequeue(self, head: Head, queue: Queue) -> str:
-        """The interface is free: ``"serve"`` the head, ``"mark"`` and serve it, or ``"drop"`` it and look at the next."""
+        """Handles a free interface. Returns ``"serve"``, ``"mark"`` or ``"drop"`` for the packet at the head.
+
+        ``"mark"`` also serves it. After ``"drop"`` the next packet is at the head.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no dequeue")
 
     def on_lost(self, packet: Packet, reason: str, queue: Queue) -> None:
-        """A packet was lost otherwise: the queue was ``"full"``, it was ``"displaced"`` by one of lower rank, or ``"removed"`` because
-        its next hop is gone. May be left out."""
+        """Handles another loss of a packet. Optional.
+
+        Args:
+            packet: the lost packet.
+            reason: the queue was ``"full"``, a packet of lower rank ``"displaced"`` it, or it was ``"removed"`` because its
+                next hop is gone.
+            queue: the queue without it.
+        """
 
 
-#: By kind: what its users call it, the methods that it must have, and the base class that only says which.
+#: By kind: its name for users, its required methods, and the base class that declares them.
 _KINDS: dict[str, tuple[str, tuple[str, ...], type]] = {
     "law": ("a congestion law", ("on_ack", "on_loss", "on_timeout"), CongestionLaw),
     "discipline": ("a queue discipline", ("enqueue", "dequeue"), QueueDiscipline),
@@ -131,7 +142,7 @@ _KINDS: dict[str, tuple[str, tuple[str, ...], type]] = {
 
 
 def named(values: Iterable[Any], classes: dict[str, Any]) -> list[Any]:
-    """Values of a key, with the names of classes in place of them; `classes` gets those by name.
+    """Returns the values of a key, with classes replaced by their names. Adds the classes to `classes` by name.
 
     Raises:
         ValueError: two classes of one name.
@@ -153,10 +164,10 @@ def named(values: Iterable[Any], classes: dict[str, Any]) -> list[Any]:
 
 
 def _described(machine: Any) -> tuple[str, bool, str]:
-    """What the extension has to know of a class: its kind, whether it takes a seed, and a digest of its program.
+    """Returns the kind of a class, whether it takes a seed, and a digest of its program, for the extension.
 
     Raises:
-        TypeError: what is no such class, or lacks a method.
+        TypeError: it is not such a class, or lacks a method.
     """
     cls = machine.func if isinstance(machine, functools.partial) else machine
     if not isinstance(cls, type):
@@ -196,8 +207,10 @@ def _takes_seed(machine: Callable[..., Any]) -> bool:
 
 
 def _digest(machine: Any, cls: type) -> str:
-    """SHA-256 of the text of a class and of those that it builds on; of the bytecode where there is no text. What it calls elsewhere is
-    not part of it."""
+    """Returns the SHA-256 of the source of a class and its bases, or of the bytecode if there is no source.
+
+    Functions of other modules are not included.
+    """
     digest = hashlib.sha256()
     if isinstance(machine, functools.partial):
         digest.update(repr((machine.args, sorted(machine.keywords.items()))).encode())
@@ -215,7 +228,7 @@ def _digest(machine: Any, cls: type) -> str:
 
 
 def _shape(value: Any) -> str:
-    """Something that is the same wherever the same program is loaded."""
+    """Returns a text that depends only on the program, not on the process that loads it."""
     if isinstance(value, (classmethod, staticmethod)):
         value = value.__func__
     if isinstance(value, types.FunctionType):

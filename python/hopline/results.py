@@ -1,4 +1,4 @@
-"""What runs come to."""
+"""Results of runs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ PathLike = str | os.PathLike[str]
 
 
 class Run:
-    """What came of a single run: :func:`hopline.run`.
+    """Result of a single run, from :func:`hopline.run`.
 
-    Tables are Arrow: ``polars.DataFrame(run.flows)``, ``pandas.DataFrame(run.flows)``, DuckDB's ``from flows`` take them.
+    Tables are Arrow: ``polars.DataFrame(run.flows)``, ``pandas.DataFrame(run.flows)`` and DuckDB's ``from flows`` read them.
     """
 
     __slots__ = ("_core", "_json")
@@ -25,45 +25,48 @@ class Run:
         self._json: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The run as ``hopline run --json`` prints it."""
+        """Returns the content of ``hopline run --json``."""
         if self._json is None:
             self._json = json.loads(self._core.json)
         return self._json
 
     @property
     def fingerprint(self) -> str:
-        """Hash of everything that happened, 16 hexadecimal digits: equal on every machine."""
+        """Hash of all events of the run, 16 hexadecimal digits; equal on every machine."""
         return str(self.to_dict()["fingerprint"])
 
     @property
     def flows(self) -> Table:
-        """A row a flow: its ends, and everything that was measured of it."""
+        """One row for each flow: its ends, and all its measurements."""
         return self._core.table("flows")
 
     @property
     def series(self) -> Table:
-        """A row a second of each flow: ``time_s``, ``goodput_bps``, ``cwnd_bytes``, ``srtt_s``, ``queue_packets``, ``delay_mean_s``."""
+        """One row for each second of each flow.
+
+        Columns: ``time_s``, ``goodput_bps``, ``cwnd_bytes``, ``srtt_s``, ``queue_packets``, ``delay_mean_s``.
+        """
         return self._core.table("series")
 
     @property
     def metrics(self) -> Table:
-        """A row a metric of the run, of a group, of a flow or of a node."""
+        """One row for each metric of the run, of a group, of a flow or of a node."""
         return self._core.table("metrics")
 
     @property
     def neighborhoods(self) -> Table:
-        """A row each 100 ms of a node whose neighbourhood is observed; mostly none."""
+        """One row for each 100 ms of a node with an observed neighbourhood; mostly empty."""
         return self._core.table("neighborhoods")
 
     def __getitem__(self, metric: str) -> Any:
-        """A metric of the whole run: ``run["aggregate_goodput_bps"]``."""
+        """Returns a metric of the whole run: ``run["aggregate_goodput_bps"]``."""
         return self.to_dict()[metric]
 
     def _ipython_key_completions_(self) -> list[str]:
         return list(self.to_dict())
 
     def report(self, path: PathLike) -> None:
-        """Writes the report: one HTML file that works offline. An earlier report is replaced, nothing else is."""
+        """Writes the report, one HTML file that works offline. Replaces an earlier report, but no other file."""
         self._core.report(path)
 
     def _repr_html_(self) -> str:
@@ -77,9 +80,11 @@ class Run:
 
 
 class Comparison:
-    """Variants over paired runs: :func:`hopline.compare`, :func:`hopline.sweep`, :func:`hopline.report`.
+    """Comparison of variants over paired runs.
 
-    ``print(result)`` shows the table and the answer as the command does; a notebook shows them with charts.
+    The result of :func:`hopline.compare`, :func:`hopline.sweep` and :func:`hopline.report`.
+
+    ``print(result)`` shows the table and the conclusion as the command does; a notebook shows them with charts.
     """
 
     __slots__ = ("_core",)
@@ -88,29 +93,29 @@ class Comparison:
         self._core = core
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as ``hopline compare --json`` prints it."""
+        """Returns the content of ``hopline compare --json``."""
         said: dict[str, Any] = json.loads(self._core.json(True))
         return said
 
     @property
     def answer(self) -> str:
-        """Which variant wins, by how much, how surely, and at what cost."""
+        """Conclusion: the best variant, its gain, the confidence, and the cost."""
         return self._core.answer
 
     @property
     def variants(self) -> list[str]:
-        """What the variants are called; the first is the baseline."""
+        """Names of the variants; the first is the baseline."""
         return [label for label, _ in self._core.asked]
 
     @property
     def question(self) -> dict[str, Any]:
-        """What is asked: metric, unit, which direction is better, and the bound."""
+        """Selected metric: its name, unit, direction that is better, and the constraint."""
         question: dict[str, Any] = json.loads(self._core.json(False))["question"]
         return question
 
     @property
     def estimates(self) -> Table:
-        """A row a metric of each variant: what is asked first. Means, their intervals, and gains over the baseline.
+        """One row for each metric of each variant, the selected metric first: means, intervals, and gains over the baseline.
 
         Columns: ``point``, ``variant``, a column for each key that was varied, ``metric``, ``of`` (a flow, kind or class),
         ``unit``, ``n``, ``mean``, ``deviation``, ``low``, ``high``; ``gain_pct``, ``gain_low_pct`` and ``gain_high_pct`` in
@@ -120,45 +125,45 @@ class Comparison:
 
     @property
     def runs(self) -> Table:
-        """A row a run: ``fingerprint``, ``events``, ``sim_s``, and ``error`` if it failed."""
+        """One row for each run: ``fingerprint``, ``events``, ``sim_s``, and ``error`` if it failed."""
         return self._core.table("runs")
 
     @property
     def flows(self) -> Table:
-        """A row a flow of each run: its ends, and everything that was measured of it."""
+        """One row for each flow of each run: its ends, and all its measurements."""
         return self._core.table("flows")
 
     @property
     def metrics(self) -> Table:
-        """A row a metric of each run, of a group, of a flow or of a node: as ``metrics.parquet`` of a sweep has it."""
+        """One row for each metric of a run, group, flow or node: the content of ``metrics.parquet`` of a sweep."""
         return self._core.table("metrics")
 
     @property
     def series(self) -> Table:
-        """A row a second of each flow, of runs whose series are kept: by default run 1 of each variant."""
+        """One row for each second of each flow, of runs with stored series; by default run 1 of each variant."""
         return self._core.table("series")
 
     @property
     def neighborhoods(self) -> Table:
-        """A row each 100 ms of a node whose neighbourhood is observed; mostly none."""
+        """One row for each 100 ms of a node with an observed neighbourhood; mostly empty."""
         return self._core.table("neighborhoods")
 
     @property
     def failed(self) -> list[tuple[str, int, str]]:
-        """Runs that failed and are not counted in: variant, number of the run, and why."""
+        """Failed runs, which are not included: variant, number of the run, and reason."""
         return self._core.failed
 
     @property
     def directory(self) -> os.PathLike[str] | None:
-        """Where the results are kept, if they are."""
+        """Directory of the stored results, if there is one."""
         return self._core.directory
 
     def asking(self, metric: str | None = None, bound: str | None = None) -> Comparison:
-        """The same runs, asked something else: ``asking("delay_p95", "goodput > 300 kb/s")``."""
+        """Returns the comparison of the same runs by another metric: ``asking("delay_p95", "goodput > 300 kb/s")``."""
         return Comparison(self._core.asking(metric, bound))
 
     def report(self, path: PathLike) -> None:
-        """Writes the report: one HTML file that works offline. An earlier report is replaced, nothing else is."""
+        """Writes the report, one HTML file that works offline. Replaces an earlier report, but no other file."""
         self._core.report(path)
 
     def _repr_html_(self) -> str:
@@ -172,7 +177,7 @@ class Comparison:
 
 
 class Reproduction:
-    """What became of a paper's claims: :func:`hopline.reproduce`."""
+    """Verdicts about a paper's claims, from :func:`hopline.reproduce`."""
 
     __slots__ = ("_core",)
 
@@ -180,23 +185,23 @@ class Reproduction:
         self._core = core
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``hopline reproduce --json`` prints it."""
+        """Returns the content of ``hopline reproduce --json``."""
         said: dict[str, Any] = json.loads(self._core.json)
         return said
 
     @property
     def claims(self) -> list[dict[str, Any]]:
-        """Every claim: what is said, what was measured, and the verdict."""
+        """Every claim, with the paper's statement, the measurement, and the verdict."""
         claims: list[dict[str, Any]] = self.to_dict()["claims"]
         return claims
 
     @property
     def figures(self) -> dict[str, Comparison]:
-        """The figures that were made, by name. Their single runs are not kept."""
+        """Reproduced figures by name. Their single runs are not kept."""
         return {name: Comparison(core) for name, core in self._core.figures}
 
     def report(self, path: PathLike) -> None:
-        """Writes the report: one HTML file that works offline."""
+        """Writes the report, one HTML file that works offline."""
         self._core.report(path)
 
     def _repr_html_(self) -> str:

@@ -15,9 +15,9 @@ PathLike = str | os.PathLike[str]
 
 
 class Scenario:
-    """A network, its traffic and its protocols, checked at every step.
+    """Network, traffic and protocols, checked at every change.
 
-    Made of a file, of a dict, or of keywords; the keys are those of scenario files.
+    Created from a file, a dict, or keywords; the keys are those of scenario files.
 
     >>> scenario = Scenario(
     ...     name="three hops",
@@ -38,7 +38,7 @@ class Scenario:
         ^
       help: did you mean `window`?
 
-    A scenario is edited in place; :meth:`set` returns another one. Completion in a shell or notebook knows the keys.
+    Assignments change a scenario in place; :meth:`set` returns a new one. Shells and notebooks complete the keys.
     """
 
     __slots__ = ("_core",)
@@ -48,10 +48,10 @@ class Scenario:
         """
         Args:
             source: path of a scenario file, a dict with its keys, or another scenario; by default an empty one.
-            keys: keys that are put over it: ``duration_s=60``, ``tcp={"window": 2}``.
+            keys: keys that override it: ``duration_s=60``, ``tcp={"window": 2}``.
 
         Raises:
-            ScenarioError: what is wrong with it.
+            ScenarioError: it is invalid.
         """
         if isinstance(source, Scenario):
             core = source._core
@@ -67,12 +67,12 @@ class Scenario:
 
     @classmethod
     def parse(cls, text: str, *, name: str = "<text>", folder: PathLike = "") -> Scenario:
-        """The scenario that `text` describes in TOML.
+        """Parses a scenario in TOML.
 
         Args:
-            text: as a scenario file has it.
-            name: what to call it in errors.
-            folder: where the files lie that it names.
+            text: content of a scenario file.
+            name: its name in error messages.
+            folder: folder that its paths are relative to.
         """
         return cls._of(_hopline.Scenario.parse(text, name, folder))
 
@@ -83,7 +83,7 @@ class Scenario:
         return new
 
     def set(self, settings: Mapping[str, Any] | None = None, /, **keys: Any) -> Scenario:
-        """The same scenario with settings put over it; this one stays as it is.
+        """Returns a new scenario with settings applied; this one is not changed.
 
         >>> chain = Scenario(duration_s=5, radio={}, nodes={"layout": "chain", "count": 3, "spacing_m": 200},
         ...                  flow=[{"src": "n0", "dst": "n2"}])
@@ -91,8 +91,8 @@ class Scenario:
         7
 
         Args:
-            settings: dotted keys, as ``--set`` of the command takes them: ``{"tcp.window": 4, "flow.0.start_s": 1}``. A class stands
-                for a machine of one's own (:mod:`hopline.own`): ``{"tcp.law": MyLaw}``.
+            settings: dotted keys, as for ``--set`` of the command: ``{"tcp.window": 4, "flow.0.start_s": 1}``. A class is a
+                user-defined algorithm (:mod:`hopline.own`): ``{"tcp.law": MyLaw}``.
             keys: keys without a dot.
         """
         return self._of(self._with("set", {**(settings or {}), **keys}))
@@ -105,7 +105,7 @@ class Scenario:
         return core.with_settings(origin, named)
 
     def to_dict(self) -> dict[str, Any]:
-        """What was written, settings included: the keys of a scenario file."""
+        """Returns the scenario as written, settings included: the keys of a scenario file."""
         written: dict[str, Any] = json.loads(self._core.written)
         return written
 
@@ -117,7 +117,7 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """Its name: what it says, or that of its file."""
+        """Name from the scenario, or that of its file."""
         return self._core.name
 
     @name.setter
@@ -126,7 +126,7 @@ class Scenario:
 
     @property
     def file(self) -> str:
-        """Path of the file that it was read from, or what its text is called."""
+        """Path of its file, or name of its text."""
         return self._core.file
 
     def __getitem__(self, path: str) -> Any:
@@ -176,7 +176,7 @@ class Scenario:
 
 
 class Section:
-    """A table of a scenario, such as ``scenario.tcp``: its keys are attributes."""
+    """Table of a scenario, such as ``scenario.tcp``, with its keys as attributes."""
 
     __slots__ = ("_path", "_scenario")
     _path: str
@@ -220,7 +220,7 @@ class Section:
 
 
 def _at(scenario: Scenario, path: str) -> Any:
-    """The section or value at `path`."""
+    """Returns the section or value at `path`."""
     if path.split(".")[-1].startswith("_"):
         raise AttributeError(path)
     place = _schema_at(path)
@@ -244,7 +244,7 @@ def _document(keys: Mapping[str, Any]) -> _hopline.Scenario:
 
 
 def _settings(keys: Mapping[str, Any], below: str = "") -> list[tuple[str, str]]:
-    """Dotted paths and JSON of the keys of nested dicts: a dict is put over what is there, not in its place."""
+    """Returns dotted paths and JSON of the keys of nested dicts: a dict is merged, and replaces nothing."""
     found = []
     for key, value in keys.items():
         if isinstance(value, Mapping):
@@ -255,7 +255,7 @@ def _settings(keys: Mapping[str, Any], below: str = "") -> list[tuple[str, str]]
 
 
 def to_json(value: Any) -> str:
-    """`value` in JSON; numbers of numpy and paths among it."""
+    """Returns `value` in JSON, with numbers of numpy and paths converted."""
     return json.dumps(value, default=_plain, allow_nan=False)
 
 
@@ -288,7 +288,7 @@ def _resolved(place: Any) -> dict[str, Any]:
 
 
 def _schema_at(path: str) -> dict[str, Any] | None:
-    """What the schema says of the key at `path`; ``None`` if there is no such key."""
+    """Returns the schema of the key at `path`; ``None`` if there is no such key."""
     place = _resolved(_schema())
     for part in path.split(".") if path else ():
         if "items" in place and part.isdigit():

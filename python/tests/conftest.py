@@ -1,4 +1,4 @@
-"""What tests share: the scenarios of the repository, and the command that came with the wheel."""
+"""Shared fixtures: the scenarios of the repository, and the command in the wheel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TWO_HOPS = {
 
 @pytest.fixture(scope="session")
 def command() -> str:
-    """The `hopline` command: beside the interpreter, or as HOPLINE says."""
+    """Path of the `hopline` command: beside the interpreter, or from HOPLINE."""
     beside = Path(sys.executable).with_name("hopline")
     found = os.environ.get("HOPLINE") or (str(beside) if beside.exists() else shutil.which("hopline"))
     if not found:
@@ -36,7 +36,7 @@ def command() -> str:
 
 @pytest.fixture
 def hopline(command, tmp_path):
-    """Runs the command in a folder of its own; what it prints as JSON."""
+    """Function that runs the command in a folder of its own, and returns its JSON output."""
 
     def call(*words: object) -> dict:
         done = subprocess.run([command, *map(str, words)], cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -47,7 +47,7 @@ def hopline(command, tmp_path):
 
 @pytest.fixture
 def plan(tmp_path) -> Path:
-    """A plan of eight short points."""
+    """Plan of eight short points."""
     (tmp_path / "scenario.toml").write_text(
         'name = "two hops"\nduration_s = 5\n[radio]\n[nodes]\nlayout = "chain"\ncount = 3\nspacing_m = 200\n'
         '[[flow]]\nsrc = "n0"\ndst = "n2"\n'
@@ -60,6 +60,6 @@ def plan(tmp_path) -> Path:
 
 
 def tables(folder: Path) -> dict[str, bytes]:
-    """The files that must not depend on who made the runs."""
+    """Returns the files that must not depend on the executor of the runs."""
     names = [f"{table}.{kind}" for table in ("runs", "metrics", "series") for kind in ("csv", "parquet")]
     return {name: (folder / name).read_bytes() for name in names}

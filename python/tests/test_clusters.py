@@ -1,4 +1,4 @@
-"""The same files from Dask and Ray, with workers that die in the middle."""
+"""Dask and Ray, with workers that die in the middle, produce the same files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def expected(plan, tmp_path):
 
 
 def kill_soon(processes, kept, records: int):
-    """Kills one of `processes` as soon as the journal in `kept` has so many records; the thread that does."""
+    """Starts and returns a thread that kills one of `processes` once the journal in `kept` has enough records."""
 
     def watch():
         for _ in range(2000):

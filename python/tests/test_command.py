@@ -1,4 +1,4 @@
-"""Python says what the command says."""
+"""Results in Python equal the output of the command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TIMES = {"cpu_s", "wall_s"}
 
 
 def timeless(value):
-    """`value` without what differs from run to run of a program."""
+    """Returns `value` without the parts that differ between runs of a program."""
     if isinstance(value, dict):
         return {key: timeless(item) for key, item in value.items() if key not in TIMES}
     return [timeless(item) for item in value] if isinstance(value, list) else value

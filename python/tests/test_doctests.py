@@ -1,4 +1,4 @@
-"""Examples in docstrings do what they say."""
+"""Examples in docstrings have the shown results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whoever makes the runs, and whoever dies meanwhile: the same files, byte for byte."""
+"""All executors produce the same files, byte for byte, also if workers die."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hopline._worker import perform
 
 @pytest.fixture
 def expected(plan, tmp_path):
-    """The tables as threads here make them."""
+    """Returns the tables from runs on threads of this process."""
     hl.sweep(plan, tmp_path / "expected")
     return tables(tmp_path / "expected")
 
@@ -67,7 +67,7 @@ class Unreliable(Executor):
         with self.lock:
             self.held.append((future, result))
             enough = len(self.held) > 2
-        # The last ones of a round are fewer than three.
+        # The last batches of a round are fewer than three.
         threading.Timer(0 if enough else 0.2, self.release).start()
         return future
 

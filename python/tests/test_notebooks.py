@@ -1,4 +1,4 @@
-"""Notebooks run from top to bottom, and show what they promise."""
+"""Notebooks run from top to bottom, with the expected outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
 @pytest.fixture(scope="module", autouse=True)
 def _kernel(tmp_path_factory):
-    """A kernel `python3` of this interpreter, and of nothing that lies about on this machine."""
+    """Kernel `python3` of this interpreter, independent of other kernels on this machine."""
     home = tmp_path_factory.mktemp("jupyter")
     kernelspec.write_kernel_spec(home / "data/kernels/python3")
     folders = {name: str(home / name.lower()) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")}
@@ -38,7 +38,7 @@ def _kernel(tmp_path_factory):
 
 
 def run(name, folder):
-    """The outputs of all code cells, each a dict by type of media, text under `text/plain`."""
+    """Returns the outputs of all code cells, each a dict by media type, with text under `text/plain`."""
     notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
     nbclient.NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
@@ -48,7 +48,7 @@ def run(name, folder):
 
 
 def shown(outputs, kind, *words):
-    """Whether an output of this kind has all of these words."""
+    """Returns whether an output of this kind has all of these words."""
     return any(all(word in output.get(kind, "") for word in words) for output in outputs)
 
 

@@ -1,4 +1,4 @@
-"""Machines of one's own: what they are told, what they may say, and what becomes of them that do wrong."""
+"""User-defined algorithms: their arguments, valid return values, and errors."""
 
 import doctest
 import functools
@@ -76,7 +76,7 @@ class AIMD(CongestionLaw):
 
 
 class Reno(CongestionLaw):
-    """Ours, step by step: RFC 5681 with the counting of bytes of RFC 3465."""
+    """hopline's own algorithm, step by step: RFC 5681 with the byte counting of RFC 3465."""
 
     def __init__(self):
         super().__init__()
@@ -281,7 +281,7 @@ def test_what_is_not_repeatable_is_found_out(law):
 
 def test_ranks_decide_who_goes_first():
     class Last(Tail):
-        """The newest first."""
+        """Serves the newest packet first."""
 
         def __init__(self):
             self.came = 0

@@ -1,4 +1,4 @@
-"""Pages about the package: their programs run, and print what the pages say."""
+"""Pages about the package: their programs run, with the printed output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MARK = re.compile(r"^<!-- (\S[^:>]*?)(?:: (.*?))? -->$")
 
 
 def blocks(page):
-    """Marks and blocks of a page, in their order: what it is, what it is called, and its text."""
+    """Returns marks and blocks of a page in order: kind, name, and text."""
     found, marks, lines = [], [], iter((ROOT / page).read_text().split("\n"))
     for line in lines:
         if mark := MARK.match(line):

@@ -31,7 +31,7 @@ def claim(name, mean, verdict, **more):
 
 @pytest.fixture
 def fill(tmp_path):
-    """Writes a page and results, runs the program; the page then, and what was printed."""
+    """Writes a page and results, and runs the program. Returns the page afterwards, and the output."""
 
     def run(page, *papers):
         (tmp_path / "page.md").write_text(page)

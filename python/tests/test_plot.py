@@ -1,4 +1,4 @@
-"""Figures: they draw the numbers of the results, in the sizes and fonts that publishers ask for, and never twice otherwise."""
+"""Figures draw the numbers of the results, in the sizes and fonts of publishers, and are reproducible."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def twenty():
 
 @pytest.fixture(scope="module")
 def results(windows, one):
-    """Of what nothing, or not all, can be drawn."""
+    """Results that cannot be drawn, or not completely."""
     return {
         "windows": windows,
         "one": one,
@@ -70,7 +70,7 @@ def results(windows, one):
 
 
 def drawn(axes):
-    """Mean and ends of the bar of each row."""
+    """Returns mean and ends of the bar of each row."""
     rows = []
     for container in axes.containers:
         line, _caps, (bars,) = container.lines
@@ -80,7 +80,7 @@ def drawn(axes):
 
 
 def asked(result):
-    """Rows of the estimates of what is asked."""
+    """Returns the rows of the estimates for the selected metric."""
     question, table = result.question, result.estimates
     rows = [table[number] for number in range(len(table))]
     return [row for row in rows if row["metric"] == question["metric"] and (row["of"] or "") == question["of"]]
@@ -91,7 +91,7 @@ def singles(axes):
 
 
 def nodes(axes):
-    """Where nodes are drawn: of radios, then of wired ones."""
+    """Returns the positions of nodes: radio nodes, then wired ones."""
     return [place for line in axes.lines if line.get_gid() for place in zip(*line.get_data(), strict=True)]
 
 
@@ -300,7 +300,7 @@ def test_the_same_result_gives_the_same_bytes_in_another_process(tmp_path):
 
 
 def collisions(texts):
-    """Pairs of texts, of which one covers the other by more than a pixel."""
+    """Returns pairs of texts that overlap by more than a pixel."""
     boxes = [(text.get_text(), text.get_window_extent()) for text in texts if text.get_text() and text.get_visible()]
     pairs = [(a, b) for place, a in enumerate(boxes) for b in boxes[place + 1 :]]
     covered = [(a, b, a[1].intersection(a[1], b[1])) for a, b in pairs]
@@ -308,7 +308,7 @@ def collisions(texts):
 
 
 def texts_of(axes):
-    """All texts that are seen: ticks beyond the ends of an axis are not."""
+    """Returns all visible texts: ticks beyond the ends of an axis are not."""
     shown = []
     for labels, limits, place in (
         (axes.get_xticklabels(), axes.get_xlim(), 0),
@@ -340,7 +340,7 @@ def test_no_text_covers_another_or_leaves_the_figure(windows, one, twelve, twent
             box = text.get_window_extent()
             inside = box.x0 >= -2 and box.y0 >= -2 and box.x1 <= width + 2 and box.y1 <= height + 2
             assert inside, text
-        # There is something left for the plot itself.
+        # Some room is left for the plot itself.
         assert axes.get_position().width > 0.3 and axes.get_position().height > 0.25
 
 

@@ -1,4 +1,4 @@
-"""Results: tables for whoever takes Arrow, pages, and what goes wrong."""
+"""Results: Arrow tables, pages, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenarios: from files, dicts and keywords, edited, and refused with a place."""
+"""Scenarios from files, dicts and keywords, changes of them, and errors with a position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types: the stubs of the extension say what is in it, and they find mistakes."""
+"""Types: the stubs agree with the extension, and detect errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STUBS = Path(hl.__file__).with_name("_hopline.pyi")
 
 
 def stubbed():
-    """Names of the stubs: functions and constants with their node, classes with their members."""
+    """Returns the names of the stubs: functions and constants with their node, classes with their members."""
     functions, classes = {}, {}
     for node in ast.parse(STUBS.read_text()).body:
         if isinstance(node, ast.FunctionDef):
@@ -35,7 +35,7 @@ def parameters(node):
 
 
 def of_extension():
-    """What the extension has, and one class that only its functions give."""
+    """Returns the names of the extension, and one class that only its functions return."""
     found = {name: value for name, value in vars(_hopline).items() if not name.startswith("_")}
     found.setdefault(
         "Reproduction", type(hl.reproduce("snoop", "errors", quick=True, set={"duration_s": 1}, progress=False)._core)
@@ -91,11 +91,11 @@ def test_everything_that_users_meet_has_a_docstring_and_types():
 
 
 def mypy(cache, *words):
-    """What mypy says of this package, wherever it is."""
+    """Returns the output of mypy for a program that uses this package."""
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not there")
     home = Path(hl.__file__).parents[1]
-    # What is installed it finds by itself.
+    # mypy finds installed packages itself.
     where = {} if home.name == "site-packages" else {"MYPYPATH": str(home)}
     command = [sys.executable, "-m", "mypy", "--config-file", PROJECT / "pyproject.toml", "--cache-dir", cache, *words]
     return subprocess.run(

@@ -1,4 +1,4 @@
-"""What is installed is the wheel, whole and small."""
+"""The installed package is the wheel, complete and small."""
 
 import os
 import subprocess

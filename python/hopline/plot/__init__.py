@@ -1,6 +1,6 @@
-"""Figures for papers: what the report shows, as vector graphics of a column's width.
+"""Figures for papers: the charts of the report, as vector graphics of a column's width.
 
-Needs matplotlib: ``pip install hopline[plot]``.
+Requires matplotlib: ``pip install hopline[plot]``.
 
 >>> import hopline as hl
 >>> chain = hl.Scenario(duration_s=10, radio={}, nodes={"layout": "chain", "count": 4, "spacing_m": 200},
@@ -11,8 +11,8 @@ Needs matplotlib: ``pip install hopline[plot]``.
 'gain in goodput over window=2 (%)'
 >>> hl.plot.save(axes, "gain.pdf")  # doctest: +SKIP
 
-Every function takes a result and, if you have one, the axes to draw on, and returns the axes: change what you like with
-matplotlib. Without axes it makes a figure of its own in one of :data:`~hopline.plot.SIZES`.
+Every function takes a result and optional axes to draw on, and returns the axes, which matplotlib can change further.
+Without axes it creates a new figure in one of :data:`~hopline.plot.SIZES`.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""Legends that take no room from the lines."""
+"""Legends outside the plot."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from matplotlib.axes import Axes
 from hopline.plot import _style
 
 _LINE_IN = 0.14
-"""Height of a line of the legend."""
+"""Height of a line of the legend, inches."""
 _HANDLE_IN = 0.36
-"""Width of an entry without its text."""
+"""Width of an entry without its text, inches."""
 _CHARACTER_IN = 0.058
-"""Width of a character of 7 points, on average."""
+"""Mean width of a character of 7 points, inches."""
 
 
 def columns_of(names: list[str], width_in: float) -> int:
-    """How many entries stand beside each other."""
+    """Returns the number of columns of entries."""
     widest = max((len(name) for name in names), default=0)
     return max(1, min(len(names), int(width_in / (_HANDLE_IN + _CHARACTER_IN * widest))))
 
 
 def height_in(names: list[str], size: str) -> float:
-    """Height of a legend of `names` above a plot of `size`, in inches."""
+    """Returns the height of a legend of `names` above a plot of `size`, inches."""
     by = 2.25 if size == "slide" else 1.0
     columns = columns_of(names, (_style.SIZES.get(size, 3.5) - 0.3) / by)
     return by * (_LINE_IN * -(-len(names) // columns) + 0.05)
 
 
 def above(axes: Axes) -> None:
-    """Puts the legend above the plot, in as many columns as there is room for."""
+    """Draws the legend above the plot, in as many columns as there is room for."""
     handles, names = axes.get_legend_handles_labels()
     if len(names) < 2:
         return

@@ -1,4 +1,4 @@
-"""Lines: how times are distributed, and everything over time."""
+"""Line charts: distributions of times, and quantities over time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ PERCENT = (
     0.0, 1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0, 60.0, 65.0, 70.0, 75.0,
     80.0, 85.0, 90.0, 92.5, 95.0, 97.5, 99.0, 99.9, 100.0,
 )  # fmt: skip
-"""The shares of all values, in percent, up to which results keep quantiles: `crates/lab/src/record/distribution.rs`."""
+"""Percentages of the quantiles in results: `crates/lab/src/record/distribution.rs`."""
 _SHOWN_PERCENT = 99.0
-"""The axis ends at this share of the values of the slowest line: the last ones may be far off."""
+"""Percentage of the values of the slowest line at which the axis ends: the last ones may be far off."""
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,21 @@ def cdf(
     labels: Labels = None,
     size: str = "ieee-column",
 ) -> Axes:
-    """Which share of packets came within a delay, or of responses within a time: a line for each variant, or for a run.
+    """Distribution function of packet delays or response times: a line for each variant, or for a run.
 
-    They are those of run 1 of each variant, by the quantiles that results keep; the axis ends at 99 % of the slowest line.
+    The data are the quantiles of run 1 of each variant. The axis ends at 99 % of the slowest line.
 
     Args:
         result: a comparison or a run.
         what: ``"delay"`` or ``"response"``.
-        ax: where to draw; by default in a figure of its own.
-        of: a flow, a kind or a class; by default whatever the result was asked of, or all flows.
-        variants: which ones; by default all.
-        labels: what variants are called, by their names or in their order; by default as in the report.
-        size: one of :data:`SIZES`, of a figure of its own.
+        ax: axes to draw on; by default those of a new figure.
+        of: a flow, a kind or a class; by default that of the selected metric, or all flows.
+        variants: names of the variants; by default all.
+        labels: labels of the variants, by their names or in their order; by default as in the report.
+        size: one of :data:`SIZES`, for a new figure.
 
     Raises:
-        ValueError: there is no such distribution; it says which there are.
+        ValueError: there is no such distribution; the message lists the existing ones.
     """
     if what not in _TIMES:
         raise ValueError(f"there is no distribution of {what!r}; there are those of 'delay' and 'response'")
@@ -94,19 +94,19 @@ def series(
     labels: Labels = None,
     size: str = "ieee-column",
 ) -> Axes:
-    """Goodput, window, RTT, queue or delay over time, a value a second: ``result.series``.
+    """Goodput, window, RTT, queue or delay over time, one value for each second: ``result.series``.
 
-    Of a comparison a line for each variant, of one flow in the first run that is kept; of a run a line for each flow.
+    For a comparison, a line for each variant, of one flow in the first stored run; for a run, a line for each flow.
 
     Args:
         result: a comparison or a run.
         what: ``"goodput"``, ``"window"`` (of congestion), ``"rtt"`` (smoothed), ``"queue"`` (at the source) or ``"delay"``
             (one way).
-        ax: where to draw; by default in a figure of its own.
-        flow: which flow; by default the first of a comparison, and all of a run.
-        variants: which ones; by default all.
-        labels: what variants are called, by their names or in their order; by default as in the report.
-        size: one of :data:`SIZES`, of a figure of its own.
+        ax: axes to draw on; by default those of a new figure.
+        flow: name of the flow; by default the first of a comparison, and all of a run.
+        variants: names of the variants; by default all.
+        labels: labels of the variants, by their names or in their order; by default as in the report.
+        size: one of :data:`SIZES`, for a new figure.
 
     Raises:
         ValueError: no series were kept, or there is no such flow or quantity.
@@ -139,7 +139,7 @@ def _line(axes: Axes, number: int, name: str, x: Sequence[float], y: Sequence[fl
     look, scale = _style.look(number), _style.scale(axes)
     axes.plot(
         x, y, color=look.colour, linestyle=look.dashes, linewidth=1.1 * scale, label=name, clip_on=True,
-        # A few markers, of each line at other places: what tells lines apart in grey.
+        # A few markers at different places of each line distinguish lines in grey.
         marker=look.marker, markersize=3.2 * scale, markevery=(number % every, every),
     )  # fmt: skip
 
@@ -169,7 +169,7 @@ def _distributed(
 
 
 def _whose(there: list[dict[str, Any]], of: str | None, asked: dict[str, Any]) -> dict[str, Any] | None:
-    """The distribution of whom it is asked; an only flow is all flows."""
+    """Returns the distribution of a flow, kind or class; a single flow counts as all flows."""
     if of is not None:
         return next((one for one in there if one["of"] == of), None)
     is_flow = asked["level"] == "flow"
@@ -180,7 +180,7 @@ def _whose(there: list[dict[str, Any]], of: str | None, asked: dict[str, Any]) -
 def _kept(
     result: object, quantity: _Quantity, flow: str | None, variants: Sequence[str] | None, labels: Labels
 ) -> tuple[list[tuple[int, str, list[float], list[float]]], str]:
-    """The lines, numbered by variant or flow, and of whom they are, in words."""
+    """Returns the lines, numbered by variant or flow, and a description of their flow."""
     if isinstance(result, Run):
         rows = result.series.to_dict()
         flows = list(dict.fromkeys(rows["flow"]))

@@ -1,4 +1,4 @@
-"""The network as a map."""
+"""Map of the network."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hopline.results import Comparison, Run
 from hopline.scenario import Scenario
 
 _NAMED_NODES, _NAMED_FLOWS = 40, 8
-"""Up to here nodes and flows have their names beside them."""
+"""Most nodes and flows that are drawn with their names."""
 _SMALL = 12
-"""Up to here nodes leave room for their ranges."""
+"""Most nodes for which the map leaves room for ranges."""
 _MOST_FLOWS = 200
 _BEND = 0.2
-"""How far arrows are bent aside, so that they do not hide what lies between."""
+"""Bend of arrows, so that they do not hide nodes in between."""
 _SHARES = (0.5, 0.62, 0.38, 0.74, 0.26, 0.86, 0.14)
-"""Where on an arrow its name may stand, the best first."""
+"""Positions of the name on an arrow, the best first."""
 _SIDES = ((0, -1), (0, 1), (1, 0), (-1, 0))
-"""Where beside a node its name may stand, the best first: below, above, right, left."""
+"""Positions of the name beside a node, the best first: below, above, right, left."""
 _REACH, _SENSE, _WIRE, _ROUTE, _FLOW, _NODE = "#0072b2", "#56b4e9", "#7f7f7f", "#bfd9ea", "#d55e00", "#262626"
 
 
@@ -37,18 +37,18 @@ def map(
     names: bool | None = None,
     size: str = "ieee-column",
 ) -> Axes:
-    """Who is where, which links are wired, who sends to whom, and how far a radio carries: the map of the report, in metres.
+    """Map of nodes, wired links, flows and radio ranges as in the report, in metres.
 
-    Wide lines are static routes, arrows flows, dashed lines wires, thin grey lines the paths of nodes that move. The circles around
-    the source of the first flow are the distances up to which it is understood and up to which it keeps the medium busy.
+    Wide lines are static routes, arrows flows, dashed lines wires, thin grey lines the paths of moving nodes. The circles
+    around the source of the first flow are its transmission range and its carrier-sense range.
 
     Args:
-        result: a comparison, of which it is the network of run 1 of the first variant; a run; or a scenario.
-        ax: where to draw; by default in a figure of its own.
-        time_s: virtual time at which nodes are shown where they are.
-        ranges: whether the circles are drawn.
-        names: whether nodes have their names; by default up to 40 nodes.
-        size: one of :data:`SIZES`, of a figure of its own.
+        result: a comparison (the network of run 1 of the first variant is drawn), a run, or a scenario.
+        ax: axes to draw on; by default those of a new figure.
+        time_s: virtual time of the shown positions.
+        ranges: draw the circles.
+        names: draw names of nodes; by default for up to 40 nodes.
+        size: one of :data:`SIZES`, for a new figure.
     """
     network = _network(result)
     nodes = [_at(node["path"], time_s) for node in network["nodes"]]
@@ -94,7 +94,7 @@ def _network(result: object) -> dict[str, Any]:
 
 
 def _at(path: list[dict[str, float]], time_s: float) -> tuple[float, float]:
-    """Where a node is: it moves in straight lines between the corners of its path."""
+    """Returns the position of a node, which moves in straight lines between the corners of its path."""
     after = bisect_right([corner["at_s"] for corner in path], time_s)
     before = path[max(after - 1, 0)]
     if after == 0 or after == len(path):
@@ -106,7 +106,7 @@ def _at(path: list[dict[str, float]], time_s: float) -> tuple[float, float]:
 
 
 def _box(network: dict[str, Any], nodes: list[tuple[float, float]], ranges: bool) -> tuple[float, float, float, float]:
-    """What is shown: left, right, bottom, top, in metres. Small networks leave room for their ranges."""
+    """Returns the shown area: left, right, bottom, top, in metres. Small networks leave room for their ranges."""
     x = [corner["x_m"] for node in network["nodes"] for corner in node["path"]]
     y = [corner["y_m"] for node in network["nodes"] for corner in node["path"]]
     tops = [_on_arrow(nodes[flow["src"]], nodes[flow["dst"]], 0.5) for flow in network["flows"][:_MOST_FLOWS]]
@@ -137,7 +137,7 @@ def _ranges(axes: Axes, network: dict[str, Any], nodes: list[tuple[float, float]
 
 
 def _first_radio(network: dict[str, Any]) -> int:
-    """The radio where the first flow begins or ends, if it does at one."""
+    """Returns the radio node at an end of the first flow; else the first radio node."""
     ends = [flow[end] for flow in network["flows"] for end in ("src", "dst")]
     candidates = [*ends, *range(len(network["nodes"]))]
     return next((node for node in candidates if network["nodes"][node]["interface"] == "wireless"), 0)
@@ -182,7 +182,7 @@ def _flows(axes: Axes, flows: list[dict[str, Any]], nodes: list[tuple[float, flo
 
 
 def _between(flows: list[dict[str, Any]]) -> dict[tuple[int, int], list[str]]:
-    """Names of the flows, by the nodes that they go between."""
+    """Returns the names of the flows, by their pairs of nodes."""
     all: dict[tuple[int, int], list[str]] = {}
     for flow in flows:
         all.setdefault((flow["src"], flow["dst"]), []).append(flow["name"])
@@ -190,7 +190,7 @@ def _between(flows: list[dict[str, Any]]) -> dict[tuple[int, int], list[str]]:
 
 
 def _on_arrow(begin: tuple[float, float], end: tuple[float, float], share: float) -> tuple[float, float]:
-    """A point of the arrow, which is a parabola bent to the left."""
+    """Returns a point of the arrow, which is a parabola bent to the left."""
     dx, dy = end[0] - begin[0], end[1] - begin[1]
     aside = 2 * share * (1 - share) * _BEND
     return begin[0] + share * dx - aside * dy, begin[1] + share * dy + aside * dx
@@ -210,7 +210,7 @@ def _nodes(axes: Axes, network: dict[str, Any], nodes: list[tuple[float, float]]
 
 
 def _names(axes: Axes, names: list[str], nodes: list[tuple[float, float]], taken: _Places) -> None:
-    """Names of nodes: below them, or where else there is room."""
+    """Draws the names of nodes: below them, or at another position with room."""
     for name, node in zip(names, nodes, strict=True):
         text = _short(name, 16)
         free = (side for side in _SIDES if taken.free(taken.beside(node, text, side), text))
@@ -228,7 +228,7 @@ def _short(name: str, characters: int) -> str:
 
 
 class _Places:
-    """Where there are names and nodes already: boxes in metres."""
+    """Boxes of names and nodes drawn so far, in metres."""
 
     def __init__(self, metres_a_point: float, small_pt: float) -> None:
         self._character_m = 0.6 * small_pt * metres_a_point
@@ -243,7 +243,7 @@ class _Places:
         self._taken.append(self._box(place, text))
 
     def beside(self, node: tuple[float, float], text: str, side: tuple[int, int]) -> tuple[float, float]:
-        """The middle of `text` on a side of `node`."""
+        """Returns the centre of `text` on a side of `node`."""
         aside_m = self._character_m * (len(text) / 2 + 1)
         return node[0] + side[0] * aside_m, node[1] + side[1] * 1.15 * self._line_m
 

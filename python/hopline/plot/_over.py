@@ -1,4 +1,4 @@
-"""A metric over a key that was varied."""
+"""Metric over a varied key."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def over(
     labels: Mapping[str, str] | None = None,
     size: str = "ieee-column",
 ) -> Axes:
-    """Means over the values of `key`, with the band of their intervals: a line for each combination of what else was varied.
+    """Means over the values of `key`, with a band of their intervals: a line for each combination of the other varied keys.
 
-    Keys that go along with `key`, as in ``[zip]`` of a plan, make no lines of their own. Values that are not all numbers stand
-    beside each other in their order, with bars in place of a band.
+    Keys that vary together with `key`, as in ``[zip]`` of a plan, make no lines of their own. If not all values are numbers,
+    they are placed in order, with bars instead of a band.
 
     Args:
-        result: what :func:`hopline.compare`, :func:`hopline.sweep` or :func:`hopline.report` returned.
-        key: a key that was varied, such as ``"nodes.count"``.
-        ax: where to draw; by default in a figure of its own.
-        metric: such as ``"delay_p95"``; by default what the result was asked.
-        labels: what lines are called, by the names that they have otherwise.
-        size: one of :data:`SIZES`, of a figure of its own.
+        result: result of :func:`hopline.compare`, :func:`hopline.sweep` or :func:`hopline.report`.
+        key: a varied key, such as ``"nodes.count"``.
+        ax: axes to draw on; by default those of a new figure.
+        metric: such as ``"delay_p95"``; by default the selected metric of the result.
+        labels: labels of the lines, by their default names.
+        size: one of :data:`SIZES`, for a new figure.
 
     Raises:
-        ValueError: `key` was not varied; it says which keys were.
+        ValueError: `key` was not varied; the message lists the varied keys.
     """
     all = taken(result, "hl.plot.over", metric)
     there = [variant for variant in all.variants if key in variant.keys]
@@ -91,7 +91,7 @@ def _lines(all: Taken, there: list[Variant], key: str, places: dict[Any, float])
 
 
 def _names(there: list[Variant], key: str) -> list[str]:
-    """Of which line each variant is: by its own name where the plan gave it one, else by what else was varied."""
+    """Returns the line of each variant: its name in the plan, else the values of the other varied keys."""
     rows = [variant.row["variant"] if variant.row else variant.full for variant in there]
     if len(set(rows)) < len(rows):
         return rows
@@ -105,7 +105,7 @@ def _names(there: list[Variant], key: str) -> list[str]:
 
 
 def _differs_beside(there: list[Variant], key: str, other: str) -> bool:
-    """Whether `other` has several values at the same value of `key`."""
+    """Returns whether `other` has several values at the same value of `key`."""
     values: dict[Any, set[Any]] = {}
     for variant in there:
         values.setdefault(variant.keys[key], set()).add(variant.keys.get(other))

@@ -1,4 +1,4 @@
-"""A row for each variant: mean, interval, single runs."""
+"""Charts with a row for each variant: mean, interval, single runs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from hopline.plot import _style
 from hopline.plot._taken import Labels, Variant, chosen, taken
 
 _ROW_IN, _FOOT_IN = 0.2, 0.42
-"""Height of a row, and of the axis below."""
+"""Height of a row, and of the axis below, inches."""
 _HIGHEST_IN = 9.0
-"""Height of a column of text."""
+"""Largest height of a figure: that of a column of text, inches."""
 _MOST_ROWS = 60
 _CHARACTERS_AN_INCH, _MOST_CHARACTERS = 8, 48
-"""How long names may be, by the width of the figure: less than half of it is theirs."""
+"""Length of names, by the width of the figure: they take less than half of it."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What is drawn of a variant."""
+    """Row of a variant."""
 
     variant: Variant
     mean: float
@@ -41,22 +41,22 @@ def gain(
     singles: bool = True,
     size: str = "ieee-column",
 ) -> Axes:
-    """What each variant gains over the baseline, in percent of the baseline's mean, with its interval.
+    """Gain of each variant over the baseline, in percent of the baseline's mean, with its interval.
 
-    The numbers are ``gain_pct``, ``gain_low_pct`` and ``gain_high_pct`` of ``result.estimates``: taken within pairs of runs, and
-    corrected for the number of variants, so that an interval excludes zero exactly when the difference is measurable.
+    The numbers are ``gain_pct``, ``gain_low_pct`` and ``gain_high_pct`` of ``result.estimates``: computed within pairs of
+    runs, and corrected for the number of variants. An interval excludes zero exactly when the difference is measurable.
 
     Args:
-        result: what :func:`hopline.compare`, :func:`hopline.sweep` or :func:`hopline.report` returned.
-        ax: where to draw; by default in a figure of its own.
-        metric: such as ``"delay_p95"``; by default what the result was asked.
-        variants: which ones; by default all. Intervals stay those of the whole comparison.
-        labels: what variants are called, by their names or in their order; by default as in the report.
-        singles: whether single pairs of runs are drawn, faintly.
-        size: one of :data:`SIZES`, of a figure of its own.
+        result: result of :func:`hopline.compare`, :func:`hopline.sweep` or :func:`hopline.report`.
+        ax: axes to draw on; by default those of a new figure.
+        metric: such as ``"delay_p95"``; by default the selected metric of the result.
+        variants: names of the variants; by default all. Intervals stay those of the whole comparison.
+        labels: labels of the variants, by their names or in their order; by default as in the report.
+        singles: draw single pairs of runs, faintly.
+        size: one of :data:`SIZES`, for a new figure.
 
     Raises:
-        ValueError: nothing was compared, or nothing can be given in percent.
+        ValueError: nothing was compared, or no gain can be given in percent.
     """
     all = taken(result, "hl.plot.gain", metric, labels)
     others = [variant for variant in all.variants if variant.baseline != variant.point]
@@ -95,11 +95,11 @@ def means(
     singles: bool = True,
     size: str = "ieee-column",
 ) -> Axes:
-    """The mean of each variant over its runs, with its interval: ``mean``, ``low`` and ``high`` of ``result.estimates``.
+    """Mean of each variant over its runs, with its interval: ``mean``, ``low`` and ``high`` of ``result.estimates``.
 
     Args:
-        result, ax, metric, variants, labels, size: as :func:`gain` takes them.
-        singles: whether single runs are drawn, faintly.
+        result, ax, metric, variants, labels, size: as for :func:`gain`.
+        singles: draw single runs, faintly.
 
     Raises:
         ValueError: no run has the metric.
@@ -137,7 +137,7 @@ def _mean_row(variant: Variant, factor: float, singles: bool) -> Row | None:
 
 
 def _interval(low: float | None, high: float | None, factor: float = 1.0) -> tuple[float, float] | None:
-    # A single run has none. An end is infinite where the baseline cannot be told from zero.
+    # A single run has no interval. An end is infinite if the baseline is not distinguishable from zero.
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return None
     return factor * low, factor * high
@@ -158,7 +158,7 @@ def _rows(ax: Axes | None, rows: list[Row], size: str) -> Axes:
     scale = _style.scale(axes)
     for place, row in enumerate(rows):
         look = _style.look(row.variant.point)
-        # Not all on one line, else equal runs hide each other.
+        # Spread over several heights, because equal runs would hide each other.
         heights = [place + ((7 * number) % 11 - 5) * 0.05 for number in range(len(row.singles))]
         axes.plot(
             row.singles, heights, linestyle="none", marker="o", markersize=2 * scale, markeredgewidth=0,
@@ -179,13 +179,13 @@ def _rows(ax: Axes | None, rows: list[Row], size: str) -> Axes:
 
 
 def _name_axis(axes: Axes, name: str) -> None:
-    """Below the rows, from the right if it is longer than the axis."""
+    """Writes the name of the axis below the rows, aligned to the right if it is longer than the axis."""
     characters = int(_style.width_in(axes) / 0.066)
     axes.set_xlabel(_wrapped(name, characters, 3), loc="center" if len(name) < 0.55 * characters else "right")
 
 
 def _wrapped(text: str, characters: int, lines: int = 2) -> str:
-    """`text` in so many lines; what is longer still loses its middle."""
+    """Returns `text` in at most `lines` lines; the middle of a longer one is left out."""
     split = textwrap.wrap(text, characters, break_long_words=False, break_on_hyphens=False) or [""]
     if len(split) > lines:
         split = textwrap.wrap(_cut(text, characters * lines - 4), characters)

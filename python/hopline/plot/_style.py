@@ -25,14 +25,14 @@ SIZES: Mapping[str, float] = {
 }
 """Widths of figures in inches.
 
-Those of IEEE are what its author center asks for: 3.5 in for one column, 7.16 in for two. Those of ACM are what the class
-``acmart`` sets with ``sigconf``: 241.14749 pt and 506.295 pt of TeX.
+Those of IEEE are from its author center: 3.5 in for one column, 7.16 in for two. Those of ACM are from the class ``acmart``
+with ``sigconf``: 241.14749 pt and 506.295 pt of TeX.
 """
 
 _SHAPE = 0.62
-"""Height of a figure over its width, where nobody says otherwise."""
+"""Default ratio of the height of a figure to its width."""
 
-# The palette of Okabe and Ito (Color Universal Design, 2008) without its yellow, which white paper swallows.
+# The palette of Okabe and Ito (Color Universal Design, 2008) without its yellow, which is invisible on white paper.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1.2, 1, 1.2, 1, 1.2)))
@@ -40,7 +40,7 @@ _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1
 
 @dataclass(frozen=True)
 class Look:
-    """How a variant is drawn: told apart by shape as well as by colour."""
+    """Appearance of a variant, distinct by shape as well as by colour."""
 
     colour: str
     marker: str
@@ -48,12 +48,12 @@ class Look:
 
 
 def look(number: int) -> Look:
-    """The look of variant `number`, from 0: different for the first 35 as a line and the first 56 as a marker."""
+    """Returns the look of variant `number`, from 0: distinct for the first 35 as lines and the first 56 as markers."""
     return Look(_COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)], _DASHES[number % len(_DASHES)])
 
 
 def style(size: str = "ieee-column", **settings: Any) -> AbstractContextManager[None]:
-    """A context in which matplotlib draws as for `size`: its fonts, lines and ticks.
+    """Context in which matplotlib uses the fonts, lines and ticks of `size`.
 
     >>> with style("acm-column"):
     ...     mpl.rcParams["font.size"], mpl.rcParams["pdf.fonttype"]
@@ -61,7 +61,7 @@ def style(size: str = "ieee-column", **settings: Any) -> AbstractContextManager[
 
     Args:
         size: one of :data:`SIZES`.
-        settings: settings of matplotlib that go over it, with ``_`` for each dot: ``font_family="Times New Roman"``.
+        settings: settings of matplotlib that override it, with ``_`` for each dot: ``font_family="Times New Roman"``.
     """
     _width_in(size)
     known = {name.replace(".", "_"): name for name in mpl.rcParams}
@@ -77,7 +77,7 @@ def style(size: str = "ieee-column", **settings: Any) -> AbstractContextManager[
 def figure(
     size: str = "ieee-column", height: float | None = None, *, rows: int = 1, columns: int = 1, **settings: Any
 ) -> tuple[Figure, Any]:
-    """A new figure of a published width, and its axes: one, or an array of them.
+    """Creates a figure of a publisher's width. Returns it and its axes: one, or an array of them.
 
     >>> fig, axes = figure("ieee-page", 2.5, columns=2)
     >>> fig.get_size_inches().tolist(), len(axes)
@@ -85,9 +85,9 @@ def figure(
 
     Args:
         size: one of :data:`SIZES`.
-        height: in inches; by default 0.62 of the width of each column.
-        rows, columns: how many axes there are.
-        settings: settings of matplotlib, as :func:`style` takes them.
+        height: height in inches; by default 0.62 of the width of each column.
+        rows, columns: numbers of rows and columns of axes.
+        settings: settings of matplotlib, as for :func:`style`.
     """
     width = _width_in(size)
     height = width / columns * _SHAPE * rows if height is None else height
@@ -96,14 +96,14 @@ def figure(
 
 
 def save(figure: Figure | Axes, path: str | os.PathLike[str], *, dpi: float = 600) -> None:
-    """Writes a figure, or that of some axes, in its own size: PDF, SVG or PNG, by the end of the path's name.
+    """Writes a figure, or that of some axes, in its size, as PDF, SVG or PNG according to the suffix of the path.
 
-    Fonts are embedded as TrueType, as IEEE and ACM ask for. The same figure gives the same bytes: no date is written.
+    Fonts are embedded as TrueType, as IEEE and ACM require. The same figure gives the same bytes: no date is written.
 
     Args:
         figure: the figure, or axes of it.
-        path: an earlier file is replaced.
-        dpi: of PNG.
+        path: path of the file; an existing one is replaced.
+        dpi: resolution of PNG.
     """
     whole = figure if isinstance(figure, Figure) else _figure_of(figure)
     kind = Path(path).suffix.lower()
@@ -120,7 +120,7 @@ def save(figure: Figure | Axes, path: str | os.PathLike[str], *, dpi: float = 60
 
 
 def on(axes: Axes | None, size: str, height: float | None = None) -> Axes:
-    """`axes`, or those of a new figure."""
+    """Returns `axes`, or those of a new figure."""
     if axes is not None:
         return axes
     new: Axes = figure(size, height)[1]
@@ -128,17 +128,17 @@ def on(axes: Axes | None, size: str, height: float | None = None) -> Axes:
 
 
 def small(axes: Axes) -> float:
-    """Size in points of the small text of `axes`: ticks, legends, names."""
+    """Returns the size of the small text of `axes` in points: ticks, legends, names."""
     return float(axes.xaxis.label.get_fontsize()) * 7 / 8
 
 
 def scale(axes: Axes) -> float:
-    """How much larger than in a column things are in `axes`."""
+    """Returns the scale of `axes` relative to a column."""
     return float(axes.xaxis.label.get_fontsize()) / 8
 
 
 def width_in(axes: Axes) -> float:
-    """Width that `axes` have with their labels, in inches of a column: those of a slide are larger."""
+    """Returns the width of `axes` with their labels, in inches at the scale of a column; slides have a larger scale."""
     place = axes.get_subplotspec()
     beside = place.get_gridspec().ncols if place else 1
     return float(_figure_of(axes).get_size_inches()[0]) / beside / scale(axes)
@@ -146,7 +146,7 @@ def width_in(axes: Axes) -> float:
 
 def _figure_of(axes: Axes) -> Figure:
     figure = axes.figure
-    # That of a part of a figure is the whole.
+    # For a subfigure, the whole figure.
     return figure if isinstance(figure, Figure) else figure.figure
 
 
@@ -161,7 +161,7 @@ def _drawing(parameters: dict[Any, Any]) -> Iterator[None]:
     with mpl.rc_context(parameters):
         yield
         interactive = mpl.is_interactive()
-    # Whatever shows figures in a notebook says so as it is loaded, which may have been meanwhile: that is not taken back.
+    # A notebook backend sets this when it is loaded, perhaps within the context; the setting is kept.
     mpl.interactive(interactive)
 
 

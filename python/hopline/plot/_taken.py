@@ -1,4 +1,4 @@
-"""What figures take from results: variants with short names, and the estimates of a metric."""
+"""Data of figures from results: variants with short names, and the estimates of a metric."""
 
 from __future__ import annotations
 
@@ -11,49 +11,49 @@ from hopline._hopline import Table
 from hopline.results import Comparison, Reproduction, Run
 
 Labels = Mapping[str, str] | Sequence[str] | None
-"""What variants are called in a figure: by their names, or in their order; by default as short as in the report."""
+"""Labels of variants in a figure, by their names or in their order; by default the short names of the report."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One variant, in the metric that is asked."""
+    """Variant, with its values of the selected metric."""
 
     point: int
     label: str
-    """Its name in a figure."""
+    """Name in a figure."""
     full: str
-    """Its name in `result.variants`."""
+    """Name in `result.variants`."""
     baseline: int
     keys: dict[str, Any]
-    """What is varied, and its value here."""
+    """Varied keys, and their values here."""
     row: dict[str, Any] | None
-    """Its row of `result.estimates`; ``None`` if it has the metric in no run."""
+    """Row of `result.estimates`; ``None`` if no run has the metric."""
     values: list[float]
-    """The metric run by run, NaN in runs that lack it."""
+    """Value of the metric in each run; NaN in runs that lack it."""
 
 
 @dataclass(frozen=True)
 class Taken:
-    """A comparison, in the metric that is asked."""
+    """Comparison by the selected metric."""
 
     variants: list[Variant]
     words: str
     """The metric in words: `delay p95 of web`."""
     unit: str
-    """The unit in which people read it."""
+    """Unit for people."""
     factor: float
-    """What its values are multiplied with for that."""
+    """Factor from the values to that unit."""
     better: str
-    """`more`, `less` or `neither`."""
+    """Better direction: `more`, `less` or `neither`."""
 
     @property
     def with_unit(self) -> str:
-        """`goodput (kb/s)`."""
+        """The metric with its unit: `goodput (kb/s)`."""
         return f"{self.words} ({self.unit})" if self.unit else self.words
 
 
 def taken(result: object, what_for: str, metric: str | None = None, labels: Labels = None) -> Taken:
-    """The comparison `result`, asked `metric`.
+    """Returns the comparison `result` by `metric`.
 
     Raises:
         TypeError: it is no comparison.
@@ -67,7 +67,7 @@ def taken(result: object, what_for: str, metric: str | None = None, labels: Labe
     rows: dict[int, dict[str, Any]] = {}
     for number in range(len(table)):
         row = table[number]
-        # What is asked comes first, should a flow and a kind have the same name.
+        # If a flow and a kind have the same name, the selected one is the first.
         if row["metric"] == question["metric"] and (row["of"] or "") == question["of"]:
             rows.setdefault(row["point"], row)
     full, settings = _varied(said, table)
@@ -84,10 +84,10 @@ def taken(result: object, what_for: str, metric: str | None = None, labels: Labe
 
 
 def compared(result: object, what_for: str) -> Comparison:
-    """`result`, if it is a comparison.
+    """Returns `result`, if it is a comparison.
 
     Raises:
-        TypeError: it is something else, with what would be right.
+        TypeError: it is another object; the message has advice.
     """
     if isinstance(result, Comparison):
         return result
@@ -99,7 +99,7 @@ def compared(result: object, what_for: str) -> Comparison:
 
 
 def not_drawn(result: object, what_for: str) -> TypeError:
-    """Why `result` is nothing that can be drawn."""
+    """Returns the error for a `result` that cannot be drawn."""
     if isinstance(result, Reproduction):
         names = ", ".join(repr(name) for name in result.figures)
         return TypeError(
@@ -109,13 +109,13 @@ def not_drawn(result: object, what_for: str) -> TypeError:
 
 
 def short_names(comparison: Comparison, labels: Labels = None) -> list[str]:
-    """What the variants of `comparison` are called in a figure."""
+    """Returns the names of the variants of `comparison` in a figure."""
     full, settings = _varied(json.loads(comparison._core.json(False)), comparison.estimates)
     return _called(labels, full, short(full, settings))
 
 
 def short(full: list[str], settings: list[dict[str, Any]]) -> list[str]:
-    """Names as short as they can be told apart, as the report has them: `newreno` for `transport=tcp-newreno`."""
+    """Returns the shortest distinct names, as in the report: `newreno` for `transport=tcp-newreno`."""
     keys = list(dict.fromkeys(key for one in settings for key in one))
     named = any(f"{key}=" not in name for name, one in zip(full, settings, strict=True) for key in one)
     lasts = {key.rpartition(".")[2] for key in keys}
@@ -126,7 +126,7 @@ def short(full: list[str], settings: list[dict[str, Any]]) -> list[str]:
 
 
 def chosen(full: list[str], variants: Sequence[str] | None) -> list[int]:
-    """The numbers of `variants` among those that there are; by default of all.
+    """Returns the numbers of `variants`; by default of all.
 
     Raises:
         ValueError: there is no such variant.
@@ -140,18 +140,18 @@ def chosen(full: list[str], variants: Sequence[str] | None) -> list[int]:
 
 
 def literally(name: str) -> str:
-    """`name` as matplotlib has to be given it, to which `$` begins a formula, and a leading `_` what no legend has."""
+    """Returns `name` escaped for matplotlib: `$` would begin a formula, and a leading `_` would hide it from legends."""
     escaped = name.replace("$", r"\$")
     return f" {escaped}" if escaped.startswith("_") else escaped
 
 
 def for_people(unit: str) -> tuple[float, str]:
-    """The factor and the unit in which people read a value of `unit`, as the report has them."""
+    """Returns factor and unit of a value for people, as in the report."""
     return {"bit/s": (1e-3, "kb/s"), "s": (1e3, "ms"), "1": (1.0, "")}.get(unit, (1.0, unit))
 
 
 def in_words(metric: str) -> str:
-    """A metric in words, without its unit: `response p95`."""
+    """Returns a metric in words, without its unit: `response p95`."""
     if metric == "aggregate_goodput_bps":
         return "goodput"
     if metric == "jain":
@@ -164,7 +164,7 @@ def in_words(metric: str) -> str:
 
 
 def _varied(said: dict[str, Any], estimates: Table) -> tuple[list[str], list[dict[str, Any]]]:
-    """Full names of the variants, and what is varied in each."""
+    """Returns the full names of the variants, and the varied settings of each."""
     keys = estimates.columns[2 : estimates.columns.index("metric")]
     settings = [variant["settings"] for variant in said["variants"]]
     return [variant["variant"] for variant in said["variants"]], [
@@ -187,7 +187,7 @@ def _called(labels: Labels, full: list[str], short: list[str]) -> list[str]:
 
 
 def _part(key: str, value: Any, alone: bool) -> str:
-    """A setting: a word speaks for itself where only its key is varied, a number does not."""
+    """Returns the text of a setting. A word needs no key if it is the only varied one; a number does."""
     last = key.rpartition(".")[2]
     if isinstance(value, str):
         if last == "transport":
