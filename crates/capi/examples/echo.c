@@ -1,5 +1,5 @@
-/* Sends back what comes, to any number of peers, in an epoll loop of its own with sockets that never wait: echo PORT KEY [PEERS].
- * It ends once PEERS have come and gone. */
+/* Echo server for any number of peers, in an own epoll loop with sockets that never wait: echo PORT KEY [PEERS].
+ * It ends once PEERS peers have connected and closed. */
 #include <errno.h>
 #include <hopline.h>
 #include <netinet/in.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* A peer, and what came from it and is still to go back. */
+/* A peer, and the data received from it that are still to be sent back. */
 struct peer {
     int s;
     int ended;
@@ -25,13 +25,14 @@ static int fail(void)
 
 static int watch(int loop, int s, struct peer *peer)
 {
-    /* Edges: a peer that takes nothing while there is more to receive would have the handle readable all the time. */
+    /* Edge-triggered: the handle of a peer that sends without reading would otherwise be readable all the time. */
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = peer};
     return epoll_ctl(loop, EPOLL_CTL_ADD, s, &event);
 }
 
-/* Does what can be done with a peer. The handle becomes readable when there is something to receive, and when there is room again
- * after a tpa_send that took less than all: so each is tried until it would have to wait. Returns whether there is more to come. */
+/* Serves a peer without waiting. The handle becomes readable when there is something to receive, and when there is room again
+ * after a tpa_send that accepted less than all. So both are tried until they would wait. Returns whether the peer may
+ * send more. */
 static int serve(struct peer *peer)
 {
     for (;;) {
@@ -52,7 +53,7 @@ static int serve(struct peer *peer)
     }
 }
 
-/* Takes in all who wait. */
+/* Accepts all waiting connections. */
 static int welcome(int loop, int listener)
 {
     int s, yes = 1;
@@ -68,7 +69,7 @@ static int welcome(int loop, int listener)
     return errno == EAGAIN ? 0 : fail();
 }
 
-/* Nothing more goes to a peer. A server that lives on closes without waiting; one that will end keeps the handle until then. */
+/* Ends the direction to a peer. A server that keeps running closes without waiting; one that will end keeps the handle. */
 static void finish(int loop, struct peer *peer, struct peer **kept)
 {
     epoll_ctl(loop, EPOLL_CTL_DEL, peer->s, NULL);
@@ -82,7 +83,7 @@ static void finish(int loop, struct peer *peer, struct peer **kept)
     }
 }
 
-/* Waits until all have everything: a process that ends takes what it has not delivered along. */
+/* Waits until all peers have received everything: data that are not delivered are lost when the process ends. */
 static void deliver(struct peer *kept)
 {
     int no = 0, patience_ms = 10000;

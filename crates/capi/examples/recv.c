@@ -1,5 +1,5 @@
-/* Receives one file over TPA-wide: recv ADDRESS PORT KEY FILE. KEY is a file with 64 hexadecimal digits that both ends have.
- * FILE is written anew, and removed if the sender did not come to its end. */
+/* Receives one file over TPA-wide: recv ADDRESS PORT KEY FILE. KEY is a file with 64 hexadecimal digits that both ends share.
+ * FILE is overwritten, and removed if the transfer is not complete. */
 #define _POSIX_C_SOURCE 200809L
 #include <arpa/inet.h>
 #include <hopline.h>
@@ -14,7 +14,7 @@ static int complain(void)
     return -1;
 }
 
-/* A socket that listens, or -1. */
+/* Returns a listening socket, or -1. */
 static int listen_at(const char *address, const char *port, const char *key)
 {
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM}, *found;
@@ -34,7 +34,7 @@ static int listen_at(const char *address, const char *port, const char *key)
     return s;
 }
 
-/* Says where it listens: port 0 is any that is free. */
+/* Prints the address of the listener: with port 0 the system has selected a free port. */
 static int announce(int s)
 {
     struct sockaddr_storage at;
@@ -47,7 +47,7 @@ static int announce(int s)
     return fflush(stdout);
 }
 
-/* Writes what comes to `file`. Returns how many bytes came, or -1. */
+/* Writes the received data to `file`. Returns the number of bytes, or -1. */
 static long long receive_all(int s, FILE *file)
 {
     static char buffer[65536];

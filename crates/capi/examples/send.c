@@ -1,5 +1,5 @@
-/* Sends a file over TPA-wide: send HOST PORT KEY FILE. KEY is a file with 64 hexadecimal digits that both ends have, as
- * `openssl rand -hex 32` prints them, and that nobody else may read. */
+/* Sends a file over TPA-wide: send HOST PORT KEY FILE. KEY is a file with 64 hexadecimal digits that both ends share, as
+ * `openssl rand -hex 32` prints them. Only its owner may have access to it. */
 #define _POSIX_C_SOURCE 200809L
 #include <hopline.h>
 #include <netdb.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the last call that failed says. */
+/* Prints the message of the last failed call. */
 static int complain(void)
 {
     fprintf(stderr, "send: %s\n", tpa_last_error());
@@ -47,7 +47,7 @@ static int send_all(int s, FILE *file, const char *name)
     static char buffer[65536];
     size_t len;
     while ((len = fread(buffer, 1, sizeof buffer, file)) > 0) {
-        /* A socket that waits takes everything, unless the connection breaks. */
+        /* A socket that waits accepts everything, unless the connection fails. */
         if (tpa_send(s, buffer, len, 0) != (ssize_t)len)
             return complain();
     }
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     int failed = send_all(s, file, argv[4]);
     fclose(file);
     if (failed) {
-        /* Half a file must not look like a whole one: the receiver is told by a reset, and not by the end. */
+        /* Part of a file must not look like a whole one: the receiver gets a reset, and not the end of the stream. */
         tpa_abort(s);
         return 1;
     }

@@ -1,8 +1,13 @@
-/* hopline: TPA-wide over UDP, encrypted streams of bytes; and TPA as published. Made of crates/capi/src by its test `header`; not to be edited.
+/* hopline: TPA-wide over UDP, encrypted streams of bytes; and TPA as published. Generated from crates/capi/src by its test
+ * `header`; do not edit.
  *
- * Functions that fail return -1 and set errno; tpa_last_error() says it in words. EBADF: no open handle; EFAULT: a pointer that must not
- * be NULL; EINVAL: a length or a value out of its range, or a call that makes no sense now; ENOTCONN: there is no connection; EAGAIN:
- * it would have to wait, or has waited for as long as it was to; EIO: a mistake in the library.
+ * Functions that fail return -1 and set errno; tpa_last_error() returns a message. Errors of all functions:
+ * - EBADF: the handle is not open;
+ * - EFAULT: a pointer is NULL that must not be;
+ * - EINVAL: a length or value is out of range, or the call is not valid in this state;
+ * - ENOTCONN: there is no connection;
+ * - EAGAIN: the call would have to wait, or has reached its time limit;
+ * - EIO: an error in the library itself.
  */
 
 #ifndef HOPLINE_H

@@ -1,8 +1,8 @@
-/* What the programs of the tests share. */
+/* Shared code of the test programs. */
 #ifndef CHECK_H
 #define CHECK_H
 
-/* With -std=c11 the headers have nothing but C. */
+/* With -std=c11 the headers declare only standard C. */
 #define _DEFAULT_SOURCE
 
 #include <arpa/inet.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What must hold; a program that hangs is ended by its alarm. */
+/* Checks a condition. The alarm ends a program that hangs. */
 #define CHECK(holds)                                                                                                   \
     do {                                                                                                               \
         if (!(holds)) {                                                                                                \
@@ -24,7 +24,7 @@
         }                                                                                                              \
     } while (0)
 
-/* A call that must fail with this errno, and say something. */
+/* Checks that a call fails with this errno, and sets an error message. */
 #define FAILS(call, code)                                                                                              \
     do {                                                                                                               \
         errno = 0;                                                                                                     \
@@ -56,7 +56,7 @@ static inline int set_text(int s, int option, const char *text)
     return tpa_setsockopt(s, option, text, (socklen_t)strlen(text));
 }
 
-/* A new socket with a shared key of 32 such bytes. */
+/* Returns a new socket with a shared key of 32 such bytes. */
 static inline int with_psk(int byte)
 {
     unsigned char key[32];
@@ -74,7 +74,7 @@ static inline struct sockaddr_in loopback(int port)
     return at;
 }
 
-/* Has `s` listen at a free port of the loopback interface, which is told in `at`. */
+/* Makes `s` listen on a free port of the loopback interface, and stores its address in `at`. */
 static inline void listening(int s, struct sockaddr_in *at)
 {
     socklen_t len = sizeof *at;
@@ -90,7 +90,7 @@ static inline int connecting(int s, const struct sockaddr_in *at)
     return tpa_connect(s, (const struct sockaddr *)at, sizeof *at);
 }
 
-/* Both ends of a connection. */
+/* Creates both ends of a connection. */
 static inline void pair(int *client, int *server)
 {
     struct sockaddr_in at;

@@ -1,4 +1,4 @@
-/* What the network and the peer do is told as what it is. */
+/* Failures of the network and the peer are reported with the right errors. */
 #include "check.h"
 #include <sys/wait.h>
 
@@ -10,7 +10,7 @@ static void another_psk(void)
     CHECK(set_int(s, TPA_CONNECT_TIMEOUT, 300) == 0);
     FAILS(connecting(s, &at), ETIMEDOUT);
     SAYS("shared key");
-    /* With the right one the same socket gets there. */
+    /* With the right key the same socket connects. */
     unsigned char key[32];
     memset(key, 7, sizeof key);
     CHECK(tpa_setsockopt(s, TPA_PSK, key, sizeof key) == 0);
@@ -25,7 +25,7 @@ static void nobody(void)
     int listener = with_psk(7), s = with_psk(7), t = with_psk(7);
     listening(listener, &at);
     CHECK(tpa_close(listener) == 0);
-    /* Its thread lets the port go when it ends: until then somebody is there, and says nothing. */
+    /* Its thread releases the port when it ends. Until then the port is open, and does not answer. */
     CHECK(set_int(s, TPA_CONNECT_TIMEOUT, 200) == 0);
     for (int tries = 0; tries < 50; tries++) {
         CHECK(connecting(s, &at) == -1);
@@ -65,7 +65,7 @@ static ssize_t send_for_ever(int s)
     return sent;
 }
 
-/* A process that listens, accepts, reads a byte and dies. Its port goes to `at`. */
+/* Starts a process that listens, accepts, reads a byte and dies. Stores its address in `at`. */
 static pid_t mortal(struct sockaddr_in *at)
 {
     int said[2];
@@ -89,7 +89,7 @@ static pid_t mortal(struct sockaddr_in *at)
 
 static void a_peer_that_dies(void)
 {
-    /* Both are made before this process has threads of the library's. */
+    /* Both are forked before this process has threads of the library. */
     struct sockaddr_in at[2];
     pid_t children[] = {mortal(&at[0]), mortal(&at[1])};
     int status, s = with_psk(7);

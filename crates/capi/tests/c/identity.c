@@ -1,4 +1,4 @@
-/* Who is believed. Files are made in the folder that is the argument; XDG_CONFIG_HOME is one in it. */
+/* Authentication of peers. Files are created in the folder given as argument, which contains XDG_CONFIG_HOME. */
 #include "check.h"
 #include <pthread.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@ static const char *in_folder(const char *name)
     return place;
 }
 
-/* A file of a private key. */
+/* Creates a file of a private key. */
 static const char *key(const char *name, int digit)
 {
     const char *path = in_folder(name);
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     FAILS(set_text(s, TPA_KEY_FILE, open), EACCES);
     FAILS(set_text(s, TPA_PSK_FILE, key("client", '2')), EINVAL);
     FAILS(set_text(s, TPA_KNOWN_PEERS, in_folder("client")), EINVAL);
-    CHECK(!strstr(tpa_last_error(), "22222222")); /* No secret is shown. */
+    CHECK(!strstr(tpa_last_error(), "22222222")); /* The message contains no secret. */
     CHECK(tpa_close(s) == 0);
 
     int server = tpa_socket(), other = tpa_socket();
@@ -79,11 +79,11 @@ int main(int argc, char **argv)
     CHECK(pthread_create(&threads[0], NULL, accept_and_drop, &server) == 0);
     CHECK(pthread_create(&threads[1], NULL, accept_and_drop, &other) == 0);
 
-    /* Not known: who it is is told. */
+    /* An unknown peer is rejected, with its fingerprint in the message. */
     FAILS(connecting(s = client(), &at), EACCES);
     SAYS(ours);
     CHECK(tpa_close(s) == 0);
-    /* Believed by its fingerprint, and by no other. */
+    /* Accepted by its fingerprint, and by no other. */
     CHECK(set_text(s = client(), TPA_TRUST, wrong) == 0);
     FAILS(connecting(s, &at), EACCES);
     SAYS(ours);
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
     CHECK(tpa_info(s, &info) == 0 && info.size == sizeof info && info.state == TPA_STATE_OPEN);
     CHECK(strcmp(info.peer_fingerprint, ours) == 0);
     CHECK(tpa_abort(s) == 0);
-    /* Believed on first use, and known from then on. Without waiting, too. */
+    /* Trusted on first use, and known from then on; also without waiting. */
     CHECK(set_int(s = client(), TPA_TRUST_ON_FIRST_USE, 1) == 0 && set_int(s, TPA_NONBLOCK, 1) == 0);
     FAILS(connecting(s, &at), EINPROGRESS);
     struct tpa_pollfd one = {.handle = s, .events = TPA_POLLOUT};
@@ -103,12 +103,12 @@ int main(int argc, char **argv)
     CHECK(access(in_folder("settings/hopline/known_peers"), F_OK) == 0);
     CHECK(connecting(s = client(), &at) == 0);
     CHECK(tpa_abort(s) == 0);
-    /* Somebody else under that name is not, first use or not. */
+    /* Another peer under that name is rejected, also with trust on first use. */
     CHECK(set_int(s = client(), TPA_TRUST_ON_FIRST_USE, 1) == 0);
     FAILS(connecting(s, &other_at), EACCES);
     SAYS("somebody else answered");
     CHECK(tpa_close(s) == 0);
-    /* Who listens lets in those of its file only. Who calls may learn it only when its own part of the handshake is done. */
+    /* A listener accepts only the peers in its file. An initiator may learn of the rejection only after its last message. */
     int strict = tpa_socket();
     CHECK(set_text(strict, TPA_KEY_FILE, in_folder("server")) == 0);
     CHECK(set_text(strict, TPA_KNOWN_PEERS, in_folder("settings/hopline/known_peers")) == 0);

@@ -1,8 +1,8 @@
-/* Connections that are over leave no descriptors and no threads. */
+/* Ended connections leave no descriptors and no threads. */
 #include "check.h"
 #include <dirent.h>
 
-/* How many entries a folder has. */
+/* Returns the number of entries of a folder. */
 static int count(const char *folder)
 {
     int entries = 0;
@@ -43,14 +43,14 @@ static void come_and_go(int times)
 int main(void)
 {
     alarm(100);
-    /* What every thread has that polls, and what is made once. */
+    /* Creates the descriptors of each polling thread, and those that are created once. */
     come_and_go(1);
     int threads, descriptors, tries = 0;
     do {
         usleep(50000);
         threads = count("/proc/self/task");
     } while (threads > 3 && ++tries < 1000);
-    CHECK(threads == 3); /* This one, and `.` and `..`. */
+    CHECK(threads == 3); /* This thread, `.` and `..`. */
     descriptors = count("/proc/self/fd");
     come_and_go(60);
     do {

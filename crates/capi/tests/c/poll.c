@@ -1,4 +1,4 @@
-/* Several sockets that never wait, in a loop of tpa_poll, against a server that sends everything back: poll PORT KEY. */
+/* Several sockets that never wait, in a loop of tpa_poll, against an echo server: poll PORT KEY. */
 #include "check.h"
 
 enum { PEERS = 3, MUCH = 2000000 };
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
         }
     }
     printf("%d calls\n", calls);
-    /* It returns when there is something to do: it would be called far oftener if it did not wait. */
+    /* It returns when a socket is ready: without waiting, it would be called far more often. */
     CHECK(calls < 100000);
     return 0;
 }

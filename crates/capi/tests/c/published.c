@@ -1,4 +1,4 @@
-/* TPA as published, and the choice between it and TCP. */
+/* TPA as published, and the selection between it and TCP. */
 #include "check.h"
 #include <fcntl.h>
 #include <poll.h>
@@ -36,7 +36,7 @@ static void *send_much(void *s)
     return NULL;
 }
 
-/* Bytes to the end, as they were sent. */
+/* Receives to the end, and compares the bytes. */
 static void receive_much(int s)
 {
     char bytes[4096];
@@ -48,7 +48,7 @@ static void receive_much(int s)
     CHECK(len == 0 && got == MUCH);
 }
 
-/* Both directions, and the end of both. */
+/* Sends in both directions, and ends both. */
 static void talk(int client, int server)
 {
     pthread_t sender;
@@ -77,7 +77,7 @@ static void both_ends(int protocol)
     FAILS(set_int(client, TPA_PROTOCOL, TPA_PROTOCOL_WIDE), EINVAL);
     FAILS(connecting(client, &at), EISCONN);
     talk(client, server);
-    /* The call by TCP that has lost is not seen. */
+    /* The abandoned TCP connection is not visible. */
     CHECK(set_int(listener, TPA_NONBLOCK, 1) == 0);
     FAILS(tpa_accept(listener, NULL, NULL), EAGAIN);
     CHECK(tpa_close(listener) == 0);
@@ -93,7 +93,7 @@ static int listening_by_tcp(struct sockaddr_in *at)
     return s;
 }
 
-/* A plain program of TCP, which echoes until the end. */
+/* Plain TCP program that echoes until the end. */
 static void *echo(void *listener)
 {
     char bytes[1000];
@@ -125,7 +125,7 @@ static void a_peer_without_tpa(void)
     CHECK(tpa_close(s) == 0 && pthread_join(server, NULL) == 0 && close(listener) == 0);
 }
 
-/* Neither end waits, over a peer of TCP: tpa_poll, and poll with the handle. */
+/* Without waiting, with a TCP peer: tpa_poll, and poll with the handle. */
 static void without_waiting(void)
 {
     struct sockaddr_in at;
@@ -138,12 +138,12 @@ static void without_waiting(void)
     CHECK(get_int(s, TPA_ERROR) == 0 && protocol_of(s) == TPA_PROTOCOL_TCP);
     int server = accept(listener, NULL, NULL);
     CHECK(server >= 0);
-    /* Nothing has come. */
+    /* Nothing has arrived. */
     struct pollfd handle = {.fd = s, .events = POLLIN};
     one.events = TPA_POLLIN;
     CHECK(tpa_poll(&one, 1, 0) == 0 && poll(&handle, 1, 0) == 0);
     FAILS(tpa_recv(s, bytes, 1, 0), EAGAIN);
-    /* No room: the handle is readable once there is again. */
+    /* No room: the handle becomes readable once there is room again. */
     size_t sent = 0;
     ssize_t len;
     while ((len = tpa_send(s, bytes, sizeof bytes, 0)) > 0)
@@ -160,7 +160,7 @@ static void without_waiting(void)
     CHECK(tpa_poll(&one, 1, 60000) == 1 && one.revents == TPA_POLLOUT);
     CHECK(tpa_send(s, bytes, 1, 0) == 1);
     CHECK(poll(&handle, 1, 0) == 0);
-    /* Data, and the end. */
+    /* Data, and the end of the stream. */
     CHECK(send(server, "x", 1, 0) == 1);
     CHECK(poll(&handle, 1, 60000) == 1 && tpa_recv(s, bytes, 10, 0) == 1 && *bytes == 'x');
     CHECK(tpa_abort(s) == 0);
@@ -171,7 +171,7 @@ static void without_waiting(void)
     close(listener);
 }
 
-/* Over TPA. */
+/* Without waiting, over TPA. */
 static void without_waiting_for_tpa(void)
 {
     struct sockaddr_in at;
@@ -199,7 +199,7 @@ static void *end_receiving(void *s)
     return NULL;
 }
 
-/* A call that waits in TCP ends as one of TPA does. */
+/* Another thread can end a call that waits, over TCP as over TPA. */
 static void threads(void)
 {
     struct sockaddr_in at;
@@ -249,7 +249,7 @@ static void failures(void)
     FAILS(connecting(s, &at), EINPROGRESS);
     CHECK(tpa_close(s) == 0);
     FAILS(connecting(t, &at), ECONNREFUSED);
-    /* Keys are for TPA-wide: a program must not take this for encrypted. */
+    /* Keys are for TPA-wide: a program must not assume that this is encrypted. */
     CHECK(tpa_setsockopt(t, TPA_PSK, key, sizeof key) == 0);
     FAILS(connecting(t, &at), EINVAL);
     SAYS("not encrypted");
@@ -261,7 +261,7 @@ static void failures(void)
     CHECK(tpa_close(t) == 0);
 }
 
-/* A UDP port that is taken and silent: with a limit, nothing is left at the peer. */
+/* A UDP port that is bound and silent: with a time limit, no connection is left at the peer. */
 static void a_limit(void)
 {
     struct sockaddr_in at;
@@ -273,14 +273,14 @@ static void a_limit(void)
         SAYS("by TPA or by TCP");
         CHECK(fcntl(listener, F_SETFL, O_NONBLOCK) == 0);
         CHECK(accept(listener, NULL, NULL) == -1 && errno == EAGAIN);
-        /* Tried again, it is TCP's. */
+        /* Another attempt uses TCP. */
         CHECK(set_int(s, TPA_CONNECT_TIMEOUT, 0) == 0);
         CHECK(connecting(s, &at) == 0 && protocol_of(s) == TPA_PROTOCOL_TCP);
     }
     CHECK(tpa_abort(s) == 0 && close(udp) == 0 && close(listener) == 0);
 }
 
-/* A peer that does not read for longer than it may be silent is not silent: it answers that it has no room. */
+/* A peer that does not read for longer than the silence limit is not silent: it answers with a closed window. */
 static void a_peer_that_does_not_read(void)
 {
     static char much[1 << 16];

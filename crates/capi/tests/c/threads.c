@@ -1,4 +1,4 @@
-/* One thread waits in a call: others go on, and can end it. */
+/* While one thread waits in a call, other threads continue, and can end the call. */
 #include "check.h"
 #include <pthread.h>
 #include <signal.h>
@@ -54,7 +54,7 @@ int main(void)
     sigset_t pending;
     alarm(60);
 
-    /* While one waits to receive, another sends on the same handle, and closes others. */
+    /* While one thread waits to receive, another sends on the same handle, and closes other handles. */
     pair(&client, &server);
     CHECK(pthread_create(&thread, NULL, receive, &received) == 0);
     CHECK(pthread_create(&others[0], NULL, send_much, &client) == 0);
@@ -76,7 +76,7 @@ int main(void)
     CHECK(pthread_join(others[0], NULL) == 0 && pthread_join(others[1], NULL) == 0);
     CHECK(tpa_close(client) == 0 && tpa_close(server) == 0);
 
-    /* An end by another thread: of a connection, and of a listener. */
+    /* Another thread ends a connection, and a listener. */
     pair(&client, &server);
     CHECK(pthread_create(&thread, NULL, receive, &received) == 0);
     usleep(50000);
@@ -91,7 +91,7 @@ int main(void)
     CHECK(tpa_close(listener) == 0);
     CHECK(pthread_join(thread, NULL) == 0 && accepted == EBADF);
 
-    /* Signals are not for threads of the library: blocked in this one, they wait. */
+    /* Threads of the library receive no signals: a signal that this thread blocks stays pending. */
     CHECK(signal(SIGUSR1, on_signal) != SIG_ERR);
     sigset_t usr1;
     sigemptyset(&usr1);

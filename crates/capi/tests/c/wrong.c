@@ -1,4 +1,4 @@
-/* What is wrong is an error, never a crash, and leaves other sockets as they are. */
+/* Wrong calls return errors, never crash, and do not affect other sockets. */
 #include "check.h"
 #include <sys/un.h>
 
@@ -100,7 +100,7 @@ static void states(void)
     CHECK(set_int(fresh, TPA_RECV_TIMEOUT, 20) == 0);
     FAILS(tpa_recv(fresh, &value, 1, 0), EAGAIN);
     CHECK(tpa_shutdown(fresh, TPA_SHUT_WR) == 0);
-    FAILS(tpa_send(fresh, &value, 1, 0), EPIPE); /* And no SIGPIPE. */
+    FAILS(tpa_send(fresh, &value, 1, 0), EPIPE); /* No SIGPIPE. */
     CHECK(tpa_abort(fresh) == 0);
     CHECK(tpa_close(listener) == 0);
     int bound = with_psk(7);
@@ -110,7 +110,7 @@ static void states(void)
     CHECK(tpa_close(bound) == 0);
 }
 
-/* Nobody should; what follows is no crash, and others are not hurt. */
+/* A program must not close a handle by close. If it does, nothing crashes, and other sockets are not affected. */
 static void closed_behind_our_back(void)
 {
     int lost = tpa_socket();

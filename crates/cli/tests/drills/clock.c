@@ -1,5 +1,6 @@
-/* Preloaded: adds the seconds at the start of the file CLOCK to what the wall clock says. The file is mapped when the program begins,
-   so that it may be written at any time, and read by a program that may open no file any more. Monotonic clocks go on. */
+/* Preloaded library that adds the seconds at the start of the file CLOCK to the wall clock. The file is mapped when the
+   program begins, so that it can change at any time, and works in a program that may open no more files. Monotonic clocks
+   are not changed. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
