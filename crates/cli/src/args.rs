@@ -112,9 +112,9 @@ pub(crate) enum Command {
     /// Print the JSON Schema of a kind of file, for editors
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema(Schema),
-    /// Say what this machine offers, what it is for and how to get what is missing
+    /// Check this machine: available features, their purpose, and how to get missing ones
     Doctor(Doctor),
-    /// Print a script that completes commands and options in a shell
+    /// Print the completion script of a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions(Completions),
     /// Print the manual page, or write the pages of all commands
@@ -142,10 +142,10 @@ pub(crate) struct Given {
     /// The scenario file (TOML)
     #[arg(value_name = "SCENARIO")]
     pub(crate) scenario: PathBuf,
-    /// Set a key of the scenario, over what the file says; may be repeated
+    /// Override a key of the scenario; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Seed of the experiment, over what the file says
+    /// Seed of the experiment, instead of that in the file
     #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=MANY), allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
 }
@@ -161,7 +161,7 @@ pub(crate) struct Common {
     /// No progress on stderr
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Say more: airtime and drops of each node (run), every run (compare)
+    /// More details: airtime and drops of each node (run), every run (compare)
     #[arg(short, long)]
     pub(crate) verbose: bool,
 }
@@ -169,7 +169,7 @@ pub(crate) struct Common {
 /// Selection of a metric and a constraint.
 #[derive(Debug, Arguments)]
 pub(crate) struct Asked {
-    /// Compare by this metric, over what the file asks: goodput, "response_p95 of http", "delay_p95 of CLASS" …
+    /// Compare by this metric, instead of that in the file: goodput, "response_p95 of http", "delay_p95 of CLASS" …
     #[arg(long, value_name = "METRIC [of WHO]")]
     pub(crate) metric: Option<String>,
     /// Constraint that a variant must meet as well: "delay_p95 < 50 ms"
@@ -201,7 +201,7 @@ pub(crate) struct Run {
     /// Write an HTML report of the run into this file
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Play this part of the run on the map of the report: 20s..40s, over what the file says
+    /// Animate this part of the run on the map of the report, instead of that in the file: 20s..40s
     #[arg(long, value_name = "FROM..TO", requires = "report")]
     pub(crate) animate: Option<Window>,
     /// Write run.pcapng too: every frame of every node
@@ -222,7 +222,7 @@ pub(crate) struct Run {
 pub(crate) struct Movements {
     #[command(flatten)]
     pub(crate) given: Given,
-    /// Number of the run: random movement is another in each
+    /// Number of the run; random movement differs between runs
     #[arg(long, value_name = "N", default_value = "1")]
     #[arg(value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) run: u64,
@@ -243,16 +243,16 @@ pub(crate) struct Compare {
     /// Vary a key over these values; may be repeated
     #[arg(long, value_name = "KEY=V1,V2,…")]
     pub(crate) vary: Vec<String>,
-    /// Paired runs of each variant, over what the file says
+    /// Paired runs of each variant, instead of the number in the file
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=1_000_000), allow_negative_numbers = true)]
     pub(crate) runs: Option<u64>,
-    /// Threads [default: one a core]
+    /// Number of threads [default: one for each core]
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroU16>,
-    /// Keep records, tables and report in this directory; a comparison that was stopped goes on from there
+    /// Keep records, tables and report in this directory; a stopped comparison is resumed from there
     #[arg(short, long, value_name = "DIR", conflicts_with_all = ["report", "no_report"])]
     pub(crate) output: Option<PathBuf>,
-    /// Begin anew in the directory of an earlier comparison
+    /// Replace the results in the directory of an earlier comparison
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
     /// File of the HTML report [default: hopline-NAME.html; none with --json]
@@ -261,7 +261,7 @@ pub(crate) struct Compare {
     /// No HTML report
     #[arg(long, conflicts_with = "report")]
     pub(crate) no_report: bool,
-    /// Play this part of run 1 of each variant on the map of the report: 20s..40s, over what the file says
+    /// Animate this part of run 1 of each variant on the map of the report, instead of that in the file: 20s..40s
     #[arg(long, value_name = "FROM..TO", conflicts_with = "no_report")]
     pub(crate) animate: Option<Window>,
 }
@@ -278,7 +278,7 @@ pub(crate) struct Sweep {
     pub(crate) asked: Asked,
     #[command(flatten)]
     pub(crate) effort: Effort,
-    /// Begin anew in a directory that holds results of another plan or version
+    /// Replace results of another plan or version in the directory
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -286,14 +286,14 @@ pub(crate) struct Sweep {
 /// Common arguments of commands that run plans.
 #[derive(Debug, Arguments)]
 pub(crate) struct Effort {
-    /// Set a key of the scenario at every point, over the scenario and `[set]` of the plan, unless variants or axes set it;
+    /// Override a key of the scenario at every point, also one in `[set]` of the plan, unless variants or axes set it;
     /// may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Few runs of each point, as the plan's quick_runs says
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Threads [default: one a core]
+    /// Number of threads [default: one for each core]
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub(crate) jobs: Option<NonZeroU16>,
     /// Print one JSON object instead of a table
@@ -327,23 +327,23 @@ pub(crate) struct Reproduce {
     /// List papers, figures and claims, and run nothing
     #[arg(long)]
     pub(crate) list: bool,
-    /// Judge this claim alone, by its own points, and print what the verdict rests on
+    /// Evaluate only this claim, by its own points, and print the evidence of the verdict
     #[arg(long, value_name = "CLAIM", conflicts_with_all = ["list", "output", "report"])]
     pub(crate) explain: Option<String>,
-    /// Judge every claim by all readings of what the paper leaves open; `quick` makes the other readings with fewer runs
+    /// Evaluate every claim by all readings of details that the paper leaves open; `quick`: fewer runs of the other readings
     #[arg(long, value_name = "RUNS", conflicts_with = "list")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "full")]
     pub(crate) readings: Option<Readings>,
     /// Keep the results in this directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Begin anew in a directory that holds results of another plan or version
+    /// Replace results of another plan or version in the directory
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
     /// File of the HTML report [default: hopline-PAPER.html, or report.html in the directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Folder of papers, in place of those that hopline brings along
+    /// Folder of papers, instead of those in hopline
     #[arg(long, value_name = "DIR")]
     pub(crate) papers: Option<PathBuf>,
     #[command(flatten)]
@@ -353,7 +353,7 @@ pub(crate) struct Reproduce {
 /// Number of runs of readings other than the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Readings {
-    /// As many as of the first
+    /// As many as of the first reading
     Full,
     /// As many as with --quick
     Quick,
@@ -382,7 +382,7 @@ pub(crate) struct Completions {
 
 #[derive(Debug, Arguments)]
 pub(crate) struct Man {
-    /// Write one page a command into this directory
+    /// Write one page for each command into this directory
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
 }

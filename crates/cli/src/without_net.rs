@@ -13,7 +13,7 @@ pub(crate) const FILE_KINDS: [&str; 1] = ["proxy"];
 /// Command that uses real sockets. This build has none of them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Send files over a bad link (not in this build: `make build`)
+    /// Send files over lossy links (not in this build: `make build`)
     Send(Ignored),
     /// Receive files (not in this build: `make build`)
     Recv(Ignored),
@@ -25,7 +25,7 @@ pub(crate) enum Command {
     Proxy(Ignored),
     /// Run a TCP host stack (not in this build: `make build`)
     Tcp(Ignored),
-    /// Make and show keys (not in this build: `make build`)
+    /// Create and show keys (not in this build: `make build`)
     Key(Ignored),
 }
 

@@ -24,13 +24,13 @@ pub(crate) enum Command {
     /// Send a file, a directory or standard input to `hopline recv`
     #[command(after_help = transfer::SEND_EXAMPLES)]
     Send(Send),
-    /// Receive what `hopline send` sends
+    /// Receive files of `hopline send`
     #[command(after_help = transfer::RECV_EXAMPLES)]
     Recv(Recv),
     /// Measure throughput over TPA or the kernel's TCP, with iperf3's options
     #[command(after_help = bench::EXAMPLES)]
     Bench(Box<Bench>),
-    /// Run a command over a bad link between two hosts on this machine
+    /// Run a command over an emulated link between two hosts on this machine
     #[command(after_help = link::EXAMPLES)]
     Link(Box<Link>),
     /// Run Snoop, split connections, D-Proxy, gateways and agents on real packets
@@ -39,7 +39,7 @@ pub(crate) enum Command {
     /// Run a TCP host stack of our own behind a TUN interface: TCP-DOOR, BBR and others on real links
     #[command(after_help = tcp::EXAMPLES)]
     Tcp(Box<Tcp>),
-    /// Make and show the keys by which machines know each other
+    /// Create and show the keys by which machines authenticate each other
     #[command(after_help = key::EXAMPLES)]
     Key(Key),
 }

@@ -41,7 +41,7 @@ pub(crate) struct Bench {
     /// Time between reports; 0: none
     #[arg(short, long, value_name = "SECONDS", default_value = "1")]
     pub(crate) interval: Period,
-    /// Listen on this address only [default: 0.0.0.0]; client: call from it
+    /// Listen on this address only [default: 0.0.0.0]; client: connect from it
     #[arg(short = 'B', long, value_name = "ADDRESS")]
     pub(crate) bind: Option<IpAddr>,
     /// IPv4 only
@@ -59,7 +59,7 @@ pub(crate) struct Bench {
     /// Accepted for compatibility with iperf3; every line is flushed anyway
     #[arg(long)]
     pub(crate) forceflush: bool,
-    /// Server: leave after one test, with its result as exit code
+    /// Server: exit after one test, with its result as exit code
     #[arg(short = '1', long, conflicts_with = "client")]
     pub(crate) one_off: bool,
     /// Server: most streams of a test, both directions together
@@ -77,7 +77,7 @@ pub(crate) struct Test {
     #[arg(short, long, value_name = "SECONDS", conflicts_with_all = ["bytes", "server"])]
     #[arg(value_parser = whole::<u32>(1..=DAY), allow_negative_numbers = true)]
     pub(crate) time: Option<u32>,
-    /// Measure until so much has arrived; K, M, G: 2^10, 2^20, 2^30
+    /// Measure until this much has arrived; K, M, G: 2^10, 2^20, 2^30
     #[arg(short = 'n', long, value_name = "BYTES[KMG]", value_parser = bytes, conflicts_with = "server")]
     pub(crate) bytes: Option<u64>,
     /// Streams at the same time
@@ -93,7 +93,7 @@ pub(crate) struct Test {
     /// Print JSON as the test goes: an object a line, with `event` and `data`
     #[arg(long, conflicts_with_all = ["server", "json"])]
     pub(crate) json_stream: bool,
-    /// Bytes handed over at once [default: 128K; UDP: a segment of the path]
+    /// Bytes of each write [default: 128K; UDP: a segment of the path]
     #[arg(short, long, value_name = "BYTES[KMG]", value_parser = length)]
     #[arg(conflicts_with = "server")]
     pub(crate) length: Option<u32>,
@@ -106,10 +106,10 @@ pub(crate) struct Test {
     /// TCP with this congestion control
     #[arg(short = 'C', long, value_name = "NAME", conflicts_with_all = ["server", "transport"])]
     pub(crate) congestion: Option<String>,
-    /// Bits per second of each stream, and blocks sent at once; 0: as fast as it goes [default: 0; UDP: 1M]
+    /// Bits per second of each stream, and blocks sent at once; 0: no limit [default: 0; UDP: 1M]
     #[arg(short, long, value_name = "RATE[KMG][/N]", conflicts_with = "server")]
     pub(crate) bitrate: Option<BitRate>,
-    /// Both send, over streams of their own
+    /// Both ends send, over streams of their own
     #[arg(long, conflicts_with_all = ["server", "reverse"])]
     pub(crate) bidir: bool,
     /// Buffers of sockets; TCP and UDP
@@ -120,7 +120,7 @@ pub(crate) struct Test {
     #[arg(short = 'M', long, value_name = "BYTES", conflicts_with = "server")]
     #[arg(value_parser = whole::<u16>(88..=32_767), allow_negative_numbers = true)]
     pub(crate) set_mss: Option<u16>,
-    /// Send little at once, too (TCP_NODELAY)
+    /// Send small segments at once (TCP_NODELAY)
     #[arg(short = 'N', long, conflicts_with = "server")]
     pub(crate) no_delay: bool,
     /// Send without copying (sendfile); TCP
@@ -129,14 +129,14 @@ pub(crate) struct Test {
     /// Type of service: 0 to 255, 0x10, 020; TCP and UDP
     #[arg(short = 'S', long, value_name = "N", value_parser = tos, conflicts_with = "server")]
     pub(crate) tos: Option<u8>,
-    /// Put before every line
+    /// Prefix of every line
     #[arg(short = 'T', long, value_name = "WORDS", conflicts_with = "server")]
     pub(crate) title: Option<String>,
     /// Milliseconds that an attempt to connect may take [default: 10000]
     #[arg(long, value_name = "MS", conflicts_with = "server")]
     #[arg(value_parser = whole::<u32>(1..=DAY * 1000), allow_negative_numbers = true)]
     pub(crate) connect_timeout: Option<u32>,
-    /// Show what the server prints, too
+    /// Show the output of the server too
     #[arg(long, conflicts_with = "server")]
     pub(crate) get_server_output: bool,
     /// Measure latency for this time before and after the load, and during it; 0: not at all

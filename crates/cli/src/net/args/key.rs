@@ -17,7 +17,7 @@ in each line a name and a public key. Without FILE they are key and known_peers 
 else in ~/.config/hopline.
 Exit codes: 0 done, 1 failed, 2 wrong usage or wrong input.";
 
-/// Make and show the keys by which machines know each other
+/// Create and show the keys by which machines authenticate each other
 #[derive(Debug, Arguments)]
 pub(crate) struct Key {
     #[command(subcommand)]

@@ -33,7 +33,7 @@ pub(crate) struct Link {
     /// Trace of mahimahi with the times at which packets leave, in place of a rate
     #[arg(long, value_name = "FILE", conflicts_with = "rate")]
     pub(crate) rate_trace: Option<PathBuf>,
-    /// Other delays, losses and rates over time: CSV or JSON with time_s, delay_ms, loss, rate_mbps
+    /// Delays, losses and rates that change over time: CSV or JSON with time_s, delay_ms, loss, rate_mbps
     #[arg(long, value_name = "FILE")]
     pub(crate) replay: Option<PathBuf>,
     /// Delay each way: 25ms
@@ -45,22 +45,22 @@ pub(crate) struct Link {
     /// Let packets that --jitter or --replay delays less overtake earlier ones, as after a change of the route
     #[arg(long)]
     pub(crate) overtake: bool,
-    /// Packets lost each way: 5%
+    /// Share of packets lost each way: 5%
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub(crate) loss: Share,
     /// Mean number of packets in a burst of losses [default: losses are independent]
     #[arg(long, value_name = "N", value_parser = burst)]
     pub(crate) loss_burst: Option<f64>,
-    /// Packets that are held back, and for how long: 5%:30ms [default time: 30ms]
+    /// Share of packets that are held back, and for how long: 5%:30ms [default time: 30ms]
     #[arg(long, value_name = "SHARE[:TIME]", default_value = "0%")]
     pub(crate) reorder: Reorder,
-    /// Packets that arrive twice
+    /// Share of packets that arrive twice
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub(crate) duplicate: Share,
-    /// Packets of which a bit is flipped
+    /// Share of packets with a flipped bit
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub(crate) corrupt: Share,
-    /// Packets that may wait for the rate
+    /// Length of the queue before the link, packets
     #[arg(long, value_name = "PACKETS", default_value_t = 100)]
     #[arg(value_parser = whole::<u32>(0..=u32::MAX.into()), allow_negative_numbers = true)]
     pub(crate) queue: u32,
@@ -70,47 +70,47 @@ pub(crate) struct Link {
     /// No packet passes in this time; may be repeated
     #[arg(long, value_name = "FROM..TO")]
     pub(crate) outage: Vec<Outage>,
-    /// The rate from far to near, if it is another
+    /// Rate from far to near, if it differs
     #[arg(long, value_name = "RATE")]
     pub(crate) rate_back: Option<Rate>,
-    /// Trace of mahimahi from far to near, if it is another one
+    /// Trace of mahimahi from far to near, if it differs
     #[arg(long, value_name = "FILE", conflicts_with = "rate_back")]
     pub(crate) rate_trace_back: Option<PathBuf>,
-    /// Trace that is replayed from far to near, if it is another one
+    /// Trace that is replayed from far to near, if it differs
     #[arg(long, value_name = "FILE")]
     pub(crate) replay_back: Option<PathBuf>,
-    /// The delay from far to near, if it is another
+    /// Delay from far to near, if it differs
     #[arg(long, value_name = "TIME")]
     pub(crate) delay_back: Option<Time>,
-    /// Packets lost from far to near, if they are others
+    /// Share of packets lost from far to near, if it differs
     #[arg(long, value_name = "SHARE")]
     pub(crate) loss_back: Option<Share>,
     /// Seed of the random numbers that select lost packets
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = whole::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// Runs on the far host, through a shell, until COMMAND has ended
+    /// Command on the far host, through a shell, until COMMAND has ended
     #[arg(long, value_name = "COMMAND")]
     pub(crate) far: Option<String>,
     /// Put a router between the near host and the link, and run this on it, through a shell; `true` for nothing
     #[arg(long, value_name = "COMMAND")]
     pub(crate) near_router: Option<String>,
-    /// The same between the link and the far host
+    /// Put a router between the link and the far host, and run this on it, through a shell; `true` for nothing
     #[arg(long, value_name = "COMMAND")]
     pub(crate) far_router: Option<String>,
     /// A network behind the near end, to which the far end has a route: 10.9.0.0/24, fd09::/64; may be repeated
     #[arg(long, value_name = "NETWORK")]
     pub(crate) near_net: Vec<Network>,
-    /// The same behind the far end
+    /// A network behind the far end, to which the near end has a route; may be repeated
     #[arg(long, value_name = "NETWORK")]
     pub(crate) far_net: Vec<Network>,
     /// Fail if the link itself was late, even if COMMAND did not
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Write what the link did into this file, as JSON
+    /// Write the counters of the link into this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Runs on the near host [default: a shell]
+    /// Command on the near host [default: a shell]
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }

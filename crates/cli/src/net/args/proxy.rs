@@ -38,7 +38,7 @@ pub(crate) enum ProxyCommand {
     Run(ProxyFile),
     /// Print the status of a running daemon
     Status(ProxyStatus),
-    /// Show what each proxy of a daemon does, every second
+    /// Show the rates of each proxy of a daemon, every second
     Top(ProxyTop),
     /// Print the key of a mobile host, made from the key of its network
     HostKey(ProxyHostKey),
@@ -76,10 +76,11 @@ pub(crate) struct ProxyUndo {
 /// Daemon to query.
 #[derive(Debug, Arguments)]
 pub(crate) struct Asked {
-    /// Its file, for its name and folder [default: the daemon called hopline, or the only one, in /run/hopline]
+    /// Configuration file of the daemon, for its name and folder [default: the daemon called hopline, or the only one, in
+    /// /run/hopline]
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Its name, in /run/hopline; for users that may not read its file
+    /// Name of the daemon, in /run/hopline; for users that may not read its file
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     pub(crate) name: Option<String>,
 }

@@ -21,16 +21,16 @@ Exit codes: 0 told to end, 1 failed while it ran, 2 wrong usage or wrong input: 
 
 #[derive(Debug, Arguments)]
 pub(crate) struct Tcp {
-    /// Address of the stack, of no other host; may be repeated, for IPv6
+    /// Address of the stack, which no other host may have; may be repeated, for IPv6
     #[arg(long, value_name = "ADDRESS", required = true)]
     pub(crate) address: Vec<IpAddr>,
-    /// Connect programs that come to this port to HOST:PORT, by the stack; may be repeated
+    /// Forward connections of programs to this port to HOST:PORT, by the stack; may be repeated
     #[arg(short = 'L', long = "forward", value_name = "[ADDRESS:]PORT:HOST:PORT")]
     pub(crate) forward: Vec<Forward>,
     /// Let programs name the destination by SOCKS version 5 [default address: 127.0.0.1]
     #[arg(long, value_name = "[ADDRESS:]PORT")]
     pub(crate) socks: Vec<Listen>,
-    /// Connect peers that come to this port of the stack to HOST:PORT, by the kernel; may be repeated
+    /// Forward connections of peers to this port of the stack to HOST:PORT, by the kernel; may be repeated
     #[arg(long, value_name = "PORT:HOST:PORT")]
     pub(crate) accept: Vec<Accepts>,
     /// TCP of the stack
@@ -47,21 +47,21 @@ pub(crate) struct Tcp {
     #[arg(long, value_name = "BYTES", default_value_t = 1500)]
     #[arg(value_parser = whole::<u16>(576..=65_535), allow_negative_numbers = true)]
     pub(crate) mtu: u16,
-    /// Connections at once
+    /// Most simultaneous connections
     #[arg(long, value_name = "N", default_value_t = 1024)]
     #[arg(value_parser = whole::<u32>(1..=1 << 20), allow_negative_numbers = true)]
     pub(crate) max_connections: u32,
-    /// Memory of all connections together, MiB
+    /// Most memory of all connections together, MiB
     #[arg(long, value_name = "MIB", default_value_t = 256)]
     #[arg(value_parser = whole::<u32>(1..=1 << 20), allow_negative_numbers = true)]
     pub(crate) max_memory: u32,
-    /// Probe a peer that was silent for this time, and end the connection if it stays so; 0s: never [default: 120min]
+    /// Probe a peer that was silent for this time, and end the connection without an answer; 0s: never [default: 120min]
     #[arg(long, value_name = "TIME")]
     pub(crate) keep_alive: Option<Time>,
     /// End after this time: 30s [default: SIGTERM or Ctrl-C ends it]
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) lasting: Option<Time>,
-    /// Print what the stack has counted, as one JSON object, at the end
+    /// Print the counters of the stack, as one JSON object, at the end
     #[arg(long)]
     pub(crate) json: bool,
 }

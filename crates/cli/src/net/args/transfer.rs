@@ -110,7 +110,7 @@ pub(crate) struct Send {
 
 #[derive(Debug, Arguments)]
 pub(crate) struct Recv {
-    /// Directory where files go; made if it is not there
+    /// Directory for received files; created if it does not exist
     #[arg(short, long, value_name = "DIR", default_value = "hopline-incoming")]
     pub(crate) output: PathBuf,
     /// UDP port
@@ -123,7 +123,7 @@ pub(crate) struct Recv {
     /// Accept files of any sender; those in the file of --known-peers count as known
     #[arg(long, conflicts_with = "psk")]
     pub(crate) anyone: bool,
-    /// Replace files that are there
+    /// Replace existing files
     #[arg(long)]
     pub(crate) force: bool,
     /// Senders served at the same time, half of them at one host or with one key; the rest have to try again
@@ -146,7 +146,7 @@ pub(crate) struct Recv {
     /// Leave after one conversation, with its result as exit code
     #[arg(long)]
     pub(crate) once: bool,
-    /// TPA's cwndmax for what goes back; the sender's own decides on its data
+    /// TPA's cwndmax for replies; that of the sender applies to its data
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = whole::<u8>(1..=12), allow_negative_numbers = true)]
     pub(crate) window: u8,
     #[command(flatten)]
