@@ -133,7 +133,7 @@ pub(crate) struct Recv {
     /// Seconds of silence of a sender before its connection is closed; what has arrived is kept
     #[arg(long, value_name = "SECONDS", default_value_t = SILENCE, value_parser = whole::<u32>(1..=86_400), allow_negative_numbers = true)]
     pub(crate) silence: u32,
-    /// Limit of stored bytes: existing partial files, and everything that is stored from now on
+    /// Limit of stored bytes: partial files, including existing ones, and all files stored from now on
     #[arg(long, value_name = "BYTES[KMG]", value_parser = bytes)]
     pub(crate) quota: Option<u64>,
     /// Remove partial files without a write for this long; 0: never
