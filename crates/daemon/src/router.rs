@@ -162,7 +162,7 @@ fn of_forwarding(family: Family, interface: &str) -> String {
     }
 }
 
-/// Warns if proxies are to handle IPv6 and this machine has none.
+/// Warns if proxies are to handle IPv6, and this machine has none, or no chains for it.
 fn of_ipv6(config: &Config, shown: &[Shown], ipv6: Ipv6, addressed: &BTreeSet<String>) -> Vec<String> {
     match ipv6 {
         Ipv6::Present => Vec::new(),
