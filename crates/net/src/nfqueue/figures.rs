@@ -1,12 +1,12 @@
-//! What machines in the path count, as figures of a ledger.
+//! Metrics of middleboxes.
 
 use crate::service::Figure;
 use hopline_proxy::driver::Counts as Driven;
 use hopline_proxy::{hop_window, mtcp, nack, snoop};
 
-/// What a machine counts, by name.
+/// Metrics of a middlebox, by name.
 pub trait Figures {
-    /// All of it. The names do not change.
+    /// Returns all metrics. Their names are stable.
     fn figures(&self) -> Vec<Figure>;
 }
 

@@ -1,4 +1,4 @@
-//! A queue whose packets come with the interfaces that they pass, for whoever decides by these.
+//! //! Queue that reports the interfaces of each packet, for callers that decide by these.
 
 use super::parse::{Queued, Shape};
 use super::socket::QueueSocket;
@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A queue that this process has. Packets that wait in it when it goes are dropped.
+/// A queue bound by this process. When it is dropped, the kernel drops the packets that wait in it.
 #[derive(Debug)]
 pub(crate) struct Gate {
     socket: QueueSocket,
@@ -19,36 +19,36 @@ pub(crate) struct Gate {
     number: u16,
 }
 
-/// A packet that waits.
+/// A packet that waits for a verdict.
 #[derive(Debug)]
 pub(crate) struct Passing {
     id: u32,
-    /// Number of the interface through which it came.
+    /// Index of the interface by which it came.
     pub(crate) came_by: Option<u32>,
-    /// Number of the interface through which it will leave.
+    /// Index of the interface by which it will leave.
     pub(crate) leaves_by: Option<u32>,
-    /// Its mark; 0: none.
+    /// Firewall mark; 0: none.
     pub(crate) mark: u32,
-    /// The packet from its IP header on; `None` if it is not here as it will be on the wire.
+    /// The packet from its IP header on; `None` if it is truncated or not as it will be on the wire.
     pub(crate) packet: Option<Vec<u8>>,
 }
 
 impl Gate {
-    /// Takes the queue, in the calling thread's namespace. The configuration's interface and mark do not matter.
+    /// Binds the queue, in the calling thread's namespace. The configuration's interface and mark are not used.
     pub(crate) fn open(config: &Config) -> Result<Self, Error> {
         let mut waiting = VecDeque::new();
         let socket = open_socket(config, |queued| keep(&mut waiting, config.number, queued))?;
         Ok(Self { socket, waiting, verdicts: Verdicts::new(config.number), number: config.number })
     }
 
-    /// Packets that wait, as one system call brings them. None: there is none now.
+    /// Returns the waiting packets that one system call receives; empty if there are none.
     pub(crate) fn receive(&mut self) -> io::Result<VecDeque<Passing>> {
         let (waiting, number) = (&mut self.waiting, self.number);
         self.socket.receive(|queued| keep(waiting, number, queued))?;
         Ok(std::mem::take(&mut self.waiting))
     }
 
-    /// Says what becomes of a packet, in the order in which they came but for those that were postponed.
+    /// Sets the verdict on a packet. Verdicts follow the order of the packets, apart from postponed ones.
     pub(crate) fn conclude(&mut self, passing: &Passing, fate: &Fate) {
         match fate {
             Fate::Pass => self.verdicts.pass(passing.id),
@@ -59,18 +59,18 @@ impl Gate {
         }
     }
 
-    /// Keeps a packet waiting until its verdict.
+    /// Postpones the verdict on a packet.
     pub(crate) fn postpone(&mut self, passing: &Passing) {
         self.verdicts.postpone(passing.id);
     }
 
-    /// Has it take effect.
+    /// Sends the buffered verdicts to the kernel.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let socket = &self.socket;
         self.verdicts.take(|messages| socket.send(messages))
     }
 
-    /// Messages of the kernel that were none, and verdicts that it did not take.
+    /// Returns the malformed messages of the kernel, and the verdicts that it rejected.
     pub(crate) const fn troubles(&self) -> [u64; 2] {
         [self.socket.malformed, self.socket.refused]
     }

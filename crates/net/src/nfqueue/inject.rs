@@ -1,4 +1,4 @@
-//! Packets of our own, under addresses of others: raw(7).
+//! //! Injection of packets under foreign source addresses: raw(7).
 
 use crate::error::Error;
 use crate::routes::Hop;
@@ -10,21 +10,21 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Priority of what has its turn first: the band of interactive traffic (tc-prio(8)), which `pfifo_fast` serves before others.
+/// Priority of urgent packets: the band of interactive traffic (tc-prio(8)), which `pfifo_fast` serves first.
 const FIRST: u32 = 6;
-/// Priority of everything else.
+/// Priority of all other packets.
 const LAST: u32 = 0;
 
-/// Sends whole packets of either version of IP from the namespace in which it was made, wherever its routes lead. They leave by the hook
-/// `output`, not `forward`, and have a mark by which rules at other hooks can tell them.
+/// Sends whole IPv4 and IPv6 packets by the routes of the namespace in which it was created. They traverse the hook
+/// `output`, not `forward`, and have a mark that rules at other hooks can match.
 #[derive(Debug)]
 pub struct Injector {
     v4: Lane,
-    /// `None`: the kernel has no IPv6, so that no such packet comes either.
+    /// Sockets for IPv6. `None` if the kernel has no IPv6; then no IPv6 packet arrives either.
     v6: Option<Lane>,
 }
 
-/// The sockets of a version of IP, by the turn of what they send.
+/// The sockets of an IP version, by the priority of their packets.
 #[derive(Debug)]
 struct Lane {
     first: Sending,
@@ -35,12 +35,12 @@ struct Lane {
 #[derive(Debug)]
 struct Sending {
     socket: Socket,
-    /// Number of the interface through which its packets leave (`IP_UNICAST_IF`); 0: the one to which the kernel's route leads.
+    /// Index of the outgoing interface (`IP_UNICAST_IF`); 0: that of the kernel's route.
     interface: Cell<u32>,
 }
 
 impl Injector {
-    /// One whose packets have this mark; 0 is none.
+    /// Creates an injector with this mark for its packets; 0 means no mark.
     ///
     /// # Errors
     /// [`Error::Unavailable`] without `CAP_NET_RAW` and `CAP_NET_ADMIN`.
@@ -55,19 +55,19 @@ impl Injector {
         Ok(Self { v4, v6 })
     }
 
-    /// Sends a packet. In an IPv4 header, the kernel writes the checksum, and an identification where that is 0. What the kernel does not
-    /// take for want of a route, because it is too long or because a rule forbids it, is refused; what the interface's queue drops at once
-    /// has found no room.
+    /// Sends a packet. In an IPv4 header, the kernel writes the checksum, and an identification if it is 0. The result is
+    /// `Refused` if the kernel rejects the packet: there is no route, it is too long, or a rule forbids it. A packet that
+    /// the interface's queue drops at once is reported as such.
     pub fn send(&self, turn: Turn, packet: &[u8]) -> Injected {
         let to = destination(packet);
         to.map_or(Injected::Refused, |to| self.send_to(turn, packet, to, 0))
     }
 
-    /// Sends a packet to a next hop, whatever the address in its header.
+    /// Sends a packet to a next hop, regardless of the destination address in its header.
     pub(crate) fn send_by(&self, Hop { interface, next }: Hop, turn: Turn, packet: &[u8]) -> Injected {
         let to = match next {
             IpAddr::V4(_) => SocketAddr::new(next, 0),
-            // An address of the link has the link beside it (ipv6(7)).
+            // A link-local address needs the interface (ipv6(7)).
             IpAddr::V6(next) => SocketAddrV6::new(next, 0, 0, interface).into(),
         };
         self.send_to(turn, packet, to, interface)
@@ -113,7 +113,7 @@ impl Lane {
 }
 
 impl Sending {
-    /// Has packets leave through an interface from now on.
+    /// Selects the outgoing interface for subsequent packets.
     fn leave_by(&self, interface: u32, is_v4: bool) -> io::Result<()> {
         if self.interface.get() == interface {
             return Ok(());
@@ -123,7 +123,7 @@ impl Sending {
         } else {
             (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_IF)
         };
-        // In the byte order of the network (ip(7)).
+        // In network byte order (ip(7)).
         sys::set_option(&self.socket, level, option, interface.to_be().cast_signed())?;
         self.interface.set(interface);
         Ok(())
@@ -134,7 +134,7 @@ fn version(packet: &[u8]) -> Option<u8> {
     packet.first().map(|first| first >> 4)
 }
 
-/// The destination in the header. The port of a raw socket's destination is 0 (raw(7), ipv6(7)).
+/// Returns the destination in the header. The port of a raw socket's destination is 0 (raw(7), ipv6(7)).
 pub(crate) fn destination(packet: &[u8]) -> Option<SocketAddr> {
     let address: IpAddr = match version(packet)? {
         4 => <[u8; 4]>::try_from(packet.get(16..20)?).ok()?.into(),
@@ -144,14 +144,14 @@ pub(crate) fn destination(packet: &[u8]) -> Option<SocketAddr> {
     Some(SocketAddr::new(address, 0))
 }
 
-/// A socket for whole packets of a version of IP.
+/// Opens a socket for whole packets of an IP version.
 pub(crate) fn raw_socket(domain: Domain, mark: u32, priority: u32) -> io::Result<Socket> {
-    // Packets have their headers: for both versions, that is what this protocol means (raw(7), ipv6(7)).
+    // Packets include their headers: for both versions, this protocol implies it (raw(7), ipv6(7)).
     let socket = Socket::new(domain, Type::RAW, Some(Protocol::from(libc::IPPROTO_RAW)))?;
     socket.set_nonblocking(true)?;
     socket.set_priority(priority)?;
     socket.set_mark(mark)?;
-    // Without it the kernel does not say what the queue has dropped (raw(7)).
+    // Without this option the kernel does not report drops of the queue (raw(7)).
     let (level, option) = if domain == Domain::IPV6 {
         (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
     } else {

@@ -1,4 +1,4 @@
-//! The thread of a host: waits for datagrams, room and time.
+//! //! Thread of a host: waits for datagrams, for room in the socket and for timers.
 
 use super::host::Shared;
 use super::protocol::Protocol;
@@ -9,11 +9,11 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 use std::os::fd::AsFd;
 
-/// Batches read before timers have their turn.
+/// Batches read before timers are processed.
 const BATCHES: usize = 4;
 
 pub(super) fn run(shared: &Shared<impl Protocol>) {
-    // Late to a timer it would send less than the rate allows.
+    // If it were late to a timer, it would send less than the rate allows.
     sched::be_prompt();
     let mut buffers = Buffers::new();
     while let Some((flags, timeout)) = before_sleep(shared) {
@@ -34,7 +34,7 @@ pub(super) fn run(shared: &Shared<impl Protocol>) {
     }
 }
 
-/// What to wait for, and for how long. `None`: the end.
+/// Returns the events and the timeout to wait for. `None` at the end.
 fn before_sleep(shared: &Shared<impl Protocol>) -> Option<(PollFlags, Option<Timespec>)> {
     let mut table = shared.table();
     let until = table.next_due();
@@ -47,11 +47,11 @@ fn before_sleep(shared: &Shared<impl Protocol>) -> Option<(PollFlags, Option<Tim
     (!table.is_over()).then_some((PollFlags::IN | room, timeout))
 }
 
-/// Returns what the socket is ready for.
+/// Waits, and returns the events of the socket.
 fn sleep(shared: &Shared<impl Protocol>, flags: PollFlags, timeout: Option<&Timespec>) -> PollFlags {
     let mut fds =
         [PollFd::new(&shared.socket, flags), PollFd::from_borrowed_fd(shared.wake.as_fd(), PollFlags::IN)];
-    // Interrupted: it is seen what is due.
+    // After an interruption the loop checks what is due.
     if poll(&mut fds, timeout).is_err() {
         return PollFlags::empty();
     }

@@ -1,4 +1,4 @@
-//! Sending, and what happens while the socket has no room.
+//! //! Sending of datagrams, and their queue while the socket has no room.
 
 use super::protocol::{Fragments, Protocol, Transmit};
 use super::socket::Sent;
@@ -8,16 +8,16 @@ use super::train::Train;
 use std::collections::VecDeque;
 use std::io;
 
-/// What leaves, and what waits for room.
+/// Outgoing datagrams, and those that wait for room.
 #[derive(Debug)]
 pub(super) struct Egress<K> {
-    /// What the socket had no room for.
+    /// GSO groups for which the socket had no room.
     stuck: VecDeque<Train<K>>,
-    /// Empty; their memory is used again.
+    /// Empty groups, kept to reuse their memory.
     spare: [Train<K>; 2],
 }
 
-/// Whose datagram could not be sent first, and why.
+/// First datagram that could not be sent: its connection, and the error.
 #[derive(Debug)]
 pub(super) struct Failure<K> {
     pub(super) key: Option<K>,
@@ -31,7 +31,7 @@ impl<K> Default for Egress<K> {
 }
 
 impl<K: Copy + PartialEq> Egress<K> {
-    /// Sends all that the connections want to send, as long as there is room. What fails to be sent counts as lost on the way;
+    /// Sends all datagrams of the connections as long as there is room. A datagram that fails counts as lost on the path;
     /// the first failure is returned.
     pub(super) fn drain<P: Protocol<Key = K>>(
         &mut self,
@@ -71,12 +71,12 @@ impl<K: Copy + PartialEq> Egress<K> {
         failure
     }
 
-    /// Whether to wait for room in the socket.
+    /// Returns whether to wait for room in the socket.
     pub(super) fn is_stuck(&self) -> bool {
         !self.stuck.is_empty()
     }
 
-    /// Tries again. With room everywhere, [`drain`](Self::drain) may go on.
+    /// Retries the waiting datagrams. If all are sent, [`drain`](Self::drain) may continue.
     pub(super) fn resume(&mut self, io: Io<'_>, traffic: &mut Traffic) {
         for mut train in std::mem::take(&mut self.stuck) {
             if self.is_stuck() {
@@ -87,7 +87,7 @@ impl<K: Copy + PartialEq> Egress<K> {
         }
     }
 
-    /// Sends a train, or keeps what there is no room for. Leaves an empty one.
+    /// Sends a group, or queues it if there is no room. Leaves an empty group.
     fn send(
         &mut self,
         io: Io<'_>,
@@ -103,7 +103,7 @@ impl<K: Copy + PartialEq> Egress<K> {
                     train.depart();
                 }
                 Sent::Blocked => self.stuck.push_back(std::mem::take(train)),
-                // Perhaps the path is not made for trains.
+                // The path may not support GSO.
                 Sent::Failed(_) if datagrams > 1 => train.uncouple(),
                 Sent::Failed(error) => {
                     traffic.send_failures += 1;
@@ -114,8 +114,7 @@ impl<K: Copy + PartialEq> Egress<K> {
         }
     }
 
-    /// Sends a datagram, which is all of the train, that must not be cut into fragments on its way; or does not, if there is no
-    /// room.
+    /// Sends the only datagram of the group with fragmentation forbidden. Without room it is dropped.
     fn send_whole<P: Protocol<Key = K>>(
         &self,
         io: Io<'_>,
@@ -132,7 +131,7 @@ impl<K: Copy + PartialEq> Egress<K> {
                     protocol.cannot_leave(io.now, key, datagram.len);
                 }
             }
-            // As good as lost.
+            // The datagram counts as lost.
             Some(Sent::Blocked | Sent::Failed(_)) | None => {}
         }
         train.depart();

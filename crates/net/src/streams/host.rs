@@ -1,4 +1,4 @@
-//! One UDP socket with many connections.
+//! //! UDP socket with many connections.
 
 use super::driver;
 use super::listener::Listener;
@@ -18,38 +18,38 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-/// A UDP socket and the thread that serves its connections. Clones are the same host.
+/// A UDP socket and the thread that serves its connections. Clones share both.
 ///
-/// It lives for as long as a clone of it, a stream or a listener does, and then until what was written on its last
-/// streams has reached the peers or was given up. A process that ends takes its hosts along: call
-/// [`Stream::close`] before, which waits for delivery.
+/// It lives as long as a clone, a stream or a listener of it. It then continues until the data written on its last
+/// streams have been delivered or given up. The end of the process ends all hosts: call [`Stream::close`] before, which
+/// waits for delivery.
 #[derive(Debug)]
 pub struct Host<P: Protocol>(Arc<Holder<P>>);
 
-/// Tells the thread when nobody holds the host any more.
+/// Ends the thread when the last handle of the host is dropped.
 #[derive(Debug)]
 struct Holder<P: Protocol>(Arc<Shared<P>>);
 
-/// What the thread and the holders of the host all see.
+/// State shared by the thread and the handles of the host.
 #[derive(Debug)]
 pub(super) struct Shared<P: Protocol> {
     pub(super) socket: Socket,
-    /// Readable: the thread sleeps too long.
+    /// Becomes readable to wake the thread early.
     pub(super) wake: OwnedFd,
     clock: Clock,
     table: Mutex<Table<P>>,
 }
 
 impl<P: Protocol> Host<P> {
-    /// Binds a UDP socket; port 0 is any free one. Nobody can connect before [`listen`](Self::listen).
+    /// Binds a UDP socket; port 0 is any free one. Peers can connect once [`listen`](Self::listen) is called.
     ///
     /// # Errors
-    /// What `bind` has, and no thread to be had.
+    /// Those of `bind`, and the failure to start a thread.
     pub fn bind(address: impl ToSocketAddrs) -> io::Result<Self> {
         Self::bind_with(address, P::new()?)
     }
 
-    /// The same for a protocol that has been set up already.
+    /// Binds a UDP socket with a protocol that has been configured already.
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
@@ -57,7 +57,7 @@ impl<P: Protocol> Host<P> {
         Self::on(first_that_works(address, |address| Socket::bind(address, Sharing::Refused))?, protocol)
     }
 
-    /// Binds to a port that may have a socket which [shares](Self::share_port) it.
+    /// Binds to a port that another socket [shares](Self::share_port).
     ///
     /// # Errors
     /// As [`bind`](Self::bind).
@@ -79,12 +79,11 @@ impl<P: Protocol> Host<P> {
 
     /// Opens a connection to `peer` and waits until it is open, for at most `timeout`.
     ///
-    /// On a host that listens, that nobody is there is learnt from the silence only: what other hosts say by ICMP is not heard
-    /// there.
+    /// A host that listens ignores ICMP errors. There, an absent peer is detected by its silence only.
     ///
     /// # Errors
-    /// `ConnectionRefused`; `TimedOut`, by `timeout` or when the protocol gives up; `InvalidInput` for a parameter out of its range;
-    /// what the system says of `peer`.
+    /// `ConnectionRefused`; `TimedOut`, by `timeout` or when the protocol gives up; `InvalidInput` for a parameter out of
+    /// its range; the system's errors for `peer`.
     pub fn connect(
         &self,
         peer: SocketAddr,
@@ -96,17 +95,17 @@ impl<P: Protocol> Host<P> {
         Ok(stream)
     }
 
-    /// Calls `peer` and does not wait until the connection is open. The descriptor of the stream is readable from when it is known
-    /// what came of that until [`Stream::is_open`] has said it.
+    /// Starts a connection to `peer` without waiting until it is open. The descriptor of the stream is readable from the
+    /// time at which the outcome is known until [`Stream::is_open`] has returned it.
     ///
     /// # Errors
-    /// `InvalidInput` for a parameter out of its range; what the system says of `peer`.
+    /// `InvalidInput` for a parameter out of its range; the system's errors for `peer`.
     pub fn begin_connect(&self, peer: SocketAddr, config: &P::Config) -> io::Result<Stream<P>> {
         let notice = Notice::new()?;
         let descriptor = notice.descriptor();
         let (key, failure) = self.with(|table, io| {
             if table.queue.is_none() {
-                // Without it a refusal takes as long as silence.
+                // Without ICMP errors, a rejection takes as long as silence.
                 let _ = io.socket.set_refusals(Refusals::Heard);
             }
             let key = table.protocol.connect(io.now, Path { peer, local: None }, config)?;
@@ -120,7 +119,7 @@ impl<P: Protocol> Host<P> {
         }
     }
 
-    /// Lets peers connect; `backlog` (at least 1) connections may wait to be accepted, and more are refused.
+    /// Lets peers connect. `backlog` (at least 1) connections may wait to be accepted; further ones are rejected.
     ///
     /// # Errors
     /// `AddrInUse` if there is a listener already; `InvalidInput` for a parameter out of its range.
@@ -140,7 +139,7 @@ impl<P: Protocol> Host<P> {
         Ok(Listener::new(self.clone(), descriptor))
     }
 
-    /// The address that the socket is bound to.
+    /// Returns the address that the socket is bound to.
     ///
     /// # Errors
     /// If the system fails.
@@ -148,8 +147,8 @@ impl<P: Protocol> Host<P> {
         self.shared().socket.local_addr()
     }
 
-    /// Whether another socket may be bound to its port from now on; initially none may. The kernel gives datagrams to the
-    /// one that is connected to their sender, else to the one that was bound last.
+    /// Sets whether another socket may be bound to its port from now on; by default none may. The kernel delivers
+    /// datagrams to the socket that is connected to their sender, otherwise to the one that was bound last.
     ///
     /// # Errors
     /// If the system fails.
@@ -157,7 +156,7 @@ impl<P: Protocol> Host<P> {
         self.shared().socket.share_port(sharing)
     }
 
-    /// What it counted.
+    /// Returns the statistics of the host.
     #[must_use]
     pub fn stats(&self) -> P::HostStats {
         self.shared().table().stats()
@@ -181,7 +180,7 @@ impl<P: Protocol> Shared<P> {
         self.table.lock().expect("nobody panics while holding the table")
     }
 
-    /// Does something with the table; the thread then looks whether it has to get up earlier.
+    /// Runs `call` on the table, and wakes the thread if it has to act earlier.
     pub(super) fn with<T>(&self, call: impl FnOnce(&mut Table<P>, Io<'_>) -> T) -> T {
         let mut table = self.table();
         let io = Io { socket: &self.socket, now: self.now() };
@@ -190,7 +189,7 @@ impl<P: Protocol> Shared<P> {
         result
     }
 
-    /// Lets go of the table, and wakes whoever has something to do.
+    /// Unlocks the table, and wakes the waiting threads and tasks.
     pub(super) fn release(&self, mut table: MutexGuard<'_, Table<P>>) {
         let sleepers = std::mem::take(&mut table.sleepers);
         let must_wake = table.must_wake();
@@ -199,7 +198,7 @@ impl<P: Protocol> Shared<P> {
         }
         drop(table);
         if must_wake {
-            // A counter that cannot be added to is above zero.
+            // The write fails only if the counter is at its maximum; then it is above zero, which is enough.
             let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
         }
         sleepers.wake();
@@ -218,7 +217,7 @@ impl<P: Protocol> Drop for Holder<P> {
     }
 }
 
-/// The real clock, counted from the making of the host.
+/// Real-time clock that starts with the host.
 #[derive(Clone, Copy, Debug)]
 struct Clock(std::time::Instant);
 
@@ -233,7 +232,7 @@ impl Clock {
     }
 }
 
-/// An address to connect to `peer` from: any.
+/// Returns the unspecified local address for connections to `peer`.
 pub(crate) fn unspecified(peer: SocketAddr) -> SocketAddr {
     match peer {
         SocketAddr::V4(_) => SocketAddr::from(([0, 0, 0, 0], 0)),
@@ -241,7 +240,7 @@ pub(crate) fn unspecified(peer: SocketAddr) -> SocketAddr {
     }
 }
 
-/// What `attempt` makes of the first of several addresses with which it succeeds.
+/// Returns the result of `attempt` for the first address with which it succeeds.
 pub(super) fn first_that_works<T>(
     addresses: impl ToSocketAddrs,
     mut attempt: impl FnMut(SocketAddr) -> io::Result<T>,

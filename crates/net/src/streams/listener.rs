@@ -1,4 +1,4 @@
-//! Accepting connections.
+//! //! Listener for connections.
 
 use super::host::{Host, first_that_works};
 use super::protocol::{Endpoint as _, Protocol};
@@ -9,13 +9,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Connections that may wait to be accepted, if nothing else is said.
+/// Default backlog.
 const BACKLOG: usize = 128;
 
 /// Accepts connections over UDP, all on one socket.
 ///
-/// Connections that wait in the accept queue are full connections, with data; when it is full, peers are refused.
-/// Dropping the listener resets those in the queue; accepted ones live on.
+/// Connections in the accept queue are established and may carry data. When the queue is full, peers are rejected.
+/// Dropping the listener resets those in the queue; accepted ones continue.
 ///
 /// The descriptor of [`AsFd`] is readable while a connection waits, for `poll` and the like.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl<P: Protocol> Listener<P> {
         Self { host, descriptor, nonblocking: AtomicBool::new(false) }
     }
 
-    /// Listens at `address` with a socket of its own; 128 connections may wait. [`Host::listen`] has more choices.
+    /// Listens at `address` with a socket of its own and a backlog of 128. [`Host::listen`] has more options.
     ///
     /// # Errors
     /// As [`Host::bind`] and [`Host::listen`].
@@ -38,10 +38,10 @@ impl<P: Protocol> Listener<P> {
         first_that_works(address, |address| Host::bind(address)?.listen(config, BACKLOG))
     }
 
-    /// The next connection, and where it came from. Waits for one unless told not to.
+    /// Returns the next connection and the address of its peer. Blocks unless the listener is non-blocking.
     ///
     /// # Errors
-    /// `WouldBlock`, if told not to wait.
+    /// `WouldBlock`, if the listener is non-blocking.
     pub fn accept(&self) -> io::Result<(Stream<P>, SocketAddr)> {
         let shared = self.host.shared();
         let mut table = shared.table();
@@ -62,12 +62,12 @@ impl<P: Protocol> Listener<P> {
         }
     }
 
-    /// Whether [`accept`](Self::accept) returns `WouldBlock` instead of waiting. Initially it waits.
+    /// Sets whether [`accept`](Self::accept) returns `WouldBlock` instead of blocking. It blocks by default.
     pub fn set_nonblocking(&self, nonblocking: bool) {
         self.nonblocking.store(nonblocking, Relaxed);
     }
 
-    /// Where it listens.
+    /// Returns the listening address.
     ///
     /// # Errors
     /// If the system fails.
@@ -75,7 +75,7 @@ impl<P: Protocol> Listener<P> {
         self.host.local_addr()
     }
 
-    /// The host that it belongs to.
+    /// Returns the host of the listener.
     #[must_use]
     pub fn host(&self) -> &Host<P> {
         &self.host

@@ -1,23 +1,23 @@
-//! Connections over one UDP socket: listener and stream, blocking, non-blocking and asynchronous, whatever the
+//! Connections over one UDP socket: listener and stream, blocking, non-blocking and asynchronous, for any
 //! [protocol](Protocol).
 //!
-//! A protocol is a machine that has all connections of a socket; here are its clock, its socket and its users. One thread
-//! serves all connections of a [`Host`]. [`tpa`](crate::tpa) is one.
+//! A protocol is a state machine with all connections of a socket. This module adds its clock, its socket and the
+//! interface for its users. One thread serves all connections of a [`Host`]. [`tpa`](crate::tpa) is such a protocol.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `protocol` | what a protocol adds |
-//! | `host` | a socket and its thread, made |
-//! | `driver` | the thread |
-//! | `table` | a protocol and its users, and what follows from any input |
-//! | `user` | one connection, and what its user asks of it |
-//! | `queue` | who waits to be accepted |
-//! | `egress` | what goes out, and what waits for room |
-//! | `train` | datagrams that leave with one system call |
+//! | `protocol` | interface of a protocol |
+//! | `host` | socket and thread |
+//! | `driver` | loop of the thread |
+//! | `table` | connections and their users, and the consequences of any input |
+//! | `user` | user's half of a connection |
+//! | `queue` | accept queue |
+//! | `egress` | outgoing datagrams, and those that wait for room |
+//! | `train` | GSO segment groups: datagrams sent by one system call |
 //! | `socket` | UDP |
-//! | `traffic` | what is counted |
-//! | `notice` | waking users: condition, descriptor, task |
-//! | `stream`, `listener` | the user's side; `tokio`: the asynchronous one |
+//! | `traffic` | datagram counters |
+//! | `notice` | wake-up of users: condition variable, descriptor, task |
+//! | `stream`, `listener` | blocking and non-blocking interface; `tokio`: the asynchronous one |
 
 mod driver;
 mod egress;

@@ -1,4 +1,4 @@
-//! How users of a stream or a listener learn that there is something to do.
+//! //! Wake-up of the users of a stream or a listener.
 
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
@@ -6,21 +6,21 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar};
 use std::task::{Context, Waker};
 
-/// Whom to wake. The descriptor is readable while there is something to do, from when somebody looks at it on.
+/// Waiting users to wake. The descriptor is readable while there is an event to handle, from its first use on.
 #[derive(Debug)]
 pub(super) struct Notice {
     changed: Arc<Condvar>,
-    /// Threads that wait for a change.
+    /// Number of threads that wait for a change.
     waiting: u32,
     descriptor: Arc<OwnedFd>,
-    /// Whether there is something to do.
+    /// `Something` while there is an event to handle.
     there_is: Shown,
-    /// What the descriptor says; `None` as long as nobody has asked for it.
+    /// State of the descriptor; `None` until it is used.
     shown: Option<Shown>,
     wakers: Vec<(Who, Waker)>,
 }
 
-/// Who is to be woken once the table is free: a thread would only wait for it, and a task may run at once.
+/// Threads and tasks to be woken once the table is unlocked: a thread would block on it, and a task may run at once.
 #[derive(Debug, Default)]
 pub(super) struct Sleepers {
     tasks: Vec<Waker>,
@@ -38,21 +38,21 @@ impl Sleepers {
     }
 }
 
-/// Which task waits.
+/// Role of a waiting task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "tokio"), allow(dead_code))]
 pub(super) enum Who {
-    /// The one that reads from a stream.
+    /// Reads from a stream.
     Reader,
-    /// The one that writes to it.
+    /// Writes to a stream.
     Writer,
-    /// One of those that accept connections.
+    /// Accepts connections; there may be several.
     Acceptor,
-    /// One of those that wait for many streams.
+    /// Waits for many streams; there may be several.
     Observer,
 }
 
-/// Whether there is something to do.
+/// State of the descriptor: an event to handle, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     Nothing,
@@ -72,7 +72,7 @@ impl Notice {
         })
     }
 
-    /// A thread is about to wait for this; it says when it [no longer does](Self::end_wait).
+    /// Registers a thread that is about to wait, until [`end_wait`](Self::end_wait).
     pub(super) fn begin_wait(&mut self) -> Arc<Condvar> {
         self.waiting += 1;
         Arc::clone(&self.changed)
@@ -86,13 +86,13 @@ impl Notice {
         Arc::clone(&self.descriptor)
     }
 
-    /// Something changed.
+    /// Wakes all waiting threads and tasks.
     pub(super) fn wake(&mut self, sleepers: &mut Sleepers) {
         sleepers.threads.extend((self.waiting > 0).then(|| Arc::clone(&self.changed)));
         sleepers.tasks.extend(self.wakers.drain(..).map(|(_, waker)| waker));
     }
 
-    /// Whether there is something to do.
+    /// Sets whether there is an event to handle.
     pub(super) fn show(&mut self, what: Shown) {
         self.there_is = what;
         if self.shown.is_some_and(|shown| shown != what) {
@@ -100,14 +100,14 @@ impl Notice {
         }
     }
 
-    /// There is more to do than was shown: who looks for edges (`EPOLLET`) has one again.
+    /// Signals a further event: edge-triggered users (`EPOLLET`) get another edge.
     pub(super) fn show_anew(&mut self) {
         if self.shown == Some(Shown::Something) {
             self.write();
         }
     }
 
-    /// From now on the descriptor says what is.
+    /// Makes the descriptor follow the state from now on.
     pub(super) fn is_watched(&mut self) {
         if self.shown.is_none() {
             self.shown = Some(Shown::Nothing);
@@ -117,15 +117,15 @@ impl Notice {
 
     fn write(&mut self) {
         self.shown = Some(self.there_is);
-        // A counter of 0 or 1 takes the one and gives the other.
+        // The counter is 0 or 1; writing or reading toggles it.
         let _ = match self.there_is {
             Shown::Something => rustix::io::write(&self.descriptor, &1u64.to_ne_bytes()),
             Shown::Nothing => rustix::io::read(&self.descriptor, &mut [0u8; 8]),
         };
     }
 
-    /// Wakes the task at the next change. A stream has one reader and one writer, the latest of each; but all who accept or
-    /// observe are woken, as one of them may be gone.
+    /// Registers the task for a wake-up at the next change. A stream has one reader and one writer, the latest of each.
+    /// All acceptors and observers are woken, since one of them may have been dropped.
     pub(super) fn wake_later(&mut self, who: Who, context: &Context<'_>) {
         self.wakers.retain(|(other, waker)| match who {
             Who::Acceptor | Who::Observer => *other != who || !waker.will_wake(context.waker()),

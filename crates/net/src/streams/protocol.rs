@@ -1,4 +1,4 @@
-//! What a protocol adds to streams over a UDP socket.
+//! //! Interface of a protocol that carries streams over a UDP socket.
 
 use super::socket::Path;
 use super::traffic::Traffic;
@@ -11,26 +11,27 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// All connections of one UDP socket, as a machine: it opens no socket, reads no clock, wakes nobody.
+/// All connections of one UDP socket, as a sans-I/O state machine: it opens no socket, reads no clock and wakes no
+/// thread.
 ///
-/// After any of its inputs (a datagram, the time, a call) news are polled until there are none, then datagrams, then
-/// [`drained`](Self::drained) follows. While the socket has no room no datagrams are polled.
+/// After any input (a datagram, the time, a call) the caller polls events until there are none, then datagrams, and then
+/// calls [`drained`](Self::drained). While the socket has no room, it polls no datagrams.
 pub trait Protocol: Debug + Send + Sized + 'static {
-    /// What a connection is known by. Never given twice as long as somebody holds a stream.
+    /// Identifier of a connection. It is not reused while a stream of it exists.
     type Key: Copy + Ord + Debug + Send + Sync + Unpin + 'static;
-    /// What is to be known before a connection is opened or accepted.
+    /// Configuration for opening or accepting a connection.
     type Config;
-    /// One connection, for its user's calls.
+    /// Access to one connection, for the calls of its user.
     type Endpoint<'a>: Endpoint;
-    /// How a connection stands.
+    /// State of a connection.
     type Info;
-    /// What a host counts.
+    /// Statistics of a host.
     type HostStats;
 
-    /// Of the thread that serves a host: at most 15 bytes.
+    /// Name of the thread that serves a host: at most 15 bytes.
     const NAME: &'static str;
 
-    /// A host without connections, with all defaults.
+    /// Creates a host without connections, with the default configuration.
     ///
     /// # Errors
     /// The system has no random numbers.
@@ -44,77 +45,79 @@ pub trait Protocol: Debug + Send + Sized + 'static {
     /// `InvalidInput` for a parameter out of its range; the system has no random numbers.
     fn connect(&mut self, now: Instant, path: Path, config: &Self::Config) -> io::Result<Self::Key>;
 
-    /// Lets peers connect to `local`: at most `backlog` (at least 1) connections that are not [picked](Self::picked). Nobody
-    /// listens yet.
+    /// Lets peers connect to `local`, with at most `backlog` (at least 1) connections that are not
+    /// [picked](Self::picked). There is no listener yet.
     ///
     /// # Errors
     /// `InvalidInput` for a parameter out of its range; the system has no random numbers.
     fn listen(&mut self, local: SocketAddr, config: &Self::Config, backlog: usize) -> io::Result<()>;
 
-    /// Nobody listens any more. Connections stay.
+    /// Removes the listener. Connections stay.
     fn unlisten(&mut self);
 
-    /// A connection that was [accepted](News::Accepted) has been given to its user.
+    /// Reports that an [accepted](News::Accepted) connection has been passed to its user.
     fn picked(&mut self, key: Self::Key);
 
-    /// A connection that was [accepted](News::Accepted) right now is for nobody: it is as if it never had been, and its peer,
-    /// who has got no answer, may ask again.
+    /// Discards a connection that was [accepted](News::Accepted) just now, without an answer to its peer, which may
+    /// retry.
     fn turn_down(&mut self, key: Self::Key);
 
-    /// Nobody wants a connection any more, neither here nor there, and what it had to send has been sent.
+    /// Removes a connection that neither peer needs any more, after its last datagrams have been sent.
     fn remove(&mut self, now: Instant, key: Self::Key);
 
-    /// A connection, also one that is not [picked](Self::picked) yet: at least until it is closed and nothing is left to read.
-    /// What is not there any more counts as that. Whether what is done to it has consequences is told by [`touch`](Self::touch).
+    /// Returns the endpoint of a connection, also before it is [picked](Self::picked). It exists at least until the
+    /// connection is closed and all data are read; a missing endpoint counts as that. [`touch`](Self::touch) reports
+    /// calls that have consequences.
     fn endpoint(&mut self, key: Self::Key) -> Option<Self::Endpoint<'_>>;
 
-    /// Its endpoint was called: it may have something to send, or to tell.
+    /// Reports a call of the endpoint: it may have data to send or events to report.
     fn touch(&mut self, key: Self::Key);
 
-    /// Where its peer has shown to be; a connection that is held has one even when it is over.
+    /// Returns the validated path to the peer. A connection in use has one even after its end.
     fn path(&self, key: Self::Key) -> Path;
 
-    /// How it stands.
+    /// Returns the state of the connection.
     fn info(&self, key: Self::Key) -> Self::Info;
 
-    /// The host at `address` says that nobody is behind a port which we sent to, and does not say which: the connection that it
-    /// must mean, if there can be no mistake.
+    /// Handles an ICMP message of the host at `address` that a port is unreachable. The port is unknown. Returns the
+    /// connection that must be meant, if it is unambiguous.
     fn nobody_at(&self, address: IpAddr) -> Option<Self::Key>;
 
     // ---- inputs ----
 
-    /// Takes a datagram, in which it may write. `ecn` is what its IP header said of congestion.
+    /// Handles a received datagram, which it may overwrite. `ecn` is the ECN field of its IP header.
     fn take(&mut self, now: Instant, path: Path, ecn: Ecn, datagram: &mut [u8]);
 
-    /// Takes the passing of time.
+    /// Handles expired timers.
     fn on_time(&mut self, now: Instant);
 
-    /// When it must be told that it is time.
+    /// Returns the time of the next timer.
     fn due(&self) -> Option<Instant>;
 
     // ---- outputs ----
 
-    /// What has happened.
+    /// Returns the next event.
     fn poll_news(&mut self, now: Instant) -> Option<News<Self::Key>>;
 
-    /// Appends the next datagram to `buffer`, and says where it goes.
+    /// Appends the next datagram to `buffer`, and returns its metadata.
     fn poll_transmit(&mut self, now: Instant, buffer: &mut Vec<u8>) -> Option<Transmit<Self::Key>>;
 
-    /// What there is room for has been sent. Answers that were not polled, and that would be given again to who asks again, are
-    /// best thrown away.
+    /// Reports that all datagrams for which there is room have been sent. Unpolled replies that a repeated request would
+    /// produce again should be discarded.
     fn drained(&mut self, now: Instant);
 
-    /// Datagrams of a connection leave together.
+    /// Reports that datagrams of a connection leave as a GSO group.
     fn train_leaves(&mut self, key: Self::Key);
 
-    /// A datagram of `len` bytes that may not be [cut](Fragments::Forbidden) is too long even to leave.
+    /// Reports that a datagram of `len` bytes, which must not be [fragmented](Fragments::Forbidden), exceeds the MTU of
+    /// the interface.
     fn cannot_leave(&mut self, now: Instant, key: Self::Key, len: usize);
 
-    /// What was counted, by it and below it.
+    /// Returns the statistics of the protocol, with those of the socket.
     fn stats(&self, traffic: &Traffic) -> Self::HostStats;
 }
 
-/// A connection, as its user's half needs it. Calls never fail for what the network does.
+/// A connection, as its user's half needs it. Calls never fail because of the network.
 pub trait Endpoint {
     /// Connection state.
     fn state(&self) -> State;
@@ -122,38 +125,38 @@ pub trait Endpoint {
     /// Takes data to send, all of it or none.
     ///
     /// # Errors
-    /// Not open for sending, or no room.
+    /// The connection is not open for sending, or the buffer has no room.
     fn send(&mut self, now: Instant, data: Bytes) -> Result<(), SendError>;
 
-    /// Lets what was given to [`send`](Self::send) leave at once.
+    /// Sends the data given to [`send`](Self::send) at once.
     fn flush(&mut self, now: Instant);
 
-    /// The next piece of received data, in order.
+    /// Returns the next piece of received data, in order.
     fn recv(&mut self) -> Option<Bytes>;
 
-    /// Closes our direction once all data handed over is sent.
+    /// Closes the sending direction after all data have been sent.
     ///
     /// # Errors
-    /// Not open, or already closed by the user.
+    /// The connection is not open, or the user has closed it already.
     fn close(&mut self, now: Instant) -> Result<(), CloseError>;
 
-    /// Ends the connection at once.
+    /// Aborts the connection.
     fn abort(&mut self, now: Instant);
 
-    /// Bytes that [`send`](Self::send) would take now.
+    /// Returns the bytes that [`send`](Self::send) would take now.
     fn send_capacity(&self) -> u64;
 
-    /// Bytes that it takes at most; `None`: no limit.
+    /// Returns the size of the send buffer, in bytes; `None`: unlimited.
     fn send_buffer(&self) -> Option<u64>;
 
-    /// Bytes taken that the peer has not acknowledged.
+    /// Returns the bytes taken that the peer has not acknowledged.
     fn unacknowledged(&self) -> u64;
 
-    /// How long the peer may be silent; `None`: for ever.
+    /// Returns the idle timeout; `None`: there is none.
     fn silence_limit(&self) -> Option<Duration>;
 }
 
-/// What is not there is closed.
+/// A missing endpoint behaves as a closed one.
 impl<E: Endpoint> Endpoint for Option<E> {
     fn state(&self) -> State {
         self.as_ref().map_or(State::Closed, E::state)
@@ -200,12 +203,12 @@ impl<E: Endpoint> Endpoint for Option<E> {
     }
 }
 
-/// Why a connection failed.
+/// Reason that a connection failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// For programs.
+    /// Kind of the error, for programs.
     pub kind: ErrorKind,
-    /// For people, if the kind does not say everything.
+    /// Text for users, if the kind does not say everything.
     pub text: Option<Arc<str>>,
 }
 
@@ -224,54 +227,54 @@ impl From<Reason> for io::Error {
     }
 }
 
-/// What has happened to a connection.
+/// Event of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News<K> {
-    /// A peer has opened it. Nothing was told of it before.
+    /// A peer has opened the connection. It is its first event.
     Accepted(K),
-    /// Its endpoint tells its user.
+    /// The endpoint reports an event to its user.
     Event(K, Event),
-    /// It failed for a reason of which its endpoint knows nothing.
+    /// The connection failed for a reason that its endpoint does not know.
     Failed(K, Reason),
-    /// Something came for it, or its timer fired: its state may be another, its sender may have room. To be told of
-    /// everything that no event tells, such as that the peer has our end.
+    /// A datagram arrived or a timer expired: the state may have changed, and the sender may have room. It covers every
+    /// change without an event, such as the acknowledgement of the end of the stream.
     Touched(K),
 }
 
-/// A datagram that was appended to a buffer.
+/// Metadata of a datagram that was appended to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<K> {
-    /// Where it goes.
+    /// Destination.
     pub path: Path,
-    /// Bytes.
+    /// Length in bytes.
     pub len: usize,
-    /// What its IP header is to say of congestion.
+    /// ECN field of the IP header.
     pub ecn: Ecn,
-    /// Whose it is, if it is a connection's.
+    /// Connection of the datagram, if it belongs to one.
     pub key: Option<K>,
-    /// With whom it may leave.
+    /// Datagrams with which it may share a GSO group.
     pub company: Company,
-    /// Whether it may be cut on its way.
+    /// Permission for routers to fragment it.
     pub fragments: Fragments,
 }
 
-/// Whether a datagram may leave with those before it, by one system call: to one place, all but the last of the same length.
+/// Eligibility of a datagram for a GSO group: datagrams with one path, all but the last of the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Company {
-    /// Alone.
+    /// With no other datagram.
     Nobody,
-    /// With those of the same connection.
+    /// With datagrams of the same connection.
     SameConnection,
-    /// With whatever goes to the same place.
+    /// With any datagrams to the same path.
     SamePath,
 }
 
-/// Whether routers may cut datagrams into fragments: what is too long for a part of the path arrives, though it costs more;
-/// or is lost, which tells that it is too long.
+/// Permission for routers to fragment a datagram. A datagram that exceeds the path MTU then either arrives at a higher
+/// cost, or it is lost, which reveals that it is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fragments {
-    /// They may. While the socket has no room, the datagram waits.
+    /// Fragmentation is permitted. While the socket has no room, the datagram waits.
     Allowed,
-    /// They may not. Without room in the socket, it is as good as lost. It leaves alone.
+    /// Fragmentation is forbidden. Without room in the socket, the datagram is dropped. It is sent alone.
     Forbidden,
 }

@@ -1,9 +1,9 @@
-//! Connections that nobody has accepted yet.
+//! //! Accept queue.
 
 use super::notice::{Notice, Shown, Sleepers};
 use std::collections::VecDeque;
 
-/// The accept queue. How many it holds is the protocol's to mind, which has to answer those for whom there is no room.
+/// Accept queue. The protocol enforces its limit, since it has to answer peers that exceed it.
 #[derive(Debug)]
 pub(super) struct Queue<K> {
     keys: VecDeque<K>,

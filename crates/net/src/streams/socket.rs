@@ -1,4 +1,4 @@
-//! The UDP socket below.
+//! //! UDP socket.
 
 use super::protocol::Fragments;
 use super::train::Departure;
@@ -13,58 +13,58 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What the kernel is asked to keep for us in each direction, bytes; it may give less (`net.core.rmem_max`).
+/// Requested socket buffer in each direction, in bytes; the kernel may grant less (`net.core.rmem_max`).
 const BUFFER: usize = 1 << 20;
-/// Datagrams, or trains of datagrams, read with one system call.
+/// Datagrams, or GSO groups of datagrams, read by one system call.
 const BATCH: usize = 8;
-/// Longest train of datagrams.
+/// Maximum bytes of a GSO group.
 const LONGEST: usize = 1 << 16;
 
-/// A UDP socket that does not block.
+/// A non-blocking UDP socket.
 #[derive(Debug)]
 pub(super) struct Socket {
     udp: UdpSocket,
     state: UdpSocketState,
 }
 
-/// Where datagrams of a connection go, or came from.
+/// Path of a connection's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Path {
-    /// The peer's address.
+    /// Address of the peer.
     pub peer: SocketAddr,
-    /// Our address that the peer knows, if we are known by one; otherwise the kernel chooses.
+    /// Local address that the peer uses, if it is known; otherwise the kernel chooses one.
     pub local: Option<IpAddr>,
 }
 
-/// What becomes of the word that nobody is there (ICMP).
+/// Treatment of ICMP port-unreachable messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusals {
-    /// Who connects need not wait for long.
+    /// They are reported, so that a failed connection attempt ends early.
     Heard,
-    /// Who listens is not drowned: a flood of forged openings has each answer to them refused, and each refusal takes room from
-    /// datagrams and makes a system call fail.
+    /// They are ignored. Under a flood of forged connection attempts, each answer would cause an ICMP error, which takes
+    /// room from datagrams and makes a system call fail.
     Ignored,
 }
 
-/// What became of a datagram.
+/// Result of sending a datagram.
 #[derive(Debug)]
 pub(super) enum Sent {
     Yes,
-    /// No room now.
+    /// The socket has no room at present.
     Blocked,
     Failed(io::Error),
 }
 
-/// Whether another socket may be bound to a port that has one.
+/// Permission for another socket to bind to the same port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// One that allows it too may (`SO_REUSEADDR`).
+    /// Permitted to a socket that permits it too (`SO_REUSEADDR`).
     Allowed,
-    /// None may.
+    /// Not permitted.
     Refused,
 }
 
-/// Where datagrams are read to.
+/// Receive buffers.
 pub(super) struct Buffers {
     bytes: Vec<u8>,
     metas: [RecvMeta; BATCH],
@@ -76,24 +76,24 @@ impl Socket {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         socket.set_reuse_address(sharing == Sharing::Allowed)?;
         if matches!(address, SocketAddr::V6(address) if address.ip().is_unspecified()) {
-            // All addresses are those of IPv4, too, whatever net.ipv6.bindv6only says.
+            // The IPv6 wildcard address covers IPv4 too, whatever net.ipv6.bindv6only says.
             socket.set_only_v6(false)?;
         }
         socket.bind(&address.into())?;
-        // With less, more is lost when the machine is busy.
+        // With smaller buffers, more is lost when the host is busy.
         let _ = socket.set_recv_buffer_size(BUFFER);
         let _ = socket.set_send_buffer_size(BUFFER);
         let udp = UdpSocket::from(socket);
         let state = UdpSocketState::new((&udp).into())?;
-        // quinn-udp 0.6 asks when each datagram came and has 96 bytes for all that the kernel says beside a datagram. Of a train, the
-        // time leaves no room for what routers said of congestion.
+        // quinn-udp 0.6 requests the arrival time of each datagram, and has 96 bytes for all control messages. For a GSO
+        // group, the time leaves no room for the ECN field.
         sys::set_option(&udp, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 0)?;
         let socket = Self { udp, state };
         socket.set_fragments(Fragments::Allowed);
         Ok(socket)
     }
 
-    /// Whether hosts are heard that say that nobody is behind a port which we sent to.
+    /// Sets whether ICMP port-unreachable messages are reported.
     pub(super) fn set_refusals(&self, refusals: Refusals) -> io::Result<()> {
         match refusals {
             Refusals::Heard => self.state.enable_transport_errors((&self.udp).into()),
@@ -101,13 +101,13 @@ impl Socket {
         }
     }
 
-    /// A socket of IPv6 may have peers of IPv4, too.
+    /// Sets the fragmentation of datagrams. An IPv6 socket may have IPv4 peers too.
     fn set_fragments(&self, fragments: Fragments) {
         let (v4, v6) = match fragments {
             Fragments::Allowed => (Ipv4PathMtuDiscovery::DONT, Ipv6PathMtuDiscovery::DONT),
             Fragments::Forbidden => (Ipv4PathMtuDiscovery::PROBE, Ipv6PathMtuDiscovery::PROBE),
         };
-        // A socket of IPv4 has no such option of IPv6; and without either, datagrams go as the system likes.
+        // An IPv4 socket has no such IPv6 option. If neither can be set, the system's default applies.
         let _ = set_ip_mtu_discover(&self.udp, v4);
         let _ = set_ipv6_mtu_discover(&self.udp, v6);
     }
@@ -120,7 +120,7 @@ impl Socket {
         self.udp.local_addr()
     }
 
-    /// Datagrams that may leave at once: 1 where the kernel or a card cannot cut them apart (GSO).
+    /// Returns the maximum datagrams of a GSO group: 1 if neither the kernel nor the network card can segment (GSO).
     pub(super) fn longest_train(&self) -> usize {
         self.state.max_gso_segments()
     }
@@ -136,7 +136,7 @@ impl Socket {
             src_ip: path.local,
         };
         let send = || self.state.try_send((&self.udp).into(), &transmit);
-        // The first failure may be the word of an earlier datagram.
+        // The first error may belong to an earlier datagram.
         match send().or_else(|e| if e.kind() == io::ErrorKind::WouldBlock { Err(e) } else { send() }) {
             Ok(()) => Sent::Yes,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Sent::Blocked,
@@ -144,7 +144,7 @@ impl Socket {
         }
     }
 
-    /// Sends what no router may cut into fragments. The only sender at this moment: the table is held.
+    /// Sends a datagram that no router may fragment. The lock of the table ensures that it is the only sender.
     pub(super) fn send_whole(&self, departure: Departure<'_>) -> Sent {
         self.set_fragments(Fragments::Forbidden);
         let sent = self.send(departure);
@@ -152,15 +152,15 @@ impl Socket {
         sent
     }
 
-    /// Reads what is there, up to what fits.
+    /// Reads as many datagrams as fit into the buffers.
     pub(super) fn receive(&self, buffers: &mut Buffers) {
         let mut slices: Vec<_> = buffers.bytes.chunks_mut(LONGEST).map(IoSliceMut::new).collect();
-        // What failed is either nothing to read, or the word of an earlier datagram.
+        // An error means that there is nothing to read, or it belongs to an earlier datagram.
         buffers.filled =
             self.state.recv((&self.udp).into(), &mut slices, &mut buffers.metas).unwrap_or_default();
     }
 
-    /// A host that says that nobody is behind a port which we sent to.
+    /// Returns the source of the next ICMP port-unreachable message.
     pub(super) fn next_refusal(&self) -> Option<IpAddr> {
         loop {
             let error = self.state.recv_transport_error((&self.udp).into()).ok().flatten()?;
@@ -188,7 +188,7 @@ impl Buffers {
         self.filled == BATCH
     }
 
-    /// The datagrams read last, each to be changed at will: what is encrypted is decrypted in its place.
+    /// Returns the datagrams of the last read. They are mutable, so that they can be decrypted in place.
     pub(super) fn datagrams(&mut self) -> impl Iterator<Item = (Path, Ecn, &mut [u8])> {
         let read = self.bytes.chunks_mut(LONGEST).zip(&self.metas).take(self.filled);
         read.flat_map(|(bytes, meta)| {
@@ -199,7 +199,7 @@ impl Buffers {
     }
 }
 
-/// As quinn calls it.
+/// Converts an ECN field to quinn's type.
 const fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
     match ecn {
         Ecn::NotCapable => None,
@@ -209,7 +209,7 @@ const fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
     }
 }
 
-/// As we call it.
+/// Converts quinn's ECN codepoint.
 const fn heard(codepoint: Option<EcnCodepoint>) -> Ecn {
     match codepoint {
         None => Ecn::NotCapable,

@@ -1,4 +1,4 @@
-//! A connection, for its user.
+//! //! User's interface of a connection.
 
 use super::host::{Host, first_that_works, unspecified};
 use super::notice::Who;
@@ -12,21 +12,22 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// A connection over UDP: a stream of bytes each way.
+/// A connection over UDP: a byte stream in each direction.
 ///
-/// Reading and writing block unless [`set_nonblocking`](Self::set_nonblocking) says otherwise, and can be done through `&Stream` from
-/// two threads. Writing blocks while the send buffer is full. When what is written leaves is the protocol's affair; on
-/// `flush` it does.
+/// Reading and writing block unless [`set_nonblocking`](Self::set_nonblocking) changes that, and work through `&Stream`
+/// from two threads. Writing blocks while the send buffer is full. The protocol decides when written data leave; `flush`
+/// sends them at once.
 ///
-/// Dropping it closes both directions and does not wait: what was written still arrives, if the process and the peer
-/// live on. What was received and not read, or comes later, resets the connection, so that the peer learns that nobody
-/// read it; TCP does the same.
+/// Dropping the stream closes both directions without waiting: written data still arrive, if the process and the peer
+/// continue to run. Data that were received and not read, or that arrive later, reset the connection, so that the peer
+/// learns that they were not read. TCP does the same.
 ///
 /// # Polling
 ///
-/// The descriptor of [`AsFd`] is for `poll`, `epoll` or an event loop, for *reading* only: it is readable for as long as
-/// there is something to read (data, the end, an error), and once a write that would have blocked is worth another try, until it is tried.
-/// Room is an edge of its own (`EPOLLET`), also while there is something to read. Nothing may be read from or written to the descriptor itself.
+/// The descriptor of [`AsFd`] is for `poll`, `epoll` or an event loop, for *reading* only. It is readable as long as
+/// there is something to read (data, the end, an error). It is also readable once a write that would have blocked is
+/// worth a retry, until the retry. Room for writing causes an edge of its own (`EPOLLET`), even while there is something
+/// to read. Do not read from or write to the descriptor itself.
 #[derive(Debug)]
 pub struct Stream<P: Protocol> {
     host: Host<P>,
@@ -39,8 +40,8 @@ impl<P: Protocol> Stream<P> {
         Self { host, key, descriptor }
     }
 
-    /// Connects to `peer` from a socket of its own; of several addresses, to the first that answers.
-    /// [`Host::connect`] has several connections share one.
+    /// Connects to `peer` from a socket of its own; of several addresses, to the first that answers. With
+    /// [`Host::connect`], connections share a socket.
     ///
     /// # Errors
     /// As [`Host::connect`].
@@ -56,10 +57,10 @@ impl<P: Protocol> Stream<P> {
         Host::bind(unspecified(peer))?.connect(peer, config, Some(timeout))
     }
 
-    /// Whether a connection that was [begun](Host::begin_connect) is open. Does not wait.
+    /// Returns whether a connection that was [begun](Host::begin_connect) is open. Does not block.
     ///
     /// # Errors
-    /// Why it never will be, as [`Host::connect`] says it.
+    /// The reason that the connection failed, as for [`Host::connect`].
     pub fn is_open(&self) -> io::Result<bool> {
         match self.call(|user, endpoint, _| user.see_opened(endpoint)) {
             Poll::Ready(opened) => opened.map(|()| true),
@@ -77,12 +78,13 @@ impl<P: Protocol> Stream<P> {
             ErrorKind::WouldBlock => ErrorKind::TimedOut.into(),
             _ => error,
         })?;
-        // It is no news for the descriptor any more.
+        // Clears the event of the descriptor.
         self.is_open().map(|_| ())
     }
 
-    /// What can be done at once, for those who wait for many streams. `context` is woken at the next change, once, also if it is not the
-    /// one that was waited for; any number of them may wait, beside the descriptor and whoever blocks.
+    /// Returns the operations that are possible without blocking, for tasks that wait for many streams. `context` is
+    /// woken once, at the next change of any kind. Any number of tasks may wait, in addition to the descriptor and to
+    /// blocking threads.
     pub fn poll_ready(&self, interest: Interest, context: &Context<'_>) -> Ready {
         self.call(|user, endpoint, _| {
             user.notice.wake_later(Who::Observer, context);
@@ -90,8 +92,8 @@ impl<P: Protocol> Stream<P> {
         })
     }
 
-    /// Ends writing (`Write`: the peer reads to the end of what was written), reading (`Read`: what comes is thrown
-    /// away, and whoever waits to read has come to the end), or both.
+    /// Ends writing (`Write`: the peer reads up to the end of the data written), reading (`Read`: further data are
+    /// discarded, and waiting readers reach the end), or both.
     ///
     /// # Errors
     /// `NotConnected` if the connection is over.
@@ -104,19 +106,20 @@ impl<P: Protocol> Stream<P> {
         })
     }
 
-    /// Ends writing and waits until the peer has everything. Received data that was not read is lost.
+    /// Ends writing and waits until the peer has everything. Received data that were not read are lost.
     ///
     /// # Errors
-    /// If the connection failed before: the peer may lack something.
+    /// If the connection failed before: the peer may not have everything.
     pub fn close(self) -> io::Result<()> {
         self.close_in(None)
     }
 
-    /// The same, and waits no longer than `limit`: for programs that leave afterwards and whose peer may have left already,
-    /// so that nobody answers.
+    /// Like [`close`](Self::close), but waits for at most `limit`. For programs that exit afterwards, while the peer may
+    /// already have exited without an answer.
     ///
     /// # Errors
-    /// If the connection failed before, or `limit` was over: the peer may lack something, if only our FIN.
+    /// If the connection failed before, or `limit` has expired: the peer may not have everything; possibly only the FIN
+    /// is unacknowledged.
     pub fn close_within(&self, limit: Duration) -> io::Result<()> {
         self.close_in(Some(limit))
     }
@@ -132,40 +135,40 @@ impl<P: Protocol> Stream<P> {
         self.shutdown(Shutdown::Both).or(Ok(()))
     }
 
-    /// Lets the connection end at once; the peer is told by a reset.
+    /// Aborts the connection at once; the peer gets a reset.
     pub fn abort(&self) {
         self.call(|_, endpoint, io| endpoint.abort(io.now));
     }
 
-    /// Whether calls return `WouldBlock` instead of waiting. Initially they wait.
+    /// Sets whether calls return `WouldBlock` instead of blocking. They block by default.
     pub fn set_nonblocking(&self, nonblocking: bool) {
         let blocking = if nonblocking { Blocking::No } else { Blocking::Yes };
         self.call(|user, _, _| user.waiting.blocking = blocking);
     }
 
-    /// How long a read waits before it returns `WouldBlock`; `None` (initially): as long as it takes.
+    /// Sets the time after which a read returns `WouldBlock`; `None` (the default): unlimited.
     pub fn set_read_timeout(&self, timeout: Option<Duration>) {
         self.call(|user, _, _| user.waiting.read = timeout);
     }
 
-    /// How long a write waits before it returns `WouldBlock`; `None` (initially): as long as it takes.
+    /// Sets the time after which a write returns `WouldBlock`; `None` (the default): unlimited.
     pub fn set_write_timeout(&self, timeout: Option<Duration>) {
         self.call(|user, _, _| user.waiting.write = timeout);
     }
 
-    /// Where the peer has shown to be. It can change, where an address translator lies between.
+    /// Returns the validated address of the peer. It may change if there is an address translator on the path.
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
         self.host.shared().table().protocol.path(self.key).peer
     }
 
-    /// The host that it belongs to.
+    /// Returns the host of the stream.
     #[must_use]
     pub fn host(&self) -> &Host<P> {
         &self.host
     }
 
-    /// How the connection stands.
+    /// Returns the state of the connection.
     #[must_use]
     pub fn info(&self) -> P::Info {
         self.host.shared().table().protocol.info(self.key)
@@ -188,7 +191,7 @@ impl<P: Protocol> Stream<P> {
         self.call(|_, endpoint, io| endpoint.flush(io.now));
     }
 
-    /// Does something with the connection.
+    /// Runs `call` on the connection.
     pub(super) fn call<T>(
         &self,
         call: impl FnOnce(&mut User, &mut Option<P::Endpoint<'_>>, Io<'_>) -> T,
@@ -196,7 +199,7 @@ impl<P: Protocol> Stream<P> {
         self.host.with(|table, io| table.call(io, self.key, |user, endpoint| call(user, endpoint, io)))
     }
 
-    /// Does something with its endpoint, for what one protocol has and others lack.
+    /// Runs `call` on the endpoint, for operations of one protocol that others lack.
     pub(crate) fn call_endpoint<T>(&self, call: impl FnOnce(P::Endpoint<'_>) -> T) -> Option<T> {
         self.call(|_, endpoint, _| endpoint.take().map(call))
     }
@@ -206,7 +209,7 @@ impl<P: Protocol> Stream<P> {
         self.host.with(|table, io| call(table, self.key, io))
     }
 
-    /// Looks until there is an answer or it is too late (`WouldBlock`).
+    /// Repeats `look` until it has a result or times out (`WouldBlock`).
     fn wait<T>(
         &self,
         timeout: Option<Duration>,
@@ -216,7 +219,7 @@ impl<P: Protocol> Stream<P> {
         self.wait_as(|_| (timeout, blocking), |table, _| table.look(self.key, &mut look))
     }
 
-    /// Tries until it succeeds or it is too late (`WouldBlock`), where the connection says how long.
+    /// Repeats an operation until it succeeds or the timeout set for the connection expires (`WouldBlock`).
     fn wait_as<T>(
         &self,
         how_long: impl FnOnce(Waiting) -> (Option<Duration>, Blocking),
@@ -268,7 +271,7 @@ impl<P: Protocol> Write for &Stream<P> {
         self.wait_as(|w| (w.write, w.blocking), |table, io| self.try_write(data, table, io))
     }
 
-    /// Lets what was written leave at once. Does not wait for its arrival.
+    /// Sends the written data at once. Does not wait for their arrival.
     fn flush(&mut self) -> io::Result<()> {
         self.push();
         Ok(())

@@ -1,4 +1,4 @@
-//! Everything that a host knows, behind one lock: what its protocol does, and who uses it.
+//! //! State of a host behind one lock: its protocol and the users of its connections.
 
 use super::egress::{Egress, Failure};
 use super::notice::{Notice, Sleepers};
@@ -17,13 +17,13 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub(super) struct Table<P: Protocol> {
     pub(super) protocol: P,
-    /// Who uses a connection, or left it to end.
+    /// Users of connections, including connections left to end by themselves.
     users: BTreeMap<P::Key, Box<User>>,
-    /// When to give up which connection that was left.
+    /// Times at which to give up connections left to end by themselves.
     patience: BTreeSet<(Instant, P::Key)>,
-    /// Whose user may have something to do.
+    /// Connections with possible events for their users.
     touched: Vec<P::Key>,
-    /// Who is removed once all is sent.
+    /// Connections that are removed once everything is sent.
     over: BTreeSet<P::Key>,
     pub(super) queue: Option<Queue<P::Key>>,
     egress: Egress<P::Key>,
@@ -33,17 +33,17 @@ pub(super) struct Table<P: Protocol> {
     pub(super) sleepers: Sleepers,
 }
 
-/// What the driver does.
+/// State of the driver thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Driver {
-    /// It will look at everything before it sleeps.
+    /// It will check everything before it sleeps.
     #[default]
     Awake,
-    /// It sleeps until then, or until the socket is ready for this; `None`: for ever.
+    /// It sleeps until that time, or until the socket is ready for this; `None`: without a timeout.
     Asleep { until: Option<Instant>, awaits: PollFlags },
 }
 
-/// Whether streams, listeners or hosts are held.
+/// Tracks the existence of handles: streams, listeners or hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Holders {
     #[default]
@@ -51,7 +51,7 @@ pub(super) enum Holders {
     None,
 }
 
-/// What a call needs besides the table.
+/// Socket and time, which a call needs in addition to the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Io<'a> {
     pub(super) socket: &'a Socket,
@@ -77,18 +77,18 @@ impl<P: Protocol> Table<P> {
 
     // ---- connections ----
 
-    /// A connection has a user from now on, who is told of it.
+    /// Adds the user of a connection, and notifies it.
     pub(super) fn insert(&mut self, key: P::Key, user: User) {
         self.users.insert(key, Box::new(user));
         self.touched.push(key);
     }
 
-    /// The user of a stream.
+    /// Returns the user of a stream.
     pub(super) fn user(&mut self, key: P::Key) -> &mut User {
         self.users.get_mut(&key).expect("a connection stays as long as its stream")
     }
 
-    /// What `look` finds, which changes nothing.
+    /// Returns the result of `look`, which changes nothing.
     pub(super) fn look<T>(
         &mut self,
         key: P::Key,
@@ -98,7 +98,7 @@ impl<P: Protocol> Table<P> {
         look(user, &self.protocol.endpoint(key))
     }
 
-    /// Does to a connection what `call` does, and then what follows from it.
+    /// Runs `call` on a connection, and then handles its consequences.
     pub(super) fn call<T>(
         &mut self,
         io: Io<'_>,
@@ -109,24 +109,24 @@ impl<P: Protocol> Table<P> {
         let result = call(user, &mut self.protocol.endpoint(key));
         self.protocol.touch(key);
         self.touched.push(key);
-        // A failure to send is no failure of the call: it is as if the datagram were lost on its way.
+        // A failure to send does not make the call fail: the datagram counts as lost on the path.
         let _ = self.settle(io);
         result
     }
 
-    /// What was counted.
+    /// Returns the statistics.
     pub(super) fn stats(&self) -> P::HostStats {
         self.protocol.stats(&Traffic { connections: self.users.len(), ..self.traffic })
     }
 
-    /// Whether there is nothing left to do, and nobody who could ask for more.
+    /// Returns whether there is neither work left nor a handle that could request more.
     pub(super) fn is_over(&self) -> bool {
         self.holders == Holders::None && self.users.is_empty()
     }
 
     // ---- after any input ----
 
-    /// Tells users, sends what is to be sent, and forgets what is over. Returns the first failure to send.
+    /// Notifies users, sends datagrams, and removes finished connections. Returns the first failure to send.
     pub(super) fn settle(&mut self, io: Io<'_>) -> Option<Failure<P::Key>> {
         let mut failure = None;
         loop {
@@ -176,7 +176,7 @@ impl<P: Protocol> Table<P> {
 
     fn accept(&mut self, key: P::Key) {
         let (Some(queue), Ok(notice)) = (&mut self.queue, Notice::new()) else {
-            // Without a descriptor for it the peer asks again, and again there may be one.
+            // Without a descriptor, the peer has to retry; there may be one by then.
             return self.protocol.turn_down(key);
         };
         queue.push(key, &mut self.sleepers);
@@ -184,7 +184,7 @@ impl<P: Protocol> Table<P> {
         self.insert(key, User::new(notice));
     }
 
-    /// Tells the user of a connection what there is to do, or does it in place of one who has left.
+    /// Notifies the user of a connection, or acts for a user that has dropped it.
     fn look_after(&mut self, now: Instant, key: P::Key) {
         let Some(user) = self.users.get_mut(&key) else { return };
         let mut endpoint = self.protocol.endpoint(key);
@@ -220,7 +220,7 @@ impl<P: Protocol> Table<P> {
         [self.protocol.due(), patience].into_iter().flatten().min()
     }
 
-    /// Whether the driver sleeps too long.
+    /// Returns whether the driver would sleep too long.
     pub(super) fn must_wake(&self) -> bool {
         let Driver::Asleep { until, awaits } = self.driver else { return false };
         let too_long = match (until, self.next_due()) {
@@ -230,7 +230,7 @@ impl<P: Protocol> Table<P> {
         too_long || self.is_over() || (self.is_stuck() && !awaits.contains(PollFlags::OUT))
     }
 
-    /// Whether somebody is to be told something once the table is free.
+    /// Returns whether a thread or task has to be woken once the table is unlocked.
     pub(super) fn must_tell(&self) -> bool {
         self.must_wake() || !self.sleepers.is_empty()
     }
@@ -249,18 +249,18 @@ impl<P: Protocol> Table<P> {
             self.protocol.touch(key);
             self.touched.push(key);
         }
-        // What cannot be sent is as good as lost, and counted.
+        // A datagram that cannot be sent counts as lost.
         let _ = self.settle(io);
     }
 
     // ---- the socket ----
 
-    /// Whether to wait for room in the socket.
+    /// Returns whether to wait for room in the socket.
     pub(super) fn is_stuck(&self) -> bool {
         self.egress.is_stuck()
     }
 
-    /// The socket may have room again.
+    /// Continues to send, as the socket may have room again.
     pub(super) fn resume(&mut self, io: Io<'_>) {
         self.egress.resume(io, &mut self.traffic);
         if !self.is_stuck() {
@@ -268,18 +268,18 @@ impl<P: Protocol> Table<P> {
         }
     }
 
-    /// Takes a datagram; [`answer`](Self::answer) follows once all that came with it are taken.
+    /// Processes a datagram. Call [`answer`](Self::answer) after the whole batch.
     pub(super) fn take(&mut self, io: Io<'_>, path: Path, ecn: Ecn, datagram: &mut [u8]) {
         self.traffic.received += 1;
         self.protocol.take(io.now, path, ecn, datagram);
     }
 
-    /// Answers what was taken: what was read together has one answer.
+    /// Sends the answers to a batch of datagrams, which share one acknowledgement.
     pub(super) fn answer(&mut self, io: Io<'_>) {
         let _ = self.settle(io);
     }
 
-    /// The host at `address` says that nobody is behind a port which we sent to.
+    /// Handles an ICMP port-unreachable message of the host at `address`.
     pub(super) fn on_refusal(&mut self, io: Io<'_>, address: IpAddr) {
         let Some(key) = self.protocol.nobody_at(address) else { return };
         if let Some(user) = self.users.get_mut(&key) {

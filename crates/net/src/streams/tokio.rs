@@ -1,4 +1,4 @@
-//! The same for asynchronous code. No runtime is needed: tasks are woken by the host's thread.
+//! //! Asynchronous interface. It needs no particular runtime: the host's thread wakes the tasks.
 
 use super::host::{Host, unspecified};
 use super::listener::Listener;
@@ -12,9 +12,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A [`Stream`] for asynchronous code. One task may read and one write at the same time.
+/// A [`Stream`] for asynchronous code. One task may read and one may write at the same time.
 ///
-/// `poll_flush` lets what was written leave at once and does not wait for its arrival; `poll_shutdown` ends writing.
+/// `poll_flush` sends the written data at once and does not wait for their arrival; `poll_shutdown` ends writing.
 #[derive(Debug)]
 pub struct AsyncStream<P: Protocol>(Stream<P>);
 
@@ -43,12 +43,12 @@ impl<P: Protocol> AsyncStream<P> {
         Ok(stream)
     }
 
-    /// Ends writing and waits until the peer has everything. Received data that was not read is lost.
+    /// Ends writing and waits until the peer has everything. Received data that were not read are lost.
     ///
     /// # Errors
-    /// If the connection failed before: the peer may lack something.
+    /// If the connection failed before: the peer may not have everything.
     pub async fn close(self) -> io::Result<()> {
-        // If it is over already, the following says how it ended.
+        // If the connection has ended already, the following reports the result.
         let _ = self.0.shutdown(Shutdown::Write);
         poll_fn(|context| {
             self.0.call(|user, endpoint, _| {
@@ -60,7 +60,8 @@ impl<P: Protocol> AsyncStream<P> {
         self.0.shutdown(Shutdown::Both).or(Ok(()))
     }
 
-    /// Whether the peer has everything, the end included, or why it never will. The task is woken when that may have changed.
+    /// Becomes ready once the peer has everything including the end of the stream, or the connection has failed. The task
+    /// is woken when that may have changed.
     #[cfg(feature = "gateway")]
     pub(crate) fn poll_delivered(&self, context: &Context<'_>) -> Poll<io::Result<()>> {
         self.0.call(|user, endpoint, _| {
@@ -69,13 +70,13 @@ impl<P: Protocol> AsyncStream<P> {
         })
     }
 
-    /// The stream, for what needs no waiting.
+    /// Returns the stream, for operations that do not wait.
     #[must_use]
     pub fn get_ref(&self) -> &Stream<P> {
         &self.0
     }
 
-    /// The stream, for code that waits.
+    /// Returns the blocking stream.
     #[must_use]
     pub fn into_inner(self) -> Stream<P> {
         self.0
@@ -133,10 +134,11 @@ impl<P: Protocol> AsyncListener<P> {
         Listener::bind(address, config).map(Self::from)
     }
 
-    /// The next connection, and where it came from. Several tasks may wait, and each connection is one's.
+    /// Returns the next connection and the address of its peer. Several tasks may wait; each connection goes to one of
+    /// them.
     ///
     /// # Errors
-    /// None today.
+    /// None at present.
     pub async fn accept(&self) -> io::Result<(AsyncStream<P>, SocketAddr)> {
         poll_fn(|context| {
             self.0.host().with(|table, _| {
@@ -152,7 +154,7 @@ impl<P: Protocol> AsyncListener<P> {
         .await
     }
 
-    /// The listener, for what needs no waiting.
+    /// Returns the listener, for operations that do not wait.
     #[must_use]
     pub fn get_ref(&self) -> &Listener<P> {
         &self.0

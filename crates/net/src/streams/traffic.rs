@@ -1,16 +1,16 @@
-//! What a host counts whatever it speaks.
+//! //! Datagram counters of a host, for any protocol.
 
-/// Datagrams of a host since it was made, of all its connections.
+/// Datagrams of all connections of a host since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Received, whatever they were.
+    /// Received datagrams of any kind.
     pub received: u64,
-    /// Handed to the kernel.
+    /// Datagrams passed to the kernel.
     pub sent: u64,
-    /// Not taken by the kernel: no route, not permitted. They count as lost on the way.
+    /// Datagrams that the kernel rejected: no route, or not permitted. They count as lost on the path.
     pub send_failures: u64,
-    /// Connections that came into being because a peer opened them.
+    /// Connections that peers opened.
     pub accepted: u64,
-    /// Connections now, those included that were dropped and are not over.
+    /// Current connections, including dropped ones that have not ended.
     pub connections: usize,
 }

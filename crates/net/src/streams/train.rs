@@ -1,27 +1,27 @@
-//! Datagrams that leave with one system call.
+//! //! GSO segment groups: datagrams that leave with one system call.
 
 use super::protocol::{Company, Transmit};
 use super::socket::Path;
 use hopline_wire::ipv4::Ecn;
 
-/// Most bytes: a datagram's, which the kernel takes the train for at first.
+/// Maximum bytes of a group: those of a datagram, as which the kernel treats the group at first.
 const LONGEST: usize = 65_000;
 
-/// Datagrams to one place, all but the last of the same length (`UDP_SEGMENT`, udp(7)), one behind the other in memory.
+/// Datagrams to one destination, all but the last of the same length (`UDP_SEGMENT`, udp(7)), contiguous in memory.
 #[derive(Debug)]
 pub(super) struct Train<K> {
-    /// The first datagram of it.
+    /// First datagram.
     first: Option<Transmit<K>>,
-    /// Its datagrams, and one behind them that has [no place](Self::takes) in it.
+    /// Its datagrams, followed by at most one that [does not belong](Self::takes) to it.
     bytes: Vec<u8>,
     /// Bytes of its datagrams.
     used: usize,
-    /// Bytes of it that have left.
+    /// Bytes that have been sent.
     gone: usize,
     coupling: Coupling,
 }
 
-/// Whether they leave together.
+/// Way of sending the datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Coupling {
     #[default]
@@ -29,18 +29,18 @@ enum Coupling {
     OneByOne,
 }
 
-/// What leaves next.
+/// Next bytes to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Departure<'a> {
     pub(super) path: Path,
     pub(super) ecn: Ecn,
     pub(super) contents: &'a [u8],
-    /// Length of each datagram in it, but of the last, which may be shorter.
+    /// Length of each datagram in bytes; the last may be shorter.
     pub(super) each: usize,
 }
 
 impl Departure<'_> {
-    /// Datagrams in it.
+    /// Returns the number of datagrams.
     pub(super) fn datagrams(&self) -> usize {
         self.contents.len().div_ceil(self.each)
     }
@@ -57,12 +57,12 @@ impl<K: Copy + PartialEq> Train<K> {
         self.gone == self.used
     }
 
-    /// Whose it is.
+    /// Returns the connection of the first datagram.
     pub(super) fn key(&self) -> Option<K> {
         self.first.and_then(|first| first.key)
     }
 
-    /// Whether nothing more can be added, if no more than `most` datagrams may leave at once.
+    /// Returns whether no datagram can be added, if at most `most` datagrams may leave at once.
     pub(super) fn is_full(&self, most: usize) -> bool {
         self.first.is_some_and(|first| {
             !self.is_empty()
@@ -73,7 +73,7 @@ impl<K: Copy + PartialEq> Train<K> {
         })
     }
 
-    /// Where the next datagram is to be appended.
+    /// Returns the buffer to which the next datagram is to be appended.
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         if self.is_empty() {
             (self.first, self.used, self.gone, self.coupling) = (None, 0, 0, Coupling::Together);
@@ -82,7 +82,7 @@ impl<K: Copy + PartialEq> Train<K> {
         &mut self.bytes
     }
 
-    /// Whether a datagram that was appended to the [buffer](Self::buffer) can leave with this train, which is not
+    /// Returns whether a datagram that was appended to the [buffer](Self::buffer) can join this group, which is not
     /// [full](Self::is_full).
     pub(super) fn takes(&self, datagram: &Transmit<K>) -> bool {
         self.first.is_none_or(|first| {
@@ -117,12 +117,12 @@ impl<K: Copy + PartialEq> Train<K> {
         self.bytes.truncate(self.used);
     }
 
-    /// From now on they leave one by one.
+    /// Makes the datagrams leave one by one from now on.
     pub(super) fn uncouple(&mut self) {
         self.coupling = Coupling::OneByOne;
     }
 
-    /// What leaves next.
+    /// Returns the next bytes to send.
     pub(super) fn departure(&self) -> Option<Departure<'_>> {
         let Transmit { path, ecn, len: each, .. } = self.first?;
         let left = &self.bytes[self.gone..self.used];
@@ -133,7 +133,7 @@ impl<K: Copy + PartialEq> Train<K> {
         (len > 0).then(|| Departure { path, ecn, contents: &left[..len], each })
     }
 
-    /// It has left, or never will.
+    /// Removes the bytes of [`departure`](Self::departure), sent or dropped.
     pub(super) fn depart(&mut self) {
         self.gone += self.departure().map_or(0, |departure| departure.contents.len());
     }

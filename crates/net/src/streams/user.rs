@@ -1,4 +1,4 @@
-//! The user's half of a connection: what is asked of it, and what was told of it.
+//! //! User's half of a connection: requested operations and reported events.
 
 use super::notice::{Notice, Shown, Sleepers};
 use super::protocol::{Endpoint, Reason};
@@ -8,34 +8,34 @@ use hopline_transport::connection::{CloseReason, Event, SendError, State};
 use std::io::{self, ErrorKind};
 use std::task::Poll;
 
-/// Most bytes taken by one write.
+/// Maximum bytes taken by one write.
 const MOST_AT_ONCE: usize = 1 << 16;
-/// How long an abandoned connection may make no progress if its configuration does not say.
+/// Time without progress after which an abandoned connection is given up, if its configuration has no limit.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The endpoint is the protocol's; it is lent for each call.
+/// State of the user. The endpoint belongs to the protocol and is borrowed for each call.
 #[derive(Debug)]
 pub(super) struct User {
     pub(super) notice: Notice,
-    /// When the table will give it up.
+    /// Time at which the table will give it up.
     pub(super) armed: Option<Instant>,
     pub(super) waiting: Waiting,
     presence: Presence,
     end: Option<End>,
-    /// Whether its endpoint has told anything that it was not woken for.
+    /// `Some` if the endpoint has reported events for which the user has not been woken.
     news: News,
-    /// What was received and is to be read next.
+    /// Received data to be read next.
     next: Bytes,
     reading: Half,
     writing: Half,
     room: Room,
     opening: Opening,
     called: Called,
-    /// The state that the user was last woken for.
+    /// Last state for which the user has been woken.
     seen: State,
 }
 
-/// How long a call waits; `None`: as long as it takes.
+/// Timeouts of calls; `None`: unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) blocking: Blocking,
@@ -49,80 +49,80 @@ pub(super) enum Blocking {
     No,
 }
 
-/// Whose the connection is.
+/// Ownership of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
-    /// A stream's, or the accept queue's.
+    /// Owned by a stream or by the accept queue.
     Present,
-    /// Nobody's: it is left to end, having had `left` bytes to send since `since`.
+    /// Abandoned: it ends by itself. It had `left` bytes to send at `since`.
     Gone { left: u64, since: Instant },
 }
 
-/// How it ended.
+/// End of the connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
     Closed(CloseReason),
-    /// Its endpoint does not know why: the peer's host says that nobody is there.
+    /// For a reason that the endpoint does not know: the peer's host reported the port as unreachable.
     Failed(Reason),
 }
 
-/// Whether its endpoint was called in a way that may make it send something, such as that there is room again.
+/// Reports whether a call may make the endpoint send, for instance because there is room again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Called {
     No,
     Yes,
 }
 
-/// Whether there is something that the user was not woken for.
+/// Reports whether there are events for which the user has not been woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
     None,
     Some,
 }
 
-/// What the user knows of the room for what it writes.
+/// Room for writes, as the user knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Room {
-    /// No write was refused.
+    /// No write was rejected.
     Enough,
-    /// A write was refused.
+    /// A write was rejected.
     Wanted,
-    /// Since then room has come.
+    /// Since then there is room again.
     Again,
 }
 
-/// Whether the user knows what came of opening the connection.
+/// State of the user's knowledge about an opening connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Opening {
-    /// It does, or waits for it in a call.
+    /// The user knows the outcome, or waits for it in a call.
     Seen,
-    /// It is to be told.
+    /// The user has to be notified of the outcome.
     Awaited,
 }
 
-/// What somebody who waits for many streams wants to do.
+/// Operation for which a task that waits for many streams is interested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// To read.
+    /// Reading.
     Read,
-    /// To write.
+    /// Writing.
     Write,
-    /// Whatever can be done.
+    /// Either of the two.
     Both,
 }
 
-/// What can be done with a stream without waiting; that may be to learn of an error.
+/// Operations on a stream that do not block, including the return of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// A read has something: data, the end, an error.
+    /// A read returns data, the end of the stream or an error.
     pub readable: bool,
-    /// A write has room, or fails. Once there was none, only room that is worth it counts: a quarter of the buffer.
+    /// A write has room, or fails. After a lack of room, a quarter of the buffer must be free.
     pub writable: bool,
-    /// The connection is over, well or not.
+    /// The connection has ended, regularly or not.
     pub over: bool,
 }
 
-/// Whether the user still reads or writes.
+/// State of a direction, as the user has set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Half {
     Open,
@@ -148,14 +148,14 @@ impl User {
         }
     }
 
-    /// Who calls a peer without waiting for it.
+    /// Creates the user of a non-blocking connection attempt.
     pub(super) fn that_calls(notice: Notice) -> Self {
         Self { opening: Opening::Awaited, ..Self::new(notice) }
     }
 
     // ---- application calls ----
 
-    /// The same as [`opened`](Self::opened), after which it is no news.
+    /// Like [`opened`](Self::opened), and clears the event.
     pub(super) fn see_opened(&mut self, endpoint: &impl Endpoint) -> Poll<io::Result<()>> {
         let opened = self.opened(endpoint);
         if opened.is_ready() {
@@ -164,7 +164,7 @@ impl User {
         opened
     }
 
-    /// Whether the connection is open, or why it never will be.
+    /// Becomes ready once the connection is open or has failed.
     pub(super) fn opened(&self, endpoint: &impl Endpoint) -> Poll<io::Result<()>> {
         match (&self.end, endpoint.state()) {
             (Some(_), _) => Poll::Ready(Err(self.error())),
@@ -202,7 +202,7 @@ impl User {
             return Poll::Ready(Ok(0));
         }
         let free = usize::try_from(endpoint.send_capacity()).unwrap_or(usize::MAX);
-        // With no room at all it is refused, and the endpoint tells when there is some.
+        // A write without any room is rejected; the endpoint reports room later.
         let len = data.len().min(MOST_AT_ONCE).min(free.max(1));
         match endpoint.send(now, Bytes::copy_from_slice(&data[..len])) {
             Ok(()) => {
@@ -220,7 +220,7 @@ impl User {
         }
     }
 
-    /// What can be done at once. Who wants to write and cannot is told of room as after a write that was refused.
+    /// Returns the operations that do not block. A user that cannot write is notified of room, as after a rejected write.
     pub(super) fn ready(&mut self, endpoint: &mut impl Endpoint, interest: Interest) -> Ready {
         let over = self.end.is_some();
         let readable =
@@ -245,13 +245,13 @@ impl User {
         }
     }
 
-    /// Who waits to read is told.
+    /// Closes the receiving direction and notifies waiting readers.
     pub(super) fn shut_reading(&mut self) {
         self.reading = Half::Shut;
         self.news = News::Some;
     }
 
-    /// Whether the peer has everything, the end included, or why it never will.
+    /// Becomes ready once the peer has everything including the end of the stream, or the connection has failed.
     pub(super) fn delivered(&self, endpoint: &impl Endpoint) -> Poll<io::Result<()>> {
         match (&self.end, endpoint.state()) {
             (Some(End::Closed(CloseReason::Finished)), _) | (None, State::FinWait2 | State::TimeWait) => {
@@ -262,8 +262,8 @@ impl User {
         }
     }
 
-    /// Nobody is interested any more: what was written is sent, the stream ended; what was received and not read, or
-    /// comes later, resets the connection (RFC 1122 §4.2.2.13).
+    /// Abandons the connection. Written data are sent and the stream is ended. Received data that were not read, or that
+    /// arrive later, reset the connection (RFC 1122 §4.2.2.13).
     pub(super) fn leave(&mut self, endpoint: &mut impl Endpoint, now: Instant) {
         let unread = self.refill(endpoint) && self.reading == Half::Open;
         self.presence = Presence::Gone { left: endpoint.unacknowledged(), since: now };
@@ -278,7 +278,7 @@ impl User {
 
     // ---- what the table does ----
 
-    /// Its endpoint tells something.
+    /// Handles an event of the endpoint.
     pub(super) fn hear(&mut self, event: Event) {
         if event != Event::Writable {
             self.news = News::Some;
@@ -288,13 +288,13 @@ impl User {
         }
     }
 
-    /// It will never be what it was meant to be.
+    /// Marks the connection as failed.
     pub(super) fn fail(&mut self, why: impl Into<Reason>) {
         self.news = News::Some;
         self.end.get_or_insert(End::Failed(why.into()));
     }
 
-    /// Acts on what the endpoint told, before what it wants to send is sent. Returns whether that may make it want more.
+    /// Handles the events of the endpoint, before its data are sent. Returns whether that may make it send more.
     pub(super) fn settle(
         &mut self,
         now: Instant,
@@ -302,7 +302,7 @@ impl User {
         sleepers: &mut Sleepers,
     ) -> Called {
         self.called = Called::No;
-        // That the peer has our end is no event.
+        // The acknowledgement of the end of the stream is not an event.
         let state = endpoint.state();
         let mut news = std::mem::replace(&mut self.seen, state) != state;
         news |= std::mem::replace(&mut self.news, News::None) == News::Some;
@@ -329,12 +329,12 @@ impl User {
         self.called
     }
 
-    /// Room for which a writer is woken: not a block's, or it would be woken for each.
+    /// Returns the free bytes at which a writer is woken; more than one block, or it would be woken for each.
     fn worth_waking(endpoint: &impl Endpoint) -> u64 {
         (endpoint.send_buffer().unwrap_or(0) / 4).max(1)
     }
 
-    /// Whether nobody wants it, neither here nor there.
+    /// Returns whether neither peer needs the connection any more.
     pub(super) fn is_over(&self, endpoint: &impl Endpoint) -> bool {
         matches!(self.presence, Presence::Gone { .. }) && endpoint.state() == State::Closed
     }
@@ -351,7 +351,7 @@ impl User {
         }
     }
 
-    /// When to end it, whose user has left.
+    /// Returns the time at which to abort an abandoned connection.
     pub(super) fn gives_up_at(&self, endpoint: &impl Endpoint) -> Option<Instant> {
         match self.presence {
             Presence::Gone { since, .. } if endpoint.state() != State::Closed => {
@@ -361,7 +361,7 @@ impl User {
         }
     }
 
-    /// Whether there is something to read.
+    /// Fetches received data. Returns whether there is something to read.
     fn refill(&mut self, endpoint: &mut impl Endpoint) -> bool {
         if self.next.is_empty() {
             self.next = endpoint.recv().unwrap_or_default();

@@ -118,7 +118,7 @@ impl Listening {
     }
 }
 
-/// Upper bound of `net.unix.max_dgram_qlen`, whose default is 10 or 512.
+/// Upper bound of `net.unix.max_dgram_qlen`, which is 10 or 512 by default.
 const MOST_WAITING: u32 = 512;
 
 impl Drop for Listening {
